@@ -40,20 +40,12 @@ def _operator_name(node: ast.ClassDef) -> str | None:
 
 
 def write_operators() -> None:
-    """Write ``graph/ops/__init__.py``."""
+    """Write ``graph/ops/table.py`` and the face of the folder, ``graph/ops/__init__.py``."""
     table = operator_table()
-    families: dict[str, list[str]] = {}
-    for stem, kind in table.values():
-        families.setdefault(stem, []).append(kind)
-    imports = [_import(f"mlfbuild.graph.ops.{stem}", kinds) for stem, kinds in sorted(families.items())]
-    names = sorted(kind for _, kind in table.values())
     rows = [f'    "{name}": ("{stem}", "{kind}"),' for name, (stem, kind) in table.items()]
     text = "\n".join(
         [
-            '"""The operators, one file a family: attributes, rules of shape and type, and a numpy reference.',
-            "",
-            "A file is imported when one of its operators is first asked for. ``make generate`` writes this file.",
-            '"""',
+            '"""The operators that model files have, by TFLite\'s names. ``make generate`` writes this file."""',
             "",
             "from __future__ import annotations",
             "",
@@ -63,46 +55,64 @@ def write_operators() -> None:
             "",
             "if TYPE_CHECKING:",
             "    from mlfbuild.graph.operator import Operator",
-            *(f"    {line}" for text in imports for line in text.splitlines()),
-            "",
-            "__all__ = [",
-            '    "OPERATORS",',
-            *(f'    "{name}",' for name in names),
-            '    "operator_class",',
-            "]",
             "",
             "OPERATORS: Mapping[str, tuple[str, str]] = {",
             *rows,
             "}",
-            '"""The operators that model files have: name -> (family, which is the stem of the file, and class)."""',
-            "",
-            "_FAMILIES = {kind: family for family, kind in OPERATORS.values()}",
+            '"""Name -> (family, which is the stem of the file, and class)."""',
             "",
             "",
             "def operator_class(name: str) -> type[Operator] | None:",
-            '    """Return the operator that TFLite calls ``name``, as ``CONV_2D``; ``None`` if there is none."""',
+            '    """Return the operator that TFLite calls ``name``, such as ``CONV_2D``; ``None`` if there is none."""',
             "    if name not in OPERATORS:",
             "        return None",
             "    family, kind = OPERATORS[name]",
-            '    found: type[Operator] = getattr(importlib.import_module(f"{__name__}.{family}"), kind)',
+            '    found: type[Operator] = getattr(importlib.import_module(f"mlfbuild.graph.ops.{family}"), kind)',
             "    return found",
-            "",
-            "",
-            "if not TYPE_CHECKING:  # or every name would be known to type checkers",
-            "",
-            "    def __getattr__(name: str) -> object:",
-            '        """Import the family of the operator ``name`` when it is first asked for."""',
-            "        if name not in _FAMILIES:",
-            '            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")',
-            '        return getattr(importlib.import_module(f"{__name__}.{_FAMILIES[name]}"), name)',
             "",
         ]
     )
-    (_OPS / "__init__.py").write_text(text, encoding="utf-8")
+    (_OPS / "table.py").write_text(text, encoding="utf-8")
+    blocks = [_face_import(path) for path in sorted(_OPS.glob("*.py")) if path.stem != "__init__"]
+    face = "\n".join(
+        [
+            '"""The operators, one file per family: attributes, rules of shape and type, and a numpy reference.',
+            "",
+            "A file is imported when one of its names is first used. ``make generate`` writes this file.",
+            '"""',
+            "",
+            "from __future__ import annotations",
+            "",
+            "from typing import TYPE_CHECKING",
+            "",
+            "from mlfbuild.core import lazy_attributes",
+            "",
+            "if TYPE_CHECKING:",
+            *blocks,
+            "else:",
+            "    __getattr__ = lazy_attributes(__name__)",
+            "",
+        ]
+    )
+    (_OPS / "__init__.py").write_text(face, encoding="utf-8")
 
 
-def _import(module: str, names: list[str]) -> str:
-    return f"from {module} import {', '.join(sorted(names))}"
+def _face_import(path: Path) -> str:
+    """Return the import of every public name that the module at ``path`` defines, as a face lists it."""
+    names = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+            names.add(node.name)
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names |= {target.id for target in targets if isinstance(target, ast.Name)}
+    listed = "".join(f"        {name} as {name},\n" for name in sorted(names, key=_by_type) if not name.startswith("_"))
+    return f"    from mlfbuild.graph.ops.{path.stem} import (\n{listed}    )"
+
+
+def _by_type(name: str) -> tuple[int, str]:
+    """Sort as ruff does: constants, classes, functions."""
+    return (0 if name.isupper() else 1 if name[0].isupper() else 2, name.lower())
 
 
 def onnx_table() -> dict[str, str]:

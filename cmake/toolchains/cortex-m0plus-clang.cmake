@@ -1,5 +1,5 @@
 # Cortex-M0+
 set(CMAKE_SYSTEM_PROCESSOR cortex-m0plus)
 set(MLFBUILD_CPU_FLAGS -mcpu=cortex-m0plus -mthumb -mfloat-abi=soft)
-set(MLFBUILD_ADVICE "it needs clang 14 or later: set MLFBUILD_CLANG to the path of one, or use GCC 10 or later")
+set(MLFBUILD_ADVICE "set MLFBUILD_CLANG to the path of clang 14 or later, or use GCC 10 or later")
 include("${CMAKE_CURRENT_LIST_DIR}/arm-none-eabi-clang.cmake")

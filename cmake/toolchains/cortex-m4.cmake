@@ -1,5 +1,5 @@
 # Cortex-M4 with its single-precision FPU (M4F)
 set(CMAKE_SYSTEM_PROCESSOR cortex-m4)
 set(MLFBUILD_CPU_FLAGS -mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16)
-set(MLFBUILD_ADVICE "it needs GCC 10 or later: set MLFBUILD_ARM_NONE_EABI_GCC to the path of one, or use clang 14 or later")
+set(MLFBUILD_ADVICE "set MLFBUILD_ARM_NONE_EABI_GCC to the path of GCC 10 or later, or use clang 14 or later")
 include("${CMAKE_CURRENT_LIST_DIR}/arm-none-eabi-gcc.cmake")

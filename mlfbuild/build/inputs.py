@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mlfbuild.build.jobs import CompileJob
-from mlfbuild.compilers import Program
+from mlfbuild.compilers import CompilerProgram
 from mlfbuild.core import UsageError, file_sha256, open_binary, real_place, sha256
-from mlfbuild.project import KeyPath, Project
+from mlfbuild.project import KeyPath, Mistake, Project
 
 _CACHE = "__pycache__"
 
@@ -36,7 +36,7 @@ def watched_inputs(job: CompileJob) -> list[Path]:
     return [job.request.source] if job.compiler == "archive" else []
 
 
-def inputs_hash(program: Program) -> str:
+def inputs_hash(program: CompilerProgram) -> str:
     """Return one hash of names and contents of all inputs; raises ``InputFileError``."""
     lines = []
     for path in _inputs(program):
@@ -45,13 +45,14 @@ def inputs_hash(program: Program) -> str:
     return sha256(lines)
 
 
-def input_problems(project: Project) -> Iterator[tuple[KeyPath, str]]:
+def input_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
     """Yield the place and the reason of every entry of ``inputs`` that leads nowhere."""
     for model in project.models.values():
         for index, entry in enumerate(model.program.inputs if model.program else ()):
             if next(_entry(entry, project.root), None) is None:
                 kind = "matches no file" if glob.has_magic(entry) else "no such file, and no folder with files"
-                yield ("models", model.name, "inputs", index), f"{project.root / entry}: {kind}"
+                mistake = Mistake("no-input-file", reason=f"{project.root / entry}: {kind}", hint="correct the path")
+                yield ("models", model.name, "inputs", index), mistake
 
 
 def check_inputs(job: CompileJob) -> None:
@@ -70,7 +71,7 @@ def check_inputs(job: CompileJob) -> None:
             )
 
 
-def _inputs(program: Program | None) -> list[Path]:
+def _inputs(program: CompilerProgram | None) -> list[Path]:
     if program is None:
         return []
     return sorted({path for entry in program.inputs for path in _entry(entry, program.folder)})
@@ -88,7 +89,7 @@ def _entry(entry: str, folder: Path) -> Iterator[Path]:
         yield from (file for file in found if file.is_file() and _CACHE not in file.parts)
 
 
-def _folders(program: Program) -> Iterator[Path]:
+def _folders(program: CompilerProgram) -> Iterator[Path]:
     """Yield every folder where a further file would be an input."""
     for entry in program.inputs:
         path = program.folder / entry

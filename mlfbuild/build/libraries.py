@@ -112,7 +112,7 @@ def original_folders(target: TargetJob, dependencies: Sequence[Dependency]) -> l
 
 def _originals(target: TargetJob, dependencies: Sequence[Dependency]) -> Iterator[tuple[Path, PurePosixPath]]:
     """Yield the user's own folder and the path in it of each file that is copied from there."""
-    folders = {each.name: each.path for each in target.provisions if each.kind == "path" and each.path is not None}
+    folders = {each.name: each.folder for each in target.provisions if each.kind == "path" and each.folder is not None}
     for source in dependencies:
         if isinstance(source, Source) and source.name in folders:
             yield from ((folders[source.name], PurePosixPath(path)) for path in source.files)

@@ -15,8 +15,7 @@ from mlfbuild.build.compilation import check_ram, compile_model
 from mlfbuild.build.inputs import inputs_hash
 from mlfbuild.build.jobs import CompileJob, TargetJob
 from mlfbuild.build.tree import UnpackResult, read_record, recorded_files, tree_damage, unpack, write_target_tree
-from mlfbuild.compilers import EXTERNAL_COMPILERS, compiler_called
-from mlfbuild.compilers.archive import check_placement
+from mlfbuild.compilers import EXTERNAL_COMPILERS, check_placement, compiler_called
 from mlfbuild.core import (
     CheckFailedError,
     ConflictError,

@@ -10,7 +10,7 @@ from typing import Any
 from mlfbuild.build.jobs import FirmwareJob
 from mlfbuild.build.tree.params_binary import PARAMS_SECTION, has_symbol, linked_section, section_names
 from mlfbuild.build.tree.placement import LINKER_SCRIPT
-from mlfbuild.core import CheckFailedError, UsageError, advised, write_if_changed
+from mlfbuild.core import CheckFailedError, UsageError, write_if_changed
 from mlfbuild.project import CONSTANT_CLASSES, MEMORY_CLASSES, PARAMS, Placement, suggestion
 
 __all__ = ["PARAMS_SECTION", "ParamsBinary", "check_placed", "placement_of", "write_params_binary"]
@@ -51,8 +51,9 @@ def placement_of(words: Sequence[str]) -> Placement:
         if named.setdefault(name, section) != section:
             raise UsageError(f"--place {word}: {name} is in {named[name]} already; name it once")
     placement = Placement(**named)
-    for name, reason in placement.problems():
-        raise UsageError(advised(f"--place {name}={named[name]}: {reason}", "correct or remove it"))
+    for name, mistake in placement.problems():
+        place = f"--place {name}={named[name]}"
+        raise UsageError(mistake.code, place=place, reason=mistake.reason, hint=mistake.hint)
     return placement
 
 

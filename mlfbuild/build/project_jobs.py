@@ -12,8 +12,15 @@ from mlfbuild.archive.tar import looks_like_archive
 from mlfbuild.build.inputs import check_inputs, input_problems
 from mlfbuild.build.jobs import CompileJob, FirmwareJob, ProfileJob, TargetJob
 from mlfbuild.build.tree.placement import PlacedSection
-from mlfbuild.compilers import EXTERNAL_COMPILERS, CompileRequest, OptionValue, Program, compiler_called
-from mlfbuild.compilers.seams import HOOK, why_no_hook
+from mlfbuild.compilers import (
+    EXTERNAL_COMPILERS,
+    HOOK,
+    CompileRequest,
+    CompilerProgram,
+    OptionValue,
+    compiler_called,
+    why_no_hook,
+)
 from mlfbuild.core import MlfError, ProjectFileError, UsageError, advised, real_place
 from mlfbuild.project import (
     MEMORY_CLASSES,
@@ -21,11 +28,12 @@ from mlfbuild.project import (
     Budget,
     FirmwareSpec,
     KeyPath,
+    Mistake,
     ModelSpec,
     Placement,
     Project,
     Provision,
-    Target,
+    TargetSpec,
     load_project,
     source_suffix,
     suggestion,
@@ -45,7 +53,7 @@ def load(path: Path) -> Project:
     return project
 
 
-def _missing_files(project: Project) -> Iterator[tuple[KeyPath, str]]:
+def _missing_files(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
     for target in project.targets.values():
         if target.toolchain is not None and not target.toolchain.is_file():
             yield ("targets", target.name, "toolchain"), _why_no_file(target.toolchain)
@@ -62,44 +70,54 @@ def _missing_files(project: Project) -> Iterator[tuple[KeyPath, str]]:
             if not path.is_dir():
                 yield (
                     ("firmware", firmware.name, "include-dirs", index),
-                    f"{path}: no such folder; create it, or correct the path",
+                    Mistake("no-such-folder", reason=f"{path}: no such folder", hint="create it, or correct the path"),
                 )
         if firmware.cmake is not None and not (firmware.cmake / "CMakeLists.txt").is_file():
             yield (
                 ("firmware", firmware.name, "cmake"),
-                f"{firmware.cmake}: has no CMakeLists.txt; write one there, or name another folder",
+                Mistake(
+                    "no-cmakelists",
+                    reason=f"{firmware.cmake}: has no CMakeLists.txt",
+                    hint="write one there, or name another folder",
+                ),
             )
 
 
-def _missing_folders(project: Project) -> Iterator[tuple[KeyPath, str]]:
+def _missing_folders(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
     """Yield the dependencies whose folder is not there; what is fetched is for who fetches it."""
     for name, provision in project.dependencies.items():
-        folder = provision.path
+        folder = provision.folder
         if folder is not None and provision.kind == "path" and not os.path.isdir(folder):  # noqa: PTH112 - never raises
-            there = os.path.exists(folder)  # noqa: PTH110 - as above
-            what = "is a file, not a folder; name a folder" if there else "no such folder; correct the path"
-            yield ("dependencies", name, "path"), f"{folder}: {what}"
+            if os.path.exists(folder):  # noqa: PTH110 - as above
+                reason = f"{folder}: is a file, not a folder"
+                yield ("dependencies", name, "path"), Mistake("not-a-folder", reason=reason, hint="name a folder")
+            else:
+                mistake = Mistake("no-such-folder", reason=f"{folder}: no such folder", hint="correct the path")
+                yield ("dependencies", name, "path"), mistake
 
 
-def _toolchain_problems(project: Project) -> Iterator[tuple[KeyPath, str]]:
+def _toolchain_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
     for target in project.targets.values():
         row = cpu_of_toolchain(target.toolchain) if target.toolchain else None
         if row is not None and row[0].name != target.cpu:
-            reason = f"{target.toolchain}: is for {row[0].name}, the target's cpu is {target.cpu}; leave toolchain out"
-            yield ("targets", target.name, "toolchain"), reason
+            reason = f"{target.toolchain}: is for {row[0].name}, but the target's cpu is {target.cpu}"
+            mistake = Mistake("toolchain-of-another-cpu", reason=reason, hint="remove toolchain")
+            yield ("targets", target.name, "toolchain"), mistake
 
 
-def _why_no_file(path: Path) -> str:
-    return f"{path}: {'is a folder, not a file; name a file' if path.is_dir() else 'no such file; correct the path'}"
+def _why_no_file(path: Path) -> Mistake:
+    if path.is_dir():
+        return Mistake("not-a-file", reason=f"{path}: is a folder, not a file", hint="name a file")
+    return Mistake("no-such-file", reason=f"{path}: no such file", hint="correct the path")
 
 
-def _option_problems(project: Project) -> Iterator[tuple[KeyPath, str]]:
+def _option_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
     for model in project.models.values():
         for key, reason in compiler_called(model.compiler).check_options(model.options):
-            yield ("models", model.name, "options", key), reason
+            yield ("models", model.name, "options", key), Mistake("invalid-option", reason=reason)
 
 
-def _hook_problems(project: Project) -> Iterator[tuple[KeyPath, str]]:
+def _hook_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
     """Yield the models whose archives have no seams for a hook; one that cannot be read is for who compiles it."""
     from mlfbuild.archive import open_archive  # few projects have one to look at
 
@@ -110,7 +128,7 @@ def _hook_problems(project: Project) -> Iterator[tuple[KeyPath, str]]:
             except MlfError:
                 continue
             if reason is not None:
-                yield ("models", model.name, "options", HOOK), reason
+                yield ("models", model.name, "options", HOOK), Mistake("archive-without-hook", reason=reason)
 
 
 def chosen_names(kind: str, wanted: Sequence[str], known: Collection[str]) -> list[str]:
@@ -167,12 +185,12 @@ def _misplaced(project: Project, targets: Sequence[TargetJob]) -> Iterator[str]:
                 yield f"{model.source}, the source of model {name!r}, lies where {made[place]} goes"
 
 
-def toolchain_of(target: Target) -> Path | None:
+def toolchain_of(target: TargetSpec) -> Path | None:
     """Return the target's CMake toolchain file: its own, or ours for its CPU; ``None`` for this machine."""
     return target.toolchain or toolchain_file(CPUS[target.cpu], target.c_compiler)
 
 
-def _target_job(project: Project, target: Target, models: Sequence[str], build: Path) -> TargetJob:
+def _target_job(project: Project, target: TargetSpec, models: Sequence[str], build: Path) -> TargetJob:
     tree = build / "mlf" / target.name
     specs = [spec for spec in project.models.values() if target.name in spec.targets]
     jobs = [replace(_compile_job(spec, target, tree), bundles=tuple(_bundles(project, spec))) for spec in specs]
@@ -189,7 +207,7 @@ def _target_job(project: Project, target: Target, models: Sequence[str], build: 
     )
 
 
-def _placed(project: Project, target: Target) -> Iterator[PlacedSection]:
+def _placed(project: Project, target: TargetSpec) -> Iterator[PlacedSection]:
     """Yield the sections that the target has in memory regions; the project file's checks know what each holds."""
     placements = [model.placement for model in project.models_on(target.name)]
     memory = {section for one in placements for kind, section in one.sections.items() if kind in MEMORY_CLASSES}
@@ -197,7 +215,7 @@ def _placed(project: Project, target: Target) -> Iterator[PlacedSection]:
         yield PlacedSection(section, region, section in memory)
 
 
-def _ram_limit(model: ModelSpec, target: Target) -> int | None:
+def _ram_limit(model: ModelSpec, target: TargetSpec) -> int | None:
     """Return the bytes that the board of ``target`` has where the workspace of ``model`` lies."""
     if target.board is None:
         return None
@@ -206,7 +224,7 @@ def _ram_limit(model: ModelSpec, target: Target) -> int | None:
     return board.ram.size if region is None else board.regions[region].size
 
 
-def _compile_job(model: ModelSpec, target: Target, tree: Path) -> CompileJob:
+def _compile_job(model: ModelSpec, target: TargetSpec, tree: Path) -> CompileJob:
     request = CompileRequest(
         name=model.name,
         source=model.source,
@@ -257,7 +275,7 @@ def compile_job(
         raise UsageError("compiler command: needs a project file, which says what to run; or run it by hand")
     if python is not None and compiler != "tvm":
         raise UsageError(f"python {python}: means nothing to compiler {compiler}; choose compiler tvm")
-    program = Program(Path(), interpreter=python) if compiler in EXTERNAL_COMPILERS else None
+    program = CompilerProgram(Path(), interpreter=python) if compiler in EXTERNAL_COMPILERS else None
     placed = placement or Placement()
     request = CompileRequest(name, source, cpu_called(cpu), executor, options, placed, program)
     return CompileJob(cpu, compiler, request, archive, archive.with_suffix(""))
@@ -331,7 +349,7 @@ def firmware_job(project: Project, spec: FirmwareSpec, target: TargetJob, build:
         params_section=spec.params_binary,
         budget=spec.budget,
         model_budgets=_model_budgets(models),
-        budget_file=project.budget_file,
+        budget_file=project.baseline,
         runs=tuple(job for job in profile_jobs(project, target, build) if job.model.model in spec.models),
     )
 

@@ -24,5 +24,5 @@ def provided_source(provision: Provision, pin: GitPin | None = None) -> Source:
 
 def public_address(provision: Provision) -> str:
     """Return what may stand in an archive: neither a folder of this machine nor a password."""
-    local = provision.kind == "path" or provision.path is not None or provision.place.startswith("file:")
+    local = provision.kind == "path" or provision.folder is not None or provision.place.startswith("file:")
     return "" if local else without_secret(provision.place)

@@ -14,79 +14,27 @@ no operators and no processors.
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
 
+from mlfbuild.core import lazy_attributes
+
 if TYPE_CHECKING:
-    from mlfbuild.cgen.alignment import ALIGNMENT, STATE_ALIGNMENT, aligned
-    from mlfbuild.cgen.arena import Buffer, Span, lower_bound, place
-    from mlfbuild.cgen.literals import array_lines, braces, floating, integer, record_lines
-    from mlfbuild.cgen.names import comment_text, member_name
-    from mlfbuild.cgen.sections import PARAMS_SECTION, WORKSPACE_SECTION
-    from mlfbuild.cgen.types import C_TYPES
-    from mlfbuild.cgen.wrapping import joined, wrapped
-
-__all__ = [
-    "ALIGNMENT",
-    "C_TYPES",
-    "PARAMS_SECTION",
-    "STATE_ALIGNMENT",
-    "WORKSPACE_SECTION",
-    "Buffer",
-    "Span",
-    "aligned",
-    "array_lines",
-    "braces",
-    "comment_text",
-    "floating",
-    "integer",
-    "joined",
-    "lower_bound",
-    "member_name",
-    "place",
-    "record_lines",
-    "wrapped",
-]
-
-_HOMES = {
-    "alignment": (
-        "ALIGNMENT",
-        "STATE_ALIGNMENT",
-        "aligned",
-    ),
-    "arena": (
-        "Buffer",
-        "Span",
-        "lower_bound",
-        "place",
-    ),
-    "literals": (
-        "array_lines",
-        "braces",
-        "floating",
-        "integer",
-        "record_lines",
-    ),
-    "names": (
-        "comment_text",
-        "member_name",
-    ),
-    "sections": (
-        "PARAMS_SECTION",
-        "WORKSPACE_SECTION",
-    ),
-    "types": ("C_TYPES",),
-    "wrapping": (
-        "joined",
-        "wrapped",
-    ),
-}
-
-if not TYPE_CHECKING:  # or every name would be known to type checkers
-
-    def __getattr__(name: str) -> object:
-        """Import the module that has ``name`` when it is first asked for."""
-        for home, names in _HOMES.items():
-            if name in names:
-                return getattr(importlib.import_module(f"{__name__}.{home}"), name)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from mlfbuild.cgen.alignment import (
+        ALIGNMENT as ALIGNMENT,
+        STATE_ALIGNMENT as STATE_ALIGNMENT,
+        aligned as aligned,
+    )
+    from mlfbuild.cgen.arena import Buffer as Buffer, Span as Span, lower_bound as lower_bound, place as place
+    from mlfbuild.cgen.literals import (
+        array_lines as array_lines,
+        braces as braces,
+        floating as floating,
+        integer as integer,
+        record_lines as record_lines,
+    )
+    from mlfbuild.cgen.names import comment_text as comment_text, member_name as member_name
+    from mlfbuild.cgen.sections import PARAMS_SECTION as PARAMS_SECTION, WORKSPACE_SECTION as WORKSPACE_SECTION
+    from mlfbuild.cgen.types import C_TYPES as C_TYPES
+    from mlfbuild.cgen.wrapping import joined as joined, wrapped as wrapped
+else:
+    __getattr__ = lazy_attributes(__name__)

@@ -30,7 +30,8 @@ def check(settings: Settings) -> None:
         warnings = check_dependencies(project)
     except ProjectFileError as error:
         if settings.json:
-            show_json({"file": settings.file, "problems": error.problems, "warnings": []})
+            problems = [str(problem) for problem in error.problems]
+            show_json({"file": settings.file, "problems": problems, "warnings": []})
         raise
     if settings.json:
         show_json({"file": settings.file, "problems": [], "warnings": warnings})

@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from mlfbuild.compilers.archive import ARCHIVE
 from mlfbuild.compilers.command import COMMAND
-from mlfbuild.compilers.native import NATIVE
-from mlfbuild.compilers.tvm import TVM
-from mlfbuild.compilers.types import (
-    Compiler,
-    CompileRequest,
-    ExternalCompiler,
-    OptionValue,
-    Placement,
-    Program,
-)
-from mlfbuild.core import UsageError
+from mlfbuild.compilers.native.compiler import NATIVE
+from mlfbuild.compilers.tvm.compiler import TVM
+from mlfbuild.compilers.types import Compiler as Compiler, ExternalCompiler
+from mlfbuild.core import UsageError, lazy_attributes
 
-__all__ = [
-    "COMPILERS",
-    "EXTERNAL_COMPILERS",
-    "CompileRequest",
-    "Compiler",
-    "OptionValue",
-    "Placement",
-    "Program",
-    "compiler_called",
-]
+if TYPE_CHECKING:
+    from mlfbuild.compilers.archive import check_placement as check_placement
+    from mlfbuild.compilers.fit import check_fit as check_fit
+    from mlfbuild.compilers.seams import HOOK as HOOK, why_no_hook as why_no_hook
+    from mlfbuild.compilers.types import (
+        CompileRequest as CompileRequest,
+        CompilerProgram as CompilerProgram,
+        OptionValue as OptionValue,
+        Placement as Placement,
+    )
+else:
+    __getattr__ = lazy_attributes(__name__)
+
 
 EXTERNAL_COMPILERS: Mapping[str, ExternalCompiler] = {"command": COMMAND, "tvm": TVM}
 """Programs of somebody else."""

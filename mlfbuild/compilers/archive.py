@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mlfbuild.compilers.seams import HOOK, hooked
-from mlfbuild.core import UsageError, advised, listed
+from mlfbuild.core import UsageError, listed
 
 if TYPE_CHECKING:
     from mlfbuild.compilers.types import CompileRequest, OptionValue, Placement
@@ -125,8 +125,9 @@ def check_placement(library: Library, placement: Placement, name: str, where: st
 
     ``name`` is the model's, ``where`` names its archive. Raises ``UsageError``.
     """
-    for kind, reason in placement.problems():
-        raise UsageError(advised(f"{name}: placement.{kind}: {reason}", "correct or remove it"))
+    for kind, mistake in placement.problems():
+        place = f"{name}: placement.{kind}"
+        raise UsageError(mistake.code, place=place, reason=mistake.reason, hint=mistake.hint)
     if placement.shares_workspace:
         raise UsageError(f"{name}: placement of the workspace: {where} decides it; remove it")
     if placement.state is not None:

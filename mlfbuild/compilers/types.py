@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from mlfbuild.project import OptionValue, Placement, Program
+from mlfbuild.project import CompilerProgram, OptionValue, Placement
 from mlfbuild.targets import Cpu
 
 if TYPE_CHECKING:
     from mlfbuild.library import Library
 
-__all__ = ["CompileRequest", "Compiler", "ExternalCompiler", "OptionValue", "Placement", "Program"]
+__all__ = ["CompileRequest", "Compiler", "CompilerProgram", "ExternalCompiler", "OptionValue", "Placement"]
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class CompileRequest:
     """``aot`` or ``graph``; ``None`` is the compiler's default."""
     options: Mapping[str, OptionValue] = field(default_factory=dict)
     placement: Placement = field(default_factory=Placement)
-    program: Program | None = None
+    program: CompilerProgram | None = None
     """What an ``ExternalCompiler`` runs."""
 
 

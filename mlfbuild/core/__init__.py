@@ -1,8 +1,9 @@
-"""What every room uses: errors with fields, files that are whole or absent, external programs, and text for terminals.
+"""The basis of all rooms: errors with fields, atomic files, external programs, and text for terminals.
 
-``errors`` has one class for each exit code; ``files`` reads and writes whole files, atomically; ``processes`` finds and
-runs programs; ``system_packages`` says how to install them; ``text`` makes untrusted names fit for one line; ``lazy``
-makes the faces of rooms. Nothing here knows what a model, a target or an archive is.
+``errors`` has one class for each exit code; ``files`` reads and writes files as a whole; ``processes`` finds and runs
+programs; ``system_packages`` has the commands that install them; ``text`` puts untrusted names on one printable line;
+``package`` hashes mlfbuild's own files; ``lazy`` makes the faces of rooms. The room does not know models, targets or
+archives.
 """
 
 from __future__ import annotations

@@ -165,7 +165,7 @@ class UnsupportedModelError(MlfError):
 
 
 class InputFileError(MlfError):
-    """An input file is unreadable, unsafe or not what it claims to be."""
+    """An input file is unreadable, unsafe or not of the expected format."""
 
     exit_code = 5
 

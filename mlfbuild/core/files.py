@@ -1,6 +1,7 @@
-"""Files are read whole and written whole: a reader never meets half a file, and a failed write leaves the old one.
+"""Read and write files as a whole: a reader never sees half a file, and a failed write leaves the old one in place.
 
-``OSError`` is turned into the error with the right exit code here, once, so that no other module needs to catch it.
+Functions that take the role of a file (``"model"``, ``"archive"``) turn ``OSError`` into the error with the right exit
+code, so that other modules do not need to catch it.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from typing import BinaryIO
 from mlfbuild.core.errors import InputFileError, StorageError
 
 _RANDOM_BYTES = 6
-"""In the name of a temporary file."""
+"""Random part of the name of a temporary file."""
 _CHUNK = 1024 * 1024
-"""Bytes that are read at a time where a file may be large."""
+"""Bytes to read at a time from a file that may be large."""
 
 
 def sha256(data: bytes | memoryview | Iterable[bytes]) -> str:
@@ -31,14 +32,14 @@ def sha256(data: bytes | memoryview | Iterable[bytes]) -> str:
 
 
 def file_sha256(file: BinaryIO) -> str:
-    """Return the SHA-256 of what is left to read of ``file``; raises ``OSError``."""
+    """Return the SHA-256 of ``file`` from its current position on; raises ``OSError``."""
     return sha256(iter(lambda: file.read(_CHUNK), b""))
 
 
 def read_bytes(path: Path, what: str) -> bytes:
     """Return the content of the file ``path``; ``what`` names its role ("model", "archive") in messages.
 
-    Raises ``InputFileError`` where it is missing, a folder, or not readable.
+    Raises ``InputFileError`` if it is missing, a folder, or not readable.
     """
     try:
         return path.read_bytes()
@@ -49,11 +50,12 @@ def read_bytes(path: Path, what: str) -> bytes:
 def open_binary(path: Path, what: str) -> BinaryIO:
     """Open the file ``path`` for reading; ``what`` names its role in messages.
 
-    Raises ``InputFileError`` where it is missing, no plain file, or not readable.
+    Raises ``InputFileError`` if it is missing, not a regular file, or not readable.
     """
     try:
-        if path.is_fifo():  # opening one waits for somebody who writes
-            raise InputFileError(f"{path}: is a pipe, not a file; save the {what} in a file first")
+        if path.is_fifo():  # opening one waits for a writer
+            hint = f"save the {what} in a file first"
+            raise InputFileError("input-is-pipe", place=path, reason="is a pipe, not a file", hint=hint)
         return path.open("rb")
     except OSError as error:
         raise _input_error(path, what, error) from None
@@ -61,24 +63,26 @@ def open_binary(path: Path, what: str) -> BinaryIO:
 
 def _input_error(path: Path, what: str, error: OSError) -> InputFileError:
     if isinstance(error, FileNotFoundError):
-        return InputFileError(f"{path}: no such {what}; check the path")
+        return InputFileError("no-such-input", place=path, reason=f"no such {what}", hint="check the path")
     if isinstance(error, IsADirectoryError):
         article = "an" if what[0] in "aeiou" else "a"
-        return InputFileError(f"{path}: is a folder, not {article} {what}; name the file itself")
-    return InputFileError(f"{path}: cannot read the {what}: {error.strerror or error}; check its permissions")
+        reason = f"is a folder, not {article} {what}"
+        return InputFileError("input-is-folder", place=path, reason=reason, hint="name the file itself")
+    reason = f"cannot read the {what}: {error.strerror or error}"
+    return InputFileError("input-unreadable", place=path, reason=reason, hint="check its permissions")
 
 
 def storage_error(path: Path, error: OSError) -> StorageError:
-    """Return the ``StorageError`` that tells why ``path`` could not be written."""
-    in_the_way = isinstance(error, (FileExistsError, NotADirectoryError))
-    advice = (
-        "a file stands where a folder is needed: move it away" if in_the_way else "check free space and permissions"
-    )
-    return StorageError(f"{path}: cannot write: {error.strerror or error}; {advice}")
+    """Return the ``StorageError`` for ``path``, which could not be written because of ``error``."""
+    reason = f"cannot write: {error.strerror or error}"
+    if isinstance(error, (FileExistsError, NotADirectoryError)):
+        hint = "move away the file where a folder is needed"
+        return StorageError("file-in-the-way", place=path, reason=reason, hint=hint)
+    return StorageError("cannot-write", place=path, reason=reason, hint="check free space and permissions")
 
 
 def real_place(path: Path) -> Path:
-    """Return where ``path`` really is, whether it is there or not; no symbolic link hides what it lies in."""
+    """Return ``path`` without symbolic links, whether it exists or not."""
     return Path(os.path.realpath(path))  # Path.resolve() of Python before 3.13 raises an error for a loop of links
 
 
@@ -91,20 +95,23 @@ def make_folder(path: Path) -> None:
 
 
 def cache_folder(name: str) -> Path:
-    """Return the folder ``name`` of mlfbuild's cache, which is created: ``~/.cache/mlfbuild``, or by XDG_CACHE_HOME.
+    """Return the folder ``name`` in the user's cache of mlfbuild, such as ``~/.cache/mlfbuild``, and create it.
 
-    Raises ``StorageError``.
+    ``XDG_CACHE_HOME`` overrides the parent folder on every system. Raises ``StorageError``.
     """
-    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    folder = Path(base).expanduser() / "mlfbuild" / name
+    from platformdirs import user_cache_path  # few commands use a cache
+
+    base = os.environ.get("XDG_CACHE_HOME")
+    folder = (Path(base).expanduser() / "mlfbuild" if base else user_cache_path("mlfbuild", appauthor=False)) / name
     make_folder(folder)
     return folder
 
 
 def make_once(path: Path, make: Callable[[Path], Path]) -> Path:
-    """Return ``path``; where it is not there, ``make`` makes it in the empty folder that it is given.
+    """Return ``path``; if it does not exist, have ``make`` produce it in an empty folder and move it there.
 
-    It appears whole or not at all, whoever else makes the same. Raises ``StorageError``, and what ``make`` raises.
+    It appears as a whole or not at all, even if several processes make it at the same time. Raises ``StorageError``,
+    and what ``make`` raises.
     """
     if not path.exists():
         with tempfile.TemporaryDirectory(dir=path.parent) as folder:
@@ -117,13 +124,13 @@ def make_once(path: Path, make: Callable[[Path], Path]) -> Path:
 
 
 def write_atomic(path: Path, data: bytes | Iterable[bytes]) -> None:
-    """Write ``data``, whole or in parts, to ``path``: only the old or the new content is ever seen there, mode 644.
+    """Write ``data``, whole or in parts, to ``path``: readers see the old or the new content. The mode is 644.
 
-    The parent folder is created. Raises ``StorageError``, or what producing the parts does; nothing is left behind
-    then.
+    The parent folder is created. Raises ``StorageError``, or what producing the parts does, and leaves no temporary
+    file then.
     """
     make_folder(path.parent)
-    # The name is ours before the file is there: whenever Ctrl-C strikes, we know what to remove.
+    # The name is chosen before the file exists, so that the file is removed whenever Ctrl-C interrupts.
     temporary = path.with_name(f".{path.name}.{os.urandom(_RANDOM_BYTES).hex()}.tmp")
     try:
         with temporary.open("xb") as file:
@@ -139,7 +146,7 @@ def write_atomic(path: Path, data: bytes | Iterable[bytes]) -> None:
 
 
 def abandoned(path: Path) -> list[Path]:
-    """Return the temporary files beside ``path`` of calls of ``write_atomic`` that were killed, or still run."""
+    """Return the temporary files beside ``path`` of calls of ``write_atomic`` that were killed or are still running."""
     name = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{{2 * _RANDOM_BYTES}}}\.tmp")
     try:
         return sorted(entry for entry in path.parent.iterdir() if name.fullmatch(entry.name))
@@ -148,7 +155,7 @@ def abandoned(path: Path) -> list[Path]:
 
 
 def holds(path: Path, data: bytes | Iterable[bytes]) -> bool:
-    """Whether the content of the file ``path`` is ``data``, whole or in parts; False where it cannot be read."""
+    """Return whether the content of the file ``path`` is ``data``, whole or in parts; False if it cannot be read."""
     parts = [data] if isinstance(data, bytes) else data
     try:
         with path.open("rb") as file:
@@ -158,7 +165,10 @@ def holds(path: Path, data: bytes | Iterable[bytes]) -> bool:
 
 
 def write_if_changed(path: Path, data: bytes) -> bool:
-    """Write ``data`` unless ``path`` holds it already, so that an unchanged file keeps its time; True if written."""
+    """Write ``data`` unless ``path`` already has that content; return True if written.
+
+    An unchanged file keeps its modification time.
+    """
     if holds(path, data):
         return False
     write_atomic(path, data)

@@ -1,4 +1,4 @@
-"""What mlfbuild itself is made of: everything that a build makes also depends on it."""
+"""mlfbuild's own files, on which every output of a build depends."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ def package_fingerprint() -> str:
 
 @functools.cache
 def package_files() -> tuple[Path, ...]:
-    """Return mlfbuild's own files, sorted; not the byte code that Python keeps beside them."""
+    """Return mlfbuild's own files, sorted, without Python's byte code."""
     return tuple(sorted(path for path in _PACKAGE.rglob("*") if path.is_file() and path.suffix != ".pyc"))

@@ -1,4 +1,4 @@
-"""External programs: found by name with a helpful answer when missing, run with their output kept."""
+"""Find external programs by name, run them, and keep their output."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from mlfbuild.core.errors import ProcessFailedError, TimedOutError, ToolNotFound
 from mlfbuild.core.system_packages import DEBIAN
 
 _OTHER_NAMES = {"clang": tuple(f"clang-{version}" for version in range(22, 13, -1))}
-"""What Linux distributions call a program that they have several versions of; the first one there is taken."""
+"""Other names of a program of which Linux distributions package several versions; the first that exists is used."""
 
 Tell = Callable[[str, int, int], None]
-"""What long work calls with what it is doing, and how many of how many are done: 0 of 0 where nobody counts."""
+"""Progress of long work: a description, the number of steps that are done and of all steps; 0 of 0 if not counted."""
 
 LOOK = "see what it printed, below"
 RUN_BY_HAND = "run it by hand to see why"
-"""What to do about a program that failed: with a word, and without one."""
+"""Hints for a program that failed, with and without output."""
 
 _NINJA_STEP = re.compile(r"\[(\d+)/(\d+)\] (.*)")
 
@@ -35,16 +35,15 @@ def tell_nobody(doing: str, done: int = 0, of: int = 0) -> None:
 
 
 def tool_variable(name: str) -> str:
-    """Return the environment variable that says where the program ``name`` is: ``MLFBUILD_QEMU_SYSTEM_ARM``."""
+    """Return the environment variable with the path of the program ``name``: ``MLFBUILD_QEMU_SYSTEM_ARM``."""
     return f"MLFBUILD_{name.upper().replace('-', '_')}"
 
 
 def find_tool(name: str, chosen: str | None = None) -> Path:
     """Return the path of the program ``name``.
 
-    ``chosen``, a name or path, comes before ``MLFBUILD_<NAME>`` in the environment, which comes before ``PATH``
-    (``MLFBUILD_QEMU_SYSTEM_ARM=/opt/qemu/...``). Raises ``ToolNotFoundError`` with the Debian package to install and
-    the variable to set.
+    ``chosen``, a name or path, has precedence over ``MLFBUILD_<NAME>`` in the environment, which has precedence over
+    ``name`` itself. Names are looked up in ``PATH``. Raises ``ToolNotFoundError``.
     """
     variable = tool_variable(name)
     wanted = chosen or os.environ.get(variable) or name
@@ -52,9 +51,8 @@ def find_tool(name: str, chosen: str | None = None) -> Path:
     found = next((path for path in map(shutil.which, names) if path), None)
     if found is None:
         package = DEBIAN.packages.get(name, name)
-        raise ToolNotFoundError(
-            f"{wanted}: program not found; install it (Debian: apt-get install {package}) or set {variable} to its path"
-        )
+        hint = f"install it (Debian: apt-get install {package}) or set {variable} to its path"
+        raise ToolNotFoundError("program-not-found", place=wanted, reason="program not found", hint=hint)
     return Path(found)
 
 
@@ -67,8 +65,8 @@ def run(
 ) -> str:
     """Run ``command`` to its end and return stdout and stderr together.
 
-    Raises ``ProcessFailedError`` with the output where it exits with another status than 0 or cannot be started, and
-    ``TimedOutError`` with the output so far where it takes longer than ``timeout`` seconds.
+    Raises ``ProcessFailedError`` with the output if its exit status is not 0 or it cannot be started, and
+    ``TimedOutError`` with the output so far if it takes longer than ``timeout`` seconds.
     """
     words = [str(word) for word in command]
     try:
@@ -76,19 +74,20 @@ def run(
             output = _text(process.communicate(timeout=timeout)[0])
     except subprocess.TimeoutExpired as error:
         output = _text(error.output or b"")
-        raise TimedOutError(f"{words[0]}: still running after {timeout:g} s, stopped; {RUN_BY_HAND}", output) from None
+        reason = f"still running after {timeout:g} s, stopped"
+        raise TimedOutError("program-timed-out", output, place=words[0], reason=reason, hint=RUN_BY_HAND) from None
     _check_status(words[0], process.returncode, output)
     return output
 
 
 def run_ninja(command: Sequence[str | Path], tell: Tell = tell_nobody) -> str:
-    """Run ``command``, which runs Ninja, and return what it printed; ``tell`` is told of each of Ninja's steps.
+    """Run ``command``, which runs Ninja, and return its output; call ``tell`` for each of Ninja's steps.
 
     Raises ``ProcessFailedError`` as ``run`` does.
     """
     words = [str(word) for word in command]
     lines = []
-    with running(words, end=signal.SIGTERM) as process:  # so that Ninja ends what it runs, too
+    with running(words, end=signal.SIGTERM) as process:  # so that Ninja stops its own child processes
         assert process.stdout is not None
         for line in map(_text, process.stdout):
             lines.append(line)
@@ -105,12 +104,13 @@ def _tell_step(line: str, tell: Tell) -> None:
 
 def _check_status(program: str, status: int, output: str) -> None:
     if status != 0:
-        advice = LOOK if output.strip() else RUN_BY_HAND
-        raise ProcessFailedError(f"{Path(program).name}: failed with exit status {status}; {advice}", output)
+        hint = LOOK if output.strip() else RUN_BY_HAND
+        reason = f"failed with exit status {status}"
+        raise ProcessFailedError("program-failed", output, place=Path(program).name, reason=reason, hint=hint)
 
 
 def _text(output: bytes) -> str:
-    """Return ``output`` as text; ends of lines are those of this system, whatever the program thinks."""
+    """Return ``output`` as text with a line feed at the end of each line."""
     return output.decode(errors="replace").replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -124,11 +124,11 @@ def running(
     stdin: IO[bytes] | None = None,
     stderr: IO[bytes] | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Start the program ``words``, whose stdout and stderr are one pipe, for the ``with`` block, which waits for it.
+    """Start the program ``words`` for the ``with`` block, and wait for it at the end of the block.
 
-    ``stdin`` and ``stderr`` are files that take the place of nothing to read and of that pipe.
-    Whatever leaves the block early ends the program first, by the signal ``end``: an error, a timeout, an interrupt.
-    Raises ``ProcessFailedError`` where it cannot be started.
+    Its stdout is a pipe; so is its stderr, to the same pipe, unless ``stderr`` is a file. Without ``stdin``, it reads
+    nothing. If an exception leaves the block (an error, a timeout, an interrupt), the program gets the signal ``end``.
+    Raises ``ProcessFailedError`` if it cannot be started.
     """
     with _interrupt_held() as let_go:
         try:
@@ -141,7 +141,8 @@ def running(
                 stderr=stderr or subprocess.STDOUT,
             )
         except OSError as error:
-            raise ProcessFailedError(f"{words[0]}: cannot be started: {error.strerror}; {RUN_BY_HAND}") from None
+            reason = f"cannot be started: {error.strerror}"
+            raise ProcessFailedError("program-not-started", place=words[0], reason=reason, hint=RUN_BY_HAND) from None
         with process:
             try:
                 let_go()
@@ -153,14 +154,15 @@ def running(
 
 @contextlib.contextmanager
 def _interrupt_held() -> Iterator[Callable[[], None]]:
-    """Hold an interrupt (Ctrl-C) back until the function that the block gets is called, or else to the block's end.
+    """Delay an interrupt (Ctrl-C) until the block calls the function that it gets, at the latest until the block's end.
 
-    ``Popen`` returns a while after the program has begun to be; an interrupt in between would leave it to nobody. A
-    handler that only notes the signal is set meanwhile, as a blocked signal would stay blocked in the program.
+    ``Popen`` returns some time after the process exists; an interrupt in between would leave the process running. A
+    handler that only records the signal is set for that time, because a blocked signal would stay blocked in the
+    program.
     """
     handler = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(handler):
-        yield lambda: None  # other threads are never interrupted, nor is who ignores it
+        yield lambda: None  # other threads are never interrupted, nor is a process that ignores the signal
         return
     held: list[FrameType | None] = []
     holding = True

@@ -1,4 +1,4 @@
-"""How the programs that builds need are installed, on this system and on others: data, and the choice among it."""
+"""Commands that install the programs that builds require, on this system and on others."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HOST_COMPILER = "cc"
-"""The C compiler for this machine, by whatever name."""
+"""Stands for the C compiler of this machine, whatever its name."""
 
 
 @dataclass(frozen=True)
@@ -18,9 +18,9 @@ class System:
 
     name: str
     command: str
-    """What installs packages, which are named behind it."""
+    """Command that installs the packages named after it."""
     packages: Mapping[str, str]
-    """The packages of each program; none for one that the system does not have."""
+    """Packages by program; a program that the system does not package is missing."""
 
 
 DEBIAN = System(
@@ -86,7 +86,7 @@ SYSTEMS: Mapping[str, System] = {
         },
     ),
 }
-"""By the name that the system has for itself: ``ID`` or ``ID_LIKE`` of os-release, else ``platform.system``."""
+"""Systems by ``ID`` or ``ID_LIKE`` of os-release, or by ``platform.system`` in lower case."""
 
 _PAGES = {
     HOST_COMPILER: "a C compiler (on macOS: xcode-select --install)",
@@ -103,7 +103,7 @@ _PAGES = {
 
 
 def this_system(os_release: Path = Path("/etc/os-release")) -> System | None:
-    """Return the system that this machine has, ``None`` for one whose packages nobody wrote down."""
+    """Return the system of this machine, ``None`` if it is not in ``SYSTEMS``."""
     if platform.system() != "Linux":
         return SYSTEMS.get(platform.system().lower())
     try:
@@ -116,7 +116,7 @@ def this_system(os_release: Path = Path("/etc/os-release")) -> System | None:
 
 
 def how_to_install(programs: Iterable[str], system: System | None = None) -> list[str]:
-    """Return what brings ``programs`` to ``system``, by default this one: commands, then words for all others."""
+    """Return how to install ``programs`` on ``system``, by default this one: commands first, then web pages."""
     wanted = list(dict.fromkeys(programs))
     system = system or this_system()
     known = [program for program in wanted if system is not None and program in system.packages]
@@ -125,7 +125,7 @@ def how_to_install(programs: Iterable[str], system: System | None = None) -> lis
 
 
 def _commands(system: System, programs: list[str]) -> Iterator[str]:
-    """Yield one command for all packages, and one for each that takes an option of its own."""
+    """Yield one command for all packages without options, and one for each package with an option."""
     plain = [system.packages[program] for program in programs if not system.packages[program].startswith("--")]
     root = "" if system.name == "macOS" or getattr(os, "geteuid", lambda: 0)() == 0 else "sudo "
     if plain:

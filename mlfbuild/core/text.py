@@ -1,4 +1,4 @@
-"""Words of messages: counts, lists and names from files that nobody vouches for, fit for one line."""
+"""Text for messages: counts, lists, and names from untrusted files on one printable line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return ``names`` with commas between them; of many, the first few."""
+    """Return ``names`` with commas between them, at most the first eight."""
     return ", ".join(names[:_LISTED]) + (", ..." if len(names) > _LISTED else "")
 
 
@@ -23,17 +23,17 @@ def advised(message: str, advice: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Return ``text`` fit for a terminal: control characters appear as escapes."""
+    """Return ``text`` with escapes in place of control characters."""
     return text if text.isprintable() else text.encode("unicode_escape").decode()
 
 
 def shown(name: object, longest: int = 160) -> str:
-    """Return a name fit for one line: cut where it is longer than ``longest``, in quotes where it has escapes."""
+    """Return a name on one line: cut after ``longest`` characters, in quotes if it has escapes."""
     text = str(name)
     text = text if len(text) <= longest else f"{text[:longest]}..."
     return text if text.isprintable() else ascii(text)
 
 
 def quoted(name: str, longest: int = 120) -> str:
-    """Return a name in quotes and in ASCII, cut where it is longer than ``longest``."""
+    """Return a name in quotes and in ASCII, cut after ``longest`` characters."""
     return ascii(name) if len(name) <= longest else f"{name[:longest]!a}..."

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from mlfbuild.core import read_bytes
+from mlfbuild.core import lazy_attributes, read_bytes
 from mlfbuild.graph import Graph
+
+if TYPE_CHECKING:
+    from mlfbuild.frontends.advice import CHANGE as CHANGE
+else:
+    __getattr__ = lazy_attributes(__name__)
 
 
 def read_model(path: Path, name: str) -> Graph:

@@ -1,18 +1,55 @@
 """Networks as frozen, checked values, with a numpy reference of each operator."""
 
-from mlfbuild.graph.operator import Activation, Operator
-from mlfbuild.graph.types import Array, DType, Graph, GraphError, Node, OperatorError, Quantization, State, Tensor
+from __future__ import annotations
 
-__all__ = [
-    "Activation",
-    "Array",
-    "DType",
-    "Graph",
-    "GraphError",
-    "Node",
-    "Operator",
-    "OperatorError",
-    "Quantization",
-    "State",
-    "Tensor",
-]
+from typing import TYPE_CHECKING
+
+from mlfbuild.core import lazy_attributes
+
+if TYPE_CHECKING:
+    from mlfbuild.graph.evaluation import evaluate as evaluate, evaluate_in_turn as evaluate_in_turn
+    from mlfbuild.graph.fixed_point import high_multiply as high_multiply
+    from mlfbuild.graph.logistic_table import LOGISTIC_TABLE as LOGISTIC_TABLE
+    from mlfbuild.graph.operator import Activation as Activation, Operator as Operator
+    from mlfbuild.graph.quantize import (
+        Rescale as Rescale,
+        activation_range as activation_range,
+        convolution_rescales as convolution_rescales,
+        float_activation_range as float_activation_range,
+        fully_connected_rescales as fully_connected_rescales,
+        integer_range as integer_range,
+        log_softmax_rescale as log_softmax_rescale,
+        multiply_by_quantized_multiplier as multiply_by_quantized_multiplier,
+        quantize_value as quantize_value,
+        requantize_rescale as requantize_rescale,
+        scale_of as scale_of,
+        softmax_rescale as softmax_rescale,
+        softmax_table_rescale as softmax_table_rescale,
+        whole_activation_range as whole_activation_range,
+        zero_point_of as zero_point_of,
+    )
+    from mlfbuild.graph.rescales import (
+        SUM_LEFT_SHIFT as SUM_LEFT_SHIFT,
+        BinaryRescales as BinaryRescales,
+        add_rescales as add_rescales,
+        comparison_rescale as comparison_rescale,
+        divide_rescale as divide_rescale,
+        leaky_rescale as leaky_rescale,
+        multiply_rescale as multiply_rescale,
+        prelu_rescales as prelu_rescales,
+        squared_difference_rescales as squared_difference_rescales,
+    )
+    from mlfbuild.graph.types import (
+        Array as Array,
+        DType as DType,
+        Graph as Graph,
+        GraphError as GraphError,
+        Node as Node,
+        OperatorError as OperatorError,
+        Quantization as Quantization,
+        State as State,
+        Tensor as Tensor,
+    )
+    from mlfbuild.graph.wide_sums import wide_rescale as wide_rescale
+else:
+    __getattr__ = lazy_attributes(__name__)

@@ -1,18 +1,27 @@
-"""mlfbuild.yml -> Project: every check and every line number.
+"""Read mlfbuild.yml and check all of it: text in, ``Project`` out.
 
-    text -> nodes -> document -> keys -> Project
+    text -> nodes -> document -> Project
 
-``nodes`` composes YAML and keeps positions; ``document`` turns nodes into plain values and refuses what YAML's
-versions read differently (``scalars``); ``keys`` declares every key once, with the ``rules`` for texts, and
-``validate`` retells pydantic's findings; ``references`` checks what needs two values. All of them add to one list of
-problems, which is shown whole and in file order:
+``nodes`` composes YAML and keeps positions. ``document`` turns nodes into plain values and refuses scalars that YAML's
+versions read differently (``scalars``). ``types``, ``placement`` and ``provision`` declare every key once, as fields of
+frozen dataclasses (``keys``); ``validate`` has pydantic check the values and build the dataclasses; ``references``,
+``sections`` and ``budgets`` check what needs two values. All of them add to one list of problems, which is reported in
+file order:
 
     mlfbuild.yml:4:16: targets.m4.cpu: unknown cpu "cortex-m44" (did you mean "cortex-m4"?)
     mlfbuild.yml:12:5: models.kws.optoins: unknown key (did you mean "options"?)
 
-Words: a *path* is the way to a value (``("models", "kws", "targets", 0)``, shown as ``models.kws.targets[0]``), a
-*position* is its line and column, a *problem* is a position, a path and a reason. pydantic and yaml are imported when
-a project file is read, not before: verbs that need none start quickly.
+Each is a ``Diagnostic`` with a code (``unknown-cpu``), a place, a reason and a hint. A *path* is the way to a value
+(``("models", "kws", "targets", 0)``, shown as ``models.kws.targets[0]``), a *position* its line and column, a
+*mistake* a code, a reason and a hint without a place, a *problem* a mistake with path and position. Rooms that find
+mistakes later (a file that is missing, an option that a compiler refuses) report them at the same keys::
+
+    mistake = Mistake("no-such-file", reason=f"{path}: no such file", hint="correct the path")
+    raise ProjectFileError(project.problems([(("models", "kws", "source"), mistake)]))
+
+The room does not read the files that a project names, and a ``Project`` does not know YAML. pydantic and yaml are
+imported when a project file is read, not before: other commands, and processes that are sent parts of a project, start
+without them.
 """
 
 from __future__ import annotations
@@ -27,19 +36,29 @@ if TYPE_CHECKING:
         git_problem as git_problem,
         is_local_path as is_local_path,
     )
-    from mlfbuild.project.keys import json_schema as json_schema
     from mlfbuild.project.names import NAME as NAME, short_name as short_name
     from mlfbuild.project.placement import (
         CONSTANT_CLASSES as CONSTANT_CLASSES,
         MEMORY_CLASSES as MEMORY_CLASSES,
         PARAMS as PARAMS,
-        SECTION_NAME as SECTION_NAME,
         Placement as Placement,
-        symbol_stem as symbol_stem,
     )
-    from mlfbuild.project.problems import KeyPath as KeyPath, quoted as quoted, suggestion as suggestion
-    from mlfbuild.project.program import Program as Program, asked_for as asked_for, filled as filled
+    from mlfbuild.project.problems import (
+        KeyPath as KeyPath,
+        Mistake as Mistake,
+        quoted as quoted,
+        suggestion as suggestion,
+    )
+    from mlfbuild.project.program import (
+        EXTERNAL_COMPILERS as EXTERNAL_COMPILERS,
+        CompilerProgram as CompilerProgram,
+        asked_for as asked_for,
+        filled as filled,
+    )
+    from mlfbuild.project.provision import Provision as Provision
     from mlfbuild.project.reader import load_project as load_project
+    from mlfbuild.project.schema import json_schema as json_schema
+    from mlfbuild.project.section_names import SECTION_NAME as SECTION_NAME, symbol_stem as symbol_stem
     from mlfbuild.project.sources import SOURCES as SOURCES, source_suffix as source_suffix
     from mlfbuild.project.types import (
         Budget as Budget,
@@ -48,8 +67,7 @@ if TYPE_CHECKING:
         ModelSpec as ModelSpec,
         OptionValue as OptionValue,
         Project as Project,
-        Provision as Provision,
-        Target as Target,
+        TargetSpec as TargetSpec,
     )
     from mlfbuild.project.units import size_text as size_text
 else:

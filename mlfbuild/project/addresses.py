@@ -1,32 +1,34 @@
 """Addresses that dependencies are fetched from: which are accepted, and how one is shown.
 
-Addresses are committed with the project and with its lock file, and programs that fail print them: one that holds a
-user name with a password, or a token in its place, is refused and never shown.
+Addresses are committed with the project and with its lock file, and programs that fail print them. An address that
+contains a user name with a password, or a token in its place, is refused and never shown.
 """
 
 from __future__ import annotations
 
 import re
 
-from mlfbuild.project.problems import quoted
+from mlfbuild.project.checks import Rule, not_blank
+from mlfbuild.project.problems import Mistake, quoted
 
 GIT_SCHEMES = ("https", "http", "ssh", "file")
 ARCHIVE_SCHEMES = ("https", "http", "file")
 GIT_PATTERN = (
     r"^(?![-\s])(?!https?://[^/]*@)(?!ssh://[^/@]*:[^/]*@)(?![A-Za-z0-9+.-]*::)(?!(?!https?:|ssh:|file:)\w*://)"
 )
-"""What JSON Schema says about the address of a repository."""
+"""The address of a repository as a pattern of JSON Schema."""
 ARCHIVE_PATTERN = r"^(https?://(?![^/]*@)[^/\s]|file:///)\S+$"
-"""What JSON Schema says about the address of an archive."""
+"""The address of an archive as a pattern of JSON Schema."""
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _USER_INFO = re.compile(r"(?<=://)[^/?#]*@")
 _HELPER = re.compile(r"[A-Za-z0-9+.-]*::")
 """``ext::COMMAND``: Git would run the command."""
+_no_text = not_blank("an address")
 
 
 def is_local_path(address: str) -> bool:
-    """Whether ``address`` of a repository is a folder of this machine, absolute or from the project file's on."""
+    """Return whether ``address`` of a repository is a folder of this machine, absolute or relative to the project."""
     return ":" not in address.partition("/")[0]  # git@host:path is SSH in Git's own spelling
 
 
@@ -35,51 +37,64 @@ def shown(address: str) -> str:
     return quoted(_USER_INFO.sub("", address))
 
 
-def git_problem(address: str) -> str | None:
-    """Return why no repository is fetched from ``address``, ``None`` where one can be."""
-    if not address.strip():
-        return "an address must not be empty"
+def git_problem(address: str) -> Mistake | None:
+    """Return why ``address`` is not accepted for a repository, ``None`` if it is."""
     if address.startswith("-") or _HELPER.match(address):
-        return f"{shown(address)} would be an option or a command to Git; write {_choices(GIT_SCHEMES)}"
+        return Mistake(
+            "address-is-option",
+            reason=f"Git would read {shown(address)} as an option or a command",
+            hint=f"write {_choices(GIT_SCHEMES)}",
+        )
     if is_local_path(address):
-        return None
-    return _problem(address, GIT_SCHEMES, f"{_choices(GIT_SCHEMES)}, git@host:path or a folder")
+        return _no_text(address)
+    return _problem(address, GIT_SCHEMES, "https://, http://, ssh://, file://, git@host:path or a folder")
 
 
-def archive_problem(address: str) -> str | None:
-    """Return why no archive is downloaded from ``address``, ``None`` where one can be."""
-    if not address.strip():
-        return "an address must not be empty"
-    return _problem(address, ARCHIVE_SCHEMES, _choices(ARCHIVE_SCHEMES))
+def archive_problem(address: str) -> Mistake | None:
+    """Return why ``address`` is not accepted for an archive, ``None`` if it is."""
+    return _no_text(address) or _problem(address, ARCHIVE_SCHEMES, _choices(ARCHIVE_SCHEMES))
 
 
-def _problem(address: str, schemes: tuple[str, ...], choices: str) -> str | None:
+def _problem(address: str, schemes: tuple[str, ...], choices: str) -> Mistake | None:
     found = _SCHEME.match(address)
     scheme = found[1].lower() if found else ""
+    hint = f"write {choices}"
     if re.search(r"\s", address):
-        return f"{shown(address)} holds a blank; write %20 for it"
+        return Mistake("address-with-blank", reason=f"{shown(address)} contains a blank", hint="write %20 for it")
     if found is None:
-        return None if schemes is GIT_SCHEMES else f"{shown(address)} has no scheme; write {choices}"
+        if schemes is GIT_SCHEMES:
+            return None
+        return Mistake("address-without-scheme", reason=f"{shown(address)} has no scheme", hint=hint)
     if scheme not in schemes:
-        return f"{shown(address)}: nothing is fetched by {scheme}; write {choices}"
+        reason = f"{shown(address)} has the scheme {scheme}, which is not supported"
+        return Mistake("unsupported-address-scheme", reason=reason, hint=hint)
     rest = address[found.end() :]
     if scheme == "file":
-        return (
-            None if rest.startswith("/") and rest.strip("/") else f"{shown(address)} names no file; write file:///PATH"
-        )
+        if rest.startswith("/") and rest.strip("/"):
+            return None
+        return Mistake("address-without-path", reason=f"{shown(address)} names no file", hint="write file:///PATH")
     if not re.match(r"[^/?#-][^/?#]*", rest):
-        return f"{shown(address)} names no host; write {choices}"
+        return Mistake("address-without-host", reason=f"{shown(address)} names no host", hint=hint)
     return _secret(address, scheme)
 
 
-def _secret(address: str, scheme: str) -> str | None:
-    """Return why the user of ``address`` is refused; of SSH a name alone is none of a secret, and it is needed."""
+def _secret(address: str, scheme: str) -> Mistake | None:
+    """Return why the user of ``address`` is refused; for SSH, a name without password is needed and no secret."""
     user = _USER_INFO.search(address)
     if user is None or (scheme == "ssh" and ":" not in user[0]):
         return None
-    advice = "leave it to Git's credential helper" if scheme == "ssh" else "leave it to ~/.netrc or a credential helper"
-    return f"{shown(address)} has a user name, password or token before its host, which would be committed; {advice}"
+    where = "Git's credential helper" if scheme == "ssh" else "~/.netrc or a credential helper"
+    return Mistake(
+        "address-with-secret",
+        reason=f"{shown(address)} has a user name, password or token before its host, which would be committed",
+        hint=f"move it to {where}",
+    )
 
 
 def _choices(schemes: tuple[str, ...]) -> str:
-    return ", ".join(f"{scheme}://" for scheme in schemes)
+    *others, last = (f"{scheme}://" for scheme in schemes)
+    return f"{', '.join(others)} or {last}"
+
+
+GIT_ADDRESS = Rule(git_problem, {"pattern": GIT_PATTERN})
+ARCHIVE_ADDRESS = Rule(archive_problem, {"pattern": ARCHIVE_PATTERN})

@@ -1,31 +1,31 @@
-"""The project file as plain values beside the position of each: what every check works on.
+"""The project file as plain values together with the position of each, as input for every check.
 
-Reading a document decides everything that is about YAML and nothing that is about models: encoding, syntax, duplicate
-keys, tags, ambiguous scalars, empty values, aliases that multiply. Such a value is reported once; ``refused`` keeps
-its path so that later checks do not complain about it again.
+Reading a document settles everything that concerns YAML rather than models: encoding, syntax, duplicate keys, tags,
+ambiguous scalars, empty values, aliases that multiply. Such a value is reported once; ``refused`` keeps its path, so
+that later checks do not report it again.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mlfbuild.core import ProjectFileError
-from mlfbuild.project.nodes import ListNode, MappingNode, Node, ScalarNode, SyntaxProblem, compose
-from mlfbuild.project.problems import KeyPath, Position, Problem, end_of, quoted
-from mlfbuild.project.scalars import ScalarError, read_scalar
+from mlfbuild.core import Diagnostic, ProjectFileError
+from mlfbuild.project.nodes import ListNode, MappingNode, ScalarNode, SyntaxProblem, YamlNode, compose
+from mlfbuild.project.problems import KeyPath, Mistake, Position, Problem, end_of, quoted
+from mlfbuild.project.scalars import read_scalar
 
 _LARGEST_FILE = 1024 * 1024
 _MOST_VALUES = 50_000
-_KEY_ADVICE = {"": "give it a name", "<<": "merge keys are not accepted, repeat the keys"}
+_KEY_HINTS = {"": "write a name", "<<": "repeat the keys, because merge keys are not accepted"}
 _YAML_TAGS = "tag:yaml.org,2002:"
 
 
 @dataclass
 class Document:
-    """Plain values, where they stand, and what was wrong with them."""
+    """Plain values, their positions, and the mistakes found in them."""
 
     data: object = None
     values: dict[KeyPath, Position] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Document:
     refused: set[KeyPath] = field(default_factory=set)
 
     def key_position(self, path: KeyPath) -> Position:
-        """Return where the key of ``path`` starts, or the nearest thing around it."""
+        """Return where the key of ``path`` starts, or of the nearest enclosing value."""
         for end in range(len(path), -1, -1):
             position = self.keys.get(path[:end]) or self.values.get(path[:end])
             if position:
@@ -44,58 +44,79 @@ class Document:
         return Position(1, 1)
 
     def value_position(self, path: KeyPath) -> Position:
-        """Return where the value of ``path`` starts, or the nearest thing around it."""
+        """Return where the value of ``path`` starts, or of the nearest enclosing value."""
         return self.values.get(path) or self.key_position(path)
 
-    def add(self, path: KeyPath, reason: str, *, at_key: bool = False) -> None:
-        """Report a mistake unless the value at ``path``, or one around it, was refused already."""
+    def mapping(self, *path: str) -> Mapping[str, object]:
+        """Return the mapping at ``path``, an empty one if there is none."""
+        return mapping_in(self.data, *path)
+
+    def entries(self, section: str) -> Iterator[tuple[str, Mapping[str, object]]]:
+        """Yield the names and mappings of a section, without entries that are no mappings."""
+        for name, entry in self.mapping(section).items():
+            if isinstance(entry, dict):
+                yield name, entry
+
+    def add(self, path: KeyPath, mistake: Mistake, *, at_key: bool = False) -> None:
+        """Report a mistake unless the value at ``path``, or one around it, was already refused."""
         if any(path[:end] in self.refused for end in range(len(path) + 1)):
             return
         position = self.key_position(path) if at_key else self.value_position(path)
-        self.problems.append(Problem(position, path, reason))
+        self.problems.append(Problem(position, path, mistake))
 
-    def refuse(self, path: KeyPath, reason: str) -> None:
+    def refuse(self, path: KeyPath, mistake: Mistake) -> None:
         """Report a mistake that makes the value at ``path`` meaningless."""
-        self.add(path, reason)
+        self.add(path, mistake)
         self.refused.add(path)
+
+
+def mapping_in(value: object, *path: str) -> Mapping[str, object]:
+    """Return the mapping at ``path`` in a plain value, an empty one if there is none."""
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
 
 
 def read_document(path: Path) -> Document:
     """Read the project file at ``path``.
 
-    Raises ``ProjectFileError`` where there is no file, no text or no YAML; other mistakes are in ``problems``.
+    Raises ``ProjectFileError`` if there is no file, no text or no YAML; other mistakes are in ``problems``.
     """
     text = _read_text(path)
     try:
         root = compose(text)
         if root is None:
-            raise SyntaxProblem(Position(1, 1), "empty; let `mlfbuild init` write a starter into an empty folder")
+            hint = "run `mlfbuild init` in an empty folder to write a project file"
+            raise SyntaxProblem(Position(1, 1), Mistake("project-file-empty", reason="the file is empty", hint=hint))
         return _Reader().read(root)
     except SyntaxProblem as error:
-        raise ProjectFileError([f"{path}:{error.problem}"]) from None
+        raise ProjectFileError([error.problem.in_file(path)]) from None
 
 
 def _read_text(path: Path) -> str:
     try:
         with path.open("rb") as file:
             data = file.read(_LARGEST_FILE + 1)
-    except FileNotFoundError:
-        raise ProjectFileError(
-            [f"{path}: no such project file; name another with -f, or let `mlfbuild init` write a starter"]
-        ) from None
-    except IsADirectoryError:
-        raise ProjectFileError(
-            [f"{path}: is a folder, not a project file; name the folder of a project with -C"]
-        ) from None
     except OSError as error:
-        raise ProjectFileError(
-            [f"{path}: cannot read the project file: {error.strerror}; check the path and its permissions"]
-        ) from None
+        raise ProjectFileError([_unreadable(path, error)]) from None
     if len(data) > _LARGEST_FILE:
+        reason = f"larger than {_LARGEST_FILE // 1024} KiB, so it is not a project file"
         raise ProjectFileError(
-            [f"{path}: larger than {_LARGEST_FILE // 1024} KiB, no project file; name another with -f"]
+            [Diagnostic("project-file-too-large", str(path), reason=reason, hint="name another file with -f")]
         )
     return _decode(path, data)
+
+
+def _unreadable(path: Path, error: OSError) -> Diagnostic:
+    if isinstance(error, FileNotFoundError):
+        hint = "name another file with -f, or run `mlfbuild init` to write one"
+        return Diagnostic("no-project-file", str(path), reason="no such project file", hint=hint)
+    if isinstance(error, IsADirectoryError):
+        hint = "name the folder of a project with -C"
+        return Diagnostic("project-file-is-folder", str(path), reason="is a folder, not a project file", hint=hint)
+    reason = f"cannot read the project file: {error.strerror}"
+    hint = "check the path and its permissions"
+    return Diagnostic("project-file-unreadable", str(path), reason=reason, hint=hint)
 
 
 def _decode(path: Path, data: bytes) -> str:
@@ -103,28 +124,30 @@ def _decode(path: Path, data: bytes) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         place = end_of(data[: error.start].decode("utf-8-sig", errors="replace"))
-        problem = Problem(place, (), "not UTF-8 text; save the file as UTF-8")
-        raise ProjectFileError([f"{path}:{problem}"]) from None
+        mistake = Mistake("not-utf8", reason="not UTF-8 text", hint="save the file as UTF-8")
+        raise ProjectFileError([Problem(place, (), mistake).in_file(path)]) from None
 
 
 class _Reader:
-    """Turns nodes into plain values; every alias is expanded, up to a number of values no honest file has."""
+    """Turns nodes into plain values; every alias is expanded, up to a limit far above that of a real file."""
 
     def __init__(self) -> None:
         self.document = Document()
 
-    def read(self, root: Node) -> Document:
+    def read(self, root: YamlNode) -> Document:
         self.document.data = self.value(root, ())
         return self.document
 
-    def value(self, node: Node, path: KeyPath) -> object:
+    def value(self, node: YamlNode, path: KeyPath) -> object:
         document = self.document
         document.values[path] = node.position
         if len(document.values) > _MOST_VALUES:
-            raise SyntaxProblem(node.position, f"more than {_MOST_VALUES} values, aliases expanded")
+            reason = f"more than {_MOST_VALUES} values after expanding aliases"
+            raise SyntaxProblem(node.position, Mistake("too-many-values", reason=reason))
         if node.tag is not None:
+            tag = quoted(node.tag.replace(_YAML_TAGS, "!!"))
             document.refuse(
-                path, f"tag {quoted(node.tag.replace(_YAML_TAGS, '!!'))}; tags are not accepted, write the plain value"
+                path, Mistake("yaml-tag", reason=f"tag {tag} is not accepted", hint="write the plain value")
             )
             return None
         if isinstance(node, ScalarNode):
@@ -137,14 +160,15 @@ class _Reader:
     def scalar(self, node: ScalarNode, path: KeyPath) -> object:
         try:
             value = read_scalar(node.text, plain=node.plain)
-        except ScalarError as error:
-            self.document.refuse(path, str(error))
+        except Mistake as mistake:
+            self.document.refuse(path, mistake)
             return None
         if value is None and path:
-            self.document.refuse(path, "has no value; give one or remove the key")
+            hint = "write a value or remove the key"
+            self.document.refuse(path, Mistake("missing-value", reason="has no value", hint=hint))
         return value
 
-    def entries(self, node: MappingNode, path: KeyPath) -> Iterator[tuple[str, Node]]:
+    def entries(self, node: MappingNode, path: KeyPath) -> Iterator[tuple[str, YamlNode]]:
         """Yield the keys that can be used, each once."""
         for key_node, value in node.entries:
             key = self.key(key_node, path)
@@ -153,20 +177,21 @@ class _Reader:
             place = (*path, key)
             first = self.document.keys.get(place)
             if first is not None:
-                reason = f"duplicate key, first on line {first.line}"
-                self.document.problems.append(Problem(key_node.position, place, reason))
+                mistake = Mistake("duplicate-key", reason=f"duplicate key, first on line {first.line}")
+                self.document.problems.append(Problem(key_node.position, place, mistake))
                 continue
             self.document.keys[place] = key_node.position
             yield key, value
 
-    def key(self, node: Node, path: KeyPath) -> str | None:
-        """Return the text of a key; anything else is reported and ``None``."""
-        reason = "a key must be text"
+    def key(self, node: YamlNode, path: KeyPath) -> str | None:
+        """Return the text of a key; any other key is reported and ``None``."""
+        mistake = Mistake("key-is-not-text", reason="a key must be text")
         if isinstance(node, ScalarNode) and node.tag is None:
-            with contextlib.suppress(ScalarError):
+            with contextlib.suppress(Mistake):
                 key = read_scalar(node.text, plain=node.plain)
                 if isinstance(key, str) and key:
                     return key
-            reason = f"key {quoted(node.text)} is not plain text; {_KEY_ADVICE.get(node.text, 'put it in quotes')}"
-        self.document.problems.append(Problem(node.position, path, reason))
+            hint = _KEY_HINTS.get(node.text, "put it in quotes")
+            mistake = Mistake("key-is-not-text", reason=f"key {quoted(node.text)} is not plain text", hint=hint)
+        self.document.problems.append(Problem(node.position, path, mistake))
         return None

@@ -1,14 +1,14 @@
-"""The names of external dependencies, by which archives and project files meet."""
+"""Names of external dependencies, by which archives and project files refer to the same one."""
 
 from __future__ import annotations
 
 import re
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}"
-"""What names a dependency, as a regular expression: it becomes part of folders and of CMake's targets."""
+"""The name of a dependency, as a regular expression: it becomes part of folder names and CMake targets."""
 _SEPARATORS = re.compile(r"[_\s]+")
 
 
 def short_name(text: str) -> str:
-    """Return ``text`` as archives and project files are compared by: ``CMSIS_NN`` is ``cmsis-nn``."""
+    """Return the form of a name that archives and project files are compared by: ``cmsis-nn`` for ``CMSIS_NN``."""
     return _SEPARATORS.sub("-", text.strip()).lower()

@@ -1,7 +1,7 @@
 """YAML text -> nodes that know their line and column.
 
-PyYAML's parser turns text into events; composing them here instead of with ``yaml.compose`` keeps what a project file
-must not contain visible (tags, a second document) and bounds the depth.
+PyYAML's parser turns text into events. Composing them here instead of with ``yaml.compose`` keeps tags, duplicate keys
+and a second document visible, which a project file must not contain, and limits the depth.
 """
 
 from __future__ import annotations
@@ -11,37 +11,43 @@ from dataclasses import dataclass, field
 
 import yaml
 
-from mlfbuild.project.problems import Position, Problem, end_of, quoted
+from mlfbuild.project.problems import Mistake, Position, Problem, end_of, quoted
 
 _DEEPEST = 20
 
-_ADVICE = (
-    ("character '\\t'", "indent with spaces, not with tabs"),
+_MEANINGS = (
+    ("character '\\t'", "a tab in the indentation", "indent with spaces"),
     (
         "mapping values are not allowed",
-        "a key stands where none can; check the indentation, and quote text that holds ': '",
+        "a key in the middle of a value",
+        "quote text with ': ', or check the indentation",
     ),
-    ("did not find expected", "check indentation and brackets"),
-    ("expected <block end>", "check the indentation of this line and the ones before it"),
-    ("could not find expected ':'", "a key needs a colon and a space after it"),
-    ("expected ',' or", "a bracket is not closed, or a comma is missing"),
-    ("while scanning a quoted scalar", "a quote is not closed"),
-    ("found character '@'", "quote text that starts with @"),
-    ("found character '`'", "quote text that starts with `"),
-    ("found character '%'", "quote text that starts with %"),
+    ("did not find expected", "the structure is broken here", "check indentation and brackets"),
+    (
+        "expected <block end>",
+        "the structure is broken here",
+        "check the indentation of this line and those before",
+    ),
+    ("could not find expected ':'", "a key without a colon", "write a colon and a space after the key"),
+    ("expected ',' or", "a bracket is not closed, or a comma is missing", ""),
+    ("while scanning a quoted scalar", "a quote is not closed", ""),
+    ("found character '@'", "text starts with @", "put it in quotes"),
+    ("found character '`'", "text starts with `", "put it in quotes"),
+    ("found character '%'", "text starts with %", "put it in quotes"),
 )
+"""Words of PyYAML's errors, with the reason and the hint for a user."""
 
 
-class SyntaxProblem(Exception):  # noqa: N818 - carries a Problem, is never shown itself
-    """The text is not YAML as a project file may hold it; nothing after ``problem`` can be read."""
+class SyntaxProblem(Exception):  # noqa: N818 - carries a Problem and is never shown itself
+    """The text is not YAML that a project file may contain; nothing after ``problem`` can be read."""
 
-    def __init__(self, position: Position, reason: str) -> None:
-        super().__init__(reason)
-        self.problem = Problem(position, (), reason)
+    def __init__(self, position: Position, mistake: Mistake) -> None:
+        super().__init__(mistake)
+        self.problem = Problem(position, (), mistake)
 
 
 @dataclass(frozen=True)
-class Node:
+class YamlNode:
     """A value as written: position of its first character, explicit tag such as ``!!str`` if any."""
 
     position: Position
@@ -49,57 +55,58 @@ class Node:
 
 
 @dataclass(frozen=True)
-class ScalarNode(Node):
-    """Text; ``plain`` where it stands without quotes."""
+class ScalarNode(YamlNode):
+    """Text; ``plain`` if it is written without quotes."""
 
     text: str = ""
     plain: bool = True
 
 
 @dataclass(frozen=True)
-class ListNode(Node):
+class ListNode(YamlNode):
     """A sequence."""
 
-    items: tuple[Node, ...] = ()
+    items: tuple[YamlNode, ...] = ()
 
 
 @dataclass(frozen=True)
-class MappingNode(Node):
-    """A mapping; duplicate keys are still here."""
+class MappingNode(YamlNode):
+    """A mapping; duplicate keys are kept."""
 
-    entries: tuple[tuple[Node, Node], ...] = ()
+    entries: tuple[tuple[YamlNode, YamlNode], ...] = ()
 
 
-def compose(text: str) -> Node | None:
+def compose(text: str) -> YamlNode | None:
     """Return the root node of the one document in ``text``, ``None`` for an empty file.
 
-    Raises ``SyntaxProblem`` where the text is not YAML, has a second document, or nests too deep.
+    Raises ``SyntaxProblem`` if the text is not YAML, has a second document, or nests too deeply.
     """
     try:
         return _Composer(yaml.parse(text, Loader=yaml.SafeLoader)).document()
     except yaml.reader.ReaderError as error:
         character = text[error.position]
-        reason = f"control character {quoted(character)}; a project file is plain text"
-        raise SyntaxProblem(end_of(text[: error.position]), reason) from None
+        mistake = Mistake("control-character", reason=f"control character {quoted(character)}", hint="remove it")
+        raise SyntaxProblem(end_of(text[: error.position]), mistake) from None
     except yaml.MarkedYAMLError as error:
         raise _syntax_problem(error) from None
 
 
 def _syntax_problem(error: yaml.MarkedYAMLError) -> SyntaxProblem:
     mark = error.problem_mark or error.context_mark
-    reason = f"{error.context or ''} {error.problem or ''}".strip()
-    advice = next((advice for words, advice in _ADVICE if words in reason), "")
+    words = f"{error.context or ''} {error.problem or ''}".strip()
+    unknown = (str(error.problem), "")
+    reason, hint = next(((reason, hint) for part, reason, hint in _MEANINGS if part in words), unknown)
     position = Position(mark.line + 1, mark.column + 1) if mark else Position(1, 1)
-    return SyntaxProblem(position, f"not YAML: {advice or error.problem}")
+    return SyntaxProblem(position, Mistake("not-yaml", reason=f"not YAML: {reason}", hint=hint))
 
 
 @dataclass
 class _Composer:
     events: Iterator[yaml.Event]
-    anchors: dict[str, Node] = field(default_factory=dict)
+    anchors: dict[str, YamlNode] = field(default_factory=dict)
     depth: int = 0
 
-    def document(self) -> Node | None:
+    def document(self) -> YamlNode | None:
         next(self.events)  # start of the stream
         if isinstance(next(self.events), yaml.StreamEndEvent):
             return None
@@ -107,25 +114,28 @@ class _Composer:
         next(self.events)  # end of the document
         after = next(self.events)
         if not isinstance(after, yaml.StreamEndEvent):
-            raise SyntaxProblem(_start(after), "a second document; a project file is one document")
+            mistake = Mistake("second-document", reason="a second document in the file", hint="remove it")
+            raise SyntaxProblem(_start(after), mistake)
         return root
 
-    def node(self, event: yaml.Event) -> Node:
+    def node(self, event: yaml.Event) -> YamlNode:
         if isinstance(event, yaml.AliasEvent):
             anchored = self.anchors.get(event.anchor or "")
             if anchored is None:
-                raise SyntaxProblem(_start(event), f"alias *{event.anchor} names no anchor before it")
+                mistake = Mistake("unknown-alias", reason=f"alias *{event.anchor} has no anchor before it")
+                raise SyntaxProblem(_start(event), mistake)
             return anchored
         self.depth += 1
         if self.depth > _DEEPEST:
-            raise SyntaxProblem(_start(event), f"nested deeper than {_DEEPEST} levels")
+            mistake = Mistake("nested-too-deeply", reason=f"nested deeper than {_DEEPEST} levels")
+            raise SyntaxProblem(_start(event), mistake)
         node = self.collection(event)
         self.depth -= 1
         if event.anchor is not None:  # type: ignore[attr-defined]  # scalars and collections have one
             self.anchors[event.anchor] = node  # type: ignore[attr-defined]  # as above
         return node
 
-    def collection(self, event: yaml.Event) -> Node:
+    def collection(self, event: yaml.Event) -> YamlNode:
         start = _start(event)
         if isinstance(event, yaml.ScalarEvent):
             return ScalarNode(start, event.tag, text=event.value, plain=event.style is None)
@@ -135,7 +145,7 @@ class _Composer:
         flat = list(self.items(yaml.MappingEndEvent))
         return MappingNode(start, event.tag, entries=tuple(zip(flat[::2], flat[1::2], strict=True)))
 
-    def items(self, end: type[yaml.Event]) -> Iterator[Node]:
+    def items(self, end: type[yaml.Event]) -> Iterator[YamlNode]:
         while not isinstance(event := next(self.events), end):
             yield self.node(event)
 

@@ -1,8 +1,8 @@
-"""Programs of the project's own that compile a model: command lines with placeholders.
+"""Programs of the project that compile a model: command lines with placeholders.
 
     command: [python3, tools/export.py, "{source}", -o, "{output}"]
 
-A word may hold any number of placeholders; ``{{`` and ``}}`` stand for braces. No shell reads the words.
+A word may contain any number of placeholders; ``{{`` and ``}}`` are braces. No shell reads the words.
 """
 
 from __future__ import annotations
@@ -12,9 +12,13 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from mlfbuild.project.problems import quoted, suggestion
+from mlfbuild.project.checks import NOT_EMPTY, Convert, Rule
+from mlfbuild.project.problems import Mistake, quoted, suggestion
+
+EXTERNAL_COMPILERS = ("command", "tvm")
+"""Compilers that are programs: they read any file and write an archive."""
 
 PLACEHOLDERS = {
     "source": "the model file",
@@ -22,10 +26,10 @@ PLACEHOLDERS = {
     "cpu": "the target's cpu",
     "name": "the model's name",
 }
-"""What a command may ask for, by the words in braces."""
+"""Placeholders of a command, with their values in words."""
 
 _OUTPUT = "output"
-COMMAND_SCHEMA: Mapping[str, Any] = {
+_SCHEMA: Mapping[str, Any] = {
     "anyOf": [
         {"type": "string", "pattern": r"\{output\}"},
         {
@@ -36,64 +40,64 @@ COMMAND_SCHEMA: Mapping[str, Any] = {
         },
     ]
 }
-"""A command as JSON Schema."""
-
 _BRACES = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 _SHELL = frozenset({"|", "||", "&", "&&", ";", ">", ">>", "<", "2>", "2>&1", "&>"})
 
 
 @dataclass(frozen=True)
-class Program:
-    """Who compiles a model in mlfbuild's place."""
+class CompilerProgram:
+    """The program that compiles a model instead of mlfbuild's own compiler."""
 
     folder: Path
-    """Where it runs: the folder of the project file."""
+    """Its working folder: that of the project file."""
     command: tuple[str, ...] = ()
     """The words of ``compiler: command``, with placeholders."""
     interpreter: str | None = None
-    """Of ``compiler: tvm``: the Python that has TVM, a path from ``folder`` on or the name of a program."""
+    """With ``compiler: tvm``: the Python that has TVM, a path relative to ``folder`` or the name of a program."""
     inputs: tuple[str, ...] = ()
-    """Files, folders and patterns from ``folder`` on whose content decides the result, beside the model file."""
+    """Files, folders and patterns, relative to ``folder``, whose content decides the result beside the model file."""
 
 
 def split_command(value: object) -> object:
     """Return the words of ``value``: a text is split as a POSIX shell splits it, a list stays as it is.
 
-    Raises ``ValueError`` with the reason for what is neither, and for text that only a shell understands.
+    Raises ``Mistake`` for any other value, and for text that only a shell understands.
     """
     if isinstance(value, list):
         return value
     if not isinstance(value, str):
-        raise ValueError("expected text or a list of words")
+        raise Mistake("wrong-type", reason="expected text or a list of words")
     try:
         words = shlex.split(value)
     except ValueError as error:
-        raise ValueError(f"cannot be split into words: {str(error).lower()}") from None
+        raise Mistake("unclosed-quote", reason=f"cannot be split into words: {str(error).lower()}") from None
     for word in words:
         if word in _SHELL:
-            raise ValueError(f'{quoted(word)} means nothing without a shell; write [sh, -c, "..."] where it is needed')
-        reason = word_problem(word)
-        if reason:
-            raise ValueError(reason)
+            raise Mistake(
+                "command-needs-shell",
+                reason=f"{quoted(word)} has no meaning without a shell",
+                hint='write [sh, -c, "..."] if it is needed',
+            )
+        mistake = word_problem(word)
+        if mistake is not None:
+            raise mistake
     return words
 
 
-def check_command(words: list[str]) -> list[str]:
-    """Return ``words``; raises ``ValueError`` where they never name the archive to write."""
-    if words and _OUTPUT not in asked_for(words):
-        raise ValueError('never says "{output}", the archive that it must write')
-    return words
-
-
-def word_problem(word: str) -> str | None:
-    """Return what is wrong with the placeholders of a command's word; ``None`` where they are all known."""
+def word_problem(word: str) -> Mistake | None:
+    """Return what is wrong with the placeholders of a command's word, ``None`` if they are all known."""
     for found in _BRACES.finditer(word):
         name = found[1]
         if name is not None and name not in PLACEHOLDERS:
-            others = f" (known: {', '.join(PLACEHOLDERS)}); write {{{{ and }}}} for braces"
-            return f"unknown placeholder {quoted(found[0])}{suggestion(name, PLACEHOLDERS) or others}"
+            near, known = suggestion(name, PLACEHOLDERS), f" (known: {', '.join(PLACEHOLDERS)})"
+            return Mistake(
+                "unknown-placeholder",
+                reason=f"unknown placeholder {quoted(found[0])}{near or known}",
+                hint="" if near else "write {{ and }} for braces",
+            )
         if found[0] in {"{", "}"}:
-            return f"{quoted(found[0])} alone is no placeholder; write {found[0] * 2} for a brace"
+            reason = f"a single {quoted(found[0])} is not a placeholder"
+            return Mistake("single-brace", reason=reason, hint=f"write {found[0] * 2} for a brace")
     return None
 
 
@@ -106,3 +110,19 @@ def filled(command: Sequence[str], values: Mapping[str, str]) -> Iterator[str]:
     """Yield the words of ``command`` with ``values`` in place of the placeholders."""
     for word in command:
         yield _BRACES.sub(lambda found: values[found[1]] if found[1] is not None else found[0][0], word)
+
+
+def _without_output(words: Sequence[str]) -> Mistake | None:
+    if words and _OUTPUT not in asked_for(words):
+        return Mistake("command-without-output", reason='never uses "{output}", the archive that it must write')
+    return None
+
+
+Command = Annotated[
+    tuple[Annotated[str, Rule(word_problem)], ...],
+    NOT_EMPTY,
+    Convert(split_command, before=True),
+    Rule(_without_output),
+    Convert(tuple, _SCHEMA),
+]
+"""A command line: a list of words, or text that is split into them."""

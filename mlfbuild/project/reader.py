@@ -1,74 +1,63 @@
-"""A project file, read and checked: YAML -> document -> keys -> Project."""
+"""Read a project file and check it: YAML -> document -> keys -> Project."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlfbuild.core import ProjectFileError
 from mlfbuild.project.addresses import is_local_path
-from mlfbuild.project.document import Document, read_document
 from mlfbuild.project.names import short_name
-from mlfbuild.project.placement import Placement
-from mlfbuild.project.problems import KeyPath, Position, Problem, dotted
-from mlfbuild.project.program import Program
-from mlfbuild.project.provisions import KINDS
-from mlfbuild.project.references import check_references
-from mlfbuild.project.rules import EXTERNAL_COMPILERS
+from mlfbuild.project.problems import KeyPath, Position, Problem, dotted, in_file_order
+from mlfbuild.project.provision import Provision
 from mlfbuild.project.sources import SOURCES, source_suffix
-from mlfbuild.project.types import Budget, BudgetFile, FirmwareSpec, ModelSpec, Project, Provision, Target
-from mlfbuild.project.validate import newer_version, validate
+from mlfbuild.project.types import ALL, FirmwareSpec, ModelSpec, Project
 
 if TYPE_CHECKING:
-    from mlfbuild.project.keys import (
-        BudgetKeys,
-        DependencyKeys,
-        FirmwareKeys,
-        ModelKeys,
-        PlacementKeys,
-        ProjectKeys,
-        TargetKeys,
-    )
+    from mlfbuild.project.document import Document
 
 
 def load_project(path: Path) -> Project:
-    """Read and check the project file at ``path``.
+    """Read and check the project file at ``path``; files that it names are not read.
 
-    Raises ``ProjectFileError`` with every mistake in it, in file order. Files that the project names are not read.
+    Raises ``ProjectFileError`` with every mistake in it, in file order.
     """
+    # These import yaml and pydantic, which commands without a project file do not need.
+    from mlfbuild.project.document import read_document
+    from mlfbuild.project.references import check_references
+    from mlfbuild.project.validate import newer_version, validate
+
     document = read_document(path)
     newer = newer_version(document)
-    if newer:
-        raise _failure(path, [Problem(document.value_position(("mlfbuild",)), ("mlfbuild",), newer)])
-    keys = validate(document)
+    if newer is not None:
+        problem = Problem(document.value_position(("mlfbuild",)), ("mlfbuild",), newer)
+        raise ProjectFileError([problem.in_file(path)])
+    project = validate(document, path.parent)
     check_references(document)
-    if keys is None or document.problems:
-        raise _failure(path, document.problems)
-    return _project(path, keys, document)
+    if project is None or document.problems:
+        raise ProjectFileError(in_file_order(path, document.problems))
+    return _completed(project, path, document)
 
 
-def _failure(path: Path, problems: list[Problem]) -> ProjectFileError:
-    return ProjectFileError([f"{path}:{problem}" for problem in sorted(problems, key=lambda p: p.position)])
-
-
-def _project(path: Path, keys: ProjectKeys, document: Document) -> Project:
-    root = path.parent
-    return Project(
+def _completed(project: Project, path: Path, document: Document) -> Project:
+    """Return ``project`` as read with all derived fields, and with the defaults that depend on other keys."""
+    return replace(
+        project,
         path=path,
-        root=root,
-        targets={name: _target(name, entry, root) for name, entry in keys.targets.items()},
-        models={name: _model(name, entry, root, keys) for name, entry in keys.models.items()},
-        firmware={name: _firmware(name, entry, root, keys) for name, entry in keys.firmware.items()},
-        budget_file=_budget_file(keys, root),
+        targets={name: replace(target, name=name) for name, target in project.targets.items()},
+        models={name: _model(name, model, project, path.parent) for name, model in project.models.items()},
+        firmware={name: _firmware(name, firmware, project) for name, firmware in project.firmware.items()},
         dependencies={
-            short_name(name): _provision(name, entry, path, document) for name, entry in keys.dependencies.items()
+            short_name(name): _provision(name, provision, path, document)
+            for name, provision in project.dependencies.items()
         },
         positions=_positions(document),
     )
 
 
 def _positions(document: Document) -> dict[KeyPath, Position]:
-    """Return where each value is; those of dependencies by the short name, too, which findings after reading know."""
+    """Return the position of each value; those of dependencies also by the short name, which later checks use."""
     found = dict(document.values)
     for path, position in document.values.items():
         if path[:1] == ("dependencies",) and len(path) > 1:
@@ -76,91 +65,34 @@ def _positions(document: Document) -> dict[KeyPath, Position]:
     return found
 
 
-def _budget_file(keys: ProjectKeys, root: Path) -> BudgetFile | None:
-    if keys.budget_file is None:
-        return None
-    path = root / keys.budget_file
-    return BudgetFile(path) if keys.budget_growth is None else BudgetFile(path, keys.budget_growth)
-
-
-def _target(name: str, keys: TargetKeys, root: Path) -> Target:
-    return Target(name, keys.cpu, keys.board, _joined(root, keys.toolchain), keys.c_compiler, keys.regions)
-
-
-def _model(name: str, keys: ModelKeys, root: Path, project: ProjectKeys) -> ModelSpec:
-    return ModelSpec(
+def _model(name: str, model: ModelSpec, project: Project, root: Path) -> ModelSpec:
+    return replace(
+        model,
         name=name,
-        source=root / keys.source,
-        compiler=keys.compiler or SOURCES[source_suffix(keys.source)],
-        executor=keys.executor,
-        targets=tuple(keys.targets or project.targets),
-        options=dict(keys.options),
-        vectors={module: root / path for module, path in _by_module(keys.vectors).items()},
-        placement=_placement(keys.placement, shares_workspace=name in project.share_workspace),
-        program=_program(keys, root) if keys.compiler in EXTERNAL_COMPILERS else None,
-        budget=_budget(keys.budget),
-        license=keys.license or "",
+        compiler=model.compiler or SOURCES[source_suffix(model.source.name)],
+        targets=tuple(project.targets) if model.targets is ALL else model.targets,
+        placement=replace(model.placement, shares_workspace=name in project.share_workspace),
+        folder=root,
     )
 
 
-def _program(keys: ModelKeys, root: Path) -> Program:
-    return Program(root, tuple(keys.command or ()), keys.python, tuple(keys.inputs or ()))
-
-
-def _firmware(name: str, keys: FirmwareKeys, root: Path, project: ProjectKeys) -> FirmwareSpec:
-    return FirmwareSpec(
+def _firmware(name: str, firmware: FirmwareSpec, project: Project) -> FirmwareSpec:
+    return replace(
+        firmware,
         name=name,
-        models=tuple(project.models if keys.models is None else keys.models),
-        targets=tuple(keys.targets or project.targets),
-        sources=tuple(root / source for source in keys.sources or ()),
-        include_dirs=tuple(root / folder for folder in keys.include_dirs),
-        cmake=_joined(root, keys.cmake),
-        params_binary=keys.params_binary,
-        budget=_budget(keys.budget),
+        models=tuple(project.models) if firmware.models is ALL else firmware.models,
+        targets=tuple(project.targets) if firmware.targets is ALL else firmware.targets,
     )
 
 
-def _provision(name: str, keys: DependencyKeys, file: Path, document: Document) -> Provision:
-    kind, place = next((kind, place) for kind in KINDS if (place := getattr(keys, kind)) is not None)
+def _provision(name: str, provision: Provision, file: Path, document: Document) -> Provision:
     way = ("dependencies", name)
     position = document.key_position(way)
-    local = kind == "path" or (kind == "git" and is_local_path(place))
-    return Provision(
+    local = provision.path or (provision.git if is_local_path(provision.git) else "")
+    return replace(
+        provision,
         name=short_name(name),
-        kind=kind,
-        place=place,
-        path=file.parent / place if local else None,
-        version=keys.version or "",
-        sha256=(keys.sha256 or "").lower(),
-        target=keys.target or keys.package or "",
-        sources=tuple(keys.sources or ()),
-        include_dirs=tuple(keys.include_dirs or ()),
-        license=keys.license or "",
-        compile_options=tuple(keys.compile_options or ()),
-        public_headers=keys.public_headers,
-        bundle=keys.bundle,
+        target=provision.target or provision.package,
+        folder=file.parent / local if local else None,
         where=f"{file}:{position.line}:{position.column}: {dotted(way)}",
     )
-
-
-def _budget(keys: BudgetKeys | None) -> Budget:
-    return Budget() if keys is None else Budget(**dict(keys))
-
-
-def _placement(keys: PlacementKeys | None, *, shares_workspace: bool) -> Placement:
-    if keys is None:
-        return Placement(shares_workspace=shares_workspace)
-    memory = {"workspace": keys.workspace, "state": keys.state}
-    if keys.params is None or isinstance(keys.params, str):
-        return Placement(params=keys.params, **memory, shares_workspace=shares_workspace)
-    return Placement(**dict(keys.params), **memory, shares_workspace=shares_workspace)
-
-
-def _by_module(vectors: str | dict[str, str] | None) -> dict[str, str]:
-    if isinstance(vectors, dict):
-        return vectors
-    return {} if vectors is None else {"": vectors}
-
-
-def _joined(root: Path, path: str | None) -> Path | None:
-    return None if path is None else root / path

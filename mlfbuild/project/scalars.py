@@ -1,8 +1,8 @@
-"""Plain YAML scalars, accepted only where YAML 1.1 and YAML 1.2 read the same value.
+"""Plain YAML scalars, accepted only if YAML 1.1 and YAML 1.2 read the same value.
 
 PyYAML follows YAML 1.1, in which ``on`` is a truth value, ``010`` is 8, ``12:30`` is 750 and ``1e-3`` is text; editors
-and most other tools follow YAML 1.2 and differ on each of them. A project file must not mean two things, so such a
-scalar is refused with both readings' way out: the plain value, or quotes.
+and most other tools follow YAML 1.2 and differ on each of them. A project file must not have two meanings, so such a
+scalar is refused, and the hint offers both spellings that are clear: the plain value, and quotes.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import unicodedata
 from typing import Any
 
 import yaml
+
+from mlfbuild.project.problems import Mistake
 
 Scalar = str | int | float | bool | None
 
@@ -40,23 +42,18 @@ _resolver: Any = yaml.resolver.Resolver()
 _constructor = yaml.constructor.SafeConstructor()
 
 
-class ScalarError(ValueError):
-    """A scalar that a project file must not hold; the text is the reason and what to write instead."""
-
-
 def read_scalar(text: str, *, plain: bool) -> Scalar:
-    """Return the value of a scalar; ``plain`` tells that it stands without quotes.
+    """Return the value of a scalar; ``plain`` means that it is written without quotes.
 
-    Raises ``ScalarError`` where YAML's versions disagree, for numbers out of any sensible range, and for control
-    characters.
+    Raises ``Mistake`` if YAML's versions disagree, for numbers out of any sensible range, and for control characters.
     """
     if any(unicodedata.category(character) in {"Cc", "Cs"} for character in text):
-        raise ScalarError("text must be one line without control characters")
+        raise Mistake("control-character", reason="text must be one line without control characters")
     if not plain:
         return text
     kind, core_kind = _yaml_1_1_kind(text), _core_kind(text)
     if kind != core_kind or (core_kind == "int" and _LEADING_ZERO.fullmatch(text)):
-        raise ScalarError(_two_readings(text, kind, core_kind))
+        raise _two_readings(text, kind, core_kind)
     if core_kind == "null":
         return None
     if core_kind == "bool":
@@ -75,27 +72,27 @@ def _core_kind(text: str) -> str:
 
 def _number(text: str, kind: str) -> int | float:
     if len(text) > _LONGEST_NUMBER:
-        raise ScalarError(f"a number of {len(text)} characters is not accepted")
+        raise Mistake("number-out-of-range", reason=f"a number of {len(text)} characters is not accepted")
     if kind == "int":
         return int(text, 0)
     value = math.nan if text.lower().lstrip("+-") in {".inf", ".nan"} else float(text)
     if not math.isfinite(value):
-        raise ScalarError(f"{text} is not a finite number")
+        raise Mistake("number-out-of-range", reason=f"{text} is not a finite number")
     return value
 
 
-def _two_readings(text: str, kind: str, core_kind: str) -> str:
-    """Say how the versions of YAML read ``text`` and what to write instead."""
+def _two_readings(text: str, kind: str, core_kind: str) -> Mistake:
+    """Return how the versions of YAML read ``text``, and what to write instead."""
     if _LEADING_ZERO.fullmatch(text):
         readings = "octal in YAML 1.1 and decimal in YAML 1.2"
     else:
         readings = f"{_KIND_WORDS[kind]} in YAML 1.1 and {_KIND_WORDS[core_kind]} in YAML 1.2"
     plain = _plain_spelling(text, kind, core_kind)
-    return f'{text} is {readings}; write {plain}"{text}" for text'
+    return Mistake("ambiguous-scalar", reason=f"{text} is {readings}", hint=f'write {plain}"{text}" for text')
 
 
 def _plain_spelling(text: str, kind: str, core_kind: str) -> str:
-    """Return ``true, or``: the value that was probably meant, spelled so that both versions agree, or nothing."""
+    """Return ``true, or``: the value that was probably meant in a spelling that both versions agree on, or nothing."""
     if len(text) > _LONGEST_NUMBER or ":" in text:
         return ""
     try:

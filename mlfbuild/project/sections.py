@@ -1,105 +1,120 @@
-"""Checks of the sections in a project file: what each holds, and the memory regions that targets have them in.
+"""Checks of the linker sections in a project file: what each contains, and its memory region on each target.
 
-As in ``references``, they work on the plain values and skip what is of the wrong kind.
+As in ``references``, they work on the plain values and skip a value of the wrong type.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from mlfbuild.project.document import Document
-from mlfbuild.project.placement import (
-    CONSTANT_CLASSES,
-    MEMORY_CLASSES,
-    PARAMS,
-    SECTION_NAME,
-    is_collected,
-    section_problem,
-    symbol_stem,
-)
-from mlfbuild.project.problems import KeyPath, dotted, unknown
+from mlfbuild.project.document import Document, mapping_in
+from mlfbuild.project.placement import CONSTANT_CLASSES, MEMORY_CLASSES, PARAMS
+from mlfbuild.project.problems import KeyPath, Mistake, dotted, unknown
+from mlfbuild.project.section_names import SECTION_NAME, is_collected, section_problem, symbol_stem
 from mlfbuild.targets import BOARDS
 
 _PARAMS_BINARY = "params-binary"
 
 Use = tuple[KeyPath, str]
-"""Where a section is named, and which."""
+"""The key that names a section, and its name."""
 
 
 def check_sections(document: Document) -> None:
     """Add every mistake about sections to the problems of ``document``."""
-    models = _mapping(document.data, "models")
+    models = document.mapping("models")
     _check_kinds(document, models)
     _check_params_binaries(document, models)
-    for name, target in _mapping(document.data, "targets").items():
+    for name, target in document.mapping("targets").items():
         if isinstance(target, dict) and isinstance(target.get("regions"), dict):
             built = {key: model for key, model in models.items() if _is_built(model, name)}
             _check_regions(document, name, target, built)
 
 
 def _check_kinds(document: Document, models: Mapping[str, object]) -> None:
-    """Check that every section can hold what it is to hold, in the whole project either constants or memory."""
+    """Check that every section can contain its kind of data, which is constants or memory in the whole project."""
     first: dict[str, tuple[bool, KeyPath]] = {}
     for path, section in _uses(models):
         memory = path[3] in MEMORY_CLASSES
-        reason = section_problem(section, memory=memory)
+        mistake = section_problem(section, memory=memory)
         known, place = first.setdefault(section, (memory, path))
         if not SECTION_NAME.fullmatch(section):
-            continue  # told already
-        if reason is not None:
-            document.add(path, reason)
+            continue  # already reported
+        if mistake is not None:
+            document.add(path, mistake)
         elif known != memory:
-            kinds = "constants" if known else "memory", "memory" if known else "constants"
-            document.add(path, f"{section} cannot hold {kinds[0]}: it holds {kinds[1]} of {dotted(place)}")
+            wrong, right = ("constants", "memory") if known else ("memory", "constants")
+            reason = f"{section} cannot contain {wrong}, because {dotted(place)} places {right} in it"
+            document.add(path, Mistake("mixed-section", reason=reason, hint="choose another name"))
 
 
 def _check_params_binaries(document: Document, models: Mapping[str, object]) -> None:
     constants = dict.fromkeys(section for path, section in _uses(models) if path[3] not in MEMORY_CLASSES)
-    for name, firmware in _mapping(document.data, "firmware").items():
+    for name, firmware in document.mapping("firmware").items():
         section = firmware.get(_PARAMS_BINARY) if isinstance(firmware, dict) else None
         if not isinstance(section, str) or not SECTION_NAME.fullmatch(section) or section in constants:
             continue
-        nowhere = f"no model places constants in {section}; give one placement: {{params: {section}}}"
-        reason = unknown("section", section, constants) if constants else nowhere
-        document.add(("firmware", name, _PARAMS_BINARY), reason)
+        if constants:
+            mistake = unknown("section", section, constants)
+        else:
+            hint = f"give one placement: {{params: {section}}}"
+            mistake = Mistake("unused-section", reason=f"no model places constants in {section}", hint=hint)
+        document.add(("firmware", name, _PARAMS_BINARY), mistake)
 
 
 def _check_regions(document: Document, name: str, target: Mapping[str, object], models: Mapping[str, object]) -> None:
-    board = BOARDS.get(str(target.get("board")))
     used = dict.fromkeys(section for _, section in _uses(models))
     symbols: dict[str, str] = {}
     if target.get("cpu") == "host":
-        reason = "this machine has no linker script with regions; leave it out"
-        document.add(("targets", name, "regions"), reason, at_key=True)
-    for section, region in _mapping(target, "regions").items():
+        reason = "this machine has no linker script with regions"
+        mistake = Mistake("misplaced-key", reason=reason, hint="remove regions")
+        document.add(("targets", name, "regions"), mistake, at_key=True)
+    for section, region in mapping_in(target, "regions").items():
         path = ("targets", name, "regions", section)
         if not SECTION_NAME.fullmatch(section):
-            continue  # told already
-        other = symbols.setdefault(symbol_stem(section), section)
-        if is_collected(section):
-            reason = f"linker scripts have it already, or a pattern for it; choose another name, as .mlf{section}"
-            document.add(path, reason, at_key=True)
-        elif section not in used:
-            reason = unknown("section", section, used) if used else "no model of the target places anything there"
-            document.add(path, reason, at_key=True)
-        elif other != section:
-            document.add(path, f"its symbols have the names of those of {other}; choose another name", at_key=True)
-        elif board is not None and isinstance(region, str) and region not in board.regions:
-            document.add(path, f"{board.name}: {unknown('memory region', region, board.regions)}")
-        elif board is not None and region == board.ram.name:
-            document.add(
-                path,
-                f"{board.name} has stack and heap in {region}; take another region, or no region and .bss{section}",
-            )
+            continue  # already reported
+        unplaceable = _unplaceable(section, used, symbols.setdefault(symbol_stem(section), section))
+        wrong = _wrong_region(str(target.get("board")), section, region) if isinstance(region, str) else None
+        if unplaceable is not None:
+            document.add(path, unplaceable, at_key=True)
+        elif wrong is not None:
+            document.add(path, wrong)
+
+
+def _unplaceable(section: str, used: Mapping[str, None], namesake: str) -> Mistake | None:
+    """Return why no region can be chosen for ``section``, whose symbols are named like those of ``namesake``."""
+    if is_collected(section):
+        hint = f"choose another name, such as .mlf{section}"
+        return Mistake("reserved-section", reason="linker scripts define it, or match it with a pattern", hint=hint)
+    if section not in used:
+        if used:
+            return unknown("section", section, used)
+        return Mistake("unused-section", reason="no model of the target places data in it", hint="remove it")
+    if namesake != section:
+        reason = f"its linker symbols would have the same names as those of {namesake}"
+        return Mistake("section-symbols-clash", reason=reason, hint="choose another name")
+    return None
+
+
+def _wrong_region(board_name: str, section: str, region: str) -> Mistake | None:
+    """Return why ``region`` of the board, if it is one that mlfbuild knows, cannot be that of ``section``."""
+    board = BOARDS.get(board_name)
+    if board is None:
+        return None
+    if region not in board.regions:
+        return unknown("memory region", region, board.regions)
+    if region == board.ram.name:
+        hint = f"use another region, or no region and the name .bss{section}"
+        return Mistake("region-of-stack", reason=f"{region} of {board.name} contains stack and heap", hint=hint)
+    return None
 
 
 def _uses(models: Mapping[str, object]) -> Iterator[Use]:
-    """Yield every section that one of ``models`` names."""
+    """Yield every section that a model names."""
     for name, model in models.items():
-        placement = _mapping(model, "placement")
+        placement = mapping_in(model, "placement")
         path = ("models", name, "placement")
         params = placement.get(PARAMS)
-        named = _mapping(placement, PARAMS)
+        named = mapping_in(placement, PARAMS)
         found = [
             ((*path, PARAMS), params),
             *(((*path, PARAMS, kind), named.get(kind)) for kind in CONSTANT_CLASSES),
@@ -111,8 +126,3 @@ def _uses(models: Mapping[str, object]) -> Iterator[Use]:
 def _is_built(model: object, target: str) -> bool:
     targets = model.get("targets") if isinstance(model, dict) else None
     return not isinstance(targets, list) or target in targets
-
-
-def _mapping(data: object, key: str) -> Mapping[str, object]:
-    value = data.get(key) if isinstance(data, dict) else None
-    return value if isinstance(value, dict) else {}

@@ -1,8 +1,11 @@
-"""Kinds of model files, told by the file's name."""
+"""Kinds of model files, recognised by the file's name."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+
+from mlfbuild.project.problems import Mistake, quoted
+from mlfbuild.project.program import EXTERNAL_COMPILERS
 
 SOURCES: Mapping[str, str] = {
     ".tflite": "native",
@@ -18,9 +21,21 @@ SOURCES: Mapping[str, str] = {
 
 
 def source_suffix(source: str) -> str:
-    """Return the suffix that tells a model file's kind, in lower case: ``.tflite``, ``.tar.gz``; empty without one."""
+    """Return the suffix of a model file in lower case: ``.tflite``, ``.tar.gz``; empty if it has none."""
     name = source.replace("\\", "/").rpartition("/")[2].lower()
     dot = name.rfind(".")
     if name[dot:] in {".gz", ".bz2"} and name[:dot].endswith(".tar"):
         dot -= len(".tar")
     return name[dot:] if dot >= 0 else ""
+
+
+def source_problem(value: str) -> Mistake | None:
+    """Return why mlfbuild itself cannot read the model file ``value``, by its name; ``None`` if it can."""
+    if source_suffix(value) in SOURCES:
+        return None
+    others = " or ".join(f'"compiler: {name}"' for name in EXTERNAL_COMPILERS)
+    return Mistake(
+        "unsupported-model-file",
+        reason=f"{quoted(value)} is not a .tflite, .onnx or archive file",
+        hint=f"set {others} for other files",
+    )

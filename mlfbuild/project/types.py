@@ -1,4 +1,8 @@
-"""Project: what the project file says, checked and frozen. Nothing in here knows YAML."""
+"""The keys of a project file: targets, models, firmware and the project, declared once (see ``keys``).
+
+The text below each field is the key's description in the JSON Schema and on the reference page. Checks here look at
+one value; ``references`` checks what needs two, such as a board that does not fit a CPU.
+"""
 
 from __future__ import annotations
 
@@ -6,161 +10,198 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
+from typing import Annotated, Any, ClassVar
 
-from mlfbuild.project.placement import Placement
-from mlfbuild.project.problems import KeyPath, Position, Problem
-from mlfbuild.project.program import Program
+from mlfbuild.core import Diagnostic
+from mlfbuild.project import rules
+from mlfbuild.project.checks import EXACT, NOT_EMPTY, Convert, PathText, ProjectPath, Rule, TextOr
+from mlfbuild.project.keys import DERIVED, Keys
+from mlfbuild.project.placement import Placement, PlacementKeys
+from mlfbuild.project.problems import KeyPath, Mistake, Position, Problem, in_file_order
+from mlfbuild.project.program import EXTERNAL_COMPILERS, Command, CompilerProgram
+from mlfbuild.project.provision import Provision
+from mlfbuild.project.section_names import SECTION
+from mlfbuild.project.units import Count, Percent, Size
+
+FORMAT_VERSION = 1
+ALL = ("*",)
+"""The default of a list of targets or models: all of them. The reader replaces it with their names."""
 
 OptionValue = str | int | float | bool
+_Vectors = Annotated[Mapping[Annotated[str, rules.MODULE_NAME], ProjectPath], NOT_EMPTY]
+
+
+def _only_version(value: int) -> Mistake | None:
+    if value == FORMAT_VERSION:
+        return None
+    return Mistake(
+        "unknown-format-version", reason=f"there is no format version {value}", hint=f"write {FORMAT_VERSION}"
+    )
 
 
 @dataclass(frozen=True)
-class Target:
-    """One named device: its CPU, the board that QEMU emulates, a toolchain file of the project's own."""
+class TargetSpec(Keys):
+    """One device."""
 
-    name: str
-    cpu: str
-    """Name in the table of CPUs."""
-    board: str | None = None
-    """Name in the table of boards; its CPU is ``cpu``."""
-    toolchain: Path | None = None
+    TITLE = "target"
+
+    name: str = field(metadata=DERIVED)
+    cpu: Annotated[str, rules.CPU]
+    """Processor core to compile for."""
+    board: Annotated[str, rules.BOARD] | None = None
+    """Board that QEMU emulates; adds start-up code and a memory map."""
+    c_compiler: Annotated[str, rules.C_COMPILER] | None = None
+    """C compiler whose toolchain file for the CPU is used. Default: gcc."""
+    toolchain: ProjectPath | None = None
     """CMake toolchain file to use instead of the CPU's own."""
-    c_compiler: str | None = None
-    """``gcc`` or ``clang``, whose toolchain file for the CPU is used; ``None`` is the CPU's default."""
-    regions: Mapping[str, str] = field(default_factory=dict)
-    """Memory region of the linker script by section: where the target's firmware has what models place in it."""
+    regions: Mapping[Annotated[str, SECTION], Annotated[str, rules.REGION]] = field(default_factory=dict)
+    """Memory region of the linker script for each section that models place data in."""
 
 
 @dataclass(frozen=True)
-class Budget:
-    """What a model or an image may take at most, sizes in bytes; ``None`` is no limit."""
+class Budget(Keys):
+    """Upper limits; a build that exceeds one fails."""
 
-    flash: int | None = None
-    ram: int | None = None
-    stack: int | None = None
-    """Where the stack is deepest: of the functions of a model, or of ``main`` with all that it calls."""
-    instructions: int | None = None
-    """Of one run of the model, or of each model of the image."""
+    TITLE = "budget"
+
+    flash: Size | None = None
+    """Bytes of flash: 96 KiB"""
+    ram: Size | None = None
+    """Bytes of RAM that the linker allocates: 32 KiB"""
+    stack: Size | None = None
+    """Bytes of stack at its deepest: of the model, or of main and all functions that it calls: 2 KiB"""
+    instructions: Count | None = None
+    """Instructions of one run of each model, on QEMU: 3 M"""
+
+
+@dataclass(frozen=True)
+class ModelSpec(Keys):
+    """One network."""
+
+    TITLE = "model"
+    SCHEMA: ClassVar[Mapping[str, Any]] = {"allOf": list(rules.COMPILER_SCHEMAS)}
+
+    name: str = field(metadata=DERIVED)
+    source: ProjectPath
+    """Model file (.tflite, .onnx) or Model Library Format archive (.tar); any file for other compilers."""
+    compiler: Annotated[str, rules.COMPILER] = ""
+    """Compiler that translates it to C; command and tvm run programs. Default: native, archive for an archive."""
+    command: Command = ()
+    """With compiler command: the command that writes the archive {output} of {source} for {cpu}."""
+    python: PathText | None = None
+    """With compiler tvm: the Python that has TVM. Default: python3."""
+    inputs: Annotated[tuple[PathText, ...], NOT_EMPTY] = ()
+    """With compiler command or tvm: files, folders and patterns that decide the result in addition to `source`."""
+    executor: Annotated[str, rules.EXECUTOR] | None = None
+    """aot calls operators directly, graph interprets a graph. Default: aot, or that of the archive."""
+    options: Mapping[Annotated[str, rules.OPTION_NAME], OptionValue] = field(default_factory=dict)
+    """Options of the compiler."""
+    targets: Annotated[tuple[str, ...], NOT_EMPTY] = ALL
+    """Targets that it is built for. Default: all."""
+    vectors: Annotated[Mapping[str, Path], TextOr(ProjectPath, _Vectors, wrap=lambda path: {"": path})] = field(
+        default_factory=dict
+    )
+    """Inputs and expected outputs (.npz) for `mlfbuild verify`; one file for each module if there are several."""
+    placement: PlacementKeys = field(default_factory=Placement)
+    """Linker sections for the model's data."""
+    budget: Budget = Budget()
+    """Upper limits for the model's share of an image."""
+    license: Annotated[str, Convert(rules.canonical_license)] = ""
+    """Licence of the model as an SPDX expression, for `mlfbuild sbom`: Apache-2.0"""
+    folder: Path = field(default=Path(), metadata=DERIVED)
+    """Folder of the project file, in which ``program`` runs."""
+
+    @property
+    def program(self) -> CompilerProgram | None:
+        """The program that compiles it, ``None`` for a compiler of mlfbuild."""
+        if self.compiler not in EXTERNAL_COMPILERS:
+            return None
+        return CompilerProgram(self.folder, self.command, self.python, self.inputs)
+
+
+@dataclass(frozen=True)
+class FirmwareSpec(Keys):
+    """One firmware image, built from `sources` or by the CMake project in `cmake`."""
+
+    TITLE = "firmware"
+    SCHEMA: ClassVar[Mapping[str, Any]] = {"oneOf": [{"required": ["sources"]}, {"required": ["cmake"]}]}
+
+    name: str = field(metadata=DERIVED)
+    sources: Annotated[tuple[ProjectPath, ...], NOT_EMPTY] = ()
+    """C, C++ and assembler files of a program."""
+    include_dirs: tuple[ProjectPath, ...] = ()
+    """Folders of headers for `sources`."""
+    cmake: ProjectPath | None = None
+    """Folder with a CMakeLists.txt to build instead of `sources`."""
+    params_binary: Annotated[str, SECTION] | None = None
+    """Section of constants that is also written to <name>_params.bin: .mlf_params"""
+    budget: Budget = Budget()
+    """Upper limits for the whole image."""
+    models: tuple[str, ...] = ALL
+    """Models that it links. Default: all models of its targets."""
+    targets: Annotated[tuple[str, ...], NOT_EMPTY] = ALL
+    """Targets that it is built for. Default: all."""
 
 
 @dataclass(frozen=True)
 class BudgetFile:
-    """A baseline: the sizes of images that somebody accepted, and what they may grow by."""
+    """A baseline: the accepted sizes of images, and the accepted growth."""
 
     path: Path
-    growth: Decimal = Decimal(1)
+    growth: Decimal
     """Per cent."""
 
 
 @dataclass(frozen=True)
-class ModelSpec:
-    """One network of the project."""
+class Project(Keys):
+    """Targets, models and firmware of one project.
 
-    name: str
-    source: Path
-    """The model file or archive, reached from the same folder as the project's path."""
-    compiler: str
-    executor: str | None
-    """``aot`` or ``graph``; ``None`` is the compiler's default: ``aot``, or what the archive was exported for."""
-    targets: tuple[str, ...]
-    """Names of targets in the project, never empty."""
-    options: Mapping[str, OptionValue] = field(default_factory=dict)
-    vectors: Mapping[str, Path] = field(default_factory=dict)
-    """Vectors files by module of the source; under the empty name those of its only one."""
-    placement: Placement = field(default_factory=Placement)
-    program: Program | None = None
-    """Who compiles it, where that is not mlfbuild."""
-    budget: Budget = field(default_factory=Budget)
-    license: str = ""
-    """SPDX licence expression; empty where the project file says nothing."""
+    A project that ``load_project`` returned has no mistakes: every name in it exists.
+    """
 
+    TITLE = "mlfbuild.yml"
+    SCHEMA: ClassVar[Mapping[str, Any]] = {"dependentRequired": {"budget-growth": ["budget-file"]}}
 
-@dataclass(frozen=True)
-class Provision:
-    """Where the project has an external dependency from."""
-
-    name: str
-    """Short name in lower case, with hyphens: ``cmsis-nn``."""
-    kind: str
-    """``git``, ``path``, ``url`` or ``package``."""
-    place: str
-    """Address of the repository or of the archive, the folder as written, or the name of a CMake package."""
-    path: Path | None = None
-    """Folder of a ``path``, and of a repository on this machine: reached from the same folder as the project's path."""
-    version: str = ""
-    """Tag, branch or commit for ``git``; for the others what the project states of it. Empty where it does not."""
-    sha256: str = ""
-    """Of the archive, for ``url``."""
-    target: str = ""
-    """What a ``package`` calls its library."""
-    sources: tuple[str, ...] = ()
-    """Patterns of what is compiled; empty where they are known, or found."""
-    include_dirs: tuple[str, ...] = ()
-    """Empty where they are known, or found."""
-    license: str = ""
-    """SPDX licence expression."""
-    compile_options: tuple[str, ...] = ()
-    public_headers: bool = False
-    bundle: bool = False
-    """Whether archives that need it take its sources along."""
-    commit: str = ""
-    tree: str = ""
-    """What ``version`` of a repository is, as ``mlfbuild.lock`` has it; empty as the project file is read."""
-    unlocked: str = field(default="", compare=False, repr=False)
-    """Why a build knows no ``commit``, with what to do about it."""
-    where: str = field(default="", compare=False, repr=False)
-    """What messages begin with: ``mlfbuild.yml:12:3: dependencies.cmsis-nn``. It decides nothing of a build."""
+    path: Path = field(metadata=DERIVED)
+    mlfbuild: Annotated[int, EXACT, Rule(_only_version, {"const": FORMAT_VERSION})]
+    """Version of this format."""
+    targets: Annotated[Mapping[Annotated[str, rules.TARGET_NAME], TargetSpec], NOT_EMPTY]
+    """Devices, by name."""
+    models: Annotated[Mapping[Annotated[str, rules.MODEL_NAME], ModelSpec], NOT_EMPTY]
+    """Networks, by name; the name becomes part of C symbols."""
+    firmware: Mapping[Annotated[str, rules.FIRMWARE_NAME], FirmwareSpec] = field(default_factory=dict)
+    """Firmware images, by name."""
+    dependencies: Mapping[Annotated[str, rules.DEPENDENCY_NAME], Provision] = field(default_factory=dict)
+    """Libraries that the code of models requires, by the name that archives use."""
+    share_workspace: Annotated[tuple[str, ...], Rule(lambda _: None, {"minItems": 2})] = ()
+    """Models that never run at the same time: an image has one workspace for all of them."""
+    budget_file: ProjectPath | None = None
+    """Sizes of the images, committed to git, that `mlfbuild report --update-baseline` writes."""
+    budget_growth: Percent = Decimal(1)
+    """Accepted growth of a model or an image since `budget-file`. Default: 1 %."""
+    positions: Mapping[KeyPath, Position] = field(default_factory=dict, compare=False, repr=False, metadata=DERIVED)
 
     @property
-    def address(self) -> str:
-        """What Git, or who downloads, is given: ``place``, and a repository on this machine as an absolute path."""
-        return str(self.path.absolute()) if self.kind == "git" and self.path is not None else self.place
+    def root(self) -> Path:
+        """Folder of the project file; relative paths in the file start here and are already joined to it."""
+        return self.path.parent
 
-
-@dataclass(frozen=True)
-class FirmwareSpec:
-    """One firmware image: either ``sources`` of a plain program or ``cmake``, the folder of a CMakeLists.txt."""
-
-    name: str
-    models: tuple[str, ...]
-    """Names of models in the project."""
-    targets: tuple[str, ...]
-    """Names of targets in the project, never empty."""
-    sources: tuple[Path, ...] = ()
-    include_dirs: tuple[Path, ...] = ()
-    cmake: Path | None = None
-    params_binary: str | None = None
-    """Section whose constants are also written to a file of their own."""
-    budget: Budget = field(default_factory=Budget)
-
-
-@dataclass(frozen=True)
-class Project:
-    """A project file without mistakes; every name in it leads somewhere."""
-
-    path: Path
-    root: Path
-    """Folder of the project file; relative paths in the file start here and are already joined to it."""
-    targets: Mapping[str, Target]
-    models: Mapping[str, ModelSpec]
-    firmware: Mapping[str, FirmwareSpec]
-    budget_file: BudgetFile | None = None
-    dependencies: Mapping[str, Provision] = field(default_factory=dict)
-    """By short name, in file order."""
-    positions: Mapping[KeyPath, Position] = field(default_factory=dict, compare=False, repr=False)
+    @property
+    def baseline(self) -> BudgetFile | None:
+        """``budget-file`` and ``budget-growth``."""
+        return None if self.budget_file is None else BudgetFile(self.budget_file, self.budget_growth)
 
     def models_on(self, target: str, firmware: str | None = None) -> tuple[ModelSpec, ...]:
         """Return the models built for ``target``, all or those of one firmware, in file order."""
         wanted = self.models if firmware is None else self.firmware[firmware].models
         return tuple(model for name, model in self.models.items() if name in wanted and target in model.targets)
 
-    def problems(self, found: Iterable[tuple[KeyPath, str]]) -> list[str]:
-        """Return a line for each mistake found after reading, in file order.
+    def problems(self, found: Iterable[tuple[KeyPath, Mistake]]) -> list[Diagnostic]:
+        """Return the findings for mistakes found after reading, each with the way to the value, in file order.
 
-        ``found`` has the way to the value and the reason: ``mlfbuild.yml:9:14: models.kws.source: reason``.
+        The place of each is ``mlfbuild.yml:9:14: models.kws.source``.
         """
-        problems = [Problem(self._position(path), path, reason) for path, reason in found]
-        return [f"{self.path}:{problem}" for problem in sorted(problems, key=lambda problem: problem.position)]
+        return in_file_order(self.path, (Problem(self._position(path), path, mistake) for path, mistake in found))
 
     def _position(self, path: KeyPath) -> Position:
         found = (self.positions.get(path[:end]) for end in range(len(path), -1, -1))

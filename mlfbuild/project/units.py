@@ -1,4 +1,4 @@
-"""Sizes, counts and percentages as people write them: ``96 KiB``, ``64k``, ``98304``; ``3.2 M``; ``2 %``."""
+"""Sizes, counts and percentages as they are written: ``96 KiB``, ``64k``, ``98304``; ``3.2 M``; ``2 %``."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Any
 
 from mlfbuild.core import counted
-from mlfbuild.project.problems import quoted
+from mlfbuild.project.checks import Convert
+from mlfbuild.project.problems import Mistake, quoted
 
 _NUMBER = re.compile(r"([0-9]+(?:_[0-9]+)*(?:\.[0-9]+)?) ?([A-Za-z]*)")
 _SIZES = {"": 1, "b": 1, **{f"{prefix}{rest}": 1024**power for power, prefix in enumerate("kmg", 1)
@@ -31,22 +32,22 @@ PERCENT_SCHEMA = {"type": "string", "pattern": rf"^{_PERCENT.pattern}$"}
 
 
 def parse_size(text: str) -> int | None:
-    """Return the bytes that ``text`` means; ``None`` where it is no size.
+    """Return the bytes that ``text`` means; ``None`` if it is not a size.
 
-    K, M and G are 1024 and its powers, with or without ``iB`` or ``B``, in small letters or capitals.
+    K, M and G are 1024 and its powers, with or without ``iB`` or ``B``, in lower or upper case.
     """
     return _parsed(text, _SIZES)
 
 
 def parse_count(text: str) -> int | None:
-    """Return the number that ``text`` means; ``None`` where it is none. K, M and G are 1000 and its powers."""
+    """Return the number that ``text`` means; ``None`` if it is not a count. K, M and G are 1000 and its powers."""
     return _parsed(text, _COUNTS)
 
 
 def parse_percent(text: str) -> Decimal | None:
-    """Return the 2.5 of ``2.5 %``, exactly; ``None`` where ``text`` is no percentage.
+    """Return the 2.5 of ``2.5 %``, exactly; ``None`` if ``text`` is not a percentage.
 
-    The sign is needed: a bare 0.02 may be meant as 2 % by one reader and as 0.02 % by another.
+    The sign is required, because a bare 0.02 can be read as 2 % or as 0.02 %.
     """
     found = _PERCENT.fullmatch(text.strip())
     return None if found is None else Decimal(found[1])
@@ -60,38 +61,38 @@ def _parsed(text: str, units: dict[str, int]) -> int | None:
     return int(value) if value.denominator == 1 and value < _LARGEST else None
 
 
-def size_value(value: object) -> object:
-    """Return a value of a project file as bytes; raises ``ValueError`` with the reason where it is no size."""
-    return _value(value, parse_size, "a size: 98304, 96 KiB or 96k")
+def _number(parse: Callable[[str], int | None], wanted: str) -> Callable[[object], int]:
+    """Return the conversion of a value of a project file; it raises ``Mistake`` for a value that is not ``wanted``."""
+
+    def convert(value: object) -> int:
+        found = parse(value) if isinstance(value, str) else value
+        if isinstance(found, bool) or not isinstance(found, int) or found < 0:
+            raise _refusal(value, wanted)
+        return found
+
+    return convert
 
 
-def count_value(value: object) -> object:
-    """Return a value of a project file as a number; raises ``ValueError`` with the reason where it is none."""
-    return _value(value, parse_count, "a number: 3200000, 3.2 M or 300k")
-
-
-def _value(value: object, parse: Callable[[str], int | None], wanted: str) -> object:
-    found = parse(value) if isinstance(value, str) else value
-    if isinstance(found, bool) or not isinstance(found, int) or found < 0:
-        raise _refusal(value, wanted)
-    return found
-
-
-def percent_value(value: object) -> Decimal:
-    """Return a value of a project file as per cent; raises ``ValueError`` with the reason where it is none."""
+def _percent(value: object) -> Decimal:
     found = parse_percent(value) if isinstance(value, str) else None
     if found is None:
         raise _refusal(value, "a percentage: 2 % or 0.5 %")
     return found
 
 
-def _refusal(value: object, wanted: str) -> ValueError:
+def _refusal(value: object, wanted: str) -> Mistake:
     shown = quoted(value) if isinstance(value, str) else str(value).lower() if value is not None else "nothing"
-    return ValueError(f"{shown} is not {wanted}")
+    return Mistake("invalid-quantity", reason=f"{shown} is not {wanted}")
+
+
+Size = Annotated[int, Convert(_number(parse_size, "a size: 98304, 96 KiB or 96k"), SIZE_SCHEMA, before=True)]
+"""Bytes."""
+Count = Annotated[int, Convert(_number(parse_count, "a number: 3200000, 3.2 M or 300k"), COUNT_SCHEMA, before=True)]
+Percent = Annotated[Decimal, Convert(_percent, PERCENT_SCHEMA, before=True)]
 
 
 def size_text(size: int) -> str:
-    """Return bytes as people read them, with the exact number: ``98,304 bytes (96 KiB)``."""
+    """Return bytes exactly and in a readable unit: ``98,304 bytes (96 KiB)``."""
     if abs(size) < 1024:
         return counted(size, "byte")
     unit, name = (1024, "KiB") if abs(size) < 1024**2 else (1024**2, "MiB")

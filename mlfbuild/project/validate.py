@@ -1,90 +1,98 @@
-"""Run the checks of ``keys`` over a document and retell pydantic's findings in the project file's own words."""
+"""Check a document with the declarations of its keys, and put pydantic's findings into the project file's words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, get_args, get_origin
+import dataclasses
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, get_args, get_origin, get_type_hints
 
-from pydantic import BaseModel, ValidationError
+from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from mlfbuild import __version__
+from mlfbuild.project.checks import MAPPING, TEXT, TextOr
 from mlfbuild.project.document import Document
-from mlfbuild.project.keys import FORMAT_VERSION, MAPPING, TEXT, ProjectKeys
-from mlfbuild.project.problems import KeyPath, quoted, suggestion
+from mlfbuild.project.keys import Keys
+from mlfbuild.project.problems import KeyPath, Mistake, quoted, suggestion
+from mlfbuild.project.types import FORMAT_VERSION, Project
 
 _EXPECTED = {
     "bool_type": "true or false",
+    "dataclass_type": "a mapping",
     "dict_type": "a mapping",
-    "float_type": "a number",
     "int_type": "a whole number",
-    "list_type": "a list",
-    "model_type": "a mapping",
     "string_type": "text",
+    "tuple_type": "a list",
 }
 _KEY_MARK = "[key]"  # pydantic's mark for a finding about a key of a mapping
 
 
-def newer_version(document: Document) -> str | None:
-    """Return why a file of a newer format cannot be read; ``None`` where this is not one."""
-    version = document.data.get("mlfbuild") if isinstance(document.data, dict) else None
+def newer_version(document: Document) -> Mistake | None:
+    """Return why a file of a newer format cannot be read, ``None`` if this is not one."""
+    version = document.mapping().get("mlfbuild")
     if isinstance(version, bool) or not isinstance(version, int) or version <= FORMAT_VERSION:
         return None
-    return (
-        f"format version {version} is newer than this mlfbuild ({__version__}) reads, which is {FORMAT_VERSION}; "
-        "upgrade with `pip install --upgrade mlfbuild`"
+    return Mistake(
+        "newer-format-version",
+        reason=f"this mlfbuild ({__version__}) reads format version {FORMAT_VERSION}, not {version}",
+        hint="install a newer mlfbuild",
     )
 
 
-def validate(document: Document) -> ProjectKeys | None:
-    """Check every value of ``document`` by itself; mistakes are added to its problems and make the result ``None``."""
+def validate(document: Document, root: Path) -> Project | None:
+    """Check every value of ``document``, each independently of the others; paths are joined to ``root``.
+
+    Mistakes are added to the problems of ``document`` and make the result ``None``. Derived fields of the result, and
+    of what it contains, are not set yet.
+    """
     try:
-        keys = ProjectKeys.model_validate(document.data)
+        return TypeAdapter(Project).validate_python(document.data, context=root)
     except ValidationError as error:
         for details in error.errors(include_url=False):
             _add(document, details)
         return None
-    if keys.mlfbuild != FORMAT_VERSION:
-        document.add(("mlfbuild",), f"there is no format version {keys.mlfbuild}; write {FORMAT_VERSION}")
-    return keys
 
 
 def _add(document: Document, details: ErrorDetails) -> None:
     path = tuple(segment for segment in details["loc"] if segment not in {TEXT, MAPPING})
     kind = details["type"]
     if path and path[-1] == _KEY_MARK:
-        document.add(path[:-1], _reason(details), at_key=True)
+        document.add(path[:-1], _mistake(details), at_key=True)
     elif kind == "missing":
-        document.add(path[:-1], f"missing key {quoted(str(path[-1]))}", at_key=True)
-    elif kind == "extra_forbidden":
-        document.add(path, _unknown_key(path), at_key=True)
+        mistake = Mistake("missing-key", reason=f"missing key {quoted(str(path[-1]))}")
+        document.add(path[:-1], mistake, at_key=True)
+    elif kind == "unexpected_keyword_argument":
+        near = suggestion(str(path[-1]), _keys_at(path[:-1]))
+        document.add(path, Mistake("unknown-key", reason=f"unknown key{near}"), at_key=True)
     elif kind == "too_short" and any(problem.path == path for problem in document.problems):
         pass  # its entries were refused one by one
     elif path[:1] == ("models",) and path[2:3] == ("options",) and len(path) > 4:
-        _add_once(document, path[:4], f"expected text, a number, true or false, got {_kind(details['input'])}")
+        if not any(problem.path == path[:4] for problem in document.problems):  # once, not once a type of the union
+            got = _described(details["input"])
+            reason = f"expected text, a number, true or false, got {got}"
+            document.add(path[:4], Mistake("wrong-type", reason=reason))
     else:
-        document.add(path, _reason(details))
+        document.add(path, _mistake(details))
 
 
-def _add_once(document: Document, path: KeyPath, reason: str) -> None:
-    """Report a value that fits no member of a union once, not once a member."""
-    if not any(problem.path == path and problem.reason == reason for problem in document.problems):
-        document.add(path, reason)
-
-
-def _reason(details: ErrorDetails) -> str:
+def _mistake(details: ErrorDetails) -> Mistake:
     kind = details["type"]
-    if kind in _EXPECTED:
-        return f"expected {_EXPECTED[kind]}, got {_kind(details['input'])}{_quote_hint(kind, details['input'])}"
+    if kind == "value_error" and isinstance(details["ctx"]["error"], Mistake):
+        return details["ctx"]["error"]
     if kind == "too_short":
-        return "must not be empty"
-    if kind == "value_error":
-        return str(details["ctx"]["error"])
-    return details["msg"]
+        return Mistake("empty-collection", reason="must not be empty")
+    value = details["input"]
+    scalar = isinstance(value, (bool, int, float))
+    return Mistake(
+        "wrong-type",
+        reason=f"expected {_EXPECTED[kind]}, got {_described(value)}" if kind in _EXPECTED else details["msg"],
+        hint="put it in quotes to make it text" if kind == "string_type" and scalar else "",
+    )
 
 
-def _kind(value: object) -> str:
-    """Say what a value is in the project file's words, with the value where it is short."""
+def _described(value: object) -> str:
+    """Describe a value in the project file's words, with the value itself if it is short."""
     if isinstance(value, dict):
         return "a mapping"
     if isinstance(value, list):
@@ -94,37 +102,30 @@ def _kind(value: object) -> str:
     return "nothing" if value is None else str(value).lower()
 
 
-def _quote_hint(kind: str, value: object) -> str:
-    scalar = isinstance(value, (bool, int, float))
-    return "; put it in quotes where text is meant" if kind == "string_type" and scalar else ""
-
-
-def _unknown_key(path: KeyPath) -> str:
-    *parents, key = path
-    return f"unknown key{suggestion(str(key), _keys_at(tuple(parents)))}"
-
-
 def _keys_at(path: KeyPath) -> list[str]:
-    """Return the keys that the mapping at ``path`` may hold."""
-    model: type[BaseModel] = ProjectKeys
+    """Return the keys that the mapping at ``path`` may have."""
+    keys: type[Keys] = Project
     by_name = False
     for segment in path:
         if by_name:
             by_name = False
             continue
-        field = next(field for field in model.model_fields.values() if field.alias == segment)
-        model, by_name = _model_in(field.annotation)
-    return [field.alias or name for name, field in model.model_fields.items()]
+        annotation = get_type_hints(keys, include_extras=True)[keys.fields()[str(segment)].name]
+        keys, by_name = next(_keys_in(annotation)), _is_by_name(annotation)
+    return list(keys.fields())
 
 
-def _model_in(annotation: Any) -> tuple[type[BaseModel], bool]:
-    """Return the model that a field holds and whether it holds a mapping of names to such models."""
-    found = next(_models_in(annotation))
-    return found, any(get_origin(part) is dict for part in (annotation, *get_args(annotation)))
-
-
-def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+def _keys_in(annotation: Any) -> Iterator[type[Keys]]:
+    """Yield the classes of keys that a type contains, in itself or as a choice of ``TextOr``."""
+    if isinstance(annotation, TextOr):
+        yield from _keys_in(annotation.mapping)
+    if isinstance(annotation, type) and dataclasses.is_dataclass(annotation) and issubclass(annotation, Keys):
         yield annotation
-    for part in get_args(annotation):
-        yield from _models_in(part)
+    for part in (*get_args(annotation), *getattr(annotation, "__metadata__", ())):
+        yield from _keys_in(part)
+
+
+def _is_by_name(annotation: Any) -> bool:
+    """Return whether a type is a mapping of names to classes of keys."""
+    parts = (annotation, *get_args(annotation))
+    return any(isinstance(origin := get_origin(part), type) and issubclass(origin, Mapping) for part in parts)

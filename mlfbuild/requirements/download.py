@@ -24,7 +24,6 @@ from mlfbuild.core import (
     ProcessFailedError,
     Tell,
     UsageError,
-    advised,
     file_sha256,
     make_folder,
     quoted,
@@ -56,7 +55,7 @@ def fetch_url(url: str, digest: str, cache: Cache, tell: Tell = tell_nobody) -> 
     """
     problem = archive_problem(url)
     if problem is not None:
-        raise UsageError(f"url: {advised(problem, 'correct the address')}")
+        raise UsageError(f"url: {problem}")
     if not _DIGEST.fullmatch(digest):
         raise UsageError(f"{shown(url)}: sha256 {quoted(digest)} is no SHA-256; write 64 hexadecimal digits")
     if _restored(url, digest, cache, tell) is not None:

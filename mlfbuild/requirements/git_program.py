@@ -20,7 +20,6 @@ from mlfbuild.core import (
     StorageError,
     Tell,
     UsageError,
-    advised,
     find_tool,
     printable,
     run,
@@ -54,7 +53,7 @@ def check_address(url: str) -> None:
     """Raise ``UsageError`` for what Git would take for an option, or for the name of a program that it runs."""
     problem = git_problem(url)
     if problem is not None:
-        raise UsageError(f"git: {advised(problem, 'correct the address')}")
+        raise UsageError(f"git: {problem}")
 
 
 def shown_address(url: str) -> str:

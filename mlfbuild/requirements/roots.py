@@ -21,8 +21,8 @@ def root_of(provision: Provision, cache: Cache, pin: GitPin | None = None) -> Pa
         return git_root(provision.address, pin or pin_of(provision, cache), cache)
     if provision.kind == "url":
         return url_root(provision.place, provision.sha256, cache)
-    assert provision.path is not None, f"{provision.name}: a {provision.kind} has no folder"
-    return provision.path
+    assert provision.folder is not None, f"{provision.name}: a {provision.kind} has no folder"
+    return provision.folder
 
 
 def pin_of(provision: Provision, cache: Cache) -> GitPin:

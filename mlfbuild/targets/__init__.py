@@ -1,4 +1,13 @@
-"""CPU and board tables, where the files that belong to them lie, and the compilers that toolchain files name."""
+"""The tables of CPUs and boards, the toolchain files for them, and the C compilers that those require.
+
+    CPUS["cortex-m4"]        a ``Cpu``: architecture, features, compiler flags
+    BOARDS["mps2-an386"]     a ``Board`` that QEMU emulates: its CPU and memory regions
+    cpu_called("cortex-m44") a ``UsageError`` with the nearest name
+
+A CPU is one row of ``cpus``, a board one of ``boards``; toolchain files (``cmake/toolchains``), the JSON Schema and the
+reference pages are generated from the rows. ``macros`` has the checks that a compiler compiles for a CPU, ``macs`` the
+lower bounds for instructions. The room does not run builds, and knows nothing about project files.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +40,12 @@ if TYPE_CHECKING:
         shared_toolchain_files as shared_toolchain_files,
         toolchain_file as toolchain_file,
     )
-    from mlfbuild.targets.types import CLANG as CLANG, GCC as GCC, Board as Board, Cpu as Cpu, Memory as Memory
+    from mlfbuild.targets.types import (
+        CLANG as CLANG,
+        GCC as GCC,
+        Board as Board,
+        Cpu as Cpu,
+        MemoryRegion as MemoryRegion,
+    )
 else:
     __getattr__ = lazy_attributes(__name__)

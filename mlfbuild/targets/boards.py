@@ -1,18 +1,18 @@
-"""Board table: boards that QEMU emulates. The regions are those of the linker scripts in ``runtime/board``."""
+"""The table of boards that QEMU emulates. The regions are those of the linker scripts in ``runtime/board``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from mlfbuild.targets.types import Board, Memory
+from mlfbuild.targets.types import Board, MemoryRegion
 
 _MIB = 1024 * 1024
 
 
 def _board(name: str, cpu: str, flash: tuple[int, int], ram: tuple[int, int], **others: tuple[int, int]) -> Board:
-    further = tuple(Memory(region, *place) for region, place in others.items())
-    return Board(name, cpu, Memory("FLASH", *flash), Memory("RAM", *ram), further)
+    further = tuple(MemoryRegion(region, *place) for region, place in others.items())
+    return Board(name, cpu, MemoryRegion("FLASH", *flash), MemoryRegion("RAM", *ram), further)
 
 
 _SSRAM = ((0x00000000, 4 * _MIB), (0x20000000, 4 * _MIB))

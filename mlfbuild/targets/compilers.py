@@ -1,4 +1,4 @@
-"""Whether the C compiler of a toolchain file is there and knows the CPU, said before CMake says it among many lines."""
+"""Check early that the C compiler of a toolchain file is installed and supports the CPU; CMake's own report is long."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from mlfbuild.targets.toolchains import cpu_of_toolchain, toolchain_folder
 from mlfbuild.targets.types import CLANG, GCC
 
 HOST_COMPILERS = ("cc", "gcc", "clang")
-"""Where CMake, too, looks where CC is not set."""
+"""Names that CMake looks up if CC is not set."""
 _SECONDS = 60
 
 
 def require_compiler(toolchain: Path | None, definitions: Sequence[str] = ()) -> None:
-    """Raise ``ToolNotFoundError`` where the C compiler of a toolchain file is missing or does not know the CPU.
+    """Raise ``ToolNotFoundError`` if the C compiler of a toolchain file is missing or does not support the CPU.
 
-    ``definitions`` are CMake cache entries as ``NAME=VALUE``, which may name the compiler
-    (``MLFBUILD_ARM_NONE_EABI_GCC=/opt/arm/bin/arm-none-eabi-gcc``). ``None`` is this machine's own compiler; what
-    somebody else's toolchain file needs is for that file to say.
+    ``definitions`` are CMake cache entries ``NAME=VALUE``, which can name the compiler
+    (``MLFBUILD_ARM_NONE_EABI_GCC=/opt/arm/bin/arm-none-eabi-gcc``). Without ``toolchain``, the compiler of this machine
+    is checked. Toolchain files that are not part of mlfbuild are not checked.
     """
     if toolchain is None:
         _require_host_compiler()
@@ -36,11 +36,13 @@ def require_compiler(toolchain: Path | None, definitions: Sequence[str] = ()) ->
     path = _found(compiler_program(cpu, compiler), entries)
     words = ("--target=arm-none-eabi",) if compiler == CLANG else ()
     if not _compiles(path, (*words, *cpu.flags)):
-        raise ToolNotFoundError(f"{cpu.name}: {path} cannot compile for it; {advice(cpu, compiler)}")
+        raise ToolNotFoundError(
+            "compiler-too-old", place=cpu.name, reason=f"{path} cannot compile for it", hint=advice(cpu, compiler)
+        )
 
 
 def compiler_path(tool: str, definitions: Sequence[str] = ()) -> Path:
-    """Return the program that builds take for ``tool``; ``definitions`` are those of ``require_compiler``.
+    """Return the program that builds use for ``tool``; ``definitions`` are those of ``require_compiler``.
 
     Raises ``ToolNotFoundError``.
     """
@@ -51,9 +53,9 @@ def _require_host_compiler() -> None:
     import shutil
 
     if "CC" not in os.environ and not any(shutil.which(name) for name in HOST_COMPILERS):
+        hint = "install one (Debian: apt-get install gcc libc6-dev) or set CC to its path"
         raise ToolNotFoundError(
-            "cc: no C compiler for this machine found; install one (Debian: apt-get install gcc libc6-dev) or set "
-            "CC to its path"
+            "no-host-compiler", place="cc", reason="no C compiler for this machine found", hint=hint
         )
 
 
@@ -71,7 +73,7 @@ def _found(tool: str, entries: Mapping[str, str]) -> Path:
 
 @functools.cache
 def _compiles(path: Path, flags: tuple[str, ...]) -> bool:
-    """Return whether the compiler takes ``flags``. One that does not start says so itself, to CMake."""
+    """Return whether the compiler accepts ``flags``; True if it does not start, which CMake reports."""
     import subprocess
 
     command = [str(path), *flags, "-fsyntax-only", str(toolchain_folder() / "empty.c")]

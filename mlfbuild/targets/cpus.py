@@ -1,7 +1,7 @@
-"""CPU table. The toolchain files in ``cmake/toolchains`` are ``toolchain_text`` of its rows; a test holds them equal.
+"""The table of CPUs. ``toolchain_text`` of its rows gives the files in ``cmake/toolchains``; a test compares them.
 
-Names, flags and what a core has are GCC's (``-mcpu``, "ARM Options"), and the versions are those of GCC's and LLVM's
-release notes. An FPU is used where the core can have one; ``+nofp`` is the core without it.
+Names, flags and features are GCC's (``-mcpu``, "ARM Options"), and the versions are those of GCC's and LLVM's release
+notes. If a core can have an FPU, its name means the core with the FPU, and the name with ``+nofp`` the core without it.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from types import MappingProxyType
 
 from mlfbuild.targets.types import CLANG, GCC, Cpu
 
-_SUPPORTED = {GCC: 10, CLANG: 14}  # no proxies here: jobs for worker processes hold a Cpu, and those cannot be pickled
-"""GCC that knows the newest core without versions of its own, and the oldest clang that is tested."""
+_SUPPORTED = {GCC: 10, CLANG: 14}  # no MappingProxyType: jobs for worker processes have a Cpu and are pickled
+"""The GCC that supports all cores without other versions in their rows, and the oldest clang that is tested."""
 
 
 def _arm(name: str, title: str, architecture: str, features: set[str], *flags: str) -> Cpu:
@@ -93,7 +93,7 @@ def compiler_program(cpu: Cpu, compiler: str) -> str:
 
 
 def advice(cpu: Cpu, compiler: str) -> str:
-    """Return what to do where a program that is ``compiler`` does not know ``cpu``."""
+    """Return the hint for a program that is ``compiler`` but does not support ``cpu``."""
     from mlfbuild.core import tool_variable
 
     variable = tool_variable(compiler_program(cpu, compiler))
@@ -101,4 +101,4 @@ def advice(cpu: Cpu, compiler: str) -> str:
     versions = {family: f"{names[family]} {version} or later" for family, version in cpu.compilers.items()}
     wanted = versions.pop(compiler)
     others = "".join(f", or use {text}" for text in versions.values())
-    return f"it needs {wanted}: set {variable} to the path of one{others}"
+    return f"set {variable} to the path of {wanted}{others}"

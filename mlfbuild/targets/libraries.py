@@ -1,4 +1,4 @@
-"""Whether a cross compiler has a C library for a core; Linux distributions pack it apart."""
+"""Find out whether a cross compiler has a C library for a core; Linux distributions package it separately."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _SECONDS = 60
 
 
 def has_c_library(gcc: Path, flags: Sequence[str]) -> bool:
-    """Return whether ``gcc`` finds a C library for the core that ``flags`` name: newlib, or picolibc by its specs."""
+    """Return whether ``gcc`` with ``flags`` for a core finds a C library: newlib, or picolibc by its specs file."""
     return any(_finds(gcc, flags, name) for name in ("libc.a", "picolibc.specs"))
 
 
 def _finds(gcc: Path, flags: Sequence[str], name: str) -> bool:
-    """Return whether GCC knows the file ``name``: it prints the path of one that it finds, else the bare name."""
+    """Return whether GCC finds the file ``name``: it prints the path of a file that it finds, or else the bare name."""
     command = [str(gcc), *flags, f"-print-file-name={name}"]
     try:
         done = subprocess.run(

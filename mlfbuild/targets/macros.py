@@ -1,7 +1,7 @@
-"""What the predefined macros of a C compiler say about the CPU that it compiles for.
+"""Rules for the predefined macros of a C compiler, which show the CPU that it compiles for.
 
-Arm's are those of "Arm C Language Extensions" (ACLE), RISC-V's those of "RISC-V C API"; GCC and clang have both. The
-rules are plain regular expressions, so that CMake can hold them against ``<compiler> <flags> -dM -E`` by itself.
+Arm's macros are those of "Arm C Language Extensions" (ACLE), RISC-V's those of "RISC-V C API"; GCC and clang have both.
+The rules are plain regular expressions, so that CMake can search the output of ``<compiler> <flags> -dM -E`` for them.
 """
 
 from __future__ import annotations
@@ -18,28 +18,27 @@ _ARCHITECTURES = {
     "armv7-a": "7A",
     "armv8-m.base": "8M_BASE",
     "armv8-m.main": "8(_1)?M_MAIN",
-    "armv8.1-m.main": "8(_1)?M_MAIN",  # GCC 12 calls it 8M_MAIN, too: MVE tells them apart
+    "armv8.1-m.main": "8(_1)?M_MAIN",  # GCC 12 calls it 8M_MAIN, too; MVE is the difference
 }
-"""The part between ``__ARM_ARCH_`` and ``__``."""
+"""The part of a macro's name between ``__ARM_ARCH_`` and ``__``, as a regular expression."""
 
 
 @dataclass(frozen=True)
 class MacroRule:
-    """One thing that a compiler's macros must say, or must not say, for a CPU."""
+    """A line that a compiler's macros must contain, or must not contain, for a CPU."""
 
     pattern: str
-    """Regular expression, in the words that Python and CMake share, to be searched in lines ``#define NAME VALUE``."""
+    """Regular expression in the syntax that Python and CMake share, to search in lines ``#define NAME VALUE``."""
     wanted: bool
-    """Whether ``pattern`` must be found, or must not be."""
+    """Whether ``pattern`` must be found; if False, it must not be found."""
     otherwise: str
-    """What is wrong where it is not so, as the end of a sentence about the compiler."""
+    """What is wrong otherwise, as the end of a sentence whose subject is the compiler."""
 
 
 def macro_rules(cpu: Cpu) -> tuple[MacroRule, ...]:
-    """Return the rules for a compiler that makes code for ``cpu``; the first one that is broken says most.
+    """Return the rules for a compiler that compiles for ``cpu``; the first broken rule describes the mistake best.
 
-    A device that differs from the CPU in what it has beside its architecture and its float ABI is no wrong mix, unless
-    the compiler may use more than the CPU has.
+    A compiler that uses fewer features than the CPU has is accepted if architecture and float ABI are the same.
     """
     return tuple(_rules(cpu))
 
@@ -64,7 +63,9 @@ def _arm(cpu: Cpu) -> Iterator[MacroRule]:
     if "mve" in cpu.features:
         yield MacroRule("#define __ARM_FEATURE_MVE ", True, f"compiles without MVE (Helium), which {cpu.name} has")
     else:
-        yield MacroRule("#define __ARM_FEATURE_MVE ", False, f"compiles for MVE (Helium), which {cpu.name} has not")
+        yield MacroRule(
+            "#define __ARM_FEATURE_MVE ", False, f"compiles for MVE (Helium), which {cpu.name} does not have"
+        )
     hard = cpu.float_abi == "hard"
     passed = "integer registers (soft or softfp), {} in FPU registers (hard)"
     if not hard:

@@ -1,12 +1,13 @@
-"""How many multiply-accumulates one instruction of a CPU does, and so how many instructions some of them need at least.
+"""The multiply-accumulates that one instruction of a CPU does, and the lower bound of instructions that follows.
 
 The instructions are those that the architectures have for this purpose:
 
 - MVE (Armv8-M Architecture Reference Manual, Arm DDI 0553): VMLADAVA adds the products of all lanes of two vectors of
   128 bits, 16 of 8 bits, 8 of 16 and 4 of 32; VFMA has 4 lanes of float32 and 8 of float16.
 - Neon (Armv7-A and Armv7-R manual, DDI 0406): VMLAL.S8 has 8 lanes, VMLAL.S16 and VMLA of 32 bits have 4.
-- DSP (Armv7-M manual, DDI 0403, and DDI 0553): SMLAD adds two products of 16 bits, which those of 8 bits become first.
-- The other CPUs with Armv7-M or Armv8-M Mainline have MLA, and VFMA where they have an FPU: one product each.
+- DSP (Armv7-M manual, DDI 0403, and DDI 0553): SMLAD adds two products of 16 bits, to which 8 bits are
+  extended first.
+- The other CPUs with Armv7-M or Armv8-M Mainline have MLA, and VFMA if they have an FPU: one product each.
 - Armv6-M, Armv8-M Baseline and RISC-V have none: a multiplication and an addition.
 """
 
@@ -26,9 +27,9 @@ _NO_MLA = frozenset({"armv6s-m", "armv8-m.base", "rv32imc"})
 
 
 def macs_an_instruction(cpu: Cpu, dtype: str) -> Fraction | None:
-    """Return the multiply-accumulates of ``dtype`` that one instruction of ``cpu`` does; 1/2 where it takes two.
+    """Return the multiply-accumulates of ``dtype`` that one instruction of ``cpu`` does; 1/2 if one takes two.
 
-    ``None`` where library functions do them (floats without an FPU, integers of 64 bits), and for this machine.
+    ``None`` if library functions do them (floats without an FPU, integers of 64 bits), and for this machine.
     """
     if cpu.architecture == "host":
         return None
@@ -44,10 +45,9 @@ def _tables(cpu: Cpu) -> list[Mapping[str, int]]:
 
 
 def fewest_instructions(cpu: Cpu, dtype: str, macs: int) -> int | None:
-    """Return how many instructions ``cpu`` needs at least for ``macs`` multiply-accumulates of values of ``dtype``.
+    """Return the minimum number of instructions of ``cpu`` for ``macs`` multiply-accumulates of ``dtype``.
 
-    Those alone: loads, stores, loops, rescaling and whatever else code needs come on top. ``None`` as for
-    ``macs_an_instruction``.
+    Loads, stores, loops, rescaling and all other code are not counted. ``None`` as for ``macs_an_instruction``.
     """
     at_once = macs_an_instruction(cpu, dtype)
     return 0 if macs == 0 else None if at_once is None else math.ceil(macs / at_once)

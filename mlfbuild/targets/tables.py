@@ -1,4 +1,4 @@
-"""Look-up of CPUs and boards by name, and the folder of C that belongs to them."""
+"""Look up CPUs and boards by name."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ def _find(table: Mapping[str, _Entry], what: str, name: str) -> _Entry:
     import difflib
 
     near = difflib.get_close_matches(name, table, n=1)
-    hint = f'did you mean "{near[0]}"?' if near else f"known: {', '.join(table)}"
-    raise UsageError(f"{name}: unknown {what} ({hint})")
+    reason = f'unknown {what} (did you mean "{near[0]}"?)' if near else f"unknown {what}"
+    hint = "" if near else f"choose a {what} that docs/reference/project-file.md lists"
+    raise UsageError(f"unknown-{what}", place=name, reason=reason, hint=hint)
 
 
 def cpu_called(name: str) -> Cpu:
-    """Return the CPU called ``name``; raises ``UsageError`` with the nearest name there is."""
+    """Return the CPU called ``name``; raises ``UsageError`` with the nearest name."""
     return _find(CPUS, "cpu", name)
 
 
 def board_called(name: str) -> Board:
-    """Return the board called ``name``; raises ``UsageError`` with the nearest name there is."""
+    """Return the board called ``name``; raises ``UsageError`` with the nearest name."""
     return _find(BOARDS, "board", name)

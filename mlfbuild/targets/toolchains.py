@@ -1,4 +1,4 @@
-"""The CMake toolchain files that come with mlfbuild: one for each CPU and compiler of the table."""
+"""The CMake toolchain files of mlfbuild: one for each CPU and compiler of the table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def cmake_folder() -> Path:
-    """Return the folder of the CMake files: inside the package where it is installed, beside it in a clone."""
+    """Return the folder of the CMake files: inside an installed package, beside the package in a clone."""
     installed = _PACKAGE / "cmake"
     return installed if installed.is_dir() else _PACKAGE.parent / "cmake"
 
@@ -31,13 +31,13 @@ def toolchain_file(cpu: Cpu, compiler: str | None = None) -> Path | None:
 
 
 def shared_toolchain_files() -> tuple[Path, ...]:
-    """Return what the toolchain files of mlfbuild include, sorted."""
+    """Return the files that the toolchain files of mlfbuild include, sorted."""
     own = {cpu.toolchain_with(compiler) for cpu in CPUS.values() for compiler in cpu.compilers}
     return tuple(sorted(path for path in toolchain_folder().glob("*.cmake") if path.name not in own))
 
 
 def cpu_of_toolchain(toolchain: Path) -> tuple[Cpu, str] | None:
-    """Return the CPU and the compiler that a toolchain file of mlfbuild is for; ``None`` for anybody else's file."""
+    """Return the CPU and the compiler of a toolchain file of mlfbuild, ``None`` for any other file."""
     if toolchain.resolve().parent != toolchain_folder().resolve():
         return None
     rows = ((cpu, compiler) for cpu in CPUS.values() for compiler in cpu.compilers)

@@ -1,4 +1,4 @@
-"""What the CPU table and the board table hold."""
+"""The rows of the tables of CPUs and boards."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 GCC, CLANG = "gcc", "clang"
-"""Families of C compilers, as the project file calls them."""
+"""Families of C compilers, in the project file's words."""
 
 
 @dataclass(frozen=True)
@@ -16,26 +16,26 @@ class Cpu:
     name: str
     """The project file's word, as GCC's ``-mcpu`` spells it: ``cortex-m4``, ``cortex-m4+nofp``; ``host``."""
     title: str
-    """What it is, for people: ``Cortex-M4 with its single-precision FPU``."""
+    """Description: ``Cortex-M4 with its single-precision FPU``."""
     architecture: str
     """The name of the architecture: ``armv7e-m``, ``rv32imc``; ``host`` for this machine."""
     features: frozenset[str]
-    """Of ``dsp`` (SMLAD and friends), ``fpu`` (single-precision hardware), ``mve`` (Helium, integer and float) and
+    """Some of ``dsp`` (SMLAD and similar), ``fpu`` (single-precision hardware), ``mve`` (Helium, integer and float) and
     ``neon`` (Advanced SIMD)."""
     float_abi: str
-    """Where functions pass floats: ``hard`` (FPU registers), ``soft`` (integer registers); empty for ``host``."""
+    """How functions pass floats: ``hard`` (FPU registers), ``soft`` (integer registers); empty for ``host``."""
     flags: tuple[str, ...]
-    """The compiler's words for the core; the toolchain file passes them to compiler and linker."""
+    """Compiler options for the core; the toolchain file passes them to compiler and linker."""
     compilers: Mapping[str, int] = field(default_factory=dict)
-    """Families of compilers with toolchain files for the core: the first version of each that knows it. The first
-    family is the default; none for the host, whose own compiler is used."""
+    """Families of compilers with toolchain files for the core, with the first version of each that supports it. The
+    first family is the default. Empty for the host, which has no toolchain file."""
     link_flags: tuple[str, ...] = ()
-    """Where clang compiles and GCC links, what tells a GCC that does not know the core which libraries to take;
-    ``flags`` where empty."""
+    """Options for linking with GCC what clang compiled, if GCC may be too old to know the core: they select the same
+    libraries. Empty if they are ``flags``."""
 
     @property
     def core(self) -> str:
-        """The name without what is left out of the core: ``cortex-m4`` of ``cortex-m4+nofp``."""
+        """The name without a removed feature: ``cortex-m4`` for ``cortex-m4+nofp``."""
         return self.name.partition("+")[0]
 
     @property
@@ -49,12 +49,12 @@ class Cpu:
 
     @property
     def is_arm(self) -> bool:
-        """Whether it is one of Arm's cores of the table."""
+        """Whether it is a core of Arm."""
         return self.architecture.startswith("armv")
 
 
 @dataclass(frozen=True)
-class Memory:
+class MemoryRegion:
     """One region of a board's memory map: name in linker scripts, first address, bytes."""
 
     name: str
@@ -69,18 +69,18 @@ class Board:
     name: str
     """QEMU's machine name: ``mps2-an386``."""
     cpu: str
-    flash: Memory
-    """Where vectors, code and constants lie."""
-    ram: Memory
-    """Where data, arenas, heap and stack lie."""
-    others: tuple[Memory, ...] = ()
-    """Further regions of its linker script, which hold what firmware places there."""
+    flash: MemoryRegion
+    """Region of vectors, code and constants."""
+    ram: MemoryRegion
+    """Region of data, arenas, heap and stack."""
+    others: tuple[MemoryRegion, ...] = ()
+    """Other regions of its linker script, for sections that firmware places in them."""
 
     @property
-    def regions(self) -> Mapping[str, Memory]:
-        """All regions by the names that its linker script has for them."""
+    def regions(self) -> Mapping[str, MemoryRegion]:
+        """All regions by their names in the linker script."""
         return {memory.name: memory for memory in (self.flash, self.ram, *self.others)}
 
     def takes(self, cpu: Cpu) -> bool:
-        """Return whether code for ``cpu`` runs on the board: for its core, or for that core with something left out."""
+        """Return whether code for ``cpu`` runs on the board: for its core, or for its core without some features."""
         return cpu.core == self.cpu

@@ -59,8 +59,8 @@ def _unmet(project: Project, known: dict[str, tuple[Wish, ...] | None]) -> Itera
 def _unfit(provisions: Iterable[Provision]) -> Iterator[str]:
     """Yield which folders are not what the project says of them."""
     for provision in provisions:
-        if provision.kind == "path" and provision.path is not None:
+        if provision.kind == "path" and provision.folder is not None:
             try:
-                folder_source(provision.path, provision)
+                folder_source(provision.folder, provision)
             except ProjectFileError as error:
                 yield from map(str, error.problems)

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlfbuild.compilers.external.find import find_program
-from mlfbuild.compilers.tvm.interpreter import find_interpreter, tvm_version
+from mlfbuild.compilers.external import find_program
+from mlfbuild.compilers.tvm import find_interpreter, tvm_version
 from mlfbuild.core import ToolNotFoundError
 from mlfbuild.project import ModelSpec, asked_for, filled
 

@@ -10,7 +10,7 @@ from mlfbuild.archive import open_archive_with_id, source_date
 from mlfbuild.build import CompileJob, is_current, pinned, target_jobs
 from mlfbuild.core import CheckFailedError, UsageError, counted, quoted, read_bytes
 from mlfbuild.library import Library, exporter_version
-from mlfbuild.project import Project
+from mlfbuild.project import Mistake, Project
 from mlfbuild.report.sbom import (
     BUILD,
     REPAIR,
@@ -159,11 +159,13 @@ def _check_license(bill: Bill, project: Project, one: Component) -> None:
     where = {"model": ("models", name), "dependency": ("dependencies", name)}.get(section)
     if where is not None and name in (project.models if section == "model" else project.dependencies):
         if not one.license:
-            advice = "add `license:`, an SPDX expression, as Apache-2.0 or LicenseRef-Proprietary"
-            bill.note(project.problems([(where, f"its licence is unknown; {advice}")])[0])
+            hint = "add `license:` with an SPDX expression such as Apache-2.0 or LicenseRef-Proprietary"
+            mistake = Mistake("unknown-license", reason="its licence is unknown", hint=hint)
+            bill.note(str(project.problems([(where, mistake)])[0]))
         elif spdx_expression(one.license) is None:
-            reason = f"its file says {quoted(one.license)}, which is no SPDX expression"
-            bill.note(project.problems([(where, f"{reason}; add `license:` with the one that it is")])[0])
+            reason = f"its file says {quoted(one.license)}, which is not an SPDX expression"
+            mistake = Mistake("invalid-license", reason=reason, hint="add `license:` with the expression for it")
+            bill.note(str(project.problems([(where, mistake)])[0]))
     elif one.properties.get("provided-by") == "archive" and not one.license:
         bill.note(f"{name}: an archive brings it along and says no licence; bundle it again with `license:`")
     elif section == "kernels" and not one.license:

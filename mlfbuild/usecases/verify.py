@@ -14,7 +14,7 @@ from mlfbuild.build.tree import HOST
 from mlfbuild.core import CheckFailedError, ProjectFileError, Tell, tell_nobody, write_atomic
 from mlfbuild.executor import callable_modules, chosen_module
 from mlfbuild.library import Library
-from mlfbuild.project import KeyPath, Project
+from mlfbuild.project import KeyPath, Mistake, Project
 from mlfbuild.targets import board_called
 from mlfbuild.verify import VerifyReport, first_wrong_operator, verify_image, verify_module
 
@@ -93,16 +93,26 @@ def left_out(project: Project, targets: Sequence[TargetJob]) -> list[str]:
     ]
 
 
-def _misnamed(model: CompileJob, vectors: Mapping[str, Path]) -> Iterator[tuple[KeyPath, str]]:
+def _misnamed(model: CompileJob, vectors: Mapping[str, Path]) -> Iterator[tuple[KeyPath, Mistake]]:
     """Yield what is wrong with whose vectors are whose, by the place in the project file."""
     modules = _modules(model)
     source, names = model.request.source, ", ".join(modules)
     for module in vectors:
         if module and modules and module not in modules:
-            yield ("models", model.model, "vectors", module), f"{source} has no module {module!r} (it has {names})"
+            mistake = Mistake(
+                "vectors-of-unknown-module",
+                reason=f"{source} has no module {module!r}",
+                hint=f"use one of its modules: {names}",
+            )
+            yield ("models", model.model, "vectors", module), mistake
         if not module and len(modules) > 1:
             example = f"{{{', '.join(f'{name}: <file>.npz' for name in modules)}}}"
-            yield ("models", model.model, "vectors"), f"{source} holds several modules; write one file each: {example}"
+            mistake = Mistake(
+                "vectors-of-several-modules",
+                reason=f"{source} has several modules",
+                hint=f"write one file for each: {example}",
+            )
+            yield ("models", model.model, "vectors"), mistake
 
 
 def _modules(model: CompileJob) -> list[str]:

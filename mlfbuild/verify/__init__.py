@@ -19,7 +19,10 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.verify.compare import ElementDifference as ElementDifference, first_difference as first_difference
+    from mlfbuild.verify.compare import (
+        ElementDifference as ElementDifference,
+        first_difference as first_difference,
+    )
     from mlfbuild.verify.compare_report import (
         ComparedNetwork as ComparedNetwork,
         RunComparison as RunComparison,

@@ -17,8 +17,7 @@ from mlfbuild.build import CompileJob, TargetJob, target_dependencies
 from mlfbuild.build.tree import DEPENDENCIES_FOLDER, unpack, write_dependencies
 from mlfbuild.core import MlfError, make_folder
 from mlfbuild.frontends import read_model
-from mlfbuild.graph import Array, Graph
-from mlfbuild.graph.evaluation import evaluate_in_turn
+from mlfbuild.graph import Array, Graph, evaluate_in_turn
 from mlfbuild.verify.module import VerifyReport, verify_module
 from mlfbuild.verify.vectors import load_vectors
 
@@ -87,7 +86,7 @@ def _inputs(graph: Graph, arrays: list[Array]) -> dict[str, Array]:
 def _run(
     job: CompileJob, target: TargetJob, graph: Graph, model_id: str, folder: Path, runs: list[dict[str, Array]]
 ) -> VerifyReport:
-    from mlfbuild.compilers.native.build import compile_graph
+    from mlfbuild.compilers.native import compile_graph
 
     library = compile_graph(graph, job.request, model_id)
     make_folder(folder)

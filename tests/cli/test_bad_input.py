@@ -87,7 +87,7 @@ def test_a_folder_as_a_source(folder: Folder) -> None:
         (b"mlfbuild: 1\ntargets: {m4: {cpu: host}\n", "mlfbuild.yml:3:1: not YAML: "),
         (b"\x89PNG\r\n\x1a\n", "mlfbuild.yml:1:1: not UTF-8 text"),
         (MODEL, "mlfbuild.yml:"),
-        (b"", "mlfbuild.yml:1:1: empty"),
+        (b"", "mlfbuild.yml:1:1: the file is empty"),
     ],
     ids=["open-bracket", "png", "model", "empty"],
 )
@@ -107,7 +107,7 @@ def test_a_file_in_the_way_of_the_build_folder(folder: Folder) -> None:
     folder.write("build", "mine")
     ended = folder.run("build", "-q")
     assert_one_line(ended, 8)
-    assert "a file stands where a folder is needed" in ended.err
+    assert "move away the file where a folder is needed" in ended.err
     assert (folder.root / "build").read_text() == "mine"
 
 

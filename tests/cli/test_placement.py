@@ -55,12 +55,12 @@ def test_unpack_of_what_its_own_code_has(shared: Path, tmp_path: Path, capsys: p
         (["weights=.x", "weights=.y"], "--place weights=.y: weights is in .x already; name it once"),
         (
             ["weights=1x"],
-            "--place weights=1x: '1x' is not a section name; use letters, digits, _ and ., no digit first",
+            '--place weights=1x: "1x" cannot name a linker section; use letters, digits, _ and ., no digit first',
         ),
-        (["weights=.x", "state=.x"], "--place state=.x: .x cannot hold both constants and memory"),
+        (["weights=.x", "state=.x"], "--place state=.x: .x cannot contain both constants and memory"),
         (
             ["params=.bss.x"],
-            "--place params=.bss.x: .bss.x is not in the image, so that constants would be lost; choose",
+            "--place params=.bss.x: .bss.x is not part of the image, so constants in it would be lost; choose",
         ),
     ],
 )

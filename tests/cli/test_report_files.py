@@ -88,7 +88,11 @@ def test_a_report_is_written_over_one_of_its_form(reported: Folder) -> None:
         ("old.json", 6, "old.json: is what is to be read; choose another file for -o"),
         ("link.json", 6, "link.json: is what is to be read; choose another file for -o"),
         ("folder.txt", 2, "folder.txt: is a folder; name the report to write with -o"),
-        ("notes.txt/report.txt", 8, "notes.txt: cannot write: File exists; a file stands where a folder is needed"),
+        (
+            "notes.txt/report.txt",
+            8,
+            "notes.txt: cannot write: File exists; move away the file where a folder is needed",
+        ),
     ],
 )
 def test_what_is_never_written_over(name: str, status: int, message: str, reported: Folder) -> None:

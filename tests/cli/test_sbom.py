@@ -275,8 +275,8 @@ def test_licences_that_nobody_told(product: Folder, license_key: str) -> None:
         return
     assert ended.status == 1
     assert ended.err.splitlines()[0] == (
-        "mlfbuild.yml:7:9: models.beta: its licence is unknown; add `license:`, an SPDX expression, as Apache-2.0 or "
-        "LicenseRef-Proprietary"
+        "mlfbuild.yml:7:9: models.beta: its licence is unknown; add `license:` with an SPDX expression such as "
+        "Apache-2.0 or LicenseRef-Proprietary"
     )
     assert "PackageName: beta\n" in ended.out and "PackageLicenseDeclared: NOASSERTION\n" in ended.out
 
@@ -353,8 +353,8 @@ def test_a_licence_in_words_of_a_model_file(unbuilt: Folder) -> None:
     assert (beta["license"], beta["author"], beta["description"], beta["version"]) == (
         "Apache License. Version 2.0", "Ann", "finds cats", "v2",
     )  # fmt: skip
-    note = "its file says 'Apache License. Version 2.0', which is no SPDX expression; add `license:` with the one that"
-    assert f"mlfbuild.yml:7:9: models.beta: {note} it is" in ended.json["notes"]
+    note = "its file says 'Apache License. Version 2.0', which is not an SPDX expression; add `license:` with the"
+    assert f"mlfbuild.yml:7:9: models.beta: {note} expression for it" in ended.json["notes"]
     assert "ExtractedText: Apache License. Version 2.0\n" in unbuilt.run("sbom", "--as", "spdx-tag-value").out
     unbuilt.write("mlfbuild.yml", PROJECT.replace("license: mit", "license: Apache-2.0"))
     assert "ExtractedText" not in unbuilt.run("sbom", "--as", "spdx-tag-value").out
@@ -383,7 +383,7 @@ MISTAKES = {
     "ends in .cdx.json, .spdx.json, .spdx, bom.json, or add --as",
     "models": "models: is a folder; name the bill of materials to write with -o",
     "main.c": "main.c: is there and is no bill of materials as spdx; remove it or choose another file for -o",
-    "main.c/x.spdx": "main.c: cannot write: File exists; a file stands where a folder is needed: move it away",
+    "main.c/x.spdx": "main.c: cannot write: File exists; move away the file where a folder is needed",
     "m5": "target 'm5': not in the project file (the project has m4, pc)",
     "no.elf": "no.elf: is an image of one target, and the project has m4, pc; choose it with --target",
     "nowhere.elf": "nowhere.elf: no such image; check the path",
@@ -421,7 +421,7 @@ def test_licences_in_the_project_file_are_checked(unbuilt: Folder) -> None:
     unbuilt.write("mlfbuild.yml", PROJECT.replace("license: mit", "license: Apache 2"))
     ended = unbuilt.run("sbom")
     assert ended.status == 2
-    assert ended.err.startswith('mlfbuild.yml:7:62: models.beta.license: "Apache 2" is no SPDX expression')
+    assert ended.err.startswith('mlfbuild.yml:7:62: models.beta.license: "Apache 2" is not an SPDX expression')
 
 
 def test_an_archive_that_is_damaged(product: Folder) -> None:

@@ -63,7 +63,7 @@ def test_a_module_that_is_not_there(project: Callable[..., Folder]) -> None:
     ended = project(mod1="mod1", mod3="mod2").run("verify")
     assert ended.status == 2
     assert ended.err.startswith("mlfbuild.yml:4:") and ended.err.count("\n") == 1
-    assert "multi-mixed.tar has no module 'mod3' (it has mod1, mod2)" in ended.err
+    assert "multi-mixed.tar has no module 'mod3'; use one of its modules: mod1, mod2" in ended.err
     assert "models.both.vectors.mod3: " in ended.err
 
 
@@ -75,7 +75,7 @@ def test_one_file_for_several_modules(project: Callable[..., Folder], shared: Pa
     ended = folder.run("verify")
     assert ended.status == 2
     assert "models.both.vectors: " in ended.err
-    assert "holds several modules; write one file each: {mod1: <file>.npz, mod2: <file>.npz}\n" in ended.err
+    assert "has several modules; write one file for each: {mod1: <file>.npz, mod2: <file>.npz}\n" in ended.err
 
 
 def test_a_file_that_is_not_there(project: Callable[..., Folder]) -> None:

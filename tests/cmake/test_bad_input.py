@@ -53,7 +53,7 @@ def the_error(ran: Ran) -> str:
         ),
         (
             "mlfbuild_models(other.yml TARGET pc)",
-            "@/other.yml: no such project file; name another with -f, or let `mlfbuild init` write a starter",
+            "@/other.yml: no such project file; name another file with -f, or run `mlfbuild init` to write one",
         ),
         (
             "mlfbuild_models(mlfbuild.yml)",

@@ -16,7 +16,7 @@ import pytest
 from mlfbuild.archive import pack_archive, write_archive
 from mlfbuild.archive.tar import pack
 from mlfbuild.archive.validate import CODES
-from mlfbuild.compilers import CompileRequest, Placement, Program, compiler_called
+from mlfbuild.compilers import CompileRequest, CompilerProgram, Placement, compiler_called
 from mlfbuild.core.errors import InputFileError, MlfError, ProcessFailedError, ToolNotFoundError, UsageError
 from mlfbuild.library import Library
 from mlfbuild.targets import CPUS
@@ -40,7 +40,7 @@ def root(tmp_path: Path) -> Path:
 
 def request(root: Path, *command: str, source: str = "models/tiny.h5", cpu: str = "cortex-m4") -> CompileRequest:
     words = command or (PYTHON, "tools/export.py", "{source}", "--cpu={cpu}", "--name", "{name}", "-o", "{output}")
-    return CompileRequest("kws", root / source, CPUS[cpu], program=Program(root, words))
+    return CompileRequest("kws", root / source, CPUS[cpu], program=CompilerProgram(root, words))
 
 
 def script(root: Path, code: str) -> CompileRequest:

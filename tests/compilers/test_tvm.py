@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.archive import pack_archive
-from mlfbuild.compilers import CompileRequest, OptionValue, Program, compiler_called
+from mlfbuild.compilers import CompileRequest, CompilerProgram, OptionValue, compiler_called
 from mlfbuild.compilers.tvm import TVM
 from mlfbuild.compilers.tvm.tvmc import tvmc_arguments
 from mlfbuild.core.errors import MlfError, ProcessFailedError, ToolNotFoundError, UsageError
@@ -34,7 +34,7 @@ def root(tmp_path: Path) -> Path:
 def request(root: Path, version: str = "0.14.0", cpu: str = "cortex-m4", **options: OptionValue) -> CompileRequest:
     """A request for TVM ``version``; underscores in the names of options are dashes."""
     named = {key.replace("_", "-"): value for key, value in options.items()}
-    program = Program(root, interpreter=f"./tvm-{version}")
+    program = CompilerProgram(root, interpreter=f"./tvm-{version}")
     return CompileRequest("kws", root / "models/kws.tflite", CPUS[cpu], options=named, program=program)
 
 
@@ -259,6 +259,6 @@ def test_a_python_that_is_missing_is_named(root: Path) -> None:
 def test_the_default_is_the_python_in_path(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     python_with_tvm(root / "bin" / "python3", "0.18.0", root / "tvmc.txt")
     monkeypatch.setenv("PATH", f"{root / 'bin'}:/usr/bin:/bin")
-    asked = replace(request(root), program=Program(root))
+    asked = replace(request(root), program=CompilerProgram(root))
     assert compiler_called("tvm").compile(asked).modules[0].name == "kws"
     assert len(told(root)) == 1

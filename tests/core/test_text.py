@@ -1,4 +1,4 @@
-"""Names and numbers in messages stay on one line, whatever they are."""
+"""Names and numbers in messages are on one line, even if a name has control characters."""
 
 from __future__ import annotations
 

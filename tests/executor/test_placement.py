@@ -135,8 +135,8 @@ def test_what_its_own_code_has_cannot_be_placed(
     [
         ("many-graph", Placement(params=".far"), "placement of the parameters: .* section for that, or there are none"),
         ("kws_int8-graph", Placement(state=".far"), "placement of the state: .* has none that is kept apart"),
-        ("kws_int8-graph", Placement(params=".bss.x"), r"placement.params: \.bss\.x is not in the image"),
-        ("kws_int8-graph", Placement(params=".x", workspace=".x"), r"\.x cannot hold both constants and memory"),
+        ("kws_int8-graph", Placement(params=".bss.x"), r"placement.params: \.bss\.x is not part of the image"),
+        ("kws_int8-graph", Placement(params=".x", workspace=".x"), r"\.x cannot contain both constants and memory"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_placed(shared: Path, tmp_path: Path, name: str, placement: Placement, words: str) -> None:

@@ -1,37 +1,53 @@
-"""Each file in ``invalid`` makes one kind of mistake; its first comment lines are the messages it must get."""
+"""Each file in ``invalid`` has one kind of mistake; its first comment lines are the codes and places to report."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from mlfbuild.core.errors import ProjectFileError
+from mlfbuild.core import Diagnostic, ProjectFileError
 from mlfbuild.project import load_project
 from mlfbuild.targets import CPUS
 
 INVALID = sorted((Path(__file__).parent / "invalid").glob("*.yml"))
 
 
-def expected_messages(path: Path) -> list[str]:
+def expected(path: Path) -> list[str]:
     lines = path.read_bytes().split(b"\n")
     count = next(index for index, line in enumerate(lines) if not line.startswith(b"# "))
     return [line.removeprefix(b"# ").decode().replace("<cpus>", ", ".join(CPUS)) for line in lines[:count]]
 
 
-@pytest.mark.parametrize("path", INVALID, ids=lambda path: path.stem)
-def test_mistakes_are_all_reported_with_their_place(path: Path) -> None:
+def problems(path: Path) -> list[Diagnostic]:
     with pytest.raises(ProjectFileError) as caught:
         load_project(path)
-    got = [problem.removeprefix(f"{path}:") for problem in caught.value.problems]
-    assert got == expected_messages(path)
     assert caught.value.exit_code == 2
+    assert all(isinstance(problem, Diagnostic) for problem in caught.value.problems)
+    return list(caught.value.problems)
+
+
+def place(problem: Diagnostic, path: Path) -> str:
+    return problem.place.removeprefix(f"{path}:")
+
+
+@pytest.mark.parametrize("path", INVALID, ids=lambda path: path.stem)
+def test_all_mistakes_are_reported_with_their_place(path: Path) -> None:
+    assert [f"{place(problem, path)} [{problem.code}]" for problem in problems(path)] == expected(path)
 
 
 @pytest.mark.parametrize("path", INVALID, ids=lambda path: path.stem)
 def test_messages_are_one_printable_line_in_file_order(path: Path) -> None:
-    messages = expected_messages(path)
-    assert messages
-    assert all(message.isprintable() for message in messages)
-    places = [tuple(int(number) for number in message.split(":")[:2]) for message in messages]
-    assert places == sorted(places)
+    found = problems(path)
+    assert found
+    assert all(str(problem).isprintable() for problem in found)
+    positions = [tuple(int(number) for number in place(problem, path).split(":")[:2]) for problem in found]
+    assert positions == sorted(positions)
+
+
+def test_messages(golden: Callable[[str, str], None]) -> None:
+    lines = []
+    for path in INVALID:
+        lines += [path.name, *(f"    {str(problem).removeprefix(f'{path}:')}" for problem in problems(path))]
+    golden("\n".join(lines) + "\n", "messages.txt")

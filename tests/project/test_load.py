@@ -10,20 +10,23 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.compilers import COMPILERS
-from mlfbuild.core.errors import ProjectFileError
+from mlfbuild.core import Diagnostic, ProjectFileError
 from mlfbuild.project import (
+    SOURCES,
     Budget,
     BudgetFile,
+    CompilerProgram,
     FirmwareSpec,
+    Mistake,
     ModelSpec,
     Placement,
     Project,
     Provision,
-    Target,
+    TargetSpec,
+    filled,
     load_project,
     rules,
 )
-from mlfbuild.project.program import Program, filled
 
 VALID = Path(__file__).parent / "valid"
 SMALLEST = (VALID / "smallest.yml").read_text()
@@ -35,21 +38,23 @@ def write(folder: Path, text: str | bytes) -> Path:
     return path
 
 
-def failure(path: Path) -> list[str]:
+def failure(path: Path) -> Diagnostic:
     with pytest.raises(ProjectFileError) as caught:
         load_project(path)
-    return list(caught.value.problems)
+    (problem,) = caught.value.problems
+    assert isinstance(problem, Diagnostic)
+    return problem
 
 
 def test_a_budget_file_and_its_growth(tmp_path: Path) -> None:
     project = load_project(VALID / "budget_file.yml")
-    assert project.budget_file == BudgetFile(VALID / "ci/sizes.json", Decimal("2.5"))
-    assert load_project(write(tmp_path, SMALLEST)).budget_file is None
-    by_default = load_project(write(tmp_path, SMALLEST + "budget-file: sizes.json\n")).budget_file
+    assert project.baseline == BudgetFile(VALID / "ci/sizes.json", Decimal("2.5"))
+    assert load_project(write(tmp_path, SMALLEST)).baseline is None
+    by_default = load_project(write(tmp_path, SMALLEST + "budget-file: sizes.json\n")).baseline
     assert by_default == BudgetFile(tmp_path / "sizes.json", Decimal(1))
 
 
-def test_budgets_arrive() -> None:
+def test_budgets_are_read() -> None:
     project = load_project(VALID / "budgets.yml")
     assert project.models["kws"].budget == Budget(flash=96 * 1024, ram=32 * 1024, stack=2048)
     assert project.models["vww"].budget == Budget(ram=98304, instructions=2_900_000), "counts are decimal"
@@ -57,13 +62,13 @@ def test_budgets_arrive() -> None:
     assert project.firmware["app"].budget == Budget(flash=512 * 1024, stack=8192, instructions=4_000_000)
 
 
-def test_every_key_arrives() -> None:
+def test_every_key_is_read() -> None:
     project = load_project(VALID / "complete.yml")
     assert project.root == VALID
     assert project.targets == {
-        "m55": Target("m55", "cortex-m55", "mps3-an547"),
-        "m4": Target("m4", "cortex-m4", "mps2-an386", VALID / "cmake/own.cmake"),
-        "host": Target("host", "host"),
+        "m55": TargetSpec("m55", "cortex-m55", "mps3-an547"),
+        "m4": TargetSpec("m4", "cortex-m4", "mps2-an386", toolchain=VALID / "cmake/own.cmake"),
+        "host": TargetSpec("host", "host"),
     }
     assert project.models["kws"] == ModelSpec(
         name="kws",
@@ -71,6 +76,7 @@ def test_every_key_arrives() -> None:
         compiler="native",
         executor="aot",
         targets=("m55", "m4"),
+        folder=VALID,
         options={"memory": "balanced", "depth": 3, "ratio": 0.5, "fast": True, "quoted": "010"},
         vectors={"": VALID / "tests/kws.npz"},
         placement=Placement(".rodata.mlf", ".bss.dtcm"),
@@ -82,16 +88,18 @@ def test_every_key_arrives() -> None:
         sources=(VALID / "src/main.c", VALID / "src/io.c"),
         include_dirs=(VALID / "include",),
     )
-    assert project.firmware["own"] == FirmwareSpec("own", (), ("m55", "m4", "host"), cmake=VALID / "firmware")
+    assert project.firmware["own"] == FirmwareSpec(
+        "own", models=(), targets=("m55", "m4", "host"), cmake=VALID / "firmware"
+    )
 
 
-def test_programs_that_compile_arrive() -> None:
+def test_programs_that_compile_are_read() -> None:
     models = load_project(VALID / "programs.yml").models
     words = ("./export", "{source}", "--cpu={cpu}", "-o", "{output}")
-    assert models["words"].program == Program(VALID, words)
+    assert models["words"].program == CompilerProgram(VALID, words)
     split = ("tools/export", "two words", "{source}", "{output}")
-    assert models["text"].program == Program(VALID, split, inputs=("tools", "*.npy"))
-    assert models["tvm"].program == Program(VALID, (), ".venv-tvm/bin/python", ("tuning.log",))
+    assert models["text"].program == CompilerProgram(VALID, split, inputs=("tools", "*.npy"))
+    assert models["tvm"].program == CompilerProgram(VALID, (), ".venv-tvm/bin/python", ("tuning.log",))
     assert models["tvm"].compiler == "tvm"
     assert load_project(VALID / "smallest.yml").models["kws"].program is None
 
@@ -174,73 +182,81 @@ def test_encodings_and_line_ends(tmp_path: Path, text: bytes) -> None:
 
 @pytest.mark.parametrize("text", ["", "\n", "# only a comment\n"])
 def test_an_empty_file_is_refused(tmp_path: Path, text: str) -> None:
-    (problem,) = failure(write(tmp_path, text))
-    assert problem.endswith(":1:1: empty; let `mlfbuild init` write a starter into an empty folder")
+    path = write(tmp_path, text)
+    problem = failure(path)
+    assert (problem.code, problem.place) == ("project-file-empty", f"{path}:1:1")
 
 
-def test_a_missing_file_names_the_way_on(tmp_path: Path) -> None:
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "mlfbuild.yml"
-    assert failure(path) == [
-        f"{path}: no such project file; name another with -f, or let `mlfbuild init` write a starter"
-    ]
+    problem = failure(path)
+    assert (problem.code, problem.place) == ("no-project-file", str(path))
 
 
 def test_a_folder_is_refused(tmp_path: Path) -> None:
-    assert failure(tmp_path) == [f"{tmp_path}: is a folder, not a project file; name the folder of a project with -C"]
+    problem = failure(tmp_path)
+    assert (problem.code, problem.place) == ("project-file-is-folder", str(tmp_path))
 
 
 def test_a_file_in_place_of_a_folder_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path, SMALLEST) / "mlfbuild.yml"
-    assert failure(path) == [
-        f"{path}: cannot read the project file: Not a directory; check the path and its permissions"
-    ]
+    problem = failure(path)
+    assert (problem.code, problem.place) == ("project-file-unreadable", str(path))
+    assert "Not a directory" in problem.reason
 
 
 @pytest.mark.parametrize("content", [b"\0" * 64, os.urandom(4096), b"x" * (2 << 20)], ids=["zeros", "noise", "huge"])
-def test_what_is_no_text_is_refused_in_one_line(tmp_path: Path, content: bytes) -> None:
+def test_binary_files_are_refused_in_one_line(tmp_path: Path, content: bytes) -> None:
     path = write(tmp_path, content)
-    (problem,) = failure(path)
-    assert problem.startswith(f"{path}:") and problem.isprintable()
+    problem = failure(path)
+    assert problem.place.startswith(str(path)) and str(problem).isprintable()
 
 
 def test_an_endless_file_is_not_read_to_its_end() -> None:
-    assert failure(Path("/dev/zero")) == ["/dev/zero: larger than 1024 KiB, no project file; name another with -f"]
+    problem = failure(Path("/dev/zero"))
+    assert (problem.code, problem.place) == ("project-file-too-large", "/dev/zero")
 
 
 def test_utf16_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path, SMALLEST.encode("utf-16"))
-    assert failure(path) == [f"{path}:1:1: not UTF-8 text; save the file as UTF-8"]
+    problem = failure(path)
+    assert (problem.code, problem.place) == ("not-utf8", f"{path}:1:1")
 
 
-def test_later_findings_have_a_place(tmp_path: Path) -> None:
+def test_mistakes_found_after_reading_have_a_position(tmp_path: Path) -> None:
     path = write(tmp_path, "mlfbuild: 1\ntargets: {a: {cpu: host}}\nmodels:\n  kws:\n    source: x.tflite\n")
     project = load_project(path)
     way = ("models", "kws", "source")
-    assert project.problems([((*way, "deeper"), "odd"), (way, "no such file"), (("targets", "a", "cpu"), "slow")]) == [
-        f"{path}:2:20: targets.a.cpu: slow",
-        f"{path}:5:13: models.kws.source.deeper: odd",
-        f"{path}:5:13: models.kws.source: no such file",
+    missing = Mistake("no-such-file", reason="no such file", hint="correct the path")
+    slow, odd = (Mistake(f"is-{word}", reason=word) for word in ("slow", "odd"))
+    assert project.problems([((*way, "deeper"), odd), (way, missing), (("targets", "a", "cpu"), slow)]) == [
+        Diagnostic("is-slow", f"{path}:2:20: targets.a.cpu", "slow"),
+        Diagnostic("is-odd", f"{path}:5:13: models.kws.source.deeper", "odd"),
+        Diagnostic("no-such-file", f"{path}:5:13: models.kws.source", "no such file", "correct the path"),
     ]
 
 
-def test_projects_travel_between_processes() -> None:
+def test_a_project_can_be_pickled() -> None:
     project = load_project(VALID / "complete.yml")
     assert pickle.loads(pickle.dumps(project)) == project
 
 
-def test_comments_and_order_do_not_make_another_project(tmp_path: Path) -> None:
+def test_comments_and_order_do_not_change_the_project(tmp_path: Path) -> None:
     one = load_project(write(tmp_path, SMALLEST))
     two = load_project(write(tmp_path, "# why\n" + "\n\n".join(reversed(SMALLEST.splitlines()))))
     assert one == two
 
 
-def test_the_compilers_are_those_there_are() -> None:
+def test_the_known_compilers_are_the_compilers_of_this_version() -> None:
     assert set(rules.COMPILERS) == set(COMPILERS)
-    assert set(rules.SOURCES.values()) <= set(rules.COMPILERS)
+    assert set(SOURCES.values()) <= set(rules.COMPILERS)
 
 
 def test_importing_costs_neither_pydantic_nor_yaml() -> None:
-    code = "import sys, mlfbuild.project; print(sorted({'pydantic', 'yaml'} & set(sys.modules)))"
+    code = (
+        "import sys, mlfbuild.build.project_jobs; from mlfbuild.project import Project, Provision, load_project; "
+        "print(sorted({'pydantic', 'yaml'} & set(sys.modules)))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
 
@@ -252,7 +268,7 @@ def test_a_project_is_a_value(tmp_path: Path) -> None:
         project.root = tmp_path  # type: ignore[misc]
 
 
-def test_dependencies_arrive() -> None:
+def test_dependencies_are_read() -> None:
     project = load_project(VALID / "dependencies.yml")
     found = project.dependencies
     assert list(found) == [
@@ -261,8 +277,7 @@ def test_dependencies_arrive() -> None:
     ]  # fmt: skip
     assert found["cmsis-nn"] == Provision(
         name="cmsis-nn",
-        kind="git",
-        place="https://github.com/ARM-software/CMSIS-NN",
+        git="https://github.com/ARM-software/CMSIS-NN",
         version="v7.0.0",
         sources=("Source/**/*.c",),
         include_dirs=("Include", "."),
@@ -271,24 +286,28 @@ def test_dependencies_arrive() -> None:
         public_headers=True,
         bundle=True,
     )
-    assert found["folder"] == Provision("folder", "path", "../folder", VALID / "../folder")
+    assert found["folder"] == Provision("folder", path="../folder", folder=VALID / "../folder")
     assert found["archive"].sha256 == "0123456789abcdef" * 4, "hashes are compared in lower case"
     assert found["ethos-u-driver"].target == "ethosu::core_driver"
-    assert found["cmsis.dsp"].target == "CMSISDSP", "most packages call their library what they are called"
+    assert found["cmsis.dsp"].target == "CMSISDSP", "the default is the name of the package"
     assert load_project(VALID / "smallest.yml").dependencies == {}
 
 
-def test_addresses_of_repositories_are_told_from_folders() -> None:
+def test_repositories_on_this_machine_have_a_folder() -> None:
     found = load_project(VALID / "dependencies.yml").dependencies
     mirror = found["mirror"]
-    assert (mirror.path, mirror.address) == (VALID / "../mirrors/lib.git", str(VALID.absolute() / "../mirrors/lib.git"))
+    assert (mirror.folder, mirror.address) == (
+        VALID / "../mirrors/lib.git",
+        str(VALID.absolute() / "../mirrors/lib.git"),
+    )
     others = [found[name] for name in ("cmsis-nn", "by-ssh", "by-url", "file-mirror")]
-    assert all(one.path is None and one.address == one.place for one in others)
+    assert all(one.folder is None and one.address == one.place for one in others)
 
 
-def test_findings_about_dependencies_have_a_place() -> None:
+def test_mistakes_in_dependencies_have_a_position_by_short_name() -> None:
     project = load_project(VALID / "dependencies.yml")
     file = VALID / "dependencies.yml"
     assert project.dependencies["cmsis-nn"].where == f"{file}:7:3: dependencies.CMSIS_NN"
     way = ("dependencies", "cmsis-nn", "version")
-    assert project.problems([(way, "odd")]) == [f"{file}:9:14: dependencies.cmsis-nn.version: odd"]
+    (problem,) = project.problems([(way, Mistake("is-odd", reason="odd"))])
+    assert problem.place == f"{file}:9:14: dependencies.cmsis-nn.version"

@@ -1,4 +1,4 @@
-"""Whatever a project file holds: a project, or messages; never a traceback."""
+"""Any content of a project file gives a project or messages, never a traceback."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import yaml
 from hypothesis import example, given, settings, strategies as st
 
 from mlfbuild.core.errors import ProjectFileError
-from mlfbuild.project import Project, load_project
-from mlfbuild.project.scalars import ScalarError, read_scalar
+from mlfbuild.project import Mistake, Project, load_project
+from mlfbuild.project.scalars import read_scalar
 
 COMPLETE = (Path(__file__).parent / "valid" / "complete.yml").read_text()
 LINE = re.compile(r"\S+mlfbuild\.yml:\d+:\d+: [^\n]+")
@@ -30,7 +30,7 @@ def outcome(folder: Path, text: str) -> Project | list[str]:
     try:
         return load_project(path)
     except ProjectFileError as error:
-        return list(error.problems)
+        return [str(problem) for problem in error.problems]
 
 
 @pytest.fixture(scope="module")
@@ -114,10 +114,10 @@ WORDS = st.sampled_from(
 def test_scalars_are_read_as_pyyaml_does_or_refused(text: str) -> None:
     try:
         value = read_scalar(text, plain=True)
-    except ScalarError as error:
+    except Mistake as error:
         meant = re.search(r"; write (.*), or ", str(error))
         if meant:
-            read_scalar(meant[1], plain=True)  # the advice is good
+            read_scalar(meant[1], plain=True)  # the hint is accepted
         return
     tag = yaml.SafeLoader("").resolve(yaml.ScalarNode, text, (True, False))
     loader = yaml.SafeLoader("")

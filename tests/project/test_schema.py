@@ -24,7 +24,7 @@ def values(folder: str) -> list[object]:
     return found
 
 
-# Mistakes that no JSON Schema sees: YAML itself, names that lead nowhere, two values that do not fit.
+# Mistakes that no JSON Schema can express: YAML itself, names that do not exist, two values that do not fit.
 BEYOND_A_SCHEMA = {
     "ambiguous_numbers", "ambiguous_truth", "board_of_another_cpu",
     "budget_of_instructions_without_board", "compiler_for_another_source",
@@ -52,21 +52,23 @@ def test_invalid_files_do_not_fit(name: str, value: object, validator: jsonschem
     assert validator.is_valid(value) == (name in BEYOND_A_SCHEMA)
 
 
-# Addresses that name no host, or a blank in one, are beyond what patterns say legibly.
+# Readable patterns cannot express addresses without a host, or with a blank in it.
 DEPENDENCIES_BEYOND_A_SCHEMA = {"blank", "no-host", "ssh-option", "no-file"}
 
 
 @pytest.mark.parametrize("file", ["dependencies", "dependency_addresses"])
-def test_no_mistake_of_a_dependency_fits(file: str, validator: jsonschema.Draft202012Validator) -> None:
+def test_no_invalid_dependency_fits(file: str, validator: jsonschema.Draft202012Validator) -> None:
     value = yaml.safe_load((FOLDER / f"invalid/{file}.yml").read_bytes())
     found = value.pop("dependencies")
     assert validator.is_valid(value)
     fitting = {name for name, keys in found.items() if validator.is_valid({**value, "dependencies": {name: keys}})}
-    assert fitting - {"CMSIS_NN"} == DEPENDENCIES_BEYOND_A_SCHEMA.intersection(found), "that one names another again"
+    assert fitting - {"CMSIS_NN"} == DEPENDENCIES_BEYOND_A_SCHEMA.intersection(found), (
+        "CMSIS_NN is only refused because another entry has the same short name"
+    )
 
 
 @pytest.mark.parametrize("key", ["sources", "include-dirs", "compile-options"])
-def test_no_part_of_a_list_that_is_refused_fits(key: str, validator: jsonschema.Draft202012Validator) -> None:
+def test_no_invalid_list_item_fits(key: str, validator: jsonschema.Draft202012Validator) -> None:
     value = yaml.safe_load((FOLDER / "invalid/dependency_files.yml").read_bytes())
     parts = value["dependencies"]["cmsis-nn"][key]
 

@@ -1,4 +1,4 @@
-"""Sizes and counts as people write them."""
+"""Sizes, counts and percentages as project files contain them."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def test_percentages(text: str, percent: str | None) -> None:
 
 
 @given(st.integers(0, 1 << 40))
-def test_a_size_reads_back(size: int) -> None:
+def test_whole_bytes_and_kib_are_sizes(size: int) -> None:
     assert parse_size(str(size)) == size
     assert parse_size(f"{size} KiB") == 1024 * size
 
 
-def test_sizes_for_people() -> None:
+def test_sizes_in_messages() -> None:
     assert [size_text(size) for size in (12, 98304, 100_000, 1 << 20, -2048)] == [
         "12 bytes", "98,304 bytes (96 KiB)", "100,000 bytes (97.7 KiB)", "1,048,576 bytes (1 MiB)",
         "-2,048 bytes (-2 KiB)",

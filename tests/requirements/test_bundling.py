@@ -161,5 +161,5 @@ def test_a_folder_that_nobody_describes_is_refused(folder: Path, capsys: pytest.
     ],
 )
 def test_what_an_archive_says_of_where_a_library_came_from(place: str, url: str) -> None:
-    assert public_address(Provision("lib", "git", place, version="1")) == url
-    assert public_address(Provision("lib", "git", place, Path("lib"), version="1")) == ""
+    assert public_address(Provision("lib", git=place, version="1")) == url
+    assert public_address(Provision("lib", git=place, folder=Path("lib"), version="1")) == ""

@@ -408,8 +408,8 @@ def test_a_cache_that_cannot_be(
     monkeypatch.setenv("MLFBUILD_CACHE", "file")
     assert run(["fetch", "-q"]) == 8
     assert capsys.readouterr().err == (
-        f"mlfbuild: {repo.root}/file/locks: cannot write: Not a directory; a file stands where a folder is needed: "
-        "move it away\n"
+        f"mlfbuild: {repo.root}/file/locks: cannot write: Not a directory; move away the file where a folder is "
+        "needed\n"
     )
 
 

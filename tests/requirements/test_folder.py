@@ -20,7 +20,7 @@ WHERE = "mlfbuild.yml:9:3: dependencies.lib"
 
 
 def provision(**keys) -> Provision:
-    return Provision("lib", "path", "../lib", **{"where": WHERE, **keys})
+    return Provision("lib", path="../lib", **{"where": WHERE, **keys})
 
 
 def write(root: Path, *names: str) -> Path:
@@ -39,7 +39,7 @@ def refusal(root: Path, kind: type[MlfError], **keys) -> str:
 
 
 def test_what_is_known_of_a_library_is_its_layout(stub_cmsis_nn_7: Path) -> None:
-    source = folder_source(stub_cmsis_nn_7, Provision("cmsis-nn", "path", "../CMSIS-NN", version="v7.0.0"))
+    source = folder_source(stub_cmsis_nn_7, Provision("cmsis-nn", path="../CMSIS-NN", version="v7.0.0"))
     assert (source.name, source.version, source.license) == ("cmsis-nn", "v7.0.0", "Apache-2.0")
     assert source.include_dirs == ("Include",)
     assert source.license_files == ("LICENSE",)
@@ -54,7 +54,7 @@ def test_what_is_known_of_a_library_is_its_layout(stub_cmsis_nn_7: Path) -> None
 
 def test_every_release_is_laid_out_alike(cmsis_nn_4: Path, cmsis_nn_7: Path) -> None:
     for folder, version, count in ((cmsis_nn_4, "v4.1.0", 72), (cmsis_nn_7, "v7.0.0", 113)):
-        source = folder_source(folder, Provision("cmsis-nn", "path", str(folder), version=version))
+        source = folder_source(folder, Provision("cmsis-nn", path=str(folder), version=version))
         assert len(source.sources) == count
         assert "Include/arm_nnfunctions.h" in source.files
         assert source.license_files != ()
@@ -130,7 +130,7 @@ def test_names_that_begin_with_a_dot_are_left_out(tmp_path: Path) -> None:
 def test_a_layout_that_is_not_there_is_a_mistake_of_the_project(tmp_path: Path, keys: dict, reason: str) -> None:
     write(tmp_path, "src/a.c", "include/a.h")
     with pytest.raises(ProjectFileError) as caught:
-        folder_source(tmp_path, Provision(**{"name": "lib", "kind": "path", "place": "../lib", "where": WHERE} | keys))
+        folder_source(tmp_path, Provision(**{"name": "lib", "path": "../lib", "where": WHERE} | keys))
     (problem,) = caught.value.problems
     assert re.match(f"{WHERE}.{reason}", problem), problem
 

@@ -27,7 +27,7 @@ def copy_of(folder: Path, release: str, **others: str) -> Path:
 
 
 def state(folder: Path, version: str, kind: str = "path") -> None:
-    folder_source(folder, Provision("cmsis-nn", kind, "../CMSIS-NN", version=version, where="mlfbuild.yml:9:3: d"))
+    folder_source(folder, Provision("cmsis-nn", **{kind: "../CMSIS-NN"}, version=version, where="mlfbuild.yml:9:3: d"))
 
 
 @pytest.mark.parametrize("release", RELEASES)

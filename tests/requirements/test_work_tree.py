@@ -19,7 +19,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def state(folder: Path, version: str, kind: str = "path") -> None:
-    folder_source(folder, Provision("cmsis-nn", kind, "../CMSIS-NN", version=version, where="mlfbuild.yml:9:3: d"))
+    folder_source(folder, Provision("cmsis-nn", **{kind: "../CMSIS-NN"}, version=version, where="mlfbuild.yml:9:3: d"))
 
 
 @pytest.mark.parametrize("version", ["v7.0.0", "7.0.0", "7.0", ""])

@@ -44,5 +44,5 @@ def test_a_module_that_is_not_there_stops_scons(repo: FirmwareRepo) -> None:
     repo.replace("mlfbuild.yml", "mod2: ", "mod3: ")
     ran = repo.scons()
     assert ran.status == 2
-    assert "mlfbuild.yml:4:" in ran.output and "multi-mixed.tar has no module 'mod3' (it has mod1, mod2)" in ran.output
+    assert "mlfbuild.yml:4:" in ran.output and "multi-mixed.tar has no module 'mod3'" in ran.output
     assert "Traceback" not in ran.output

@@ -22,7 +22,7 @@ from tflite.BuiltinOperator import BuiltinOperator
 from tflite.TensorType import TensorType
 
 from mlfbuild.frontends.tflite.operators.site import name_of
-from mlfbuild.graph.ops.window import output_size
+from mlfbuild.graph.bases.window import output_size
 from support.tflite_writer import OperatorSpec, SubgraphSpec, TensorSpec, Writer
 
 Array = npt.NDArray[Any]

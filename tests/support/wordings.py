@@ -12,8 +12,8 @@ from mlfbuild.core import errors
 
 PACKAGE = Path(mlfbuild.__file__).parent
 CLASSES = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception)}
-MADE = {*CLASSES, "Diagnostic"} - {"ProjectFileError", "OverBudgetError"}
-"""The problems of these two are diagnostics, with words of their own."""
+MADE = {*CLASSES, "Diagnostic", "Mistake"} - {"ProjectFileError", "OverBudgetError"}
+"""The problems of these two are diagnostics, which are found in the code that makes them."""
 FIELDS = ("place", "reason", "hint")
 
 
@@ -36,14 +36,10 @@ def wordings() -> Iterator[Wording]:
     """Yield every wording in the package, in the order of files and lines."""
     for path in sorted(PACKAGE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
-            if (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Name)
-                and node.func.id in {*CLASSES, "Diagnostic"}
-            ):
-                if node.func.id in {"ProjectFileError", "OverBudgetError"}:
-                    continue  # its problems are diagnostics, with words of their own
-                yield _wording(path, node, node.func.id)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in MADE:
+                found = _wording(path, node, node.func.id)
+                if found.code not in {"{self.code}", "{mistake.code}"}:  # a copy of the fields of another error
+                    yield found
 
 
 def _wording(path: Path, node: ast.Call, kind: str) -> Wording:

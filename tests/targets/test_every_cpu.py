@@ -1,4 +1,4 @@
-"""Code of the native compiler with every compiler for every CPU: no warning, links; on QEMU where a board exists."""
+"""Code of the native compiler with every compiler for every CPU: no warning, links; on QEMU if there is a board."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ static struct tvmgen_net_outputs outputs;
 int main(void) { return (int)tvmgen_net_run(&inputs, &outputs); }
 """
 NO_SYSTEM = {True: "--specs=nosys.specs", False: "-Wl,--defsym=__flash_size=1M,--defsym=__ram_size=1M"}
-"""Link options, by whether the CPU is Arm's: newlib needs somebody who prints, picolibc memory."""
+"""Link options, by whether the CPU is Arm's: newlib requires stubs of system calls, picolibc the sizes of memory."""
 
 
 CASE = random_case(seed=4, steps=60)

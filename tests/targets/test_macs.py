@@ -1,4 +1,4 @@
-"""How many instructions multiply-accumulates need at least."""
+"""The lower bounds of instructions for multiply-accumulates."""
 
 from __future__ import annotations
 

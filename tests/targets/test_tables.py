@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pickle
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -63,14 +64,14 @@ def test_every_toolchain_file_has_a_cpu() -> None:
 
 
 @pytest.mark.parametrize("cpu", [cpu for cpu in CPUS.values() if cpu.compilers], ids=lambda cpu: cpu.name)
-def test_the_columns_of_the_table_agree(cpu: Cpu) -> None:
+def test_the_columns_of_the_table_are_consistent(cpu: Cpu) -> None:
     assert cpu.toolchain == f"{cpu.name}.cmake"
     if cpu.is_arm:
         assert f"-mcpu={cpu.name}" in cpu.flags and f"-mfloat-abi={cpu.float_abi}" in cpu.flags
     assert (cpu.float_abi == "hard") == ("fpu" in cpu.features)
 
 
-def test_somebody_elses_toolchain_file_has_no_cpu(tmp_path: Path) -> None:
+def test_an_unknown_toolchain_file_has_no_cpu(tmp_path: Path) -> None:
     assert cpu_of_toolchain(tmp_path / "cortex-m4.cmake") is None
 
 
@@ -78,16 +79,21 @@ def test_the_host_has_no_toolchain_file() -> None:
     assert toolchain_file(cpu_called("host")) is None
 
 
-def test_an_unknown_name_is_answered_with_the_nearest() -> None:
-    with pytest.raises(UsageError, match=r'^cortex-m4f: unknown cpu \(did you mean "cortex-m4"\?\)$'):
-        cpu_called("cortex-m4f")
-    with pytest.raises(UsageError, match=r'^mps2_an386: unknown board \(did you mean "mps2-an386"\?\)$'):
-        board_called("mps2_an386")
-
-
-def test_a_name_like_no_other_is_answered_with_all() -> None:
-    with pytest.raises(UsageError, match=r"^x86: unknown cpu \(known: cortex-m0plus, .*, host\)$"):
-        cpu_called("x86")
+@pytest.mark.parametrize(
+    ("find", "name", "code", "near"),
+    [
+        (cpu_called, "cortex-m4f", "unknown-cpu", 'did you mean "cortex-m4"?'),
+        (board_called, "mps2_an386", "unknown-board", 'did you mean "mps2-an386"?'),
+        (cpu_called, "x86", "unknown-cpu", "docs/reference/project-file.md"),
+    ],
+)
+def test_an_unknown_name_is_refused_with_the_nearest(
+    find: Callable[[str], object], name: str, code: str, near: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        find(name)
+    assert (caught.value.code, caught.value.place) == (code, name)
+    assert near in str(caught.value)
 
 
 def toolchain_of(name: str, compiler: str | None = None) -> Path | None:
@@ -96,11 +102,12 @@ def toolchain_of(name: str, compiler: str | None = None) -> Path | None:
 
 def test_a_missing_compiler_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("MLFBUILD_ARM_NONE_EABI_GCC", "/nowhere/gcc")
-    with pytest.raises(ToolNotFoundError, match=r"^/nowhere/gcc: program not found; .*gcc-arm-none-eabi"):
-        require_compiler(toolchain_of("cortex-m4"))
-    with pytest.raises(ToolNotFoundError, match=r"^/nowhere/gcc: program not found; .*gcc-arm-none-eabi"):
-        require_compiler(toolchain_of("cortex-m4", "clang"))
-    require_compiler(tmp_path / "toolchain-of-somebody-else.cmake")
+    for compiler in ("gcc", "clang"):
+        with pytest.raises(ToolNotFoundError) as caught:
+            require_compiler(toolchain_of("cortex-m4", compiler))
+        assert (caught.value.code, caught.value.place) == ("program-not-found", "/nowhere/gcc")
+        assert "gcc-arm-none-eabi" in caught.value.hint
+    require_compiler(tmp_path / "another-toolchain.cmake")
 
 
 @pytest.mark.parametrize("name", ["clang", "riscv64-unknown-elf-gcc"])
@@ -108,8 +115,10 @@ def test_a_missing_compiler_of_other_kinds_is_named(monkeypatch: pytest.MonkeyPa
     program(tmp_path / "arm-none-eabi-gcc")
     monkeypatch.setenv("PATH", str(tmp_path))
     toolchain = toolchain_of("cortex-m4", "clang") if name == "clang" else toolchain_of("rv32imc")
-    with pytest.raises(ToolNotFoundError, match=rf"^{name}: program not found; .*apt-get install (gcc-riscv64|clang)"):
+    with pytest.raises(ToolNotFoundError) as caught:
         require_compiler(toolchain)
+    assert (caught.value.code, caught.value.place) == ("program-not-found", name)
+    assert re.search("apt-get install (gcc-riscv64|clang)", caught.value.hint)
 
 
 def program(path: Path, script: str = "exit 0") -> Path:
@@ -118,16 +127,17 @@ def program(path: Path, script: str = "exit 0") -> Path:
     return path
 
 
-def test_the_compiler_that_cmake_is_told_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_cmake_definition_of_the_compiler_has_precedence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     compiler = program(tmp_path / "my-gcc")
     monkeypatch.setenv("MLFBUILD_ARM_NONE_EABI_GCC", "/nowhere/gcc")
     for definition in ("MLFBUILD_ARM_NONE_EABI_GCC", "MLFBUILD_ARM_NONE_EABI_GCC:FILEPATH"):
         require_compiler(toolchain_of("cortex-m4"), ["OTHER=1", f"{definition}={compiler}"])
-    with pytest.raises(ToolNotFoundError, match=r"^/not/here: program not found"):
+    with pytest.raises(ToolNotFoundError) as caught:
         require_compiler(toolchain_of("cortex-m4"), ["MLFBUILD_ARM_NONE_EABI_GCC=/not/here"])
+    assert (caught.value.code, caught.value.place) == ("program-not-found", "/not/here")
 
 
-def test_clang_is_found_under_the_name_that_debian_gives_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_clang_is_found_by_its_name_in_debian(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in ("arm-none-eabi-gcc", "clang-16"):
         program(tmp_path / name)
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -136,7 +146,7 @@ def test_clang_is_found_under_the_name_that_debian_gives_it(monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
-def test_a_compiler_that_does_not_know_the_cpu_is_named(
+def test_a_compiler_without_support_for_the_cpu_is_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, compiler: str
 ) -> None:
     known = program(tmp_path / "arm-none-eabi-gcc")
@@ -148,21 +158,22 @@ def test_a_compiler_that_does_not_know_the_cpu_is_named(
     with pytest.raises(ToolNotFoundError) as caught:
         require_compiler(toolchain_of("cortex-m85", compiler))
     wanted, other = ("clang 15", "GCC 13") if compiler == "clang" else ("GCC 13", "clang 15")
-    assert str(caught.value) == (
-        f"cortex-m85: {old} cannot compile for it; it needs {wanted} or later: set {variable} to the path of one, "
-        f"or use {other} or later"
-    )
+    assert (caught.value.code, caught.value.place) == ("compiler-too-old", "cortex-m85")
+    assert str(old) in caught.value.reason
+    assert all(words in caught.value.hint for words in (f"{wanted} or later", variable, f"{other} or later"))
 
 
 def test_a_missing_compiler_of_this_machine_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.delenv("CC", raising=False)
-    with pytest.raises(ToolNotFoundError, match=r"^cc: no C compiler .*apt-get install gcc libc6-dev\) or set CC"):
+    with pytest.raises(ToolNotFoundError) as caught:
         require_compiler(None)
+    assert (caught.value.code, caught.value.place) == ("no-host-compiler", "cc")
+    assert "apt-get install gcc libc6-dev" in caught.value.hint
     monkeypatch.setenv("CC", "/opt/clang")
     require_compiler(None)
 
 
 @pytest.mark.parametrize("cpu", CPUS.values(), ids=lambda cpu: cpu.name)
-def test_a_cpu_goes_to_worker_processes(cpu: Cpu) -> None:
+def test_a_cpu_can_be_pickled(cpu: Cpu) -> None:
     assert pickle.loads(pickle.dumps(cpu)) == cpu

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.core.errors import InputFileError, ProcessFailedError, ToolNotFoundError, UsageError
-from mlfbuild.targets import Board, Memory, board_called
+from mlfbuild.targets import Board, MemoryRegion, board_called
 from mlfbuild.verify.emulator import run_elf
 from support.errors import raises
 
@@ -53,7 +53,7 @@ def test_an_invalid_argument_is_refused(image: Path, argument: str) -> None:
 
 @pytest.mark.usefixtures("qemu")
 def test_a_board_that_the_emulator_lacks_is_its_failure(image: Path) -> None:
-    board = Board("mps9", "cortex-m4", Memory("FLASH", 0, 1), Memory("RAM", 0, 1))
+    board = Board("mps9", "cortex-m4", MemoryRegion("FLASH", 0, 1), MemoryRegion("RAM", 0, 1))
     with raises(ProcessFailedError, "emulator-failed", "app.elf") as caught:
         run_elf(image, board, timeout=60)
     assert "unsupported machine" in str(caught.value)

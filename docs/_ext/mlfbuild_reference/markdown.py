@@ -12,7 +12,7 @@ UPDATE = "`make generate`"
 
 
 def page(title: str, source: str, *parts: str) -> str:
-    """Return a page; ``source`` is what it was generated from, such as ``the keys in `mlfbuild/project/keys.py` ``."""
+    """Return a page; ``source`` is what it was generated from, such as ``the keys in `mlfbuild/project/types.py` ``."""
     note = f"Generated from {source} by {UPDATE}; edit the code, not this page."
     return "\n\n".join([f"# {title}", note, *parts]) + "\n"
 

@@ -27,10 +27,12 @@ _ABOUT = (
 def project_file_page() -> str:
     """Return the page ``reference/project-file.md``."""
     schema = json_schema()
-    sections = [_section("The file", schema), *(_section(*named) for named in _tables(schema, schema, set()))]
+    titles = {name: table_of["title"] for name, table_of in schema["$defs"].items()}
+    tables = [("The file", schema), *_tables(schema, schema, set())]
+    sections = [_section(title, of, titles) for title, of in tables]
     return page(
         "Keys of the project file",
-        "the keys in `mlfbuild/project/keys.py`",
+        "the declarations in `mlfbuild/project`",
         _ABOUT,
         *sections,
     )
@@ -54,25 +56,25 @@ def _tables(schema: Mapping[str, Any], of: Any, seen: set[str]) -> Iterator[tupl
             yield from _tables(schema, value, seen)
 
 
-def _section(title: str, of: Mapping[str, Any]) -> str:
+def _section(title: str, of: Mapping[str, Any], titles: Mapping[str, str]) -> str:
     required = of.get("required", ())
     rows = []
     for key, value in of["properties"].items():
         meaning = value.get("description", "")
         default = _DEFAULT.search(meaning)
         state = "**required**" if key in required else prose(default[1]) if default else ""
-        rows.append([code(key), _kind(value), state, prose(_DEFAULT.sub("", meaning))])
+        rows.append([code(key), _kind(value, titles), state, prose(_DEFAULT.sub("", meaning))])
     head = ["key", "value", "default", "meaning"]
     return f"## {title}\n\n{prose(of['description'])}\n\n{table(head, rows)}"
 
 
-def _kind(value: Mapping[str, Any]) -> str:
+def _kind(value: Mapping[str, Any], titles: Mapping[str, str]) -> str:
     """Return a description of the values that this schema accepts."""
     for schema, words in _UNITS:
         if all(value.get(key) == part for key, part in schema.items()):
             return words
     if "$ref" in value:
-        name = value["$ref"].rpartition("/")[2].removesuffix("Keys").lower()
+        name = titles[value["$ref"].rpartition("/")[2]]
         return f"[`{name}`](#{name})"
     if "enum" in value:
         return ", ".join(map(code, value["enum"]))
@@ -80,13 +82,13 @@ def _kind(value: Mapping[str, Any]) -> str:
         return code(str(value["const"]))
     if "anyOf" in value or "oneOf" in value:
         return " or ".join(
-            dict.fromkeys(_kind(choice) for choice in (*value.get("anyOf", ()), *value.get("oneOf", ())))
+            dict.fromkeys(_kind(choice, titles) for choice in (*value.get("anyOf", ()), *value.get("oneOf", ())))
         )
     if value["type"] == "array":
-        return f"list of {_plural(_kind(value.get('items', {'type': 'string'})))}"
+        return f"list of {_plural(_kind(value.get('items', {'type': 'string'}), titles))}"
     if value["type"] == "object":
         (inner,) = value.get("patternProperties", {"": value.get("additionalProperties")}).values()
-        return f"by name: {_kind(inner)}"
+        return f"by name: {_kind(inner, titles)}"
     return _scalar(value)
 
 

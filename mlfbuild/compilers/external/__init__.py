@@ -1,1 +1,12 @@
 """What compilers that are somebody else's programs have in common: how they run, and what becomes of their archives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mlfbuild.core import lazy_attributes
+
+if TYPE_CHECKING:
+    from mlfbuild.compilers.external.find import find_program as find_program
+else:
+    __getattr__ = lazy_attributes(__name__)

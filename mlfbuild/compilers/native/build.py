@@ -24,7 +24,7 @@ from mlfbuild.compilers.native.printing import (
 )
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.compilers.types import CompileRequest
-from mlfbuild.core import UnsupportedModelError, UsageError, advised, read_bytes, sha256
+from mlfbuild.core import UnsupportedModelError, UsageError, read_bytes, sha256
 from mlfbuild.frontends import parse_model
 from mlfbuild.graph import Graph
 from mlfbuild.library import CPU_DEVICE, CodegenFile, Library, MainMemory, Module, OperatorFunction, Target, spooled
@@ -102,8 +102,9 @@ def _program(name: str, graph: Graph, settings: CodegenSettings, interface: Inte
 
 
 def _check_placement(request: CompileRequest) -> None:
-    for name, reason in request.placement.problems():
-        raise UsageError(advised(f"{request.name}: placement.{name}: {reason}", "correct or remove it"))
+    for name, mistake in request.placement.problems():
+        place = f"{request.name}: placement.{name}"
+        raise UsageError(mistake.code, place=place, reason=mistake.reason, hint=mistake.hint)
     for name in request.placement.sections:
         if request.executor == "graph" and name not in {"params", "workspace"}:
             raise UsageError(f"{request.name}: placement.{name}: a graph has none of its own; leave it out, or use aot")

@@ -12,7 +12,7 @@ from mlfbuild.compilers.external.run import run_program
 from mlfbuild.core import ProcessFailedError, ToolNotFoundError, shown
 
 if TYPE_CHECKING:
-    from mlfbuild.project import Program
+    from mlfbuild.project import CompilerProgram
 
 DEFAULT = "python3"
 OLDEST, NEWEST = (0, 8), (0, 18)
@@ -23,7 +23,7 @@ _ANSWER = re.compile(r"^tvm (([0-9]+)\.([0-9]+)\S*)$", re.MULTILINE)
 _ADVICE = "install TVM 0.8 to 0.18 for it, or name another interpreter (python: in the project file)"
 
 
-def find_interpreter(program: Program | None, model: str) -> str:
+def find_interpreter(program: CompilerProgram | None, model: str) -> str:
     """Return the path of the Python that ``program`` names, by default of ``python3`` in PATH.
 
     Raises ``ToolNotFoundError``, which names ``model``.

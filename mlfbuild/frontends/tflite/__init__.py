@@ -11,20 +11,12 @@ beyond the supported operators and types an ``UnsupportedModelError``; both name
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
 
+from mlfbuild.core import lazy_attributes
+
 if TYPE_CHECKING:
-    from mlfbuild.frontends.tflite.importer import parse_tflite
-    from mlfbuild.frontends.tflite.reader import IDENTIFIER, reading
-
-__all__ = ["IDENTIFIER", "parse_tflite", "reading"]
-
-if not TYPE_CHECKING:  # or every name would be known to type checkers
-
-    def __getattr__(name: str) -> object:
-        """Import the module that has ``name`` when it is first asked for."""
-        if name not in __all__:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        home = "importer" if name == "parse_tflite" else "reader"
-        return getattr(importlib.import_module(f"{__name__}.{home}"), name)
+    from mlfbuild.frontends.tflite.importer import parse_tflite as parse_tflite
+    from mlfbuild.frontends.tflite.reader import IDENTIFIER as IDENTIFIER, reading as reading
+else:
+    __getattr__ = lazy_attributes(__name__)

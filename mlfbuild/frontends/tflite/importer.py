@@ -20,10 +20,8 @@ from mlfbuild.frontends.tflite.operators.variables import OPERANDS
 from mlfbuild.frontends.tflite.reader import RawOperator, RawSubgraph, Reader, reading
 from mlfbuild.frontends.tflite.tensors import Tensors
 from mlfbuild.frontends.tflite.variables import Key, Variables, VariableValue
-from mlfbuild.graph import Array, DType, Graph, GraphError, Node, Operator, OperatorError, State, Tensor
-from mlfbuild.graph.evaluation import evaluate
-from mlfbuild.graph.ops.binary import WHOLE
-from mlfbuild.graph.ops.rules import alternatives
+from mlfbuild.graph import Array, DType, Graph, GraphError, Node, Operator, OperatorError, State, Tensor, evaluate
+from mlfbuild.graph.bases import WHOLE, alternatives
 
 _MOST_BYTES = 1 << 16
 """Of a constant that an operator of shapes makes: a file of a few bytes may ask for any size."""

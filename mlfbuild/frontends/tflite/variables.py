@@ -16,7 +16,7 @@ from mlfbuild.frontends.tflite.operators.shapes import zeros
 from mlfbuild.frontends.tflite.reader import reading
 from mlfbuild.frontends.tflite.tensors import Tensors
 from mlfbuild.graph import Array, GraphError, Node, State, Tensor, ops
-from mlfbuild.graph.ops.rules import same_quantization
+from mlfbuild.graph.bases import same_quantization
 
 LONGEST_NAME = 1 << 10
 """Bytes of a variable's name."""

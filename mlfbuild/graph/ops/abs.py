@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from mlfbuild.graph.bases.unary import Unary, Whole
 from mlfbuild.graph.ops.relu import rescaled
-from mlfbuild.graph.ops.unary import Unary, Whole
 from mlfbuild.graph.quantize import (
     Rescale,
     requantize_rescale,

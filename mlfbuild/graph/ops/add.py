@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mlfbuild.graph.ops import rules
-from mlfbuild.graph.ops.accumulate import Sums
-from mlfbuild.graph.ops.binary import WHOLE, Arithmetic, Binary, on_one_scale
+from mlfbuild.graph.bases import rules
+from mlfbuild.graph.bases.accumulate import Sums
+from mlfbuild.graph.bases.binary import WHOLE, Arithmetic, Binary, on_one_scale
 from mlfbuild.graph.rescales import (
     DIFFERENCE_LEFT_SHIFT,
     SUM_LEFT_SHIFT,

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from mlfbuild.graph.bases import rules
+from mlfbuild.graph.bases.accumulate import centred
+from mlfbuild.graph.bases.binary import WHOLE
 from mlfbuild.graph.operator import Operator
-from mlfbuild.graph.ops import rules
-from mlfbuild.graph.ops.accumulate import centred
-from mlfbuild.graph.ops.binary import WHOLE
 from mlfbuild.graph.ops.cumsum import check_sum_scales, stored_sums
 from mlfbuild.graph.types import Array, DType, Tensor
 

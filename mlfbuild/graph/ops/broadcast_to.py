@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from mlfbuild.graph.ops.movement import Move, Movement
+from mlfbuild.graph.bases.movement import Move, Movement
 from mlfbuild.graph.types import Array, Tensor
 
 

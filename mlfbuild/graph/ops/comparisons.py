@@ -9,9 +9,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from mlfbuild.graph.ops import rules
-from mlfbuild.graph.ops.accumulate import Sums
-from mlfbuild.graph.ops.binary import WHOLE, Binary
+from mlfbuild.graph.bases import rules
+from mlfbuild.graph.bases.accumulate import Sums
+from mlfbuild.graph.bases.binary import WHOLE, Binary
 from mlfbuild.graph.ops.relu import rescaled
 from mlfbuild.graph.rescales import COMPARISON_LEFT_SHIFT, comparison_rescale
 from mlfbuild.graph.types import Array, DType, Tensor

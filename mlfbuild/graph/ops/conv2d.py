@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mlfbuild.graph.ops import weighted
-from mlfbuild.graph.ops.accumulate import Sums
-from mlfbuild.graph.ops.convolution import Convolution
+from mlfbuild.graph.bases import weighted
+from mlfbuild.graph.bases.accumulate import Sums
+from mlfbuild.graph.bases.convolution import Convolution
 from mlfbuild.graph.types import DType, Tensor
 
 

@@ -8,11 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from mlfbuild.graph.bases import rules
+from mlfbuild.graph.bases.accumulate import centred, finish_float, finish_quantized
+from mlfbuild.graph.bases.binary import WHOLE
+from mlfbuild.graph.bases.single import Single
 from mlfbuild.graph.operator import Activation
-from mlfbuild.graph.ops import rules
-from mlfbuild.graph.ops.accumulate import centred, finish_float, finish_quantized
-from mlfbuild.graph.ops.binary import WHOLE
-from mlfbuild.graph.ops.single import Single
 from mlfbuild.graph.rescales import SUM_LEFT_SHIFT, add_rescales
 from mlfbuild.graph.types import Array, DType, Tensor
 

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from mlfbuild.graph.ops.accumulate import Sums
-from mlfbuild.graph.ops.convolution import Convolution
+from mlfbuild.graph.bases.accumulate import Sums
+from mlfbuild.graph.bases.convolution import Convolution
 from mlfbuild.graph.types import DType, Tensor
 
 

@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from mlfbuild.graph.bases.accumulate import Sums
+from mlfbuild.graph.bases.binary import Arithmetic
 from mlfbuild.graph.fixed_point import Raw, high_multiply, reciprocal_of_one_plus, shift_right
-from mlfbuild.graph.ops.accumulate import Sums
-from mlfbuild.graph.ops.binary import Arithmetic
 from mlfbuild.graph.quantize import Rescale, activation_range, zero_point_of
 from mlfbuild.graph.rescales import divide_rescale
 from mlfbuild.graph.types import Array, DType, Tensor

@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.graph.ops.tabulated import inverse_scale, stored_of
-from mlfbuild.graph.ops.unary import Unary, Whole
+from mlfbuild.graph.bases.tabulated import inverse_scale, stored_of
+from mlfbuild.graph.bases.unary import Unary, Whole
 from mlfbuild.graph.quantize import scale_of
 from mlfbuild.graph.types import Array, Tensor
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.graph.ops.unary import OnlyFloat
+from mlfbuild.graph.bases.unary import OnlyFloat
 from mlfbuild.graph.types import Array
 
 

@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from mlfbuild.graph.bases.tabulated import Tabulated
 from mlfbuild.graph.lookup_table import Floats
-from mlfbuild.graph.ops.tabulated import Tabulated
 from mlfbuild.graph.quantize import integer_range, scale_of, zero_point_of
 from mlfbuild.graph.types import Array, Tensor
 

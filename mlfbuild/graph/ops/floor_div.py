@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from mlfbuild.graph.ops.binary import WHOLE, Binary
+from mlfbuild.graph.bases.binary import WHOLE, Binary
 from mlfbuild.graph.types import Array, DType
 
 

@@ -8,10 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from mlfbuild.graph.bases import rules, weighted
+from mlfbuild.graph.bases.accumulate import centred, finish
+from mlfbuild.graph.bases.convolution import convolution_tensors
 from mlfbuild.graph.operator import Activation, Operator
-from mlfbuild.graph.ops import rules, weighted
-from mlfbuild.graph.ops.accumulate import centred, finish
-from mlfbuild.graph.ops.convolution import convolution_tensors
 from mlfbuild.graph.quantize import activation_range, fully_connected_rescales
 from mlfbuild.graph.types import Array, DType, Tensor
 

@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from mlfbuild.graph.bases.tabulated import Tabulated
 from mlfbuild.graph.lookup_table import Floats
-from mlfbuild.graph.ops.tabulated import Tabulated
 from mlfbuild.graph.types import Array, DType, Tensor
 
 _ROOT = math.sqrt(2 / math.pi)

@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from mlfbuild.graph.bases.unary import Unary, Whole
 from mlfbuild.graph.fixed_point import shift_right
-from mlfbuild.graph.ops.unary import Unary, Whole
 from mlfbuild.graph.quantize import Rescale, quantize_multiplier, scale_of, zero_point_of
 from mlfbuild.graph.types import Array, Tensor
 

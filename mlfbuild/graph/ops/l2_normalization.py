@@ -8,10 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from mlfbuild.graph.bases import rules
+from mlfbuild.graph.bases.single import Single
 from mlfbuild.graph.fixed_point import inverse_square_root
-from mlfbuild.graph.ops import rules
 from mlfbuild.graph.ops.relu import rescaled
-from mlfbuild.graph.ops.single import Single
 from mlfbuild.graph.quantize import Rescale, scale_of, zero_point_of
 from mlfbuild.graph.types import Array, DType, Tensor
 

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from mlfbuild.graph.ops import rules
-from mlfbuild.graph.ops.binary import Binary
-from mlfbuild.graph.ops.single import Single
+from mlfbuild.graph.bases import rules
+from mlfbuild.graph.bases.binary import Binary
+from mlfbuild.graph.bases.single import Single
 from mlfbuild.graph.types import Array, DType, Tensor
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.graph import fixed_point
+from mlfbuild.graph.bases.unary import Unary, Whole
 from mlfbuild.graph.logistic_table import LOGISTIC_TABLE, TableScale, table_scale
-from mlfbuild.graph.ops.unary import Unary, Whole
 from mlfbuild.graph.quantize import Rescale, integer_range, multiply_by_quantized_multiplier, scale_of, zero_point_of
 from mlfbuild.graph.types import Array, DType, Tensor
 

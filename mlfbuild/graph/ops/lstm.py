@@ -17,9 +17,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from mlfbuild.graph.operator import Operator
-from mlfbuild.graph.ops import rules
-from mlfbuild.graph.ops.lstm_arithmetic import (
+from mlfbuild.graph.bases import rules
+from mlfbuild.graph.bases.lstm_arithmetic import (
     LSTM_INPUTS,
     LstmParameters,
     LstmTensors,
@@ -28,6 +27,7 @@ from mlfbuild.graph.ops.lstm_arithmetic import (
     real_step,
     whole_step,
 )
+from mlfbuild.graph.operator import Operator
 from mlfbuild.graph.types import Array, DType, Tensor
 from mlfbuild.graph.wide_sums import LARGEST_SUM
 

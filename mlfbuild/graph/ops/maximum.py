@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from mlfbuild.graph.ops import rules
-from mlfbuild.graph.ops.accumulate import Sums
-from mlfbuild.graph.ops.binary import WHOLE, Binary
+from mlfbuild.graph.bases import rules
+from mlfbuild.graph.bases.accumulate import Sums
+from mlfbuild.graph.bases.binary import WHOLE, Binary
 from mlfbuild.graph.quantize import zero_point_of
 from mlfbuild.graph.types import Array, DType, Tensor
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mlfbuild.graph.ops.accumulate import Sums, finish_quantized
-from mlfbuild.graph.ops.binary import WHOLE, Arithmetic
+from mlfbuild.graph.bases.accumulate import Sums, finish_quantized
+from mlfbuild.graph.bases.binary import WHOLE, Arithmetic
 from mlfbuild.graph.quantize import Rescale
 from mlfbuild.graph.rescales import multiply_rescale
 from mlfbuild.graph.types import Array, DType, Tensor

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from mlfbuild.graph.ops import rules
+from mlfbuild.graph.bases import rules
+from mlfbuild.graph.bases.movement import Move
 from mlfbuild.graph.ops.concatenation import Joining
-from mlfbuild.graph.ops.movement import Move
 from mlfbuild.graph.ops.split import Parting
 from mlfbuild.graph.types import Array, Tensor
 

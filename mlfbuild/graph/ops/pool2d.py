@@ -8,11 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from mlfbuild.graph.bases import rules
+from mlfbuild.graph.bases.accumulate import finish_float
+from mlfbuild.graph.bases.single import Single
+from mlfbuild.graph.bases.window import Padding, Pair, Window
 from mlfbuild.graph.operator import Activation
-from mlfbuild.graph.ops import rules
-from mlfbuild.graph.ops.accumulate import finish_float
-from mlfbuild.graph.ops.single import Single
-from mlfbuild.graph.ops.window import Padding, Pair, Window
 from mlfbuild.graph.quantize import activation_range
 from mlfbuild.graph.types import Array, DType, Tensor
 

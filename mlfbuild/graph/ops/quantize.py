@@ -8,10 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from mlfbuild.graph.bases import rules
+from mlfbuild.graph.bases.accumulate import centred, finish_quantized
+from mlfbuild.graph.bases.single import Single
 from mlfbuild.graph.operator import Activation
-from mlfbuild.graph.ops import rules
-from mlfbuild.graph.ops.accumulate import centred, finish_quantized
-from mlfbuild.graph.ops.single import Single
 from mlfbuild.graph.quantize import integer_range, requantize_rescale, round_half_away
 from mlfbuild.graph.types import Array, DType, Tensor
 

@@ -12,11 +12,11 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from mlfbuild.graph.bases import rules
+from mlfbuild.graph.bases.accumulate import Sums
+from mlfbuild.graph.bases.binary import Binary
+from mlfbuild.graph.bases.unary import Unary, Whole
 from mlfbuild.graph.operator import Activation
-from mlfbuild.graph.ops import rules
-from mlfbuild.graph.ops.accumulate import Sums
-from mlfbuild.graph.ops.binary import Binary
-from mlfbuild.graph.ops.unary import Unary, Whole
 from mlfbuild.graph.quantize import (
     Rescale,
     activation_range,

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mlfbuild.graph.ops import rules
-from mlfbuild.graph.ops.single import Single
+from mlfbuild.graph.bases import rules
+from mlfbuild.graph.bases.single import Single
 from mlfbuild.graph.types import Array, DType, Tensor
 
 

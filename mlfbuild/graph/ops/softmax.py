@@ -9,6 +9,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from mlfbuild.graph.bases import rules
+from mlfbuild.graph.bases.single import Single
 from mlfbuild.graph.fixed_point import (
     Raw,
     exp_of_negative,
@@ -18,8 +20,6 @@ from mlfbuild.graph.fixed_point import (
     shift_right,
 )
 from mlfbuild.graph.lookup_table import look_up, lookup_table
-from mlfbuild.graph.ops import rules
-from mlfbuild.graph.ops.single import Single
 from mlfbuild.graph.quantize import (
     SOFTMAX_INTEGER_BITS,
     SoftmaxRescale,

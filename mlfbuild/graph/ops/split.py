@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from mlfbuild.graph.bases.movement import Move, Movement
 from mlfbuild.graph.ops.concatenation import check_parts, pieces_along
-from mlfbuild.graph.ops.movement import Move, Movement
 from mlfbuild.graph.types import Array, Tensor
 
 

@@ -9,10 +9,10 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from mlfbuild.graph.bases.tabulated import stored_of
+from mlfbuild.graph.bases.unary import OnlyFloat, Unary, Whole
 from mlfbuild.graph.fixed_point import inverse_square_root
 from mlfbuild.graph.ops.relu import rescaled
-from mlfbuild.graph.ops.tabulated import stored_of
-from mlfbuild.graph.ops.unary import OnlyFloat, Unary, Whole
 from mlfbuild.graph.quantize import (
     Rescale,
     integer_range,

@@ -15,9 +15,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from mlfbuild.graph.bases import rules
+from mlfbuild.graph.bases.accumulate import centred, finish_float, finish_quantized
 from mlfbuild.graph.operator import Activation, Operator
-from mlfbuild.graph.ops import rules
-from mlfbuild.graph.ops.accumulate import centred, finish_float, finish_quantized
 from mlfbuild.graph.quantize import Rescale, quantize_multiplier, scale_of
 from mlfbuild.graph.types import Array, DType, Tensor
 

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from mlfbuild.graph.ops import rules
-from mlfbuild.graph.ops.movement import Move, Movement
+from mlfbuild.graph.bases import rules
+from mlfbuild.graph.bases.movement import Move, Movement
 from mlfbuild.graph.types import Array, Tensor
 
 

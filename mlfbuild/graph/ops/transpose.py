@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mlfbuild.graph.ops import rules
-from mlfbuild.graph.ops.movement import Move, Movement
+from mlfbuild.graph.bases import rules
+from mlfbuild.graph.bases.movement import Move, Movement
 from mlfbuild.graph.types import Array, Tensor
 
 

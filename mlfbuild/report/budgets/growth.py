@@ -51,7 +51,7 @@ def check_baseline(project: Project, *, update: bool) -> None:
     none. Raises ``InputFileError`` if the file is damaged or of another version, or if it is not to be updated and has
     images or models that the project no longer has.
     """
-    if project.budget_file is None:
+    if project.baseline is None:
         if update:
             raise UsageError(
                 "no-baseline-to-update",
@@ -60,7 +60,7 @@ def check_baseline(project: Project, *, update: bool) -> None:
                 hint="add one, such as `budget-file: sizes.json`",
             )
         return
-    path = project.budget_file.path
+    path = project.baseline.path
     if update:
         _read_if_there(path)
     else:
@@ -78,8 +78,8 @@ def update_baseline(project: Project, images: Sequence[tuple[FirmwareJob, Sizes]
     Entries of other images of the project are kept. Raises as ``check_baseline``, and ``StorageError``.
     """
     check_baseline(project, update=True)
-    assert project.budget_file is not None
-    path, known = project.budget_file.path, _images_of(project)
+    assert project.baseline is not None
+    path, known = project.baseline.path, _images_of(project)
     kept = {title: _only(taken, known[title]) for title, taken in _read_if_there(path).items() if title in known}
     new = {job.title: _only(taken_by(sizes), job.models) for job, sizes in images}
     return path, write_if_changed(path, baseline_text({**kept, **new}).encode())

@@ -12,8 +12,7 @@ import numpy as np
 from mlfbuild.build.tree import subject_of
 from mlfbuild.core import UnsupportedModelError, UsageError, listed, read_bytes
 from mlfbuild.frontends import read_model
-from mlfbuild.graph import Array, Tensor
-from mlfbuild.graph.evaluation import evaluate
+from mlfbuild.graph import Array, Tensor, evaluate
 from mlfbuild.targets import Board
 from mlfbuild.usecases.init.network import EXAMPLE, Network
 from mlfbuild.verify import load_vectors

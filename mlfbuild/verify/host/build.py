@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 import mlfbuild
 from mlfbuild.c_analysis import SOURCE_SUFFIXES
-from mlfbuild.compilers.fit import check_fit
+from mlfbuild.compilers import check_fit
 from mlfbuild.core import ProcessFailedError, UnsupportedModelError, cache_folder, find_tool, make_once, run, sha256
 from mlfbuild.executor import Executable, executable, missing_header
 from mlfbuild.library import MERGED_SYSTEM_LIBRARY, Library, Module

@@ -191,17 +191,18 @@ def test_sections(tmp_path: Path, tool: Tool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("placement", "words"),
+    ("placement", "code", "key"),
     [
-        (Placement(params='.x"'), "not a section name"),
-        (Placement(workspace="a b"), "not a section name"),
-        (Placement(params=".same", workspace=".same"), "cannot hold both"),
+        (Placement(params='.x"'), "invalid-name", "params"),
+        (Placement(workspace="a b"), "invalid-name", "workspace"),
+        (Placement(params=".same", workspace=".same"), "mixed-section", "workspace"),
     ],
 )
-def test_bad_sections_are_refused(placement: Placement, words: str) -> None:
+def test_bad_sections_are_refused(placement: Placement, code: str, key: str) -> None:
     model = every_operator(True)
-    with pytest.raises(UsageError, match=words):
+    with pytest.raises(UsageError) as caught:
         compile_graph(parse_tflite(model, "net", "net"), request("net", placement), sha256(model))
+    assert (caught.value.code, caught.value.place) == (code, f"net: placement.{key}")
 
 
 _REFUSALS = r"""

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from mlfbuild.compilers.native.lowering.dsp import dsp_channels
+from mlfbuild.compilers.native.lowering.common.dsp import dsp_channels
 from mlfbuild.graph.quantize import Rescale
 from mlfbuild.library import Library
 from support.board_cases import Job, wrong_networks

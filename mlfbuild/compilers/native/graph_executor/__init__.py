@@ -13,28 +13,15 @@ same, wherever a network leaves a choice.
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
 
+from mlfbuild.core import lazy_attributes
+
 if TYPE_CHECKING:
-    from mlfbuild.compilers.native.graph_executor.module import graph_module
-    from mlfbuild.compilers.native.graph_executor.nodes import GraphProgram, PackedFunction
-
-__all__ = ["GraphProgram", "PackedFunction", "graph_module"]
-
-_HOMES = {
-    "module": ("graph_module",),
-    "nodes": (
-        "GraphProgram",
-        "PackedFunction",
-    ),
-}
-
-if not TYPE_CHECKING:  # or every name would be known to type checkers
-
-    def __getattr__(name: str) -> object:
-        """Import the module that has ``name`` when it is first asked for."""
-        for home, names in _HOMES.items():
-            if name in names:
-                return getattr(importlib.import_module(f"{__name__}.{home}"), name)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from mlfbuild.compilers.native.graph_executor.module import graph_module as graph_module
+    from mlfbuild.compilers.native.graph_executor.nodes import (
+        GraphProgram as GraphProgram,
+        PackedFunction as PackedFunction,
+    )
+else:
+    __getattr__ = lazy_attributes(__name__)

@@ -8,75 +8,33 @@ together, row by row.
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
 
+from mlfbuild.core import lazy_attributes
+
 if TYPE_CHECKING:
-    from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter, ScratchBuffer
-    from mlfbuild.compilers.native.lowering.chains import (
-        Chain,
-        ImageRows,
-        Stage,
-        follows,
-        plan_chain,
-        rows_to_try,
-        stages_of,
-        whole_images,
+    from mlfbuild.compilers.native.lowering.call import (
+        Constant as Constant,
+        KernelCall as KernelCall,
+        Parameter as Parameter,
+        ScratchBuffer as ScratchBuffer,
     )
-    from mlfbuild.compilers.native.lowering.dispatch import lower
-    from mlfbuild.compilers.native.lowering.line_buffer import Lower, LoweredChain, lower_chain, lower_stage
-
-__all__ = [
-    "Chain",
-    "Constant",
-    "ImageRows",
-    "KernelCall",
-    "Lower",
-    "LoweredChain",
-    "Parameter",
-    "ScratchBuffer",
-    "Stage",
-    "follows",
-    "lower",
-    "lower_chain",
-    "lower_stage",
-    "plan_chain",
-    "rows_to_try",
-    "stages_of",
-    "whole_images",
-]
-
-_HOMES = {
-    "call": (
-        "KernelCall",
-        "Constant",
-        "Parameter",
-        "ScratchBuffer",
-    ),
-    "chains": (
-        "Chain",
-        "ImageRows",
-        "Stage",
-        "follows",
-        "plan_chain",
-        "rows_to_try",
-        "stages_of",
-        "whole_images",
-    ),
-    "dispatch": ("lower",),
-    "line_buffer": (
-        "Lower",
-        "LoweredChain",
-        "lower_chain",
-        "lower_stage",
-    ),
-}
-
-if not TYPE_CHECKING:  # or every name would be known to type checkers
-
-    def __getattr__(name: str) -> object:
-        """Import the module that has ``name`` when it is first asked for."""
-        for home, names in _HOMES.items():
-            if name in names:
-                return getattr(importlib.import_module(f"{__name__}.{home}"), name)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from mlfbuild.compilers.native.lowering.chains import (
+        Chain as Chain,
+        ImageRows as ImageRows,
+        Stage as Stage,
+        follows as follows,
+        plan_chain as plan_chain,
+        rows_to_try as rows_to_try,
+        stages_of as stages_of,
+        whole_images as whole_images,
+    )
+    from mlfbuild.compilers.native.lowering.dispatch import lower as lower
+    from mlfbuild.compilers.native.lowering.line_buffer import (
+        Lower as Lower,
+        LoweredChain as LoweredChain,
+        lower_chain as lower_chain,
+        lower_stage as lower_stage,
+    )
+else:
+    __getattr__ = lazy_attributes(__name__)

@@ -7,9 +7,8 @@ from mlfbuild.compilers.native.lowering.add_mve import lower_add_mve
 from mlfbuild.compilers.native.lowering.binary import Fields, lower_binary, three_fields
 from mlfbuild.compilers.native.lowering.call import KernelCall
 from mlfbuild.compilers.native.settings import CodegenSettings
-from mlfbuild.graph import DType, Graph, Node, Tensor
-from mlfbuild.graph.ops.add import Addition
-from mlfbuild.graph.rescales import squared_difference_rescales
+from mlfbuild.graph import DType, Graph, Node, Tensor, squared_difference_rescales
+from mlfbuild.graph.ops import Addition
 
 _STRUCT = "mlf_add_quantization"
 

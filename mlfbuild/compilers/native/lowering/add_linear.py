@@ -9,13 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.compilers.native.lowering.broadcast import in_place
 from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter
-from mlfbuild.graph import Graph, Node, Tensor
-from mlfbuild.graph.ops import Sub
-from mlfbuild.graph.ops.add import Addition
-from mlfbuild.graph.ops.binary import binary_tensors
-from mlfbuild.graph.quantize import activation_range, zero_point_of
+from mlfbuild.compilers.native.lowering.common.broadcast import in_place
+from mlfbuild.graph import Graph, Node, Tensor, activation_range, zero_point_of
+from mlfbuild.graph.bases import binary_tensors
+from mlfbuild.graph.ops import Addition, Sub
 
 Int64Array = npt.NDArray[np.int64]
 

@@ -7,15 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.compilers.native.lowering.broadcast import in_place
 from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter
-from mlfbuild.graph import Graph, Node, Tensor
-from mlfbuild.graph.fixed_point import high_multiply
-from mlfbuild.graph.ops import Sub
-from mlfbuild.graph.ops.add import Addition
-from mlfbuild.graph.ops.binary import binary_tensors
-from mlfbuild.graph.quantize import activation_range, zero_point_of
-from mlfbuild.graph.rescales import SUM_LEFT_SHIFT
+from mlfbuild.compilers.native.lowering.common.broadcast import in_place
+from mlfbuild.graph import SUM_LEFT_SHIFT, Graph, Node, Tensor, activation_range, high_multiply, zero_point_of
+from mlfbuild.graph.bases import binary_tensors
+from mlfbuild.graph.ops import Addition, Sub
 
 Int64Array = npt.NDArray[np.int64]
 

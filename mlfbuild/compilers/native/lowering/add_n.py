@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mlfbuild.cgen import C_TYPES
-from mlfbuild.compilers.native.lowering.activation import suffix
 from mlfbuild.compilers.native.lowering.call import KernelCall, Parameter
+from mlfbuild.compilers.native.lowering.common.activation import suffix
 from mlfbuild.compilers.native.lowering.cumsum import sum_rescaling
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import Graph, Node

@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 
 from mlfbuild.cgen import C_TYPES, braces
-from mlfbuild.compilers.native.lowering.activation import suffix
 from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter, struct_lines, unsupported
+from mlfbuild.compilers.native.lowering.common.activation import suffix
 from mlfbuild.compilers.native.settings import CodegenSettings
-from mlfbuild.graph import Activation, DType, Graph, Node, Tensor
+from mlfbuild.graph import Activation, DType, Graph, Node, Tensor, activation_range, wide_rescale, zero_point_of
+from mlfbuild.graph.bases import binary_tensors
 from mlfbuild.graph.ops import BatchMatmul
-from mlfbuild.graph.ops.binary import binary_tensors
-from mlfbuild.graph.quantize import activation_range, zero_point_of
-from mlfbuild.graph.wide_sums import wide_rescale
 
 _DIMENSIONS = 3
 

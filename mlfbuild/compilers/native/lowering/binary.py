@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mlfbuild.cgen import C_TYPES
-from mlfbuild.compilers.native.lowering.activation import range_line, suffix
-from mlfbuild.compilers.native.lowering.broadcast import broadcast_lines, in_place
 from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter
+from mlfbuild.compilers.native.lowering.common.activation import range_line, suffix
+from mlfbuild.compilers.native.lowering.common.broadcast import broadcast_lines, in_place
 from mlfbuild.compilers.native.settings import CodegenSettings
-from mlfbuild.graph import Activation, Graph, Node, Operator, Tensor
-from mlfbuild.graph.ops.binary import Arithmetic, Binary, binary_tensors
-from mlfbuild.graph.ops.rules import QUANTIZED
-from mlfbuild.graph.quantize import Rescale, activation_range, zero_point_of
-from mlfbuild.graph.rescales import BinaryRescales
+from mlfbuild.graph import (
+    Activation,
+    BinaryRescales,
+    Graph,
+    Node,
+    Operator,
+    Rescale,
+    Tensor,
+    activation_range,
+    zero_point_of,
+)
+from mlfbuild.graph.bases import QUANTIZED, Arithmetic, Binary, binary_tensors
 
 Fields = dict[str, int | Rescale]
 Rescales = Callable[[Tensor, Tensor, Tensor], Fields]

@@ -14,8 +14,7 @@ import numpy as np
 
 from mlfbuild.cgen import array_lines, integer, record_lines
 from mlfbuild.core import UnsupportedModelError
-from mlfbuild.graph import Array, Node
-from mlfbuild.graph.quantize import Rescale
+from mlfbuild.graph import Array, Node, Rescale
 
 LARGEST_SUM = 1 << 23
 """Stored int8 values, less a zero point, that surely add up within 32 bits."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from mlfbuild.cgen import C_TYPES
-from mlfbuild.compilers.native.lowering.activation import suffix
-from mlfbuild.compilers.native.lowering.broadcast import in_place
 from mlfbuild.compilers.native.lowering.call import KernelCall, Parameter
+from mlfbuild.compilers.native.lowering.common.activation import suffix
+from mlfbuild.compilers.native.lowering.common.broadcast import in_place
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import DType, Graph, Node
 

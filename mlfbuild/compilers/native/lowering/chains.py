@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from mlfbuild.graph import Graph, Node, Tensor
+from mlfbuild.graph.bases import Unary, Window
 from mlfbuild.graph.ops import Add, AveragePool2D, Conv2D, DepthwiseConv2D, MaxPool2D, Mul, Quantize, Sub
-from mlfbuild.graph.ops.unary import Unary
-from mlfbuild.graph.ops.window import Window
 
 _SUMS = (Add, Mul, Sub)
 _POINTWISE = (*_SUMS, Quantize, Unary)

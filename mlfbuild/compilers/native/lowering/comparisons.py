@@ -5,9 +5,8 @@ from __future__ import annotations
 from mlfbuild.compilers.native.lowering.binary import Fields, lower_binary
 from mlfbuild.compilers.native.lowering.call import KernelCall
 from mlfbuild.compilers.native.settings import CodegenSettings
-from mlfbuild.graph import DType, Graph, Node, Tensor
-from mlfbuild.graph.ops.comparisons import Ordering
-from mlfbuild.graph.rescales import comparison_rescale
+from mlfbuild.graph import DType, Graph, Node, Tensor, comparison_rescale
+from mlfbuild.graph.ops import Ordering
 
 
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:

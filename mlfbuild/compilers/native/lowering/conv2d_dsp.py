@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.compilers.native.lowering.activation import zero_point
 from mlfbuild.compilers.native.lowering.call import (
     Constant,
     KernelCall,
@@ -16,13 +15,13 @@ from mlfbuild.compilers.native.lowering.call import (
     folded_bias,
     struct_lines,
 )
-from mlfbuild.compilers.native.lowering.dsp import dsp_channels, spare_memory
-from mlfbuild.compilers.native.lowering.matmul_dsp import groups_of, pack_matmul
-from mlfbuild.compilers.native.lowering.window import window_fields
-from mlfbuild.graph import Array, Graph, Node, Tensor
+from mlfbuild.compilers.native.lowering.common.activation import zero_point
+from mlfbuild.compilers.native.lowering.common.dsp import dsp_channels, spare_memory
+from mlfbuild.compilers.native.lowering.common.matmul_dsp import groups_of, pack_matmul
+from mlfbuild.compilers.native.lowering.common.window import window_fields
+from mlfbuild.graph import Array, Graph, Node, Tensor, activation_range, convolution_rescales, fully_connected_rescales
+from mlfbuild.graph.bases import convolution_tensors
 from mlfbuild.graph.ops import Conv2D, FullyConnected
-from mlfbuild.graph.ops.convolution import convolution_tensors
-from mlfbuild.graph.quantize import activation_range, convolution_rescales, fully_connected_rescales
 
 _PIXELS = 3
 _FEWER_PIXELS = 2

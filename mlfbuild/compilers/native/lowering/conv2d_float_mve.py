@@ -7,15 +7,14 @@ from functools import partial
 
 import numpy as np
 
-from mlfbuild.compilers.native.lowering.activation import float_range_line
 from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter, ScratchBuffer, float_bias
+from mlfbuild.compilers.native.lowering.common.activation import float_range_line
+from mlfbuild.compilers.native.lowering.common.mve import VECTOR, static_lines
+from mlfbuild.compilers.native.lowering.common.window import window_lines
 from mlfbuild.compilers.native.lowering.conv2d_mve import as_one_row
-from mlfbuild.compilers.native.lowering.mve import VECTOR, static_lines
-from mlfbuild.compilers.native.lowering.window import window_lines
 from mlfbuild.graph import Array, Graph, Node, Tensor
+from mlfbuild.graph.bases import Window, convolution_tensors
 from mlfbuild.graph.ops import Conv2D, DepthwiseConv2D, FullyConnected
-from mlfbuild.graph.ops.convolution import convolution_tensors
-from mlfbuild.graph.ops.window import Window
 
 _GROUP = 8
 """Output channels that a kernel computes together."""

@@ -13,12 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter, ScratchBuffer, struct_lines
-from mlfbuild.compilers.native.lowering.window import window_lines
-from mlfbuild.graph import Array, Graph, Node, Tensor
+from mlfbuild.compilers.native.lowering.common.window import window_lines
+from mlfbuild.graph import Array, Graph, Node, Rescale, Tensor, activation_range, fully_connected_rescales, wide_rescale
+from mlfbuild.graph.bases import convolution_tensors
 from mlfbuild.graph.ops import Conv2D, FullyConnected
-from mlfbuild.graph.ops.convolution import convolution_tensors
-from mlfbuild.graph.quantize import Rescale, activation_range, fully_connected_rescales
-from mlfbuild.graph.wide_sums import wide_rescale
 
 Int64Array = npt.NDArray[np.int64]
 

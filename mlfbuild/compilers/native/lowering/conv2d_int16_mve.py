@@ -7,12 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter, ScratchBuffer
+from mlfbuild.compilers.native.lowering.common.window import window_lines
 from mlfbuild.compilers.native.lowering.conv2d_int16_dsp import matmul_lines, narrow_channels
-from mlfbuild.compilers.native.lowering.window import window_lines
-from mlfbuild.graph import Graph, Node, Tensor
+from mlfbuild.graph import Graph, Node, Rescale, Tensor, fully_connected_rescales
+from mlfbuild.graph.bases import convolution_tensors
 from mlfbuild.graph.ops import Conv2D, FullyConnected
-from mlfbuild.graph.ops.convolution import convolution_tensors
-from mlfbuild.graph.quantize import Rescale, fully_connected_rescales
 
 _PIXELS = 3
 _INT16 = 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mlfbuild.compilers.native.lowering.call import KernelCall, Parameter, ScratchBuffer
-from mlfbuild.compilers.native.lowering.mve import (
+from mlfbuild.compilers.native.lowering.common.mve import (
     MOST_CHANNELS,
     VECTOR,
     matrix_parameters,
@@ -13,11 +13,10 @@ from mlfbuild.compilers.native.lowering.mve import (
     shape_word,
     static_lines,
 )
-from mlfbuild.compilers.native.lowering.window import window_lines
+from mlfbuild.compilers.native.lowering.common.window import window_lines
 from mlfbuild.graph import Graph, Node, Tensor
+from mlfbuild.graph.bases import Window, convolution_tensors
 from mlfbuild.graph.ops import Conv2D
-from mlfbuild.graph.ops.convolution import convolution_tensors
-from mlfbuild.graph.ops.window import Window
 
 _COPIES = 1024
 """Bytes of windows that are copied at a time, where one is not larger."""

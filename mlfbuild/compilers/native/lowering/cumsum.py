@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 
 from mlfbuild.cgen import C_TYPES
-from mlfbuild.compilers.native.lowering.activation import suffix, zero_point
 from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter, struct_lines
+from mlfbuild.compilers.native.lowering.common.activation import suffix, zero_point
 from mlfbuild.compilers.native.settings import CodegenSettings
-from mlfbuild.graph import DType, Graph, Node, Tensor
+from mlfbuild.graph import DType, Graph, Node, Tensor, add_rescales
 from mlfbuild.graph.ops import Cumsum
-from mlfbuild.graph.rescales import add_rescales
 
 
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:

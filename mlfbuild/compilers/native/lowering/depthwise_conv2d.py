@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from mlfbuild.compilers.native.lowering.call import KernelCall
+from mlfbuild.compilers.native.lowering.common.convolution import lower_convolution
+from mlfbuild.compilers.native.lowering.common.specialised import Specialised
 from mlfbuild.compilers.native.lowering.conv2d_float_mve import lower_depthwise_conv2d_float_mve
-from mlfbuild.compilers.native.lowering.convolution import lower_convolution
 from mlfbuild.compilers.native.lowering.depthwise_conv2d_dsp import lower_depthwise_conv2d_dsp
 from mlfbuild.compilers.native.lowering.depthwise_conv2d_int16 import (
     lower_depthwise_conv2d_int16_dsp,
     lower_depthwise_conv2d_int16_mve,
 )
 from mlfbuild.compilers.native.lowering.depthwise_conv2d_mve import lower_depthwise_conv2d_mve
-from mlfbuild.compilers.native.lowering.specialised import Specialised
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import Graph, Node
 from mlfbuild.graph.ops import DepthwiseConv2D

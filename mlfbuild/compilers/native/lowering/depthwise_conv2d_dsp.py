@@ -8,13 +8,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.compilers.native.lowering.activation import zero_point
 from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter, ScratchBuffer, folded_bias
-from mlfbuild.compilers.native.lowering.dsp import DspChannels, dsp_channels, spare_memory
-from mlfbuild.graph import Array, Graph, Node, Tensor
+from mlfbuild.compilers.native.lowering.common.activation import zero_point
+from mlfbuild.compilers.native.lowering.common.dsp import DspChannels, dsp_channels, spare_memory
+from mlfbuild.graph import Array, Graph, Node, Tensor, activation_range
+from mlfbuild.graph.bases import convolution_tensors
 from mlfbuild.graph.ops import DepthwiseConv2D
-from mlfbuild.graph.ops.convolution import convolution_tensors
-from mlfbuild.graph.quantize import activation_range
 
 _TAPS = 3
 _GROUP = 4

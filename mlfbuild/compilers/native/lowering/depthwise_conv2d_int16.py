@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter
+from mlfbuild.compilers.native.lowering.common.int16 import int16_range_line
+from mlfbuild.compilers.native.lowering.common.window import window_lines
 from mlfbuild.compilers.native.lowering.conv2d_int16_dsp import Int64Array, NarrowChannels, narrow_channels
-from mlfbuild.compilers.native.lowering.int16 import int16_range_line
-from mlfbuild.compilers.native.lowering.window import window_lines
 from mlfbuild.graph import Graph, Node
+from mlfbuild.graph.bases import convolution_tensors
 from mlfbuild.graph.ops import DepthwiseConv2D
-from mlfbuild.graph.ops.convolution import convolution_tensors
 
 _MOST_TAPS = 64
 """Of which addresses are kept on the stack."""

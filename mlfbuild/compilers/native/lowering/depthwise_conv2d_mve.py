@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from mlfbuild.compilers.native.lowering.activation import quantization_constant, zero_point
 from mlfbuild.compilers.native.lowering.call import (
     Constant,
     KernelCall,
@@ -16,12 +15,11 @@ from mlfbuild.compilers.native.lowering.call import (
     folded_bias,
     struct_lines,
 )
-from mlfbuild.compilers.native.lowering.mve import GROUP, VECTOR, channels_in_fours, rounding, static_lines
-from mlfbuild.graph import Array, Graph, Node, Tensor
+from mlfbuild.compilers.native.lowering.common.activation import quantization_constant, zero_point
+from mlfbuild.compilers.native.lowering.common.mve import GROUP, VECTOR, channels_in_fours, rounding, static_lines
+from mlfbuild.graph import Array, Graph, Node, Rescale, Tensor, activation_range, integer_range
+from mlfbuild.graph.bases import Window, convolution_tensors
 from mlfbuild.graph.ops import DepthwiseConv2D
-from mlfbuild.graph.ops.convolution import convolution_tensors
-from mlfbuild.graph.ops.window import Window
-from mlfbuild.graph.quantize import Rescale, activation_range, integer_range
 
 _Axis = Mapping[str, int]
 

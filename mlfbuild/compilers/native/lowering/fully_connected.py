@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mlfbuild.compilers.native.lowering.activation import float_range_line, quantization_constant, zero_point
 from mlfbuild.compilers.native.lowering.call import (
     Constant,
     KernelCall,
@@ -14,18 +13,18 @@ from mlfbuild.compilers.native.lowering.call import (
     folded_bias,
     struct_lines,
 )
+from mlfbuild.compilers.native.lowering.common.activation import float_range_line, quantization_constant, zero_point
+from mlfbuild.compilers.native.lowering.common.int16 import int16_parameters, int16_range_line, int16_way
+from mlfbuild.compilers.native.lowering.common.specialised import Specialised
 from mlfbuild.compilers.native.lowering.conv2d_dsp import lower_fully_connected_dsp
 from mlfbuild.compilers.native.lowering.conv2d_float_mve import lower_fully_connected_float_mve
 from mlfbuild.compilers.native.lowering.conv2d_int16_dsp import lower_fully_connected_int16_dsp
 from mlfbuild.compilers.native.lowering.conv2d_int16_mve import lower_fully_connected_int16_mve
 from mlfbuild.compilers.native.lowering.fully_connected_mve import lower_fully_connected_mve
-from mlfbuild.compilers.native.lowering.int16 import int16_parameters, int16_range_line, int16_way
-from mlfbuild.compilers.native.lowering.specialised import Specialised
 from mlfbuild.compilers.native.settings import CodegenSettings
-from mlfbuild.graph import DType, Graph, Node, Tensor
+from mlfbuild.graph import DType, Graph, Node, Tensor, fully_connected_rescales
+from mlfbuild.graph.bases import convolution_tensors
 from mlfbuild.graph.ops import FullyConnected
-from mlfbuild.graph.ops.convolution import convolution_tensors
-from mlfbuild.graph.quantize import fully_connected_rescales
 
 _SPECIALISED = Specialised[FullyConnected](
     lower_fully_connected_float_mve,

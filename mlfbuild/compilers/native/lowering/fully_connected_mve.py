@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from mlfbuild.compilers.native.lowering.call import KernelCall, struct_lines
-from mlfbuild.compilers.native.lowering.mve import (
+from mlfbuild.compilers.native.lowering.common.mve import (
     MOST_CHANNELS,
     matrix_parameters,
     rounding,
     shape_word,
     static_lines,
 )
-from mlfbuild.graph import Graph, Node
+from mlfbuild.graph import Graph, Node, fully_connected_rescales
+from mlfbuild.graph.bases import convolution_tensors
 from mlfbuild.graph.ops import FullyConnected
-from mlfbuild.graph.ops.convolution import convolution_tensors
-from mlfbuild.graph.quantize import fully_connected_rescales
 
 
 def lower_fully_connected_mve(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall | None:

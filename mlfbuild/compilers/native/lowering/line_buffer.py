@@ -11,9 +11,8 @@ import numpy as np
 from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter, ScratchBuffer
 from mlfbuild.compilers.native.lowering.chains import Chain, ImageRows, Stage, whole_images
 from mlfbuild.graph import DType, Graph, Node, Operator, Tensor
-from mlfbuild.graph.ops import Reshape
-from mlfbuild.graph.ops.convolution import Convolution
-from mlfbuild.graph.ops.pool2d import Pool2D
+from mlfbuild.graph.bases import Convolution
+from mlfbuild.graph.ops import Pool2D, Reshape
 
 Lower = Callable[[Graph, Node], KernelCall]
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mlfbuild.compilers.native.lowering.binary import lower_binary
-from mlfbuild.compilers.native.lowering.broadcast import in_place
 from mlfbuild.compilers.native.lowering.call import KernelCall, Parameter
+from mlfbuild.compilers.native.lowering.common.broadcast import in_place
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import Graph, Node
 from mlfbuild.graph.ops import LogicalNot

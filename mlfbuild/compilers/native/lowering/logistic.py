@@ -5,10 +5,8 @@ from __future__ import annotations
 from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter
 from mlfbuild.compilers.native.lowering.unary import lower_unary, unary_call, unary_tensors
 from mlfbuild.compilers.native.settings import CodegenSettings
-from mlfbuild.graph import DType, Graph, Node, Tensor
-from mlfbuild.graph.logistic_table import LOGISTIC_TABLE
-from mlfbuild.graph.ops.logistic import Sigmoid
-from mlfbuild.graph.quantize import Rescale
+from mlfbuild.graph import LOGISTIC_TABLE, DType, Graph, Node, Rescale, Tensor
+from mlfbuild.graph.ops import Sigmoid
 
 
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from mlfbuild.cgen import C_TYPES, braces, floating
-from mlfbuild.compilers.native.lowering.activation import suffix, zero_point
 from mlfbuild.compilers.native.lowering.call import (
     Constant,
     KernelCall,
@@ -17,13 +16,11 @@ from mlfbuild.compilers.native.lowering.call import (
     rescale_fields,
     struct_lines,
 )
+from mlfbuild.compilers.native.lowering.common.activation import suffix, zero_point
 from mlfbuild.compilers.native.settings import CodegenSettings
-from mlfbuild.graph import Array, DType, Graph, Node, Tensor
-from mlfbuild.graph.logistic_table import LOGISTIC_TABLE
+from mlfbuild.graph import LOGISTIC_TABLE, Array, DType, Graph, Node, Rescale, Tensor, wide_rescale
+from mlfbuild.graph.bases import LSTM_INPUTS, LstmTensors, lstm_rescales, lstm_tensors
 from mlfbuild.graph.ops import UnidirectionalSequenceLstm
-from mlfbuild.graph.ops.lstm_arithmetic import LSTM_INPUTS, LstmTensors, lstm_rescales, lstm_tensors
-from mlfbuild.graph.quantize import Rescale
-from mlfbuild.graph.wide_sums import wide_rescale
 
 _HEADER = "lstm.h"
 _STATES = ((LSTM_INPUTS - 2, 1), (LSTM_INPUTS - 1, 2))

@@ -9,11 +9,11 @@ from operator import itemgetter
 import numpy as np
 
 from mlfbuild.cgen import C_TYPES, braces
-from mlfbuild.compilers.native.lowering.activation import suffix
 from mlfbuild.compilers.native.lowering.call import KernelCall, Parameter, struct_lines
+from mlfbuild.compilers.native.lowering.common.activation import suffix
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import Array, Graph, Node, Tensor
-from mlfbuild.graph.ops.movement import Move, Movement
+from mlfbuild.graph.bases import Move, Movement
 
 _DIMENSIONS = 5
 

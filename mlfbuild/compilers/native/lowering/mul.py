@@ -5,8 +5,7 @@ from __future__ import annotations
 from mlfbuild.compilers.native.lowering.binary import lower_binary
 from mlfbuild.compilers.native.lowering.call import KernelCall
 from mlfbuild.compilers.native.settings import CodegenSettings
-from mlfbuild.graph import Graph, Node
-from mlfbuild.graph.rescales import multiply_rescale
+from mlfbuild.graph import Graph, Node, multiply_rescale
 
 
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:

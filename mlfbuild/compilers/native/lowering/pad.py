@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mlfbuild.cgen import C_TYPES, braces, floating, integer
 from mlfbuild.compilers.native.lowering import movement
-from mlfbuild.compilers.native.lowering.activation import suffix
 from mlfbuild.compilers.native.lowering.call import KernelCall, Parameter, struct_lines, unsupported
+from mlfbuild.compilers.native.lowering.common.activation import suffix
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import DType, Graph, Node, Tensor
 from mlfbuild.graph.ops import MirrorPad, Pad

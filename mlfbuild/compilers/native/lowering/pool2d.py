@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 
 from mlfbuild.cgen import C_TYPES
-from mlfbuild.compilers.native.lowering.activation import float_range_line, suffix
 from mlfbuild.compilers.native.lowering.call import LARGEST_SUM, KernelCall, Parameter, unsupported
-from mlfbuild.compilers.native.lowering.window import window_lines
+from mlfbuild.compilers.native.lowering.common.activation import float_range_line, suffix
+from mlfbuild.compilers.native.lowering.common.window import window_lines
 from mlfbuild.compilers.native.settings import CodegenSettings
-from mlfbuild.graph import DType, Graph, Node
+from mlfbuild.graph import DType, Graph, Node, activation_range
 from mlfbuild.graph.ops import AveragePool2D, MaxPool2D
-from mlfbuild.graph.quantize import activation_range
 
 _MOST_PIXELS = {DType.INT8: LARGEST_SUM, DType.INT16: 1 << 15}
 """Pixels that surely add up within 32 bits."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from mlfbuild.cgen import C_TYPES, floating
-from mlfbuild.compilers.native.lowering.activation import suffix, zero_point
 from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter
+from mlfbuild.compilers.native.lowering.common.activation import suffix, zero_point
 from mlfbuild.compilers.native.settings import CodegenSettings
-from mlfbuild.graph import DType, Graph, Node, Tensor
+from mlfbuild.graph import DType, Graph, Node, Tensor, requantize_rescale
 from mlfbuild.graph.ops import Dequantize
-from mlfbuild.graph.quantize import requantize_rescale
 
 
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:

@@ -7,7 +7,6 @@ import math
 from collections.abc import Sequence
 
 from mlfbuild.cgen import C_TYPES, braces
-from mlfbuild.compilers.native.lowering.activation import suffix, zero_point
 from mlfbuild.compilers.native.lowering.call import (
     LARGEST_SUM,
     Constant,
@@ -16,10 +15,11 @@ from mlfbuild.compilers.native.lowering.call import (
     struct_lines,
     unsupported,
 )
+from mlfbuild.compilers.native.lowering.common.activation import suffix, zero_point
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import DType, Graph, Node, Tensor
-from mlfbuild.graph.ops.reduce import Reduction, Summing
-from mlfbuild.graph.ops.rules import QUANTIZED
+from mlfbuild.graph.bases import QUANTIZED
+from mlfbuild.graph.ops import Reduction, Summing
 
 _GROUPS = 3
 _LARGEST_COUNT = {DType.INT8: LARGEST_SUM, DType.INT16: 1 << 15}

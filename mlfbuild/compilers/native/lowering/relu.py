@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from mlfbuild.cgen import floating
-from mlfbuild.compilers.native.lowering.activation import float_range_line
 from mlfbuild.compilers.native.lowering.binary import Fields, lower_binary
 from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter
+from mlfbuild.compilers.native.lowering.common.activation import float_range_line
 from mlfbuild.compilers.native.lowering.unary import lower_unary, unary_call, unary_tensors
 from mlfbuild.compilers.native.settings import CodegenSettings
-from mlfbuild.graph import DType, Graph, Node, Tensor
+from mlfbuild.graph import (
+    DType,
+    Graph,
+    Node,
+    Rescale,
+    Tensor,
+    activation_range,
+    integer_range,
+    leaky_rescale,
+    prelu_rescales,
+    requantize_rescale,
+)
 from mlfbuild.graph.ops import LeakyRelu, PRelu, Relu
-from mlfbuild.graph.quantize import Rescale, activation_range, integer_range, requantize_rescale
-from mlfbuild.graph.rescales import leaky_rescale, prelu_rescales
 
 _NOTHING = Rescale(0, 0)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from mlfbuild.cgen import C_TYPES, braces, floating, integer
-from mlfbuild.compilers.native.lowering.activation import suffix
 from mlfbuild.compilers.native.lowering.call import (
     Constant,
     KernelCall,
@@ -12,10 +11,10 @@ from mlfbuild.compilers.native.lowering.call import (
     struct_lines,
     unsupported,
 )
+from mlfbuild.compilers.native.lowering.common.activation import suffix
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import DType, Graph, Node
-from mlfbuild.graph.ops import ResizeBilinear, ResizeNearestNeighbor
-from mlfbuild.graph.ops.resize import ResampledLine
+from mlfbuild.graph.ops import ResampledLine, ResizeBilinear, ResizeNearestNeighbor
 
 _LONGEST = 1 << 20
 """Rows or columns: the tables have a number for each."""

@@ -7,7 +7,7 @@ import math
 from mlfbuild.compilers.native.lowering.call import KernelCall, Parameter
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import Graph, Node
-from mlfbuild.graph.ops.shift import Shift
+from mlfbuild.graph.ops import Shift
 
 
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:

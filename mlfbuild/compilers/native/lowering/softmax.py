@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from mlfbuild.cgen import C_TYPES, floating
-from mlfbuild.compilers.native.lowering.activation import suffix
 from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter, rescale_text, unsupported
+from mlfbuild.compilers.native.lowering.common.activation import suffix
 from mlfbuild.compilers.native.settings import CodegenSettings
-from mlfbuild.graph import DType, Graph, Node, Tensor
-from mlfbuild.graph.ops import LogSoftmax, Softmax
-from mlfbuild.graph.ops.softmax import EXPONENTIALS, RECIPROCALS
-from mlfbuild.graph.quantize import Rescale, log_softmax_rescale, softmax_rescale, softmax_table_rescale
+from mlfbuild.graph import (
+    DType,
+    Graph,
+    Node,
+    Rescale,
+    Tensor,
+    log_softmax_rescale,
+    softmax_rescale,
+    softmax_table_rescale,
+)
+from mlfbuild.graph.ops import EXPONENTIALS, RECIPROCALS, LogSoftmax, Softmax
 
 _LARGEST_DEPTH = {Softmax: {DType.INT8: 8191, DType.INT16: 1 << 16}, LogSoftmax: {DType.INT8: 4095}}
 """Sums of exponentials of at most 1: of Q12.19 in 32 bits without a sign or with it, or with 15 fraction bits."""

@@ -6,9 +6,8 @@ from mlfbuild.cgen import floating
 from mlfbuild.compilers.native.lowering.call import KernelCall
 from mlfbuild.compilers.native.lowering.unary import lower_rescaled_int16, lower_unary, unary_call, unary_tensors
 from mlfbuild.compilers.native.settings import CodegenSettings
-from mlfbuild.graph import DType, Graph, Node
+from mlfbuild.graph import DType, Graph, Node, scale_of
 from mlfbuild.graph.ops import Rsqrt, Sqrt
-from mlfbuild.graph.quantize import scale_of
 
 
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:

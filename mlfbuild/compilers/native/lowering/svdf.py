@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from mlfbuild.cgen import C_TYPES
-from mlfbuild.compilers.native.lowering.activation import float_range_line, suffix, zero_point
 from mlfbuild.compilers.native.lowering.call import (
     Constant,
     KernelCall,
@@ -14,11 +13,10 @@ from mlfbuild.compilers.native.lowering.call import (
     folded_bias,
     struct_lines,
 )
+from mlfbuild.compilers.native.lowering.common.activation import float_range_line, suffix, zero_point
 from mlfbuild.compilers.native.settings import CodegenSettings
-from mlfbuild.graph import Array, DType, Graph, Node
-from mlfbuild.graph.ops import Svdf
-from mlfbuild.graph.ops.svdf import SvdfTensors, svdf_rescales, svdf_tensors
-from mlfbuild.graph.quantize import Rescale
+from mlfbuild.graph import Array, DType, Graph, Node, Rescale
+from mlfbuild.graph.ops import Svdf, SvdfTensors, svdf_rescales, svdf_tensors
 
 _STATE = (4, 1)
 """(input, output) of the state."""

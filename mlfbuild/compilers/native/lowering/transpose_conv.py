@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from mlfbuild.compilers.native.lowering.activation import float_range_line, quantization_constant
 from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter, channel_table, float_bias
-from mlfbuild.compilers.native.lowering.int16 import int16_parameters, int16_range_line
-from mlfbuild.compilers.native.lowering.window import window_lines
+from mlfbuild.compilers.native.lowering.common.activation import float_range_line, quantization_constant
+from mlfbuild.compilers.native.lowering.common.int16 import int16_parameters, int16_range_line
+from mlfbuild.compilers.native.lowering.common.window import window_lines
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import DType, Graph, Node
+from mlfbuild.graph.bases import convolution_tensors
 from mlfbuild.graph.ops import TransposeConv
-from mlfbuild.graph.ops.convolution import convolution_tensors
 
 
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from mlfbuild.cgen import C_TYPES
-from mlfbuild.compilers.native.lowering.activation import suffix
 from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter
+from mlfbuild.compilers.native.lowering.common.activation import suffix
 from mlfbuild.compilers.native.settings import CodegenSettings
-from mlfbuild.graph import DType, Graph, Node, Operator, Tensor
-from mlfbuild.graph.ops.tabulated import Tabulated
-from mlfbuild.graph.quantize import Rescale
+from mlfbuild.graph import DType, Graph, Node, Operator, Rescale, Tensor
+from mlfbuild.graph.bases import Tabulated
 
 
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:

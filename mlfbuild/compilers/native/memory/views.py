@@ -11,9 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mlfbuild.graph import Array, Graph, Node
-from mlfbuild.graph.ops.concatenation import Joining
-from mlfbuild.graph.ops.slice import Slice
-from mlfbuild.graph.ops.split import Parting
+from mlfbuild.graph.ops import Joining, Parting, Slice
 
 
 @dataclass(frozen=True)

@@ -6,22 +6,12 @@ together, row by row, by the ``costs`` that it estimates.
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
 
+from mlfbuild.core import lazy_attributes
+
 if TYPE_CHECKING:
-    from mlfbuild.compilers.native.passes.fusion import fuse
-    from mlfbuild.compilers.native.passes.pipeline import run_passes
-
-__all__ = ["fuse", "run_passes"]
-
-_HOMES = {"fusion": ("fuse",), "pipeline": ("run_passes",)}
-
-if not TYPE_CHECKING:  # or every name would be known to type checkers
-
-    def __getattr__(name: str) -> object:
-        """Import the module that has ``name`` when it is first asked for."""
-        for home, names in _HOMES.items():
-            if name in names:
-                return getattr(importlib.import_module(f"{__name__}.{home}"), name)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from mlfbuild.compilers.native.passes.fusion import fuse as fuse
+    from mlfbuild.compilers.native.passes.pipeline import run_passes as run_passes
+else:
+    __getattr__ = lazy_attributes(__name__)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from mlfbuild.compilers.native.lowering import Chain, ImageRows, Stage, stages_of
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import DType, Graph
+from mlfbuild.graph.bases import Convolution
 from mlfbuild.graph.ops import Conv2D, DepthwiseConv2D, FullyConnected
-from mlfbuild.graph.ops.convolution import Convolution
 
 
 @dataclass(frozen=True)

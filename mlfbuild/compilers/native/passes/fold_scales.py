@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from mlfbuild.compilers.native.passes.rewrite import readers, rebuild
 from mlfbuild.graph import Activation, Array, DType, Graph, Node, Tensor
+from mlfbuild.graph.bases import convolution_tensors
 from mlfbuild.graph.ops import Add, Conv2D, DepthwiseConv2D, FullyConnected, Mul
-from mlfbuild.graph.ops.convolution import convolution_tensors
 
 _Weighted = Conv2D | DepthwiseConv2D | FullyConnected
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from mlfbuild.compilers.native.passes.rewrite import readers, rebuild
 from mlfbuild.graph import Graph, Node
+from mlfbuild.graph.bases import resting
 from mlfbuild.graph.ops import Conv2D, DepthwiseConv2D, Pad
-from mlfbuild.graph.ops.rules import resting
 
 
 def fuse_padding(graph: Graph) -> Graph:

@@ -35,8 +35,7 @@ from mlfbuild.compilers.native.passes.costs import Costs
 from mlfbuild.compilers.native.passes.rewrite import rebuild
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import Graph, Node, Tensor
-from mlfbuild.graph.ops import Reshape
-from mlfbuild.graph.ops.fused import Fused
+from mlfbuild.graph.ops import Fused, Reshape
 
 MOST_EXTRA = {"balanced": 0.01, "smallest": 0.25}
 """Instructions that chains may cost, for each that the network takes without them."""

@@ -6,9 +6,7 @@ from collections.abc import Iterator
 
 from mlfbuild.compilers.native.passes.rewrite import readers, rebuild
 from mlfbuild.graph import Graph, Node
-from mlfbuild.graph.ops import Concatenation, Slice
-from mlfbuild.graph.ops.shift import Shift
-from mlfbuild.graph.ops.slice import Steps
+from mlfbuild.graph.ops import Concatenation, Shift, Slice, Steps
 
 
 def shift_states(graph: Graph) -> Graph:

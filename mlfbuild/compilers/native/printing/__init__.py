@@ -6,99 +6,44 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
 
+from mlfbuild.core import lazy_attributes
+
 if TYPE_CHECKING:
-    from mlfbuild.compilers.native.printing.header import fact_parts, print_header
-    from mlfbuild.compilers.native.printing.interface import Interface, interface_of
+    from mlfbuild.compilers.native.printing.header import (
+        fact_parts as fact_parts,
+        print_header as print_header,
+    )
+    from mlfbuild.compilers.native.printing.interface import (
+        Interface as Interface,
+        interface_of as interface_of,
+    )
     from mlfbuild.compilers.native.printing.outline import (
-        facts_path,
-        functions_path,
-        header_path,
-        kernel_files,
-        outline_library,
-        source_path,
+        facts_path as facts_path,
+        functions_path as functions_path,
+        header_path as header_path,
+        kernel_files as kernel_files,
+        outline_library as outline_library,
+        source_path as source_path,
     )
     from mlfbuild.compilers.native.printing.program import (
-        LinkedModel,
-        ModelStep,
-        NodeFunction,
-        link_calls,
-        node_comment,
-        operator_label,
+        LinkedModel as LinkedModel,
+        ModelStep as ModelStep,
+        NodeFunction as NodeFunction,
+        link_calls as link_calls,
+        node_comment as node_comment,
+        operator_label as operator_label,
     )
-    from mlfbuild.compilers.native.printing.source import declarator, print_function, print_source
-    from mlfbuild.compilers.native.printing.text import graph_text
-    from mlfbuild.compilers.native.printing.trace import traced_tensor, traced_tensors
-
-__all__ = [
-    "Interface",
-    "LinkedModel",
-    "ModelStep",
-    "NodeFunction",
-    "declarator",
-    "fact_parts",
-    "facts_path",
-    "functions_path",
-    "graph_text",
-    "header_path",
-    "interface_of",
-    "kernel_files",
-    "link_calls",
-    "node_comment",
-    "operator_label",
-    "outline_library",
-    "print_function",
-    "print_header",
-    "print_source",
-    "source_path",
-    "traced_tensor",
-    "traced_tensors",
-]
-
-_HOMES = {
-    "header": (
-        "fact_parts",
-        "print_header",
-    ),
-    "interface": (
-        "Interface",
-        "interface_of",
-    ),
-    "outline": (
-        "facts_path",
-        "functions_path",
-        "header_path",
-        "kernel_files",
-        "outline_library",
-        "source_path",
-    ),
-    "program": (
-        "NodeFunction",
-        "LinkedModel",
-        "ModelStep",
-        "link_calls",
-        "node_comment",
-        "operator_label",
-    ),
-    "source": (
-        "declarator",
-        "print_function",
-        "print_source",
-    ),
-    "text": ("graph_text",),
-    "trace": (
-        "traced_tensor",
-        "traced_tensors",
-    ),
-}
-
-if not TYPE_CHECKING:  # or every name would be known to type checkers
-
-    def __getattr__(name: str) -> object:
-        """Import the module that has ``name`` when it is first asked for."""
-        for home, names in _HOMES.items():
-            if name in names:
-                return getattr(importlib.import_module(f"{__name__}.{home}"), name)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from mlfbuild.compilers.native.printing.source import (
+        declarator as declarator,
+        print_function as print_function,
+        print_source as print_source,
+    )
+    from mlfbuild.compilers.native.printing.text import graph_text as graph_text
+    from mlfbuild.compilers.native.printing.trace import (
+        traced_tensor as traced_tensor,
+        traced_tensors as traced_tensors,
+    )
+else:
+    __getattr__ = lazy_attributes(__name__)

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from mlfbuild.cgen import C_TYPES, member_name
 from mlfbuild.core import UnsupportedModelError
-from mlfbuild.graph import DType, Graph, Tensor
-from mlfbuild.graph.quantize import integer_range
+from mlfbuild.graph import DType, Graph, Tensor, integer_range
 from mlfbuild.library import TensorInfo
 
 

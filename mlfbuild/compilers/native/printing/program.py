@@ -12,8 +12,7 @@ from mlfbuild.compilers.native.memory import Location, Plan, StorageKind
 from mlfbuild.compilers.native.printing.classes import class_of
 from mlfbuild.compilers.native.printing.interface import Interface
 from mlfbuild.graph import Graph, Node, State, Tensor
-from mlfbuild.graph.ops import Reshape
-from mlfbuild.graph.ops.fused import Fused
+from mlfbuild.graph.ops import Fused, Reshape
 
 _BYTE_POINTERS = frozenset(f"{const}{kind} *" for const in ("", "const ") for kind in ("int8_t", "uint8_t", "void"))
 

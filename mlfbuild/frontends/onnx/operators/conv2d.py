@@ -11,7 +11,7 @@ from mlfbuild.frontends.onnx.operators.image import WindowLine, across, lines
 from mlfbuild.frontends.onnx.operators.parameters import LayerParameters, real_parameters
 from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import Tensor, ops
-from mlfbuild.graph.ops.slice import Steps
+from mlfbuild.graph.ops import Steps
 
 _MOST_TAPS = 64
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mlfbuild.frontends.onnx.layout import Value, channels_last
 from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import GraphError, Tensor, ops
-from mlfbuild.graph.ops.window import Padding, Pair
+from mlfbuild.graph.bases import Padding, Pair
 
 NO_PADDING: Padding = ((0, 0), (0, 0))
 

@@ -25,8 +25,8 @@ from mlfbuild.frontends.onnx.operators.image import (
 from mlfbuild.frontends.onnx.operators.pow import positive_power, whole_power
 from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import DType, GraphError, Operator, Tensor, ops
-from mlfbuild.graph.ops.slice import Steps
-from mlfbuild.graph.ops.window import Pair
+from mlfbuild.graph.bases import Pair
+from mlfbuild.graph.ops import Steps
 
 Pool = Callable[[OnnxSite, Tensor, Sliding], Tensor]
 """What makes an NHWC image of another one; of three dimensions it can be taken one after the other."""

@@ -21,8 +21,7 @@ from mlfbuild.frontends.onnx.operators.arithmetic import (
 from mlfbuild.frontends.onnx.operators.elementwise import combined, extreme
 from mlfbuild.frontends.onnx.operators.unary import with_integers
 from mlfbuild.frontends.onnx.site import OnnxSite
-from mlfbuild.graph import DType, Operator, Quantization, Tensor, ops
-from mlfbuild.graph.quantize import quantize_value
+from mlfbuild.graph import DType, Operator, Quantization, Tensor, ops, quantize_value
 
 _KNOWN_CLAMPS: Mapping[tuple[float, float], Operator] = {
     (0.0, math.inf): ops.Relu(), (0.0, 6.0): ops.Relu6(), (-1.0, 1.0): ops.ReluN1To1()

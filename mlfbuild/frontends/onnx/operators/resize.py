@@ -14,7 +14,7 @@ from mlfbuild.frontends.onnx.operators.gather import taken
 from mlfbuild.frontends.onnx.operators.lines import Spacing, coordinates, interpolation, nearest
 from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import Array, DType, GraphError, ops
-from mlfbuild.graph.ops.resize import FRACTION_BITS
+from mlfbuild.graph.ops import FRACTION_BITS
 
 _MOST_ELEMENTS = 1 << 24
 """Of the matrix that says how the elements along a dimension mix."""

@@ -8,7 +8,7 @@ from mlfbuild.frontends.onnx.layout import Value
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter
 from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import GraphError, ops
-from mlfbuild.graph.ops.slice import Steps
+from mlfbuild.graph.ops import Steps
 
 
 def _slice(site: OnnxSite) -> tuple[Value, ...]:

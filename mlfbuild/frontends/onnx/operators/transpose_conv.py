@@ -18,7 +18,7 @@ from mlfbuild.frontends.onnx.operators.image import (
 from mlfbuild.frontends.onnx.operators.parameters import LayerParameters, integer_parameters, real_parameters
 from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import Array, GraphError, Quantization, Tensor, ops
-from mlfbuild.graph.ops.window import Padding, Pair
+from mlfbuild.graph.bases import Padding, Pair
 
 
 def _conv_transpose(site: OnnxSite) -> tuple[Value, ...]:

@@ -10,17 +10,22 @@ from __future__ import annotations
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from tflite.BuiltinOperator import BuiltinOperator
 from tflite.TensorType import TensorType
 
+from mlfbuild.core import lazy_attributes
 from mlfbuild.frontends.tflite.operators import variables
-from mlfbuild.frontends.tflite.operators.kind import OperatorKind, plain_kind
-from mlfbuild.frontends.tflite.operators.shapes import SHAPES
-from mlfbuild.frontends.tflite.operators.site import TfliteSite, name_of
+from mlfbuild.frontends.tflite.operators.kind import OperatorKind as OperatorKind, plain_kind
+from mlfbuild.frontends.tflite.operators.shapes import SHAPES as SHAPES
+from mlfbuild.frontends.tflite.operators.site import name_of
 from mlfbuild.graph.ops import OPERATORS, operator_class
 
-__all__ = ["SHAPES", "SUPPORTED", "OperatorKind", "TfliteSite", "operator_kind", "operator_name", "type_name"]
+if TYPE_CHECKING:
+    from mlfbuild.frontends.tflite.operators.site import TfliteSite as TfliteSite
+else:
+    __getattr__ = lazy_attributes(__name__)
 
 
 def operator_name(code: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mlfbuild.frontends.tflite.operators.site import TfliteSite
-from mlfbuild.graph.ops.window import Padding, Pair
+from mlfbuild.graph.bases import Padding, Pair
 
 
 def window(site: TfliteSite, options: Any) -> tuple[Pair, Pair, Padding]:

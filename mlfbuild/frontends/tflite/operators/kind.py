@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from mlfbuild.frontends.tflite.operators.site import TfliteSite
 from mlfbuild.frontends.tflite.reader import reading
 from mlfbuild.graph import Operator
-from mlfbuild.graph.ops.binary import Binary
+from mlfbuild.graph.bases import Binary
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from mlfbuild.frontends.tflite.operators.kind import OperatorKind
 from mlfbuild.frontends.tflite.operators.site import TfliteSite
 from mlfbuild.frontends.tflite.reader import reading
 from mlfbuild.graph import Operator, ops
-from mlfbuild.graph.ops.rules import same_quantization
+from mlfbuild.graph.bases import same_quantization
 
 
 def _paddings(site: TfliteSite) -> tuple[tuple[int, int], ...]:

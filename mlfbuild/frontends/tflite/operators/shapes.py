@@ -10,7 +10,7 @@ from tflite.BuiltinOperator import BuiltinOperator
 
 from mlfbuild.frontends.tflite.operators.site import TfliteSite
 from mlfbuild.graph import Array, DType, Tensor
-from mlfbuild.graph.ops.binary import WHOLE
+from mlfbuild.graph.bases import WHOLE
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from tflite.Padding import Padding as PaddingMode
 from mlfbuild.core import UnsupportedModelError
 from mlfbuild.frontends.tflite.reader import reading
 from mlfbuild.graph import Activation, Array, DType, GraphError, OperatorError, Tensor
-from mlfbuild.graph.ops.window import Padding, Pair, resolve_padding
+from mlfbuild.graph.bases import Padding, Pair, resolve_padding
 
 ACTIVATIONS = {
     ActivationFunctionType.NONE: Activation.NONE,

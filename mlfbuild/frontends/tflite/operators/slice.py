@@ -11,7 +11,7 @@ from mlfbuild.frontends.tflite.operators.kind import OperatorKind
 from mlfbuild.frontends.tflite.operators.site import TfliteSite
 from mlfbuild.frontends.tflite.reader import reading
 from mlfbuild.graph import Operator, ops
-from mlfbuild.graph.ops.slice import Steps
+from mlfbuild.graph.ops import Steps
 
 
 def _slice(site: TfliteSite) -> Operator:

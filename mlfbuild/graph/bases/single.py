@@ -6,8 +6,8 @@ import abc
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mlfbuild.graph.bases import rules
 from mlfbuild.graph.operator import Operator
-from mlfbuild.graph.ops import rules
 from mlfbuild.graph.types import Tensor
 
 

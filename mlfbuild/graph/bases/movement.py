@@ -12,8 +12,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from mlfbuild.graph.bases import rules
 from mlfbuild.graph.operator import Operator
-from mlfbuild.graph.ops import rules
 from mlfbuild.graph.types import Array, DType, Tensor
 
 Move = tuple[Array, Array]

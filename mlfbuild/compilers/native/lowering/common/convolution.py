@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mlfbuild.compilers.native.lowering.activation import float_range_line, quantization_constant, zero_point
 from mlfbuild.compilers.native.lowering.call import (
     Constant,
     KernelCall,
@@ -13,12 +12,12 @@ from mlfbuild.compilers.native.lowering.call import (
     float_bias,
     folded_bias,
 )
-from mlfbuild.compilers.native.lowering.int16 import int16_parameters, int16_range_line, int16_way
-from mlfbuild.compilers.native.lowering.window import window_lines
-from mlfbuild.graph import DType, Graph, Node
+from mlfbuild.compilers.native.lowering.common.activation import float_range_line, quantization_constant, zero_point
+from mlfbuild.compilers.native.lowering.common.int16 import int16_parameters, int16_range_line, int16_way
+from mlfbuild.compilers.native.lowering.common.window import window_lines
+from mlfbuild.graph import DType, Graph, Node, convolution_rescales
+from mlfbuild.graph.bases import convolution_tensors
 from mlfbuild.graph.ops import Conv2D, DepthwiseConv2D
-from mlfbuild.graph.ops.convolution import convolution_tensors
-from mlfbuild.graph.quantize import convolution_rescales
 
 
 def lower_convolution(

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.graph import Array, Graph, Node
-from mlfbuild.graph.ops.convolution import Convolution
-from mlfbuild.graph.quantize import Rescale, multiply_by_quantized_multiplier
+from mlfbuild.graph import Array, Graph, Node, Rescale, multiply_by_quantized_multiplier
+from mlfbuild.graph.bases import Convolution
 
 Int64Array = npt.NDArray[np.int64]
 

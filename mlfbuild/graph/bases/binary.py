@@ -9,9 +9,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from mlfbuild.graph.bases import rules
+from mlfbuild.graph.bases.accumulate import Sums, centred, finish_float, finish_quantized
 from mlfbuild.graph.operator import Activation, Operator
-from mlfbuild.graph.ops import rules
-from mlfbuild.graph.ops.accumulate import Sums, centred, finish_float, finish_quantized
 from mlfbuild.graph.quantize import activation_range, multiply_by_quantized_multiplier, whole_activation_range
 from mlfbuild.graph.rescales import BinaryRescales
 from mlfbuild.graph.types import Array, DType, Tensor

@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from mlfbuild.graph.bases.unary import Unary, Whole
 from mlfbuild.graph.lookup_table import Floats, look_up, lookup_table
-from mlfbuild.graph.ops.unary import Unary, Whole
 from mlfbuild.graph.quantize import integer_range, round_half_away, scale_of, zero_point_of
 from mlfbuild.graph.types import DType, Tensor
 

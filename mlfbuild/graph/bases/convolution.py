@@ -9,10 +9,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from mlfbuild.graph.bases import rules, weighted
+from mlfbuild.graph.bases.accumulate import Sums, centred, finish
+from mlfbuild.graph.bases.window import Padding, Pair, Window
 from mlfbuild.graph.operator import Activation, Operator
-from mlfbuild.graph.ops import rules, weighted
-from mlfbuild.graph.ops.accumulate import Sums, centred, finish
-from mlfbuild.graph.ops.window import Padding, Pair, Window
 from mlfbuild.graph.quantize import Rescale, activation_range, convolution_rescales
 from mlfbuild.graph.types import Array, DType, Tensor
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.compilers.native.lowering.dsp import DspChannels
+from mlfbuild.compilers.native.lowering.common.dsp import DspChannels
 from mlfbuild.graph import Array
 
 _GROUP = 4

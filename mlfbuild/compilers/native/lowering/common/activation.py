@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from mlfbuild.cgen import floating, integer
 from mlfbuild.compilers.native.lowering.call import Constant
-from mlfbuild.graph import Activation, DType, Tensor
-from mlfbuild.graph.quantize import activation_range, float_activation_range, whole_activation_range
+from mlfbuild.graph import Activation, DType, Tensor, activation_range, float_activation_range, whole_activation_range
 
 
 def zero_point(tensor: Tensor) -> int:

@@ -10,8 +10,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.graph.ops import rules
-from mlfbuild.graph.ops.single import Single
+from mlfbuild.graph.bases import rules
+from mlfbuild.graph.bases.single import Single
 from mlfbuild.graph.quantize import integer_range, zero_point_of
 from mlfbuild.graph.types import Array, DType, Tensor
 

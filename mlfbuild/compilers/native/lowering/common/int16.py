@@ -8,9 +8,7 @@ import numpy as np
 
 from mlfbuild.cgen import braces, integer
 from mlfbuild.compilers.native.lowering.call import Constant, Parameter, channel_table, record_words
-from mlfbuild.graph import Activation, Array, Tensor
-from mlfbuild.graph.quantize import Rescale, activation_range
-from mlfbuild.graph.wide_sums import wide_rescale
+from mlfbuild.graph import Activation, Array, Rescale, Tensor, activation_range, wide_rescale
 
 
 def int16_range_line(activation: Activation, output: Tensor) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mlfbuild.cgen import braces
 from mlfbuild.compilers.native.lowering.call import struct_lines, unsupported
 from mlfbuild.graph import Node, Tensor
-from mlfbuild.graph.ops.window import Window
+from mlfbuild.graph.bases import Window
 
 _FARTHEST = 1 << 29
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mlfbuild.graph.ops import rules
+from mlfbuild.graph.bases import rules
 from mlfbuild.graph.quantize import Rescale, scale_of
 from mlfbuild.graph.types import DType, Tensor
 from mlfbuild.graph.wide_sums import LARGEST_SUM, wide_rescale

@@ -8,10 +8,9 @@ from functools import partial
 import numpy as np
 
 from mlfbuild.cgen import braces
-from mlfbuild.compilers.native.lowering.activation import quantization_constant, zero_point
 from mlfbuild.compilers.native.lowering.call import Constant, Parameter, folded_bias, record_words
-from mlfbuild.graph import Activation, Array, Tensor
-from mlfbuild.graph.quantize import Rescale, activation_range
+from mlfbuild.compilers.native.lowering.common.activation import quantization_constant, zero_point
+from mlfbuild.graph import Activation, Array, Rescale, Tensor, activation_range
 
 VECTOR = 16
 """Bytes of a vector."""

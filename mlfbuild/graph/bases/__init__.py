@@ -1,0 +1,42 @@
+"""What operators build on: classes for those of one tensor, of two, with windows, that move elements; rules; sums."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mlfbuild.core import lazy_attributes
+
+if TYPE_CHECKING:
+    from mlfbuild.graph.bases.binary import (
+        WHOLE as WHOLE,
+        Arithmetic as Arithmetic,
+        Binary as Binary,
+        binary_tensors as binary_tensors,
+    )
+    from mlfbuild.graph.bases.convolution import (
+        Convolution as Convolution,
+        convolution_tensors as convolution_tensors,
+    )
+    from mlfbuild.graph.bases.lstm_arithmetic import (
+        LSTM_INPUTS as LSTM_INPUTS,
+        LstmTensors as LstmTensors,
+        lstm_rescales as lstm_rescales,
+        lstm_tensors as lstm_tensors,
+    )
+    from mlfbuild.graph.bases.movement import Move as Move, Movement as Movement
+    from mlfbuild.graph.bases.rules import (
+        QUANTIZED as QUANTIZED,
+        alternatives as alternatives,
+        resting as resting,
+        same_quantization as same_quantization,
+    )
+    from mlfbuild.graph.bases.tabulated import Tabulated as Tabulated
+    from mlfbuild.graph.bases.unary import Unary as Unary
+    from mlfbuild.graph.bases.window import (
+        Padding as Padding,
+        Pair as Pair,
+        Window as Window,
+        resolve_padding as resolve_padding,
+    )
+else:
+    __getattr__ = lazy_attributes(__name__)

@@ -1,0 +1,121 @@
+"""The operators that model files have, by TFLite's names. ``make generate`` writes this file."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mlfbuild.graph.operator import Operator
+
+OPERATORS: Mapping[str, tuple[str, str]] = {
+    "ABS": ("abs", "Abs"),
+    "ADD": ("add", "Add"),
+    "ADD_N": ("add_n", "AddN"),
+    "ARG_MAX": ("arg_max", "ArgMax"),
+    "ARG_MIN": ("arg_max", "ArgMin"),
+    "AVERAGE_POOL_2D": ("pool2d", "AveragePool2D"),
+    "BATCH_MATMUL": ("batch_matmul", "BatchMatmul"),
+    "BATCH_TO_SPACE_ND": ("space_to_batch", "BatchToSpaceNd"),
+    "BITWISE_XOR": ("bitwise_xor", "BitwiseXor"),
+    "BROADCAST_TO": ("broadcast_to", "BroadcastTo"),
+    "CAST": ("cast", "Cast"),
+    "CEIL": ("floor", "Ceil"),
+    "CONCATENATION": ("concatenation", "Concatenation"),
+    "CONV_2D": ("conv2d", "Conv2D"),
+    "COS": ("sin", "Cos"),
+    "CUMSUM": ("cumsum", "Cumsum"),
+    "DEPTHWISE_CONV_2D": ("depthwise_conv2d", "DepthwiseConv2D"),
+    "DEPTH_TO_SPACE": ("space_to_depth", "DepthToSpace"),
+    "DEQUANTIZE": ("quantize", "Dequantize"),
+    "DIV": ("div", "Div"),
+    "ELU": ("elu", "Elu"),
+    "EQUAL": ("comparisons", "Equal"),
+    "ERF": ("erf", "Erf"),
+    "EXP": ("exp", "Exp"),
+    "EXPAND_DIMS": ("reshape", "ExpandDims"),
+    "FILL": ("fill", "Fill"),
+    "FLOOR": ("floor", "Floor"),
+    "FLOOR_DIV": ("floor_div", "FloorDiv"),
+    "FLOOR_MOD": ("floor_div", "FloorMod"),
+    "FULLY_CONNECTED": ("fully_connected", "FullyConnected"),
+    "GATHER": ("gather", "Gather"),
+    "GATHER_ND": ("gather", "GatherNd"),
+    "GELU": ("gelu", "Gelu"),
+    "GREATER": ("comparisons", "Greater"),
+    "GREATER_EQUAL": ("comparisons", "GreaterEqual"),
+    "HARD_SWISH": ("hard_swish", "HardSwish"),
+    "L2_NORMALIZATION": ("l2_normalization", "L2Normalization"),
+    "LEAKY_RELU": ("relu", "LeakyRelu"),
+    "LESS": ("comparisons", "Less"),
+    "LESS_EQUAL": ("comparisons", "LessEqual"),
+    "LOG": ("exp", "Log"),
+    "LOGICAL_AND": ("logical", "LogicalAnd"),
+    "LOGICAL_NOT": ("logical", "LogicalNot"),
+    "LOGICAL_OR": ("logical", "LogicalOr"),
+    "LOGISTIC": ("logistic", "Logistic"),
+    "LOG_SOFTMAX": ("softmax", "LogSoftmax"),
+    "MAXIMUM": ("maximum", "Maximum"),
+    "MAX_POOL_2D": ("pool2d", "MaxPool2D"),
+    "MEAN": ("reduce", "Mean"),
+    "MINIMUM": ("maximum", "Minimum"),
+    "MIRROR_PAD": ("pad", "MirrorPad"),
+    "MUL": ("mul", "Mul"),
+    "NEG": ("abs", "Neg"),
+    "NOT_EQUAL": ("comparisons", "NotEqual"),
+    "PACK": ("pack", "Pack"),
+    "PAD": ("pad", "Pad"),
+    "PADV2": ("pad", "PadV2"),
+    "PRELU": ("relu", "PRelu"),
+    "QUANTIZE": ("quantize", "Quantize"),
+    "REDUCE_ALL": ("reduce", "ReduceAll"),
+    "REDUCE_ANY": ("reduce", "ReduceAny"),
+    "REDUCE_MAX": ("reduce", "ReduceMax"),
+    "REDUCE_MIN": ("reduce", "ReduceMin"),
+    "REDUCE_PROD": ("reduce", "ReduceProd"),
+    "RELU": ("relu", "Relu"),
+    "RELU6": ("relu", "Relu6"),
+    "RELU_0_TO_1": ("relu", "Relu0To1"),
+    "RELU_N1_TO_1": ("relu", "ReluN1To1"),
+    "RESHAPE": ("reshape", "Reshape"),
+    "RESIZE_BILINEAR": ("resize", "ResizeBilinear"),
+    "RESIZE_NEAREST_NEIGHBOR": ("resize", "ResizeNearestNeighbor"),
+    "REVERSE_V2": ("reverse", "ReverseV2"),
+    "ROUND": ("floor", "Round"),
+    "RSQRT": ("sqrt", "Rsqrt"),
+    "SELECT": ("select", "Select"),
+    "SELECT_V2": ("select", "SelectV2"),
+    "SIGN": ("abs", "Sign"),
+    "SIN": ("sin", "Sin"),
+    "SLICE": ("slice", "Slice"),
+    "SOFTMAX": ("softmax", "Softmax"),
+    "SPACE_TO_BATCH_ND": ("space_to_batch", "SpaceToBatchNd"),
+    "SPACE_TO_DEPTH": ("space_to_depth", "SpaceToDepth"),
+    "SPLIT": ("split", "Split"),
+    "SPLIT_V": ("split", "SplitV"),
+    "SQRT": ("sqrt", "Sqrt"),
+    "SQUARE": ("sqrt", "Square"),
+    "SQUARED_DIFFERENCE": ("add", "SquaredDifference"),
+    "SQUEEZE": ("reshape", "Squeeze"),
+    "STRIDED_SLICE": ("slice", "StridedSlice"),
+    "SUB": ("add", "Sub"),
+    "SUM": ("reduce", "Sum"),
+    "SVDF": ("svdf", "Svdf"),
+    "TANH": ("logistic", "Tanh"),
+    "TILE": ("tile", "Tile"),
+    "TRANSPOSE": ("transpose", "Transpose"),
+    "TRANSPOSE_CONV": ("transpose_conv", "TransposeConv"),
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": ("lstm", "UnidirectionalSequenceLstm"),
+    "UNPACK": ("pack", "Unpack"),
+}
+"""Name -> (family, which is the stem of the file, and class)."""
+
+
+def operator_class(name: str) -> type[Operator] | None:
+    """Return the operator that TFLite calls ``name``, such as ``CONV_2D``; ``None`` if there is none."""
+    if name not in OPERATORS:
+        return None
+    family, kind = OPERATORS[name]
+    found: type[Operator] = getattr(importlib.import_module(f"mlfbuild.graph.ops.{family}"), kind)
+    return found

@@ -1,0 +1,149 @@
+"""External dependencies in a project file: where each comes from, and the checks between its keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from mlfbuild.project import rules
+from mlfbuild.project.addresses import ARCHIVE_ADDRESS, GIT_ADDRESS
+from mlfbuild.project.checks import EXACT, NOT_EMPTY, Convert, PathText
+from mlfbuild.project.keys import DERIVED, Keys
+from mlfbuild.project.names import short_name
+from mlfbuild.project.problems import KeyPath, Mistake, quoted
+
+if TYPE_CHECKING:
+    from mlfbuild.project.document import Document
+
+KINDS = ("git", "path", "url", "package")
+"""Keys that say where a dependency comes from; a dependency has exactly one of them."""
+_REQUIRED = {
+    "git": ("version", "the tag, branch or commit to use"),
+    "url": ("sha256", "the hash of the archive, as `sha256sum FILE` prints it"),
+}
+_ONLY_WITH = {"sha256": "url", "target": "package"}
+_BUILT = ("sources", "include-dirs", "compile-options", "public-headers", "bundle")
+"""Keys about how its sources are built."""
+
+
+@dataclass(frozen=True)
+class Provision(Keys):
+    """A library that code of models requires, from one of `git`, `path`, `url` or `package`."""
+
+    TITLE = "dependency"
+    SCHEMA: ClassVar[Mapping[str, Any]] = {
+        "oneOf": [{"required": [kind]} for kind in KINDS],
+        "dependentRequired": {
+            **{kind: [key] for kind, (key, _) in _REQUIRED.items()},
+            **{key: [kind] for key, kind in _ONLY_WITH.items()},
+        },
+        "if": {"required": ["package"]},
+        "then": {"not": {"anyOf": [{"required": [key]} for key in _BUILT]}},
+    }
+
+    name: str = field(metadata=DERIVED)
+    """Short name in lower case, with hyphens: ``cmsis-nn``."""
+    git: Annotated[str, GIT_ADDRESS] = ""
+    """Repository to fetch it from: https://, ssh://, git@host:path, file:// or a folder."""
+    path: PathText = ""
+    """Folder with its sources."""
+    url: Annotated[str, ARCHIVE_ADDRESS] = ""
+    """Archive to fetch it from: https://, http:// or file://."""
+    package: Annotated[str, rules.PACKAGE] = ""
+    """CMake package that the firmware already has; mlfbuild builds nothing of it."""
+    version: Annotated[str, rules.VERSION] = ""
+    """With `git`, where it is required: a tag, a branch or a commit. Otherwise the version that is there."""
+    sha256: Annotated[str, rules.SHA256, Convert(str.lower)] = ""
+    """With `url`, where it is required: hash of the archive, 64 hexadecimal digits."""
+    target: Annotated[str, rules.CMAKE_TARGET] = ""
+    """With `package`: the library to link, such as CMSISNN::nn. Default: the package's name."""
+    sources: Annotated[tuple[Annotated[str, rules.PATTERN], ...], NOT_EMPTY] = ()
+    """Patterns of the files to compile. Default: known, or found."""
+    include_dirs: Annotated[tuple[Annotated[str, rules.SUBFOLDER], ...], NOT_EMPTY] = ()
+    """Folders of its headers. Default: known, or found."""
+    license: Annotated[str, Convert(rules.canonical_license)] = ""
+    """Licence as an SPDX expression: Apache-2.0. Default: known, or none."""
+    compile_options: Annotated[tuple[Annotated[str, rules.COMPILE_OPTION], ...], NOT_EMPTY] = ()
+    """Compiler options for its sources only: -O3"""
+    public_headers: Annotated[bool, EXACT] = False
+    """Whether the application can include its headers, too."""
+    bundle: Annotated[bool, EXACT] = False
+    """Whether archives that require it include the sources that they need."""
+    folder: Path | None = field(default=None, metadata=DERIVED)
+    """Folder of ``path``, or of a repository on this machine, joined to the folder of the project file."""
+    commit: str = field(default="", metadata=DERIVED)
+    tree: str = field(default="", metadata=DERIVED)
+    """Commit and tree of ``version`` in a repository, from ``mlfbuild.lock``; empty when the project file is read."""
+    unlocked: str = field(default="", compare=False, repr=False, metadata=DERIVED)
+    """Why a build does not know ``commit``, and what to do about it."""
+    where: str = field(default="", compare=False, repr=False, metadata=DERIVED)
+    """Place for messages: ``mlfbuild.yml:12:3: dependencies.cmsis-nn``. It has no influence on a build."""
+
+    @property
+    def kind(self) -> str:
+        """The key that says where it comes from: ``git``, ``path``, ``url`` or ``package``."""
+        return next(kind for kind in KINDS if getattr(self, kind))
+
+    @property
+    def place(self) -> str:
+        """The value of that key: an address, a folder as written, or the name of a CMake package."""
+        place: str = getattr(self, self.kind)
+        return place
+
+    @property
+    def address(self) -> str:
+        """``place`` for Git or a downloader; a repository on this machine as an absolute path."""
+        return str(self.folder.absolute()) if self.kind == "git" and self.folder is not None else self.place
+
+
+def check_dependencies(document: Document) -> None:
+    """Add every mistake between keys of dependencies, and between their names, to the problems of ``document``."""
+    first: dict[str, str] = {}
+    for name, keys in document.mapping("dependencies").items():
+        path = ("dependencies", name)
+        other = first.setdefault(short_name(name), name)
+        if other != name:
+            mistake = Mistake(
+                "duplicate-dependency",
+                reason=f"is the same dependency as {quoted(other)}: the short name of both is "
+                f"{quoted(short_name(name))}",
+                hint="remove one of them",
+            )
+            document.add(path, mistake, at_key=True)
+        if isinstance(keys, dict):
+            _check_place(document, path, keys)
+            _check_company(document, path, keys)
+
+
+def _check_place(document: Document, path: KeyPath, keys: Mapping[str, object]) -> None:
+    kinds = [kind for kind in KINDS if kind in keys]
+    if not kinds:
+        mistake = Mistake(
+            "dependency-without-place", reason="does not say where it comes from", hint=f"add one of {', '.join(KINDS)}"
+        )
+        document.add(path, mistake, at_key=True)
+    elif len(kinds) > 1:
+        mistake = Mistake("dependency-with-two-places", reason=f"has {' and '.join(kinds)}", hint="keep one of them")
+        document.add(path, mistake, at_key=True)
+    for kind in kinds:
+        key, meaning = _REQUIRED.get(kind, ("", ""))
+        if key and key not in keys:
+            mistake = Mistake("missing-key", reason=f"{kind} requires the key {key}", hint=f"add {key}: {meaning}")
+            document.add(path, mistake, at_key=True)
+
+
+def _check_company(document: Document, path: KeyPath, keys: Mapping[str, object]) -> None:
+    for key, kind in _ONLY_WITH.items():
+        if key in keys and kind not in keys:
+            reason = f"is only accepted together with {kind}"
+            document.add((*path, key), Mistake("misplaced-key", reason=reason, hint=f"remove {key}"), at_key=True)
+    for key in _BUILT if "package" in keys else ():
+        if key in keys:
+            mistake = Mistake(
+                "misplaced-key",
+                reason="is not accepted together with package, which the firmware's own build compiles",
+                hint=f"remove {key}",
+            )
+            document.add((*path, key), mistake, at_key=True)

@@ -1,0 +1,35 @@
+"""The JSON Schema of the project file, generated from the declarations of the keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
+
+from mlfbuild.project.types import Project
+
+
+class _SchemaGenerator(GenerateJsonSchema):
+    """Leaves out null, which a project file never holds, and titles, which would repeat the keys."""
+
+    def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002  # pydantic's signature
+        return False
+
+    def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
+        return self.generate_inner(schema["schema"])
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        if isinstance(schema.get("default"), bool):
+            return super().default_schema(schema)
+        return self.generate_inner(schema["schema"])  # other defaults are in the words of the description
+
+    def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
+        return {**super().dict_schema(schema), "additionalProperties": False}
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of the project file, for editors and other tools."""
+    schema = TypeAdapter(Project).json_schema(by_alias=True, schema_generator=_SchemaGenerator)
+    return {"$schema": GenerateJsonSchema.schema_dialect, **schema, "title": "mlfbuild.yml"}
