@@ -204,10 +204,10 @@ def test_before_the_build_it_has_what_is_declared(unbuilt: Folder) -> None:
     assert found["firmware/m4/app"]["sha256"] == ""
     assert related(ended.json, "firmware/m4/app") == {("depends on", "model/alpha"), ("depends on", "model/beta")}
     notes = [
-        f"alpha for m4: has not been built, so its code is not in the bill; {BUILD}",
-        f"beta for m4: has not been built, so its code is not in the bill; {BUILD}",
-        f"app for m4: is not built, so the bill has no hash of it; {BUILD}",
-        f"alpha for pc: has not been built, so its code is not in the bill; {BUILD}",
+        f"alpha for m4: is not built, so its code is not in the bill; {BUILD}",
+        f"beta for m4: is not built, so its code is not in the bill; {BUILD}",
+        f"app for m4: the image is not built, so the bill has no hash of it; {BUILD}",
+        f"alpha for pc: is not built, so its code is not in the bill; {BUILD}",
     ]  # fmt: skip
     assert ended.json["notes"] == notes
     assert [json.loads(line)["text"] for line in ended.err.splitlines()] == notes
@@ -227,7 +227,7 @@ def test_what_is_not_as_it_was_built(product: Folder) -> None:
     product.write("models/beta.tflite", tiny_network(5))
     ended = product.run("sbom")
     assert ended.status == 0
-    repair = "run `mlfbuild build`, which puts it right"
+    repair = "run `mlfbuild build` to restore it"
     assert ended.err.splitlines() == [
         f"build/mlf/m4/alpha/codegen/host/src/alpha_lib0.c: was edited; {repair}",
         "beta for m4: was built from another model file, with other settings, or by another mlfbuild; " + BUILD,
@@ -239,7 +239,7 @@ def test_an_image_of_another_model_file(product: Folder) -> None:
     product.write("models/alpha.tflite", tiny_network(5))
     assert product.run("build", "-q", "--model", "alpha").status == 0
     ended = product.run("sbom")
-    assert ended.err == "app for m4: has the model alpha of another file than there is now; build it again\n"
+    assert ended.err == "app for m4: the image has the model alpha of another model file; build it again\n"
 
 
 def test_images_of_another_build(product: Folder) -> None:
@@ -260,7 +260,7 @@ def test_images_of_another_build(product: Folder) -> None:
     ended = product.run("sbom", "--target", "m4", "--elf", "app.elf", "--elf", "none.elf")
     assert ended.status == 0
     assert ended.err == (
-        "none.elf: has no id of a model in the bill; name the image that the linker wrote, or its target\n"
+        "none.elf: the image has no id of a model in the bill; name the linked ELF file, or its target\n"
     )
 
 

@@ -68,7 +68,7 @@ def test_a_folder_with_the_files_that_are_built(folder: Folder) -> None:
     assert needs == [{"source": "code/pc/one", "how": "depends on", "target": "dependency/tiny"}]
     (folder.root / LAID_OUT / "tiny/src/add.c").write_text("int other;\n")
     ended, _ = bill_of(folder)
-    assert f"{LAID_OUT}/tiny/src/add.c: was edited; run `mlfbuild build`, which puts it right" in ended.err
+    assert f"{LAID_OUT}/tiny/src/add.c: was edited; run `mlfbuild build` to restore it" in ended.err
 
 
 def test_what_the_archive_brings_along(folder: Folder) -> None:
