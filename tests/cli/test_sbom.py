@@ -204,10 +204,10 @@ def test_before_the_build_it_has_what_is_declared(unbuilt: Folder) -> None:
     assert found["firmware/m4/app"]["sha256"] == ""
     assert related(ended.json, "firmware/m4/app") == {("depends on", "model/alpha"), ("depends on", "model/beta")}
     notes = [
-        f"alpha for m4: is not built, so its code is not in the bill; {BUILD}",
-        f"beta for m4: is not built, so its code is not in the bill; {BUILD}",
+        f"alpha for m4: has not been built, so its code is not in the bill; {BUILD}",
+        f"beta for m4: has not been built, so its code is not in the bill; {BUILD}",
         f"app for m4: the image is not built, so the bill has no hash of it; {BUILD}",
-        f"alpha for pc: is not built, so its code is not in the bill; {BUILD}",
+        f"alpha for pc: has not been built, so its code is not in the bill; {BUILD}",
     ]  # fmt: skip
     assert ended.json["notes"] == notes
     assert [json.loads(line)["text"] for line in ended.err.splitlines()] == notes
