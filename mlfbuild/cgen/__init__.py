@@ -6,6 +6,7 @@ no operators and no processors.
     literals    values -> constants and initialisers of arrays
     names       names of tensors -> identifiers, any text -> comments
     types       element types -> types of C
+    licence     the comment at the beginning of a file, with its licence
     sections    the names of linker sections
     alignment   sizes -> multiples of the alignment
     wrapping    calls and declarations -> lines
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mlfbuild.cgen.alignment import ALIGNMENT, STATE_ALIGNMENT, aligned
     from mlfbuild.cgen.arena import Buffer, Span, lower_bound, place
+    from mlfbuild.cgen.licence import LICENCE, notice
     from mlfbuild.cgen.literals import array_lines, braces, floating, integer, record_lines
     from mlfbuild.cgen.names import comment_text, member_name
     from mlfbuild.cgen.sections import PARAMS_SECTION, WORKSPACE_SECTION
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ALIGNMENT",
     "C_TYPES",
+    "LICENCE",
     "PARAMS_SECTION",
     "STATE_ALIGNMENT",
     "WORKSPACE_SECTION",
@@ -43,6 +46,7 @@ __all__ = [
     "joined",
     "lower_bound",
     "member_name",
+    "notice",
     "place",
     "record_lines",
     "wrapped",
@@ -70,6 +74,10 @@ _HOMES = {
     "names": (
         "comment_text",
         "member_name",
+    ),
+    "licence": (
+        "LICENCE",
+        "notice",
     ),
     "sections": (
         "PARAMS_SECTION",

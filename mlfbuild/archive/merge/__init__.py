@@ -3,8 +3,9 @@
 What two archives may not both have is found by reading them: module names, files, external dependencies, the C
 runtime, and the global names that their code defines. It is rewritten where nobody outside of the archive can tell,
 and refused otherwise, with the names of both archives and what to do. ``merge`` goes from the outside in: ``names`` and
-``files`` compare what stands beside the code, ``parts`` has the symbols of the code, ``system_lib`` (with the tables
-that ``registry`` reads and writes), ``context`` and ``clashes`` make it one image's.
+``files`` compare what is beside the code, ``kernels`` keeps the headers of two versions of mlfbuild apart, ``parts``
+has the symbols of the code, ``system_lib`` (with the tables that ``registry`` reads and writes), ``context`` and
+``clashes`` make it one image's.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from mlfbuild.archive.merge.bundles import with_merged_bundles
 from mlfbuild.archive.merge.clashes import clashes, resolved
 from mlfbuild.archive.merge.context import with_one_context
 from mlfbuild.archive.merge.files import check_case, with_unique_paths
+from mlfbuild.archive.merge.kernels import with_own_kernels
 from mlfbuild.archive.merge.names import (
     check_archives,
     check_dependencies,
@@ -61,7 +63,7 @@ def merge(libraries: Sequence[tuple[str, Library]]) -> Library:
     check_module_names(parts)
     check_dependencies(parts)
     others = merged_other_files(with_merged_bundles(libraries))
-    parts = with_unique_paths(parts)
+    parts = with_unique_paths(with_own_kernels(parts))
     check_case(parts, others)
     parts = _linkable(parts)
     return Library(tuple(part.module for part in parts), version=_VERSION, other_files=others)

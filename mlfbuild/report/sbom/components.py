@@ -84,10 +84,13 @@ def code_component(
 def kernels_component(folder: str, files: Mapping[str, bytes], version: str) -> Component:
     """Return the kernel headers ``files`` of mlfbuild, in the archives' folder ``folder``.
 
-    Those of another version of mlfbuild have its licence only where that is certain: nothing is said of it.
+    Nothing is stated about the version and licence of headers that this version of mlfbuild does not have; the hash
+    of their content tells them apart.
     """
     own = kernel_headers()
     ours = all(own.get(name) == data for name, data in files.items())
+    if not ours:
+        folder = f"{folder}-{_digest(files)}"
     return Component(
         ref=f"kernels/{folder}",
         kind=Kind.LIBRARY,

@@ -10,13 +10,13 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from mlfbuild.compilers.native.printing.front_matter import header_notice, source_notice
     from mlfbuild.compilers.native.printing.header import fact_parts, print_header
     from mlfbuild.compilers.native.printing.interface import Interface, interface_of
     from mlfbuild.compilers.native.printing.outline import (
         facts_path,
         functions_path,
         header_path,
-        kernel_files,
         outline_library,
         source_path,
     )
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         Function,
         Program,
         Step,
+        included_headers,
         link_calls,
         node_comment,
         operator_label,
@@ -42,9 +43,10 @@ __all__ = [
     "facts_path",
     "functions_path",
     "graph_text",
+    "header_notice",
     "header_path",
+    "included_headers",
     "interface_of",
-    "kernel_files",
     "link_calls",
     "node_comment",
     "operator_label",
@@ -52,12 +54,17 @@ __all__ = [
     "print_function",
     "print_header",
     "print_source",
+    "source_notice",
     "source_path",
     "traced_tensor",
     "traced_tensors",
 ]
 
 _HOMES = {
+    "front_matter": (
+        "header_notice",
+        "source_notice",
+    ),
     "header": (
         "fact_parts",
         "print_header",
@@ -70,7 +77,6 @@ _HOMES = {
         "facts_path",
         "functions_path",
         "header_path",
-        "kernel_files",
         "outline_library",
         "source_path",
     ),
@@ -78,6 +84,7 @@ _HOMES = {
         "Function",
         "Program",
         "Step",
+        "included_headers",
         "link_calls",
         "node_comment",
         "operator_label",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from mlfbuild.cgen import ALIGNMENT, STATE_ALIGNMENT, braces, floating
+from mlfbuild.compilers.native.printing.front_matter import header_notice
 from mlfbuild.compilers.native.printing.hook import print_hook_declarations
 from mlfbuild.compilers.native.printing.interface import Interface, Port
 from mlfbuild.compilers.native.printing.program import Program
@@ -22,8 +23,8 @@ _SHARED = (
 )
 
 
-def print_header(program: Program, front_matter: str, placement: Placement) -> str:
-    """Return the text of ``tvmgen_<model>.h``."""
+def print_header(program: Program, source: str, placement: Placement) -> str:
+    """Return the text of ``tvmgen_<model>.h`` for the model in the file named ``source``."""
     shares = shares_workspace(program, placement)
     busy = [f"        or MLF_{program.name.upper()}_WORKSPACE_BUSY, see there"] if shares else []
     results = [r"\return 0, or -1 if a pointer is NULL or not aligned for its type", *busy]
@@ -32,7 +33,7 @@ def print_header(program: Program, front_matter: str, placement: Placement) -> s
         *_static_reset(program),
         *_own_part(program, shares=shares),
     ]
-    return guarded(f"{program.prefix.upper()}_H_", front_matter, parts)
+    return guarded(f"{program.prefix.upper()}_H_", header_notice(source), parts)
 
 
 def _interface(program: Program) -> CInterface:

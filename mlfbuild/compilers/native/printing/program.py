@@ -96,9 +96,14 @@ class Program:
     @property
     def headers(self) -> tuple[str, ...]:
         """The kernel headers that functions include, in alphabetical order."""
-        calls = [function.call for function in self.functions]
-        more = (header for call in calls for header in call.more_headers)
-        return tuple(sorted({"compiler.h", *(call.header for call in calls), *more}))
+        return included_headers(self.functions)
+
+
+def included_headers(functions: Iterable[Function]) -> tuple[str, ...]:
+    """Return the kernel headers that ``functions`` include, in alphabetical order."""
+    calls = [function.call for function in functions]
+    more = (header for call in calls for header in call.more_headers)
+    return tuple(sorted({"compiler.h", *(call.header for call in calls), *more}))
 
 
 def link_calls(

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from mlfbuild import __version__
 from mlfbuild.cgen import ALIGNMENT, PARAMS_SECTION, STATE_ALIGNMENT, comment_text, joined, wrapped
-from mlfbuild.compilers.native.kernels import kernel_folder
+from mlfbuild.compilers.native.kernels import include_lines
 from mlfbuild.compilers.native.lowering import Constant
+from mlfbuild.compilers.native.printing.front_matter import source_notice
 from mlfbuild.compilers.native.printing.hook import print_ask, print_operator_table
 from mlfbuild.compilers.native.printing.interface import Port
 from mlfbuild.compilers.native.printing.program import Function, Program, Step, node_comment
@@ -26,9 +27,13 @@ from mlfbuild.library import Identity
 from mlfbuild.project import CONSTANT_CLASSES
 
 
-def print_source(program: Program, front_matter: str, model_id: str, placement: Placement) -> Iterator[str]:
-    """Yield the text of ``<model>_lib0.c``, that of large constants piece by piece."""
-    yield f"{front_matter}\n\n{_includes(program)}\n\n{_sections(program, placement)}"
+def print_source(program: Program, source: str, model_id: str, placement: Placement) -> Iterator[str]:
+    """Yield the text of ``<model>_lib0.c``, that of large constants piece by piece.
+
+    The model is in the file named ``source``, which has the SHA-256 ``model_id``.
+    """
+    first = source_notice(source, model_id, program.headers)
+    yield f"{first}\n\n{_includes(program)}\n\n{_sections(program, placement)}"
     yield from _constants(program, model_id, placement)
     parts = [
         print_operator_table(program) if program.hook else "",
@@ -46,7 +51,6 @@ def print_source(program: Program, front_matter: str, model_id: str, placement: 
 
 
 def _includes(program: Program) -> str:
-    kernels = [f'#include "{kernel_folder()}/{header}"' for header in program.headers]
     return "\n".join(
         [
             f'#include "tvmgen_{program.name}.h"',
@@ -55,7 +59,7 @@ def _includes(program: Program) -> str:
             "#include <stdint.h>",
             "#include <string.h>",
             "",
-            *kernels,
+            *include_lines(program.headers),
         ]
     )
 
