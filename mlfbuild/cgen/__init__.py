@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mlfbuild.cgen.alignment import ALIGNMENT, STATE_ALIGNMENT, aligned
     from mlfbuild.cgen.arena import Buffer, Span, lower_bound, place
     from mlfbuild.cgen.licence import LICENCE, notice
-    from mlfbuild.cgen.literals import array_lines, braces, floating, integer, record_lines
+    from mlfbuild.cgen.literals import array_lines, braces, floating, hexadecimal_lines, integer, record_lines
     from mlfbuild.cgen.names import comment_text, member_name
     from mlfbuild.cgen.sections import PARAMS_SECTION, WORKSPACE_SECTION
     from mlfbuild.cgen.types import C_TYPES
@@ -42,6 +42,7 @@ __all__ = [
     "braces",
     "comment_text",
     "floating",
+    "hexadecimal_lines",
     "integer",
     "joined",
     "lower_bound",
@@ -68,6 +69,7 @@ _HOMES = {
         "array_lines",
         "braces",
         "floating",
+        "hexadecimal_lines",
         "integer",
         "record_lines",
     ),

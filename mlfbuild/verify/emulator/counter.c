@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * A plugin of QEMU that counts the instructions of one run of a network, by the calls of its operator functions.
  *

@@ -198,7 +198,7 @@ def test_metadata_tells_the_truth() -> None:
     assert [function.name for function in module.operator_functions] == defined
     assert len(defined) == 5  # one for both depthwise convolutions, one for both pointwise ones
     arrays = re.findall(r"^TVMGEN\w+ static const (.*?) \w+(?:\[(\d+)\])? = ", source, re.MULTILINE)
-    sizes = {"int8_t": 1, "int32_t": 4, "struct mlf_channel": 12, "struct mlf_quantization": 16,
+    sizes = {"int8_t": 1, "uint32_t": 4, "struct mlf_channel": 12, "struct mlf_quantization": 16,
              "struct mlf_add_linear": 12, "struct mlf_softmax_quantization": 12}  # fmt: skip
     assert main.constants_size == sum(sizes[c_type] * int(length or 1) for c_type, length in arrays)
 

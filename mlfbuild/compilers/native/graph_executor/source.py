@@ -33,7 +33,7 @@ _PARAMETERS = (
 _EMPTY_REGISTRY = """\
 #include <tvm/runtime/crt/module.h>
 
-/* A network that only hands on its inputs calls nothing; C has no empty arrays. */
+/* The network returns its inputs and calls no function; C has no empty arrays. */
 static TVMBackendPackedCFunc _tvm_func_array[1];
 static const TVMFuncRegistry _tvm_func_registry = {"\\000\\000", _tvm_func_array};
 static const TVMModule _tvm_system_lib = {&_tvm_func_registry};
@@ -112,7 +112,7 @@ def _constants(program: GraphProgram, model_id: str) -> Iterator[str]:
 def _data(program: GraphProgram) -> str:
     return "\n".join(
         [
-            "/* Where the argument at `index` lies, a DLTensor. */",
+            "/* Return the data of the DLTensor that is the argument at `index`. */",
             f"static inline void *{program.prefix}_data(const void *args, int32_t index)",
             "{",
             "    return ((const DLTensor *)((const TVMValue *)args)[index].v_handle)->data;",
@@ -140,7 +140,7 @@ def _body(program: GraphProgram, packed: PackedFunction, *, first: bool) -> Iter
         yield f"void *const scratch = TVMBackendAllocWorkspace(kDLCPU, 0, (uint64_t){packed.scratch}, kDLUInt, 8);"
     yield "(void)arg_type_ids, (void)num_args, (void)out_ret_value, (void)out_ret_tcode, (void)resource_handle;"
     if first:
-        yield "/* Read, so that linkers keep it as long as the model is in use. */"
+        yield "/* Read the id, so that the linker keeps it if the model is used. */"
         yield f"(void)*(const volatile char *)mlf_{program.name}_model_id;"
     if packed.scratch:
         yield "if (scratch == NULL) {"

@@ -77,7 +77,7 @@ def _sections(program: Program, placement: Placement) -> str:
             ),
             *print_attributes(program, placement, elf=True),
             *print_state_attributes(program, placement, elf=True),
-            "/* Of its own, so that linkers drop the static workspace where nobody runs in it. */",
+            "/* In a section of its own: --gc-sections drops the static workspace if this function is not called. */",
             f'#define {upper}_ENTRY __attribute__((section(".text.{program.prefix}_run")))',
             "#else",
             *(f"#define {macro} MLF_ALIGNED({ALIGNMENT})" for macro in macros),
@@ -102,7 +102,8 @@ def _constants(program: Program, model_id: str, placement: Placement) -> Iterato
     for constant in program.constants:
         kind = program.classes[constant.name]
         macro = f"{upper}_{kind.upper() if kind in own else 'PARAMS'}"
-        yield f"\n\n{macro} static const {declarator(constant)} = "
+        about = f"/* {constant.about} */\n" if constant.about else ""
+        yield f"\n\n{about}{macro} static const {declarator(constant)} = "
         yield from [constant.initializer] if isinstance(constant.initializer, str) else constant.initializer.pieces()
         yield ";"
 
@@ -155,7 +156,7 @@ def _run(program: Program, signature: str) -> str:
             "{",
             *declarations,
             *([""] if declarations else []),
-            "    /* Read, so that linkers keep it as long as the model is in use. */",
+            "    /* Read the id, so that the linker keeps it if the model is used. */",
             f"    (void)*(const volatile char *)mlf_{program.name}_model_id;",
             *_checks(program, arena=arena),
             *print_unused(program),
@@ -180,7 +181,7 @@ def _checks(program: Program, *, arena: bool) -> Iterator[str]:
     if arena:
         tests += ["workspace == NULL", f"(uintptr_t)workspace % {ALIGNMENT} != 0"]
     else:
-        yield "    (void)workspace; /* nothing lies in it */"
+        yield "    (void)workspace; /* not used: the model has no intermediate tensors */"
     if program.graph.states:
         tests += ["kept == NULL", f"(uintptr_t)kept % {STATE_ALIGNMENT} != 0"]
     if tests:
@@ -204,7 +205,7 @@ def _step(step: Step, program: Program) -> Iterator[str]:
     if step.function is not None:
         yield f"    {wrapped(f'{step.function.name}(', step.arguments, ')', 4)};"
     else:
-        yield "    /* nothing to do: what it reads and what it writes are the same bytes */"
+        yield "    /* nothing to do: input and output are the same bytes */"
     yield from print_hand_out(step)
 
 

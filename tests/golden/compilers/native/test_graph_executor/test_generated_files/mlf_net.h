@@ -38,7 +38,7 @@ extern const char mlf_net_model_id[];
 #define MLF_NET_Y_SCALE 0.1f
 #define MLF_NET_Y_ZERO_POINT (3)
 
-/*! \brief The stored value of a real number in x: to nearest, ties away from zero */
+/*! \brief Quantise a real number for x: to nearest, ties away from zero */
 static inline int8_t mlf_net_quantize_x(float real)
 {
   const float value = real / MLF_NET_X_SCALE;
@@ -56,13 +56,13 @@ static inline int8_t mlf_net_quantize_x(float real)
   return (int8_t)(stored < -128 ? -128 : stored > 127 ? 127 : stored);
 }
 
-/*! \brief The real number that a stored value in x means */
+/*! \brief Dequantise a stored value of x */
 static inline float mlf_net_dequantize_x(int8_t stored)
 {
   return (float)((int32_t)stored - MLF_NET_X_ZERO_POINT) * MLF_NET_X_SCALE;
 }
 
-/*! \brief The stored value of a real number in y: to nearest, ties away from zero */
+/*! \brief Quantise a real number for y: to nearest, ties away from zero */
 static inline int8_t mlf_net_quantize_y(float real)
 {
   const float value = real / MLF_NET_Y_SCALE;
@@ -80,7 +80,7 @@ static inline int8_t mlf_net_quantize_y(float real)
   return (int8_t)(stored < -128 ? -128 : stored > 127 ? 127 : stored);
 }
 
-/*! \brief The real number that a stored value in y means */
+/*! \brief Dequantise a stored value of y */
 static inline float mlf_net_dequantize_y(int8_t stored)
 {
   return (float)((int32_t)stored - MLF_NET_Y_ZERO_POINT) * MLF_NET_Y_SCALE;

@@ -45,7 +45,7 @@ TVMGEN_NET_PARAMS static const struct mlf_add_linear tvmgen_net_add_2_numbers = 
     .offset = -10485761,
 };
 
-/* Where the argument at `index` lies, a DLTensor. */
+/* Return the data of the DLTensor that is the argument at `index`. */
 static inline void *tvmgen_net_data(const void *args, int32_t index)
 {
     return ((const DLTensor *)((const TVMValue *)args)[index].v_handle)->data;
@@ -76,7 +76,7 @@ TVM_DLL int32_t tvmgen_net_add_0(void *args, int32_t *arg_type_ids, int32_t num_
     int32_t *out_ret_tcode, void *resource_handle)
 {
     (void)arg_type_ids, (void)num_args, (void)out_ret_value, (void)out_ret_tcode, (void)resource_handle;
-    /* Read, so that linkers keep it as long as the model is in use. */
+    /* Read the id, so that the linker keeps it if the model is used. */
     (void)*(const volatile char *)mlf_net_model_id;
     tvmgen_net_add_0_operator(&tvmgen_net_add_0_quantization, tvmgen_net_data(args, 0), tvmgen_net_data(args, 1),
         tvmgen_net_data(args, 2));

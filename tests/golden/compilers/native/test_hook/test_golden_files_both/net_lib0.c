@@ -19,7 +19,7 @@
 #if defined(__GNUC__) && defined(__ELF__)
 #define TVMGEN_NET_PARAMS __attribute__((section(".rodata.tvm"))) MLF_ALIGNED(16)
 #define TVMGEN_NET_WORKSPACE __attribute__((section(".bss.noinit.tvm"))) MLF_ALIGNED(16)
-/* Of its own, so that linkers drop the static workspace where nobody runs in it. */
+/* In a section of its own: --gc-sections drops the static workspace if this function is not called. */
 #define TVMGEN_NET_ENTRY __attribute__((section(".text.tvmgen_net_run")))
 #else
 #define TVMGEN_NET_PARAMS MLF_ALIGNED(16)
@@ -30,12 +30,13 @@
 TVMGEN_NET_PARAMS const char mlf_net_model_id[] =
     "mlf:net:a08a0fcbdeafd3c1b3a4b495b9a9c9d96850f08946b52bc0622347d3b6e73b78:0.1.0";
 
-TVMGEN_NET_PARAMS static const int32_t tvmgen_net_fully_connected_0_filter[7] = {
-    -33554178, 511, 18, -6, 1374389600, 1374389600, 1028,
+/* Packed as matmul_dsp.h describes. */
+TVMGEN_NET_PARAMS static const uint32_t tvmgen_net_fully_connected_0_packed[7] = {
+    0xfe0000fe, 0x000001ff, 0x00000012, 0xfffffffa, 0x51eb8560, 0x51eb8560, 0x00000404,
 };
 
 #if defined(__GNUC__) && defined(__ELF__) && !defined(__PIC__)
-/* Of its own, so that linkers drop the table where nobody reads it. */
+/* In a section of its own: --gc-sections drops the table if nothing uses it. */
 #define TVMGEN_NET_OPERATORS_TABLE __attribute__((section(".rodata.mlf_net_operators")))
 #else
 #define TVMGEN_NET_OPERATORS_TABLE /* position-independent code relocates pointers when it starts */
@@ -47,7 +48,7 @@ TVMGEN_NET_OPERATORS_TABLE const struct mlf_net_operator mlf_net_operators[MLF_N
 };
 
 #if defined(__GNUC__) && defined(__ELF__) && !defined(__PIC__)
-/* Of its own, so that linkers drop the table where nobody reads it. */
+/* In a section of its own: --gc-sections drops the table if nothing uses it. */
 #define TVMGEN_NET_TABLE __attribute__((section(".rodata.mlf_net_traced_tensors")))
 #else
 #define TVMGEN_NET_TABLE /* position-independent code relocates pointers when it starts */
@@ -60,7 +61,7 @@ TVMGEN_NET_TABLE const struct mlf_net_traced_tensor mlf_net_traced_tensors[MLF_N
      "RESHAPE", "int8", 2, 2},
 };
 
-/* Of these 16 bytes 16 are in use at one time. */
+/* Peak use: 16 of 16 bytes. */
 TVMGEN_NET_WORKSPACE static uint8_t tvmgen_net_workspace[16];
 
 /* FULLY_CONNECTED int8[1,3], int8[2,3] -> int8[1,2] */
@@ -84,7 +85,7 @@ int32_t mlf_net_run_hooked_and_traced(const struct tvmgen_net_inputs *inputs,
 {
     uint8_t *const arena = (uint8_t *)workspace;
 
-    /* Read, so that linkers keep it as long as the model is in use. */
+    /* Read the id, so that the linker keeps it if the model is used. */
     (void)*(const volatile char *)mlf_net_model_id;
     if (inputs == NULL || outputs == NULL) {
         return -1;
@@ -101,7 +102,7 @@ int32_t mlf_net_run_hooked_and_traced(const struct tvmgen_net_inputs *inputs,
             return code;
         }
     }
-    tvmgen_net_fully_connected_0((const int8_t *)inputs->x, tvmgen_net_fully_connected_0_filter,
+    tvmgen_net_fully_connected_0((const int8_t *)inputs->x, (const int32_t *)tvmgen_net_fully_connected_0_packed,
         (int8_t *)outputs->y, (int16_t *)(void *)&arena[0]);
     if (trace != NULL) {
         trace(context, 0, outputs->y);
@@ -115,7 +116,7 @@ int32_t mlf_net_run_hooked_and_traced(const struct tvmgen_net_inputs *inputs,
             return code;
         }
     }
-    /* nothing to do: what it reads and what it writes are the same bytes */
+    /* nothing to do: input and output are the same bytes */
     if (trace != NULL) {
         trace(context, 1, outputs->y);
     }

@@ -39,7 +39,7 @@ struct tvmgen_net_outputs {
 
 /*!
  * \brief entrypoint function for TVM module "net"
- * The intermediate tensors lie in a static workspace: one call at a time.
+ * The intermediate tensors are in a static workspace: one call at a time.
  * \param inputs Input tensors for the module; they are only read
  * \param outputs Output tensors for the module; they must not overlap with anything else
  * \return 0, or -1 if a pointer is NULL or not aligned for its type
@@ -71,34 +71,34 @@ int32_t mlf_net_run(
 );
 
 /*!
- * \brief Number of operators: so often is a hook called in a run that it does not cancel
+ * \brief Number of operators: the number of hook calls in a run that is not cancelled
  */
 #define MLF_NET_OPERATORS 2
 
 /*!
- * \brief The operators, by their index; only who names this table has it in the image
+ * \brief The operators, by index; the table is in the image only if the firmware uses it
  */
 struct mlf_net_operator {
-  const char* name;          /* in the model or graph; what is not plain text there is _ */
-  const char* operator_name; /* what it is, as CONV_2D; in TVM's graphs the function called */
+  const char* name;          /* in the model or graph; _ replaces other than plain text */
+  const char* operator_name; /* such as CONV_2D; in TVM's graphs the function called */
 };
 extern const struct mlf_net_operator mlf_net_operators[MLF_NET_OPERATORS];
 
 /*!
  * \brief is called before each operator
- * \param context what the hooked run got
- * \param operator_index of the operator that is next, from 0 to MLF_NET_OPERATORS - 1, in rising order
- * \return 0 to go on; anything else cancels the run, which returns it: use numbers above 0, as
- *         what a run returns by itself is 0 or negative
+ * \param context the argument of the hooked run
+ * \param operator_index of the next operator, from 0 to MLF_NET_OPERATORS - 1, in ascending order
+ * \return 0 to continue; any other value cancels the run, which then returns it: use positive
+ *         values, because the results of a run itself are 0 or negative
  */
 typedef int32_t mlf_net_hook(void* context, uint32_t operator_index);
 
 /*!
- * \brief is mlf_net_run, with the same arguments and results, that asks before each operator
- * A cancelled run leaves outputs without meaning.
- * \param hook is called before each operator; NULL for nobody
- * \param context for it
- * \return what the hook cancelled with, too
+ * \brief runs the module as mlf_net_run does, and calls a hook before each operator
+ * After a cancelled run the outputs are undefined.
+ * \param hook function to call before each operator, or NULL
+ * \param context passed to it
+ * \return also the value with which the hook cancelled the run
  */
 int32_t mlf_net_run_hooked(
   const struct tvmgen_net_inputs* inputs,
@@ -109,11 +109,11 @@ int32_t mlf_net_run_hooked(
 );
 
 /*!
- * \brief is tvmgen_net_run, with the same arguments and results, that asks before each operator
- * A cancelled run leaves outputs without meaning.
- * \param hook is called before each operator; NULL for nobody
- * \param context for it
- * \return what the hook cancelled with, too
+ * \brief runs the module as tvmgen_net_run does, and calls a hook before each operator
+ * After a cancelled run the outputs are undefined.
+ * \param hook function to call before each operator, or NULL
+ * \param context passed to it
+ * \return also the value with which the hook cancelled the run
  */
 int32_t tvmgen_net_run_hooked(
   struct tvmgen_net_inputs* inputs,
@@ -123,34 +123,34 @@ int32_t tvmgen_net_run_hooked(
 );
 
 /*!
- * \brief Number of tensors that the traced run hands out
+ * \brief Number of tensors that a traced run passes on
  */
 #define MLF_NET_TRACED_TENSORS 2
 
 /*!
- * \brief What the traced run hands out, by number; only who names this table has it in the image
+ * \brief The tensors of a traced run, by number; the table is in the image only if the firmware uses it
  */
 struct mlf_net_traced_tensor {
-  const char* name;          /* in the model; what is not plain text there is _ */
-  const char* operator_name; /* what has written it, as CONV_2D */
-  const char* dtype;         /* of an element, as int8 */
+  const char* name;          /* in the model; _ replaces other than plain text */
+  const char* operator_name; /* the operator that wrote it, such as CONV_2D */
+  const char* dtype;         /* of an element, such as int8 */
   uint32_t elements;
   uint32_t size;             /* bytes */
 };
 extern const struct mlf_net_traced_tensor mlf_net_traced_tensors[MLF_NET_TRACED_TENSORS];
 
 /*!
- * \brief is called with each tensor as soon as it is written
- * \param context what the traced run got
- * \param tensor its number, from 0 to MLF_NET_TRACED_TENSORS - 1, in rising order
+ * \brief is called with each tensor after its operator has written it
+ * \param context the argument of the traced run
+ * \param tensor its number, from 0 to MLF_NET_TRACED_TENSORS - 1, in ascending order
  * \param data its elements, dense and in the model's order of axes; valid during this call only
  */
 typedef void mlf_net_trace(void* context, uint32_t tensor, const void* data);
 
 /*!
- * \brief is mlf_net_run, with the same arguments and results, that hands out every tensor on the way
- * \param trace is called after each operator for what that has written; NULL for nobody
- * \param context for it
+ * \brief runs the module as mlf_net_run does, and passes every tensor to a callback
+ * \param trace function to call with each output of each operator, or NULL
+ * \param context passed to it
  */
 int32_t mlf_net_run_traced(
   const struct tvmgen_net_inputs* inputs,
@@ -161,11 +161,11 @@ int32_t mlf_net_run_traced(
 );
 
 /*!
- * \brief is mlf_net_run_hooked and mlf_net_run_traced in one
- * \param hook is called before each operator; NULL for nobody
- * \param trace is called after each operator for what that has written; NULL for nobody
- * \param context for both
- * \return what the hook cancelled with, too
+ * \brief runs the module as mlf_net_run_hooked and mlf_net_run_traced together
+ * \param hook function to call before each operator, or NULL
+ * \param trace function to call with each output of each operator, or NULL
+ * \param context passed to both
+ * \return also the value with which the hook cancelled the run
  */
 int32_t mlf_net_run_hooked_and_traced(
   const struct tvmgen_net_inputs* inputs,
@@ -198,7 +198,7 @@ extern const char mlf_net_model_id[];
 #define MLF_NET_Y_SCALE 0.1f
 #define MLF_NET_Y_ZERO_POINT (3)
 
-/*! \brief The stored value of a real number in x: to nearest, ties away from zero */
+/*! \brief Quantise a real number for x: to nearest, ties away from zero */
 static inline int8_t mlf_net_quantize_x(float real)
 {
   const float value = real / MLF_NET_X_SCALE;
@@ -216,13 +216,13 @@ static inline int8_t mlf_net_quantize_x(float real)
   return (int8_t)(stored < -128 ? -128 : stored > 127 ? 127 : stored);
 }
 
-/*! \brief The real number that a stored value in x means */
+/*! \brief Dequantise a stored value of x */
 static inline float mlf_net_dequantize_x(int8_t stored)
 {
   return (float)((int32_t)stored - MLF_NET_X_ZERO_POINT) * MLF_NET_X_SCALE;
 }
 
-/*! \brief The stored value of a real number in y: to nearest, ties away from zero */
+/*! \brief Quantise a real number for y: to nearest, ties away from zero */
 static inline int8_t mlf_net_quantize_y(float real)
 {
   const float value = real / MLF_NET_Y_SCALE;
@@ -240,7 +240,7 @@ static inline int8_t mlf_net_quantize_y(float real)
   return (int8_t)(stored < -128 ? -128 : stored > 127 ? 127 : stored);
 }
 
-/*! \brief The real number that a stored value in y means */
+/*! \brief Dequantise a stored value of y */
 static inline float mlf_net_dequantize_y(int8_t stored)
 {
   return (float)((int32_t)stored - MLF_NET_Y_ZERO_POINT) * MLF_NET_Y_SCALE;

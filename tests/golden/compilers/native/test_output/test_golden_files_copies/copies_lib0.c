@@ -18,7 +18,7 @@
 #if defined(__GNUC__) && defined(__ELF__)
 #define TVMGEN_COPIES_PARAMS __attribute__((section(".rodata.tvm"))) MLF_ALIGNED(16)
 #define TVMGEN_COPIES_WORKSPACE __attribute__((section(".bss.noinit.tvm"))) MLF_ALIGNED(16)
-/* Of its own, so that linkers drop the static workspace where nobody runs in it. */
+/* In a section of its own: --gc-sections drops the static workspace if this function is not called. */
 #define TVMGEN_COPIES_ENTRY __attribute__((section(".text.tvmgen_copies_run")))
 #else
 #define TVMGEN_COPIES_PARAMS MLF_ALIGNED(16)
@@ -42,12 +42,12 @@ MLF_NOINLINE static void tvmgen_copies_reshape_0(const void *input, void *output
 int32_t mlf_copies_run(const struct tvmgen_copies_inputs *inputs, const struct tvmgen_copies_outputs *outputs,
     void *workspace)
 {
-    /* Read, so that linkers keep it as long as the model is in use. */
+    /* Read the id, so that the linker keeps it if the model is used. */
     (void)*(const volatile char *)mlf_copies_model_id;
     if (inputs == NULL || outputs == NULL) {
         return -1;
     }
-    (void)workspace; /* nothing lies in it */
+    (void)workspace; /* not used: the model has no intermediate tensors */
     if (inputs->x == NULL || outputs->flat == NULL || outputs->x == NULL || outputs->limits == NULL ||
         (uintptr_t)outputs->limits % 4 != 0) {
         return -1;

@@ -46,7 +46,7 @@ struct tvmgen_copies_outputs {
 
 /*!
  * \brief entrypoint function for TVM module "copies"
- * The intermediate tensors lie in a static workspace: one call at a time.
+ * The intermediate tensors are in a static workspace: one call at a time.
  * \param inputs Input tensors for the module; they are only read
  * \param outputs Output tensors for the module; they must not overlap with anything else
  * \return 0, or -1 if a pointer is NULL or not aligned for its type
@@ -105,7 +105,7 @@ extern const char mlf_copies_model_id[];
 #define MLF_COPIES_LIMITS_DIM0 2
 #define MLF_COPIES_LIMITS_ELEMENTS 2
 
-/*! \brief The stored value of a real number in flat: to nearest, ties away from zero */
+/*! \brief Quantise a real number for flat: to nearest, ties away from zero */
 static inline int8_t mlf_copies_quantize_flat(float real)
 {
   const float value = real / MLF_COPIES_FLAT_SCALE;
@@ -123,13 +123,13 @@ static inline int8_t mlf_copies_quantize_flat(float real)
   return (int8_t)(stored < -128 ? -128 : stored > 127 ? 127 : stored);
 }
 
-/*! \brief The real number that a stored value in flat means */
+/*! \brief Dequantise a stored value of flat */
 static inline float mlf_copies_dequantize_flat(int8_t stored)
 {
   return (float)((int32_t)stored - MLF_COPIES_FLAT_ZERO_POINT) * MLF_COPIES_FLAT_SCALE;
 }
 
-/*! \brief The stored value of a real number in x: to nearest, ties away from zero */
+/*! \brief Quantise a real number for x: to nearest, ties away from zero */
 static inline int8_t mlf_copies_quantize_x(float real)
 {
   const float value = real / MLF_COPIES_X_SCALE;
@@ -147,7 +147,7 @@ static inline int8_t mlf_copies_quantize_x(float real)
   return (int8_t)(stored < -128 ? -128 : stored > 127 ? 127 : stored);
 }
 
-/*! \brief The real number that a stored value in x means */
+/*! \brief Dequantise a stored value of x */
 static inline float mlf_copies_dequantize_x(int8_t stored)
 {
   return (float)((int32_t)stored - MLF_COPIES_X_ZERO_POINT) * MLF_COPIES_X_SCALE;

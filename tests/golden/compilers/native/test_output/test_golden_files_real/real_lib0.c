@@ -20,7 +20,7 @@
 #if defined(__GNUC__) && defined(__ELF__)
 #define TVMGEN_REAL_PARAMS __attribute__((section(".rodata.tvm"))) MLF_ALIGNED(16)
 #define TVMGEN_REAL_WORKSPACE __attribute__((section(".bss.noinit.tvm"))) MLF_ALIGNED(16)
-/* Of its own, so that linkers drop the static workspace where nobody runs in it. */
+/* In a section of its own: --gc-sections drops the static workspace if this function is not called. */
 #define TVMGEN_REAL_ENTRY __attribute__((section(".text.tvmgen_real_run")))
 #else
 #define TVMGEN_REAL_PARAMS MLF_ALIGNED(16)
@@ -39,7 +39,7 @@ TVMGEN_REAL_PARAMS static const float tvmgen_real_fully_connected_0_bias[2] = {
     0.0f, 0.0f,
 };
 
-/* Of these 16 bytes 16 are in use at one time. */
+/* Peak use: 16 of 16 bytes. */
 TVMGEN_REAL_WORKSPACE static uint8_t tvmgen_real_workspace[16];
 
 /* FULLY_CONNECTED float32[1,3], float32[2,3] -> float32[1,2] */
@@ -66,7 +66,7 @@ int32_t mlf_real_run(const struct tvmgen_real_inputs *inputs, const struct tvmge
 {
     uint8_t *const arena = (uint8_t *)workspace;
 
-    /* Read, so that linkers keep it as long as the model is in use. */
+    /* Read the id, so that the linker keeps it if the model is used. */
     (void)*(const volatile char *)mlf_real_model_id;
     if (inputs == NULL || outputs == NULL) {
         return -1;

@@ -39,7 +39,7 @@ struct tvmgen_real_outputs {
 
 /*!
  * \brief entrypoint function for TVM module "real"
- * The intermediate tensors lie in a static workspace: one call at a time.
+ * The intermediate tensors are in a static workspace: one call at a time.
  * \param inputs Input tensors for the module; they are only read
  * \param outputs Output tensors for the module; they must not overlap with anything else
  * \return 0, or -1 if a pointer is NULL or not aligned for its type

@@ -22,7 +22,7 @@
 #if defined(__GNUC__) && defined(__ELF__)
 #define TVMGEN_SEPARABLE_PARAMS __attribute__((section(".rodata.tvm"))) MLF_ALIGNED(16)
 #define TVMGEN_SEPARABLE_WORKSPACE __attribute__((section(".bss.noinit.tvm"))) MLF_ALIGNED(16)
-/* Of its own, so that linkers drop the static workspace where nobody runs in it. */
+/* In a section of its own: --gc-sections drops the static workspace if this function is not called. */
 #define TVMGEN_SEPARABLE_ENTRY __attribute__((section(".text.tvmgen_separable_run")))
 #else
 #define TVMGEN_SEPARABLE_PARAMS MLF_ALIGNED(16)
@@ -33,24 +33,28 @@
 TVMGEN_SEPARABLE_PARAMS const char mlf_separable_model_id[] =
     "mlf:separable:f157a4e3f7c4aa799d56c8be18f53c97bb1babbb6cc2158c3f7995084911554f:0.1.0";
 
-TVMGEN_SEPARABLE_PARAMS static const int32_t tvmgen_separable_depthwise_conv2d_0_filter[18] = {
-    12, 0, -12, 18, 1374389535, 1374389535, 1374389535, 1374389535, 67372036,
-    16776957, -50134527, 16842750, -16973054, 33620223, -66301, 50462976, 16776957, -50134527,
+/* Packed as depthwise_conv2d_dsp.h describes. */
+TVMGEN_SEPARABLE_PARAMS static const uint32_t tvmgen_separable_depthwise_conv2d_0_packed[18] = {
+    0x0000000c, 0x00000000, 0xfffffff4, 0x00000012, 0x51eb851f, 0x51eb851f, 0x51eb851f, 0x51eb851f, 0x04040404,
+    0x00fffefd, 0xfd030201, 0x0100fffe, 0xfefd0302, 0x020100ff, 0xfffefd03, 0x03020100, 0x00fffefd, 0xfd030201,
 };
 
-TVMGEN_SEPARABLE_PARAMS static const int32_t tvmgen_separable_conv2d_1_filter[14] = {
-    50266365, -50331138, 36, -18, 1374389535, 1374389535, 1028, -50331138, -33488129,
-    12, 0, 1374389535, 1374389535, 1028,
+/* Packed as matmul_dsp.h describes. */
+TVMGEN_SEPARABLE_PARAMS static const uint32_t tvmgen_separable_conv2d_1_packed[14] = {
+    0x02ff00fd, 0xfd0001fe, 0x00000024, 0xffffffee, 0x51eb851f, 0x51eb851f, 0x00000404, 0xfd0001fe, 0xfe0102ff,
+    0x0000000c, 0x00000000, 0x51eb851f, 0x51eb851f, 0x00000404,
 };
 
-TVMGEN_SEPARABLE_PARAMS static const int32_t tvmgen_separable_depthwise_conv2d_2_filter[18] = {
-    -12, 0, 12, -18, 1374389535, 1374389535, 1374389535, 1374389535, 67372036,
-    66051, 66977535, -16776958, 33816062, -16842751, 16909309, -33620224, 66051, 66977535,
+/* Packed as depthwise_conv2d_dsp.h describes. */
+TVMGEN_SEPARABLE_PARAMS static const uint32_t tvmgen_separable_depthwise_conv2d_2_packed[18] = {
+    0xfffffff4, 0x00000000, 0x0000000c, 0xffffffee, 0x51eb851f, 0x51eb851f, 0x51eb851f, 0x51eb851f, 0x04040404,
+    0x00010203, 0x03fdfeff, 0xff000102, 0x0203fdfe, 0xfeff0001, 0x010203fd, 0xfdfeff00, 0x00010203, 0x03fdfeff,
 };
 
-TVMGEN_SEPARABLE_PARAMS static const int32_t tvmgen_separable_conv2d_3_filter[14] = {
-    -50200829, 50396674, -36, 18, 1374389535, 1374389535, 1028, 50396674, 33553665,
-    -12, 0, 1374389535, 1374389535, 1028,
+/* Packed as matmul_dsp.h describes. */
+TVMGEN_SEPARABLE_PARAMS static const uint32_t tvmgen_separable_conv2d_3_packed[14] = {
+    0xfd01ff03, 0x0300fe02, 0xffffffdc, 0x00000012, 0x51eb851f, 0x51eb851f, 0x00000404, 0x0300fe02, 0x01fffd01,
+    0xfffffff4, 0x00000000, 0x51eb851f, 0x51eb851f, 0x00000404,
 };
 
 TVMGEN_SEPARABLE_PARAMS static const struct mlf_add_linear tvmgen_separable_add_4_numbers = {
@@ -59,16 +63,17 @@ TVMGEN_SEPARABLE_PARAMS static const struct mlf_add_linear tvmgen_separable_add_
     .offset = -10485761,
 };
 
-TVMGEN_SEPARABLE_PARAMS static const int32_t tvmgen_separable_fully_connected_6_filter[74] = {
-    -515, 16842494, -50134527, -33750270, 16842494, 33685503, -33750270, -16843517, 33685503,
-    50462976, -16843517, -515, 50462976, -50134527, -515, 16842494, -50134527, -33750270,
-    16842494, 33685503, -33750270, -16843517, 33685503, 50462976, -16843517, -515, 50462976,
-    -50134527, -515, 16842494, -50134527, -33750270, 18, 12, 1099511680, 1099511680,
-    1542, 16842494, 33685503, -33750270, -16843517, 33685503, 50462976, -16843517, -515,
-    50462976, -50134527, -515, 16842494, -50134527, -33750270, 16842494, 33685503, -33750270,
-    -16843517, 33685503, 50462976, -16843517, -515, 50462976, -50134527, -515, 16842494,
-    -50134527, -33750270, 16842494, 33685503, -33750270, -16843517, 12, 6, 1099511680,
-    1099511680, 1542,
+/* Packed as matmul_dsp.h describes. */
+TVMGEN_SEPARABLE_PARAMS static const uint32_t tvmgen_separable_fully_connected_6_packed[74] = {
+    0xfffffdfd, 0x0100fefe, 0xfd030201, 0xfdfd0302, 0x0100fefe, 0x0201ffff, 0xfdfd0302, 0xfefefd03, 0x0201ffff,
+    0x03020100, 0xfefefd03, 0xfffffdfd, 0x03020100, 0xfd030201, 0xfffffdfd, 0x0100fefe, 0xfd030201, 0xfdfd0302,
+    0x0100fefe, 0x0201ffff, 0xfdfd0302, 0xfefefd03, 0x0201ffff, 0x03020100, 0xfefefd03, 0xfffffdfd, 0x03020100,
+    0xfd030201, 0xfffffdfd, 0x0100fefe, 0xfd030201, 0xfdfd0302, 0x00000012, 0x0000000c, 0x41893780, 0x41893780,
+    0x00000606, 0x0100fefe, 0x0201ffff, 0xfdfd0302, 0xfefefd03, 0x0201ffff, 0x03020100, 0xfefefd03, 0xfffffdfd,
+    0x03020100, 0xfd030201, 0xfffffdfd, 0x0100fefe, 0xfd030201, 0xfdfd0302, 0x0100fefe, 0x0201ffff, 0xfdfd0302,
+    0xfefefd03, 0x0201ffff, 0x03020100, 0xfefefd03, 0xfffffdfd, 0x03020100, 0xfd030201, 0xfffffdfd, 0x0100fefe,
+    0xfd030201, 0xfdfd0302, 0x0100fefe, 0x0201ffff, 0xfdfd0302, 0xfefefd03, 0x0000000c, 0x00000006, 0x41893780,
+    0x41893780, 0x00000606,
 };
 
 TVMGEN_SEPARABLE_PARAMS static const struct mlf_softmax_quantization tvmgen_separable_softmax_7_quantization = {
@@ -76,7 +81,7 @@ TVMGEN_SEPARABLE_PARAMS static const struct mlf_softmax_quantization tvmgen_sepa
     .least_difference = -31,
 };
 
-/* Of these 2144 bytes 2144 are in use at one time. */
+/* Peak use: 2144 of 2144 bytes. */
 TVMGEN_SEPARABLE_WORKSPACE static uint8_t tvmgen_separable_workspace[2144];
 
 /* DEPTHWISE_CONV_2D int8[1,4,4,4], int8[1,3,3,4] -> int8[1,4,4,4] */
@@ -159,7 +164,7 @@ int32_t mlf_separable_run(const struct tvmgen_separable_inputs *inputs,
 {
     uint8_t *const arena = (uint8_t *)workspace;
 
-    /* Read, so that linkers keep it as long as the model is in use. */
+    /* Read the id, so that the linker keeps it if the model is used. */
     (void)*(const volatile char *)mlf_separable_model_id;
     if (inputs == NULL || outputs == NULL) {
         return -1;
@@ -170,22 +175,24 @@ int32_t mlf_separable_run(const struct tvmgen_separable_inputs *inputs,
 
     /* 0: node block 1 depthwise
        DEPTHWISE_CONV_2D int8[1,4,4,4], int8[1,3,3,4] -> int8[1,4,4,4] */
-    tvmgen_separable_depthwise_conv2d_0((const int8_t *)inputs->image, tvmgen_separable_depthwise_conv2d_0_filter,
-        (int8_t *)&arena[2016], (struct mlf_depthwise_scratch_dsp *)(void *)&arena[0]);
+    tvmgen_separable_depthwise_conv2d_0((const int8_t *)inputs->image,
+        (const int32_t *)tvmgen_separable_depthwise_conv2d_0_packed, (int8_t *)&arena[2016],
+        (struct mlf_depthwise_scratch_dsp *)(void *)&arena[0]);
 
     /* 1: node block 1
        CONV_2D int8[1,4,4,4], int8[4,1,1,4] -> int8[1,4,4,4] */
-    tvmgen_separable_conv2d_1((const int8_t *)&arena[2016], tvmgen_separable_conv2d_1_filter,
+    tvmgen_separable_conv2d_1((const int8_t *)&arena[2016], (const int32_t *)tvmgen_separable_conv2d_1_packed,
         (int8_t *)&arena[2016], (int16_t *)(void *)&arena[0]);
 
     /* 2: node block 2 depthwise
        DEPTHWISE_CONV_2D int8[1,4,4,4], int8[1,3,3,4] -> int8[1,4,4,4] */
-    tvmgen_separable_depthwise_conv2d_0((const int8_t *)&arena[2016], tvmgen_separable_depthwise_conv2d_2_filter,
-        (int8_t *)&arena[2080], (struct mlf_depthwise_scratch_dsp *)(void *)&arena[0]);
+    tvmgen_separable_depthwise_conv2d_0((const int8_t *)&arena[2016],
+        (const int32_t *)tvmgen_separable_depthwise_conv2d_2_packed, (int8_t *)&arena[2080],
+        (struct mlf_depthwise_scratch_dsp *)(void *)&arena[0]);
 
     /* 3: node block 2
        CONV_2D int8[1,4,4,4], int8[4,1,1,4] -> int8[1,4,4,4] */
-    tvmgen_separable_conv2d_1((const int8_t *)&arena[2080], tvmgen_separable_conv2d_3_filter,
+    tvmgen_separable_conv2d_1((const int8_t *)&arena[2080], (const int32_t *)tvmgen_separable_conv2d_3_packed,
         (int8_t *)&arena[2080], (int16_t *)(void *)&arena[0]);
 
     /* 4: node sum
@@ -195,12 +202,13 @@ int32_t mlf_separable_run(const struct tvmgen_separable_inputs *inputs,
 
     /* 5: node flat
        RESHAPE int8[1,4,4,4] -> int8[1,64] */
-    /* nothing to do: what it reads and what it writes are the same bytes */
+    /* nothing to do: input and output are the same bytes */
 
     /* 6: node logits
        FULLY_CONNECTED int8[1,64], int8[3,64] -> int8[1,3] */
-    tvmgen_separable_fully_connected_6((const int8_t *)&arena[2080], tvmgen_separable_fully_connected_6_filter,
-        (int8_t *)&arena[2080], (int16_t *)(void *)&arena[0]);
+    tvmgen_separable_fully_connected_6((const int8_t *)&arena[2080],
+        (const int32_t *)tvmgen_separable_fully_connected_6_packed, (int8_t *)&arena[2080],
+        (int16_t *)(void *)&arena[0]);
 
     /* 7: node classes
        SOFTMAX int8[1,3] -> int8[1,3] */

@@ -39,7 +39,7 @@ struct tvmgen_separable_outputs {
 
 /*!
  * \brief entrypoint function for TVM module "separable"
- * The intermediate tensors lie in a static workspace: one call at a time.
+ * The intermediate tensors are in a static workspace: one call at a time.
  * \param inputs Input tensors for the module; they are only read
  * \param outputs Output tensors for the module; they must not overlap with anything else
  * \return 0, or -1 if a pointer is NULL or not aligned for its type
@@ -95,7 +95,7 @@ extern const char mlf_separable_model_id[];
 #define MLF_SEPARABLE_CLASSES_SCALE 0.00390625f
 #define MLF_SEPARABLE_CLASSES_ZERO_POINT (-128)
 
-/*! \brief The stored value of a real number in image: to nearest, ties away from zero */
+/*! \brief Quantise a real number for image: to nearest, ties away from zero */
 static inline int8_t mlf_separable_quantize_image(float real)
 {
   const float value = real / MLF_SEPARABLE_IMAGE_SCALE;
@@ -113,13 +113,13 @@ static inline int8_t mlf_separable_quantize_image(float real)
   return (int8_t)(stored < -128 ? -128 : stored > 127 ? 127 : stored);
 }
 
-/*! \brief The real number that a stored value in image means */
+/*! \brief Dequantise a stored value of image */
 static inline float mlf_separable_dequantize_image(int8_t stored)
 {
   return (float)((int32_t)stored - MLF_SEPARABLE_IMAGE_ZERO_POINT) * MLF_SEPARABLE_IMAGE_SCALE;
 }
 
-/*! \brief The stored value of a real number in classes: to nearest, ties away from zero */
+/*! \brief Quantise a real number for classes: to nearest, ties away from zero */
 static inline int8_t mlf_separable_quantize_classes(float real)
 {
   const float value = real / MLF_SEPARABLE_CLASSES_SCALE;
@@ -137,7 +137,7 @@ static inline int8_t mlf_separable_quantize_classes(float real)
   return (int8_t)(stored < -128 ? -128 : stored > 127 ? 127 : stored);
 }
 
-/*! \brief The real number that a stored value in classes means */
+/*! \brief Dequantise a stored value of classes */
 static inline float mlf_separable_dequantize_classes(int8_t stored)
 {
   return (float)((int32_t)stored - MLF_SEPARABLE_CLASSES_ZERO_POINT) * MLF_SEPARABLE_CLASSES_SCALE;

@@ -20,7 +20,7 @@
 #if defined(__GNUC__) && defined(__ELF__)
 #define TVMGEN_NET_PARAMS __attribute__((section(".rodata.tvm"))) MLF_ALIGNED(16)
 #define TVMGEN_NET_WORKSPACE __attribute__((section(".bss.noinit.tvm"))) MLF_ALIGNED(16)
-/* Of its own, so that linkers drop the static workspace where nobody runs in it. */
+/* In a section of its own: --gc-sections drops the static workspace if this function is not called. */
 #define TVMGEN_NET_ENTRY __attribute__((section(".text.tvmgen_net_run")))
 #else
 #define TVMGEN_NET_PARAMS MLF_ALIGNED(16)
@@ -36,7 +36,7 @@ TVMGEN_NET_PARAMS static const float tvmgen_net_initial_0[4] = {
 };
 
 MLF_ALIGNED(8) static uint8_t tvmgen_net_state[16];
-/* Whether the state has begun. */
+/* Not 0 after the first reset of the state. */
 static uint8_t tvmgen_net_state_begun;
 
 /* STRIDED_SLICE + CONCATENATION float32[1,4], float32[1,1] -> float32[1,4] */
@@ -73,12 +73,12 @@ int32_t mlf_net_run(const struct tvmgen_net_inputs *inputs, const struct tvmgen_
 {
     uint8_t *const state = (uint8_t *)kept;
 
-    /* Read, so that linkers keep it as long as the model is in use. */
+    /* Read the id, so that the linker keeps it if the model is used. */
     (void)*(const volatile char *)mlf_net_model_id;
     if (inputs == NULL || outputs == NULL) {
         return -1;
     }
-    (void)workspace; /* nothing lies in it */
+    (void)workspace; /* not used: the model has no intermediate tensors */
     if (inputs->x == NULL || (uintptr_t)inputs->x % 4 != 0 || outputs->y == NULL || (uintptr_t)outputs->y % 4 != 0 ||
         outputs->window == NULL || (uintptr_t)outputs->window % 4 != 0 || kept == NULL || (uintptr_t)kept % 8 != 0) {
         return -1;

@@ -45,7 +45,7 @@ struct tvmgen_net_outputs {
 
 /*!
  * \brief entrypoint function for TVM module "net"
- * The intermediate tensors lie in a static workspace: one call at a time.
+ * The intermediate tensors are in a static workspace: one call at a time.
  * \param inputs Input tensors for the module; they are only read
  * \param outputs Output tensors for the module; they must not overlap with anything else
  * \return 0, or -1 if a pointer is NULL or not aligned for its type
@@ -61,8 +61,8 @@ int32_t tvmgen_net_run(
 #define TVMGEN_NET_WORKSPACE_SIZE 0
 
 /*!
- * \brief begins anew for TVM module "net": the next run is as the first one
- * What it keeps between runs lies in a static state.
+ * \brief resets the state of TVM module "net": the next run behaves like the first one
+ * The data that it keeps between runs is in a static state.
  * \return 0
  */
 int32_t tvmgen_net_reset(void);
@@ -73,7 +73,7 @@ int32_t tvmgen_net_reset(void);
 #define MLF_NET_WORKSPACE_ALIGNMENT 16
 
 /*!
- * \brief Bytes that are kept between runs
+ * \brief Size of the state in bytes
  */
 #define MLF_NET_STATE_SIZE 16
 
@@ -83,7 +83,7 @@ int32_t tvmgen_net_reset(void);
 #define MLF_NET_STATE_ALIGNMENT 8
 
 /*!
- * \brief begins a state of the caller for module "net", before its first run and whenever it is to forget
+ * \brief initialises or resets a state of the caller for module "net"; call it before the first run
  * \param kept MLF_NET_STATE_SIZE bytes, aligned to MLF_NET_STATE_ALIGNMENT
  * \return 0, or -1 if the pointer is NULL or not aligned
  */
@@ -92,7 +92,7 @@ int32_t mlf_net_reset(void* kept);
 /*!
  * \brief runs module "net" in a workspace of the caller: reentrant, without static data
  * \param workspace TVMGEN_NET_WORKSPACE_SIZE bytes, aligned to MLF_NET_WORKSPACE_ALIGNMENT
- * \param kept a state that mlf_net_reset has begun, one for each stream
+ * \param kept a state initialised by mlf_net_reset, one for each stream
  * \return 0, or -1 if a pointer is NULL or not aligned for its type
  */
 int32_t mlf_net_run(

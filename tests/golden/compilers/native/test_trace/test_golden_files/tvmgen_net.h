@@ -39,7 +39,7 @@ struct tvmgen_net_outputs {
 
 /*!
  * \brief entrypoint function for TVM module "net"
- * The intermediate tensors lie in a static workspace: one call at a time.
+ * The intermediate tensors are in a static workspace: one call at a time.
  * \param inputs Input tensors for the module; they are only read
  * \param outputs Output tensors for the module; they must not overlap with anything else
  * \return 0, or -1 if a pointer is NULL or not aligned for its type
@@ -71,34 +71,34 @@ int32_t mlf_net_run(
 );
 
 /*!
- * \brief Number of tensors that the traced run hands out
+ * \brief Number of tensors that a traced run passes on
  */
 #define MLF_NET_TRACED_TENSORS 2
 
 /*!
- * \brief What the traced run hands out, by number; only who names this table has it in the image
+ * \brief The tensors of a traced run, by number; the table is in the image only if the firmware uses it
  */
 struct mlf_net_traced_tensor {
-  const char* name;          /* in the model; what is not plain text there is _ */
-  const char* operator_name; /* what has written it, as CONV_2D */
-  const char* dtype;         /* of an element, as int8 */
+  const char* name;          /* in the model; _ replaces other than plain text */
+  const char* operator_name; /* the operator that wrote it, such as CONV_2D */
+  const char* dtype;         /* of an element, such as int8 */
   uint32_t elements;
   uint32_t size;             /* bytes */
 };
 extern const struct mlf_net_traced_tensor mlf_net_traced_tensors[MLF_NET_TRACED_TENSORS];
 
 /*!
- * \brief is called with each tensor as soon as it is written
- * \param context what the traced run got
- * \param tensor its number, from 0 to MLF_NET_TRACED_TENSORS - 1, in rising order
+ * \brief is called with each tensor after its operator has written it
+ * \param context the argument of the traced run
+ * \param tensor its number, from 0 to MLF_NET_TRACED_TENSORS - 1, in ascending order
  * \param data its elements, dense and in the model's order of axes; valid during this call only
  */
 typedef void mlf_net_trace(void* context, uint32_t tensor, const void* data);
 
 /*!
- * \brief is mlf_net_run, with the same arguments and results, that hands out every tensor on the way
- * \param trace is called after each operator for what that has written; NULL for nobody
- * \param context for it
+ * \brief runs the module as mlf_net_run does, and passes every tensor to a callback
+ * \param trace function to call with each output of each operator, or NULL
+ * \param context passed to it
  */
 int32_t mlf_net_run_traced(
   const struct tvmgen_net_inputs* inputs,
@@ -130,7 +130,7 @@ extern const char mlf_net_model_id[];
 #define MLF_NET_Y_SCALE 0.1f
 #define MLF_NET_Y_ZERO_POINT (3)
 
-/*! \brief The stored value of a real number in a_b_____: to nearest, ties away from zero */
+/*! \brief Quantise a real number for a_b_____: to nearest, ties away from zero */
 static inline int8_t mlf_net_quantize_a_b_____(float real)
 {
   const float value = real / MLF_NET_A_B______SCALE;
@@ -148,13 +148,13 @@ static inline int8_t mlf_net_quantize_a_b_____(float real)
   return (int8_t)(stored < -128 ? -128 : stored > 127 ? 127 : stored);
 }
 
-/*! \brief The real number that a stored value in a_b_____ means */
+/*! \brief Dequantise a stored value of a_b_____ */
 static inline float mlf_net_dequantize_a_b_____(int8_t stored)
 {
   return (float)((int32_t)stored - MLF_NET_A_B______ZERO_POINT) * MLF_NET_A_B______SCALE;
 }
 
-/*! \brief The stored value of a real number in y: to nearest, ties away from zero */
+/*! \brief Quantise a real number for y: to nearest, ties away from zero */
 static inline int8_t mlf_net_quantize_y(float real)
 {
   const float value = real / MLF_NET_Y_SCALE;
@@ -172,7 +172,7 @@ static inline int8_t mlf_net_quantize_y(float real)
   return (int8_t)(stored < -128 ? -128 : stored > 127 ? 127 : stored);
 }
 
-/*! \brief The real number that a stored value in y means */
+/*! \brief Dequantise a stored value of y */
 static inline float mlf_net_dequantize_y(int8_t stored)
 {
   return (float)((int32_t)stored - MLF_NET_Y_ZERO_POINT) * MLF_NET_Y_SCALE;
