@@ -192,12 +192,12 @@ def test_a_kernel_header(repo: CMakeRepo, package_copy: Path) -> None:
     path = {"PYTHONPATH": str(package_copy)}
     assert repo.configure(env=path).status == 0
     settle(repo, path)
-    header = package_copy / "mlfbuild/compilers/native/kernels/dot.h"
+    header = package_copy / "mlfbuild/compilers/native/kernels/compiler.h"
     header.write_text(header.read_text() + "/* one line more */\n")
     ran = repo.build(env=path)
     assert ran.trees == {"alpha", "beta"}, "the sources have another hash of the kernels"
     assert {"alpha_lib0.c.o", "beta_lib0.c.o"} <= ran.objects
-    assert (repo.build_dir / "mlf/pc/alpha/codegen/host/src/mlfbuild/dot.h").read_bytes() == header.read_bytes()
+    assert (repo.build_dir / "mlf/pc/alpha/codegen/host/src/mlfbuild/compiler.h").read_bytes() == header.read_bytes()
     settle(repo, path)
 
 

@@ -164,11 +164,11 @@ def test_the_generators_source_with_the_same_output(repo: FirmwareRepo, package_
 
 def test_a_kernel_header(repo: FirmwareRepo, package_copy: Path) -> None:
     path = {"PYTHONPATH": str(package_copy)}
-    header = package_copy / "mlfbuild/compilers/native/kernels/dot.h"
+    header = package_copy / "mlfbuild/compilers/native/kernels/compiler.h"
     header.write_text(header.read_text() + "/* one line more */\n")
     ran = rebuild(repo, path)
     assert {"gcc build/mlf.lib/pc/alpha/alpha_lib0.o", "gcc build/mlf.lib/pc/beta/beta_lib0.o"} <= set(ran.steps)
-    assert (repo.root / "build/mlf/pc/alpha/codegen/host/src/mlfbuild/dot.h").read_bytes() == header.read_bytes()
+    assert (repo.root / "build/mlf/pc/alpha/codegen/host/src/mlfbuild/compiler.h").read_bytes() == header.read_bytes()
     assert_nothing_ran(rebuild(repo, path))
 
 

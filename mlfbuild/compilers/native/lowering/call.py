@@ -89,6 +89,11 @@ class Constant:
         text, numbers = Numbers(values, again, hexadecimal=True), again or (lambda: values)
         return cls("packed", "uint32_t", text, values.nbytes, values.size, numbers, f"Packed as {layout} describes.")
 
+    @property
+    def is_packed(self) -> bool:
+        """Whether ``packed`` made it: its type in C is not that of the parameter, which is signed."""
+        return self.c_type == "uint32_t"
+
     @classmethod
     def records(
         cls, name: str, c_type: str, records: Sequence[str], per_line: int, numbers: Callable[[], Array]

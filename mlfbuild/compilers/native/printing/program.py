@@ -181,7 +181,7 @@ class _Linking:
             value = parameter.argument
             if isinstance(value, Constant):
                 name = self._constant(replace(value, name=f"{prefix}_{value.name}"), value)
-                cast = f"({parameter.c_type})" if value.name == "packed" else ""
+                cast = f"({parameter.c_type})" if value.is_packed else ""
                 arguments.append(f"{cast}{name}" if value.length is not None else f"&{name}")
             elif isinstance(value, Scratch):
                 arguments.append(_pointer(parameter.c_type, f"&arena[{scratch}]"))
