@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from mlfbuild.build.tree.adapters.package import model_files
 from mlfbuild.build.tree.unpacking import unpack
 from mlfbuild.library import Library
 from support.libraries import OTHER_KERNEL, native_module
@@ -90,3 +91,7 @@ def test_firmware_does_not_see_the_kernels(trees: Path) -> None:
     read = subprocess.run(command, cwd=trees, capture_output=True, text=True, check=True).stdout.split()
     assert "one/codegen/host/include/tvmgen_one.h" in read
     assert not [path for path in read if "mlfbuild" in path]
+
+
+def test_packages_for_other_systems_name_the_folder(trees: Path) -> None:
+    assert model_files(trees, "one").private_include_dirs == ("one/codegen/host/src",)
