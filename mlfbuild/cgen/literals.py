@@ -57,12 +57,15 @@ def array_lines(values: Array) -> Iterator[str]:
 
 
 def hexadecimal_lines(values: Array) -> Iterator[str]:
-    """Yield 32-bit elements of an array as ``array_lines`` does, but as unsigned hexadecimal constants."""
+    """Yield 32-bit elements of an array as ``array_lines`` does, but as unsigned hexadecimal constants.
+
+    Zeros, which are most words of some networks, are ``0``.
+    """
     words = np.ascontiguousarray(values).reshape(-1).view(np.uint32).astype(">u4")
     for start in range(0, words.size, _WORDS * _ROWS):
         part = words[start : start + _WORDS * _ROWS]
         rows = (part[at : at + _WORDS].tobytes().hex(",", 4) for at in range(0, part.size, _WORDS))
-        yield "\n".join(f"    0x{row.replace(',', ', 0x')}," for row in rows)
+        yield "\n".join(f"    0x{row.replace(',', ', 0x')}," for row in rows).replace("0x00000000", "0")
 
 
 def record_lines(records: Sequence[str], per_line: int) -> Iterator[str]:

@@ -35,26 +35,26 @@ TVMGEN_SEPARABLE_PARAMS const char mlf_separable_model_id[] =
 
 /* Packed as depthwise_conv2d_dsp.h describes. */
 TVMGEN_SEPARABLE_PARAMS static const uint32_t tvmgen_separable_depthwise_conv2d_0_packed[18] = {
-    0x0000000c, 0x00000000, 0xfffffff4, 0x00000012, 0x51eb851f, 0x51eb851f, 0x51eb851f, 0x51eb851f, 0x04040404,
+    0x0000000c, 0, 0xfffffff4, 0x00000012, 0x51eb851f, 0x51eb851f, 0x51eb851f, 0x51eb851f, 0x04040404,
     0x00fffefd, 0xfd030201, 0x0100fffe, 0xfefd0302, 0x020100ff, 0xfffefd03, 0x03020100, 0x00fffefd, 0xfd030201,
 };
 
 /* Packed as matmul_dsp.h describes. */
 TVMGEN_SEPARABLE_PARAMS static const uint32_t tvmgen_separable_conv2d_1_packed[14] = {
     0x02ff00fd, 0xfd0001fe, 0x00000024, 0xffffffee, 0x51eb851f, 0x51eb851f, 0x00000404, 0xfd0001fe, 0xfe0102ff,
-    0x0000000c, 0x00000000, 0x51eb851f, 0x51eb851f, 0x00000404,
+    0x0000000c, 0, 0x51eb851f, 0x51eb851f, 0x00000404,
 };
 
 /* Packed as depthwise_conv2d_dsp.h describes. */
 TVMGEN_SEPARABLE_PARAMS static const uint32_t tvmgen_separable_depthwise_conv2d_2_packed[18] = {
-    0xfffffff4, 0x00000000, 0x0000000c, 0xffffffee, 0x51eb851f, 0x51eb851f, 0x51eb851f, 0x51eb851f, 0x04040404,
+    0xfffffff4, 0, 0x0000000c, 0xffffffee, 0x51eb851f, 0x51eb851f, 0x51eb851f, 0x51eb851f, 0x04040404,
     0x00010203, 0x03fdfeff, 0xff000102, 0x0203fdfe, 0xfeff0001, 0x010203fd, 0xfdfeff00, 0x00010203, 0x03fdfeff,
 };
 
 /* Packed as matmul_dsp.h describes. */
 TVMGEN_SEPARABLE_PARAMS static const uint32_t tvmgen_separable_conv2d_3_packed[14] = {
     0xfd01ff03, 0x0300fe02, 0xffffffdc, 0x00000012, 0x51eb851f, 0x51eb851f, 0x00000404, 0x0300fe02, 0x01fffd01,
-    0xfffffff4, 0x00000000, 0x51eb851f, 0x51eb851f, 0x00000404,
+    0xfffffff4, 0, 0x51eb851f, 0x51eb851f, 0x00000404,
 };
 
 TVMGEN_SEPARABLE_PARAMS static const struct mlf_add_linear tvmgen_separable_add_4_numbers = {
