@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from pathlib import PurePosixPath
 
 from mlfbuild.c_analysis import OBJECT_SUFFIXES, TEXT_SUFFIXES
 from mlfbuild.core import UsageError, listed, quoted
@@ -21,6 +20,7 @@ from mlfbuild.library import (
     Module,
     chunks,
     header_names,
+    is_kernel_header,
     sanitize_name,
     spooled,
     text_of,
@@ -29,8 +29,6 @@ from mlfbuild.library.graph_json import CALL, GraphNode, graph_text, parse_graph
 
 NEW_NAME = re.compile(r"[a-z][a-z0-9_]*")
 """New names of modules follow the rules for names of models in a project file."""
-_KERNELS = re.compile(r"mlfbuild-[0-9a-f]+")
-"""The folder of the native compiler's kernel headers, which do not have a module's name."""
 _WORD = re.compile(r"\w+", re.ASCII)
 
 Edit = Callable[[str], str]
@@ -124,12 +122,8 @@ def _edit_of(library: Library, names: Mapping[str, str]) -> Edit:
 
 def _words_of_kernels(library: Library) -> frozenset[str]:
     """Return the words of the kernel headers, so that renaming a module ``conv2d`` does not rename ``mlf_conv2d``."""
-    files = (file for module in library.modules for file in module.codegen if _is_kernel(file.path))
+    files = (file for module in library.modules for file in module.codegen if is_kernel_header(file.path))
     return frozenset(word for file in files for word in _WORD.findall(text_of(file.content)))
-
-
-def _is_kernel(path: PurePosixPath) -> bool:
-    return bool(_KERNELS.fullmatch(path.parent.name))
 
 
 def _renamed(module: Module, new: str, edit: Edit, headers: Mapping[str, str]) -> Module:
@@ -145,7 +139,7 @@ def _renamed(module: Module, new: str, edit: Edit, headers: Mapping[str, str]) -
 
 
 def _file(file: CodegenFile, old: str, new: str, edit: Edit, headers: Mapping[str, str]) -> CodegenFile:
-    if _is_kernel(file.path) or file.path.suffix not in TEXT_SUFFIXES:
+    if is_kernel_header(file.path) or file.path.suffix not in TEXT_SUFFIXES:
         return file
     name = headers.get(file.path.name, file.path.name)
     if name.startswith(f"{old}_"):

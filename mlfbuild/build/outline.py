@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,11 +13,9 @@ from mlfbuild.build.tree import tree_files
 from mlfbuild.build.tree.cmake import FRAGMENT
 from mlfbuild.build.tree.parts import Part, parts_of
 from mlfbuild.build.tree.record import RECORD
-from mlfbuild.library import Library
+from mlfbuild.library import Content, Library, is_kernel_header
 
 __all__ = ["FRAGMENT", "RECORD", "Outline", "Part", "tree_outline"]
-
-_KERNELS = re.compile(r"/mlfbuild-[0-9a-f]{12}/")
 
 
 @dataclass(frozen=True)
@@ -53,8 +51,8 @@ class Outline:
     def self_contained(self) -> bool:
         """Whether all that its sources include is known without them.
 
-        The native compiler's include the interface, kernels in a folder named by their hash, and headers of the system;
-        those around a graph include other sources.
+        The native compiler's include the interface, kernels whose hash they contain, and headers of the system; those
+        around a graph include other sources.
         """
         return self.job.compiler == "native" and all(module.executor == "aot" for module in self.library.modules)
 
@@ -64,26 +62,53 @@ class Outline:
 
     @cached_property
     def others(self) -> tuple[str, ...]:
-        """All further files of the tree, in alphabetical order; none where its modules are not known."""
+        """All further files of the tree, in alphabetical order; none where its modules are not known.
+
+        Of the native compiler all kernel headers, before it has compiled the model: the tree will hold some of them.
+        """
         if not self.library.modules:
             return ()
-        files = tree_files(self.library, model=self.job.model, placement=self.job.request.placement)
-        return tuple(sorted(files.keys() - {*self.compiled}))
+        return tuple(sorted(self._files.keys() - {*self.compiled}))
 
     @cached_property
     def changing(self) -> tuple[str, ...]:
-        """What compilers may read and what may change under its name: all of ``compiled`` and further headers.
+        """The files that compilers may read and builds must watch: all of ``compiled`` and further headers.
 
-        Not the kernels of the native compiler, whose folder has another name where they change, and not the record.
+        Kernel headers need not be watched: a source contains the hash of those that it includes, and changes with them.
+        The record is not among them, either.
         """
-        further = (path for path in self.others if path.startswith("codegen/") and not _KERNELS.search(path))
+        further = (path for path in self.others if path.startswith("codegen/") and not _is_kernel(path))
         return tuple(path for path in (*self.compiled, *further) if path != RECORD)
 
     def is_laid_out(self) -> bool:
         """Whether every file of the modules lies in the tree already, whatever it holds."""
         codegen = f"{self.job.tree}{os.sep}codegen{os.sep}"
         files = (file for module in self.library.modules for file in module.codegen)
+        files = (file for file in files if not is_kernel_header(file.path))
         return all(os.path.exists(f"{codegen}{file.path}") for file in files)  # noqa: PTH110 - thousands of them
+
+    @cached_property
+    def written(self) -> tuple[str, ...]:
+        """The files of the tree but for the record, and each folder of kernel headers, with ``/`` at its end.
+
+        Which headers a folder will hold is known only after the model was compiled.
+        """
+        if not self.library.modules:
+            return (FRAGMENT,)
+        return tuple(dict.fromkeys(f"{path.rpartition('/')[0]}/" if _is_kernel(path) else path for path in self._files))
+
+    @property
+    def fragment(self) -> str:
+        """The text of ``mlf.cmake``, which is known before the model is compiled."""
+        return bytes(self._files[FRAGMENT]).decode()
+
+    @cached_property
+    def _files(self) -> Mapping[str, Content]:
+        return tree_files(self.library, model=self.job.model, placement=self.job.request.placement)
+
+
+def _is_kernel(path: str) -> bool:
+    return is_kernel_header(path.removeprefix("codegen/"))
 
 
 def tree_outline(job: CompileJob) -> Outline:

@@ -6,6 +6,7 @@ no operators and no processors.
     literals    values -> constants and initialisers of arrays
     names       names of tensors -> identifiers, any text -> comments
     types       element types -> types of C
+    licence     the comment at the beginning of a file, with its licence
     sections    the names of linker sections
     alignment   sizes -> multiples of the alignment
     wrapping    calls and declarations -> lines
@@ -25,10 +26,12 @@ if TYPE_CHECKING:
         aligned as aligned,
     )
     from mlfbuild.cgen.arena import Buffer as Buffer, Span as Span, lower_bound as lower_bound, place as place
+    from mlfbuild.cgen.licence import LICENCE as LICENCE, notice as notice
     from mlfbuild.cgen.literals import (
         array_lines as array_lines,
         braces as braces,
         floating as floating,
+        hexadecimal_lines as hexadecimal_lines,
         integer as integer,
         record_lines as record_lines,
     )

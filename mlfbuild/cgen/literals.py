@@ -13,6 +13,8 @@ _NAMED = {-(1 << 31): "INT32_MIN", -(1 << 63): "INT64_MIN"}
 """The least values of types, which have no literal of their own type."""
 _ROWS = 4096
 """Lines that are made at a time."""
+_WORDS = 9
+"""Hexadecimal words on a line."""
 
 
 def integer(value: int) -> str:
@@ -52,6 +54,18 @@ def array_lines(values: Array) -> Iterator[str]:
         whole = part.size - part.size % width
         pieces = (part[:whole].reshape(-1, width), part[whole:].reshape(1, -1))
         yield "\n".join(line for piece in pieces if piece.size for line in lines(piece))
+
+
+def hexadecimal_lines(values: Array) -> Iterator[str]:
+    """Yield 32-bit elements of an array as ``array_lines`` does, but as unsigned hexadecimal constants.
+
+    Zeros, which are most words of some networks, are ``0``.
+    """
+    words = np.ascontiguousarray(values).reshape(-1).view(np.uint32).astype(">u4")
+    for start in range(0, words.size, _WORDS * _ROWS):
+        part = words[start : start + _WORDS * _ROWS]
+        rows = (part[at : at + _WORDS].tobytes().hex(",", 4) for at in range(0, part.size, _WORDS))
+        yield "\n".join(f"    0x{row.replace(',', ', 0x')}," for row in rows).replace("0x00000000", "0")
 
 
 def record_lines(records: Sequence[str], per_line: int) -> Iterator[str]:

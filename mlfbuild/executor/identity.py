@@ -17,7 +17,7 @@ def print_identity(module: Module) -> str:
     text = Identity(module.name, module.source_sha256, __version__)
     return "\n".join(
         [
-            "/* Tells which model an image has: `mlfbuild inspect` of the image lists it. */",
+            "/* Identifies the model in an image: `mlfbuild inspect <image>` prints it. */",
             f'__attribute__((section("{PARAMS_SECTION}")))',
             f'static const char {_name(module)}[] =\n    "{text}";',
         ]

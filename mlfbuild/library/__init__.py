@@ -76,6 +76,13 @@ if TYPE_CHECKING:
         print_static_hooked_run as print_static_hooked_run,
     )
     from mlfbuild.library.identity import Identity as Identity, identities as identities
+    from mlfbuild.library.kernel_headers import (
+        KERNEL_FOLDER as KERNEL_FOLDER,
+        included_names as included_names,
+        is_kernel_header as is_kernel_header,
+        kernel_include_dirs as kernel_include_dirs,
+        reached_headers as reached_headers,
+    )
     from mlfbuild.library.known_dependencies import (
         CMSIS_NN as CMSIS_NN,
         STANDALONE_CRT as STANDALONE_CRT,

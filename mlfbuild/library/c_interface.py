@@ -87,7 +87,7 @@ def droppable_table(macro: str, section: str, declarator: str, rows: Iterable[st
     return "\n".join(
         [
             "#if defined(__GNUC__) && defined(__ELF__) && !defined(__PIC__)",
-            "/* Of its own, so that linkers drop the table where nobody reads it. */",
+            "/* In a section of its own: --gc-sections drops the table if nothing uses it. */",
             f'#define {macro} __attribute__((section("{section}")))',
             "#else",
             f"#define {macro} /* position-independent code relocates pointers when it starts */",

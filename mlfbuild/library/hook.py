@@ -29,16 +29,16 @@ def print_hook_type(module: str, count: int) -> Iterator[str]:
     ``module`` is the name as it stands in C.
     """
     macro = f"MLF_{module.upper()}_OPERATORS"
-    yield brief("Number of operators: so often is a hook called in a run that it does not cancel") + (
+    yield brief("Number of operators: the number of hook calls in a run that is not cancelled") + (
         f"\n#define {macro} {count}"
     )
     if count:
         yield "\n".join(
             [
-                brief("The operators, by their index; only who names this table has it in the image"),
+                brief("The operators, by index; the table is in the image only if the firmware uses it"),
                 f"struct mlf_{module}_operator {{",
-                "  const char* name;          /* in the model or graph; what is not plain text there is _ */",
-                "  const char* operator_name; /* what it is, as CONV_2D; in TVM's graphs the function called */",
+                "  const char* name;          /* in the model or graph; _ replaces other than plain text */",
+                "  const char* operator_name; /* such as CONV_2D; in TVM's graphs the function called */",
                 "};",
                 f"extern const {_table(module)};",
             ]
@@ -47,10 +47,10 @@ def print_hook_type(module: str, count: int) -> Iterator[str]:
         [
             brief(
                 "is called before each operator",
-                r"\param context what the hooked run got",
-                rf"\param operator_index of the operator that is next, from 0 to {macro} - 1, in rising order",
-                r"\return 0 to go on; anything else cancels the run, which returns it: use numbers above 0, as",
-                "        what a run returns by itself is 0 or negative",
+                r"\param context the argument of the hooked run",
+                rf"\param operator_index of the next operator, from 0 to {macro} - 1, in ascending order",
+                r"\return 0 to continue; any other value cancels the run, which then returns it: use positive",
+                "        values, because the results of a run itself are 0 or negative",
             ),
             f"typedef int32_t mlf_{module}_hook(void* context, uint32_t operator_index);",
         ]
@@ -75,11 +75,11 @@ def print_static_hooked_run(module: str, *about: str) -> str:
     return "\n".join(
         [
             brief(
-                f"is tvmgen_{module}_run, with the same arguments and results, that asks before each operator",
+                f"runs the module as tvmgen_{module}_run does, and calls a hook before each operator",
                 *about,
-                r"\param hook is called before each operator; NULL for nobody",
-                r"\param context for it",
-                r"\return what the hook cancelled with, too",
+                r"\param hook function to call before each operator, or NULL",
+                r"\param context passed to it",
+                r"\return also the value with which the hook cancelled the run",
             ),
             f"int32_t tvmgen_{module}_run_hooked(",
             f"  struct tvmgen_{module}_inputs* inputs,",

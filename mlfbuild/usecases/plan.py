@@ -1,4 +1,7 @@
-"""List what a build will do: every file that it reads and writes, without writing any."""
+"""List what a build will do: every file that it reads and writes, without writing any.
+
+A path with ``/`` at its end is a folder of kernel headers, whose names are known after the model was compiled.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ from mlfbuild.build import (
     watched_inputs,
     write_target_dependencies,
 )
-from mlfbuild.build.tree import FRAGMENT, PLACEMENT_FOLDER, RECORD, dependency_files, target_files, tree_files
+from mlfbuild.build.tree import PLACEMENT_FOLDER, RECORD, dependency_files, target_files
 from mlfbuild.core import holds, package_files, package_fingerprint
 from mlfbuild.library import Content, Library, chunks
 from mlfbuild.project import Project
@@ -150,25 +153,26 @@ def _dependency(dependency: Dependency) -> dict[str, str]:
 
 def _model(job: CompileJob, project: Project, vectors: Mapping[str, Path]) -> dict[str, Any]:
     known = outline_of(job)
-    outline = known or Library(())
-    files = tree_files(known, model=job.model, placement=job.request.placement) if known else {FRAGMENT: b""}
+    outline = Outline(job, known or Library(()))
     return {
         "model": job.model,
         "target": job.target,
         "compiler": job.compiler,
         "archive": _text(job.archive),
         "tree": _text(job.tree),
-        "modules": [module.name for module in outline.modules],
-        "fragment": bytes(files[FRAGMENT]).decode(),
+        "modules": [module.name for module in outline.library.modules],
+        "fragment": outline.fragment if known else "",
         "settings": job.tree_settings(),
         "vectors": _vectors(vectors),
         "up_to_date": is_current(job) and tree_is_whole(job.tree),
         "complete": known is not None,
         "reads": [_text(path) for path in (project.path, *read_files(job))],
         "watched": [_text(path) for path in watched_inputs(job)],
-        "changing": [_text(job.tree / path) for path in Outline(job, outline).changing],
+        "changing": [_text(job.tree / path) for path in outline.changing],
         "writes": [
-            _text(path) for path in (job.archive, key_file(job), *(job.tree / path for path in (*files, RECORD)))
+            _text(job.archive),
+            _text(key_file(job)),
+            *(f"{_text(job.tree)}/{path}" for path in (*outline.written, RECORD)),
         ],
     }
 

@@ -15,10 +15,11 @@ from mlfbuild.archive.conversion import convert
 from mlfbuild.archive.load import open_archive, pack_archive, read_archive
 from mlfbuild.archive.merge import merge
 from mlfbuild.archive.merge.registry import registry_source
+from mlfbuild.archive.rename import rename_modules
 from mlfbuild.core.errors import CheckFailedError, UsageError
 from mlfbuild.library import OPERATOR, ArchiveFile, CodegenFile, ExternalDependency, Library, Module
 from support.host_c import run_many_on_host
-from support.libraries import graph_library, native_library, native_module
+from support.libraries import OTHER_KERNEL, graph_library, native_library, native_module
 from support.native import compile_bytes
 
 # The archives of the test data, in pairs -----------------------------------------------------------------------------
@@ -555,12 +556,54 @@ def test_a_system_library_of_another_form() -> None:
     assert found == ("merge-system-library-form", "module b of b.tar and module a of a.tar")
 
 
-def test_two_native_archives_of_two_releases_run_in_one_program(tool: Callable[[str], str]) -> None:
+def kernel_folders(library: Library) -> dict[str, set[str]]:
+    """The folders of kernel headers that each module has."""
+    return {
+        module.name: {str(file.path.parent) for file in module.codegen if file.path.name == "offset.h"}
+        for module in library.modules
+    }
+
+
+def test_modules_share_equal_kernels() -> None:
+    merged = merge([(f"{name}.tar", Library((native_module(name),))) for name in ("one", "two")])
+    assert kernel_folders(merged) == {"one": {"host/src/mlfbuild"}, "two": {"host/src/mlfbuild"}}
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_modules_with_kernels_of_two_versions_get_folders_of_their_own(reverse: bool) -> None:
+    one, two = Library((native_module("one"),)), Library((native_module("two", kernel=OTHER_KERNEL),))
+    merged = merge([("a.tar", two), ("b.tar", one)] if reverse else [("a.tar", one), ("b.tar", two)])
+    assert kernel_folders(merged) == {"one": {"host/src/mlfbuild_one"}, "two": {"host/src/mlfbuild_two"}}
+    for module in merged.modules:
+        (source,) = (file.data.decode() for file in module.codegen if file.path.suffix == ".c")
+        assert f'#include "mlfbuild_{module.name}/offset.h"' in source
+        assert '#include "mlfbuild/' not in source
+    assert pack_archive(read_archive(pack_archive(merged), "merged.tar")) == pack_archive(merged)
+
+
+def test_a_merged_archive_is_merged_with_a_third_version() -> None:
+    one, two = Library((native_module("one"),)), Library((native_module("two", kernel=OTHER_KERNEL),))
+    both = rename_modules(merge([("a.tar", one), ("b.tar", two)]), {"one": "four"})
+    third = [Library((native_module(name, kernel=f"{OTHER_KERNEL}\n"),)) for name in ("three", "one")]
+    again = merge([("both.tar", both), ("c.tar", third[0]), ("d.tar", third[1])])
+    assert kernel_folders(again) == {
+        "four": {"host/src/mlfbuild_one"}, "two": {"host/src/mlfbuild_two"},
+        "three": {"host/src/mlfbuild"}, "one": {"host/src/mlfbuild"},
+    }  # fmt: skip
+    fifth = merge([("again.tar", again), ("e.tar", Library((native_module("five"),)))])
+    assert kernel_folders(fifth)["one"] == {"host/src/mlfbuild_one_2"}
+
+
+@pytest.mark.parametrize("folder", ["mlfbuild", "mlfbuild-000000000000"])
+def test_two_native_archives_of_two_releases_run_in_one_program(tool: Callable[[str], str], folder: str) -> None:
     tool("gcc")
     names = ("iris", "wine")
     models = Path(__file__).parents[2] / "examples/two-models/models"
     first, second = (compile_bytes((models / f"{name}.tflite").read_bytes(), name) for name in names)
-    merged = merge([("iris.tar", first), ("wine.tar", with_other_kernels(second))])
+    merged = merge([("iris.tar", first), ("wine.tar", with_other_kernels(second, folder))])
+    sources = {file.path.name: file.data.decode() for module in merged.modules for file in module.codegen}
+    other = "mlfbuild_wine" if folder == "mlfbuild" else folder
+    assert f'#include "{other}/compiler.h"' in sources["wine_lib0.c"]
     read = read_archive(pack_archive(merged), "merged.tar")
     inputs = {
         module.name: [
@@ -577,16 +620,17 @@ def test_two_native_archives_of_two_releases_run_in_one_program(tool: Callable[[
         assert all(np.array_equal(left, right) for left, right in zip(alone, both, strict=True))
 
 
-def with_other_kernels(library: Library) -> Library:
-    """``library`` as another release of mlfbuild would compile it: its kernels in a folder of another hash."""
+def with_other_kernels(library: Library, folder: str) -> Library:
+    """``library`` as another release of mlfbuild would compile it: with other kernels.
+
+    Older releases have them in a folder among the public headers, with their hash in its name.
+    """
     (module,) = library.modules
-    (folder,) = {file.path.parts[2] for file in module.codegen if file.path.parts[2].startswith("mlfbuild-")}
-    other = "mlfbuild-000000000000"
-    codegen = tuple(
-        CodegenFile(
-            PurePosixPath(str(file.path).replace(folder, other)),
-            file.data.replace(folder.encode(), other.encode()) + b"\n",
-        )
-        for file in module.codegen
-    )
-    return Library((replace(module, codegen=codegen),))
+    place = PurePosixPath("host/src" if folder == "mlfbuild" else "host/include", folder)
+
+    def changed(file: CodegenFile) -> CodegenFile:
+        if file.path.parent.name == "mlfbuild":
+            return CodegenFile(place / file.path.name, file.data + b"/* of another release */\n")
+        return CodegenFile(file.path, file.data.replace(b'"mlfbuild/', f'"{folder}/'.encode()))
+
+    return Library((replace(module, codegen=tuple(changed(file) for file in module.codegen)),))

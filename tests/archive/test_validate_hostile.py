@@ -74,7 +74,7 @@ def test_no_spoiled_file_stops_it(files: Files, path: str) -> None:
 def test_a_thousand_modules_take_little_time() -> None:
     header = b"static inline int twice(int x) { return 2 * x; }\n" * 100
     names = [f"m{number}" for number in range(1000)]
-    files = {**tiny(*names), **{f"codegen/host/include/mlfbuild-1/{n}.h": header for n in range(20)}}
+    files = {**tiny(*names), **{f"codegen/host/src/mlfbuild/k{n}.h": header for n in range(20)}}
     start = time.process_time()
     report = validate(files, "a.tar", NOW)
     assert report.findings == ()

@@ -96,7 +96,7 @@ def test_from_the_failing_build_to_the_accepted_change(main_branch: Folder, gold
     golden(words(reviewed.out.partition("\nlargest changes")[0]), "compare.txt")
     assert number(r"^model kws, flash +[\d,]+ +[\d,]+ +\+([\d,]+) ", reviewed.out) == grown
     (first, second) = re.findall(r"^ *\+([\d,]+) +[\d,]+ +[\d,]+  weights +(\w+)$", reviewed.out, re.MULTILINE)
-    assert first[1] == "tvmgen_kws_fully_connected_0_filter" and second[1] == "tvmgen_kws_fully_connected_1_filter"
+    assert first[1] == "tvmgen_kws_fully_connected_0_packed" and second[1] == "tvmgen_kws_fully_connected_1_packed"
     assert all(int(size.replace(",", "")) % 256 == 0 for size, _ in (first, second)), "as many for each more value"
     assert all(len(line) <= 80 for line in reviewed.out.splitlines()), "fits a terminal and a comment"
     (image,) = json.loads((main_branch.root / "build/change.json").read_text())["compared"]["images"]

@@ -67,7 +67,7 @@ def test_a_report_and_a_budget_that_is_exceeded(project: Folder) -> None:
     total = re.search(r"^total +([\d,]+) .* ([\d,]+)$", ended.out, re.MULTILINE)
     assert total is not None
     assert [int(number.replace(",", "")) for number in total.groups()] == [text + data, data + bss]
-    assert "model alpha, largest in flash\n" in ended.out and "tvmgen_alpha_fully_connected_0_filter" in ended.out
+    assert "model alpha, largest in flash\n" in ended.out and "tvmgen_alpha_fully_connected_0_packed" in ended.out
     assert re.search(r"^  model alpha: [\d,]+ of 16,384 bytes of flash \(\d+ %\)$", ended.out, re.MULTILINE)
     ended = project.run("report", "--operators")
     (row,) = re.findall(
@@ -217,7 +217,7 @@ def test_a_larger_model_has_to_be_accepted(project: Folder) -> None:
     model = next(line for line in lines if "model alpha: takes " in line and " of flash, " in line)
     assert f" more than the {before['alpha']['flash']:,} in sizes.json (+" in model
     assert "which allows 1 %" in model
-    assert re.search(r"\(tvmgen_alpha_fully_connected_0_filter [\d,]+ \(weights\), ", model)
+    assert re.search(r"\(tvmgen_alpha_fully_connected_0_packed [\d,]+ \(weights\), ", model)
     image = next(line for line in lines if "the image: takes " in line and " of flash, " in line)
     ended = project.run("report", "--update-baseline")
     assert ended.status == 0

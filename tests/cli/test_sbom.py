@@ -137,11 +137,11 @@ def test_files_are_those_that_compilers_read(product: Folder) -> None:
     assert files["m4/alpha/codegen/host/src/alpha_lib0.c"]["sha256"] == sha256(source.read_bytes())
     [ref] = [ref for ref in found if ref.startswith("kernels/")]
     headers = {Path(file["path"]).name for file in found[ref]["files"]}
-    included = set(re.findall(r'#include "mlfbuild-\w+/(\w+\.h)"', source.read_text()))
+    included = set(re.findall(r'#include "mlfbuild/(\w+\.h)"', source.read_text()))
     asked = ["arm-none-eabi-gcc", "-mcpu=cortex-m4", "-MM", "-I../include", source.name]
     read = subprocess.run(asked, cwd=source.parent, capture_output=True, text=True, check=True).stdout
     assert included and included < headers
-    assert {Path(name).name for name in re.findall(r"\S+/mlfbuild-\w+/\S+\.h", read)} <= headers
+    assert {Path(name).name for name in re.findall(r"mlfbuild/\S+\.h", read)} <= headers
     assert "svdf.h" not in headers, "kernels that no model calls stay out"
 
 

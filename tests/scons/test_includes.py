@@ -10,7 +10,6 @@ import pytest
 
 from mlfbuild.compilers import CompileRequest
 from mlfbuild.compilers.native import NATIVE
-from mlfbuild.compilers.native.kernels import kernel_folder
 from mlfbuild.scons.includes import SYSTEM_HEADERS
 from mlfbuild.targets import CPUS
 from support.firmware_repo import FirmwareRepo, tiny_network
@@ -73,22 +72,23 @@ def test_a_header_that_was_not_there_before(repo: FirmwareRepo) -> None:
     assert "`include/stdint.h' is a new dependency" in repo.build("--debug=explain", "-Q").output
 
 
-def test_what_is_known_of_kernels_is_the_name_of_their_folder(repo: FirmwareRepo) -> None:
+def test_kernel_headers_are_known_by_the_hash_in_the_source(repo: FirmwareRepo) -> None:
     tree = repo.build("-n", "--tree=all", OURS).output
     nodes = {Path(name).name for name in re.findall(r"\+-(\S+)", tree)}
     assert {"alpha_lib0.c", "tvmgen_alpha.h", "string.h", "libc_settings.h"} <= nodes
     assert "fully_connected.h" not in nodes
     source = repo.read("build/mlf/pc/alpha/codegen/host/src/alpha_lib0.c").decode()
-    assert f'#include "{kernel_folder()}/fully_connected.h"' in source
+    assert '#include "mlfbuild/fully_connected.h"' in source
+    assert " * Kernel headers SHA-256: " in source
 
 
 def test_native_sources_include_what_is_said_of_them(tmp_path: Path) -> None:
     model = tmp_path / "net.tflite"
     model.write_bytes(tiny_network(1))
     (module,) = NATIVE.compile(CompileRequest("net", model, CPUS["cortex-m55"])).modules
-    kernels = {path.path.name for path in module.codegen if path.path.parent.name == kernel_folder()}
+    kernels = {path.path.name for path in module.codegen if path.path.parent.name == "mlfbuild"}
     assert len(kernels) > 5
-    quoted = kernels | {f"{kernel_folder()}/{name}" for name in kernels} | {"tvmgen_net.h"}
+    quoted = kernels | {f"mlfbuild/{name}" for name in kernels} | {"tvmgen_net.h"}
     for file in module.codegen:
         text = file.data.decode()
         assert set(re.findall(r'#\s*include\s+"([^"]+)"', text)) <= quoted, file.path

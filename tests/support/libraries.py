@@ -19,7 +19,7 @@ from mlfbuild.library import (
     TensorInfo,
 )
 
-KERNEL_PATH = "host/include/mlfbuild-0123456789ab/offset.h"
+KERNEL_PATH = "host/src/mlfbuild/offset.h"
 KERNEL = """\
 #ifndef MLFBUILD_OFFSET_H_
 #define MLFBUILD_OFFSET_H_
@@ -62,7 +62,7 @@ int32_t tvmgen_{name}_run(
 def source(name: str, offset: int) -> str:
     return f"""\
 #include "tvmgen_{name}.h"
-#include "mlfbuild-0123456789ab/offset.h"
+#include "mlfbuild/offset.h"
 
 int32_t tvmgen_{name}_run(struct tvmgen_{name}_inputs *inputs, struct tvmgen_{name}_outputs *outputs)
 {{
@@ -72,12 +72,16 @@ int32_t tvmgen_{name}_run(struct tvmgen_{name}_inputs *inputs, struct tvmgen_{na
 """
 
 
-def native_module(name: str = "tiny", offset: int = 3) -> Module:
+OTHER_KERNEL = KERNEL.replace("+ offset)", "+ offset + 100)")
+"""The kernel of another version of mlfbuild, whose results are greater by 100."""
+
+
+def native_module(name: str = "tiny", offset: int = 3, kernel: str = KERNEL) -> Module:
     """A module as the native compiler makes it, with everything it knows filled in."""
     files = {
         f"host/src/{name}_lib0.c": source(name, offset),
         f"host/include/tvmgen_{name}.h": header(name),
-        KERNEL_PATH: KERNEL,
+        KERNEL_PATH: kernel,
     }
     return Module(
         name=name,

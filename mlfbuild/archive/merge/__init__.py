@@ -1,9 +1,9 @@
 """Merge several archives into one.
 
 ``archives`` is the sequence of steps. Before code is read, ``names``, ``bundles`` and ``files`` check or merge module
-names, requirements and files. ``parts`` reads the symbols of the code. Then ``system_lib`` merges function registries
-(``registry`` parses and writes them), and ``context`` and ``conflicts`` change the symbols that may exist only once in
-an image::
+names, requirements and files. ``parts`` reads the symbols of the code. ``kernels`` keeps the headers of two versions of
+mlfbuild apart. Then ``system_lib`` merges function registries (``registry`` parses and writes them), and ``context``
+and ``conflicts`` change the symbols that may exist only once in an image::
 
     library = merge([("kws.tar", kws), ("ad.tar", ad)])
 

@@ -9,6 +9,7 @@ from mlfbuild.archive.merge.bundles import with_merged_bundles
 from mlfbuild.archive.merge.conflicts import conflicts, resolved
 from mlfbuild.archive.merge.context import with_one_context
 from mlfbuild.archive.merge.files import check_case, with_unique_paths
+from mlfbuild.archive.merge.kernels import with_own_kernels
 from mlfbuild.archive.merge.names import (
     check_archives,
     check_dependencies,
@@ -50,7 +51,7 @@ def merge(libraries: Sequence[tuple[str, Library]]) -> Library:
     check_module_names(parts)
     check_dependencies(parts)
     others = merged_other_files(with_merged_bundles(libraries))
-    parts = with_unique_paths(parts)
+    parts = with_unique_paths(with_own_kernels(parts))
     check_case(parts, others)
     parts = _linkable(parts)
     return Library(tuple(part.module for part in parts), version=_VERSION, other_files=others)

@@ -16,6 +16,7 @@ from mlfbuild.archive.merge.registry import (
     registry_source,
 )
 from mlfbuild.c_analysis import OBJECT_SUFFIXES
+from mlfbuild.cgen import LICENCE
 from mlfbuild.library import LINKED_PARAMETERS, MERGED_SYSTEM_LIBRARY, STANDALONE_CRT, SYSTEM_LIBRARY, CodegenFile
 
 
@@ -203,7 +204,9 @@ def with_merged_library(
     source = registry_source(
         functions.items(), first.registry.count_bytes, [parts[number].module.name for number in owners]
     )
-    merged = CodegenFile(first.file.path.parent.parent / "src" / MERGED_SYSTEM_LIBRARY, source_bytes(source))
+    merged = CodegenFile(
+        first.file.path.parent.parent / "src" / MERGED_SYSTEM_LIBRARY, source_bytes(f"{LICENCE}{source}")
+    )
     return [_with_file(part, merged) if number in owners else part for number, part in enumerate(parts)]
 
 

@@ -13,6 +13,7 @@ from itertools import chain, islice
 
 from mlfbuild.archive import graph_path, params_path
 from mlfbuild.build.tree.cmake import here, here_in_build
+from mlfbuild.cgen import LICENCE
 from mlfbuild.core import UsageError
 from mlfbuild.library import CHUNK, Content, LazyBytes, Module, chunks
 from mlfbuild.project import SECTION_NAME
@@ -104,7 +105,7 @@ def _c_path(name: str) -> str:
 
 def _header(name: str, blobs: list[_Blob]) -> Iterator[str]:
     guard = f"MLF_{name.upper()}_BLOBS_H_"
-    yield f"/* {_NOTICE} */\n#ifndef {guard}\n#define {guard}\n\n#include <stdint.h>\n\n"
+    yield f"{LICENCE}/* {_NOTICE} */\n#ifndef {guard}\n#define {guard}\n\n#include <stdint.h>\n\n"
     yield '#ifdef __cplusplus\nextern "C" {\n#endif\n'
     for blob in blobs:
         extra = f" + {len(blob.terminator)}" if blob.terminator else ""
@@ -116,7 +117,7 @@ def _header(name: str, blobs: list[_Blob]) -> Iterator[str]:
 
 
 def _assembler(blobs: list[_Blob]) -> Iterator[str]:
-    yield f"/* {_NOTICE} */\n"
+    yield f"{LICENCE}/* {_NOTICE} */\n"
     yield "/* File names are relative to the folder above, which must be an include folder (-I). */\n"
     for blob in blobs:
         symbol = blob.symbol
@@ -132,7 +133,7 @@ def _assembler(blobs: list[_Blob]) -> Iterator[str]:
 
 
 def _c_source(name: str, blobs: list[_Blob]) -> Iterator[str]:
-    yield f'/* {_NOTICE} */\n#include "mlf_{name}_blobs.h"\n\n'
+    yield f'{LICENCE}/* {_NOTICE} */\n#include "mlf_{name}_blobs.h"\n\n'
     yield "#if defined(__GNUC__) && defined(__ELF__)\n"
     yield "#define MLF_SECTION(name) __attribute__((section(name)))\n"
     yield "#else\n#define MLF_SECTION(name)\n#endif\n"

@@ -160,7 +160,8 @@ def _text(parts: Parts, verified_on: str | None) -> Iterator[str]:
 
 def _module(part: Part) -> Iterator[str]:
     name, blobs = part.name, part.blobs
-    folders = [*part.include_dirs, *part.private_include_dirs, *([blobs.include_dir] if blobs else [])]
+    private = [path for path in part.private_include_dirs if path not in part.kernel_include_dirs]
+    folders = [*part.include_dirs, *private, *([blobs.include_dir] if blobs else [])]
     includes = [f"-I$(MLF_DIR_{name})/{folder}" for folder in folders]
     if blobs:  # .incbin looks there
         includes.append(f"-I$(MLF_DIR_{name})")
@@ -171,6 +172,7 @@ def _module(part: Part) -> Iterator[str]:
     yield _RULES.format(name=name, objects="".join(f" \\\n  {path}" for path in _here(name, part.objects)))
     c_suffixes = "%.c.o %.S.o" if blobs else "%.c.o"
     needs = f"$(_mlf_needs_{name}) " if part.needs else ""
+    needs += "".join(f"-I$(MLF_DIR_{name})/{folder} " for folder in part.kernel_include_dirs)
     yield _RULE.format(name=name, suffixes=c_suffixes, compiler="$(CC)", flags="$(CFLAGS)", needs=needs)
     if part.cxx:
         yield _RULE.format(name=name, suffixes="%.cc.o %.cpp.o", compiler="$(CXX)", flags="$(CXXFLAGS)", needs=needs)

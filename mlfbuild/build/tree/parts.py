@@ -14,7 +14,7 @@ from mlfbuild.build.tree.cmake import check_path, check_target_name
 from mlfbuild.build.tree.dependencies import Need, needs_of
 from mlfbuild.c_analysis import CXX_SUFFIXES, LINKED_SUFFIXES, OBJECT_SUFFIXES, SOURCE_SUFFIXES
 from mlfbuild.executor import Executable, executable
-from mlfbuild.library import Content, Library, Module
+from mlfbuild.library import Content, Library, Module, kernel_include_dirs
 from mlfbuild.project import Placement
 
 RUNTIME_HEADERS = "runtime/include"
@@ -47,6 +47,14 @@ class Part:
     def objects(self) -> tuple[str, ...]:
         """The files that were compiled when the archive was exported."""
         return tuple(path for path in self.files if PurePosixPath(path).suffix in OBJECT_SUFFIXES)
+
+    @property
+    def kernel_include_dirs(self) -> tuple[str, ...]:
+        """Those of ``private_include_dirs`` that hold a folder of kernel headers.
+
+        Compilers find these beside the sources, too; the path serves builds that compile a copy of a source.
+        """
+        return tuple(path for path in self.private_include_dirs if path.startswith("codegen/"))
 
     @property
     def cxx(self) -> bool:
@@ -106,7 +114,9 @@ def _part(module: Module, runtime: bool, placement: Placement) -> Part:
         needs=needs_of(module),
     )
     found = executable(module, placement)
-    return part if found is None else _with_executor(part, found)
+    part = part if found is None else _with_executor(part, found)
+    kernels = (f"codegen/{folder}" for folder in kernel_include_dirs(paths))
+    return replace(part, private_include_dirs=(*part.private_include_dirs, *kernels))
 
 
 def _with_executor(part: Part, found: Executable) -> Part:

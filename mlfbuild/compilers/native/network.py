@@ -85,8 +85,9 @@ def _operator(
 
 
 def _constants_in(arguments: tuple[str, ...], constants: frozenset[str]) -> Iterator[str]:
-    """Yield the constants that the C expressions ``arguments`` are, or the addresses of."""
-    yield from (name for argument in arguments if (name := argument.removeprefix("&")) in constants)
+    """Yield the constants that the C expressions ``arguments`` are, perhaps cast, or the addresses of."""
+    names = (argument.rpartition(")")[2].removeprefix("&") for argument in arguments)
+    yield from (name for name in names if name in constants)
 
 
 def _numbers(names: tuple[str | None, ...], numbers: Mapping[str, int]) -> Iterator[int]:

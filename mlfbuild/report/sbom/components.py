@@ -88,6 +88,8 @@ def kernels_component(folder: str, files: Mapping[str, bytes], version: str) -> 
     """
     own = kernel_headers()
     ours = all(own.get(name) == data for name, data in files.items())
+    if not ours:
+        folder = f"{folder}-{_digest(files)}"
     return Component(
         ref=f"kernels/{folder}",
         kind=Kind.LIBRARY,

@@ -1,25 +1,21 @@
 """The files of an unpacked tree by kind: generated code, kernels of mlfbuild, mlfbuild's runtime, TVM's runtime.
 
-Only files that a compiler or linker reads are listed; fragments, parameters and texts do not get into an image. Of the
-kernel headers, those are listed that the code includes.
+Only files that a compiler or linker reads are listed; fragments, parameters and texts do not get into an image.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from mlfbuild.build.tree import Record, is_file, reachable, read_record
 from mlfbuild.c_analysis import LINKED_SUFFIXES, TEXT_SUFFIXES
 from mlfbuild.core import read_bytes, sha256
-from mlfbuild.library import FOLDER
+from mlfbuild.library import FOLDER, included_names, is_kernel_header, reached_headers
 
 _ASSEMBLY_SUFFIXES = frozenset({".s", ".S"})
 _SUFFIXES = TEXT_SUFFIXES | LINKED_SUFFIXES | _ASSEMBLY_SUFFIXES
-_KERNEL = re.compile(r"codegen/host/include/(mlfbuild-[0-9a-f]{12})/([^/]+)")
-_INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
 RUNTIME_FOLDER = "executor/runtime/"
 """Folders of mlfbuild's headers for TVM's code."""
 _DEPENDENCIES = f"{FOLDER}/"
@@ -54,14 +50,15 @@ def read_tree(directory: Path) -> TreeContents | None:
     files, damage = _files_of(directory, record, _SUFFIXES)
     if not record.complete:
         damage.insert(0, f"{directory}: the tree is incomplete")
-    headers = {path: found for path in files if (found := _KERNEL.fullmatch(path))}
+    headers = [path for path in files if is_kernel_header(path.removeprefix("codegen/"))]
     kinds: dict[str, dict[str, bytes]] = {"code": {}, "runtime": {}, "bundled": {}}
-    for path in files.keys() - headers.keys():
+    for path in files.keys() - {*headers}:
         if not path.startswith(_DEPENDENCIES):
             kinds[_kind(path)][path] = files[path]
     kernels: dict[str, dict[str, bytes]] = {}
-    for path, found in headers.items():
-        kernels.setdefault(found[1], {})[found[2]] = files[path]
+    for path in headers:
+        folder, name = path.split("/")[-2:]
+        kernels.setdefault(folder, {})[name] = files[path]
     ordered = {kind: {path: held[path] for path in sorted(held)} for kind, held in kinds.items()}
     included = {folder: reached(ordered["code"], folder, held) for folder, held in sorted(kernels.items())}
     return TreeContents(
@@ -115,22 +112,7 @@ def _kind(path: str) -> str:
 def reached(code: Mapping[str, bytes], folder: str, headers: Mapping[str, bytes]) -> dict[str, bytes]:
     """Return the kernel ``headers`` in ``folder`` that ``code`` includes, directly or indirectly, by name.
 
-    Preprocessor conditions are ignored: a header that only one compiler includes is listed.
+    Older archives have all kernel headers, and the bill lists only those that get into an image.
     """
-    waiting = [
-        name[len(folder) + 1 :]
-        for text in code.values()
-        for name in _includes(text)
-        if name.startswith(f"{folder}/") and name[len(folder) + 1 :] in headers
-    ]
-    found: set[str] = set()
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting += [other for other in _includes(headers[name]) if other in headers]
-    return {name: headers[name] for name in sorted(found)}
-
-
-def _includes(text: bytes) -> Iterator[str]:
-    yield from (name.decode(errors="replace") for name in _INCLUDE.findall(text))
+    names = (name for text in code.values() for name in included_names(text))
+    return reached_headers([name[len(folder) + 1 :] for name in names if name.startswith(f"{folder}/")], headers)

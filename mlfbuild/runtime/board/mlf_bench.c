@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 #include "mlf_bench.h"
 
 /* The compiler would remove an empty function and its calls. This body emits no instruction, but it is not removed. */

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * Two marks around the measured code: `mlf_bench_begin(); tvmgen_kws_run(&in, &out); mlf_bench_end();`.
  *

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * Board support for firmware on QEMU's Cortex-M boards: output and exit status through semihosting.
  *

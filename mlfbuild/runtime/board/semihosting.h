@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * Calls to the debugger or emulator that runs the firmware: Arm's "Semihosting for AArch32 and AArch64".
  *

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * The system functions that newlib requires for printf(), open() and malloc(): files through semihosting, and a heap in
  * the RAM that the firmware does not use. If the firmware does not call them, the linker drops them.

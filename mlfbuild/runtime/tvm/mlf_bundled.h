@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * The platform functions that TVM's own C runtime, included in an archive, requires: memory, and the end of a run that
  * the runtime aborts.

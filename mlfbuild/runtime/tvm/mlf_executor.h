@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * Runs a graph of packed functions whose names, shapes and addresses are all fixed at build time.
  *

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * Parameters that TVM 0.8 compiled into a module (`link-params`): its code returns their addresses by storage id.
  */

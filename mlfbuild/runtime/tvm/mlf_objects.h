@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * Symbols to which compiled objects for Arm refer so that C++ exceptions can pass through them. No exception occurs, so
  * an empty function is sufficient; it keeps the unwinder, and its heap, out of the image. If a module has no objects,

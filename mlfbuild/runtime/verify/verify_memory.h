@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * Memory for a module. Guards around it detect writes out of bounds; a fill pattern shows how much of the memory was
  * used.

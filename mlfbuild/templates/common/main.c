@@ -2,6 +2,8 @@
     their ports (name, type, count, size_macro), headers, and sample: whether there is a sample.h. -#}
 {% set reals = {"float": {"abs": "fabsf", "max": "fmaxf", "suffix": "f"}, "double": {"abs": "fabs", "max": "fmax", "suffix": ""}} -%}
 {% set types = modules | map(attribute="outputs") | sum(start=()) | map(attribute="type") | unique | sort -%}
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * Runs {% for module in modules %}`{{ module.name }}`{{ "" if loop.last else " and " }}{% endfor %}{{ " on the case in sample.h" if sample }} and prints the outputs.
  * Exit status 0: {{ "all outputs are as expected" if sample else "every network ran" }}.

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * A QEMU plugin that counts the instructions of one run of a network, by call of its operator functions.
  *

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from mlfbuild.cgen.literals import array_lines, braces, floating, integer
+from mlfbuild.cgen.literals import array_lines, braces, floating, hexadecimal_lines, integer
 
 
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))
@@ -56,3 +57,17 @@ def test_large_arrays_are_printed_piece_by_piece(dtype: type[np.generic], count:
 def test_the_least_integers() -> None:
     assert list(array_lines(np.array([-(2**31), 0], np.int32))) == ["    INT32_MIN, 0,"]
     assert list(array_lines(np.array([-(2**63), -(2**31)], np.int64))) == ["    INT64_MIN, INT64_C(-2147483648),"]
+
+
+def test_words_are_hexadecimal_except_zeros() -> None:
+    values = np.array([0, 1, -1, -(2**31), 2**31 - 1, 0x00FF0000, 0, 16, 17, 18], np.int32)
+    assert list(hexadecimal_lines(values)) == [
+        "    0, 0x00000001, 0xffffffff, 0x80000000, 0x7fffffff, 0x00ff0000, 0, 0x00000010, 0x00000011,\n    0x00000012,"
+    ]
+
+
+@pytest.mark.parametrize("size", [1, 9, 9 * 4096, 9 * 4096 + 1])
+def test_hexadecimal_words_are_those_of_the_array(size: int) -> None:
+    values = np.random.default_rng(size).integers(-(2**31), 2**31, size, np.int32)
+    words = re.findall(r"\w+", " ".join(hexadecimal_lines(values)))
+    assert np.array_equal(np.array([int(word, 16) for word in words], np.uint32).view(np.int32), values)

@@ -15,8 +15,9 @@ import pytest
 
 import mlfbuild
 from mlfbuild.compilers import COMPILERS, CompileRequest, compiler_called
-from mlfbuild.compilers.native.kernels import kernel_folder, kernel_headers
+from mlfbuild.compilers.native.kernels import kernel_headers
 from mlfbuild.compilers.native.settings import MEMORY
+from mlfbuild.core import sha256
 from mlfbuild.core.errors import InputFileError, UnsupportedModelError, UsageError
 from mlfbuild.graph import Activation, DType, Tensor
 from mlfbuild.graph.ops import (
@@ -46,7 +47,7 @@ def fixed(shape: tuple[int, ...]) -> np.ndarray:
     return (np.arange(np.prod(shape)) % 7 - 3).astype(np.int8).reshape(shape)
 
 
-def separable() -> Library:
+def separable(cpu: str = "cortex-m4") -> Library:
     """Two blocks of equal shapes, which share their functions, and a classifier."""
     s = Sketch("separable")
     source = s.tensor("image", 1, 4, 4, 4)
@@ -60,7 +61,7 @@ def separable() -> Library:
     s.node(Reshape(), "sum", s.tensor("flat", 1, 64))
     s.node(FullyConnected(), "flat", s.weights("w", data=fixed((3, 64))), s.tensor("logits", 1, 3, scale=0.5))
     s.node(Softmax(), "logits", s.tensor("classes", 1, 3, scale=1 / 256, zero_point=-128))
-    return compile_network(s.graph(["image"], ["classes"]))
+    return compile_network(s.graph(["image"], ["classes"]), cpu=cpu)
 
 
 def real() -> Library:
@@ -81,7 +82,7 @@ def copies() -> Library:
 @pytest.mark.parametrize("make", [separable, real, copies])
 def test_golden_files(make: Callable[[], Library], golden: Golden) -> None:
     library = make()
-    source = generated(library).replace(kernel_folder(), "mlfbuild-0123456789ab")
+    source = generated(library)
     golden(source, f"{make.__name__}_lib0.c")
     golden(generated(library, f"tvmgen_{make.__name__}.h"), f"tvmgen_{make.__name__}.h")
     golden(library.modules[0].source_text.decode(), f"{make.__name__}.txt")
@@ -197,7 +198,7 @@ def test_metadata_tells_the_truth() -> None:
     assert [function.name for function in module.operator_functions] == defined
     assert len(defined) == 5  # one for both depthwise convolutions, one for both pointwise ones
     arrays = re.findall(r"^TVMGEN\w+ static const (.*?) \w+(?:\[(\d+)\])? = ", source, re.MULTILINE)
-    sizes = {"int8_t": 1, "int32_t": 4, "struct mlf_channel": 12, "struct mlf_quantization": 16,
+    sizes = {"int8_t": 1, "uint32_t": 4, "struct mlf_channel": 12, "struct mlf_quantization": 16,
              "struct mlf_add_linear": 12, "struct mlf_softmax_quantization": 12}  # fmt: skip
     assert main.constants_size == sum(sizes[c_type] * int(length or 1) for c_type, length in arrays)
 
@@ -214,15 +215,36 @@ def test_constants_size_is_the_section_of_the_object(tmp_path: Path, tool: Calla
     assert sum(sizes.values()) == library.modules[0].main[0].constants_size
 
 
-def test_kernel_folder_holds_all_that_is_ever_included() -> None:
-    paths = {str(file.path) for file in separable().modules[0].codegen}
-    headers = {path.rpartition("/")[2] for path in paths if kernel_folder() in path}
-    assert headers == set(kernel_headers())
-    assert re.fullmatch(r"mlfbuild-[0-9a-f]{12}", kernel_folder())
-    included = {
-        name for text in kernel_headers().values() for name in re.findall(rb'^#include "(.+)"$', text, re.MULTILINE)
-    }
-    assert {name.decode() for name in included} < headers
+@pytest.mark.parametrize("cpu", ["host", "cortex-m4", "cortex-m55"])
+def test_an_archive_has_the_kernel_headers_that_its_code_reaches(cpu: str, tmp_path: Path) -> None:
+    library = separable(cpu)
+    write_tree(library, tmp_path)
+    source = tmp_path / "host/src/separable_lib0.c"
+    folder = source.parent / "mlfbuild"
+    waiting, reached = [source], set()
+    while waiting:
+        file = waiting.pop()
+        for name in re.findall(r'^\s*#\s*include\s+"([^"]+)"', file.read_text(), re.MULTILINE):
+            header = file.parent / name
+            if name != "tvmgen_separable.h" and header not in reached:
+                reached.add(header)
+                waiting.append(header)
+    assert reached == set(folder.iterdir())
+    assert 5 < len(reached) < len(kernel_headers())
+
+
+def test_the_source_has_the_hash_of_its_kernel_headers() -> None:
+    library = separable()
+    headers = {file.path.name: file.data for file in library.modules[0].codegen if file.path.parent.name == "mlfbuild"}
+    content = b"".join(f"{name} {len(data)}\n".encode() + data for name, data in sorted(headers.items()))
+    (source,) = (file.data.decode() for file in library.modules[0].codegen if file.path.suffix == ".c")
+    assert f" * Kernel headers SHA-256: {sha256(content)}\n" in source
+
+
+def test_a_header_names_neither_the_weights_nor_the_kernels() -> None:
+    header = generated(separable(), "tvmgen_separable.h")
+    assert "SHA-256: " not in header
+    assert re.findall("#include (.*)", header) == ["<stdint.h>"]
 
 
 def test_a_large_arena_is_refused() -> None:

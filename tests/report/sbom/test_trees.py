@@ -7,7 +7,7 @@ from pathlib import Path
 from mlfbuild.archive import open_archive_with_id
 from mlfbuild.build.tree import unpack
 from mlfbuild.build.tree.dependencies import write_dependencies
-from mlfbuild.compilers.native.kernels import kernel_folder, kernel_headers
+from mlfbuild.compilers.native.kernels import kernel_headers
 from mlfbuild.report.sbom.trees import reached, read_dependencies, read_tree
 from mlfbuild.requirements.types import Source
 
@@ -27,8 +27,8 @@ def test_kernels_are_followed_from_the_code() -> None:
 
 def test_every_kernel_header_is_reached_by_its_name() -> None:
     headers = kernel_headers()
-    code = {"x.c": "".join(f'#include "{kernel_folder()}/{name}"\n' for name in headers).encode()}
-    assert reached(code, kernel_folder(), headers) == headers
+    code = {"x.c": "".join(f'#include "mlfbuild/{name}"\n' for name in headers).encode()}
+    assert reached(code, "mlfbuild", headers) == headers
 
 
 def test_code_of_tvm_with_the_runtime_of_mlfbuild(shared: Path, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from mlfbuild.build.tree.record import RECORD, read_record
 from mlfbuild.c_analysis import LINKED_SUFFIXES, OBJECT_SUFFIXES
 from mlfbuild.core import InputFileError, read_bytes
 from mlfbuild.executor import BUNDLED_FOLDER, FOLDER, INCLUDE_DIR, unit_names
+from mlfbuild.library import kernel_include_dirs
 from mlfbuild.requirements import Dependency, Source
 
 _NEEDED = re.compile(r"if\(NOT TARGET mlf::dep::([a-z0-9.+-]+)\)")
@@ -108,6 +109,7 @@ def model_files(directory: Path, model: str) -> ModelFiles:
     bundled = {PurePosixPath(BUNDLED_FOLDER)} & {path.parent for path in paths}
     if bundled or (linked and any(map(_is_of_runtime, paths))):
         runtime = {*bundled, PurePosixPath(RUNTIME_HEADERS)}
+    runtime |= {PurePosixPath("codegen", folder) for folder in kernel_include_dirs(_below_codegen(paths))}
     if any(path.is_relative_to(INCLUDE_DIR) for path in paths):
         headers.add(PurePosixPath(INCLUDE_DIR))
 
@@ -128,6 +130,10 @@ def _needs(tree: Path) -> tuple[str, ...]:
     """Return the names of what the model of ``tree`` needs, as its fragment for CMake has them."""
     text = read_bytes(tree / FRAGMENT, "fragment").decode(errors="replace")
     return tuple(dict.fromkeys(_NEEDED.findall(text)))
+
+
+def _below_codegen(paths: list[PurePosixPath]) -> list[PurePosixPath]:
+    return [path.relative_to("codegen") for path in paths if path.parts[0] == "codegen"]
 
 
 def _is_codegen_header(path: PurePosixPath) -> bool:

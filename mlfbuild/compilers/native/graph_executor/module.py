@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from mlfbuild.compilers.native.graph_executor.nodes import GraphProgram, make_nodes
 from mlfbuild.compilers.native.graph_executor.source import print_facts, print_functions, print_registry
 from mlfbuild.compilers.native.graph_executor.storage import StoragePlan, plan_storage
+from mlfbuild.compilers.native.kernels import kernel_files
 from mlfbuild.compilers.native.lowering import KernelCall, lower
 from mlfbuild.compilers.native.network import graph_network
 from mlfbuild.compilers.native.passes import fuse
@@ -15,7 +16,6 @@ from mlfbuild.compilers.native.printing import (
     facts_path,
     functions_path,
     graph_text,
-    kernel_files,
     source_path,
     traced_tensor,
 )
@@ -42,7 +42,6 @@ def graph_module(
     settings: CodegenSettings,
     request: CompileRequest,
     target: str,
-    front_matter: str,
     model_id: str,
 ) -> Module:
     """Return the module of ``graph``, whose passes have run, read from a file with the SHA-256 ``model_id``.
@@ -66,7 +65,7 @@ def graph_module(
         operator_functions=tuple(
             OperatorFunction(packed.name, ((CPU_DEVICE, packed.scratch),)) for packed in program.functions
         ),
-        codegen=_codegen(program, request, front_matter, model_id),
+        codegen=_codegen(program, request, model_id),
         params=program.params,
         graph_json=executor_graph_text(program.executor_graph).encode(),
         storage=tuple(_storage(program.executor_graph)),
@@ -110,14 +109,14 @@ def _trace(program: GraphProgram) -> Iterator[TracedTensor]:
             yield traced_tensor(tensor, node, call.function)
 
 
-def _codegen(
-    program: GraphProgram, request: CompileRequest, front_matter: str, model_id: str
-) -> tuple[CodegenFile, ...]:
-    registry = print_registry(program, front_matter)
-    functions = print_functions(program, front_matter, model_id, request.placement)
+def _codegen(program: GraphProgram, request: CompileRequest, model_id: str) -> tuple[CodegenFile, ...]:
+    source = request.source.name
+    registry = print_registry(program, source, model_id)
+    functions = print_functions(program, source, model_id, request.placement)
+    facts = print_facts(program, source)
     return (
         CodegenFile(source_path(program.name), registry.encode()),
         CodegenFile(functions_path(program.name), functions.encode()),
-        CodegenFile(facts_path(program.name), print_facts(program, front_matter).encode()),
-        *kernel_files(),
+        CodegenFile(facts_path(program.name), facts.encode()),
+        *kernel_files(program.headers),
     )

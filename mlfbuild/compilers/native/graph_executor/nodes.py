@@ -15,7 +15,7 @@ import numpy as np
 from mlfbuild.cgen import ALIGNMENT, C_TYPES, aligned
 from mlfbuild.compilers.native.graph_executor.storage import Shape, StoragePlan, graph_shape
 from mlfbuild.compilers.native.lowering import Constant, KernelCall, Parameter, ScratchBuffer
-from mlfbuild.compilers.native.printing import Interface, NodeFunction
+from mlfbuild.compilers.native.printing import Interface, NodeFunction, included_headers
 from mlfbuild.core import sha256
 from mlfbuild.graph import Array, DType, Graph, Node
 from mlfbuild.library.graph_json import CALL, INPUT, ExecutorGraph, GraphNode, NodeEntry
@@ -60,6 +60,11 @@ class GraphProgram:
     def operators(self) -> tuple[NodeFunction, ...]:
         """The operator functions, each once."""
         return tuple({packed.function.name: packed.function for packed in self.functions}.values())
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        """The kernel headers that functions include, in alphabetical order."""
+        return included_headers(self.operators)
 
 
 def make_nodes(

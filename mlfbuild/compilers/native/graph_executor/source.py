@@ -8,8 +8,15 @@ from mlfbuild import __version__
 from mlfbuild.archive.merge import registry_source
 from mlfbuild.cgen import ALIGNMENT, PARAMS_SECTION, comment_text, wrapped
 from mlfbuild.compilers.native.graph_executor.nodes import GraphProgram, PackedFunction
-from mlfbuild.compilers.native.kernels import kernel_folder
-from mlfbuild.compilers.native.printing import declarator, fact_parts, node_comment, print_function
+from mlfbuild.compilers.native.kernels import include_lines
+from mlfbuild.compilers.native.printing import (
+    declarator,
+    fact_parts,
+    header_notice,
+    node_comment,
+    print_function,
+    source_notice,
+)
 from mlfbuild.compilers.types import Placement
 from mlfbuild.library import Identity, facts_header, guarded
 
@@ -26,7 +33,7 @@ _PARAMETERS = (
 _EMPTY_REGISTRY = """\
 #include <tvm/runtime/crt/module.h>
 
-/* A network that only hands on its inputs calls nothing; C has no empty arrays. */
+/* The network returns its inputs and calls no function; C has no empty arrays. */
 static TVMBackendPackedCFunc _tvm_func_array[1];
 static const TVMFuncRegistry _tvm_func_registry = {"\\000\\000", _tvm_func_array};
 static const TVMModule _tvm_system_lib = {&_tvm_func_registry};
@@ -38,17 +45,17 @@ const TVMModule *TVMSystemLibEntryPoint(void)
 """
 
 
-def print_registry(program: GraphProgram, front_matter: str) -> str:
+def print_registry(program: GraphProgram, source: str, model_id: str) -> str:
     """Return the text of ``<model>_lib0.c``: the table of packed functions, as TVM writes it for ``system-lib``."""
     functions = [(packed.name, packed.name) for packed in program.functions]
     table = registry_source(functions, _COUNT_BYTES, [program.name]) if functions else _EMPTY_REGISTRY
-    return f"{front_matter}\n\n{table}"
+    return f"{source_notice(source, model_id)}\n\n{table}"
 
 
-def print_functions(program: GraphProgram, front_matter: str, model_id: str, placement: Placement) -> str:
+def print_functions(program: GraphProgram, source: str, model_id: str, placement: Placement) -> str:
     """Return the text of ``<model>_lib1.c``: constants that are no arrays, operator functions and packed ones."""
     parts = [
-        front_matter,
+        source_notice(source, model_id, program.headers),
         _includes(program),
         _section(program, placement),
         *_constants(program, model_id),
@@ -59,14 +66,12 @@ def print_functions(program: GraphProgram, front_matter: str, model_id: str, pla
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def print_facts(program: GraphProgram, front_matter: str) -> str:
+def print_facts(program: GraphProgram, source: str) -> str:
     """Return the text of ``mlf_<model>.h``, which the header of the static executor includes."""
-    return guarded(f"MLF_{program.name.upper()}_H_", front_matter, fact_parts(program.name, program.interface))
+    return guarded(f"MLF_{program.name.upper()}_H_", header_notice(source), fact_parts(program.name, program.interface))
 
 
 def _includes(program: GraphProgram) -> str:
-    calls = [function.call for function in program.operators]
-    headers = sorted({"compiler.h", *(header for call in calls for header in (call.header, *call.more_headers))})
     return "\n".join(
         [
             "#include <stddef.h>",
@@ -77,7 +82,7 @@ def _includes(program: GraphProgram) -> str:
             "#include <tvm/runtime/c_backend_api.h>",
             "",
             f'#include "{facts_header(program.name)}"',
-            *(f'#include "{kernel_folder()}/{header}"' for header in headers),
+            *include_lines(program.headers),
         ]
     )
 
@@ -107,7 +112,7 @@ def _constants(program: GraphProgram, model_id: str) -> Iterator[str]:
 def _data(program: GraphProgram) -> str:
     return "\n".join(
         [
-            "/* Where the argument at `index` lies, a DLTensor. */",
+            "/* Return the data of the DLTensor that is the argument at `index`. */",
             f"static inline void *{program.prefix}_data(const void *args, int32_t index)",
             "{",
             "    return ((const DLTensor *)((const TVMValue *)args)[index].v_handle)->data;",
@@ -135,7 +140,7 @@ def _body(program: GraphProgram, packed: PackedFunction, *, first: bool) -> Iter
         yield f"void *const scratch = TVMBackendAllocWorkspace(kDLCPU, 0, (uint64_t){packed.scratch}, kDLUInt, 8);"
     yield "(void)arg_type_ids, (void)num_args, (void)out_ret_value, (void)out_ret_tcode, (void)resource_handle;"
     if first:
-        yield "/* Read, so that linkers keep it as long as the model is in use. */"
+        yield "/* Read the id, so that the linker keeps it if the model is used. */"
         yield f"(void)*(const volatile char *)mlf_{program.name}_model_id;"
     if packed.scratch:
         yield "if (scratch == NULL) {"

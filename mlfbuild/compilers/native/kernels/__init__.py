@@ -1,23 +1,40 @@
-"""The kernel headers as files of an archive, in a folder named by the hash of all of them."""
+"""The kernel headers as files of an archive: those that a model's code reaches, in the folder ``mlfbuild``."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from mlfbuild.core import sha256
+from mlfbuild.library import KERNEL_FOLDER, CodegenFile, reached_headers
 
-_FOLDER = Path(__file__).parent
+_HERE = Path(__file__).parent
 
 
 @cache
 def kernel_headers() -> dict[str, bytes]:
     """Return all kernel headers by file name, in alphabetical order."""
-    return {path.name: path.read_bytes() for path in sorted(_FOLDER.glob("*.h"))}
+    return {path.name: path.read_bytes() for path in sorted(_HERE.glob("*.h"))}
 
 
 @cache
-def kernel_folder() -> str:
-    """Return the folder's name, ``mlfbuild-`` and 12 digits: archives with equal kernels share it, others never do."""
-    content = b"".join(f"{name} {len(data)}\n".encode() + data for name, data in kernel_headers().items())
-    return f"mlfbuild-{sha256(content)[:12]}"
+def kernel_files(names: tuple[str, ...]) -> tuple[CodegenFile, ...]:
+    """Return the kernel headers ``names`` and all that they include, as files of an archive."""
+    folder = PurePosixPath("host/src", KERNEL_FOLDER)
+    return tuple(CodegenFile(folder / name, data) for name, data in reached_headers(names, kernel_headers()).items())
+
+
+def kernels_sha256(names: tuple[str, ...]) -> str:
+    """Return the hash of ``kernel_files(names)``.
+
+    The source that includes the headers contains it, so the source changes if any of them does. Builds rely on that:
+    they watch the source, whose name is known before the model is compiled, instead of the headers.
+    """
+    content = (f"{file.path.name} {len(file.data)}\n".encode() + file.data for file in kernel_files(names))
+    return sha256(b"".join(content))
+
+
+def include_lines(names: Iterable[str]) -> list[str]:
+    """Return the directives that include the kernel headers ``names``."""
+    return [f'#include "{KERNEL_FOLDER}/{name}"' for name in names]

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * ABS, NEG and SIGN: `unary.h` has the loop. Those of int8 are tables.
  */

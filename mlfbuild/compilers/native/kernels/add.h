@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * ADD, SUB and SQUARED_DIFFERENCE of two tensors that broadcast: `binary.h` has the loops.
  */

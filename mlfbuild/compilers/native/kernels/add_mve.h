@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * ADD of int8 tensors of equal shape on Helium (MVE), 8 elements in 26 instructions.
  *

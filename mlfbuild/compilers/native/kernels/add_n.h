@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * ADD_N of tensors of count elements, which are summed as in CUMSUM. The output may be one of the inputs.
  */

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * ARG_MAX and ARG_MIN along one dimension: input [outer, size, inner], output [outer, inner]. The first of several
  * counts; what is no number counts least.

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * BATCH_MATMUL: products of matrices, over at most three dimensions of batches that broadcast. Strides count elements.
  */

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * Three or two pixels times all pairs of output channels, six or four sums in registers; matmul_dsp.h tells the layout
  * of the filter.

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * int16 activations times int8 weights for cores with the DSP extension: three pixels, or one, times all pairs of
  * output channels. Sums fit 32 bits, as the compiler has proved, and become outputs in two instructions:

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * CAST: integers wrap, float32 is cut towards zero and bounded (0 for no number), anything but 0 is true.
  */

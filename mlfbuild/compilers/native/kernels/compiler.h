@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * What GNU C offers beyond C99, each with a plain C99 fallback, and the types that kernels share.
  *

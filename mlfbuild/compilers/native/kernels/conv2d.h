@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * CONV_2D. Input [N, H, W, I], filter [O, filter height, filter width, I], output [N, H', W', O].
  *

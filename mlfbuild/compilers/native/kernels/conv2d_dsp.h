@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * CONV_2D of int8 for cores with the DSP extension: the windows of a block of pixels, expanded to 16 bits, times the
  * filter of matmul_dsp.h. Inputs of a window are in the order of its rows, columns and channels, filled up to whole

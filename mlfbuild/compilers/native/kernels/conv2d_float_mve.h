@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * CONV_2D on float32 for Helium (MVE with floats), at least eight output channels; equal to conv2d.h but for the order
  * of additions and their rounding. gemm_float_mve.h has the micro-kernel, windows_mve.h the way over the image.

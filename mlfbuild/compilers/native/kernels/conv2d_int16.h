@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * CONV_2D of int16 activations. Input [N, H, W, I], filter [O, filter height, filter width, I] of int8, output
  * [N, H', W', O]. int16 has no zero point, so that taps in the padding add nothing.

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * CONV_2D and FULLY_CONNECTED of int16 activations for cores with the DSP extension: the inputs of three pixels are
  * copied side by side, padding as zeros, and multiplied with all output channels (block_int16_dsp.h).

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * CONV_2D and FULLY_CONNECTED of int16 activations for Helium (MVE): three pixels, or one, times two output channels.
  * Sums fit 32 bits, and become outputs as block_int16_dsp.h tells. The filter is [O, inputs] of int8; `channels` holds

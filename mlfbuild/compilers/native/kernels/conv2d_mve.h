@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * CONV_2D on int8 for Helium (MVE); the sums and what becomes of them are those of conv2d.h.
  *

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /* Copies and fills of bytes, a vector of 16 at a time on Helium (MVE). */
 #ifndef MLF_COPY_MVE_H_
 #define MLF_COPY_MVE_H_

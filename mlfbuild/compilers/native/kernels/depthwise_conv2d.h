@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * DEPTHWISE_CONV_2D. Input [N, H, W, C], filter [filter height, filter width, C * m], output [N, H', W', C * m], with m
  * the depth multiplier: input channel c gives the output channels c * m .. c * m + m - 1.

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * DEPTHWISE_CONV_2D on float32 with a 3x3 filter for Helium (MVE with floats), four channels at a time; equal to
  * depthwise_conv2d.h but for the rounding of additions.

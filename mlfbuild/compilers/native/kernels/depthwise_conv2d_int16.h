@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * DEPTHWISE_CONV_2D of int16 activations. Input [N, H, W, C], filter [filter height, filter width, C * m] of int8,
  * output [N, H', W', C * m]. int16 has no zero point, so that taps in the padding add nothing.

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * DEPTHWISE_CONV_2D of int16 activations for cores with the DSP extension: one output channel for each input channel,
  * a multiple of four of them, any window. For each output pixel the addresses of its taps are found once; taps in the

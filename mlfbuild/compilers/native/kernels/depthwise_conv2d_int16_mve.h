@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * DEPTHWISE_CONV_2D of int16 activations for Helium (MVE): one output channel for each input channel, a multiple of
  * eight of them, any window. Taps are found as in depthwise_conv2d_int16_dsp.h. Eight channels take 9 instructions a

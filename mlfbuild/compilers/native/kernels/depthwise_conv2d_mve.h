@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * DEPTHWISE_CONV_2D on int8 for Helium (MVE), one output channel an input channel, filters of at most 16 taps; the sums
  * and what becomes of them are those of depthwise_conv2d.h.

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * A line of the output of four channels of a depthwise convolution with 3x3 filters, from planes of 16 bits, one a
  * channel, where neighbouring pixels are neighbouring halfwords. With w01 = (w[0], w[1]) and w12 = (w[1], w[2]) of a

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * The micro-kernels of int8 depthwise convolutions on Helium (MVE): a row of output pixels from the ring of
  * depthwise_conv2d_mve.h, where the window of a channel is neighbouring bytes, at most 16.

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * Four inner products that share the loads of a row, by what the processor has: the sums of dot.h and wide_sums.h,
  * those of float32 in another order. The weights of product g start at weights + g * count.

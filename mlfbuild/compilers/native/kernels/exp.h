@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * EXP and LOG of float32: `unary.h` has the loop. Those of quantised types are tables.
  */

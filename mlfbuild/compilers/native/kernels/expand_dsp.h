@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /* Inputs of matrix products expanded to 16 bits for SMLAD, in the order in which SXTB16 does it. */
 #ifndef MLF_EXPAND_DSP_H_
 #define MLF_EXPAND_DSP_H_

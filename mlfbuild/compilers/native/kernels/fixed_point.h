@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * Exponential and reciprocal in fixed point, with the constants and the roundings of gemmlowp, which TensorFlow Lite
  * Micro computes int8 SOFTMAX with. Qm.n is a signed 32-bit number with n fraction bits.

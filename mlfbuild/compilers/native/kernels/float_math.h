@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * Elementary functions of float32, each within 1e-6 of its value where that is a normal number. Own code, so that
  * firmware needs no mathematical library, and the same on every processor.

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * FLOOR_DIV and FLOOR_MOD of two tensors that broadcast: `binary.h` has the loops.
  */

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * FULLY_CONNECTED. Input [rows, I], weights [O, I], output [rows, O].
  *

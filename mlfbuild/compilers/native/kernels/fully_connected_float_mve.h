@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * FULLY_CONNECTED of one row on float32 for Helium (MVE with floats), at least eight outputs; equal to
  * fully_connected.h but for the rounding of additions. Weights are in the order of gemm_float_mve.h.

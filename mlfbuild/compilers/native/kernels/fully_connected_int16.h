@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * FULLY_CONNECTED of int16 activations whatever their sums are. Input [rows, I], weights [O, I] of int8, output
  * [rows, O].

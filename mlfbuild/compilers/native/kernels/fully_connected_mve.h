@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * FULLY_CONNECTED of one row on int8 for Helium (MVE); the sums and what becomes of them are those of
  * fully_connected.h. Weights are in the order of gemm_mve.h.

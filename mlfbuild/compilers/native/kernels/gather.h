@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * GATHER: out[batch][slice][i] = in[batch][slice][index[batch][i]], in runs of elements. A position that is not there
  * is taken as the nearest one, so that no index of a network's input leads out of a tensor.

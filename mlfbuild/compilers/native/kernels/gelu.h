@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * GELU of float32, and its approximation by a hyperbolic tangent: `unary.h` has the loop.
  */

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * The micro-kernels of int8 convolutions on Helium (MVE).
  *

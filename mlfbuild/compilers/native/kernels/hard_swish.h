@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * HARD_SWISH: `unary.h` has the loop. That of int8 is a table.
  */

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * L2_NORMALIZATION: input and output [rows, depth], each row divided by its length. The output may start where the
  * input does.

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * LOGICAL_AND, LOGICAL_OR and LOGICAL_NOT: `binary.h` and `unary.h` have the loops. Truth is 1, else 0.
  */

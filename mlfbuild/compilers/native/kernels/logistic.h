@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * LOGISTIC and TANH: `unary.h` has the loop. Those of int8 are tables, those of int16 are computed.
  */

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * UNIDIRECTIONAL_SEQUENCE_LSTM. A row of inputs in, a row of units out at every step; for each unit
  *

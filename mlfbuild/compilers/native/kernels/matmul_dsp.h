@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * The int8 matrix product of CONV_2D and FULLY_CONNECTED for cores with the DSP extension: SMLAD, two products each.
  *

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * MAXIMUM and MINIMUM of two tensors that broadcast and have one scale: `binary.h` has the loops.
  */

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * PAD and PADV2 over at most five dimensions: `before` and `after` elements of one value around each.
  *

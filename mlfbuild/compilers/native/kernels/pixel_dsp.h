@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /* One pixel, or row of a matrix, times all pairs of output channels; matmul_dsp.h tells the layout of the filter. */
 #ifndef MLF_PIXEL_DSP_H_
 #define MLF_PIXEL_DSP_H_

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * AVERAGE_POOL_2D and MAX_POOL_2D. Input [N, H, W, C], output [N, H', W', C]; padding does not count.
  *

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * AVERAGE_POOL_2D and MAX_POOL_2D on int8 for cores with the DSP extension, four channels at a time as the bytes of a
  * word; equal to pool2d.h.

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * AVERAGE_POOL_2D and MAX_POOL_2D on int8 for Helium (MVE), 8 and 16 channels at a time; equal to pool2d.h.
  *

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * QUANTIZE (float32 to integers, or integers to another scale or type) and DEQUANTIZE (integers to float32).
  *

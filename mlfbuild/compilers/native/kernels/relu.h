@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * RELU and its bounded forms, LEAKY_RELU and PRELU: `unary.h` and `binary.h` have the loops. Those of int8 are tables,
  * or clamps.

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * Integer rescaling with the double rounding of gemmlowp, as TensorFlow Lite Micro's reference kernels do it.
  *

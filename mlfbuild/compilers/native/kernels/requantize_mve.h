@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * From 32-bit sums to stored outputs on Helium (MVE), four output channels in a vector; equal to requantize.h.
  *

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR. Input [N, H, W, C], output [N, H', W', C]; where rows and columns come
  * from stands in tables.

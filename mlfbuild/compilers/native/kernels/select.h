@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * SELECT_V2: elements of one of two tensors, as a third one says. All broadcast, over at most six dimensions, as in
  * `binary.h`.

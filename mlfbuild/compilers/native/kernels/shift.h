@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * One step of a ring buffer whose elements lie in the order of time: the oldest ones go, the latest ones follow.
  *

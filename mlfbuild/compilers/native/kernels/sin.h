@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * SIN and COS of float32, within 2e-7 whatever the argument: `unary.h` has the loop.
  */

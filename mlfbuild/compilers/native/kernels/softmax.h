@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * SOFTMAX over the last dimension: exp(beta * (x - max)) / sum of it. Input and output [rows, depth]; the output may
  * start where the input does.

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * SVDF. Input [batches, inputs], feature weights [filters, inputs], time weights [filters, memory], output
  * [batches, units]; filters = units * rank. The state [batches, filters, memory] keeps the last features of each

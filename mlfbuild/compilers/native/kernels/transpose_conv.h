@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * TRANSPOSE_CONV. Input [N, H, W, C], weights [C', h, w, C], output [N, H', W', C']. The window moves over the output
  * and would take it to the input.

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /* TRANSPOSE_CONV of int16 activations and int8 weights, as transpose_conv.h does it. */
 #ifndef MLF_TRANSPOSE_CONV_INT16_H_
 #define MLF_TRANSPOSE_CONV_INT16_H_

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * Layers of int16 activations and int8 weights: sums of products, and how a sum becomes an int16 of the output's scale.
  *

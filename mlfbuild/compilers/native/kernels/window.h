@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /* A filter that moves over an image: the sizes of convolutions and pools, and the part of a filter inside the image. */
 #ifndef MLF_WINDOW_H_
 #define MLF_WINDOW_H_

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * The way of a filter over an image on Helium (MVE), for kernels that compute runs of pixels.
  *

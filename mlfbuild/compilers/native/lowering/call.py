@@ -12,7 +12,7 @@ from zlib import crc32
 
 import numpy as np
 
-from mlfbuild.cgen import array_lines, integer, record_lines
+from mlfbuild.cgen import array_lines, hexadecimal_lines, integer, record_lines
 from mlfbuild.core import UnsupportedModelError
 from mlfbuild.graph import Array, Node, Rescale
 
@@ -23,14 +23,15 @@ LARGEST_SUM = 1 << 23
 class Numbers:
     """The elements of an array as an initialiser, which is printed when it is asked for: its text is much larger."""
 
-    def __init__(self, values: Array, again: Callable[[], Array] | None = None) -> None:
+    def __init__(self, values: Array, again: Callable[[], Array] | None = None, *, hexadecimal: bool = False) -> None:
         self._again = again or (lambda: values)
+        self._lines = hexadecimal_lines if hexadecimal else array_lines
         self._hash = hash((values.dtype.str, crc32(_bytes(values))))
 
     def pieces(self) -> Iterator[str]:
         """Yield the text, many lines at a time."""
         yield "{\n"
-        for lines in array_lines(self._again()):
+        for lines in self._lines(self._again()):
             yield f"{lines}\n"
         yield "}"
 
@@ -63,12 +64,34 @@ class Constant:
     """Number of elements of an array; ``None`` for a single struct."""
     numbers: Callable[[], Array] | None = field(default=None, compare=False)
     """Makes an array with the bytes of ``initializer``, which tells it all; ``None`` for a single struct."""
+    about: str = field(default="", compare=False)
+    """A comment about the order of the elements, which names the kernel header that describes it."""
 
     @classmethod
-    def array(cls, name: str, c_type: str, values: Array, again: Callable[[], Array] | None = None) -> Constant:
-        """Return an array of numbers; one that ``again`` makes anew when it is printed takes no memory until then."""
+    def array(
+        cls, name: str, c_type: str, values: Array, again: Callable[[], Array] | None = None, *, order: str = ""
+    ) -> Constant:
+        """Return an array of numbers; one that ``again`` makes anew when it is printed takes no memory until then.
+
+        ``order`` is the kernel header that describes the order of the numbers, if it is not that of the model.
+        """
         numbers = again or (lambda: values)
-        return cls(name, c_type, Numbers(values, again), values.nbytes, values.size, numbers)
+        about = f"In the order that {order} describes." if order else ""
+        return cls(name, c_type, Numbers(values, again), values.nbytes, values.size, numbers, about)
+
+    @classmethod
+    def packed(cls, values: Array, layout: str, again: Callable[[], Array] | None = None) -> Constant:
+        """Return an array of 32-bit words that hold several values each, as the kernel header ``layout`` describes.
+
+        ``values`` are int32, for a parameter ``const int32_t *``; in C the words are unsigned and hexadecimal.
+        """
+        text, numbers = Numbers(values, again, hexadecimal=True), again or (lambda: values)
+        return cls("packed", "uint32_t", text, values.nbytes, values.size, numbers, f"Packed as {layout} describes.")
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether ``packed`` made it: its type in C is not that of the parameter, which is signed."""
+        return self.c_type == "uint32_t"
 
     @classmethod
     def records(

@@ -109,7 +109,7 @@ def _filter(graph: Graph, node: Node, *, whole: bool) -> Constant | None:
         assert repeated is not None
         return repeated
 
-    return None if packed is None else Constant.array("filter", "int32_t", packed, again)
+    return None if packed is None else Constant.packed(packed, "matmul_dsp.h", again)
 
 
 def _pack(graph: Graph, node: Node, *, whole: bool) -> npt.NDArray[np.int32] | None:

@@ -20,6 +20,8 @@ _GROUP = 8
 """Output channels that a kernel computes together."""
 _LANES = 4
 """Elements of a vector."""
+_ORDER = "gemm_float_mve.h"
+"""Describes the order of weights in groups of eight channels."""
 _SIZE = 4
 """Bytes of an element."""
 _COPIES = 6
@@ -94,7 +96,9 @@ def _parameters(graph: Graph, node: Node) -> tuple[Parameter, ...]:
     block = partial(_blocked, weights.data.reshape(weights.shape[0], -1))
     return (
         Parameter("const float *", "input", source.name),
-        Parameter("const float *", "filter", Constant.array("filter", "float", block(), block)),
+        Parameter(
+            "const float *", "filter", Constant.array("filter", "float", block(), block, order="gemm_float_mve.h")
+        ),
         Parameter("const float *", "bias", float_bias(None if bias is None else bias.data, weights.shape[0])),
         Parameter("float *", "output", output.name),
     )

@@ -132,7 +132,7 @@ def _filter(weights: Tensor, bias: Tensor | None, rescales: Sequence[Rescale]) -
     matrix = weights.data.reshape(weights.shape[0], -1)
     channels = narrow_channels(matrix, None if bias is None else bias.data, rescales)
     packed = None if channels is None else pack_int16(channels)
-    return None if packed is None else Constant.array("filter", "int32_t", packed)
+    return None if packed is None else Constant.packed(packed, "block_int16_dsp.h")
 
 
 def _row(inputs: int) -> int:

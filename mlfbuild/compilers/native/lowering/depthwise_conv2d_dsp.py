@@ -49,7 +49,7 @@ def lower_depthwise_conv2d_dsp(graph: Graph, node: Node, operator: DepthwiseConv
     minimum, maximum = activation_range(operator.activation, output)
     return KernelCall("depthwise_conv2d", "depthwise_conv2d_dsp.h", (
         Parameter("const int8_t *", "input", source.name),
-        Parameter("const int32_t *", "filter", Constant.array("filter", "int32_t", _pack(channels))),
+        Parameter("const int32_t *", "filter", Constant.packed(_pack(channels), "depthwise_conv2d_dsp.h")),
         Parameter("int8_t *", "output", output.name),
         Parameter("struct mlf_depthwise_scratch_dsp *", "scratch", ScratchBuffer(_SCRATCH + held)),
     ), (

@@ -43,12 +43,13 @@ def _call(
     graph: Graph, node: Node, operator: DepthwiseConv2D, feature: str, range_: str, filter_: Int64Array
 ) -> KernelCall:
     source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
+    header = f"depthwise_conv2d_int16_{feature}.h"
     padded = operator.padding != ((0, 0), (0, 0))
     padding = Constant.array("padding", "int16_t", np.zeros(source.shape[3], np.int16))
     arguments = f"&window, {range_}, input, filter, {'padding' if padded else 'input'}, output"
-    return KernelCall("depthwise_conv2d", f"depthwise_conv2d_int16_{feature}.h", (
+    return KernelCall("depthwise_conv2d", header, (
         Parameter("const int16_t *", "input", source.name),
-        Parameter("const int32_t *", "filter", Constant.array("filter", "int32_t", filter_.astype(np.int32))),
+        Parameter("const int32_t *", "filter", Constant.packed(filter_.astype(np.int32), header)),
         *([Parameter("const int16_t *", "padding", padding)] if padded else []),
         Parameter("int16_t *", "output", output.name),
     ), (

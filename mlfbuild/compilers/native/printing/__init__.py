@@ -11,6 +11,10 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
+    from mlfbuild.compilers.native.printing.front_matter import (
+        header_notice as header_notice,
+        source_notice as source_notice,
+    )
     from mlfbuild.compilers.native.printing.header import (
         fact_parts as fact_parts,
         print_header as print_header,
@@ -23,7 +27,6 @@ if TYPE_CHECKING:
         facts_path as facts_path,
         functions_path as functions_path,
         header_path as header_path,
-        kernel_files as kernel_files,
         outline_library as outline_library,
         source_path as source_path,
     )
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
         LinkedModel as LinkedModel,
         ModelStep as ModelStep,
         NodeFunction as NodeFunction,
+        included_headers as included_headers,
         link_calls as link_calls,
         node_comment as node_comment,
         operator_label as operator_label,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mlfbuild.compilers.native.lowering import Constant
 
-WEIGHTS = frozenset({"filter", "weights", "recurrent", "feature", "time", "constant"})
+WEIGHTS = frozenset({"filter", "packed", "weights", "recurrent", "feature", "time", "constant"})
 BIASES = frozenset({"bias", "biases", "feature_bias", "channels"})
 TABLES = frozenset({"table", "reciprocals", "exponentials", "order", "padding", "rows", "columns", "initial"})
 """What constants are to operators, where their type does not tell it."""

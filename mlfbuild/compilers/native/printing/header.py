@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from mlfbuild.cgen import ALIGNMENT, STATE_ALIGNMENT, braces, floating
+from mlfbuild.compilers.native.printing.front_matter import header_notice
 from mlfbuild.compilers.native.printing.hook import print_hook_declarations
 from mlfbuild.compilers.native.printing.interface import Interface, Port
 from mlfbuild.compilers.native.printing.program import LinkedModel
@@ -15,24 +16,24 @@ from mlfbuild.compilers.types import Placement
 from mlfbuild.graph import DType
 from mlfbuild.library import CInterface, Member, brief, guarded, interface_parts
 
-_STATIC = ("The intermediate tensors lie in a static workspace: one call at a time.",)
+_STATIC = ("The intermediate tensors are in a static workspace: one call at a time.",)
 _SHARED = (
-    "The intermediate tensors lie in a static workspace, mlf_shared_workspace, which other",
-    "modules of the firmware use, too: one call of any of them at a time.",
+    "The intermediate tensors are in a static workspace, mlf_shared_workspace, which other",
+    "modules of the firmware use too: one call of any of them at a time.",
 )
 
 
-def print_header(program: LinkedModel, front_matter: str, placement: Placement) -> str:
-    """Return the text of ``tvmgen_<model>.h``."""
+def print_header(program: LinkedModel, source: str, placement: Placement) -> str:
+    """Return the text of ``tvmgen_<model>.h`` for the model in the file named ``source``."""
     shares = shares_workspace(program, placement)
-    busy = [f"        or MLF_{program.name.upper()}_WORKSPACE_BUSY, see there"] if shares else []
+    busy = [f"        or MLF_{program.name.upper()}_WORKSPACE_BUSY"] if shares else []
     results = [r"\return 0, or -1 if a pointer is NULL or not aligned for its type", *busy]
     parts = [
         *interface_parts(_interface(program), _SHARED if shares else _STATIC, results),
         *_static_reset(program),
         *_own_part(program, shares=shares),
     ]
-    return guarded(f"{program.prefix.upper()}_H_", front_matter, parts)
+    return guarded(f"{program.prefix.upper()}_H_", header_notice(source), parts)
 
 
 def _interface(program: LinkedModel) -> CInterface:
@@ -47,8 +48,8 @@ def _static_reset(program: LinkedModel) -> Iterator[str]:
     if program.resets:
         yield (
             brief(
-                f'begins anew for TVM module "{program.name}": the next run is as the first one',
-                "What it keeps between runs lies in a static state.",
+                f'resets the state of TVM module "{program.name}": the next run behaves like the first one',
+                "The data that it keeps between runs is in a static state.",
                 r"\return 0",
             )
             + f"\nint32_t {program.prefix}_reset(void);"
@@ -60,24 +61,24 @@ def _own_part(program: LinkedModel, *, shares: bool) -> Iterator[str]:
     if shares:
         yield (
             brief(
-                f"result of tvmgen_{name}_run where another call runs in the shared workspace",
-                "Only code that is compiled without NDEBUG looks; with NDEBUG the results of both are wrong.",
+                f"result of tvmgen_{name}_run if another call is running in the shared workspace",
+                "Only code compiled without NDEBUG checks this; with NDEBUG the results of both calls are wrong.",
             )
             + f"\n#define {upper}_WORKSPACE_BUSY ({BUSY})"
         )
     yield (brief("Alignment of a workspace in bytes") + f"\n#define {upper}_WORKSPACE_ALIGNMENT {ALIGNMENT}")
     if program.resets:
-        yield brief("Bytes that are kept between runs") + f"\n#define {upper}_STATE_SIZE {program.plan.state_size}"
+        yield (brief("Size of the state in bytes") + f"\n#define {upper}_STATE_SIZE {program.plan.state_size}")
         yield brief("Alignment of a state in bytes") + f"\n#define {upper}_STATE_ALIGNMENT {STATE_ALIGNMENT}"
         yield (
             brief(
-                f'begins a state of the caller for module "{name}", before its first run and whenever it is to forget',
+                f'initialises or resets a state of the caller for module "{name}"; call it before the first run',
                 rf"\param kept {upper}_STATE_SIZE bytes, aligned to {upper}_STATE_ALIGNMENT",
                 r"\return 0, or -1 if the pointer is NULL or not aligned",
             )
             + f"\nint32_t mlf_{name}_reset(void* kept);"
         )
-    state = [rf"\param kept a state that mlf_{name}_reset has begun, one for each stream"] if program.resets else []
+    state = [rf"\param kept a state initialised by mlf_{name}_reset, one for each stream"] if program.resets else []
     yield (
         brief(
             f'runs module "{name}" in a workspace of the caller: reentrant, without static data',
@@ -134,7 +135,7 @@ def _quantize(name: str, port: Port) -> str:
     facts = f"MLF_{name.upper()}_{port.member.upper()}"
     return "\n".join(
         [
-            f"/*! \\brief The stored value of a real number in {port.member}: to nearest, ties away from zero */",
+            f"/*! \\brief Quantise a real number for {port.member}: to nearest, ties away from zero */",
             f"static inline int8_t mlf_{name}_quantize_{port.member}(float real)",
             "{",
             f"  const float value = real / {facts}_SCALE;",
@@ -159,7 +160,7 @@ def _dequantize(name: str, port: Port) -> str:
     facts = f"MLF_{name.upper()}_{port.member.upper()}"
     return "\n".join(
         [
-            f"/*! \\brief The real number that a stored value in {port.member} means */",
+            f"/*! \\brief Dequantise a stored value of {port.member} */",
             f"static inline float mlf_{name}_dequantize_{port.member}(int8_t stored)",
             "{",
             f"  return (float)((int32_t)stored - {facts}_ZERO_POINT) * {facts}_SCALE;",

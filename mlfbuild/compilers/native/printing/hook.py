@@ -38,11 +38,11 @@ def print_hook_declarations(program: LinkedModel) -> Iterator[str]:
     yield "\n".join(
         [
             brief(
-                f"is mlf_{name}_run, with the same arguments and results, that asks before each operator",
-                *_when_cancelled(program, f"mlf_{name}_reset it, or copy it back from before"),
-                r"\param hook is called before each operator; NULL for nobody",
-                r"\param context for it",
-                r"\return what the hook cancelled with, too",
+                f"runs the module as mlf_{name}_run does, and calls a hook before each operator",
+                *_when_cancelled(program, f"call mlf_{name}_reset, or restore a copy"),
+                r"\param hook function to call before each operator, or NULL",
+                r"\param context passed to it",
+                r"\return also the value with which the hook cancelled the run",
             ),
             f"int32_t mlf_{name}_run_hooked(",
             f"  const struct tvmgen_{name}_inputs* inputs,",
@@ -59,7 +59,7 @@ def print_hook_declarations(program: LinkedModel) -> Iterator[str]:
 
 def _when_cancelled(program: LinkedModel, remedy: str) -> Iterator[str]:
     if program.resets:
-        yield "A cancelled run leaves outputs without meaning, and what is kept half old and half new:"
+        yield "After a cancelled run the outputs are undefined, and the state is partly updated:"
         yield f"{remedy}."
     else:
-        yield "A cancelled run leaves outputs without meaning."
+        yield "After a cancelled run the outputs are undefined."

@@ -1,11 +1,13 @@
-"""Which files the compiler makes of a model: known from its name alone, so that builds can be configured without it."""
+"""The names of the files that the compiler makes of a model, known without compiling, so that builds can be configured.
+
+Only the kernel headers are not: which of them an archive holds follows from the lowered operators.
+"""
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import PurePosixPath
 
-from mlfbuild.compilers.native.kernels import kernel_folder, kernel_headers
+from mlfbuild.compilers.native.kernels import kernel_files, kernel_headers
 from mlfbuild.library import CodegenFile, Library, Module, TensorInfo, facts_header
 from mlfbuild.library.graph_json import INPUT, ExecutorGraph, GraphNode, NodeEntry, graph_text
 
@@ -30,13 +32,6 @@ def header_path(name: str) -> PurePosixPath:
     return PurePosixPath(f"host/include/tvmgen_{name}.h")
 
 
-@cache
-def kernel_files() -> tuple[CodegenFile, ...]:
-    """Return the kernel headers as every archive has them: all, whatever the model uses of them."""
-    folder = PurePosixPath("host/include") / kernel_folder()
-    return tuple(CodegenFile(folder / name, data) for name, data in kernel_headers().items())
-
-
 def functions_path(name: str) -> PurePosixPath:
     """Return the path of the C file with the packed functions of the model ``name``, for the graph executor."""
     return PurePosixPath(f"host/src/{name}_lib1.c")
@@ -48,7 +43,9 @@ def facts_path(name: str) -> PurePosixPath:
 
 
 def outline_library(name: str, executor: str) -> Library:
-    """Return a library with the names of the compiled model's: what depends on the model itself is empty.
+    """Return a library with the file names of the compiled model's: what depends on the model itself is empty.
+
+    It has all kernel headers, of which the compiled model has some.
 
     A graph hands on its only input, which is enough to tell what the static executor of it consists of.
     """
@@ -61,7 +58,7 @@ def outline_library(name: str, executor: str) -> Library:
         targets=(),
         main=(),
         operator_functions=(),
-        codegen=(*(CodegenFile(path, b"") for path in paths), *kernel_files()),
+        codegen=(*(CodegenFile(path, b"") for path in paths), *kernel_files(tuple(kernel_headers()))),
         inputs=byte,
         outputs=byte,
         graph_json=graph_text(_HANDED_ON).encode() if graph else None,

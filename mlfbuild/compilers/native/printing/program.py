@@ -95,9 +95,14 @@ class LinkedModel:
     @property
     def headers(self) -> tuple[str, ...]:
         """The kernel headers that functions include, in alphabetical order."""
-        calls = [function.call for function in self.functions]
-        more = (header for call in calls for header in call.more_headers)
-        return tuple(sorted({"compiler.h", *(call.header for call in calls), *more}))
+        return included_headers(self.functions)
+
+
+def included_headers(functions: Iterable[NodeFunction]) -> tuple[str, ...]:
+    """Return the kernel headers that ``functions`` include, in alphabetical order."""
+    calls = [function.call for function in functions]
+    more = (header for call in calls for header in call.more_headers)
+    return tuple(sorted({"compiler.h", *(call.header for call in calls), *more}))
 
 
 def link_calls(
@@ -175,7 +180,8 @@ class _Linking:
             value = parameter.argument
             if isinstance(value, Constant):
                 name = self._constant(replace(value, name=f"{prefix}_{value.name}"), value)
-                arguments.append(name if value.length is not None else f"&{name}")
+                cast = f"({parameter.c_type})" if value.is_packed else ""
+                arguments.append(f"{cast}{name}" if value.length is not None else f"&{name}")
             elif isinstance(value, ScratchBuffer):
                 arguments.append(_pointer(parameter.c_type, f"&arena[{scratch}]"))
                 scratch += value.size

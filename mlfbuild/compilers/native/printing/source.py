@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from mlfbuild import __version__
 from mlfbuild.cgen import ALIGNMENT, PARAMS_SECTION, STATE_ALIGNMENT, comment_text, joined, wrapped
-from mlfbuild.compilers.native.kernels import kernel_folder
+from mlfbuild.compilers.native.kernels import include_lines
 from mlfbuild.compilers.native.lowering import Constant
+from mlfbuild.compilers.native.printing.front_matter import source_notice
 from mlfbuild.compilers.native.printing.hook import print_ask, print_operator_table
 from mlfbuild.compilers.native.printing.interface import Port
 from mlfbuild.compilers.native.printing.program import LinkedModel, ModelStep, NodeFunction, node_comment
@@ -26,9 +27,13 @@ from mlfbuild.library import Identity
 from mlfbuild.project import CONSTANT_CLASSES
 
 
-def print_source(program: LinkedModel, front_matter: str, model_id: str, placement: Placement) -> Iterator[str]:
-    """Yield the text of ``<model>_lib0.c``, that of large constants piece by piece."""
-    yield f"{front_matter}\n\n{_includes(program)}\n\n{_sections(program, placement)}"
+def print_source(program: LinkedModel, source: str, model_id: str, placement: Placement) -> Iterator[str]:
+    """Yield the text of ``<model>_lib0.c``, that of large constants piece by piece.
+
+    The model is in the file named ``source``, which has the SHA-256 ``model_id``.
+    """
+    first = source_notice(source, model_id, program.headers)
+    yield f"{first}\n\n{_includes(program)}\n\n{_sections(program, placement)}"
     yield from _constants(program, model_id, placement)
     parts = [
         print_operator_table(program) if program.hook else "",
@@ -46,7 +51,6 @@ def print_source(program: LinkedModel, front_matter: str, model_id: str, placeme
 
 
 def _includes(program: LinkedModel) -> str:
-    kernels = [f'#include "{kernel_folder()}/{header}"' for header in program.headers]
     return "\n".join(
         [
             f'#include "tvmgen_{program.name}.h"',
@@ -55,7 +59,7 @@ def _includes(program: LinkedModel) -> str:
             "#include <stdint.h>",
             "#include <string.h>",
             "",
-            *kernels,
+            *include_lines(program.headers),
         ]
     )
 
@@ -73,7 +77,7 @@ def _sections(program: LinkedModel, placement: Placement) -> str:
             ),
             *print_attributes(program, placement, elf=True),
             *print_state_attributes(program, placement, elf=True),
-            "/* Of its own, so that linkers drop the static workspace where nobody runs in it. */",
+            "/* In a section of its own: --gc-sections drops the static workspace if this function is not called. */",
             f'#define {upper}_ENTRY __attribute__((section(".text.{program.prefix}_run")))',
             "#else",
             *(f"#define {macro} MLF_ALIGNED({ALIGNMENT})" for macro in macros),
@@ -98,7 +102,8 @@ def _constants(program: LinkedModel, model_id: str, placement: Placement) -> Ite
     for constant in program.constants:
         kind = program.classes[constant.name]
         macro = f"{upper}_{kind.upper() if kind in own else 'PARAMS'}"
-        yield f"\n\n{macro} static const {declarator(constant)} = "
+        about = f"/* {constant.about} */\n" if constant.about else ""
+        yield f"\n\n{about}{macro} static const {declarator(constant)} = "
         yield from [constant.initializer] if isinstance(constant.initializer, str) else constant.initializer.pieces()
         yield ";"
 
@@ -151,7 +156,7 @@ def _run(program: LinkedModel, signature: str) -> str:
             "{",
             *declarations,
             *([""] if declarations else []),
-            "    /* Read, so that linkers keep it as long as the model is in use. */",
+            "    /* Read the id, so that the linker keeps it if the model is used. */",
             f"    (void)*(const volatile char *)mlf_{program.name}_model_id;",
             *_checks(program, arena=arena),
             *print_unused(program),
@@ -176,7 +181,7 @@ def _checks(program: LinkedModel, *, arena: bool) -> Iterator[str]:
     if arena:
         tests += ["workspace == NULL", f"(uintptr_t)workspace % {ALIGNMENT} != 0"]
     else:
-        yield "    (void)workspace; /* nothing lies in it */"
+        yield "    (void)workspace; /* not used: the model has no intermediate tensors */"
     if program.graph.states:
         tests += ["kept == NULL", f"(uintptr_t)kept % {STATE_ALIGNMENT} != 0"]
     if tests:
@@ -200,7 +205,7 @@ def _step(step: ModelStep, program: LinkedModel) -> Iterator[str]:
     if step.function is not None:
         yield f"    {wrapped(f'{step.function.name}(', step.arguments, ')', 4)};"
     else:
-        yield "    /* nothing to do: what it reads and what it writes are the same bytes */"
+        yield "    /* nothing to do: input and output are the same bytes */"
     yield from print_hand_out(step)
 
 

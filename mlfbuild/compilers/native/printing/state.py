@@ -39,7 +39,7 @@ def print_state(program: LinkedModel, placement: Placement) -> str:
     attributes = f"MLF_ALIGNED({STATE_ALIGNMENT})" if placement.state is None else placed
     lines = [f"{attributes} static uint8_t {program.prefix}_state[{program.plan.state_size}];"]
     if not _begins_at_start(program, placement):
-        lines += ["/* Whether the state has begun. */", f"static uint8_t {program.prefix}_state_begun;"]
+        lines += ["/* Not 0 after the first reset of the state. */", f"static uint8_t {program.prefix}_state_begun;"]
     return "\n".join(lines)
 
 

@@ -63,15 +63,15 @@ def print_declarations(program: LinkedModel) -> Iterator[str]:
     """Yield the parts of the header."""
     name, upper = program.name, f"MLF_{program.name.upper()}"
     count = sum(len(step.written) for step in program.steps)
-    yield (brief("Number of tensors that the traced run hands out") + f"\n#define {upper}_TRACED_TENSORS {count}")
+    yield (brief("Number of tensors that a traced run passes on") + f"\n#define {upper}_TRACED_TENSORS {count}")
     if count:
         yield "\n".join(
             [
-                brief("What the traced run hands out, by number; only who names this table has it in the image"),
+                brief("The tensors of a traced run, by number; the table is in the image only if the firmware uses it"),
                 f"struct mlf_{name}_traced_tensor {{",
-                "  const char* name;          /* in the model; what is not plain text there is _ */",
-                "  const char* operator_name; /* what has written it, as CONV_2D */",
-                "  const char* dtype;         /* of an element, as int8 */",
+                "  const char* name;          /* in the model; _ replaces other than plain text */",
+                "  const char* operator_name; /* the operator that wrote it, such as CONV_2D */",
+                "  const char* dtype;         /* of an element, such as int8 */",
                 "  uint32_t elements;",
                 "  uint32_t size;             /* bytes */",
                 "};",
@@ -81,9 +81,9 @@ def print_declarations(program: LinkedModel) -> Iterator[str]:
     yield "\n".join(
         [
             brief(
-                "is called with each tensor as soon as it is written",
-                r"\param context what the traced run got",
-                rf"\param tensor its number, from 0 to {upper}_TRACED_TENSORS - 1, in rising order",
+                "is called with each tensor after its operator has written it",
+                r"\param context the argument of the traced run",
+                rf"\param tensor its number, from 0 to {upper}_TRACED_TENSORS - 1, in ascending order",
                 r"\param data its elements, dense and in the model's order of axes; valid during this call only",
             ),
             f"typedef void mlf_{name}_trace(void* context, uint32_t tensor, const void* data);",
@@ -93,9 +93,9 @@ def print_declarations(program: LinkedModel) -> Iterator[str]:
     yield "\n".join(
         [
             brief(
-                f"is mlf_{name}_run, with the same arguments and results, that hands out every tensor on the way",
-                r"\param trace is called after each operator for what that has written; NULL for nobody",
-                r"\param context for it",
+                f"runs the module as mlf_{name}_run does, and passes every tensor to a callback",
+                r"\param trace function to call with each output of each operator, or NULL",
+                r"\param context passed to it",
             ),
             f"int32_t mlf_{name}_run_traced(",
             f"  const struct tvmgen_{name}_inputs* inputs,",

@@ -76,11 +76,11 @@ def print_whole_declaration(program: LinkedModel) -> str:
     return "\n".join(
         [
             brief(
-                f"is mlf_{name}_run_hooked and mlf_{name}_run_traced in one",
-                r"\param hook is called before each operator; NULL for nobody",
-                r"\param trace is called after each operator for what that has written; NULL for nobody",
-                r"\param context for both",
-                r"\return what the hook cancelled with, too",
+                f"runs the module as mlf_{name}_run_hooked and mlf_{name}_run_traced together",
+                r"\param hook function to call before each operator, or NULL",
+                r"\param trace function to call with each output of each operator, or NULL",
+                r"\param context passed to both",
+                r"\return also the value with which the hook cancelled the run",
             ),
             f"int32_t {whole(program).name}(",
             f"  const struct tvmgen_{name}_inputs* inputs,",

@@ -45,17 +45,17 @@ def print_workspace(program: LinkedModel, placement: Placement) -> str:
     size, macro = program.plan.arena_size, f"{program.prefix.upper()}_WORKSPACE"
     if not size:
         return ""
-    bound = f"/* Of these {size} bytes {program.plan.lower_bound} are in use at one time. */"
+    bound = f"/* Peak use: {program.plan.lower_bound} of {size} bytes. */"
     if not shares_workspace(program, placement):
         return f"{bound}\n{macro} static uint8_t {program.prefix}_workspace[{size}];"
     return "\n".join(
         [
             bound,
-            "/* Linkers make one of all that are called so, as large as the largest. */",
+            "/* A common symbol: the linker merges those of all models into one, as large as the largest. */",
             f"{macro} uint8_t {SHARED_WORKSPACE}[{size}];",
             "",
             "#ifndef NDEBUG",
-            "/* Not 0 while somebody runs in it; one for all models as well. */",
+            "/* Not 0 while a model runs in the shared workspace; also merged into one. */",
             f"{macro}_FLAG volatile uint8_t {_FLAG};",
             "",
             f"static int {program.prefix}_enter(void)",
@@ -63,7 +63,7 @@ def print_workspace(program: LinkedModel, placement: Placement) -> str:
             "#if defined(__GCC_ATOMIC_CHAR_LOCK_FREE) && __GCC_ATOMIC_CHAR_LOCK_FREE == 2",
             f"    return __atomic_exchange_n(&{_FLAG}, 1, __ATOMIC_ACQUIRE) == 0;",
             "#else",
-            "    /* This core has nothing better: who comes between these two lines is not seen. */",
+            "    /* This core has no atomic exchange: a call between these two lines is not detected. */",
             f"    const int entered = {_FLAG} == 0;",
             f"    {_FLAG} = 1;",
             "    return entered;",

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * The part of DLPack's tensor that code for microcontrollers uses. The structs have DLPack's layout (0.7 and before).
  */

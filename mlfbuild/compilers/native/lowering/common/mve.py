@@ -91,7 +91,7 @@ def matrix_parameters(
     return (
         Parameter("const struct mlf_quantization *", "quantization", quantization_constant(source, output, activation)),
         Parameter("const int8_t *", "input", source.name),
-        Parameter("const int8_t *", "filter", Constant.array("filter", "int8_t", block(), block)),
+        Parameter("const int8_t *", "filter", Constant.array("filter", "int8_t", block(), block, order="gemm_mve.h")),
         Parameter("const struct mlf_channels4 *", "channels", channels_in_fours(folded, rescales)),
         Parameter("int8_t *", "output", output.name),
     )

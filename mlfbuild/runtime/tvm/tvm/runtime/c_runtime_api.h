@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * The part of TVM's C runtime that generated code uses: the values of packed functions, and error messages.
  *

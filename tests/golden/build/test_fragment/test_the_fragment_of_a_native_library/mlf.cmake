@@ -27,3 +27,4 @@ add_library(
 )
 add_library(mlf::tiny ALIAS mlf_tiny)
 target_include_directories(mlf_tiny PUBLIC "$<BUILD_INTERFACE:${CMAKE_CURRENT_LIST_DIR}/codegen/host/include>")
+target_include_directories(mlf_tiny PRIVATE "${CMAKE_CURRENT_LIST_DIR}/codegen/host/src")

@@ -35,7 +35,7 @@ $(MLF_LIBRARIES_tiny): $(_mlf_objects_tiny)   $(MLF_DIR_tiny)/mlf.mk # names the
 
 $(filter %.c.o,$(_mlf_objects_tiny)): $(MLF_BUILD)/tiny/%.o: $(MLF_DIR_tiny)/%
 	@mkdir -p $(@D)
-	$(CC) $(MLF_INCLUDES_tiny) $(CPPFLAGS) $(CFLAGS) $(TARGET_ARCH) -MMD -MP -c -o $@ $<
+	$(CC) -I$(MLF_DIR_tiny)/codegen/host/src $(MLF_INCLUDES_tiny) $(CPPFLAGS) $(CFLAGS) $(TARGET_ARCH) -MMD -MP -c -o $@ $<
 
 -include $(_mlf_objects_tiny:.o=.d)
 MLF_INCLUDES += $(MLF_INCLUDES_tiny)

@@ -1,0 +1,15 @@
+"""The first comment of generated C files: the licence of mlfbuild's text, and who wrote the file.
+
+``LICENCE`` starts every C file that mlfbuild generates or copies; ``report`` states the same licence in bills of
+materials. It applies to mlfbuild's text: constants that come from a model are under the model's licence, too.
+"""
+
+from __future__ import annotations
+
+LICENCE = "/* SPDX-License-Identifier: Apache-2.0 */\n/* SPDX-FileCopyrightText: The mlfbuild authors */\n"
+
+
+def notice(*lines: str) -> str:
+    """Return the comment at the beginning of a generated C file, with ``lines`` that say what the file is."""
+    body = "".join(f" * {line}\n" for line in lines)
+    return f"{LICENCE}/*\n{body} */"

@@ -1,0 +1,51 @@
+"""The kernel headers in archives of the native compiler: where they are, and which of them code includes.
+
+Generated C includes ``"mlfbuild/conv2d.h"``, and the folder ``mlfbuild`` is beside the source, so that compilers find
+it there first, before any include path. ``merge`` renames it to ``mlfbuild_<module>`` if the kernels of two modules
+differ. Older archives have all kernels in ``include/mlfbuild-<hash>``, which is never renamed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import PurePosixPath
+
+KERNEL_FOLDER = "mlfbuild"
+"""The folder beside the sources."""
+_HEADER = re.compile(r"(\w+)/(src/mlfbuild(?:_\w+)?|include/mlfbuild-[0-9a-f]{12})/\w+\.h", re.ASCII)
+_INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
+
+
+def is_kernel_header(path: PurePosixPath | str) -> bool:
+    """Whether ``path``, relative to ``codegen/``, is a kernel header."""
+    return _HEADER.fullmatch(str(path)) is not None
+
+
+def kernel_include_dirs(paths: Iterable[PurePosixPath | str]) -> list[str]:
+    """Return the folders of the kernel folders among ``paths``, for the private include path; relative to ``codegen/``.
+
+    Those of older archives are in the public include folder and are not listed.
+    """
+    found = (_HEADER.fullmatch(str(path)) for path in paths)
+    return sorted({f"{each[1]}/src" for each in found if each is not None and each[2].startswith("src/")})
+
+
+def included_names(text: bytes) -> Iterator[str]:
+    """Yield each name that ``text``, C code, includes, whatever the conditions around the directive."""
+    yield from (name.decode(errors="replace") for name in _INCLUDE.findall(text))
+
+
+def reached_headers(names: Iterable[str], headers: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return those of ``headers`` (name -> text) that are in ``names`` or included by another one, sorted by name.
+
+    Conditions of the preprocessor are not evaluated: code for one CPU keeps the portable code that other machines use.
+    """
+    waiting = [name for name in names if name in headers]
+    found: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += [other for other in included_names(headers[name]) if other in headers]
+    return {name: headers[name] for name in sorted(found)}
