@@ -89,14 +89,16 @@ def check_ram(job: CompileJob, library: Library) -> None:
         if arena + module.state_size > job.ram_limit:
             state = f" and a state of {module.state_size}" if module.state_size else ""
             raise UnsupportedModelError(
-                f"{job.request.source}: module {module.name!r} needs an arena of {arena} bytes{state}, "
-                f"but the board of target {job.target!r} has {job.ram_limit} bytes of RAM; "
-                f"{_less_memory(job, module.name, job.ram_limit)}"
+                "arena-larger-than-ram",
+                place=f"{job.request.source}: module {module.name!r}",
+                reason=f"needs an arena of {arena} bytes{state}, "
+                f"but the board of target {job.target!r} has {job.ram_limit} bytes of RAM",
+                hint=_less_memory(job, module.name, job.ram_limit),
             )
 
 
 def _less_memory(job: CompileJob, module: str, limit: int) -> str:
-    """Return what to do about an arena beyond ``limit`` bytes: the option that makes it small enough, if one does."""
+    """Return the hint for an arena larger than ``limit`` bytes: an option that reduces it enough, if there is one."""
     from mlfbuild.executor import ram_size
 
     advice = "choose a larger board or a smaller model"
@@ -107,5 +109,5 @@ def _less_memory(job: CompileJob, module: str, limit: int) -> str:
     library = compiler.compile(replace(job.request, options=options))
     (need,) = (ram_size(other) for other in library.modules if other.name == module)
     if need <= limit:
-        return f"with 'options: {{memory: smallest}}' the model needs {need} bytes, which fit"
-    return f"with 'options: {{memory: smallest}}' it would still be {need}; {advice}"
+        return f"set 'options: {{memory: smallest}}', with which the model needs {need} bytes"
+    return f"{advice} ('options: {{memory: smallest}}' would still need {need} bytes)"

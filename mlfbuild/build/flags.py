@@ -79,6 +79,8 @@ def _check(job: FirmwareJob, command: Sequence[str], folder: str) -> None:
         if bool(re.search(rule.pattern, macros)) != rule.wanted:
             origin = f" ({target.toolchain})" if target.toolchain else ""
             raise UsageError(
-                f"{job.name}: target {target.name} ({target.cpu.name}): {command[0]} {rule.otherwise}; correct its "
-                f"flags{origin}, or the target's cpu"
+                "flags-for-another-cpu",
+                place=f"{job.name}: target {target.name} ({target.cpu.name})",
+                reason=f"{command[0]} {rule.otherwise}",
+                hint=f"correct its flags{origin}, or the target's cpu",
             )

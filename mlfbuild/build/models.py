@@ -166,8 +166,10 @@ def unpack_job(job: CompileJob) -> UnpackResult:
     library, archive_id = archives.open_archive_with_id(job.archive)
     if job.locked is not None and archive_id != job.locked:
         raise CheckFailedError(
-            f"archive of {job.title}: locked {job.locked[:_SHOWN]}, made {archive_id[:_SHOWN]}; put back what changed, "
-            "or accept it with `mlfbuild lock`"
+            "archive-not-as-locked",
+            place=f"archive of {job.title}",
+            reason=f"the lock file has {job.locked[:_SHOWN]}, but this build made {archive_id[:_SHOWN]}",
+            hint="undo the change, or accept it with `mlfbuild lock`",
         )
     check_ram(job, library)
     return unpack(

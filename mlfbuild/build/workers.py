@@ -120,13 +120,17 @@ def in_worker(function: Callable[[A], R], argument: A, workers: int | None = Non
         return future.result()
     except BrokenProcessPool:
         _pool.cache_clear()
-        raise ProcessFailedError("a worker process died (killed, or out of memory); run the build again") from None
+        raise _worker_died() from None
     except KeyboardInterrupt:
         if threading.current_thread() is threading.main_thread():
             raise
-        raise ProcessFailedError(
-            "interrupted; run the build again"
-        ) from None  # the worker's: whoever owns this thread has their own
+        # The worker was interrupted, not this process: only its main thread receives Ctrl-C.
+        raise ProcessFailedError("build-interrupted", reason="interrupted", hint="run the build again") from None
+
+
+def _worker_died() -> ProcessFailedError:
+    reason = "a worker process died (killed, or out of memory)"
+    return ProcessFailedError("worker-died", reason=reason, hint="run the build again")
 
 
 def map_in_workers(
@@ -166,7 +170,7 @@ def map_in_workers(
                 yield jobs[numbers[future]], result
     except BrokenProcessPool:
         _pool.cache_clear()
-        raise ProcessFailedError("a worker process died (killed, or out of memory); run the build again") from None
+        raise _worker_died() from None
     except KeyboardInterrupt:
         _pass_on_interrupt()
         raise

@@ -65,7 +65,12 @@ def blob_files(module: Module, section: str | None = None) -> dict[str, Content]
     from mlfbuild.library import save_params  # numpy: only where there are parameters to write
 
     if section is not None and not SECTION_NAME.fullmatch(section):
-        raise UsageError(f"{section!a}: cannot name a linker section; use letters, digits, _ and ., no digit first")
+        raise UsageError(
+            "invalid-section-name",
+            place=ascii(section),
+            reason="is not the name of a linker section",
+            hint="use letters, digits, _ and ., with no digit first",
+        )
     name = module.name
     blobs = [
         _Blob(

@@ -77,21 +77,36 @@ def read_record(directory: Path) -> Record | None:
     path = directory / RECORD
     if not is_file(path):
         if path.exists() or path.is_symlink():
-            raise ConflictError(f"{path}: is not a plain file, so mlfbuild did not write it; move it away")
+            raise ConflictError(
+                "record-is-not-a-file",
+                place=path,
+                reason="is not a plain file, so mlfbuild did not write it",
+                hint="move it away",
+            )
         return None
     try:
         fields = Fields(parse_json(path.read_bytes(), str(path)), str(path))
     except (InputFileError, OSError):
         return None
     if _FORMAT_KEY not in fields:
-        raise ConflictError(f"{path}: is not a record of mlfbuild; move it away or choose another folder")
+        raise ConflictError(
+            "not-a-record",
+            place=path,
+            reason="is not a record of mlfbuild",
+            hint="move it away, or choose another folder",
+        )
     try:
         version = fields.integer(_FORMAT_KEY)
         record = _record(fields) if version == _FORMAT else None
     except InputFileError:
         return None
     if record is None and version > _FORMAT:
-        raise InputFileError(f"{path}: a later version of mlfbuild wrote it (format {version}); delete the folder")
+        raise InputFileError(
+            "record-of-later-version",
+            place=path,
+            reason=f"a later version of mlfbuild wrote it (format {version})",
+            hint="delete the folder",
+        )
     return record
 
 

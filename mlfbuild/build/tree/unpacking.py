@@ -89,6 +89,9 @@ def tree_files(
     for path in (*added, RECORD):
         if path in files:
             raise InputFileError(
-                f"the archive holds a file {path}, a name that unpacking needs itself; rename it there"
+                "reserved-file-name",
+                place=path,
+                reason="the archive contains a file of this name, which unpacking generates",
+                hint="rename it in the archive",
             )
     return {**files, **added}

@@ -54,5 +54,8 @@ def check_model_names(systems: Sequence[str], models: Sequence[str]) -> None:
         for model in models:
             if reason := ADAPTERS[name].RESERVED.get(model):
                 raise UsageError(
-                    f"{model!r} cannot name a model in a package for {name}: {reason}; choose another name"
+                    "reserved-model-name",
+                    place=f"model {model!r}",
+                    reason=f"cannot have this name in a package for {name}: {reason}",
+                    hint="choose another name",
                 )
