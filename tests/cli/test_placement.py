@@ -50,9 +50,9 @@ def test_unpack_of_what_its_own_code_has(shared: Path, tmp_path: Path, capsys: p
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["workspace"], "--place workspace: write CLASS=SECTION, as params=.mlf_params"),
-        (["wights=.x"], "--place wights=.x: there is nothing called 'wights' to place (did you mean \"weights\"?)"),
-        (["weights=.x", "weights=.y"], "--place weights=.y: weights is in .x already; name it once"),
+        (["workspace"], "--place workspace: has no section; write CLASS=SECTION, such as params=.mlf_params"),
+        (["wights=.x"], '--place wights=.x: unknown placement class "wights" (did you mean "weights"?)'),
+        (["weights=.x", "weights=.y"], "--place weights=.y: weights is already in .x; give it once"),
         (
             ["weights=1x"],
             '--place weights=1x: "1x" cannot name a linker section; use letters, digits, _ and ., no digit first',

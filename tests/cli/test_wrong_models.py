@@ -104,7 +104,7 @@ WRONG: dict[str, tuple[Build, str]] = {
     "arena of more than 32 bits": (
         huge,
         (
-            "wrong: the intermediate tensors need an arena of 3221225472 bytes, at most 2147483647 are supported; "
+            "wrong: needs an arena of 3221225472 bytes, but at most 2147483647 are supported; "
             "use a smaller model"
         ),
     ),
@@ -181,7 +181,7 @@ WRONG: dict[str, tuple[Build, str]] = {
         "wrong.tflite: CONV_2D 't2': cannot rescale by 7.13624e+42, more than 2**30",
     ),
     "zero point of what is only moved": (
-        edited(expand_dims, 0, zero_points=[300]), "wrong: 'x' int8[2, 3]: zero point 300 is outside int8",
+        edited(expand_dims, 0, zero_points=[300]), "wrong: 'x' int8[2, 3]: zero point 300 is outside the range of int8",
     ),
     "rows that would fill a table of a GiB": (
         resize,
@@ -192,7 +192,7 @@ WRONG: dict[str, tuple[Build, str]] = {
     ),
     "too many tensors at once": (
         crowd,
-        "wrong: at one time 2499 tensors are in use, which is not supported; use a smaller model",
+        "wrong: 2499 tensors are in use at the same time, more than the memory planner supports; use a smaller model",
     ),
 }  # fmt: skip
 
@@ -216,7 +216,7 @@ def test_the_same_line_from_a_project_and_nothing_of_it_is_built(folder: Folder)
     folder.write("models/beta.tflite", net.build())
     before = folder.files()
     text = assert_one_line(folder.run("build", "-q"), 4)
-    assert text.endswith("beta: 'x' int8[2, 3]: zero point 300 is outside int8; quantise the model again")
+    assert text.endswith("beta: 'x' int8[2, 3]: zero point 300 is outside the range of int8; quantise the model again")
     assert not [path for path in folder.files() - before if path.startswith("build/mlf/pc/beta")]
 
 
@@ -229,8 +229,8 @@ def test_an_arena_beyond_the_board_names_the_option_that_helps(folder: Folder) -
     folder.write("mlfbuild.yml", project)
     text = assert_one_line(folder.run("build", "-q"), 4)
     found = re.search(
-        r"wide\.tflite: module 'wide' needs an arena of (\d+) bytes, but the board of target 'm4' has 4194304 bytes of "
-        r"RAM; with 'options: \{memory: smallest\}' the model needs (\d+) bytes, which fit$",
+        r"wide\.tflite: module 'wide': needs an arena of (\d+) bytes, but the board of target 'm4' has 4194304 bytes "
+        r"of RAM; set 'options: \{memory: smallest\}', with which the model needs (\d+) bytes$",
         text,
     )
     assert found and int(found[1]) > 4194304 > int(found[2]), text

@@ -182,8 +182,8 @@ def test_models_whose_compilers_are_there(models: Path) -> None:
 def test_models_whose_compilers_are_missing(models: Path) -> None:
     found = diagnose(models)
     reasons = [
-        "model kws: TVM's interpreter: tools/python: no such program",
-        "model vww: tools/{export}: no such program",
+        "model kws: TVM's interpreter: tools/python: no such file",
+        "model vww: tools/{export}: no such file",
     ]
     assert not found.healthy
     assert {name: missing for name, (missing, _) in states(found).items() if missing} == {
