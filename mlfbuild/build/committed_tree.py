@@ -1,4 +1,4 @@
-"""A target's trees in a folder that the user commits: for builds that have no mlfbuild, and no Python."""
+"""A target's trees in a folder that the user commits, for builds without mlfbuild or Python."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def committed(
     """Return the job of the only one of ``targets`` with all its trees in ``folder``; archives stay where they are.
 
     ``with_verify``: the trees also hold the sources of test firmware. ``systems``: the build systems that take the
-    folder for a package of theirs. Raises ``UsageError`` where there are more targets, where test firmware has nothing
+    folder for a package of theirs. Raises ``UsageError`` if there are more targets, if test firmware has nothing
     to run on, for an unknown system or a model name that it cannot take, or where ``folder`` is no place for trees:
     inside a tree or a model file, or where a model's source would lie among the files of a tree; ``ConflictError``
     where it holds files of others that would be overwritten.

@@ -22,13 +22,13 @@ class Compiled:
     constants: int
     workspace: int
     workspace_bound: int | None
-    """What of the workspace is in use at one time, so that no plan is smaller; ``None`` where nobody knows."""
+    """What of the workspace is in use at one time, so that no plan is smaller; ``None`` if nobody knows."""
 
 
 def compile_model(job: CompileJob) -> Compiled:
     """Compile the job's model and write its archive.
 
-    The archive appears whole or not at all. Raises what ``Compiler.compile`` does, ``UnsupportedModelError`` where the
+    The archive appears whole or not at all. Raises what ``Compiler.compile`` does, ``UnsupportedModelError`` if the
     arena is larger than the board's RAM, what ``executable`` does of code that others compiled, what ``with_bundles``
     does of dependencies, and ``StorageError``.
     """
@@ -76,7 +76,7 @@ def _check_code(library: Library) -> None:
 
 
 def check_ram(job: CompileJob, library: Library) -> None:
-    """Raise ``UnsupportedModelError`` where an arena of ``library`` is larger than the RAM of the job's board.
+    """Raise ``UnsupportedModelError`` if an arena of ``library`` is larger than the RAM of the job's board.
 
     Raises also as ``executable``, which knows what memory is generated for modules of other compilers.
     """

@@ -1,4 +1,4 @@
-"""What becomes of placed sections in an image: where they were linked, and the constants as a file of their own."""
+"""Check the addresses of placed sections in a linked image, and write their constants to a binary file."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _CLASSES = (PARAMS, *CONSTANT_CLASSES, *MEMORY_CLASSES)
 
 @dataclass(frozen=True)
 class ParamsBinary:
-    """A file that holds the bytes of a section alone."""
+    """A file with the bytes of one section."""
 
     section: str
     address: int
-    """What they are linked for."""
+    """The address that they are linked for."""
     size: int
 
 
 def write_params_binary(image: Path, section: str, output: Path) -> ParamsBinary:
     """Write the constants in ``section`` of the linked ``image`` to ``output``, whose time changes with its content.
 
-    Raises ``InputFileError`` where the image has no such bytes, and ``StorageError``.
+    Raises ``InputFileError`` if the image has no such bytes, and ``StorageError``.
     """
     found = linked_section(image, section)
     write_if_changed(output, found.data)
@@ -68,7 +68,7 @@ def placement_of(words: Sequence[str]) -> Placement:
 
 
 def check_placed(job: FirmwareJob) -> None:
-    """Raise ``CheckFailedError`` where a section of the image that the target has in a region lies anywhere else.
+    """Raise ``CheckFailedError`` if a section of the image that the target has in a region lies anywhere else.
 
     The linker puts one that no script mentions somewhere, without a word. One that the script of the tree has placed
     has symbols of that script; an image without symbols cannot be judged.

@@ -1,4 +1,4 @@
-"""From a project file to jobs: load, check what only other rooms know, select."""
+"""From a project file to jobs: load it, run the checks that need other packages, select targets and models."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _missing_files(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
 
 
 def _missing_folders(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
-    """Yield the dependencies whose folder is not there; what is fetched is for who fetches it."""
+    """Yield the dependencies whose folder does not exist; the fetch step checks those that are fetched."""
     for name, provision in project.dependencies.items():
         folder = provision.folder
         if folder is not None and provision.kind == "path" and not os.path.isdir(folder):  # noqa: PTH112 - never raises
@@ -333,7 +333,7 @@ def firmware_jobs(project: Project, targets: Sequence[TargetJob], build: Path | 
 def firmware_called(project: Project, name: str, target: TargetJob, folder: Path, build: Path) -> FirmwareJob:
     """Return the job that makes the firmware ``name``, as the project file says, or from ``folder``'s CMakeLists.txt.
 
-    Raises ``UsageError`` where there is neither, or where the project file does not want it on ``target``.
+    Raises ``UsageError`` if there is neither, or if the project file does not list ``target`` for it.
     """
     spec = project.firmware.get(name)
     if spec is not None:

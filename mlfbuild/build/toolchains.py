@@ -40,7 +40,7 @@ def locked_toolchain(target: TargetJob, root: Path, definitions: Sequence[str] =
     The version is the first line that the program prints of it: a distribution's packages have theirs in it, so that it
     tells rebuilt compilers apart, and it is the same for all machines with that package. A toolchain file of the
     project's own is asked by CMake; ``root`` is the project's folder. ``definitions`` are CMake cache entries as for
-    ``require_compiler``. Raises ``ToolNotFoundError`` where a program is missing, and ``ProcessFailedError`` for a
+    ``require_compiler``. Raises ``ToolNotFoundError`` if a program is missing, and ``ProcessFailedError`` for a
     toolchain file that CMake does not take.
     """
     if target.toolchain is None:

@@ -76,7 +76,7 @@ _Pairs = tuple[tuple[int, int], ...]
 def place(buffers: Sequence[Buffer]) -> tuple[tuple[int, ...], int]:
     """Return the offset of each of ``buffers`` and the bytes that all of them need together.
 
-    Raises ``OverflowError`` where too many of them are in use at once.
+    Raises ``OverflowError`` if too many of them are in use at once.
     """
     search = _Search(buffers)
     search.run()

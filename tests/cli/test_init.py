@@ -367,7 +367,7 @@ def test_a_module_with_a_name_that_c_cannot_have(empty: Folder) -> None:
     empty.write("b.tar", changed(name="x-y"))
     ended = empty.run("init", "other", "--archive", "b.tar")
     assert ended.status == 5
-    assert "'x-y': the archive's module has a name that no build target can have" in ended.err
+    assert "'x-y': the name of this module cannot be the name of a build target" in ended.err
 
 
 def large_network() -> bytes:

@@ -52,7 +52,7 @@ def test_inputs_by_their_names(project: Folder) -> None:
             5,
             "bad.npz: no array for input 1 of the model; add an array in1 or in_x",
         ),
-        (["net.tar", "--inputs", "x.npz", "-o", "."], 2, ".: is a folder; name the file to write with -o"),
+        (["net.tar", "--inputs", "x.npz", "-o", "."], 2, ".: is a folder; name the file with -o"),
         (
             ["net.tar", "--inputs", "x.npz", "-o", "x.npz"],
             6,

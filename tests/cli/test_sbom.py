@@ -381,7 +381,7 @@ def test_forms_are_those_that_can_be_written() -> None:
 MISTAKES = {
     "bill.xml": "bill.xml: the name of the file does not determine the form of the bill of materials; use a name that "
     "ends in .cdx.json, .spdx.json, .spdx, bom.json, or add --as",
-    "models": "models: is a folder; name the bill of materials to write with -o",
+    "models": "models: is a folder; name the bill of materials with -o",
     "main.c": "main.c: exists and is not a bill of materials as spdx; remove it, or choose another file for -o",
     "main.c/x.spdx": "main.c: cannot write: File exists; move away the file where a folder is needed",
     "m5": "target 'm5': not in the project file (the project has m4, pc)",

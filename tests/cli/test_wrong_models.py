@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from mlfbuild.compilers.native.lowering.call import CHANGE as LOWERING_CHANGE
 from mlfbuild.frontends.advice import CHANGE, EXPORT_AGAIN
 from support.command import Ended, Folder
 from support.tflite_builder import Network
@@ -89,9 +90,9 @@ def resize(net: Network) -> None:
     net.move("RESIZE_NEAREST_NEIGHBOR", source, (1, 1 << 28, 4, 1), wanted, kind="ResizeNearestNeighborOptions")
 
 
-ADVICE = {f"; {advice}" for advice in (CHANGE, EXPORT_AGAIN, "quantise the model again")}
+ADVICE = {f"; {advice}" for advice in (CHANGE, LOWERING_CHANGE, EXPORT_AGAIN, "quantise the model again")}
 TOO_FAR = "filter, stride, dilation, padding and image must stay below 536870912 rows"
-TOO_LONG = "int8 pools are supported over at most 8388608 pixels"
+TOO_LONG = "int8 pools have at most 8388608 pixels"
 
 WRONG: dict[str, tuple[Build, str]] = {
     "tensor of more than 32 bits": (
@@ -187,7 +188,7 @@ WRONG: dict[str, tuple[Build, str]] = {
         resize,
         (
             "wrong: RESIZE_NEAREST_NEIGHBOR 't2': images are resized to at most 1048576 rows or columns, "
-            "here 't2' int8[1, 268435456, 4, 1]"
+            "and 't2' int8[1, 268435456, 4, 1] has more"
         ),
     ),
     "too many tensors at once": (

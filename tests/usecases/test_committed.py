@@ -102,7 +102,7 @@ def test_a_file_in_the_folders_place_is_refused_before_anything_is_written(folde
     folder.write("firmware", "mine")
     before = folder.files()
     ended = folder.run("build", "--tree", "firmware")
-    assert ended.err == "mlfbuild: firmware: is not a folder; move it away or choose another one\n"
+    assert ended.err == "mlfbuild: firmware: is not a folder; move it away, or choose another folder\n"
     assert ended.status == 6 and folder.files() == before
 
 
@@ -128,7 +128,7 @@ def test_not_inside_another_tree(folder: Folder) -> None:
     places = {"tree/alpha": "tree", "tree/more": "tree", "tree/alpha/codegen/more": "tree/alpha"}
     for name, outer in places.items():
         assert refused(folder, "--tree", name) == (
-            f"mlfbuild: --tree {name}: lies inside {folder.root.resolve() / outer}, which is an unpacked tree itself; "
+            f"mlfbuild: --tree {name}: is inside {folder.root.resolve() / outer}, which is an unpacked tree; "
             "choose another folder\n"
         )
 
@@ -137,7 +137,7 @@ def test_not_inside_a_model_file(folder: Folder) -> None:
     (folder.root / "link").symlink_to("models")
     for name in ("models/alpha.tflite", "models/alpha.tflite/tree", "link/alpha.tflite"):
         assert refused(folder, "--tree", name) == (
-            f"mlfbuild: --tree {name}: lies inside models/alpha.tflite, the source of model 'alpha'; choose another "
+            f"mlfbuild: --tree {name}: is inside models/alpha.tflite, the source of model 'alpha'; choose another "
             "folder\n"
         )
 

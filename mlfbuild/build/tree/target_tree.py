@@ -65,7 +65,7 @@ def write_target_tree(
     ``dependencies`` what models need beside their archives: all of the folder ``dependencies``.
 
     Raises ``UsageError`` for a model name that the folder needs itself, ``UnsupportedModelError`` and
-    ``InputFileError`` where a model's tree cannot be part of a package, ``ConflictError`` and ``StorageError`` as
+    ``InputFileError`` if a model's tree cannot be part of a package, ``ConflictError`` and ``StorageError`` as
     ``write_tree`` does.
     """
     _check_names(models, systems)

@@ -82,7 +82,7 @@ def _is_edited(path: Path, expected: FileRecord) -> bool:
 
 
 def check_tree(directory: Path, files: Mapping[str, Content | None]) -> None:
-    """Raise ``ConflictError`` where writing ``files`` would overwrite what mlfbuild did not write.
+    """Raise ``ConflictError`` if writing ``files`` would overwrite what mlfbuild did not write.
 
     For what must be known before anything else is written; of ``None`` the content is not known yet. ``write_tree``
     checks again.

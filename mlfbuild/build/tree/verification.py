@@ -79,7 +79,7 @@ class Subject:
 
     @classmethod
     def from_json(cls, data: bytes, where: str) -> Subject:
-        """Return the subject that ``to_json`` wrote as ``data``; raises ``InputFileError`` where it is none."""
+        """Return the subject that ``to_json`` wrote as ``data``; raises ``InputFileError`` if it is none."""
         fields = Fields(parse_json(data, where), where)
         version = fields.integer(_FORMAT_KEY)
         if version != _FORMAT:
@@ -113,7 +113,7 @@ def _pools(entries: Iterable[Fields]) -> tuple[tuple[str, int], ...]:
 def subject_of(module: Module, board: str) -> Subject:
     """Return what test firmware around ``module`` for ``board`` checks.
 
-    Raises ``UnsupportedModelError`` where the module has no C interface that firmware can call, or needs more of its
+    Raises ``UnsupportedModelError`` if the module has no C interface that firmware can call, or needs more of its
     caller than memory.
     """
     return _subject(with_c_interface(module), board)

@@ -49,7 +49,7 @@ def _read_model(request: CompileRequest) -> tuple[Graph, str]:
 def compile_graph(graph: Graph, request: CompileRequest, model_id: str) -> Library:
     """Compile ``graph``, read from a file with the SHA-256 ``model_id``, to a library of one module.
 
-    Raises ``UnsupportedModelError`` where the compiler cannot do it, ``UsageError`` for a bad placement.
+    Raises ``UnsupportedModelError`` if the compiler cannot do it, ``UsageError`` for a bad placement.
     """
     _check_placement(request)
     _check_sizes(graph)

@@ -188,5 +188,5 @@ def struct_lines(c_type: str, name: str, fields: Mapping[str, str]) -> Sequence[
 
 
 def float_bias(bias: Array | None, channels: int) -> Constant:
-    """Return the float32 bias of each output channel, zeros where there is none."""
+    """Return the float32 bias of each output channel, zeros if there is none."""
     return Constant.array("bias", "float", np.zeros(channels, np.float32) if bias is None else bias)
