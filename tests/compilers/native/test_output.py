@@ -241,7 +241,7 @@ def test_a_large_tensor_is_refused() -> None:
     s.node(Add(), s.tensor("x", 1 << 31), "x", s.tensor("y", 1 << 31))
     with pytest.raises(UnsupportedModelError) as caught:
         compile_network(s.graph(["x"], ["y"]))
-    assert (caught.value.code, caught.value.place) == ("tensor-too-large", "large: 'y' int8[2147483648]")
+    assert (caught.value.code, caught.value.place) == ("tensor-too-large", "large: 'x' int8[2147483648]")
 
 
 def test_what_no_kernel_can_do_is_refused() -> None:
