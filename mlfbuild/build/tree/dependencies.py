@@ -65,8 +65,10 @@ def check_dependency_name(name: str) -> None:
     """Raise ``InputFileError`` where ``name`` cannot be part of a target's name and of a path."""
     if not _NAME.fullmatch(name):
         raise InputFileError(
-            f"{name!a}: the archive needs a library of a name that no build target can have; use lower-case letters, "
-            "digits, - and ., and export again"
+            "requirement-name-not-buildable",
+            place=ascii(name),
+            reason="the name of this library, which the archive requires, cannot be the name of a build target",
+            hint="use lower-case letters, digits, - and ., and export again",
         )
 
 
@@ -141,6 +143,8 @@ def _check_paths(source: Source) -> None:
     for path in (*source.files, *source.include_dirs):
         if not _PATH.fullmatch(path):
             raise InputFileError(
-                f"{source.name}: {path!a}: has a name that build files cannot hold; rename it, or leave it out of the "
-                "dependency's sources"
+                "source-name-not-buildable",
+                place=f"{source.name}: {path!a}",
+                reason="has a name that cannot be written in build files",
+                hint="rename it, or remove it from the dependency's sources",
             )

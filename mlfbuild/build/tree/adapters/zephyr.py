@@ -11,7 +11,7 @@ from mlfbuild.build.tree.adapters.package import NAME, NOTICE, LibraryFiles, Mod
 from mlfbuild.build.tree.cmake import lines, quoted
 from mlfbuild.requirements import Package as ProvidedPackage
 
-RESERVED = {"zephyr": "the module's own files lie there"}
+RESERVED = {"zephyr": "the folder of the module's files has this name"}
 
 _MODULE = f"""\
 # {NOTICE}
