@@ -21,7 +21,7 @@ from mlfbuild.core import (
 from support.wordings import wordings
 
 TEXTS = {
-    "archive", "build", "cli", "compilers", "frontends", "library", "requirements", "scons", "usecases",
+    "archive", "build", "cli", "compilers", "library", "requirements", "scons", "usecases",
 }  # fmt: skip
 """Rooms that still raise some errors as texts without fields."""
 

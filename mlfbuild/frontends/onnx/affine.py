@@ -91,7 +91,12 @@ def check_scales(place: str, scales: Array) -> None:
     """Raise ``UnsupportedModelError`` where one of ``scales``, which the node at ``place`` has, is not positive."""
     wrong = scales[~(np.isfinite(scales) & (scales > 0))]
     if wrong.size:
-        raise UnsupportedModelError(f"{place}: a scale of {float(wrong[0]):g}; scales must be positive numbers")
+        raise UnsupportedModelError(
+            "scale-not-positive",
+            place=place,
+            reason=f"the scale {float(wrong[0]):g} is not a positive number",
+            hint="quantise the model again",
+        )
 
 
 def _positive(scales: Array) -> bool:

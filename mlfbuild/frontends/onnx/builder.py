@@ -167,7 +167,9 @@ def element_type(data: Array) -> DType:
     try:
         return DType(data.dtype.name)
     except ValueError:
-        raise UnsupportedModelError(f"a constant of {data.dtype.name} is not supported; store it as float32") from None
+        raise UnsupportedModelError(
+            "type-unsupported", reason=f"constants of {data.dtype.name} are not supported", hint="store them as float32"
+        ) from None
 
 
 def checked(name: str, shape: Sequence[int], dtype: DType) -> Tensor:
@@ -175,11 +177,23 @@ def checked(name: str, shape: Sequence[int], dtype: DType) -> Tensor:
     if any(size < 0 for size in shape):
         raise GraphError(f"tensor {name!r}", f"the shape {list(shape)} has a negative dimension")
     if len(shape) > MAXIMUM_DIMENSIONS:
-        raise UnsupportedModelError(f"tensor {name!r} has {len(shape)} dimensions; supported are {MAXIMUM_DIMENSIONS}")
+        raise UnsupportedModelError(
+            "tensor-rank-unsupported",
+            place=f"tensor {name!r}",
+            reason=f"{len(shape)} dimensions are not supported",
+            hint=f"use at most {MAXIMUM_DIMENSIONS}",
+        )
     if 0 in shape:
-        raise UnsupportedModelError(f"tensor {name!r} has no elements (shape {list(shape)}), which is not supported")
+        raise UnsupportedModelError(
+            "tensor-empty",
+            place=f"tensor {name!r}",
+            reason=f"the shape {list(shape)} has no elements, which is not supported",
+        )
     if math.prod(shape) * dtype.size > MAXIMUM_TENSOR_SIZE:
         raise UnsupportedModelError(
-            f"tensor {name!r} {dtype.value}{list(shape)} takes more than 2 GiB; use a smaller model"
+            "model-too-large",
+            place=f"tensor {name!r}",
+            reason=f"{dtype.value}{list(shape)} takes more than 2 GiB",
+            hint="use a smaller model",
         )
     return Tensor(name, tuple(int(size) for size in shape), dtype)

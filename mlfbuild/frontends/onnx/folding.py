@@ -97,7 +97,12 @@ def fold(node: RawNode, inputs: Sequence[Array | None], opset: int) -> tuple[Arr
     present = [value for value in inputs if value is not None]
     try:
         if FOLDABLE[node.operator](present) > MAXIMUM_ELEMENTS:
-            raise UnsupportedModelError(f"{node.place}: makes a constant of more than {MAXIMUM_ELEMENTS} elements")
+            raise UnsupportedModelError(
+                "model-too-large",
+                place=node.place,
+                reason=f"the result is a constant of more than {MAXIMUM_ELEMENTS} elements",
+                hint="use a smaller model",
+            )
         found = computed(node, inputs)
         if found is not None:
             return (found,)

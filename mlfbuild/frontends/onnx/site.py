@@ -1,4 +1,4 @@
-"""One node of a file, as the functions that convert operators see it."""
+"""One node of a file, which the functions that convert operators work on."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from mlfbuild.frontends.onnx.builder import GraphBuilder, checked
 from mlfbuild.frontends.onnx.constants import Constants
 from mlfbuild.frontends.onnx.layout import Order, Value, as_onnx
 from mlfbuild.frontends.onnx.reader import RawNode
+from mlfbuild.frontends.onnx.refused import SEE
 from mlfbuild.graph import Array, DType, GraphError, Operator, OperatorError, Quantization, Tensor, ops
 
 
@@ -66,7 +67,7 @@ class OnnxSite:
         name = self.node.inputs[index]
         data = self.known.get(name)
         if data is None:
-            raise self.unsupported(f"the {what} {name!r} must be constant")
+            raise self.unsupported(f"the {what} {name!r} must be constant", code="input-not-constant")
         return data
 
     def constant_number(self, index: int, what: str) -> Array:
@@ -209,6 +210,13 @@ class OnnxSite:
         except OperatorError:
             return None
 
-    def unsupported(self, reason: str) -> UnsupportedModelError:
-        """Return the error for what is sound but not supported at this node."""
-        return UnsupportedModelError(f"{self.node.place}: {reason}")
+    def unsupported(
+        self, reason: str, hint: str = SEE, code: str = "operator-variant-unsupported"
+    ) -> UnsupportedModelError:
+        """Return the error for a valid node that is not supported."""
+        return UnsupportedModelError(code, place=self.node.place, reason=reason, hint=hint)
+
+    def type_unsupported(self, tensor: Tensor, supported: str) -> UnsupportedModelError:
+        """Return the error for an unsupported element type; ``supported`` names the supported ones."""
+        reason = f"type {tensor.dtype.value} of {tensor.name!r} is not supported"
+        return self.unsupported(reason, f"use {supported}", "type-unsupported")

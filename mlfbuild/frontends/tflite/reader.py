@@ -20,6 +20,9 @@ from tflite.QuantizationDetails import QuantizationDetails
 
 from mlfbuild.graph import Array, GraphError
 
+SEE = "see docs/operators.md, or use another compiler (tvm or command)"
+"""The hint of errors that have no better one."""
+
 SCHEMA_VERSION = 3
 IDENTIFIER = b"TFL3"
 
@@ -99,7 +102,7 @@ class Reader:
         if not data:
             raise GraphError("header", "the file is empty")
         if len(data) < 8 or data[4:8] != IDENTIFIER:
-            raise GraphError("header", f"the file identifier {IDENTIFIER.decode()} is missing")
+            raise GraphError("header", f"not a TFLite model, as the file identifier {IDENTIFIER.decode()} is missing")
         with reading("header"):
             self._model = Model.GetRootAs(data)
             version = self._model.Version()

@@ -14,10 +14,11 @@ from types import ModuleType
 from mlfbuild.compilers.native.lowering.call import KernelCall, unsupported
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.core import UnsupportedModelError, advised
-from mlfbuild.frontends import CHANGE
 from mlfbuild.graph import Graph, Node, Operator
 
 _PACKAGE = __name__.rpartition(".")[0]
+
+CHANGE = "change that in the model, or choose another compiler (tvm or command)"
 
 
 @cache

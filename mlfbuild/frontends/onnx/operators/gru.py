@@ -79,7 +79,7 @@ def _functions(site: OnnxSite, names: tuple[str, ...]) -> list[Operator]:
     words = [str(word) for word in found] if isinstance(found, tuple) else [str(found)]
     if len(words) != len(names) or any(word.lower() not in _FUNCTIONS for word in words):
         raise site.unsupported(
-            f"the activations {', '.join(words)}; supported are {len(names)} of Relu, Sigmoid and Tanh"
+            f"the activations {', '.join(words)} are not supported", f"use {len(names)} of Relu, Sigmoid and Tanh"
         )
     return [_FUNCTIONS[word.lower()] for word in words]
 
@@ -151,13 +151,17 @@ def _check(site: OnnxSite, steps: int) -> None:
     """Refuse what a step cannot do, and more of them than firmware has room for."""
     if steps > _MOST_STEPS:
         raise site.unsupported(
-            f"{steps} steps, each of which is written out; supported are {_MOST_STEPS}: run the network step by step, "
-            f"with the state as input and output"
+            f"{steps} steps are not supported, as each is unrolled",
+            f"use at most {_MOST_STEPS}, or run the network step by step with the state as input and output",
         )
     if "clip" in site.node.attributes:
-        raise site.unsupported("the attribute clip, which bounds the gates")
+        raise site.unsupported(
+            "the attribute clip, which bounds the gates, is not supported", "train the network without it"
+        )
     if site.has(_LENGTHS) and (site.constant(_LENGTHS, "lengths of the sequences") != steps).any():
-        raise site.unsupported(f"sequences of less than {steps} steps side by side; fill them up")
+        raise site.unsupported(
+            f"sequences of fewer than {steps} steps are not supported", f"pad all sequences to {steps} steps"
+        )
 
 
 def _initial(site: OnnxSite, layer: _Layer, wanted: tuple[int, int], at: int, *, swapped: bool) -> Tensor:

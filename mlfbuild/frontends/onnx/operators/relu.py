@@ -60,7 +60,7 @@ def _clamped_value(site: OnnxSite, low: float, high: float) -> Value:
 def _clamped_whole(site: OnnxSite, value: Value, low: float, high: float) -> Value:
     """Clamp integers that stand for themselves."""
     if value.dtype is DType.BOOL:
-        raise site.unsupported(f"{value.tensor}; supported are numbers")
+        raise site.type_unsupported(value.tensor, "a type of numbers")
     limits = np.iinfo(value.dtype.numpy)
     if limits.min < low < math.inf:
         value = extreme(site, ops.Maximum(), value, _limit(site, value, min(low, limits.max)))
@@ -109,7 +109,7 @@ def _prelu(site: OnnxSite) -> tuple[Value, ...]:
     """Negative elements times a slope, which broadcasts to the input."""
     value, slope = site.value(0), site.value(1)
     if slope.rank > value.rank:
-        raise site.unsupported(f"a slope of {slope.rank} dimensions for {value.rank}")
+        raise site.unsupported(f"a slope of {slope.rank} dimensions for {value.rank} dimensions is not supported")
     return (combined(site, ops.PRelu(), value, slope),)
 
 

@@ -59,7 +59,7 @@ def _transposed(site: OnnxSite, value: Value, parameters: LayerParameters, targe
 def _spread(site: OnnxSite, weights: Array, dilation: Pair) -> Array:
     """Return OIHW ``weights`` with zeros in between: TRANSPOSE_CONV has no dilation."""
     if min(dilation) < 1 or max(dilation) > _GREATEST_DILATION:
-        raise site.unsupported(f"dilations {dilation}")
+        raise site.unsupported(f"the dilations {dilation} are not supported", "use dilations of 1")
     sizes = [(size - 1) * step + 1 for size, step in zip(weights.shape[2:], dilation, strict=True)]
     spread = np.zeros((*weights.shape[:2], *sizes), weights.dtype)
     spread[:, :, :: dilation[0], :: dilation[1]] = weights
