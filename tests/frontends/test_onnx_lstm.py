@@ -103,7 +103,7 @@ def test_inputs_and_outputs(options: dict[str, Any]) -> None:
     check(layer(**options))
 
 
-def test_a_network_that_hands_its_rows_on() -> None:
+def test_rows_that_are_passed_to_a_second_layer() -> None:
     """Exporters keep what a stream remembers as inputs and outputs: two runs are one over both halves."""
     whole, half = layer(outputs="Y", fed=("H", "C")), layer(steps=2, fed=("H", "C"))
     (expected,) = reference(whole.data, whole.feeds)
@@ -175,7 +175,7 @@ BROKEN: dict[str, tuple[dict[str, Any], Refusal]] = {
 
 
 @pytest.mark.parametrize(("options", "expected"), BROKEN.values(), ids=BROKEN)
-def test_what_does_not_fit(options: dict[str, Any], expected: Refusal) -> None:
+def test_shapes_that_do_not_fit(options: dict[str, Any], expected: Refusal) -> None:
     with pytest.raises(InputFileError) as caught:
         parse_onnx(layer(**options).data, "net", "net.onnx")
     assert_refused(caught.value, *expected)

@@ -106,7 +106,7 @@ def test_float_weights_that_the_network_quantises() -> None:
     check(network)
 
 
-def test_an_input_that_two_readers_take_differently() -> None:
+def test_an_input_with_two_quantisations() -> None:
     """Then its elements mean nothing by themselves: both are computed."""
     network = QuantizedNetwork()
     first = network.input("x", (1, 6), Scale(0.1, 100))
@@ -131,7 +131,7 @@ def test_an_input_that_is_an_output_and_a_tensor_that_is_read_in_float32() -> No
     check(network, floats=True)
 
 
-def test_a_network_is_integers_all_through() -> None:
+def test_a_quantised_network_has_only_integers() -> None:
     """Each of its seven operators may be off by a step, and the last one's scale is half as fine as the first one's."""
     graph, _, made, wanted = values_of(quantized_network().bytes())
     assert_within_a_step(made, wanted, steps=7)

@@ -144,7 +144,7 @@ def test_ranges_that_do_not_fit(bounds: tuple[int, ...], count: int, facts: list
 
 
 @pytest.mark.parametrize("name", ["ZEROS_LIKE", "RANGE"])
-def test_no_giants(name: str) -> None:
+def test_a_small_file_cannot_request_a_huge_constant(name: str) -> None:
     """A file of a few bytes may ask for gigabytes."""
     net = Network()
     inputs = [net.input((1 << 28,))] if name == "ZEROS_LIKE" else [net.integers(at) for at in (0, 1 << 28, 1)]

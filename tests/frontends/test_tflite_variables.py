@@ -123,7 +123,7 @@ def test_a_constant_may_be_kept() -> None:
     assert graph.tensor(graph.states[0].after).data is None
 
 
-def test_what_is_only_written_is_not_kept() -> None:
+def test_a_variable_that_is_only_written_is_not_a_state() -> None:
     net = Network()
     x = net.input((4,))
     y = net.add(x, x)
@@ -131,7 +131,7 @@ def test_what_is_only_written_is_not_kept() -> None:
     assert assert_as_tflite_micro(net.build([y])).states == ()
 
 
-def test_what_is_only_read_is_a_constant() -> None:
+def test_a_variable_that_is_only_read_is_a_constant() -> None:
     """Networks whose weights are variables are written so; as constants they can be weights here."""
     net = Network()
     x = net.input((1, 3))

@@ -40,12 +40,24 @@ def wordings() -> Iterator[Wording]:
                 found = _wording(path, node, node.func.id)
                 if found.code not in {"{self.code}", "{mistake.code}"}:  # a copy of the fields of another error
                     yield found
+            elif (
+                isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "unsupported"
+            ):
+                yield _refusal(path, node)
 
 
 def _wording(path: Path, node: ast.Call, kind: str) -> Wording:
     words = {word.arg: template(word.value) for word in node.keywords if word.arg in FIELDS}
     code = template(node.args[0]) if node.args else ""
     return Wording(path.relative_to(PACKAGE).as_posix(), node.lineno, kind, code, words)
+
+
+def _refusal(path: Path, node: ast.Call) -> Wording:
+    """Return the words of ``site.unsupported(reason, hint, code)``, a method of both frontends."""
+    words = dict(zip(FIELDS[1:], map(template, node.args), strict=False))
+    code = next((template(word.value) for word in node.keywords if word.arg == "code"), "operator-variant-unsupported")
+    code = template(node.args[2]) if len(node.args) > 2 else code
+    return Wording(path.relative_to(PACKAGE).as_posix(), node.lineno, "UnsupportedModelError", code, words)
 
 
 def template(node: ast.expr) -> str:

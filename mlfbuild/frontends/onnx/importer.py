@@ -1,4 +1,4 @@
-"""From the plain values of a file to a graph, node by node."""
+"""Convert the plain values of a file to a graph, node by node."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _missing(nodes: Sequence[RawNode]) -> UnsupportedModelError:
 
 
 class _Importer:
-    """What is known so far: constants as arrays, everything else as values of the graph."""
+    """Converts nodes in order; keeps constants as arrays and other results as values of the graph."""
 
     def __init__(self, raw: RawModel) -> None:
         self._raw = raw
@@ -102,7 +102,7 @@ class _Importer:
         return self._builder.input(name, shape, dtype, held)
 
     def _fold(self, node: RawNode) -> bool:
-        """Compute ``node`` where everything that it depends on is known; return whether it was."""
+        """Compute ``node`` if everything that it depends on is known; return whether it was."""
         known: list[Array | None]
         if node.operator in {"Shape", "Size"} and node.inputs[0] in self._values:
             shape = self._values[node.inputs[0]].shape
@@ -190,7 +190,7 @@ def _type_name(code: int) -> str:
 
 
 def _shape(port: RawPort) -> tuple[int, ...]:
-    """Return the shape with a batch of 1 where the batch, which comes first, is free."""
+    """Return the shape with a batch of 1 if the batch, which comes first, is free."""
     if any(size is None for size in port.shape[1:]):
         shape = ["?" if size is None else size for size in port.shape]
         raise UnsupportedModelError(

@@ -1,4 +1,4 @@
-"""An ``.onnx`` file as plain values: the protocol buffers are read and checked here, and nowhere else touched."""
+"""Read an ``.onnx`` file as plain values; no other module uses its protocol buffers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mlfbuild.frontends.onnx.wire import CutTensor, without_large_weights
 from mlfbuild.graph import Array, DType, GraphError
 
 FIRST_OPSET = 7
-"""Broadcasting became numpy's with it; nothing that is in use exports an earlier one."""
+"""Broadcasting became numpy's with it; current tools export no earlier one."""
 DOMAINS = ("", "ai.onnx")
 """Names of ONNX's own set of operators."""
 
@@ -37,7 +37,7 @@ Attribute = int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str,
 
 @dataclass(frozen=True)
 class RawPort:
-    """An input or output of the model: its ONNX element type, and its shape with ``None`` where a size is free."""
+    """An input or output of the model: its ONNX element type, and its shape with ``None`` if a size is free."""
 
     name: str
     type: int
@@ -58,7 +58,7 @@ class RawNode:
     proto: bytes
     """The node as the file has it, for ONNX's own evaluator; empty for a Constant that is a tensor."""
     written: RawNode | None = None
-    """The node of the file where this one is a part of it."""
+    """The node of the file that this one was made from, if it is not in the file itself."""
 
     @property
     def place(self) -> str:
@@ -88,7 +88,7 @@ class RawModel:
 def read_model(data: bytes) -> RawModel:
     """Return the model in ``data``.
 
-    Raises ``GraphError`` where it is not an ONNX model, ``UnsupportedModelError`` for control flow, sparse tensors,
+    Raises ``GraphError`` if it is not an ONNX model, ``UnsupportedModelError`` for control flow, sparse tensors,
     weights in other files, and versions that are too old or too new for the ``onnx`` package.
     """
     model = onnx.ModelProto()
@@ -148,7 +148,7 @@ def _opset(model: onnx.ModelProto) -> int:
 
 
 def _check(model: onnx.ModelProto, data: bytes) -> None:
-    """Have ONNX's own checker look at the whole model, which is ``data``."""
+    """Run ONNX's own checker on the whole model, ``data``."""
     for tensor in model.graph.initializer:
         if tensor.data_location == TensorProto.EXTERNAL:
             raise UnsupportedModelError(
@@ -168,7 +168,7 @@ def _one_line(error: Exception) -> str:
 
 
 def read_tensor(tensor: TensorProto, where: str) -> Array:
-    """Return the values of ``tensor``; raises ``GraphError`` where they do not fit its shape."""
+    """Return the values of ``tensor``; raises ``GraphError`` if they do not fit its shape."""
     try:
         values: Array = np.asarray(numpy_helper.to_array(tensor))
     except (ValueError, TypeError, KeyError, IndexError, RuntimeError) as error:
@@ -177,7 +177,7 @@ def read_tensor(tensor: TensorProto, where: str) -> Array:
 
 
 def _weights(tensor: TensorProto, cut: CutTensor | None) -> Array:
-    """Return the values of an initializer, of which ``tensor`` is no more than the name where it was cut out."""
+    """Return the values of an initializer, of which ``tensor`` is no more than the name if it was cut out."""
     where = f"weights {tensor.name!r}"
     if cut is None:
         return read_tensor(tensor, where)

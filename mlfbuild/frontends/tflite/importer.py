@@ -1,4 +1,4 @@
-"""From the operators of a file to the nodes of a graph."""
+"""Convert the operators of a file to the nodes of a graph."""
 
 from __future__ import annotations
 
@@ -237,7 +237,7 @@ class _Importer:
         if not 0 <= index < len(self._subgraphs):
             raise site.wrong(f"names subgraph {index}, the last one is {len(self._subgraphs) - 1}")
         if index == 0:
-            raise site.wrong("names the subgraph that it stands in")
+            raise site.wrong("the operator names its own subgraph")
         if index not in self.called:
             self.called[index] = _Importer(self._subgraphs[index]).initial_values(site)
         return self.called[index]

@@ -1,4 +1,4 @@
-"""The tensors of one subgraph of a TFLite file, as those of a graph."""
+"""Convert the tensors of one subgraph of a TFLite file to tensors of a graph."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TYPES = {
 }
 
 MAXIMUM_TENSOR_SIZE = (1 << 31) - 1
-"""Bytes; no microcontroller comes near, and beyond it C's int overflows."""
+"""Bytes; beyond it C's int overflows."""
 
 
 class Tensors:
@@ -109,7 +109,7 @@ class Tensors:
 
 
 def _unique_names(tensors: Sequence[RawTensor]) -> list[str]:
-    """Return the tensors' names, a number appended where one is empty or taken."""
+    """Return the tensors' names, a number appended if one is empty or taken."""
     taken = {tensor.name for tensor in tensors}
     seen: set[str] = set()
     names = []
@@ -152,7 +152,7 @@ def _convert(raw: RawTensor, name: str, where: str) -> Tensor:
         )
     if math.prod(raw.shape) * dtype.size > MAXIMUM_TENSOR_SIZE:
         raise OperatorError(where, f"the shape {list(raw.shape)} takes more than 2 GiB")
-    # Converters leave scales at real numbers now and then, where they say nothing.
+    # Some converters leave scales on float32 and bool tensors, which have no meaning there.
     quantization = None if dtype in {DType.FLOAT32, DType.BOOL} else _quantization(raw, where)
     return Tensor(name, raw.shape, dtype, quantization, _data(raw, dtype, where))
 

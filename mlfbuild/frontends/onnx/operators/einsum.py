@@ -75,7 +75,7 @@ def _dots(terms: Sequence[_Term]) -> int:
 
 
 def _implied(terms: Sequence[_Term]) -> str:
-    """Return the result's labels where the equation has none: those of an ellipsis, then what stands once, sorted."""
+    """Return the default labels of the result: those of an ellipsis, then those that occur once, sorted."""
     every = "".join(term.labels for term in terms)
     dots = sorted({label for label in every if label in _DOTS}, reverse=True)
     return "".join(dots) + "".join(sorted(x for x in set(every) if every.count(x) == 1 and x not in _DOTS))

@@ -1,7 +1,7 @@
 """Elements picked one by one: GatherElements, GatherND, Compress, ReverseSequence and the scattering operators.
 
-The kernel that picks rows, GATHER, does all of them on the tensor as one row of elements. Where the indices are
-constant, so are the places; where they are computed, so are these, in float32.
+The kernel that picks rows, GATHER, does all of them on the tensor as one row of elements. If the indices are
+constant, so are the places; if they are computed, so are these, in float32.
 """
 
 from __future__ import annotations

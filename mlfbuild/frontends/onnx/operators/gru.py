@@ -104,7 +104,7 @@ class _Gru(_Layer):
     names = ("Sigmoid", "Tanh")
 
     def prepare(self) -> None:
-        """Keep all gates of the state in one product where the reset comes after it."""
+        """Keep all gates of the state in one product if the reset comes after it."""
         self._reset_last = self.site.integer("linear_before_reset", 0) != 0
         both = 3 * self.units if self._reset_last else 2 * self.units
         self._own = self.constants("recurrent", self.recurrent[:both], self.recurrent_bias[:both])
@@ -165,7 +165,7 @@ def _check(site: OnnxSite, steps: int) -> None:
 
 
 def _initial(site: OnnxSite, layer: _Layer, wanted: tuple[int, int], at: int, *, swapped: bool) -> Tensor:
-    """Return the rows [batch, units] that direction ``at`` begins with, zeros where none are given."""
+    """Return the rows [batch, units] that direction ``at`` begins with, zeros if none are given."""
     directions, batch = wanted
     if not site.has(_HIDDEN):
         return site.weights("state", np.zeros((batch, layer.units), np.float32))

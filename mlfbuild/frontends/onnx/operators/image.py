@@ -88,7 +88,7 @@ def across(rows: WindowLine, columns: WindowLine) -> Sliding:
 
 
 def lines(site: OnnxSite, size: tuple[int, ...], filter_size: tuple[int, ...]) -> tuple[WindowLine, ...]:
-    """Read the window's attributes along each dimension of pixels; raises ``GraphError`` where they do not fit."""
+    """Read the window's attributes along each dimension of pixels; raises ``GraphError`` if they do not fit."""
     count = len(size)
     strides, dilations = _values(site, "strides", count), _values(site, "dilations", count)
     if len(filter_size) != count:

@@ -134,7 +134,7 @@ def _reversed(site: OnnxSite, tensor: Tensor, axis: int) -> Tensor:
 
 
 def _initial(site: OnnxSite, layer: _Layer, index: int, word: str, at: int) -> Tensor:
-    """Return the rows [batch, units] that direction ``at`` begins with, zeros where none are given."""
+    """Return the rows [batch, units] that direction ``at`` begins with, zeros if none are given."""
     if not site.has(index):
         return site.weights(f"{word}{at}", np.zeros((layer.batch, layer.units), np.float32))
     given = site.tensor(index)

@@ -68,7 +68,7 @@ def positive_power(site: OnnxSite, x: Tensor, power: Tensor | float) -> Tensor:
 
 
 def _each(site: OnnxSite, value: Value, exponents: Array) -> Value:
-    """X to a power for each element: the squares that its bits name, where all are whole."""
+    """X to a power for each element: the squares that its bits name, if all are whole."""
     whole = np.rint(exponents)
     if (whole != exponents).any():
         powers = site.made(site.weights("exponents", exponents.astype(np.float32)))

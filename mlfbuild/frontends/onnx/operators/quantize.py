@@ -180,7 +180,7 @@ _EXACT = 1 << 24
 
 
 def _integer_product(site: OnnxSite) -> tuple[Value, ...]:
-    """MatMulInteger: sums of int8 products as int32, computed in float32 where that is exact."""
+    """MatMulInteger: sums of int8 products as int32, computed in float32 if that is exact."""
     value, weights = site.value(0), site.constant(1, "matrix B")
     if weights.ndim != 2 or value.rank < 2 or value.shape[-1] != weights.shape[0]:
         raise site.unsupported(
@@ -201,7 +201,7 @@ def _integer_product(site: OnnxSite) -> tuple[Value, ...]:
 
 
 def _integer_convolution(site: OnnxSite) -> tuple[Value, ...]:
-    """ConvInteger: sums of int8 products as int32, computed in float32 where that is exact."""
+    """ConvInteger: sums of int8 products as int32, computed in float32 if that is exact."""
     value, weights = site.value(0), site.constant(1, "filter")
     if weights.ndim < 3 or weights.size == 0:
         raise GraphError(site.node.place, f"the filter has the shape {list(weights.shape)}")

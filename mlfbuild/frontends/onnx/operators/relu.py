@@ -87,7 +87,7 @@ def _clamped_integers(site: OnnxSite, tensor: Tensor, held: Quantization, low: f
 
 
 def _stored_bound(bound: float, held: Quantization) -> int:
-    """Return the int8 value of ``bound``, the nearest one where it is outside."""
+    """Return the int8 value of ``bound``, the nearest one if it is outside."""
     try:
         return max(-128, min(127, quantize_value(bound, held.scale, held.zero_point)))
     except OverflowError:  # infinite, or as good as
@@ -95,7 +95,7 @@ def _stored_bound(bound: float, held: Quantization) -> int:
 
 
 def clamped(site: OnnxSite, tensor: Tensor, low: float, high: float) -> Tensor:
-    """Return ``tensor`` clamped, by RELU and its kin where the bounds are theirs."""
+    """Return ``tensor`` clamped, by RELU, RELU6 or a similar operator if it has these bounds."""
     if (low, high) in _KNOWN_CLAMPS:
         return unary(site, _KNOWN_CLAMPS[low, high], tensor)
     if low > -math.inf:

@@ -136,7 +136,7 @@ def _region(site: OnnxSite, value: Value, axis: int) -> tuple[float, float]:
 
 
 def _bilinear(site: OnnxSite, value: Value, spacings: Sequence[Spacing], transformation: str) -> Value | None:
-    """Return what RESIZE_BILINEAR makes of an image, ``None`` where it means something else."""
+    """Return what RESIZE_BILINEAR makes of an image, ``None`` if it means something else."""
     flags = {"half_pixel": (False, True), "asymmetric": (False, False), "align_corners": (True, False)}
     outer = spacings[:2]
     if value.rank != 4 or transformation not in flags or any(line.scale != 1.0 for line in outer):

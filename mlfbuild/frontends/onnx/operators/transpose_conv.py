@@ -22,7 +22,7 @@ from mlfbuild.graph.bases import Padding, Pair
 
 
 def _conv_transpose(site: OnnxSite) -> tuple[Value, ...]:
-    """Conv's opposite; in integers where it has one group."""
+    """Conv's opposite; in integers if it has one group."""
     held, target = site.held(0), site.held_target
     if held.quantization is not None and target is not None and site.integer("group", 1) == 1:
         parameters = integer_parameters(site, held.quantization, axis=1)

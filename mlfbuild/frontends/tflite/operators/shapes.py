@@ -23,7 +23,7 @@ class ShapeKind:
 
 
 def zeros(tensor: Tensor) -> Array:
-    """Return what stands for zeros in ``tensor``: the zero point in all of an int8 or uint8 one.
+    """Return the zeros of ``tensor``: for int8 and uint8 the zero point in every element.
 
     The array is one element seen everywhere: a file may declare a huge tensor in a few bytes.
     """

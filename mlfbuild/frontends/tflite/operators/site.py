@@ -34,14 +34,14 @@ class TfliteSite:
     options: Any
 
     def input(self, index: int) -> Tensor:
-        """Return input ``index``; raises ``GraphError`` where it is absent."""
+        """Return input ``index``; raises ``GraphError`` if it is absent."""
         tensor = self.inputs[index] if index < len(self.inputs) else None
         if tensor is None:
             raise GraphError(self.place, f"input {index} is absent")
         return tensor
 
     def output(self) -> Tensor:
-        """Return the first output; raises ``GraphError`` where there is none."""
+        """Return the first output; raises ``GraphError`` if there is none."""
         if not self.outputs:
             raise GraphError(self.place, "has no output")
         return self.outputs[0]
@@ -56,7 +56,7 @@ class TfliteSite:
         return tensor.data.reshape(-1)
 
     def read_options(self, kind: str) -> Any:
-        """Return the options as the table ``kind``; raises ``GraphError`` where the file holds another one.
+        """Return the options as the table ``kind``; raises ``GraphError`` if the file holds another one.
 
         Tables are imported by name: a model pays for those it has.
         """
@@ -112,7 +112,7 @@ class TfliteSite:
 
 
 def name_of(enumeration: type[Any], code: int) -> str:
-    """Return the name of ``code`` in a generated enumeration, or the number where it has none."""
+    """Return the name of ``code`` in a generated enumeration, or the number if it has none."""
     # Python 3.13 keeps a class's line number, an integer too, as __firstlineno__.
     names = (name for name, value in vars(enumeration).items() if value == code and not name.startswith("_"))
     return next(names, str(code))
