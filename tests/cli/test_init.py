@@ -197,7 +197,7 @@ def unsupported() -> bytes:
         ("--board mps2-an368", 2, 'mps2-an368: unknown board (did you mean "mps2-an386"?)'),
         ("--model missing.tflite", 5, "missing.tflite: no such model; check the path"),
         ("--model fw", 5, "fw: is a folder, not a model; name the file itself"),
-        ("--model half.tflite", 5, "half.tflite: not a valid TFLite model: "),
+        ("--model half.tflite", 5, "half.tflite: operators: an offset"),
         ("--archive net.tflite", 5, "net.tflite: is not a tar file; copy or export the archive again"),
         ("--model odd.tflite", 4, "odd.tflite: "),
         ("--model big.tflite", 4, "big.tflite: the model requires 42"),

@@ -21,7 +21,7 @@ from mlfbuild.core import (
 from support.wordings import wordings
 
 TEXTS = {
-    "frontends", "library", "requirements", "usecases",
+    "library", "requirements", "usecases",
 }  # fmt: skip
 """Rooms that still raise some errors as texts without fields."""
 
