@@ -180,8 +180,8 @@ def test_a_public_class_name_is_used_once() -> None:
 
 
 USED_TWICE = {
-    "Area", "Call", "Clash", "Code", "Comparison", "Compiled", "Context", "Difference", "Entry", "Extreme",
-    "Function", "Line", "Lines", "Listing", "Memory", "Network", "Node", "Package", "Parameters", "Part",
+    "Area", "Call", "Clash", "Code", "Comparison", "Compiled", "Context", "Difference", "Extreme",
+    "Function", "Line", "Lines", "Listing", "Memory", "Network", "Node", "Parameters", "Part",
     "Piece", "Place", "Program", "Registry", "Row", "RunResult", "Scratch", "Settings", "Site", "Step",
     "Subject", "Sum", "Target", "Tensor", "Tree", "Value",
 }  # fmt: skip

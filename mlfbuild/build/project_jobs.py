@@ -24,7 +24,7 @@ from mlfbuild.project import (
     ModelSpec,
     Placement,
     Project,
-    Provision,
+    Provider,
     Target,
     load_project,
     source_suffix,
@@ -73,9 +73,9 @@ def _missing_files(project: Project) -> Iterator[tuple[KeyPath, str]]:
 
 def _missing_folders(project: Project) -> Iterator[tuple[KeyPath, str]]:
     """Yield the dependencies whose folder is not there; what is fetched is for who fetches it."""
-    for name, provision in project.dependencies.items():
-        folder = provision.path
-        if folder is not None and provision.kind == "path" and not os.path.isdir(folder):  # noqa: PTH112 - never raises
+    for name, provider in project.dependencies.items():
+        folder = provider.path
+        if folder is not None and provider.kind == "path" and not os.path.isdir(folder):  # noqa: PTH112 - never raises
             there = os.path.exists(folder)  # noqa: PTH110 - as above
             what = "is a file, not a folder; name a folder" if there else "no such folder; correct the path"
             yield ("dependencies", name, "path"), f"{folder}: {what}"
@@ -185,7 +185,7 @@ def _target_job(project: Project, target: Target, models: Sequence[str], build: 
         models=tuple(job for job in jobs if job.model in models),
         others=tuple(job for job in jobs if job.model not in models),
         placed=tuple(_placed(project, target)),
-        provisions=tuple(project.dependencies.values()),
+        providers=tuple(project.dependencies.values()),
     )
 
 
@@ -226,10 +226,10 @@ def _compile_job(model: ModelSpec, target: Target, tree: Path) -> CompileJob:
     )
 
 
-def _bundles(project: Project, model: ModelSpec) -> Iterator[Provision]:
+def _bundles(project: Project, model: ModelSpec) -> Iterator[Provider]:
     """Yield the libraries that the archive of ``model`` may bundle; code of the native compiler needs none."""
     if model.compiler != "native":
-        yield from (provision for provision in project.dependencies.values() if provision.bundle)
+        yield from (provider for provider in project.dependencies.values() if provider.bundle)
 
 
 def compile_job(

@@ -1,4 +1,4 @@
-"""The verb that brings dependencies to this machine."""
+"""The verb `fetch`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 @verb("file", "format")
 def fetch(settings: Settings) -> None:
-    """Fetch repositories and archives of dependencies.
+    """Fetch repositories and archives of required libraries.
 
-    They go to the cache, whose files are hashed before a build takes them. It is $MLFBUILD_CACHE, by default mlfbuild
-    in the user's cache folder. Builds take what it has; of all verbs only fetch and lock go out.
+    They are kept in the cache: $MLFBUILD_CACHE, by default mlfbuild in the user's cache folder. Builds use the cache
+    and hash its files before each use. Only fetch and lock access the network.
     """
     from mlfbuild.build import locked
     from mlfbuild.usecases import fetch_dependencies, read_project, what
@@ -28,20 +28,20 @@ def fetch(settings: Settings) -> None:
     if settings.json:
         show_json([_fetched(each) for each in found])
     elif not settings.quiet:
-        lines = [f"{each.provision.name}: {what(each)}{'' if each.new else ', there already'}" for each in found]
-        show("\n".join(lines or ["no dependency comes from outside"]))
+        lines = [f"{each.provider.name}: {what(each)}{'' if each.new else ', already fetched'}" for each in found]
+        show("\n".join(lines or ["nothing to fetch: no provider is a repository or an archive on a server"]))
 
 
 def _fetched(found: Fetched) -> dict[str, Any]:
-    provision = found.provision
+    provider = found.provider
     return {
-        "name": provision.name,
-        "kind": provision.kind,
-        "from": provision.place,
-        "version": provision.version or None,
-        "commit": found.commit or None,
-        "sha256": provision.sha256 or None,
-        "tree": found.tree,
+        "name": provider.name,
+        "kind": provider.kind,
+        "from": provider.place,
+        "version": provider.version or None,
+        "commit": found.pin.commit if found.pin else None,
+        "sha256": provider.sha256 or None,
+        "tree": found.pin.tree if found.pin else None,
         "folder": found.folder,
         "fetched": found.new,
     }

@@ -91,12 +91,13 @@ def make_folder(path: Path) -> None:
 
 
 def cache_folder(name: str) -> Path:
-    """Return the folder ``name`` of mlfbuild's cache, which is created: ``~/.cache/mlfbuild``, or by XDG_CACHE_HOME.
+    """Return the folder ``name`` in the user's cache folder of mlfbuild (``~/.cache/mlfbuild`` on Linux), created.
 
     Raises ``StorageError``.
     """
-    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    folder = Path(base).expanduser() / "mlfbuild" / name
+    from platformdirs import user_cache_path  # few programs need it
+
+    folder = user_cache_path("mlfbuild") / name
     make_folder(folder)
     return folder
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
         ModelSpec as ModelSpec,
         OptionValue as OptionValue,
         Project as Project,
-        Provision as Provision,
+        Provider as Provider,
         Target as Target,
     )
     from mlfbuild.project.units import size_text as size_text

@@ -16,7 +16,7 @@ from mlfbuild.project.provisions import KINDS
 from mlfbuild.project.references import check_references
 from mlfbuild.project.rules import EXTERNAL_COMPILERS
 from mlfbuild.project.sources import SOURCES, source_suffix
-from mlfbuild.project.types import Budget, BudgetFile, FirmwareSpec, ModelSpec, Project, Provision, Target
+from mlfbuild.project.types import Budget, BudgetFile, FirmwareSpec, ModelSpec, Project, Provider, Target
 from mlfbuild.project.validate import newer_version, validate
 
 if TYPE_CHECKING:
@@ -120,12 +120,12 @@ def _firmware(name: str, keys: FirmwareKeys, root: Path, project: ProjectKeys) -
     )
 
 
-def _provision(name: str, keys: DependencyKeys, file: Path, document: Document) -> Provision:
+def _provision(name: str, keys: DependencyKeys, file: Path, document: Document) -> Provider:
     kind, place = next((kind, place) for kind in KINDS if (place := getattr(keys, kind)) is not None)
     way = ("dependencies", name)
     position = document.key_position(way)
     local = kind == "path" or (kind == "git" and is_local_path(place))
-    return Provision(
+    return Provider(
         name=short_name(name),
         kind=kind,
         place=place,

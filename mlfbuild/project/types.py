@@ -76,7 +76,7 @@ class ModelSpec:
 
 
 @dataclass(frozen=True)
-class Provision:
+class Provider:
     """Where the project has an external dependency from."""
 
     name: str
@@ -145,7 +145,7 @@ class Project:
     models: Mapping[str, ModelSpec]
     firmware: Mapping[str, FirmwareSpec]
     budget_file: BudgetFile | None = None
-    dependencies: Mapping[str, Provision] = field(default_factory=dict)
+    dependencies: Mapping[str, Provider] = field(default_factory=dict)
     """By short name, in file order."""
     positions: Mapping[KeyPath, Position] = field(default_factory=dict, compare=False, repr=False)
 

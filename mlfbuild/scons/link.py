@@ -9,8 +9,9 @@ from typing import Any
 from SCons.Node import NodeList
 from SCons.Node.FS import Dir
 
-from mlfbuild.build import Dependency, Part, Source
+from mlfbuild.build import Part
 from mlfbuild.core import UsageError
+from mlfbuild.library import ResolvedLibrary
 from mlfbuild.scons.dependencies import dependency_dirs, dependency_library
 from mlfbuild.scons.guarantee import check_programs, remember_owner
 from mlfbuild.scons.includes import known_object
@@ -30,7 +31,7 @@ _include_dirs: set[Any] = set()
 """Every folder that went into somebody's ``CPPPATH``."""
 
 
-def apply(env: Any, trees: Sequence[Tree], dependencies: Sequence[Dependency] = ()) -> NodeList:
+def apply(env: Any, trees: Sequence[Tree], dependencies: Sequence[ResolvedLibrary] = ()) -> NodeList:
     """Add the include folders and the libraries of ``trees`` to ``CPPPATH`` and ``LIBS``; returns the libraries.
 
     Behind them come those of ``dependencies`` that they need, whose headers the program sees only where it is to.
@@ -66,21 +67,21 @@ def chosen(trees: Sequence[Tree], names: Sequence[str]) -> list[Tree]:
     return [tree for tree in trees if not names or tree.job.model in names]
 
 
-def _needed(trees: Sequence[Tree], dependencies: Sequence[Dependency]) -> Iterator[tuple[Tree, Source]]:
+def _needed(trees: Sequence[Tree], dependencies: Sequence[ResolvedLibrary]) -> Iterator[tuple[Tree, ResolvedLibrary]]:
     """Yield each library that one of ``trees`` needs with the first that does; what a package has is in ``LIBS``."""
     for source in dependencies:
         needing = (tree for tree in trees if any(_needs(module, source) for module in tree.outline.modules))
         first = next(needing, None)
-        if first is not None and isinstance(source, Source):
+        if first is not None and not source.package:
             yield first, source
 
 
-def _needs(module: Part, dependency: Dependency) -> bool:
+def _needs(module: Part, dependency: ResolvedLibrary) -> bool:
     return any(need.name == dependency.name for need in module.needs)
 
 
-def _needed_dirs(tree: Tree, module: Part, dependencies: Sequence[Dependency]) -> list[Any]:
-    sources = (source for source in dependencies if isinstance(source, Source) and _needs(module, source))
+def _needed_dirs(tree: Tree, module: Part, dependencies: Sequence[ResolvedLibrary]) -> list[Any]:
+    sources = (source for source in dependencies if not source.package and _needs(module, source))
     return [folder for source in sources for folder in dependency_dirs(tree, source)]
 
 

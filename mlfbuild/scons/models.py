@@ -11,7 +11,6 @@ from SCons.Node import NodeList
 from SCons.Script import GetOption
 
 from mlfbuild.build import (
-    Dependency,
     Silent,
     TargetJob,
     Task,
@@ -21,12 +20,12 @@ from mlfbuild.build import (
     finish_target,
     load,
     make_archives,
-    memory_file,
     target_dependencies,
     target_jobs,
     tree_is_whole,
 )
 from mlfbuild.core import MlfError, UsageError, package_fingerprint
+from mlfbuild.library import ResolvedLibrary
 from mlfbuild.scons.actions import action, as_user_error, show
 from mlfbuild.scons.archives import clean_generated
 from mlfbuild.scons.link import apply, chosen
@@ -39,7 +38,12 @@ class ModelNodes(NodeList):  # type: ignore[misc]  # SCons publishes no annotati
     """The nodes of a target's models (a node list to depend on) and the project they come from."""
 
     def __init__(
-        self, nodes: list[Any], project: Any, target: TargetJob, trees: list[Tree], dependencies: Sequence[Dependency]
+        self,
+        nodes: list[Any],
+        project: Any,
+        target: TargetJob,
+        trees: list[Tree],
+        dependencies: Sequence[ResolvedLibrary],
     ) -> None:
         super().__init__(nodes)
         self.project = project
@@ -91,7 +95,7 @@ def mlf_models(
     return ModelNodes([*fragment, *(node for tree in trees for node in tree.nodes)], loaded, job, trees, dependencies)
 
 
-def _dependencies(job: TargetJob) -> Sequence[Dependency]:
+def _dependencies(job: TargetJob) -> Sequence[ResolvedLibrary]:
     """Return what the models need; what cannot be had stops everything but the removal of what was made."""
     try:
         return target_dependencies(job)
@@ -119,7 +123,9 @@ def _loaded(path: Path) -> Any:
     return load(path)
 
 
-def _fragment(env: Any, job: TargetJob, settings: str, trees: list[Tree], dependencies: Sequence[Dependency]) -> Any:
+def _fragment(
+    env: Any, job: TargetJob, settings: str, trees: list[Tree], dependencies: Sequence[ResolvedLibrary]
+) -> Any:
     files = [str(job.tree / "mlf.cmake"), *([str(job.placement_script)] if job.placed else [])]
     files += [str(job.dependencies_folder / path) for path in copied_files(dependencies)]
     write = action(_finish, "$MLFTREECOMSTR")
@@ -133,8 +139,6 @@ def _fragment(env: Any, job: TargetJob, settings: str, trees: list[Tree], depend
         env.AlwaysBuild(fragment)
     clean_generated(env, fragment, job.dependencies_folder)
     clean_generated(env, fragment, job.tree)
-    if GetOption("clean"):
-        env.Clean(fragment, env.File(str(memory_file(job))))
     return fragment
 
 

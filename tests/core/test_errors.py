@@ -22,7 +22,7 @@ from support.wordings import wordings
 
 TEXTS = {
     "archive", "build", "c_analysis", "cli", "compilers", "core", "executor", "frontends", "library", "report",
-    "requirements", "scons", "targets", "usecases", "verify",
+    "scons", "targets", "usecases", "verify",
 }  # fmt: skip
 """Rooms that still raise some errors as texts without fields."""
 

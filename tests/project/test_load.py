@@ -18,7 +18,7 @@ from mlfbuild.project import (
     ModelSpec,
     Placement,
     Project,
-    Provision,
+    Provider,
     Target,
     load_project,
     rules,
@@ -259,7 +259,7 @@ def test_dependencies_arrive() -> None:
         "cmsis-nn", "by-ssh", "by-url", "mirror", "file-mirror", "folder", "stated", "archive", "local-archive",
         "ethos-u-driver", "cmsis.dsp",
     ]  # fmt: skip
-    assert found["cmsis-nn"] == Provision(
+    assert found["cmsis-nn"] == Provider(
         name="cmsis-nn",
         kind="git",
         place="https://github.com/ARM-software/CMSIS-NN",
@@ -271,7 +271,7 @@ def test_dependencies_arrive() -> None:
         public_headers=True,
         bundle=True,
     )
-    assert found["folder"] == Provision("folder", "path", "../folder", VALID / "../folder")
+    assert found["folder"] == Provider("folder", "path", "../folder", VALID / "../folder")
     assert found["archive"].sha256 == "0123456789abcdef" * 4, "hashes are compared in lower case"
     assert found["ethos-u-driver"].target == "ethosu::core_driver"
     assert found["cmsis.dsp"].target == "CMSISDSP", "most packages call their library what they are called"

@@ -1,7 +1,8 @@
 """What a library holds, as JSON-ready data.
 
 Sizes, types and shapes stand in the metadata, the index of the parameters and the graph, all of which reading the
-library has looked at already. What code needs and the metadata does not name is found in the code (``library.wishes``).
+library has looked at already. What code
+requires and the metadata does not name is found in the code (``library.requirement``).
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from mlfbuild.library import (
     MainMemory,
     Module,
     OperatorFunction,
+    Requirement,
     TensorInfo,
-    Wish,
     archive_folder,
     bundle,
     bundle_name,
@@ -25,7 +26,7 @@ from mlfbuild.library import (
     description_path,
     device_name,
     param_infos,
-    wishes,
+    requirements_of,
 )
 from mlfbuild.library.graph_json import parse_graph, storage_sizes
 
@@ -75,7 +76,7 @@ def _module(module: Module, library: Library) -> dict[str, Any]:
         "source_text": {"size": len(module.source_text)} if module.source_text else None,
         "tir": [{"device": device, "size": len(text)} for device, text in module.tir],
         "external_dependencies": [_dependency(item, library) for item in module.external_dependencies],
-        "needs": [_need(wish) for wish in wishes(module)],
+        "needs": [_need(requirement) for requirement in requirements_of(module)],
         "export_datetime": module.export_datetime or None,
     }
 
@@ -148,18 +149,18 @@ def _bundle(name: str, library: Library) -> dict[str, Any] | None:
     except InputFileError:  # `validate` says why
         return None
     size = sum(len(content) for content in found.files.values())
-    counts = {"files": len(found.files), "sources": len(found.facts.sources), "size": size}
-    return {**counts, "license": found.facts.license or None, "commit": found.facts.commit or None}
+    counts = {"files": len(found.files), "sources": len(found.sources), "size": size}
+    return {**counts, "license": found.license or None, "commit": found.commit or None}
 
 
-def _need(wish: Wish) -> dict[str, Any]:
+def _need(requirement: Requirement) -> dict[str, Any]:
     """Return a library that the code needs; ``exporter`` is who made the code, where the version goes by that."""
     return {
-        "name": wish.name,
-        "version": wish.version or None,
-        "exporter": wish.exporter or None,
-        "url": wish.url,
-        "url_type": wish.url_type,
-        "declared": wish.declared,
-        "headers": list(wish.headers),
+        "name": requirement.name,
+        "version": requirement.version or None,
+        "exporter": requirement.exporter or None,
+        "url": requirement.url,
+        "url_type": requirement.url_type,
+        "declared": requirement.declared,
+        "headers": list(requirement.headers),
     }

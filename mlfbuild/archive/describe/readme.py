@@ -22,7 +22,7 @@ from mlfbuild.library import (
     Module,
     OperatorBuffer,
     TensorInfo,
-    wishes,
+    requirements_of,
 )
 
 README = "README.md"
@@ -187,9 +187,11 @@ def _building(library: Library) -> Iterator[str]:
 def _missing(library: Library) -> Iterator[ExternalDependency]:
     """Yield what code needs and the metadata does not name."""
     for module in library.modules:
-        for wish in wishes(module):
-            if not wish.declared:
-                yield ExternalDependency(wish.name, wish.url, wish.url_type, wish.version or "unknown")
+        for requirement in requirements_of(module):
+            if not requirement.declared:
+                yield ExternalDependency(
+                    requirement.name, requirement.url, requirement.url_type, requirement.version or "unknown"
+                )
 
 
 def _dependency(dependency: ExternalDependency) -> list[str]:

@@ -56,7 +56,7 @@ def sound_bundles(context: Context) -> Iterator[Finding]:
         try:
             bundle(context.library, name, place)
         except InputFileError as error:
-            yield finding("MLF805", place, str(error).removeprefix(f"{place}: ").partition("; ")[0])
+            yield finding("MLF805", place, error.reason)
 
 
 def unnamed_runtime(context: Context) -> Iterator[Finding]:
