@@ -21,7 +21,7 @@ from mlfbuild.core import (
 from support.wordings import wordings
 
 TEXTS = {
-    "build", "compilers", "frontends", "library", "requirements", "usecases",
+    "build", "compilers", "frontends",
 }  # fmt: skip
 """Rooms that still raise some errors as texts without fields."""
 

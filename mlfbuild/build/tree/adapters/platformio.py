@@ -9,7 +9,7 @@ import json
 
 from mlfbuild.build.tree.adapters.package import DESCRIPTION, NAME, VERSION, ModelFiles, Package
 from mlfbuild.core import UnsupportedModelError
-from mlfbuild.requirements import Dependency, Source
+from mlfbuild.library import ResolvedLibrary
 
 RESERVED: dict[str, str] = {}
 
@@ -42,13 +42,13 @@ def files(package: Package) -> dict[str, str]:
     return {"library.json": json.dumps(manifest, indent=2) + "\n"}
 
 
-def _check_dependency(dependency: Dependency) -> None:
-    if isinstance(dependency, Source) and dependency.compile_options:
+def _check_dependency(dependency: ResolvedLibrary) -> None:
+    if dependency.compile_options:
         raise UnsupportedModelError(
             f"dependency {dependency.name!r}: has compile-options of its own, and all files of a PlatformIO library "
             "have the same flags; leave out --for platformio"
         )
-    paths = () if not isinstance(dependency, Source) else (*dependency.sources, *dependency.include_dirs)
+    paths = (*dependency.sources, *dependency.include_dirs)
     for path in paths:
         if " " in path:
             raise UnsupportedModelError(
