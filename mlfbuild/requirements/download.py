@@ -75,6 +75,7 @@ class _Redirections(urllib.request.HTTPRedirectHandler):
     ) -> urllib.request.Request | None:
         scheme = newurl.partition(":")[0].lower()
         if scheme not in {"http", "https"} or (req.type == "https" and scheme != "https"):
+            fp.close()
             raise urllib.error.URLError(f"the server redirects to {shown(newurl)}, which is not allowed")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
