@@ -203,7 +203,7 @@ def test_the_doctor_knows_what_was_fetched(folder: Folder, monkeypatch: pytest.M
         f"\ndependencies of mlfbuild.yml\n  cmsis-nn  v4.1.0 (git mirror): {reason}\n"
         "  own       1 (package Own)\n  lib       ? (path here)\n"
     ) in ended.out
-    assert f"to get what is missing\n  dependency cmsis-nn: {reason}: run `mlfbuild lock`" in ended.out
+    assert f"to install what is missing\n  dependency cmsis-nn: {reason}: run `mlfbuild lock` and commit" in ended.out
 
     assert folder.run("lock", "--model", "beta").status == 0
     ended = folder.run("doctor")
@@ -231,8 +231,8 @@ def test_the_doctor_asks_for_git_where_it_is_needed(folder: Folder, monkeypatch:
     monkeypatch.setenv("MLFBUILD_GIT", "/nowhere/git")
     dependencies(folder, "lib: {git: mirror, version: v1}")
     ended = folder.run("doctor")
-    assert "correct or unset MLFBUILD_GIT, which is /nowhere/git" in ended.out
-    assert "to get what is missing" in ended.out
+    assert "correct or unset the variable MLFBUILD_GIT=/nowhere/git" in ended.out
+    assert "to install what is missing" in ended.out
     assert "builds" in ended.out, "no model needs it"
 
 

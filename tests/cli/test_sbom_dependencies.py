@@ -87,7 +87,7 @@ def test_a_bundle_that_says_no_licence(folder: Folder) -> None:
     build(folder, PROJECT, bundle=True, license="")
     ended, found = bill_of(folder)
     assert found["dependency/tiny"]["license"] == ""
-    note = "tiny: an archive brings it along and says no licence; bundle it again with `license:`"
+    note = "tiny: an archive includes it without a licence; bundle it again with `license:`"
     assert [json.loads(line)["text"] for line in ended.err.splitlines()] == [note]
 
 
