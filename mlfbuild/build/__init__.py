@@ -40,11 +40,8 @@ if TYPE_CHECKING:
         image_title as image_title,
     )
     from mlfbuild.build.libraries import (
-        Dependency as Dependency,
-        Source as Source,
         copied_files as copied_files,
         dependency_settings as dependency_settings,
-        memory_file as memory_file,
         original_files as original_files,
         original_folders as original_folders,
         target_dependencies as target_dependencies,
@@ -112,10 +109,8 @@ if TYPE_CHECKING:
         toolchain_of as toolchain_of,
         vectors_of as vectors_of,
     )
-    from mlfbuild.build.provided import provided_source as provided_source
     from mlfbuild.build.toolchains import locked_toolchain as locked_toolchain
     from mlfbuild.build.twin_jobs import Twins as Twins, twins as twins
-    from mlfbuild.build.wanted import wishes_of as wishes_of
     from mlfbuild.build.workers import in_worker as in_worker, map_in_workers as map_in_workers
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -1,72 +1,65 @@
-"""Dependencies that archives take along: what of the project's is taken, and what that makes of an archive's key."""
+"""``bundle: true``: which libraries a build adds to an archive, and how they enter the archive's key."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from mlfbuild.build.jobs import CompileJob
-from mlfbuild.build.wanted import wishes_of
 from mlfbuild.compilers import compiler_called
 from mlfbuild.core import MlfError, package_fingerprint, sha256
-from mlfbuild.library import Library, Wish
-from mlfbuild.project import Provision
-from mlfbuild.requirements import Source
+from mlfbuild.library import Library, Requirement, ResolvedLibrary
+from mlfbuild.project import Provider
 
 
 def with_bundles(job: CompileJob, library: Library) -> Library:
-    """Return ``library`` with those dependencies inside that it needs and the project bundles.
+    """Return ``library`` with those libraries inside that it requires and the project bundles.
 
-    Raises as ``resolve`` and ``bundled``, and where what is provided is not on this machine.
+    Raises as ``resolve``, ``bundled`` and ``provided_library``.
     """
-    found = [wish for wish in _wishes(job, library) if wish.name in _names(job)]
+    names = {provider.name for provider in job.bundles}
+    found = [requirement for requirement in _requirements(job, library) if requirement.name in names]
     if not found:
         return library
-    from mlfbuild.requirements import (
-        bundled,  # few projects bundle anything
-        resolve,
-    )
+    from mlfbuild.requirements import bundled, resolve  # few projects bundle anything
 
-    dependencies = resolve(found, job.bundles, _source)
-    return bundled(library, {source.name: source for source in dependencies if isinstance(source, Source)})
+    return bundled(library, {each.name: each for each in resolve(found, job.bundles, _provided)})
 
 
 def bundle_key(job: CompileJob) -> str:
-    """Return the hash of what the job's archive may take along, empty where that is nothing.
+    """Return the hash of the libraries that the job's archive may contain, empty if there are none.
 
-    Which of it the archive needs is known beforehand where it is made from another archive; of what only a compiler
-    can tell, all counts. Raises where what is provided is not on this machine.
+    If the archive is made from another archive, its requirements are known before; otherwise all libraries count.
+    Raises as ``provided_library``.
     """
-    provisions = [each for each in job.bundles if each.name in _needed_names(job)]
-    if not provisions:
+    names = _required_names(job)
+    providers = [each for each in job.bundles if each.name in names]
+    if not providers:
         return ""
-    from mlfbuild.build.provided import provided_source
     from mlfbuild.requirements import content_hash
 
-    hashes = [f"{each.name} {content_hash(provided_source(each))}" for each in provisions]
+    hashes = [f"{each.name} {content_hash(_provided(each))}" for each in providers]
     return sha256("\n".join([package_fingerprint(), *sorted(hashes)]).encode())
 
 
-def _names(job: CompileJob) -> set[str]:
-    return {provision.name for provision in job.bundles}
-
-
-def _needed_names(job: CompileJob) -> set[str]:
+def _required_names(job: CompileJob) -> set[str]:
     if job.compiler != "archive" or not job.bundles:
-        return _names(job)
+        return {provider.name for provider in job.bundles}
     try:
         library = compiler_called(job.compiler).compile(job.request)
-    except MlfError:  # whoever compiles it says what is wrong
+    except MlfError:  # compiling reports it
         return set()
-    return {wish.name for wish in _wishes(job, library)}
+    return {requirement.name for requirement in _requirements(job, library)}
 
 
-def _wishes(job: CompileJob, library: Library) -> Iterator[Wish]:
+def _requirements(job: CompileJob, library: Library) -> Iterator[Requirement]:
+    from mlfbuild.requirements import model_requirements
+
     for module in library.modules:
-        yield from wishes_of(module, job.model, job.request.source)
+        yield from model_requirements(module, job.model, job.request.source)
 
 
-def _source(wanted: Provision | Wish) -> Source:
-    from mlfbuild.build.provided import provided_source
+def _provided(wanted: Provider | Requirement) -> ResolvedLibrary:
+    from mlfbuild.requirements import provided_library
 
-    assert isinstance(wanted, Provision)  # a wish is asked for where the project provides nothing
-    return provided_source(wanted)
+    assert isinstance(wanted, Provider)  # all requirements here have a provider
+    return provided_library(wanted)

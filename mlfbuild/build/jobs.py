@@ -11,7 +11,7 @@ from typing import Any
 from mlfbuild.build.tree.dependencies import DEPENDENCIES_FOLDER
 from mlfbuild.build.tree.placement import LINKER_SCRIPT, PLACEMENT_FOLDER, PlacedSection
 from mlfbuild.compilers import CompileRequest
-from mlfbuild.project import Budget, BudgetFile, Provision
+from mlfbuild.project import Budget, BudgetFile, Provider
 from mlfbuild.targets import Board, Cpu, shared_toolchain_files
 
 
@@ -28,7 +28,7 @@ class CompileJob:
     """Bytes of RAM on the target's board: an arena beyond it is refused."""
     verified_on: str | None = None
     """Board, or ``host``, for which the tree also has the sources of test firmware; ``None`` for none."""
-    bundles: tuple[Provision, ...] = ()
+    bundles: tuple[Provider, ...] = ()
     """Dependencies that the archive takes along where it needs them."""
     locked: str | None = None
     """SHA-256 that the archive must have, in a frozen build: no other one is unpacked."""
@@ -112,7 +112,7 @@ class TargetJob:
     """Build systems, by the names of ``firmware.ADAPTERS``, of which the folder is a package, too."""
     placed: tuple[PlacedSection, ...] = ()
     """Sections of its models that lie in memory regions of the firmware's linker script."""
-    provisions: tuple[Provision, ...] = ()
+    providers: tuple[Provider, ...] = ()
     """Where the project has external dependencies from: all that it names, needed or not."""
 
     @property

@@ -26,9 +26,8 @@ from mlfbuild.core import (
     sha256,
     write_atomic,
 )
-from mlfbuild.library import Library
+from mlfbuild.library import Library, ResolvedLibrary
 from mlfbuild.project import Placement
-from mlfbuild.requirements import Dependency
 
 _SHOWN = 12
 """Digits of a hash that messages show."""
@@ -182,7 +181,7 @@ def unpack_job(job: CompileJob) -> UnpackResult:
     )
 
 
-def finish_target(target: TargetJob, dependencies: Sequence[Dependency] = ()) -> UnpackResult:
+def finish_target(target: TargetJob, dependencies: Sequence[ResolvedLibrary] = ()) -> UnpackResult:
     """Write the target's aggregate fragment, its board's files and what its models need beside their archives.
 
     Trees of models that are gone are removed. ``dependencies`` are those of ``target_dependencies``.

@@ -1,35 +1,33 @@
-"""Git dependencies at the commits that ``mlfbuild.lock`` has: what a tag or branch is today decides no build."""
+"""Git providers at the commits of ``mlfbuild.lock``: builds do not depend on what a tag or branch is today."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
 
-from mlfbuild.project import Project, Provision
-from mlfbuild.requirements import GitPin, Lock, LockedDependency, lock_path, read_lock, without_secret
-
-_LOCK = "run `mlfbuild lock`, which writes down its commit, and commit that"
+from mlfbuild.project import Project, Provider
+from mlfbuild.requirements import GitPin, Lock, LockedProvider, lock_path, read_lock, without_secret
 
 
 def pinned(project: Project) -> Project:
-    """Return ``project`` with each repository among its dependencies at the commit that its lock file has.
+    """Return ``project`` with each repository among its providers at the commit of its lock file.
 
-    Where that has none, the provision says why, and what takes its files raises it. Raises ``InputFileError`` for a
-    damaged lock file; one is read only where the project has repositories that are not pinned yet.
+    If the lock file has none, the provider keeps the reason, which is raised when its files are used. Raises
+    ``InputFileError`` for a damaged lock file, which is read only if the project has repositories without a commit.
     """
-    open_ones = [each for each in project.dependencies.values() if each.kind == "git" and not each.commit]
-    if not open_ones:
+    unpinned = [each for each in project.dependencies.values() if each.kind == "git" and not each.commit]
+    if not unpinned:
         return project
     path = lock_path(project.path)
     lock = read_lock(path)
     entries = {} if lock is None else lock.dependencies
-    reasons = {each.name: _why_not(each, entries.get(each.name), path.name) for each in open_ones}
-    pins = {each.name: _pin(entries[each.name]) for each in open_ones if not reasons[each.name]}
+    reasons = {each.name: _why_not(each, entries.get(each.name), path.name) for each in unpinned}
+    pins = {each.name: _pin(entries[each.name]) for each in unpinned if not reasons[each.name]}
     return with_pins(project, pins, reasons)
 
 
 def with_pins(project: Project, pins: Mapping[str, GitPin], reasons: Mapping[str, str] | None = None) -> Project:
-    """Return ``project`` with its repositories at ``pins``; ``reasons`` say why others have none."""
+    """Return ``project`` with its repositories at ``pins``; ``reasons`` explain why others have none."""
     return replace(
         project,
         dependencies={
@@ -42,12 +40,12 @@ def with_pins(project: Project, pins: Mapping[str, GitPin], reasons: Mapping[str
 
 
 def locked(project: Project) -> dict[str, GitPin]:
-    """Return ``locked_pins`` of the lock file of ``project``; raises ``InputFileError`` where that is damaged."""
+    """Return ``locked_pins`` of the lock file of ``project``; raises ``InputFileError`` if it is damaged."""
     return locked_pins(project, read_lock(lock_path(project.path)))
 
 
 def locked_pins(project: Project, lock: Lock | None) -> dict[str, GitPin]:
-    """Return the commits in ``lock`` of the repositories that ``project`` still asks for as it did then."""
+    """Return the commits in ``lock`` of the repositories whose address and version have not changed since."""
     entries = {} if lock is None else lock.dependencies
     return {
         name: _pin(entries[name])
@@ -56,16 +54,16 @@ def locked_pins(project: Project, lock: Lock | None) -> dict[str, GitPin]:
     }
 
 
-def _pin(entry: LockedDependency) -> GitPin:
+def _pin(entry: LockedProvider) -> GitPin:
     return GitPin(entry.commit, entry.tree)
 
 
-def _why_not(provision: Provision, entry: LockedDependency | None, lock: str) -> str:
-    """Return why ``entry`` of ``lock`` has no commit for ``provision``; empty where it has."""
+def _why_not(provider: Provider, entry: LockedProvider | None, lock: str) -> str:
+    """Return why ``entry`` of ``lock`` has no commit for ``provider``; empty if it has one."""
     if entry is None:
-        return f"{provision.version} of {without_secret(provision.place)} is not in {lock}; {_LOCK}"
-    asked = ("git", without_secret(provision.place), provision.version)
+        return f"{provider.version} of {without_secret(provider.place)} is not in {lock}"
+    asked = ("git", without_secret(provider.place), provider.version)
     if (entry.kind, entry.place, entry.version) == asked:
         return ""
     was = f"{entry.version} of {entry.place}" if entry.kind == "git" else f"a {entry.kind}"
-    return f"{lock} has it as {was}; {_LOCK}"
+    return f"{lock} has {was} instead of {provider.version} of {without_secret(provider.place)}"

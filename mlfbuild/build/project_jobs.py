@@ -32,7 +32,7 @@ from mlfbuild.project import (
     ModelSpec,
     Placement,
     Project,
-    Provision,
+    Provider,
     TargetSpec,
     source_suffix,
     suggestion,
@@ -86,9 +86,9 @@ def _missing_files(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
 
 def _missing_folders(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
     """Yield the dependencies whose folder does not exist; the fetch step checks those that are fetched."""
-    for name, provision in project.dependencies.items():
-        folder = provision.folder
-        if folder is not None and provision.kind == "path" and not os.path.isdir(folder):  # noqa: PTH112 - never raises
+    for name, provider in project.dependencies.items():
+        folder = provider.folder
+        if folder is not None and provider.kind == "path" and not os.path.isdir(folder):  # noqa: PTH112 - never raises
             if os.path.exists(folder):  # noqa: PTH110 - as above
                 reason = f"{folder}: is a file, not a folder"
                 yield ("dependencies", name, "path"), Mistake("not-a-folder", reason=reason, hint="name a folder")
@@ -208,7 +208,7 @@ def _target_job(project: Project, target: TargetSpec, models: Sequence[str], bui
         models=tuple(job for job in jobs if job.model in models),
         others=tuple(job for job in jobs if job.model not in models),
         placed=tuple(_placed(project, target)),
-        provisions=tuple(project.dependencies.values()),
+        providers=tuple(project.dependencies.values()),
     )
 
 
@@ -249,10 +249,10 @@ def _compile_job(model: ModelSpec, target: TargetSpec, tree: Path) -> CompileJob
     )
 
 
-def _bundles(project: Project, model: ModelSpec) -> Iterator[Provision]:
+def _bundles(project: Project, model: ModelSpec) -> Iterator[Provider]:
     """Yield the libraries that the archive of ``model`` may bundle; code of the native compiler needs none."""
     if model.compiler != "native":
-        yield from (provision for provision in project.dependencies.values() if provision.bundle)
+        yield from (provider for provider in project.dependencies.values() if provider.bundle)
 
 
 def compile_job(

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
         included_files as included_files,
         read_c_file as read_c_file,
     )
-    from mlfbuild.c_analysis.c_macros import Macro as Macro, defined_macro as defined_macro
     from mlfbuild.c_analysis.c_text import (
         Token as Token,
         in_braces as in_braces,
@@ -53,14 +52,6 @@ if TYPE_CHECKING:
         OBJECT_SUFFIXES as OBJECT_SUFFIXES,
         SOURCE_SUFFIXES as SOURCE_SUFFIXES,
         TEXT_SUFFIXES as TEXT_SUFFIXES,
-    )
-    from mlfbuild.c_analysis.mentions import (
-        ANYTHING as ANYTHING,
-        COMPUTED as COMPUTED,
-        Include as Include,
-        Mentions as Mentions,
-        c_mentions as c_mentions,
-        words_in as words_in,
     )
     from mlfbuild.c_analysis.objects import Symbols as Symbols, object_symbols as object_symbols
     from mlfbuild.c_analysis.renamed import renamed_object as renamed_object

@@ -9,7 +9,7 @@ a condition that cannot be decided are all read.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from mlfbuild.c_analysis.c_declaration import Declaration, Linkage, declared_names
 from mlfbuild.c_analysis.c_macros import (
@@ -32,13 +32,12 @@ _MAX_BODIES = 64
 _GROWTH = 4  # tokens that macros may add, for each one of the file
 
 
-def c_symbols(source: str, *, cplusplus: bool = False, macros: Mapping[str, Macro] | None = None) -> Symbols:
+def c_symbols(source: str, *, cplusplus: bool = False) -> Symbols:
     """Return the symbols of the C source text ``source``; ``cplusplus`` reads it as C++.
 
-    ``macros`` are those that its headers define, as far as somebody read them. Takes any text, and time that is linear
-    in its length; what is not C gives some symbols or none.
+    Takes any text, and time that is linear in its length; text that is not C gives some symbols or none.
     """
-    reader = _Reader(cplusplus, macros or {})
+    reader = _Reader(cplusplus)
     for token in _compiled(source, reader, cplusplus):
         reader.take(token)
     return reader.symbols()
@@ -78,14 +77,14 @@ def _compiled(source: str, reader: _Reader, cplusplus: bool) -> Iterator[Token]:
 class _Reader:
     """Takes the tokens of a file one by one, and the declarations out of them."""
 
-    def __init__(self, cplusplus: bool, macros: Mapping[str, Macro]) -> None:
+    def __init__(self, cplusplus: bool) -> None:
         self._linkages = [Linkage(cplusplus)]  # of the linkage and namespace blocks around
         self._tokens: list[Token] = []  # of the declaration that is being read
         self._bodies = 0  # that have been opened in it
         self._depth = 0  # braces of a body around
         self._function = False  # whether that body is a function's
         self._parentheses = 0
-        self._macros: dict[str, Macro] = {**macros, **KNOWN_MACROS}
+        self._macros: dict[str, Macro] = dict(KNOWN_MACROS)
         self._call: list[Token] = []  # of a macro, up to its last parenthesis
         self._call_depth = 0
         self._forks: list[tuple[int, int, bool, int]] = []

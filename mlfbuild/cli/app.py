@@ -20,7 +20,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "init": "Create a firmware project around a model.",
         "check": "Check the project file and list every mistake.",
         "plan": "List every file that a build reads and writes.",
-        "fetch": "Download the repositories and archives of dependencies.",
+        "fetch": "Fetch repositories and archives of required libraries.",
         "lock": "Write the hashes of all inputs to mlfbuild.lock.",
         "generate": "Compile and unpack one model for another build system.",
         "build": "Compile and unpack every model, then build every firmware.",

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 @verb("file", "format")
 def fetch(options: SharedOptions) -> None:
-    """Download the repositories and archives of dependencies.
+    """Fetch repositories and archives of required libraries.
 
-    Files go to the cache and are checked by their hash before each build that uses them. The cache is $MLFBUILD_CACHE,
-    or mlfbuild in the user's cache folder. Only fetch and lock access the network.
+    They are kept in the cache: $MLFBUILD_CACHE, by default mlfbuild in the user's cache folder. Builds use the cache
+    and hash its files before each use. Only fetch and lock access the network.
     """
     from mlfbuild.build import locked
     from mlfbuild.usecases import fetch_dependencies, read_project, what
@@ -28,20 +28,20 @@ def fetch(options: SharedOptions) -> None:
     if options.json:
         show_json([_json(each) for each in found])
     elif not options.quiet:
-        lines = [f"{each.provision.name}: {what(each)}{'' if each.new else ', already in the cache'}" for each in found]
-        show("\n".join(lines or ["nothing to fetch: no dependency comes from a repository or an archive"]))
+        lines = [f"{each.provider.name}: {what(each)}{'' if each.new else ', already fetched'}" for each in found]
+        show("\n".join(lines or ["nothing to fetch: no provider is a repository or an archive on a server"]))
 
 
 def _json(found: Fetched) -> dict[str, Any]:
-    provision = found.provision
+    provider = found.provider
     return {
-        "name": provision.name,
-        "kind": provision.kind,
-        "from": provision.place,
-        "version": provision.version or None,
-        "commit": found.commit or None,
-        "sha256": provision.sha256 or None,
-        "tree": found.tree,
+        "name": provider.name,
+        "kind": provider.kind,
+        "from": provider.place,
+        "version": provider.version or None,
+        "commit": found.pin.commit if found.pin else None,
+        "sha256": provider.sha256 or None,
+        "tree": found.pin.tree if found.pin else None,
         "folder": found.folder,
         "fetched": found.new,
     }

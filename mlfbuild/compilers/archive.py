@@ -109,7 +109,7 @@ def accepted(library: Library, request: CompileRequest, where: str, *, tvm: str 
     """
     from mlfbuild.archive import convert
     from mlfbuild.compilers.fit import check_fit
-    from mlfbuild.library import with_wishes
+    from mlfbuild.library import with_requirements
     from mlfbuild.library.metadata import CURRENT
 
     executors = sorted({module.executor for module in library.modules})
@@ -130,7 +130,7 @@ def accepted(library: Library, request: CompileRequest, where: str, *, tvm: str 
     check_placement(library, request.placement, request.name, where)
     check_fit(library, request.cpu, f"{request.name}: {where}")
     library = convert(library, CURRENT)
-    return replace(library, modules=tuple(with_wishes(module, tvm=tvm) for module in library.modules))
+    return replace(library, modules=tuple(with_requirements(module, tvm=tvm) for module in library.modules))
 
 
 def check_placement(library: Library, placement: Placement, name: str, where: str) -> None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from mlfbuild.c_analysis import MAX_TEXT, SOURCE_SUFFIXES
 from mlfbuild.core import Diagnostic
-from mlfbuild.library import CMSIS_NN, Module, wishes
+from mlfbuild.library import CMSIS_NN, Module, requirements_of
 from mlfbuild.targets import Cpu
 
 _VERSIONS = frozenset({"v4.0.0", "v4.1.0"})
@@ -54,7 +54,10 @@ class _Call(NamedTuple):
 
 def scratch_problems(module: Module, cpu: Cpu) -> Iterator[Diagnostic]:
     """Yield a finding for each function of ``module`` whose scratch memory is too small for CMSIS-NN on ``cpu``."""
-    if not any(wish.name == CMSIS_NN.name and wish.version in _VERSIONS for wish in wishes(module)):
+    if not any(
+        requirement.name == CMSIS_NN.name and requirement.version in _VERSIONS
+        for requirement in requirements_of(module)
+    ):
         return
     for file in module.codegen:
         if file.path.suffix in SOURCE_SUFFIXES and len(file.content) <= MAX_TEXT:

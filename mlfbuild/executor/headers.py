@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from mlfbuild.core import UnsupportedModelError
-from mlfbuild.library import Module, dependency_of_header
+from mlfbuild.library import Module, library_of_header
 
 STANDARD_HEADER = re.compile(
     r"(?:assert|complex|ctype|errno|fenv|float|inttypes|iso646|limits|locale|math|setjmp|signal|stdalign|stdarg|stdbool"
@@ -23,7 +23,7 @@ def missing_header(module: Module, output: str) -> UnsupportedModelError | None:
     found = _MISSING.search(output)
     if found is None or STANDARD_HEADER.fullmatch(found[1]):
         return None
-    library = dependency_of_header(found[1])
+    library = library_of_header(found[1])
     if library is not None:
         return UnsupportedModelError(
             "header-not-in-archive",

@@ -18,7 +18,7 @@ from mlfbuild.c_analysis import (
 )
 from mlfbuild.core import CheckFailedError, printable
 from mlfbuild.executor.runtime import provided_names
-from mlfbuild.library import CodegenFile, Module, known_dependency, wishes
+from mlfbuild.library import CodegenFile, Module, known_library, requirements_of
 
 _FUNCTION = re.compile(r"^(?:TVM_DLL\s+)?int32_t\s+(\w+)\s*\([^;{]*\)\s*\{", re.MULTILINE)
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
@@ -110,7 +110,7 @@ class Kernels:
     @cached_property
     def _others(self) -> tuple[str, ...]:
         """What functions of drivers and of the libraries that the code needs begin with."""
-        known = (known_dependency(wish.name) for wish in wishes(self.module))
+        known = (known_library(requirement.name) for requirement in requirements_of(self.module))
         return (_DRIVERS, *(prefix for each in known if each is not None for prefix in each.functions))
 
     def _is_known(self, name: str) -> bool:

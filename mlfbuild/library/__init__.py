@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     )
     from mlfbuild.library.bundling import (
         FOLDER as FOLDER,
-        Bundle as Bundle,
-        BundleFacts as BundleFacts,
+        DifferentBundlesError as DifferentBundlesError,
         bundle as bundle,
         bundle_dependency as bundle_dependency,
         bundle_files as bundle_files,
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
         bundle_names as bundle_names,
         bundles as bundles,
         description_path as description_path,
+        united as united,
         unsafe_option as unsafe_option,
     )
     from mlfbuild.library.c_interface import (
@@ -83,12 +83,12 @@ if TYPE_CHECKING:
         kernel_include_dirs as kernel_include_dirs,
         reached_headers as reached_headers,
     )
-    from mlfbuild.library.known_dependencies import (
+    from mlfbuild.library.known_libraries import (
         CMSIS_NN as CMSIS_NN,
         STANDALONE_CRT as STANDALONE_CRT,
-        KnownDependency as KnownDependency,
-        dependency_of_header as dependency_of_header,
-        known_dependency as known_dependency,
+        KnownLibrary as KnownLibrary,
+        known_library as known_library,
+        library_of_header as library_of_header,
         short_name as short_name,
     )
     from mlfbuild.library.memory import (
@@ -138,11 +138,12 @@ if TYPE_CHECKING:
         load_params_json as load_params_json,
     )
     from mlfbuild.library.requirement import (
-        Wish as Wish,
+        Requirement as Requirement,
         exporter_version as exporter_version,
-        wishes as wishes,
-        with_wishes as with_wishes,
+        requirements_of as requirements_of,
+        with_requirements as with_requirements,
     )
+    from mlfbuild.library.resolved_library import ResolvedLibrary as ResolvedLibrary
     from mlfbuild.library.types import (
         FULL_MODEL as FULL_MODEL,
         OPERATOR as OPERATOR,

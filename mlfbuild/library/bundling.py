@@ -1,11 +1,11 @@
-"""Bundles: external dependencies that an archive brings along, in ``dependencies/<name>`` (``mlf_path``).
+"""Bundles: required libraries inside an archive, in ``dependencies/<name>`` (``url_type`` ``mlf_path``).
 
 ::
 
-    dependencies/cmsis-nn/Include/... Source/... LICENSE    the files, as they lie in the library's own folder
-    dependencies/cmsis-nn.json                              what a build must know of them, which no file of it says
+    dependencies/cmsis-nn/Include/... Source/... LICENSE    the files, with the paths that they have in the library
+    dependencies/cmsis-nn.json                              what to compile, include folders, licence and origin
 
-Without the second file a folder is kept and shown like any other that an archive names, and nothing is built of it.
+A folder without the second file is kept and shown like any other folder that an archive names, but it is not built.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from __future__ import annotations
 import json
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 from mlfbuild.core import InputFileError, quoted
 from mlfbuild.library.content import Content
 from mlfbuild.library.dependencies import ARCHIVE_FOLDER, archive_folder
 from mlfbuild.library.fields import Fields, parse_json
+from mlfbuild.library.resolved_library import ResolvedLibrary
 from mlfbuild.library.types import ArchiveFile, ExternalDependency, Library
 
 FOLDER = "dependencies"
@@ -33,69 +34,41 @@ _OPTION = re.compile(
     r"|w|g|m[\w=.+-]+|std=[\w+:]+|pedantic)",
     re.ASCII,
 )
-_ADVICE = "bundle the dependency again"
-
-
-@dataclass(frozen=True)
-class BundleFacts:
-    """What the file beside a bundle's folder says; paths are relative to the folder."""
-
-    name: str
-    """Short name: ``cmsis-nn``."""
-    release: str
-    """The library's version."""
-    sources: tuple[str, ...]
-    """What is compiled."""
-    include_dirs: tuple[str, ...]
-    """``.`` for the folder itself."""
-    license_files: tuple[str, ...] = ()
-    license: str = ""
-    """SPDX licence expression; empty where nobody knows."""
-    url: str = ""
-    """Where the library came from; empty for a folder of somebody's machine."""
-    commit: str = ""
-    """Of Git, where it came from there."""
-    compile_options: tuple[str, ...] = ()
-    """Of its own sources alone."""
-    public_headers: bool = False
-    """Whether the application sees its headers, too."""
-
-
-@dataclass(frozen=True)
-class Bundle:
-    """A dependency inside of an archive."""
-
-    facts: BundleFacts
-    files: Mapping[str, Content]
-    """By path below its folder, sorted."""
+_KEYS = ("name", "sources", "include_dirs", "license_files", "license", "url", "commit", "compile_options",
+         "public_headers")  # fmt: skip
+"""Fields of a library that its description has under the same name; ``version`` is called ``release`` there."""
+_LISTS = ("sources", "include_dirs", "license_files")
+"""Fields in which two parts of one library may differ."""
+_ADVICE = "bundle the library again"
 
 
 def bundle_folder(name: str) -> PurePosixPath:
-    """Return where the files of the dependency lie in an archive."""
+    """Return the folder of an archive with the files of the library ``name``."""
     return PurePosixPath(FOLDER) / name
 
 
 def description_path(name: str) -> PurePosixPath:
-    """Return where an archive has what a build must know of the dependency."""
+    """Return the path in an archive of the description of the library ``name``."""
     return PurePosixPath(FOLDER) / f"{name}.json"
 
 
-def bundle_dependency(facts: BundleFacts) -> ExternalDependency:
-    """Return the entry of the metadata for a bundle."""
-    return ExternalDependency(facts.name, f"./{bundle_folder(facts.name)}", ARCHIVE_FOLDER, facts.release)
+def bundle_dependency(library: ResolvedLibrary) -> ExternalDependency:
+    """Return the entry of the metadata for a bundled library."""
+    return ExternalDependency(library.name, f"./{bundle_folder(library.name)}", ARCHIVE_FOLDER, library.version)
 
 
-def bundle_files(bundle: Bundle) -> Iterator[ArchiveFile]:
-    """Yield what an archive has of ``bundle``: its files, and the description."""
-    facts = {key: value for key, value in asdict(bundle.facts).items() if value not in ("", ()) and value is not False}
-    text = json.dumps({"version": _VERSION, **facts}, indent=1, sort_keys=True)
-    yield ArchiveFile(description_path(bundle.facts.name), f"{text}\n".encode())
-    for path, content in bundle.files.items():
-        yield ArchiveFile(bundle_folder(bundle.facts.name) / path, content)
+def bundle_files(library: ResolvedLibrary) -> Iterator[ArchiveFile]:
+    """Yield the files of an archive for ``library``: its description first, then its own files."""
+    facts = {"release": library.version} | {key: getattr(library, key) for key in _KEYS}
+    kept = {key: value for key, value in facts.items() if value not in ("", (), False)}
+    text = json.dumps({"version": _VERSION, **kept}, indent=1, sort_keys=True)
+    yield ArchiveFile(description_path(library.name), f"{text}\n".encode())
+    for path, content in library.files.items():
+        yield ArchiveFile(bundle_folder(library.name) / path, content)
 
 
 def bundle_name(dependency: ExternalDependency) -> str:
-    """Return under which name ``dependency`` lies in ``dependencies/``; empty where it lies elsewhere."""
+    """Return the name of the folder of ``dependency`` in ``dependencies/``; empty if it is elsewhere."""
     folder = archive_folder(dependency)
     inside = folder is not None and folder.parts[:1] == (FOLDER,) and len(folder.parts) == 2
     return folder.name if folder is not None and inside and _NAME.fullmatch(folder.name) else ""
@@ -108,16 +81,16 @@ def bundle_names(library: Library) -> list[str]:
     return sorted(name for name in named if description_path(name) in described)
 
 
-def bundles(library: Library, where: str) -> dict[str, Bundle]:
-    """Return the bundles of ``library`` by name.
+def bundles(library: Library, where: str) -> dict[str, ResolvedLibrary]:
+    """Return the bundled libraries of the archive content ``library`` by name.
 
-    ``where`` names the archive in messages. Raises ``InputFileError`` where a description is unsound, or speaks of
-    files that are not there.
+    ``where`` names the archive in messages. Raises ``InputFileError`` if a description is damaged or names files that
+    are not there.
     """
     return {name: bundle(library, name, f"{where}: {description_path(name)}") for name in bundle_names(library)}
 
 
-def bundle(library: Library, name: str, place: str) -> Bundle:
+def bundle(library: Library, name: str, place: str) -> ResolvedLibrary:
     """Return the bundle ``name``, one of ``bundle_names(library)``; ``place`` names its description in messages.
 
     Raises as ``bundles``.
@@ -127,26 +100,68 @@ def bundle(library: Library, name: str, place: str) -> Bundle:
     inside = (file for file in library.other_files if file.path.is_relative_to(folder))
     files = {file.path.relative_to(folder).as_posix(): file.content for file in inside}
     if len(description.content) > _MAX_DESCRIPTION:
-        raise InputFileError(f"{place}: is larger than {_MAX_DESCRIPTION >> 20} MiB, refused; {_ADVICE}")
+        raise InputFileError(
+            "bundle-too-large", place=place, reason=f"is larger than {_MAX_DESCRIPTION >> 20} MiB", hint=_ADVICE
+        )
     fields = Fields(parse_json(bytes(description.content), place, _ADVICE), place, advice=_ADVICE)
-    return Bundle(_read_facts(fields, name, files), dict(sorted(files.items())))
+    return _described(fields, name, dict(sorted(files.items())))
 
 
-def unsafe_option(options: tuple[str, ...]) -> str | None:
-    """Return the first of ``options`` that an archive may not hand to a compiler; ``None`` where all are harmless.
+def unsafe_option(options: Iterable[str]) -> str | None:
+    """Return the first of ``options`` that an archive may not pass to a compiler; ``None`` if all are harmless.
 
-    Those of optimisation, of macros, of warnings and of the language are; what loads a plugin, names a file or passes
-    words on to another program is not.
+    Options of optimisation, macros, warnings and the language are harmless; options that load a plugin, name a file or
+    pass words to another program are not.
     """
     return next((option for option in options if not _OPTION.fullmatch(option)), None)
 
 
-def _read_facts(fields: Fields, name: str, files: Mapping[str, Content]) -> BundleFacts:
+class DifferentBundlesError(Exception):
+    """Two archives bundle different libraries under one name: ``first`` and ``second`` are the archives."""
+
+    def __init__(self, first: str, second: str, reason: str) -> None:
+        super().__init__(reason)
+        self.first, self.second, self.reason = first, second, reason
+
+
+def united(parts: Sequence[tuple[str, ResolvedLibrary]]) -> ResolvedLibrary:
+    """Return the library that all of ``parts``, each with the name of its archive, are part of.
+
+    Archives of older versions hold only some files of a library. Raises ``DifferentBundlesError``.
+    """
+    (first_archive, first), *others = parts
+    files: dict[str, tuple[str, Content]] = {path: (first_archive, content) for path, content in first.files.items()}
+    for archive, part in others:
+        for key in ("version", *_KEYS):
+            ours, theirs = getattr(first, key), getattr(part, key)
+            if key not in _LISTS and ours != theirs:
+                raise DifferentBundlesError(first_archive, archive, f"{key} is {ours!a} and {theirs!a}")
+        for path, content in part.files.items():
+            holder, known = files.setdefault(path, (archive, content))
+            if known != content:
+                raise DifferentBundlesError(holder, archive, f"the files {quoted(path)} differ")
+    libraries = [part for _, part in parts]
+    return replace(
+        first,
+        files={path: content for path, (_, content) in sorted(files.items())},
+        sources=_union(part.sources for part in libraries),
+        include_dirs=_union(part.include_dirs for part in libraries),
+        license_files=_union(part.license_files for part in libraries),
+    )
+
+
+def _union(lists: Iterable[Sequence[str]]) -> tuple[str, ...]:
+    """Return all items of ``lists`` in the order of their first occurrence: the order of include folders matters."""
+    return tuple(dict.fromkeys(item for each in lists for item in each))
+
+
+def _described(fields: Fields, name: str, files: Mapping[str, Content]) -> ResolvedLibrary:
     if fields.integer("version") != _VERSION:
-        raise fields.error("version", f"must be {_VERSION}; a newer mlfbuild may read it")
-    facts = BundleFacts(
+        raise fields.error("version", f"must be {_VERSION}")
+    library = ResolvedLibrary(
         name=fields.text("name"),
-        release=fields.text("release", default=""),
+        version=fields.text("release", default=""),
+        files=files,
         sources=fields.texts("sources"),
         include_dirs=fields.texts("include_dirs"),
         license_files=fields.texts("license_files"),
@@ -156,26 +171,27 @@ def _read_facts(fields: Fields, name: str, files: Mapping[str, Content]) -> Bund
         compile_options=fields.texts("compile_options"),
         public_headers="public_headers" in fields and fields.flag("public_headers"),
     )
-    if facts.name != name:
-        raise fields.error("name", f"is {quoted(facts.name)}, but the folder is called {name}")
-    for key in ("release", "license", "url"):
-        if not getattr(facts, key).isprintable():
-            raise fields.error(key, "holds control characters")
-    if not _COMMIT.fullmatch(facts.commit):
+    if library.name != name:
+        raise fields.error("name", f"is {quoted(library.name)}, but the folder is called {name}")
+    for key, text in (("release", library.version), ("license", library.license), ("url", library.url)):
+        if not text.isprintable():
+            raise fields.error(key, "contains control characters")
+    if not _COMMIT.fullmatch(library.commit):
         raise fields.error("commit", "must be 40 or 64 hexadecimal digits")
-    _check_paths(fields, facts, files)
-    unsafe = unsafe_option(facts.compile_options)
+    _check_paths(fields, library)
+    unsafe = unsafe_option(library.compile_options)
     if unsafe is not None:
-        raise fields.error("compile_options", f"{quoted(unsafe)} is none that an archive may ask for")
-    return facts
+        raise fields.error("compile_options", f"{quoted(unsafe)} is not an option that an archive may set")
+    return library
 
 
-def _check_paths(fields: Fields, facts: BundleFacts, files: Mapping[str, Content]) -> None:
+def _check_paths(fields: Fields, library: ResolvedLibrary) -> None:
+    folder = bundle_folder(library.name)
     for key in ("sources", "license_files"):
-        lost = next((path for path in getattr(facts, key) if path not in files), None)
+        lost = next((path for path in getattr(library, key) if path not in library.files), None)
         if lost is not None:
-            raise fields.error(key, f"{quoted(lost)} is no file in {bundle_folder(facts.name)}")
-    for folder in facts.include_dirs:
-        plain = folder == posixpath.normpath(folder) and folder.isprintable()
-        if folder != "." and not (plain and any(path.startswith(f"{folder}/") for path in files)):
-            raise fields.error("include_dirs", f"{quoted(folder)} is no folder in {bundle_folder(facts.name)}")
+            raise fields.error(key, f"{quoted(lost)} is not a file in {folder}")
+    for name in library.include_dirs:
+        plain = name == posixpath.normpath(name) and name.isprintable()
+        if name != "." and not (plain and any(path.startswith(f"{name}/") for path in library.files)):
+            raise fields.error("include_dirs", f"{quoted(name)} is not a folder in {folder}")

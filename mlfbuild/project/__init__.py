@@ -3,7 +3,7 @@
     text -> nodes -> document -> Project
 
 ``nodes`` composes YAML and keeps positions. ``document`` turns nodes into plain values and refuses scalars that YAML's
-versions read differently (``scalars``). ``types``, ``placement`` and ``provision`` declare every key once, as fields of
+versions read differently (``scalars``). ``types``, ``placement`` and ``provider`` declare every key once, as fields of
 frozen dataclasses (``keys``); ``validate`` has pydantic check the values and build the dataclasses; ``references``,
 ``sections`` and ``budgets`` check what needs two values. All of them add to one list of problems, which is reported in
 file order:
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
         asked_for as asked_for,
         filled as filled,
     )
-    from mlfbuild.project.provision import Provision as Provision
+    from mlfbuild.project.provider import Provider as Provider
     from mlfbuild.project.reader import load_project as load_project
     from mlfbuild.project.schema import json_schema as json_schema
     from mlfbuild.project.section_names import SECTION_NAME as SECTION_NAME, symbol_stem as symbol_stem

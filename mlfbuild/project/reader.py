@@ -10,7 +10,7 @@ from mlfbuild.core import ProjectFileError
 from mlfbuild.project.addresses import is_local_path
 from mlfbuild.project.names import short_name
 from mlfbuild.project.problems import KeyPath, Position, Problem, dotted, in_file_order
-from mlfbuild.project.provision import Provision
+from mlfbuild.project.provider import Provider
 from mlfbuild.project.sources import SOURCES, source_suffix
 from mlfbuild.project.types import ALL, FirmwareSpec, ModelSpec, Project
 
@@ -49,8 +49,8 @@ def _completed(project: Project, path: Path, document: Document) -> Project:
         models={name: _model(name, model, project, path.parent) for name, model in project.models.items()},
         firmware={name: _firmware(name, firmware, project) for name, firmware in project.firmware.items()},
         dependencies={
-            short_name(name): _provision(name, provision, path, document)
-            for name, provision in project.dependencies.items()
+            short_name(name): _provider(name, provider, path, document)
+            for name, provider in project.dependencies.items()
         },
         positions=_positions(document),
     )
@@ -85,14 +85,14 @@ def _firmware(name: str, firmware: FirmwareSpec, project: Project) -> FirmwareSp
     )
 
 
-def _provision(name: str, provision: Provision, file: Path, document: Document) -> Provision:
+def _provider(name: str, provider: Provider, file: Path, document: Document) -> Provider:
     way = ("dependencies", name)
     position = document.key_position(way)
-    local = provision.path or (provision.git if is_local_path(provision.git) else "")
+    local = provider.path or (provider.git if is_local_path(provider.git) else "")
     return replace(
-        provision,
+        provider,
         name=short_name(name),
-        target=provision.target or provision.package,
+        target=provider.target or provider.package,
         folder=file.parent / local if local else None,
         where=f"{file}:{position.line}:{position.column}: {dotted(way)}",
     )

@@ -12,7 +12,7 @@ from mlfbuild.project.budgets import check_instruction_budgets
 from mlfbuild.project.document import Document, mapping_in
 from mlfbuild.project.problems import KeyPath, Mistake, quoted, unknown
 from mlfbuild.project.program import EXTERNAL_COMPILERS
-from mlfbuild.project.provision import check_dependencies
+from mlfbuild.project.provider import check_dependencies
 from mlfbuild.project.sections import check_sections
 from mlfbuild.project.sources import SOURCES, source_problem, source_suffix
 from mlfbuild.targets import BOARDS, CLANG, CPUS, GCC

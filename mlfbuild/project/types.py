@@ -19,7 +19,7 @@ from mlfbuild.project.keys import DERIVED, Keys
 from mlfbuild.project.placement import Placement, PlacementKeys
 from mlfbuild.project.problems import KeyPath, Mistake, Position, Problem, in_file_order
 from mlfbuild.project.program import EXTERNAL_COMPILERS, Command, CompilerProgram
-from mlfbuild.project.provision import Provision
+from mlfbuild.project.provider import Provider
 from mlfbuild.project.section_names import SECTION
 from mlfbuild.project.units import Count, Percent, Size
 
@@ -171,7 +171,7 @@ class Project(Keys):
     """Networks, by name; the name becomes part of C symbols."""
     firmware: Mapping[Annotated[str, rules.FIRMWARE_NAME], FirmwareSpec] = field(default_factory=dict)
     """Firmware images, by name."""
-    dependencies: Mapping[Annotated[str, rules.DEPENDENCY_NAME], Provision] = field(default_factory=dict)
+    dependencies: Mapping[Annotated[str, rules.DEPENDENCY_NAME], Provider] = field(default_factory=dict)
     """Libraries that the code of models requires, by the name that archives use."""
     share_workspace: Annotated[tuple[str, ...], Rule(lambda _: None, {"minItems": 2})] = ()
     """Models that never run at the same time: an image has one workspace for all of them."""

@@ -1,4 +1,21 @@
-"""Wishes of archives and provisions of the project -> sources of libraries that a build compiles, pinned by hash."""
+"""External libraries that the code of models requires: where they come from, their files, and the lock file.
+
+- A ``Requirement`` (``mlfbuild.library``) is a library that code needs, stated in an archive or recognised by headers.
+- A ``Provider`` (``mlfbuild.project``) is an entry of ``dependencies`` in the project file: a folder, a repository, an
+  archive on a server, or a CMake package.
+- A ``ResolvedLibrary`` (``mlfbuild.library``) is the library with its files, version and licence.
+
+``resolve`` turns requirements and providers into libraries; ``provided_library`` finds the files of one provider on
+this machine. For example::
+
+    requirements = model_requirements(module, "kws", Path("kws.tar"))          # cmsis-nn v4.1.0
+    libraries = resolve(requirements, project.dependencies.values(), provided_library)
+    libraries[0].sources                                                       # ("Source/...c", ...)
+
+Only ``fetch_version``, ``fetch_commit`` and ``fetch_archive`` access the network. They write to the cache (``Cache``),
+whose files are hashed before each use. Nothing here compiles a library: ``mlfbuild.build`` writes its build files, and
+the linker drops the sections that no code uses.
+"""
 
 from __future__ import annotations
 
@@ -7,37 +24,46 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.requirements.alone import brought_along as brought_along
+    from mlfbuild.requirements.archives import fetch_archive as fetch_archive
     from mlfbuild.requirements.bundle import (
         bundled as bundled,
-        bundled_source as bundled_source,
-        bundled_sources as bundled_sources,
+        bundled_libraries as bundled_libraries,
+        bundled_library as bundled_library,
     )
     from mlfbuild.requirements.cache import Cache as Cache, default_cache as default_cache
     from mlfbuild.requirements.claims import unsound as unsound, without_secret as without_secret
-    from mlfbuild.requirements.download import fetch_url as fetch_url, url_tree as url_tree
     from mlfbuild.requirements.drifts import differences as differences, drift as drift, left_over as left_over
-    from mlfbuild.requirements.folder import content_sha256 as content_sha256, folder_source as folder_source
+    from mlfbuild.requirements.folder import (
+        content_sha256 as content_sha256,
+        file_lists as file_lists,
+        folder_library as folder_library,
+    )
     from mlfbuild.requirements.git import (
         GitPin as GitPin,
-        fetch_pinned as fetch_pinned,
+        fetch_commit as fetch_commit,
         fetch_version as fetch_version,
     )
     from mlfbuild.requirements.identity import content_hash as content_hash
     from mlfbuild.requirements.lock import (
         Lock as Lock,
-        LockedDependency as LockedDependency,
         LockedModel as LockedModel,
+        LockedProvider as LockedProvider,
         LockedToolchain as LockedToolchain,
         check_replaceable as check_replaceable,
         lock_path as lock_path,
         read_lock as read_lock,
     )
-    from mlfbuild.requirements.needs import needed as needed, needs_key as needs_key
-    from mlfbuild.requirements.resolution import resolve as resolve, wish_problems as wish_problems
-    from mlfbuild.requirements.roots import pin_of as pin_of, root_of as root_of
-    from mlfbuild.requirements.types import Dependency as Dependency, Package as Package, Source as Source
+    from mlfbuild.requirements.models import model_requirements as model_requirements
+    from mlfbuild.requirements.provided import (
+        pin_of as pin_of,
+        provided_library as provided_library,
+        root_of as root_of,
+    )
+    from mlfbuild.requirements.resolution import (
+        requirement_problems as requirement_problems,
+        resolve as resolve,
+    )
     from mlfbuild.requirements.versions import is_range as is_range, same_version as same_version
-    from mlfbuild.requirements.words import lines_to_add as lines_to_add, title as title
+    from mlfbuild.requirements.words import library_title as library_title, lines_to_add as lines_to_add
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -1,94 +1,107 @@
-"""Dependencies into an archive, and out of it again: one file is then everything that a firmware build needs."""
+"""Required libraries into an archive and out of it again, so that a firmware build needs only one file."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import fields, replace
+from collections.abc import Mapping
+from dataclasses import replace
 
-from mlfbuild.c_analysis import LINKED_SUFFIXES, TEXT_SUFFIXES
-from mlfbuild.core import InputFileError, UsageError, quoted
+from mlfbuild.core import InputFileError, UnsupportedModelError, UsageError, quoted
 from mlfbuild.library import (
     FOLDER,
-    Bundle,
-    BundleFacts,
     ExternalDependency,
     Library,
     Module,
-    Wish,
+    Requirement,
+    ResolvedLibrary,
     bundle_dependency,
     bundle_files,
     bundle_folder,
     bundle_name,
+    bundle_names,
     bundles,
     description_path,
+    requirements_of,
     short_name,
     unsafe_option,
-    wishes,
 )
-from mlfbuild.requirements.needs import needed
-from mlfbuild.requirements.types import Source
-
-_SAME = {field.name for field in fields(BundleFacts)} & {field.name for field in fields(Source)}
+from mlfbuild.requirements.words import library_title
 
 
-def bundled(library: Library, sources: Mapping[str, Source]) -> Library:
-    """Return ``library`` with what its modules need of ``sources`` inside: files, licences, and where to find them.
+def bundled(library: Library, resolved: Mapping[str, ResolvedLibrary]) -> Library:
+    """Return ``library`` with those of ``resolved``, by short name, that its modules require.
 
-    ``sources`` are whole libraries by short name; those that no module wants are left out. The same library and
-    sources give the same bytes. Raises ``UsageError`` for a source that no archive may take along, or where the
-    library has other files in its place.
+    Each is added whole: its files, its licence and its origin. The same arguments give the same bytes. Raises
+    ``UsageError`` for a library that an archive may not contain, and if other files are in its place.
     """
-    wanted = {name for module in library.modules for name in _wanted(module)} & sources.keys()
-    for name in sorted(wanted):
-        library = _with_bundle(library, name, sources[name])
+    required = {name for module in library.modules for name in _required(module)} & resolved.keys()
+    for name in sorted(required):
+        library = _with_bundle(library, name, resolved[name])
     return library
 
 
-def bundled_sources(library: Library, where: str = "archive") -> dict[str, Source]:
-    """Return what ``library`` brings along, by short name; its modules are satisfied with that.
+def bundled_library(library: Library, requirement: Requirement, where: str) -> ResolvedLibrary:
+    """Return the bundle for ``requirement`` of one of the modules of ``library``, whose ``url_type`` is ``mlf_path``.
 
-    ``where`` names the archive in messages. Raises ``InputFileError`` where what it says of a bundle is unsound.
+    ``where`` names the archive in messages. Raises ``InputFileError`` if the archive does not describe the folder, or
+    as ``bundles``.
     """
-    return {name: _source(bundle) for name, bundle in bundles(library, where).items()}
+    folder = ExternalDependency(requirement.name, requirement.url, requirement.url_type)
+    found = bundles(library, where).get(bundle_name(folder))
+    place = f"{where}: dependency {quoted(requirement.name)}"
+    if found is None:
+        raise InputFileError(
+            "bundle-not-described",
+            place=place,
+            reason=f"the archive does not describe the folder {quoted(requirement.url)}",
+            hint="bundle it with mlfbuild, or add a provider to the project file",
+        )
+    if found.name != requirement.name:
+        raise InputFileError(
+            "bundle-other-name",
+            place=place,
+            reason=f"the folder {quoted(requirement.url)} holds the library {found.name}",
+            hint="bundle the library again",
+        )
+    return found
 
 
-def bundled_source(library: Library, wish: Wish, where: str) -> Source:
-    """Return what ``library`` brings along for ``wish``, one of its modules' whose ``url_type`` is ``mlf_path``.
+def bundled_libraries(library: Library, module: Module, where: str) -> tuple[ResolvedLibrary, ...]:
+    """Return the libraries that ``module`` of ``library`` requires, all of which its archive ``where`` must bundle.
 
-    Raises ``InputFileError`` as ``bundled_sources``, and where the archive does not say what its folder holds.
+    For archives that are used without a project. Raises ``UnsupportedModelError`` for a library that is not in the
+    archive, and ``InputFileError`` as ``bundles``.
     """
-    folder = ExternalDependency(wish.name, wish.url, wish.url_type)
-    source = bundled_sources(library, where).get(bundle_name(folder))
-    if source is None:
-        raise InputFileError(
-            f"{where}: dependency {quoted(wish.name)}: is to lie in {quoted(wish.url)}, and nothing beside that says "
-            "what to compile; bundle it with mlfbuild, or let the project provide it"
-        )
-    if source.name != wish.name:
-        raise InputFileError(
-            f"{where}: dependency {quoted(wish.name)}: {quoted(wish.url)} is {source.name}, which has another name; "
-            "bundle it again"
-        )
-    return source
+    found = bundles(library, where) if bundle_names(library) else {}
+    required = requirements_of(module)
+    for one in required:
+        if one.name not in found:
+            raise UnsupportedModelError(
+                "library-not-bundled",
+                place=f"{where}: module {module.name!r}",
+                reason=f"requires {library_title(one.name)} {one.version}".rstrip() + ", which is not in the archive",
+                hint=f"build it in a project that provides {one.name} with `bundle: true`, and use that archive",
+            )
+    return tuple(found[one.name] for one in required)
 
 
-def _wanted(module: Module) -> Iterator[str]:
-    return (wish.name for wish in wishes(module))
+def _required(module: Module) -> list[str]:
+    return [requirement.name for requirement in requirements_of(module)]
 
 
-def _with_bundle(library: Library, name: str, source: Source) -> Library:
-    modules = [module for module in library.modules if name in _wanted(module)]
-    part = needed(source, _code(modules))
-    facts = _facts(part)
-    _check(facts)
+def _with_bundle(library: Library, name: str, resolved: ResolvedLibrary) -> Library:
+    _check(resolved)
     others = [file for file in library.other_files if not _is_of(name, str(file.path))]
     if len(others) != len(library.other_files) and name not in bundles(library, "archive"):
-        raise UsageError(f"dependency {name}: the archive has other files in {bundle_folder(name)}; remove them first")
-    bundle = Bundle(facts, part.files)
+        raise UsageError(
+            "bundle-folder-taken",
+            place=f"dependency {name}",
+            reason=f"the archive has other files in {bundle_folder(name)}",
+            hint="remove them first",
+        )
     return replace(
         library,
-        modules=tuple(_with_entry(module, facts) if module in modules else module for module in library.modules),
-        other_files=(*others, *bundle_files(bundle)),
+        modules=tuple(_with_entry(each, resolved) if name in _required(each) else each for each in library.modules),
+        other_files=(*others, *bundle_files(resolved)),
     )
 
 
@@ -96,35 +109,26 @@ def _is_of(name: str, path: str) -> bool:
     return path == str(description_path(name)) or path.startswith(f"{bundle_folder(name)}/")
 
 
-def _with_entry(module: Module, facts: BundleFacts) -> Module:
-    """Return ``module`` with its entry for the dependency saying where that is now."""
-    kept = [item for item in module.external_dependencies if short_name(item.short_name) != facts.name]
-    return replace(module, external_dependencies=(*kept, bundle_dependency(facts)))
+def _with_entry(module: Module, resolved: ResolvedLibrary) -> Module:
+    """Return ``module`` whose metadata names the folder of the bundle."""
+    kept = [item for item in module.external_dependencies if short_name(item.short_name) != resolved.name]
+    return replace(module, external_dependencies=(*kept, bundle_dependency(resolved)))
 
 
-def _code(modules: Collection[Module]) -> Iterator[bytes]:
-    for module in modules:
-        for file in module.codegen:
-            if file.path.suffix in TEXT_SUFFIXES | LINKED_SUFFIXES:
-                yield file.data
-
-
-def _facts(source: Source) -> BundleFacts:
-    return BundleFacts(release=source.version, **{key: getattr(source, key) for key in _SAME})
-
-
-def _source(bundle: Bundle) -> Source:
-    facts = bundle.facts
-    return Source(version=facts.release, files=bundle.files, **{key: getattr(facts, key) for key in _SAME})
-
-
-def _check(facts: BundleFacts) -> None:
-    """Refuse what reading the archive would refuse."""
-    if str(bundle_folder(facts.name).parent) != FOLDER or facts.name.endswith(".json"):
-        raise UsageError(f"dependency {quoted(facts.name)}: is no name of a folder; give it one of letters, digits, -")
-    unsafe = unsafe_option(facts.compile_options)
+def _check(resolved: ResolvedLibrary) -> None:
+    """Refuse a library that would be refused when the archive is read."""
+    if str(bundle_folder(resolved.name).parent) != FOLDER or resolved.name.endswith(".json"):
+        raise UsageError(
+            "bundle-name-invalid",
+            place=f"dependency {quoted(resolved.name)}",
+            reason="the name is not a valid name of a folder",
+            hint="use letters, digits and hyphens",
+        )
+    unsafe = unsafe_option(resolved.compile_options)
     if unsafe is not None:
         raise UsageError(
-            f"dependency {facts.name}: compile option {quoted(unsafe)} cannot be taken into an archive, which would "
-            "run it on other machines; leave it out, or do not bundle"
+            "bundle-option-refused",
+            place=f"dependency {resolved.name}",
+            reason=f"an archive may not contain the compile option {quoted(unsafe)}",
+            hint="remove the option, or set `bundle: false`",
         )

@@ -1,86 +1,97 @@
-"""The folder that fetched dependencies lie in, shared by all projects and builds of a user.
+"""The cache of fetched repositories and archives, shared by all projects and builds of a user.
 
-    git/<commit>.git     a bare repository that has at least this commit
-    archives/<sha256>    a downloaded archive
-    trees/<tree>/        files of a commit or an archive, see ``trees``
-    found/<hash>.json    what a tag or branch was when it was last fetched, or what an archive held
-    locks/, tmp/         who works on what, and what is not whole yet
+    git/<hash>.git        a bare mirror of a repository, by the SHA-256 of its address
+    archives/<sha256>     a downloaded archive
+    trees/<id>/           the files of a commit, or of an archive by its SHA-256
+    trees/<id>.sha256     the content hash of these files when they were written
+    locks/, tmp/          locks of programs that write, and their unfinished files
 
-Everything but ``found`` is named by the hash of what it holds, which is computed before it gets this name, by one
-rename, and again before it is used. So nothing half-made is ever seen, and nothing damaged is believed.
+Folders of ``trees`` get their names by one rename when they are complete, and are hashed before each use.
 """
 
 from __future__ import annotations
 
 import contextlib
-import errno
-import fcntl
-import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from mlfbuild.core import StorageError, Tell, make_folder, sha256, storage_error, tell_nobody, write_atomic
+from mlfbuild.core import StorageError, Tell, make_folder, sha256, storage_error, tell_nobody, write_if_changed
+from mlfbuild.requirements.tree_hash import tree_sha256
+
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 VARIABLE = "MLFBUILD_CACHE"
-"""Of the environment: the folder, in place of the one in the user's cache folder."""
+"""Environment variable with the folder to use instead of the one in the user's cache folder."""
 
 
 def default_cache() -> Cache:
-    """Return the cache of this user: ``$MLFBUILD_CACHE``, else ``mlfbuild`` in ``$XDG_CACHE_HOME`` or ``~/.cache``.
+    """Return the cache of this user: ``$MLFBUILD_CACHE``, else ``mlfbuild`` in the system's cache folder.
 
-    Raises ``StorageError`` for a user who has no home folder.
+    Raises ``StorageError`` for a user without a home folder.
     """
+    from platformdirs import user_cache_path  # few projects have requirements
+
     chosen = os.environ.get(VARIABLE)
-    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    base = base if base.is_absolute() else Path("~/.cache")  # as the XDG Base Directory Specification has it
     try:
-        return Cache((Path(chosen) if chosen else base / "mlfbuild").expanduser().absolute())
+        return Cache((Path(chosen) if chosen else user_cache_path("mlfbuild")).expanduser().absolute())
     except RuntimeError:
-        raise StorageError(f"the user has no home folder for a cache; set {VARIABLE} to a folder for it") from None
+        raise StorageError(
+            "no-home-folder", reason="there is no home folder for a cache", hint=f"set {VARIABLE} to a folder for it"
+        ) from None
 
 
 @dataclass(frozen=True)
 class Cache:
-    """A cache folder, which need not be there yet."""
+    """A cache folder, which need not exist yet."""
 
     root: Path
 
-    def repository(self, commit: str) -> Path:
-        """Return where the bare repository that has ``commit`` lies."""
-        return self.root / "git" / f"{commit}.git"
+    def mirror(self, address: str) -> Path:
+        """Return the path of the bare mirror of the repository ``address``."""
+        return self.root / "git" / f"{sha256(address.encode())[:32]}.git"
 
     def archive(self, digest: str) -> Path:
-        """Return where the archive with the SHA-256 ``digest`` lies."""
+        """Return the path of the archive with the SHA-256 ``digest``."""
         return self.root / "archives" / digest
 
-    def tree(self, tree: str) -> Path:
-        """Return where the files of ``tree`` lie, and the list of them."""
-        return self.root / "trees" / tree
+    def tree(self, name: str) -> Path:
+        """Return the folder with the files of the commit or archive ``name``."""
+        return self.root / "trees" / name
 
-    def recall(self, *key: str) -> Mapping[str, str]:
-        """Return what was remembered by ``key``; nothing where nothing was, or it cannot be read."""
+    def written_hash(self, name: str) -> str:
+        """Return the content hash that the files of ``name`` had when they were written, empty if there are none."""
         try:
-            found = json.loads(self._record(key).read_bytes())
-            return {str(name): str(value) for name, value in found.items()}
-        except (OSError, ValueError, AttributeError, RecursionError):
-            return {}
+            return self._hash_file(name).read_text("ascii").strip()
+        except (OSError, ValueError):
+            return ""
 
-    def remember(self, values: Mapping[str, str], *key: str) -> None:
-        """Remember ``values`` by ``key``; raises ``StorageError``."""
-        if self.recall(*key) != values:
-            write_atomic(self._record(key), json.dumps(values, sort_keys=True).encode())
+    def is_intact(self, name: str, tree: str) -> bool:
+        """Whether the files of ``name`` have the content hash ``tree``; reads all of them."""
+        return bool(tree) and tree_sha256(self.tree(name)) == tree
 
-    def _record(self, key: tuple[str, ...]) -> Path:
-        return self.root / "found" / f"{sha256(json.dumps(key).encode())}.json"
+    def put_tree(self, made: Path, name: str) -> str:
+        """Move the folder ``made`` into the cache as the files of ``name``; returns its content hash.
+
+        Raises ``StorageError``.
+        """
+        tree = tree_sha256(made)
+        put(made, self.tree(name))
+        write_if_changed(self._hash_file(name), f"{tree}\n".encode())
+        return tree
+
+    def _hash_file(self, name: str) -> Path:
+        return self.root / "trees" / f"{name}.sha256"
 
     @contextlib.contextmanager
     def work(self, key: str, tell: Tell = tell_nobody) -> Iterator[Path]:
-        """Hand out an empty folder for what becomes ``key``, a file name, while nobody else on this machine makes it.
+        """Yield an empty folder for what becomes ``key``, a file name, while this process has the lock ``key``.
 
-        What was left by others, who were killed, is removed first. Raises ``StorageError``.
+        Files that killed processes left are removed first. Raises ``StorageError``.
         """
         with self._locked(key, tell):
             folder = self.root / "tmp" / f"{key}.{os.urandom(6).hex()}"
@@ -97,43 +108,46 @@ class Cache:
 
     @contextlib.contextmanager
     def _locked(self, key: str, tell: Tell) -> Iterator[None]:
-        """Hold the lock ``key``, waiting for it where need be.
+        from filelock import FileLock  # builds whose files are intact take no lock
 
-        It is ``flock``'s, which the system gives back when a process ends, however it ends: no lock is ever stale.
-        The file stays, as removing it would let two processes lock two files of one name.
-        """
-        path = self.root / "locks" / key
+        path = self.root / "locks" / f"{key}.lock"
         make_folder(path.parent)
+        lock = FileLock(path)
+        self._acquire(lock, path, tell)
         try:
-            file = path.open("ab")  # Python's files are not inherited: no program that we start holds the lock on
-        except OSError as error:
-            raise storage_error(path, error) from None
-        with file:
-            try:
-                try:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    tell("waiting for another mlfbuild", 0, 0)
-                    fcntl.flock(file, fcntl.LOCK_EX)
-            except OSError as error:
-                raise StorageError(
-                    f"{path}: cannot be locked: {error.strerror}; set {VARIABLE} to a folder on a local disk"
-                ) from None
             yield
+        finally:
+            lock.release()
+
+    def _acquire(self, lock: FileLock, path: Path, tell: Tell) -> None:
+        """Acquire ``lock``; the system releases it when the process ends, so that no lock becomes stale."""
+        from filelock import Timeout
+
+        try:
+            try:
+                lock.acquire(timeout=0)
+            except Timeout:
+                tell("waiting for another mlfbuild", 0, 0)
+                lock.acquire()
+        except (OSError, NotImplementedError) as error:
+            raise StorageError(
+                "lock-refused",
+                place=path,
+                reason=f"the file cannot be locked: {getattr(error, 'strerror', None) or error}",
+                hint=f"set {VARIABLE} to a folder on a local disk",
+            ) from None
 
 
 def put(made: Path, place: Path) -> None:
-    """Move the folder or file ``made``, which is whole, to ``place``; what is there goes away. Raises ``StorageError``.
+    """Move the folder or file ``made``, which is complete, to ``place`` and replace what is there.
 
-    ``made`` lies in a folder of ``Cache.work``, on the same disk as ``place``.
+    ``made`` is in a folder of ``Cache.work``, on the same disk as ``place``. Raises ``StorageError``.
     """
     make_folder(place.parent)
     try:
-        if os.path.lexists(place):  # no rename takes the place of a folder that holds something
-            with contextlib.suppress(FileNotFoundError):  # somebody else has just done so
+        if os.path.lexists(place):  # a rename does not replace a folder with files
+            with contextlib.suppress(FileNotFoundError):
                 place.rename(made.with_name(f"{made.name}.old"))
         made.replace(place)
     except OSError as error:
-        if error.errno in {errno.ENOTEMPTY, errno.EEXIST}:
-            return  # somebody else has put the same there, from another lock
         raise storage_error(place, error) from None

@@ -1,4 +1,4 @@
-"""In what two locks differ, in words: what a frozen build refuses, and what ``mlfbuild lock`` says that it changed."""
+"""Differences between two locks in words: for frozen builds, and for the output of ``mlfbuild lock``."""
 
 from __future__ import annotations
 
@@ -8,41 +8,41 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from mlfbuild.core import shown
-from mlfbuild.requirements.lock import Lock, LockedDependency
+from mlfbuild.requirements.lock import Lock, LockedProvider
 
 _SHORT = 12
-"""Digits of a hash that messages show."""
+"""Digits of a hash in messages."""
 _LINE = 400
-"""Characters of the longest line."""
+"""Characters in a line."""
 _HASH = re.compile(r"[0-9a-f]{40,64}")
 _WORDS = {"sha256": "file", "content": "files", "place": "comes from", "kind": "comes by"}
-"""What messages call the members of entries."""
+"""Names for members of entries in messages."""
 _TOOLCHAIN_FILE = "toolchain file"
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One fact that is not the same in two locks."""
+    """One fact that differs between two locks."""
 
     what: str
     """``model digits``, ``archive of digits for m4``."""
     fact: str
-    """Which of its facts; empty where it has one only, or where all of it is in one lock alone."""
+    """Which of its facts; empty if it has only one, or if only one lock has the entry."""
     old: str | None
-    """``None``: it is not in the old lock."""
+    """``None`` if it is not in the old lock."""
     new: str | None
     note: str = ""
 
     def as_drift(self) -> str:
-        """Return what a frozen build says, where the old one is the lock and the new one what there is."""
+        """Return the line of a frozen build; the old side is the lock file, the new side the present state."""
         if self.old is None:
-            return shown(f"{self.what}: is not in the lock", _LINE)
+            return shown(f"{self.what}: is not in the lock file", _LINE)
         if self.new is None:
-            return shown(f"{self.what}: is in the lock, and the project has it no longer", _LINE)
+            return shown(f"{self.what}: is in the lock file, but no longer in the project", _LINE)
         return self._line(f"locked {short(self.old)}, here {short(self.new)}")
 
     def as_change(self) -> str:
-        """Return what ``mlfbuild lock`` says of it."""
+        """Return the line that ``mlfbuild lock`` prints."""
         if self.old is None:
             return shown(f"{self.what}: {short(self.new or '')}, new", _LINE)
         if self.new is None:
@@ -51,21 +51,21 @@ class Difference:
 
     def _line(self, change: str) -> str:
         fact, note = self.fact and f"{self.fact}: ", self.note and f" ({self.note})"
-        return shown(f"{self.what}: {fact}{change}{note}", _LINE)  # names are those of a file that nobody vouches for
+        return shown(f"{self.what}: {fact}{change}{note}", _LINE)  # names come from an untrusted file
 
 
 def short(value: str) -> str:
-    """Return a fact fit for a line: of hashes the first digits, ``nothing`` where it is empty."""
+    """Return a fact for a line: of hashes the first digits, ``nothing`` if it is empty."""
     return _HASH.sub(lambda found: found[0][:_SHORT], value) or "nothing"
 
 
 def drift(lock: Lock, now: Lock) -> list[str]:
-    """Return a line for each thing of ``now`` that ``lock`` does not have so; what only ``lock`` has is not judged."""
+    """Return a line for each entry of ``now`` that differs in ``lock``; entries that only ``lock`` has are ignored."""
     return [found.as_drift() for found in differences(lock, now) if found.new is not None]
 
 
 def differences(old: Lock, new: Lock) -> list[Difference]:
-    """Return all in which ``new`` differs from ``old``: causes before archives, and each kind sorted by name."""
+    """Return all differences between ``old`` and ``new``: causes before archives, each kind sorted by name."""
     return [
         *_entries("model", old.models, new.models),
         *_dependencies(old.dependencies, new.dependencies),
@@ -75,13 +75,16 @@ def differences(old: Lock, new: Lock) -> list[Difference]:
 
 
 def left_over(lock: Lock, targets: Mapping[str, Collection[str]], dependencies: Collection[str]) -> Iterator[str]:
-    """Yield a line for everything in ``lock`` that no project has with these ``dependencies``, and models by target."""
+    """Yield a line for each entry of ``lock`` that the project no longer has.
+
+    ``targets`` has the names of the models by target, ``dependencies`` the names of the providers.
+    """
     models = {model for of in targets.values() for model in of}
     for name in lock.models.keys() - models:
         yield Difference(f"model {name}", "", "", None).as_drift()
     for target in lock.archives:
         for name in lock.archives[target].keys() - set(targets.get(target, ())):
-            if name in models:  # else the line of the model says it
+            if name in models:  # otherwise the line of the model covers it
                 yield Difference(f"archive of {name} for {target}", "", "", None).as_drift()
     for name in lock.dependencies.keys() - set(dependencies):
         yield Difference(f"dependency {name}", "", "", None).as_drift()
@@ -111,7 +114,7 @@ def _entries(title: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iter
 
 
 def _facts(entry: Any) -> dict[str, str]:
-    """Return the facts of an entry by what messages call them; programs stand under their own names."""
+    """Return the facts of an entry by their names in messages; programs have their own names."""
     found: dict[str, str] = {}
     for each in fields(entry):
         value = getattr(entry, each.name)
@@ -127,25 +130,25 @@ def _whole(entry: Any) -> str:
     return " ".join(value for value in _facts(entry).values() if value)
 
 
-def _dependencies(old: Mapping[str, LockedDependency], new: Mapping[str, LockedDependency]) -> Iterator[Difference]:
+def _dependencies(old: Mapping[str, LockedProvider], new: Mapping[str, LockedProvider]) -> Iterator[Difference]:
     for found in _entries("dependency", old, new):
         name = found.what.removeprefix("dependency ")
         if name not in old or name not in new:
             yield found
         elif found.fact in {"commit", "tree", _WORDS["content"]} and not found.new:
-            continue  # nobody knows it before it is locked or fetched; what keeps it from that is a fact of its own
+            continue  # it is not known before it is fetched; the reason for that is a difference of its own
         elif found.fact == "commit":
             yield _commit(found, old[name], new[name])
         elif found.fact not in {"tree", _WORDS["content"]} or _pinned(old[name]) == _pinned(new[name]):
-            yield found  # else the commit, or the archive's hash, says it
+            yield found  # otherwise the line of the commit, or of the archive's hash, covers it
 
 
-def _pinned(entry: LockedDependency) -> tuple[str, str]:
+def _pinned(entry: LockedProvider) -> tuple[str, str]:
     return (entry.commit, entry.sha256)
 
 
-def _commit(found: Difference, old: LockedDependency, new: LockedDependency) -> Difference:
-    """Return what is said of another commit: where the same was asked for, that it is somewhere else now."""
+def _commit(found: Difference, old: LockedProvider, new: LockedProvider) -> Difference:
+    """Return the difference for another commit: if the same version was stated, the tag or branch moved."""
     asked = (old.kind, old.place, old.version) == (new.kind, new.place, new.version)
     same = "with the same files" if old.tree == new.tree else ""
     note = f"{new.version} moved" if asked else ""

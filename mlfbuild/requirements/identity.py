@@ -1,16 +1,15 @@
-"""What makes two sources of a library the same."""
+"""The identity of a library: everything that decides its object code."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 
-from mlfbuild.library import chunks
-from mlfbuild.requirements.types import Source
+from mlfbuild.library import ResolvedLibrary, chunks
 
 
-def content_hash(source: Source) -> str:
-    """Return the SHA-256 of everything in ``source``: names, contents and settings, whatever machine they lie on."""
+def content_hash(source: ResolvedLibrary) -> str:
+    """Return the SHA-256 of all names, contents and settings of ``source``, the same on every machine."""
     settings = {key: value for key, value in vars(source).items() if key != "files"}
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
     for path, content in sorted(source.files.items()):

@@ -1,4 +1,4 @@
-"""Files below a folder that may be anybody's: found without following a link out of it, read when they are needed."""
+"""Files below an untrusted folder: links are followed only inside of it, contents are read when needed."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from mlfbuild.requirements.patterns import matches
 MOST_FILES = 20_000
 MOST_BYTES = 256 * 1024 * 1024
 _DEEPEST = 64
-_LARGER = "name the folders that are needed in sources and include-dirs"
 
 
 class FolderFile(LazyBytes):
-    """The content of a file that stays where it is; it is open only while it is read."""
+    """The content of a file on disk, which is open only while it is read."""
 
     __slots__ = ("_path", "_size")
 
@@ -31,7 +30,7 @@ class FolderFile(LazyBytes):
         return self._size
 
     def read(self, offset: int, size: int) -> bytes:
-        """Return ``size`` bytes from ``offset``; raises ``InputFileError`` where they cannot be read any more."""
+        """Return ``size`` bytes from ``offset``; raises ``InputFileError`` if they can no longer be read."""
         wanted = max(0, min(size, self._size - offset))
         try:
             with self._path.open("rb") as file:
@@ -40,7 +39,9 @@ class FolderFile(LazyBytes):
         except OSError as error:
             raise _unreadable(self._path, error) from None
         if len(data) != wanted:
-            raise InputFileError(f"{self._path}: was cut short while it was read; try again")
+            raise InputFileError(
+                "file-changed", place=self._path, reason="the file became shorter while it was read", hint="try again"
+            )
         return data
 
 
@@ -48,16 +49,15 @@ class FolderFile(LazyBytes):
 class _Folder:
     path: Path
     name: str
-    """From the top on, empty for the top itself."""
+    """Relative to the top, empty for the top itself."""
     around: frozenset[Path]
-    """Where it and the folders that it is in really are."""
+    """Real paths of it and of the folders that contain it."""
 
 
 class Listing:
-    """Files of ``top``, of those folders that are asked for, once each.
+    """Files of ``top`` in the folders that were listed, each once.
 
-    Names that begin with a dot are nobody's sources and left out; so nothing is ever taken of ``.git``. ``title`` is
-    what messages begin with.
+    Names that begin with a dot are left out, and with them ``.git``. ``title`` is the place for messages.
     """
 
     def __init__(self, top: Path, title: str) -> None:
@@ -69,11 +69,11 @@ class Listing:
 
     @property
     def files(self) -> dict[str, Content]:
-        """All that was found yet, sorted by path."""
+        """All files found so far, sorted by path."""
         return dict(sorted(self._found.items()))
 
     def has_folder(self, name: str) -> bool:
-        """Whether ``name`` is a folder, as it is spelled here, and inside of the top."""
+        """Whether ``name`` is a folder in exactly this spelling, inside of the top."""
         path = self._top
         for part in name.split("/") if name else ():
             if part not in _entries(path):
@@ -84,18 +84,18 @@ class Listing:
     def below(self, name: str) -> list[str]:
         """Return the paths of all files in the folder ``name`` and below it, sorted.
 
-        Raises ``InputFileError`` for what cannot be read, special files, links that lead out or around, names that no
-        build could take, and where there is more than any library has.
+        Raises ``InputFileError`` for unreadable and special files, links that lead out or in circles, names that a
+        build cannot use, and more files than a library has.
         """
         path = self._top / name
         real = real_place(path)
         above = frozenset(real_place(self._top / folder) for folder in _parents(name))
         if not self._inside(real):
-            raise self._refused(name, "is a link that leads out of the dependency's folder")
+            raise self._refused(name, "is a link that leads out of the folder")
         return sorted(self._walk(_Folder(path, name, above | {real})))
 
     def at_top(self, patterns: Sequence[str]) -> list[str]:
-        """Return the names of the files at the top alone that match any of ``patterns``; raises as ``below``."""
+        """Return the names of the files at the top that match any of ``patterns``; raises as ``below``."""
         names = [name for name in _entries(self._top) if any(matches(pattern, name) for pattern in patterns)]
         return [name for name in names if not name.startswith(".") and not self._take(name)]
 
@@ -122,13 +122,13 @@ class Listing:
         return stat.S_ISDIR(mode)
 
     def _status(self, path: str) -> tuple[int, int]:
-        """Return mode and size of what is at ``path``, behind links that stay inside."""
+        """Return mode and size of ``path``, following links that stay inside."""
         if not path.isprintable() or "\\" in path:
             raise self._refused(path, "has a name with control characters or a backslash")
         place = self._top / path
         try:
             if place.is_symlink() and not self._inside(real_place(place)):
-                raise self._refused(path, "is a link that leads out of the dependency's folder")
+                raise self._refused(path, "is a link that leads out of the folder")
             status = place.stat()
         except OSError as error:
             raise _unreadable(place, error) from None
@@ -141,20 +141,33 @@ class Listing:
             return
         self._bytes += size
         if len(self._found) >= MOST_FILES:
-            raise InputFileError(f"{self._title}: {self._top}: has more than {MOST_FILES:,} files; {_LARGER}")
+            raise self._too_much(f"{MOST_FILES:,} files")
         if self._bytes > MOST_BYTES:
-            raise InputFileError(f"{self._title}: {self._top}: has more than {MOST_BYTES >> 20} MiB; {_LARGER}")
+            raise self._too_much(f"{MOST_BYTES >> 20} MiB")
         self._found[path] = FolderFile(self._top / path, size)
 
     def _inside(self, real: Path) -> bool:
         return real == self._real_top or self._real_top in real.parents
 
     def _refused(self, path: str, reason: str) -> InputFileError:
-        return InputFileError(f"{self._title}: {quoted(path)} in {self._top}: {reason}, refused; remove it there")
+        return InputFileError(
+            "library-file-refused",
+            place=self._title,
+            reason=f"{quoted(path)} in {self._top} {reason}",
+            hint="remove it, or name other folders in `sources` and `include-dirs`",
+        )
+
+    def _too_much(self, limit: str) -> InputFileError:
+        return InputFileError(
+            "library-too-large",
+            place=self._title,
+            reason=f"{self._top} has more than {limit}",
+            hint="name only the folders of the library in `sources` and `include-dirs`",
+        )
 
 
 def _parents(name: str) -> Iterable[str]:
-    """Return the folders that the folder ``name`` is in, the top included."""
+    """Return the folders that contain the folder ``name``, with the top."""
     names = name.split("/") if name else []
     return ["/".join(names[:count]) for count in range(len(names))]
 
@@ -167,4 +180,9 @@ def _entries(folder: Path) -> list[str]:
 
 
 def _unreadable(path: Path, error: OSError) -> InputFileError:
-    return InputFileError(f"{path}: cannot be read: {error.strerror or error}; check the path and its permissions")
+    return InputFileError(
+        "library-unreadable",
+        place=path,
+        reason=f"cannot be read: {error.strerror or error}",
+        hint="check the path and its permissions",
+    )

@@ -1,9 +1,8 @@
-"""``mlfbuild.lock``: what a project was made from, and what came of it, each thing by its hash.
+"""``mlfbuild.lock``: the inputs and the archives of a project, each with its hash.
 
-Written by ``mlfbuild lock`` and committed. It is JSON with one fact a line, sorted, so that a review shows what changed
-and Git merges what does not touch; a hash over all facts tells a reader when a merge or a person put together what no
-``mlfbuild lock`` ever wrote. It has no dates, no paths of a machine and no credentials, and it is untrusted like any
-other file: it was edited until its hash says otherwise.
+``mlfbuild lock`` writes it, and users commit it. It is JSON with one fact per line, sorted, so that a diff shows what
+changed. A hash over all facts detects files that were edited by hand or merged by Git. It contains no dates, no paths
+of a machine and no credentials. Readers do not trust it.
 """
 
 from __future__ import annotations
@@ -25,65 +24,66 @@ FORMAT_VERSION = 1
 FORMAT_KEY = "mlfbuild_lock"
 _HASH_KEY = "content-hash"
 _LARGEST = 16 * 1024 * 1024
-_ADVICE = "run `mlfbuild lock`, which writes it anew"
+_ADVICE = "run `mlfbuild lock` to write it again"
 _CONFLICT = re.compile(rb"^(?:<{7}|={7}|>{7}|\|{7})(?: |$)", re.MULTILINE)
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _OBJECT_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-"""What Git calls a commit or a tree by: SHA-1, or SHA-256 in repositories that chose it."""
+"""A commit: SHA-1, or SHA-256 in repositories of that kind."""
 
 
 @dataclass(frozen=True)
 class LockedModel:
-    """A model file and who compiles it."""
+    """A model file and its compiler."""
 
     source: str
     """Relative to the project file's folder, with slashes."""
     sha256: str
     compiler: str
-    """With its version where it has one: ``native 0.1.0``."""
+    """With its version if it has one: ``native 0.1.0``."""
     inputs: str = ""
-    """One SHA-256 of all further files that its compiler reads; empty where there are none."""
+    """One SHA-256 of all further files that its compiler reads; empty if there are none."""
 
 
 @dataclass(frozen=True)
-class LockedDependency:
-    """What a dependency is, however it is called."""
+class LockedProvider:
+    """A provider of the project, and the files that it stands for."""
 
     kind: str
     """``git``, ``path``, ``url`` or ``package``."""
     place: str
-    """As the project file has it, but for user and password of an address."""
+    """As the project file has it, without user and password of an address."""
     version: str = ""
-    """As the project file asks for it."""
+    """As the project file states it."""
     commit: str = ""
+    """Of Git, hexadecimal."""
     tree: str = ""
-    """Of Git, hexadecimal: the commit, and the hash of all files in it."""
+    """SHA-256 of all files of the commit, see ``tree_hash``."""
     sha256: str = ""
-    """Of the archive that a ``url`` leads to."""
+    """Of the archive of a ``url``."""
     content: str = ""
-    """One SHA-256 of names and contents of all files that builds may take; empty for a ``package``."""
+    """One SHA-256 of names and contents of the library's files; empty for a ``package``."""
     settings: str = ""
-    """Keys of the project file that decide how it is built: ``compile-options: -O3; public-headers: true``."""
+    """Keys of the project file that affect its build: ``compile-options: -O3; public-headers: true``."""
 
 
 @dataclass(frozen=True)
 class LockedToolchain:
-    """What compiles the firmware of a target."""
+    """The programs that compile the firmware of a target."""
 
     programs: Mapping[str, str] = field(default_factory=dict)
-    """The first line of what each says of its version, by the name it is looked for."""
+    """The first line of the version output of each, by the name of the program."""
     sha256: str = ""
-    """Of the CMake toolchain file with those that it shares with others; empty for this machine's compiler."""
+    """Of the CMake toolchain file and the files that it includes; empty for this machine's compiler."""
 
 
 @dataclass(frozen=True)
 class Lock:
-    """All that is locked of a project."""
+    """The facts about a project in its lock file."""
 
     models: Mapping[str, LockedModel] = field(default_factory=dict)
     archives: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """SHA-256 of the archive, by target and model."""
-    dependencies: Mapping[str, LockedDependency] = field(default_factory=dict)
+    dependencies: Mapping[str, LockedProvider] = field(default_factory=dict)
     toolchains: Mapping[str, LockedToolchain] = field(default_factory=dict)
     """By target."""
 
@@ -101,8 +101,8 @@ class Lock:
         }
 
 
-def _members(entry: LockedModel | LockedDependency | LockedToolchain) -> dict[str, object]:
-    """Return what is known of ``entry``, sorted."""
+def _members(entry: LockedModel | LockedProvider | LockedToolchain) -> dict[str, object]:
+    """Return the members of ``entry`` that are not empty, sorted."""
     found = {each.name: getattr(entry, each.name) for each in fields(entry)}
     return {
         name: dict(sorted(value.items())) if isinstance(value, Mapping) else value
@@ -116,25 +116,27 @@ def _content_hash(facts: object) -> str:
 
 
 def lock_path(project: Path) -> Path:
-    """Return the lock file of the project file ``project``: beside it, ``firmware.lock`` for ``firmware.yml``."""
+    """Return the path of the lock file of the project file ``project``: ``firmware.lock`` beside ``firmware.yml``."""
     name = project.name if project.suffix == SUFFIX else project.stem
     return project.with_name(f"{name}{SUFFIX}")
 
 
 def read_lock(path: Path) -> Lock | None:
-    """Return what the lock file ``path`` has; ``None`` where there is none.
+    """Return the content of the lock file ``path``; ``None`` if there is none.
 
-    Raises ``InputFileError`` for one that ``mlfbuild lock`` did not leave like this: of another version of the format,
-    edited by hand, merged, truncated, or no lock file at all.
+    Raises ``InputFileError`` for a file that ``mlfbuild lock`` did not write: of another version of the format, edited
+    by hand, merged, truncated, or not a lock file.
     """
     if not path.exists() and not path.is_symlink():
         return None
     with open_binary(path, "lock file") as file:
         data = file.read(_LARGEST + 1)
     if len(data) > _LARGEST:
-        raise InputFileError(f"{path}: larger than {_LARGEST} bytes, which no lock file is; {_ADVICE}")
+        raise InputFileError(
+            "lock-too-large", place=path, reason=f"the file is larger than {_LARGEST} bytes", hint=_ADVICE
+        )
     if _CONFLICT.search(data):
-        raise InputFileError(f"{path}: has the marks of a merge that nobody finished; {_ADVICE}")
+        raise InputFileError("lock-merge-conflict", place=path, reason="contains conflict markers", hint=_ADVICE)
     facts = Fields(parse_json(data, str(path), _ADVICE), str(path), advice=_ADVICE)
     _check_format(facts, path)
     lock = Lock(
@@ -143,15 +145,16 @@ def read_lock(path: Path) -> Lock | None:
         dependencies=_entries(facts, "dependencies", _dependency),
         toolchains=_entries(facts, "toolchains", _toolchain),
     )
-    if json.loads(data) != json.loads(lock.to_text()):  # also where a fact stands there that this version does not know
-        raise InputFileError(f"{path}: was edited by hand, or merged: its {_HASH_KEY} is of another content; {_ADVICE}")
+    if json.loads(data) != json.loads(lock.to_text()):  # also finds facts that this version does not know
+        reason = f"the file was edited by hand or merged: {_HASH_KEY} does not match the content"
+        raise InputFileError("lock-edited", place=path, reason=reason, hint=_ADVICE)
     return lock
 
 
 def check_replaceable(path: Path) -> None:
-    """Raise where ``mlfbuild lock`` must not write over the file ``path``, damaged or not.
+    """Raise if ``mlfbuild lock`` must not overwrite the file ``path``, damaged or not.
 
-    Raises ``ConflictError`` for a file that is nothing of mlfbuild's, and ``InputFileError`` for a lock of a later
+    Raises ``ConflictError`` for a file that mlfbuild did not write, and ``InputFileError`` for a lock file of a later
     version.
     """
     if not path.exists():
@@ -160,26 +163,38 @@ def check_replaceable(path: Path) -> None:
         data = file.read(_LARGEST + 1)
     found = re.search(rf'"{FORMAT_KEY}"\s*:\s*(\d{{1,9}})'.encode(), data)
     if found is None and data.strip():
-        raise ConflictError(f"{path}: is not a lock file of mlfbuild; move it away, or give the project another name")
+        raise ConflictError(
+            "not-a-lock-file",
+            place=path,
+            reason="the file is not a lock file of mlfbuild",
+            hint="move it away, or rename the project file",
+        )
     if found is not None and int(found[1]) > FORMAT_VERSION:
         raise _of_a_later_version(path, int(found[1]))
 
 
 def _of_a_later_version(path: Path, version: int) -> InputFileError:
     return InputFileError(
-        f"{path}: a later version of mlfbuild wrote it (format {version}, this one reads {FORMAT_VERSION}); "
-        "update mlfbuild, or delete the file and run `mlfbuild lock`"
+        "lock-of-later-version",
+        place=path,
+        reason=f"a later version of mlfbuild wrote the file (format {version}, this version reads {FORMAT_VERSION})",
+        hint="update mlfbuild, or delete the file and run `mlfbuild lock`",
     )
 
 
 def _check_format(facts: Fields, path: Path) -> None:
     if FORMAT_KEY not in facts:
-        raise InputFileError(f"{path}: is not a lock file of mlfbuild; move it away and run `mlfbuild lock`")
+        raise InputFileError(
+            "lock-without-format",
+            place=path,
+            reason="the file is not a lock file of mlfbuild",
+            hint="move it away and run `mlfbuild lock`",
+        )
     version = facts.integer(FORMAT_KEY)
     if version > FORMAT_VERSION:
         raise _of_a_later_version(path, version)
     if version < FORMAT_VERSION:
-        raise facts.error(FORMAT_KEY, f"is {version}, which no version of mlfbuild wrote")
+        raise facts.error(FORMAT_KEY, f"is {version}, which is not a format of mlfbuild")
 
 
 def _entries(facts: Fields, key: str, read: Callable[[Fields], E]) -> dict[str, E]:
@@ -200,16 +215,16 @@ def _archives(entry: Fields) -> dict[str, str]:
     return {name: _matching(entry, name, _SHA256) for name in entry.names()}
 
 
-def _dependency(entry: Fields) -> LockedDependency:
+def _dependency(entry: Fields) -> LockedProvider:
     kind = entry.text("kind")
     if kind not in {"git", "path", "url", "package"}:
         raise entry.error("kind", "is unknown")
-    return LockedDependency(
+    return LockedProvider(
         kind=kind,
         place=entry.text("place"),
         version=entry.text("version", default=""),
         commit=_matching(entry, "commit", _OBJECT_ID, default=None if kind == "git" else ""),
-        tree=_matching(entry, "tree", _OBJECT_ID, default=None if kind == "git" else ""),
+        tree=_matching(entry, "tree", _SHA256, default=None if kind == "git" else ""),
         sha256=_matching(entry, "sha256", _SHA256, default=None if kind == "url" else ""),
         content=_matching(entry, "content", _SHA256, default=None if kind == "path" else ""),
         settings=entry.text("settings", default=""),

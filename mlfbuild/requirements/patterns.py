@@ -14,7 +14,7 @@ def has_wildcard(pattern: str) -> bool:
 
 
 def base_folder(pattern: str) -> str:
-    """Return the folder that all matches of ``pattern`` lie in or below, empty for the top."""
+    """Return the folder that contains all matches of ``pattern``, empty for the top."""
     fixed = []
     for name in _names(pattern)[:-1]:
         if has_wildcard(name):
@@ -24,7 +24,7 @@ def base_folder(pattern: str) -> str:
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Whether ``pattern`` means ``path``, a file with slashes between its folders; upper and lower case differ.
+    """Whether ``pattern`` matches ``path``, a file with slashes between its folders; upper and lower case differ.
 
     ``*``, ``?`` and ``[...]`` match within a name, ``**`` any number of folders, or none; at the end, all files below.
     """
@@ -32,7 +32,7 @@ def matches(pattern: str, path: str) -> bool:
 
 
 def plain_path(path: str) -> str:
-    """Return ``path`` without what means nothing: ``./src//a.c`` is ``src/a.c``, and ``.`` is empty."""
+    """Return ``path`` in its shortest form: ``./src//a.c`` is ``src/a.c``, and ``.`` is empty."""
     return "/".join(_names(path))
 
 

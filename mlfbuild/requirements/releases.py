@@ -1,39 +1,45 @@
-"""Which release of a library a folder holds, by what its own headers say: copies and archives have no Git to ask."""
+"""The release of a library by the ``$Revision`` lines of its headers: copies and archives have no Git to ask."""
 
 from __future__ import annotations
 
 import re
 from pathlib import PurePosixPath
 
-from mlfbuild.core import ProjectFileError
-from mlfbuild.library import KnownDependency, known_dependency
-from mlfbuild.project import Provision
-from mlfbuild.requirements.types import Source
+from mlfbuild.core import Diagnostic, ProjectFileError
+from mlfbuild.library import KnownLibrary, ResolvedLibrary, known_library
+from mlfbuild.project import Provider
 from mlfbuild.requirements.versions import same_version
 
 _REVISION = re.compile(rb"\$Revision:\s*(V\.[\d.]+)")
 _BEGINNING = 4096
-"""Bytes in which a header names its revision."""
+"""Bytes of a header that are searched for its revision."""
 
 
-def check_release(source: Source, provision: Provision) -> None:
-    """Raise ``ProjectFileError`` where the headers of ``source`` are those of another release than is stated.
+def check_release(library: ResolvedLibrary, provider: Provider) -> None:
+    """Raise ``ProjectFileError`` if the headers of ``library`` are those of another release than stated.
 
-    That is where all of them are known, and both releases are: what lies between two releases is nobody's mistake.
+    Only if the stated release and that of the headers are known: commits between two releases are not refused.
     """
-    known = known_dependency(source.name)
-    if known is None or not any(same_version(source.version, release) for release in known.revisions):
+    known = known_library(library.name)
+    if known is None or not any(same_version(library.version, release) for release in known.revisions):
         return
-    found = _release_of(source, known)
-    if found and not same_version(found, source.version):
-        stated = f"{provision.place} is stated to be {source.version}, but its headers are those of {found}"
-        advice = f"correct the version, or provide {source.version}"
-        raise ProjectFileError([f"{provision.where or source.name}: {stated}; {advice}"])
+    found = _release_of(library, known)
+    if found and not same_version(found, library.version):
+        raise ProjectFileError(
+            [
+                Diagnostic(
+                    "release-other-headers",
+                    place=provider.where or library.name,
+                    reason=f"{provider.place} is stated to be {library.version}, but its headers are those of {found}",
+                    hint=f"correct the version, or provide {library.version}",
+                )
+            ]
+        )
 
 
-def _release_of(source: Source, known: KnownDependency) -> str:
-    """Return the release that all marked headers are of, empty where there is none."""
-    headers = {PurePosixPath(path).name: content for path, content in source.files.items() if path.endswith(".h")}
+def _release_of(library: ResolvedLibrary, known: KnownLibrary) -> str:
+    """Return the release that all marked headers belong to, empty if there is none."""
+    headers = {PurePosixPath(path).name: content for path, content in library.files.items() if path.endswith(".h")}
     for release, marks in known.revisions.items():
         if marks.keys() <= headers.keys() and all(_revision(bytes(headers[name])) == marks[name] for name in marks):
             return release

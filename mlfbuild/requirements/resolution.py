@@ -1,8 +1,11 @@
-"""Wishes of archives + provisions of the project -> dependencies: who meets whom, and every reason why not.
+"""Requirements of archives + providers of the project -> libraries, or every reason why a requirement is not met.
 
-They meet by short name. What the project provides comes before what an archive has bundled, and is as bound to the
-version: a project may have its reasons. Nothing here reads a file or goes out: ``source_of`` does, and is asked only
-where no mistake was found, once for each provision and once for each archive's bundle.
+They are matched by short name. A provider takes precedence over a library that an archive bundles, and its version has
+to satisfy the requirement, too. This module reads no files and does not access the network: ``library_of`` does, and is
+called once for each provider and for each archive's bundle, only if no mistake was found.
+
+For example, the requirement ``cmsis-nn v4.1.0`` of ``kws.tar`` and the provider ``cmsis-nn: {path: ../CMSIS-NN,
+version: v4.1.0}`` resolve to the library in that folder.
 """
 
 from __future__ import annotations
@@ -10,149 +13,201 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations, groupby
 
-from mlfbuild.core import InputFileError, ProjectFileError, quoted
-from mlfbuild.library import ARCHIVE_FOLDER, Wish
-from mlfbuild.project import Provision, short_name
+from mlfbuild.core import Diagnostic, InputFileError, ProjectFileError, quoted
+from mlfbuild.library import ARCHIVE_FOLDER, DifferentBundlesError, Requirement, ResolvedLibrary, united
+from mlfbuild.project import Provider, short_name
 from mlfbuild.requirements.claims import two_upstreams, unsound, without_secret
-from mlfbuild.requirements.types import Dependency, Package, Source
-from mlfbuild.requirements.union import union
 from mlfbuild.requirements.versions import is_commit, is_range, same_version, satisfies
-from mlfbuild.requirements.words import lines_to_add, need, origin, unknown_version, wanted
+from mlfbuild.requirements.words import lines_to_add, needs, origin, requires, unknown_version
 
-SourceOf = Callable[[Provision | Wish], Source]
-"""What has the sources of a provision (never a ``package``), or of a wish that its archive has bundled."""
-
-_ADD = "add to dependencies of the project file"
+LibraryOf = Callable[[Provider | Requirement], ResolvedLibrary]
+"""Returns the library of a provider (never a ``package``), or the one that the archive of a requirement bundles."""
 
 
-def resolve(wishes: Iterable[Wish], provisions: Iterable[Provision], source_of: SourceOf) -> tuple[Dependency, ...]:
-    """Return what ``wishes`` need, by name, each once; the order of ``wishes`` and ``provisions`` means nothing.
+def resolve(
+    requirements: Iterable[Requirement], providers: Iterable[Provider], library_of: LibraryOf
+) -> tuple[ResolvedLibrary, ...]:
+    """Return the libraries that meet ``requirements``, sorted by name; the order of the arguments does not matter.
 
-    Raises ``InputFileError`` for wishes that nobody understands, ``ProjectFileError`` with every wish that is not met,
-    and what ``source_of`` raises.
+    Raises ``InputFileError`` for invalid requirements, ``ProjectFileError`` with every requirement that is not met, and
+    the errors of ``library_of``.
     """
-    pairs = list(_meeting(wishes, provisions))
-    problems = [line for same, provision in pairs for line in _problems(same, provision)]
+    pairs = list(_matched(requirements, providers))
+    problems = [problem for same, provider in pairs for problem in _problems(same, provider)]
     if problems:
         raise ProjectFileError(problems)
-    return tuple(_dependency(same, provision, source_of) for same, provision in pairs)
+    return tuple(_library(same, provider, library_of) for same, provider in pairs)
 
 
-def wish_problems(wishes: Iterable[Wish], provisions: Iterable[Provision]) -> list[str]:
-    """Return a line for each of ``wishes`` that is not met, without a look at what is provided.
+def requirement_problems(requirements: Iterable[Requirement], providers: Iterable[Provider]) -> list[Diagnostic]:
+    """Return a problem for each of ``requirements`` that is not met, without reading the files of providers.
 
-    Raises ``InputFileError`` for wishes that nobody understands.
+    Raises ``InputFileError`` for invalid requirements.
     """
-    return [line for same, provision in _meeting(wishes, provisions) for line in _problems(same, provision)]
+    return [problem for same, provider in _matched(requirements, providers) for problem in _problems(same, provider)]
 
 
-def _meeting(
-    wishes: Iterable[Wish], provisions: Iterable[Provision]
-) -> Iterator[tuple[Sequence[Wish], Provision | None]]:
-    """Yield the wishes of each name, sorted, with what the project provides for it."""
-    provided = {provision.name: provision for provision in provisions}
-    ordered = sorted(set(wishes), key=_key)
-    for wish in ordered:
-        reason = unsound(wish)
+def _matched(
+    requirements: Iterable[Requirement], providers: Iterable[Provider]
+) -> Iterator[tuple[Sequence[Requirement], Provider | None]]:
+    """Yield the requirements of each name, sorted, with the provider of that name."""
+    provided = {provider.name: provider for provider in providers}
+    ordered = sorted(set(requirements), key=_key)
+    for requirement in ordered:
+        reason = unsound(requirement)
         if reason is not None:
-            raise InputFileError(f"{origin(wish)}: dependency {quoted(wish.name)}: {reason}; export it again")
-    for name, same in groupby(ordered, key=lambda wish: wish.name):
+            raise InputFileError(
+                "requirement-invalid",
+                place=f"{origin(requirement)}: dependency {quoted(requirement.name)}",
+                reason=reason,
+                hint="correct external_dependencies in the metadata of the archive",
+            )
+    for name, same in groupby(ordered, key=lambda requirement: requirement.name):
         yield tuple(same), provided.get(name)
 
 
-def _key(wish: Wish) -> tuple[str, ...]:
-    """Sort by name, and within a name so that messages are the same whatever was found first."""
-    return (wish.name, wish.origin, wish.version, wish.url_type, wish.url, wish.exporter, *wish.headers)
+def _key(one: Requirement) -> tuple[str, ...]:
+    """Sort by name, then so that messages do not depend on the order in which archives were read."""
+    return (one.name, one.origin, one.version, one.url_type, one.url, one.exporter, *one.headers)
 
 
-# What stands in the way ----------------------------------------------------------------------------------------------
+# Requirements that are not met ---------------------------------------------------------------------------------------
 
 
-def _problems(wishes: Sequence[Wish], provision: Provision | None) -> Iterator[str]:
-    """Yield what keeps ``wishes``, all for one library, from being met, a line each."""
-    place = provision.where if provision and provision.where else f"dependency {wishes[0].name}"
-    disagreeing = [line for line in (_two_libraries(wishes), _two_versions(wishes)) if line]
+def _problems(requirements: Sequence[Requirement], provider: Provider | None) -> Iterator[Diagnostic]:
+    """Yield the reasons why ``requirements``, all for one library, are not met."""
+    place = provider.where if provider and provider.where else f"dependency {requirements[0].name}"
+    disagreeing = [*_two_libraries(requirements, place), *_two_versions(requirements, place)]
     if disagreeing:
-        yield from (f"{place}: {line}" for line in disagreeing)
-    elif provision is not None:
-        yield from (f"{place}: {line}" for line in _unsatisfied(wishes, provision))
-    elif unmet := [wish for wish in wishes if wish.url_type != ARCHIVE_FOLDER]:
-        yield f"{place}: {_missing(unmet)}"
+        yield from disagreeing
+    elif provider is not None:
+        yield from _unsatisfied(requirements, provider, place)
+    elif unmet := [one for one in requirements if one.url_type != ARCHIVE_FOLDER]:
+        yield _missing(unmet, place)
 
 
-def _two_libraries(wishes: Sequence[Wish]) -> str | None:
-    found = two_upstreams(wishes)
-    if found is None:
-        return None
-    one, other = ((f"{origin(wish)} has it from {without_secret(wish.url)}") for wish in found)
-    return f"{one}, and {other}: one name is claimed for two libraries; export one again with another short_name"
-
-
-def _two_versions(wishes: Sequence[Wish]) -> str | None:
-    exact = [wish for wish in wishes if wish.version and not is_range(wish.version)]
-    for one, other in combinations(exact, 2):
-        if not same_version(one.version, other.version):
-            advice = "a project can have one of them: export one again for the other, or give each a project file"
-            return f"{wanted(one)}, and {wanted(other)}; {advice}"
-    return None
-
-
-def _unsatisfied(wishes: Sequence[Wish], provision: Provision) -> Iterator[str]:
-    stated = provision.version
-    for wish in wishes:
-        if not wish.version and not stated:
-            yield f"{unknown_version(wish)}; find it out, and state it with the key version"
-        elif not stated and provision.kind != "package":
-            yield f"{wanted(wish)}, and no version is stated; add the key version with the one that this is"
-        elif wish.version and stated and not _meets(provision, wish):
-            yield f"is {stated}, but {wanted(wish)}; provide a version that satisfies it, or export the model again"
-
-
-def _meets(provision: Provision, wish: Wish) -> bool:
-    """Whether the version is what is wanted, or may turn out to be: a tag names a commit that Git knows."""
-    later = provision.kind == "git" and is_commit(wish.version) and not is_commit(provision.version)
-    return later or satisfies(provision.version, wish.version)
-
-
-def _missing(wishes: Sequence[Wish]) -> str:
-    reason = f"{need(wishes)}, and the project provides none"
-    unknown = next((wish for wish in wishes if not wish.version), None)
-    if unknown is not None:
-        return f"{reason}; {unknown_version(unknown)}; find it out, and {_ADD} `{lines_to_add(wishes)}`"
-    return f"{reason}; {_ADD} `{lines_to_add(wishes)}`"
-
-
-# What is taken -------------------------------------------------------------------------------------------------------
-
-
-def _dependency(wishes: Sequence[Wish], provision: Provision | None, source_of: SourceOf) -> Dependency:
-    if provision is None:
-        parts = {(wish.origin, wish.url): wish for wish in wishes}.values()
-        return union([(origin(wish), _checked(source_of(wish), wish.name)) for wish in parts])
-    if provision.kind == "package":
-        return Package(provision.name, provision.place, provision.target, provision.version, _all_wanted(wishes))
-    source = _checked(source_of(provision), provision.name)
-    for wish in wishes:
-        if (
-            wish.version
-            and not satisfies(provision.version, wish.version)
-            and not satisfies(source.commit, wish.version)
-        ):
-            reason = f"is {provision.version}, commit {source.commit}, but {wanted(wish)}"
-            raise ProjectFileError([f"{provision.where or provision.name}: {reason}; set version to that commit"])
-    return source
-
-
-def _checked(source: Source, name: str) -> Source:
-    if short_name(source.name) != name:
-        raise InputFileError(
-            f"dependency {quoted(name)}: what was found is {quoted(source.name)}, which claims the name of another; "
-            "remove one of the two"
+def _two_libraries(requirements: Sequence[Requirement], place: str) -> Iterator[Diagnostic]:
+    found = two_upstreams(requirements)
+    if found is not None:
+        one, other = (f"{origin(each)} from {without_secret(each.url)}" for each in found)
+        yield Diagnostic(
+            "requirement-two-libraries",
+            place=place,
+            reason=f"two libraries have this name: {one}, {other}",
+            hint="export one of them with another short_name",
         )
-    return source
 
 
-def _all_wanted(wishes: Sequence[Wish]) -> str:
-    """Return the one version that is wanted, or the range that all agree on."""
-    versions = sorted({wish.version for wish in wishes if wish.version})
+def _two_versions(requirements: Sequence[Requirement], place: str) -> Iterator[Diagnostic]:
+    exact = [one for one in requirements if one.version and not is_range(one.version)]
+    different = (pair for pair in combinations(exact, 2) if not same_version(pair[0].version, pair[1].version))
+    for one, other in different:
+        yield Diagnostic(
+            "requirement-two-versions",
+            place=place,
+            reason=f"{requires(one)}, but {requires(other)}",
+            hint="use a project file for each version, or compile one model again for the other version",
+        )
+        return
+
+
+def _unsatisfied(requirements: Sequence[Requirement], provider: Provider, place: str) -> Iterator[Diagnostic]:
+    stated = provider.version
+    for one in requirements:
+        if not one.version and not stated:
+            yield Diagnostic(
+                "requirement-version-unknown",
+                place=place,
+                reason=unknown_version(one),
+                hint="find out the version, and state it with the key version",
+            )
+        elif not stated and provider.kind != "package":
+            yield Diagnostic(
+                "provider-without-version",
+                place=place,
+                reason=f"{requires(one)}, but no version is stated",
+                hint="add the key version with the version of this library",
+            )
+        elif one.version and stated and not _meets(provider, one):
+            yield Diagnostic(
+                "provider-other-version",
+                place=place,
+                reason=f"is {stated}, but {requires(one)}",
+                hint="provide a version that satisfies the requirement",
+            )
+
+
+def _meets(provider: Provider, requirement: Requirement) -> bool:
+    """Whether the version satisfies the requirement, or may do so once Git knows the commit of a tag."""
+    later = provider.kind == "git" and is_commit(requirement.version) and not is_commit(provider.version)
+    return later or satisfies(provider.version, requirement.version)
+
+
+def _missing(requirements: Sequence[Requirement], place: str) -> Diagnostic:
+    reason = f"{needs(requirements)}, but the project has no provider of it"
+    unknown = next((one for one in requirements if not one.version), None)
+    if unknown is not None:
+        reason = f"{reason}, and {unknown_version(unknown)}"
+    hint = f"add to dependencies of the project file `{lines_to_add(requirements)}`"
+    return Diagnostic("requirement-without-provider", place=place, reason=reason, hint=hint)
+
+
+# Libraries -----------------------------------------------------------------------------------------------------------
+
+
+def _library(requirements: Sequence[Requirement], provider: Provider | None, library_of: LibraryOf) -> ResolvedLibrary:
+    if provider is None:
+        return _bundled(requirements, library_of)
+    if provider.kind == "package":
+        return ResolvedLibrary(
+            provider.name,
+            provider.version,
+            license=provider.license,
+            package=provider.place,
+            target=provider.target,
+            wanted=_all_required(requirements),
+        )
+    library = _checked(library_of(provider), provider.name)
+    for one in requirements:
+        if one.version and not satisfies(provider.version, one.version) and not satisfies(library.commit, one.version):
+            reason = f"is {provider.version}, commit {library.commit}, but {requires(one)}"
+            place = provider.where or provider.name
+            raise ProjectFileError(
+                [
+                    Diagnostic(
+                        "provider-other-commit", place=place, reason=reason, hint="set version to the required commit"
+                    )
+                ]
+            )
+    return library
+
+
+def _bundled(requirements: Sequence[Requirement], library_of: LibraryOf) -> ResolvedLibrary:
+    name = requirements[0].name
+    bundles = {(one.origin, one.url): one for one in requirements}.values()
+    try:
+        return united([(origin(one), _checked(library_of(one), name)) for one in bundles])
+    except DifferentBundlesError as error:
+        raise InputFileError(
+            "bundles-differ",
+            place=f"dependency {name}",
+            reason=f"{error.first} and {error.second} bundle different libraries: {error.reason}",
+            hint="add a provider of it to the project file, or bundle one version of it into both",
+        ) from None
+
+
+def _checked(library: ResolvedLibrary, name: str) -> ResolvedLibrary:
+    if short_name(library.name) != name:
+        raise InputFileError(
+            "library-other-name",
+            place=f"dependency {quoted(name)}",
+            reason=f"the library that was found is called {quoted(library.name)}",
+            hint="correct the name in one of the two",
+        )
+    return library
+
+
+def _all_required(requirements: Sequence[Requirement]) -> str:
+    """Return the one version that is required, or the range that all agree on."""
+    versions = sorted({one.version for one in requirements if one.version})
     return next((version for version in versions if not is_range(version)), ",".join(versions))

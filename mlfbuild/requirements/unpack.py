@@ -1,4 +1,4 @@
-"""Source archives that were downloaded: tar and zip, with the rules of the reader of model archives."""
+"""Unpack source archives, tar and zip, by the rules for model archives."""
 
 from __future__ import annotations
 
@@ -13,48 +13,45 @@ from typing import BinaryIO
 from mlfbuild.archive.tar import MAX_INFLATED, MAX_MEMBERS, Paths, members, name_fault, plain_path
 from mlfbuild.core import InputFileError, open_binary, quoted
 from mlfbuild.library import CHUNK, Content, chunks, spooled
-from mlfbuild.requirements.trees import FILE, Entry, blob_hash, checked, write_tree
 
-ALGORITHM = "sha256"
-"""Of the hashes of trees that no repository has."""
 _ZIP = b"PK\3\4"
-_ADVICE = "choose another archive of it, or pack one of plain files and folders"
 _DAMAGES = (
     zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, zlib.error, LZMAError, OSError, ValueError,
     KeyError,
 )  # fmt: skip
-"""What ``zipfile`` raises for files that are damaged or packed in a way that it does not know."""
+"""What ``zipfile`` raises for files that are damaged or compressed by an unknown method."""
+_Files = Mapping[str, Callable[[], Content]]
+"""A function that reads each file, by path."""
 
 
-def unpack(archive: Path, folder: Path, where: str) -> str:
-    """Unpack the file ``archive`` to ``folder`` as a tree, see ``trees``, and return the tree's hash.
+def unpack(archive: Path, folder: Path, where: str) -> None:
+    """Unpack the file ``archive`` into the new folder ``folder``.
 
-    A top folder that everything lies in, as ``CMSIS-NN-7.0.0``, is left out. ``where`` names the archive in messages.
-    Raises ``InputFileError`` for what is no tar or zip, is damaged, holds nothing, unpacks to more than
-    ``MAX_INFLATED`` bytes, or has a member that is absolute, leads out, is a link, a device or encrypted, stands twice
-    or differs from another one in nothing but case; and ``OSError``.
+    A single top folder such as ``CMSIS-NN-7.0.0`` is left out. ``where`` names the archive in messages. Raises
+    ``InputFileError`` for a file that is not a tar or zip, is damaged, contains no files, unpacks to more than
+    ``MAX_INFLATED`` bytes, or has a member that is absolute, leads out, is a link, a device or encrypted, or collides
+    with another one; and ``OSError``.
     """
     with open_binary(archive, "archive") as file:
-        found = _zipped(file, where) if file.read(len(_ZIP)) == _ZIP else _tarred(archive, where)
-        if not found:
-            raise InputFileError(f"{where}: holds no files; {_ADVICE}")
-        return write_tree(_entries(_without_top(found), where), folder, where)
+        files = _without_top(_zipped(file, where) if file.read(len(_ZIP)) == _ZIP else _tarred(archive, where))
+        if not files:
+            raise _refused("archive-without-files", where, "the archive contains no files")
+        for path in sorted(files):
+            if any(part.casefold() in {".git", "git~1"} for part in path.split("/")):
+                raise _refused("archive-with-git", where, f"{quoted(path)} would be taken for a Git repository")
+            place = folder / path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            with place.open("xb") as out:
+                out.writelines(chunks(files[path]()))
 
 
-_Files = Mapping[str, Callable[[], Content]]
-"""What reads each file, by path."""
-
-
-def _entries(files: _Files, where: str) -> Iterator[tuple[Entry, Iterator[bytes]]]:
-    for path in sorted(files):
-        content = files[path]()
-        entry = Entry(FILE, blob_hash(chunks(content), len(content), ALGORITHM), path)
-        yield next(checked([entry], where)), chunks(content)
+def _refused(code: str, where: str, reason: str) -> InputFileError:
+    return InputFileError(code, place=where, reason=reason, hint="choose another archive of the library")
 
 
 def _without_top(files: _Files) -> _Files:
     tops = {path.partition("/")[0] for path in files}
-    top = f"{tops.pop()}/"
+    top = f"{tops.pop()}/" if tops else ""
     if tops or not all(path.startswith(top) for path in files):
         return files
     return {path[len(top) :]: read for path, read in files.items()}
@@ -72,14 +69,14 @@ def _zipped(archive: BinaryIO, where: str) -> _Files:
     except _DAMAGES as error:
         raise _damaged(where, error) from None
     if len(infos) > MAX_MEMBERS:
-        raise InputFileError(f"{where}: has more than {MAX_MEMBERS} members, refused; {_ADVICE}")
+        raise _refused("zip-too-many-members", where, f"the archive has more than {MAX_MEMBERS} members")
     if sum(info.file_size for info in infos) > MAX_INFLATED:
-        raise InputFileError(f"{where}: unpacks to more than {MAX_INFLATED >> 20} MiB, refused; {_ADVICE}")
+        raise _refused("zip-too-large", where, f"the archive unpacks to more than {MAX_INFLATED >> 20} MiB")
     paths = Paths()
     for info in infos:
         fault = _fault(info) or (None if _is_folder(info) else paths.fault(plain_path(info.filename)))
         if fault is not None:
-            raise InputFileError(f"{where}: member {quoted(info.orig_filename)}: {fault}, refused; {_ADVICE}")
+            raise _refused("zip-member-refused", f"{where}: member {quoted(info.orig_filename)}", f"the member {fault}")
 
     def reader(info: zipfile.ZipInfo) -> Callable[[], Content]:
         return lambda: spooled(_unzipped(file, info, where))
@@ -92,8 +89,8 @@ def _is_folder(info: zipfile.ZipInfo) -> bool:
 
 
 def _fault(info: zipfile.ZipInfo) -> str | None:
-    """Return what is wrong with one member of a zip, ``None`` for a plain file or folder."""
-    kind = stat.S_IFMT(info.external_attr >> 16)  # of Unix; 0 where another system packed it
+    """Return why a member of a zip is refused, ``None`` for a plain file or folder."""
+    kind = stat.S_IFMT(info.external_attr >> 16)  # of Unix; 0 if another system packed it
     if kind not in {0, stat.S_IFREG, stat.S_IFDIR}:
         return "is a symbolic link" if kind == stat.S_IFLNK else "is a device, a pipe or a socket"
     if info.flag_bits & 1:
@@ -111,4 +108,4 @@ def _unzipped(file: zipfile.ZipFile, info: zipfile.ZipInfo, where: str) -> Itera
 
 
 def _damaged(where: str, error: Exception) -> InputFileError:
-    return InputFileError(f"{where}: is no sound zip archive: {error}; {_ADVICE}")
+    return _refused("zip-damaged", where, f"the zip archive is damaged: {error}")

@@ -1,9 +1,8 @@
-"""Versions of dependencies: what a project states, and what archives want.
+"""Versions of libraries: those that a project states, and those that archives require.
 
-A version is a text: a tag, a branch, a commit or a release. Two are the same where they are equal but for a leading
-``v``, where they are the same release (``7.0`` and ``v7.0.0``), and where they are one commit, written long or short.
-What an archive wants may also be a range as pip writes it (``>=6,<8``, ``~=7.0``, ``7.*``), which releases alone
-satisfy.
+A version is a text: a tag, a branch, a commit or a release. Two are the same if they are equal apart from a
+leading ``v``, if they are the same release (``7.0`` and ``v7.0.0``), or if they are one commit, in full or abbreviated.
+An archive may also require a range in the form of pip (``>=6,<8``, ``~=7.0``, ``7.*``), which only releases satisfy.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 _COMMIT = re.compile(r"(?=[0-9]*[a-f])[0-9a-f]{7,64}|[0-9]{40}|[0-9]{64}")
-"""Hexadecimal digits, as many as Git abbreviates to at least; a few decimal ones are rather a date."""
+"""At least as many hexadecimal digits as Git abbreviates to; a few decimal digits are rather a date."""
 _LEADING_V = re.compile(r"[vV](?=\d)")
 _ANY_OF = re.compile(r"\s*v?\d+(\.\d+)*\.\*\s*")
-"""``7.*``: what pip writes with ``==`` before it."""
+"""``7.*``, which pip writes with ``==`` before it."""
 
 
 def is_range(wanted: str) -> bool:
@@ -26,13 +25,13 @@ def is_range(wanted: str) -> bool:
 
 
 def range_problem(wanted: str) -> str | None:
-    """Return why nobody can tell what satisfies ``wanted``; ``None`` for one version, and for a sound range."""
+    """Return why ``wanted`` is not a valid range; ``None`` for a version and for a valid range."""
     if not is_range(wanted):
         return None
     try:
         _specifiers(wanted)
     except InvalidSpecifier:
-        return "is neither a version nor a range as pip writes it (>=6,<8)"
+        return "is neither a version nor a range in the form of pip (>=6,<8)"
     return None
 
 
@@ -50,7 +49,7 @@ def release(version: str) -> Version | None:
 
 
 def same_version(one: str, other: str) -> bool:
-    """Whether both texts name one version."""
+    """Whether both texts name the same version."""
     one, other = _LEADING_V.sub("", one.strip(), count=1), _LEADING_V.sub("", other.strip(), count=1)
     if one == other:
         return True
@@ -62,7 +61,7 @@ def same_version(one: str, other: str) -> bool:
 
 
 def satisfies(stated: str, wanted: str) -> bool:
-    """Whether the version ``stated`` is what is ``wanted``: the same one, or a release in the range."""
+    """Whether the version ``stated`` satisfies ``wanted``: it is the same, or a release in the range."""
     if not is_range(wanted):
         return same_version(stated, wanted)
     found = release(stated)

@@ -1,4 +1,4 @@
-"""What archives want, and what to write into a project file, in words for messages."""
+"""Requirements and the lines for a project file, as words for messages."""
 
 from __future__ import annotations
 
@@ -6,64 +6,68 @@ import re
 from collections.abc import Sequence
 
 from mlfbuild.core import listed, shown
-from mlfbuild.library import Wish, known_dependency
+from mlfbuild.library import Requirement, known_library
 from mlfbuild.requirements.claims import without_secret
 from mlfbuild.requirements.versions import is_range
 
 _PLAIN_IN_YAML = re.compile(r"(?!git@)[A-Za-z][A-Za-z0-9+.-]*://[\w./~+%-]+|[A-Za-z][\w.+/-]*", re.ASCII)
-_WRONG = "with another one the code links and computes garbage"
 
 
-def origin(wish: Wish) -> str:
-    """Return who wants it."""
-    return shown(wish.origin) if wish.origin else "an archive"
+def origin(requirement: Requirement) -> str:
+    """Return the model or archive that has the requirement."""
+    return shown(requirement.origin) if requirement.origin else "an archive"
 
 
-def title(name: str) -> str:
-    """Return what people call the library ``name``."""
-    known = known_dependency(name)
+def library_title(name: str) -> str:
+    """Return the usual name of the library ``name``."""
+    known = known_library(name)
     return known.title if known else shown(name)
 
 
-def wanted(wish: Wish) -> str:
-    """Return ``kws wants v4.1.0``, and how anybody knows."""
-    return f"{origin(wish)} wants {shown(wish.version)}{_tested(wish)}"
+def requires(requirement: Requirement) -> str:
+    """Return ``kws requires v4.1.0``, and how the version is known."""
+    return f"{origin(requirement)} requires {shown(requirement.version)}{_tested(requirement)}"
 
 
-def need(wishes: Sequence[Wish]) -> str:
-    """Return who needs which library in which version, and how that shows; ``wishes`` are all for one library."""
-    who = list(dict.fromkeys(map(origin, wishes)))
-    versions = list(dict.fromkeys(f" {shown(wish.version)}{_tested(wish)}" for wish in wishes if wish.version))
-    headers = dict.fromkeys(shown(header) for wish in wishes for header in wish.headers)
-    how = f"the code includes {listed(list(headers))}" if headers else "by what the archive says"
-    return f"{listed(who)} need{'s' if len(who) == 1 else ''} {title(wishes[0].name)}{' and'.join(versions)} ({how})"
+def needs(requirements: Sequence[Requirement]) -> str:
+    """Return which archives need a library, in which versions, and why; ``requirements`` are all for one library."""
+    origins = list(dict.fromkeys(map(origin, requirements)))
+    versions = [f"{shown(one.version)}{_tested(one)}" for one in requirements if one.version]
+    headers = dict.fromkeys(shown(header) for one in requirements for header in one.headers)
+    why = f"the code includes {listed(list(headers))}" if headers else "stated in the archive"
+    library = " ".join([library_title(requirements[0].name), " and ".join(dict.fromkeys(versions))]).rstrip()
+    return f"{listed(origins)} need{'s' if len(origins) == 1 else ''} {library} ({why})"
 
 
-def _tested(wish: Wish) -> str:
-    return f", what {shown(wish.exporter)} was tested with" if wish.exporter else ""
+def _tested(requirement: Requirement) -> str:
+    return f", the version that {shown(requirement.exporter)} was tested with" if requirement.exporter else ""
 
 
-def unknown_version(wish: Wish) -> str:
-    """Return that nobody knows the version, and what to do about it."""
-    made_by = f" ({shown(wish.exporter)})" if wish.exporter else ""
-    return f"which version the code of {origin(wish)}{made_by} is made for is not known, and {_WRONG}"
+def unknown_version(requirement: Requirement) -> str:
+    """Return that the version is unknown, and why that matters."""
+    made_by = f" ({shown(requirement.exporter)})" if requirement.exporter else ""
+    return (
+        f"the version that the code of {origin(requirement)}{made_by} was made for is not known, and with another one "
+        "it computes wrong results"
+    )
 
 
-def lines_to_add(wishes: Sequence[Wish]) -> str:
-    """Return what ``dependencies`` of a project file would have to have for ``wishes``, as one line of YAML."""
-    name = wishes[0].name
-    version = next((wish.version for wish in wishes if wish.version and not is_range(wish.version)), "VERSION")
-    wish = next((wish for wish in wishes if wish.url and wish.url_type in {"git", "url"}), None)
-    known = known_dependency(name)
-    if wish is not None and wish.url_type == "url":
-        where = f"url: {_scalar(without_secret(wish.url))}, sha256: HASH"
-    elif wish is not None or known is not None:
-        where = f"git: {_scalar(without_secret(wish.url) if wish else known.url if known else '')}"
+def lines_to_add(requirements: Sequence[Requirement]) -> str:
+    """Return the entry of ``dependencies`` in a project file for ``requirements``, as one line of YAML."""
+    name = requirements[0].name
+    version = next((one.version for one in requirements if one.version and not is_range(one.version)), "VERSION")
+    stated = next((one for one in requirements if one.url and one.url_type in {"git", "url"}), None)
+    known = known_library(name)
+    if stated is not None and stated.url_type == "url":
+        place = f"url: {_scalar(without_secret(stated.url))}, sha256: HASH"
+    elif stated is not None or known is not None:
+        place = f"git: {_scalar(without_secret(stated.url) if stated else known.url if known else '')}"
     else:
-        where = "path: FOLDER"
-    return f"{_scalar(name)}: {{{where}, version: {_scalar(version)}}}"
+        place = "path: FOLDER"
+    lists = "" if known else ", sources: [src/*.c], include-dirs: [include]"
+    return f"{_scalar(name)}: {{{place}, version: {_scalar(version)}{lists}}}"
 
 
 def _scalar(text: str) -> str:
-    """Return ``text`` as YAML reads it as text."""
+    """Return ``text`` in a form that YAML reads as text."""
     return text if _PLAIN_IN_YAML.fullmatch(text) else '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,26 +1,25 @@
-"""Work trees of Git as dependencies: whether one is at the version that the project states.
+"""Git work trees as providers: whether the release that is checked out is the stated one.
 
-A checkout that somebody left at another tag compiles, links and computes garbage. So where Git knows the release that
-is checked out, the project has to state that one; an edited work tree is its owner's business.
+A checkout of another release compiles and links, but computes wrong results. Edited files are not judged.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from mlfbuild.core import MlfError, ProjectFileError, listed, printable
-from mlfbuild.project import Provision
-from mlfbuild.requirements.git_program import git
+from mlfbuild.core import Diagnostic, MlfError, ProjectFileError, listed, printable
+from mlfbuild.project import Provider
+from mlfbuild.requirements.git_command import git
 from mlfbuild.requirements.versions import is_commit, release, same_version
 
 
-def check_work_tree(folder: Path, provision: Provision) -> None:
-    """Raise ``ProjectFileError`` where Git says that ``folder`` is another version than ``provision`` states.
+def check_work_tree(folder: Path, provider: Provider) -> None:
+    """Raise ``ProjectFileError`` if Git knows ``folder`` as another release than ``provider`` states.
 
-    That is where the folder is the top of a work tree, its commit has tags that are releases, and the stated version is
-    neither one of them nor the commit. Nothing is checked where no version is stated, and where there is no Git.
+    That is if the folder is the top of a work tree, its commit has tags that are releases, and the stated version is
+    neither one of them nor the commit. Nothing is checked if no version is stated or Git is not installed.
     """
-    if not provision.version:
+    if not provider.version:
         return
     try:
         if not (folder / ".git").exists():
@@ -29,16 +28,22 @@ def check_work_tree(folder: Path, provision: Provision) -> None:
         commit = git("rev-parse", "--verify", "HEAD", repository=repository).strip()
         names = ("for-each-ref", "--points-at=HEAD", "--format=%(refname:strip=2)", "refs/tags")
         tags = git(*names, repository=repository).split("\n")
-    except (MlfError, OSError):  # no Git, or a repository that cannot be read
+    except (MlfError, OSError):  # no Git, or a damaged repository
         return
     releases = [tag for tag in tags if release(tag) is not None]
-    stated = provision.version
+    stated = provider.version
     if not releases or stated in tags or any(same_version(stated, tag) for tag in releases):
         return
     if is_commit(stated) and commit.startswith(stated.lower()):
         return
     found = listed([printable(tag) for tag in releases])
-    there = f"{provision.place} is stated to be {stated}, but {found} is checked out there"
     raise ProjectFileError(
-        [f"{provision.where or provision.name}: {there}; check out {stated}, or correct the version"]
+        [
+            Diagnostic(
+                "work-tree-other-release",
+                place=provider.where or provider.name,
+                reason=f"{provider.place} is stated to be {stated}, but {found} is checked out there",
+                hint=f"check out {stated}, or correct the version",
+            )
+        ]
     )

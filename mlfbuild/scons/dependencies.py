@@ -5,20 +5,20 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from mlfbuild.build import Source
+from mlfbuild.library import ResolvedLibrary
 from mlfbuild.scons.trees import TreeNodes
 
 _made: dict[str, Any] = {}
 """The library's node by its path."""
 
 
-def dependency_dirs(tree: TreeNodes, source: Source) -> list[Any]:
+def dependency_dirs(tree: TreeNodes, source: ResolvedLibrary) -> list[Any]:
     """Return the header folders of ``source``, whose files are copied beside ``tree``."""
     folder = _copies(tree, source)
     return [folder.Dir(path) for path in source.include_dirs]
 
 
-def dependency_library(env: Any, folder: Any, tree: TreeNodes, source: Source, theirs: list[Any]) -> Any:
+def dependency_library(env: Any, folder: Any, tree: TreeNodes, source: ResolvedLibrary, theirs: list[Any]) -> Any:
     """Return the node of the static library of ``source`` in ``folder``, one for all models of ``env``.
 
     It is compiled with the flags that ``env`` has when the build runs, with its own options, and without warnings, as
@@ -43,17 +43,21 @@ def dependency_library(env: Any, folder: Any, tree: TreeNodes, source: Source, t
     return _made[key]
 
 
-def _copies(tree: TreeNodes, source: Source) -> Any:
+def _copies(tree: TreeNodes, source: ResolvedLibrary) -> Any:
     return tree.folder.up().Dir("dependencies").Dir(source.name)
 
 
-def _object(env: Any, folder: Any, source: Source, path: str) -> Any:
+def _object(env: Any, folder: Any, source: ResolvedLibrary, path: str) -> Any:
     stem = os.path.splitext(path)[0]  # noqa: PTH122 - a path with slashes on every machine
     return folder.Dir(f"dep_{source.name}").File(env.subst(f"${{OBJPREFIX}}{stem.replace('/', '-')}$OBJSUFFIX"))
 
 
-def _options(env: Any, source: Source) -> list[str]:
+def _options(env: Any, source: ResolvedLibrary) -> list[str]:
     compiler = os.path.basename(env.subst("$CC"))  # noqa: PTH119 - flags may stand behind it
-    quiet = ["-w"] if "gcc" in compiler or "clang" in compiler or compiler == "cc" else []
+    quiet = (
+        ["-w", "-ffunction-sections", "-fdata-sections"]
+        if "gcc" in compiler or "clang" in compiler or compiler == "cc"
+        else []
+    )
     options = [option.replace("$", "$$") for option in source.compile_options]
     return [*options, *quiet]

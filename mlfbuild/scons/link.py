@@ -9,8 +9,9 @@ from typing import Any
 from SCons.Node import NodeList
 from SCons.Node.FS import Dir
 
-from mlfbuild.build import Dependency, Part, Source
+from mlfbuild.build import Part
 from mlfbuild.core import UsageError, listed as listed_names
+from mlfbuild.library import ResolvedLibrary
 from mlfbuild.scons.dependencies import dependency_dirs, dependency_library
 from mlfbuild.scons.guarantee import check_programs, remember_owner
 from mlfbuild.scons.includes import known_object
@@ -30,7 +31,7 @@ _include_dirs: set[Any] = set()
 """Every folder that was added to a ``CPPPATH``."""
 
 
-def apply(env: Any, trees: Sequence[TreeNodes], dependencies: Sequence[Dependency] = ()) -> NodeList:
+def apply(env: Any, trees: Sequence[TreeNodes], dependencies: Sequence[ResolvedLibrary] = ()) -> NodeList:
     """Add the include folders and the libraries of ``trees`` to ``CPPPATH`` and ``LIBS``; return the libraries.
 
     The ``dependencies`` that they require follow them; their headers are visible to the program only if declared
@@ -71,21 +72,23 @@ def chosen(trees: Sequence[TreeNodes], names: Sequence[str]) -> list[TreeNodes]:
     return [tree for tree in trees if not names or tree.job.model in names]
 
 
-def _needed(trees: Sequence[TreeNodes], dependencies: Sequence[Dependency]) -> Iterator[tuple[TreeNodes, Source]]:
+def _needed(
+    trees: Sequence[TreeNodes], dependencies: Sequence[ResolvedLibrary]
+) -> Iterator[tuple[TreeNodes, ResolvedLibrary]]:
     """Yield each library that ``trees`` require, with the first such tree; libraries of packages are in ``LIBS``."""
     for source in dependencies:
         needing = (tree for tree in trees if any(_needs(module, source) for module in tree.outline.modules))
         first = next(needing, None)
-        if first is not None and isinstance(source, Source):
+        if first is not None and not source.package:
             yield first, source
 
 
-def _needs(module: Part, dependency: Dependency) -> bool:
+def _needs(module: Part, dependency: ResolvedLibrary) -> bool:
     return any(need.name == dependency.name for need in module.needs)
 
 
-def _needed_dirs(tree: TreeNodes, module: Part, dependencies: Sequence[Dependency]) -> list[Any]:
-    sources = (source for source in dependencies if isinstance(source, Source) and _needs(module, source))
+def _needed_dirs(tree: TreeNodes, module: Part, dependencies: Sequence[ResolvedLibrary]) -> list[Any]:
+    sources = (source for source in dependencies if not source.package and _needs(module, source))
     return [folder for source in sources for folder in dependency_dirs(tree, source)]
 
 

@@ -11,7 +11,6 @@ from SCons.Node import NodeList
 from SCons.Script import GetOption
 
 from mlfbuild.build import (
-    Dependency,
     Silent,
     TargetJob,
     Task,
@@ -21,12 +20,12 @@ from mlfbuild.build import (
     finish_target,
     load,
     make_archives,
-    memory_file,
     target_dependencies,
     target_jobs,
     tree_is_whole,
 )
 from mlfbuild.core import MlfError, UsageError, listed, package_fingerprint
+from mlfbuild.library import ResolvedLibrary
 from mlfbuild.scons.actions import action, as_user_error, show
 from mlfbuild.scons.archives import clean_generated
 from mlfbuild.scons.link import apply, chosen
@@ -44,7 +43,7 @@ class ModelNodes(NodeList):  # type: ignore[misc]  # SCons publishes no annotati
         project: Any,
         target: TargetJob,
         trees: list[TreeNodes],
-        dependencies: Sequence[Dependency],
+        dependencies: Sequence[ResolvedLibrary],
     ) -> None:
         super().__init__(nodes)
         self.project = project
@@ -100,7 +99,7 @@ def mlf_models(
     return ModelNodes([*fragment, *(node for tree in trees for node in tree.nodes)], loaded, job, trees, dependencies)
 
 
-def _dependencies(job: TargetJob) -> Sequence[Dependency]:
+def _dependencies(job: TargetJob) -> Sequence[ResolvedLibrary]:
     """Return the models' dependencies; errors are ignored if nothing is built, so that ``scons -c`` works."""
     try:
         return target_dependencies(job)
@@ -129,7 +128,7 @@ def _loaded(path: Path) -> Any:
 
 
 def _fragment(
-    env: Any, job: TargetJob, settings: str, trees: list[TreeNodes], dependencies: Sequence[Dependency]
+    env: Any, job: TargetJob, settings: str, trees: list[TreeNodes], dependencies: Sequence[ResolvedLibrary]
 ) -> Any:
     files = [str(job.tree / "mlf.cmake"), *([str(job.placement_script)] if job.placed else [])]
     files += [str(job.dependencies_folder / path) for path in copied_files(dependencies)]
@@ -144,8 +143,6 @@ def _fragment(
         env.AlwaysBuild(fragment)
     clean_generated(env, fragment, job.dependencies_folder)
     clean_generated(env, fragment, job.tree)
-    if GetOption("clean"):
-        env.Clean(fragment, env.File(str(memory_file(job))))
     return fragment
 
 

@@ -1,66 +1,71 @@
-"""Dependencies as far as they are known before anything is compiled: archives of the project tell what they need."""
+"""Check requirements and providers before anything is compiled, as far as archives of the project state them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from mlfbuild.build import wishes_of
-from mlfbuild.core import MlfError, ProjectFileError
-from mlfbuild.library import Wish
-from mlfbuild.project import ModelSpec, Project, Provision
-from mlfbuild.requirements import folder_source, wish_problems
+from mlfbuild.core import Diagnostic, MlfError, ProjectFileError
+from mlfbuild.library import Requirement
+from mlfbuild.project import ModelSpec, Project, Provider
+from mlfbuild.requirements import file_lists, folder_library, model_requirements, requirement_problems
 
 
 def check_dependencies(project: Project) -> list[str]:
-    """Return a line for each dependency of ``project`` that no model needs; none where not all models tell.
+    """Return a line for each provider of ``project`` that no model requires; none if not all requirements are known.
 
-    Raises ``ProjectFileError`` for what archives need and the project does not provide, and for folders that are not
-    what the project says of them; ``InputFileError`` for archives and folders that are not to be trusted.
+    Raises ``ProjectFileError`` for requirements that the project does not meet and for providers whose files are not
+    as the project states, and ``InputFileError`` for unsafe archives and folders.
     """
-    known = {name: known_wishes(model) for name, model in project.models.items()}
-    found = [wish for of_model in known.values() for wish in of_model or ()]
-    needed = {wish.name for wish in found}
-    provisions = project.dependencies.values()
-    problems = list(_unmet(project, known))
-    problems += _unfit(provision for provision in provisions if provision.name in needed)
+    known = {name: known_requirements(model) for name, model in project.models.items()}
+    required = {one.name for of_model in known.values() for one in of_model or ()}
+    providers = project.dependencies.values()
+    problems: list[str | Diagnostic] = [*_unmet(project, known)]
+    problems += _mistaken(provider for provider in providers if provider.name in required)
     if problems:
         raise ProjectFileError(list(dict.fromkeys(problems)))
     if any(of_model is None for of_model in known.values()):
         return []
     return [
-        f"{provision.where}: no model needs it; leave it out, or correct its name"
-        for provision in provisions
-        if provision.name not in needed
+        f"{provider.where}: no model requires it; remove it, or correct its name"
+        for provider in providers
+        if provider.name not in required
     ]
 
 
-def known_wishes(model: ModelSpec) -> tuple[Wish, ...] | None:
-    """Return what ``model`` needs; ``None`` where only compiling tells, or where the archive is unsound."""
+def known_requirements(model: ModelSpec) -> tuple[Requirement, ...] | None:
+    """Return the requirements of ``model``; ``None`` if only compiling shows them, or if the archive is damaged."""
     if model.compiler == "native":
         return ()
     if model.compiler != "archive":
         return None
-    from mlfbuild.archive import open_archive  # few projects have one to look at
+    from mlfbuild.archive import open_archive  # few projects have one
 
     try:
         modules = open_archive(model.source).modules
-        return tuple(wish for module in modules for wish in wishes_of(module, model.name, model.source))
-    except MlfError:  # what is wrong with it is for who builds it
+        return tuple(one for module in modules for one in model_requirements(module, model.name, model.source))
+    except MlfError:  # the build reports it
         return None
 
 
-def _unmet(project: Project, known: dict[str, tuple[Wish, ...] | None]) -> Iterator[str]:
-    """Yield what keeps the models of each target from getting what they need."""
+def _unmet(project: Project, known: Mapping[str, tuple[Requirement, ...] | None]) -> Iterator[Diagnostic]:
+    """Yield the requirements of the models of each target that are not met."""
     for target in project.targets:
-        wanted = [wish for model in project.models_on(target) for wish in known[model.name] or ()]
-        yield from wish_problems(wanted, project.dependencies.values())
+        required = [one for model in project.models_on(target) for one in known[model.name] or ()]
+        yield from requirement_problems(required, project.dependencies.values())
 
 
-def _unfit(provisions: Iterable[Provision]) -> Iterator[str]:
-    """Yield which folders are not what the project says of them."""
-    for provision in provisions:
-        if provision.kind == "path" and provision.folder is not None:
-            try:
-                folder_source(provision.folder, provision)
-            except ProjectFileError as error:
-                yield from map(str, error.problems)
+def _mistaken(providers: Iterable[Provider]) -> Iterator[str | Diagnostic]:
+    """Yield mistakes in the files that ``providers`` name; those to be fetched are not read."""
+    for provider in providers:
+        yield from _mistakes(provider)
+
+
+def _mistakes(provider: Provider) -> Sequence[str | Diagnostic]:
+    try:
+        if provider.kind == "path" and provider.folder is not None:
+            folder_library(provider.folder, provider)
+        elif provider.kind != "package":
+            file_lists(provider)
+    except ProjectFileError as error:
+        return error.problems
+    return ()

@@ -1,4 +1,4 @@
-"""Fetch what the project's dependencies are made of: with `mlfbuild lock` the one step that goes out."""
+"""Fetch the libraries that the project's providers name: with `mlfbuild lock` the only step that uses the network."""
 
 from __future__ import annotations
 
@@ -8,42 +8,31 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlfbuild.build import UP_TO_DATE, Progress, Silent, Task, raise_first, watched
-from mlfbuild.core import MlfError, ProjectFileError, Tell, UsageError
-from mlfbuild.project import Project, Provision, load_project
-from mlfbuild.requirements import (
-    Cache,
-    GitPin,
-    default_cache,
-    fetch_pinned,
-    fetch_url,
-    fetch_version,
-    root_of,
-    url_tree,
-)
+from mlfbuild.core import Diagnostic, MlfError, ProjectFileError, Tell, UsageError
+from mlfbuild.project import Project, Provider, load_project
+from mlfbuild.requirements import Cache, GitPin, default_cache, fetch_archive, fetch_commit, fetch_version, root_of
 
 FETCHED_KINDS = ("git", "url")
-"""Kinds of provisions that come from outside; the others are there, or the firmware's own build has them."""
+"""Kinds of providers whose files are fetched."""
 
 
 @dataclass(frozen=True)
 class Fetched:
-    """A dependency that is on this machine now."""
+    """A provider whose files are in the cache."""
 
-    provision: Provision
+    provider: Provider
     folder: Path
     """Of its files, in the cache."""
     new: bool
-    """Whether it was fetched now; it was there already otherwise."""
-    tree: str
-    """Git's hash of the files; of an archive by SHA-256."""
-    commit: str = ""
+    """Whether it was fetched now, and was not in the cache before."""
+    pin: GitPin | None = None
     """Of a repository."""
 
 
 def read_project(path: Path) -> Project:
-    """Read the project file ``path``; model files and folders that it names need not be there yet.
+    """Read the project file ``path``; model files and folders that it names need not exist.
 
-    Raises ``ProjectFileError`` with every mistake at once.
+    Raises ``ProjectFileError`` with all mistakes.
     """
     return load_project(path)
 
@@ -55,11 +44,11 @@ def fetch_dependencies(
     cache: Cache | None = None,
     progress: Progress | None = None,
 ) -> list[Fetched]:
-    """Fetch every dependency of ``project`` that comes from outside, whether a model needs it or not.
+    """Fetch the files of all repositories and archives among the providers of ``project``, required or not.
 
-    ``pins`` has the commits that are locked, by name; a version without one is what it is in its repository now. The
-    others are fetched although one fails. Raises ``ProjectFileError`` for a version that is not there, and as
-    ``fetch_version``, ``fetch_pinned`` and ``fetch_url``.
+    ``pins`` has the locked commits by name; a version without one is what it is in its repository now. If one
+    fails, the others are fetched anyway. Raises ``ProjectFileError`` for a version that does not exist, and as
+    ``fetch_version``, ``fetch_commit`` and ``fetch_archive``.
     """
     watch = progress or Silent()
     place = cache or default_cache()
@@ -67,12 +56,12 @@ def fetch_dependencies(
     watch.expect(len(wanted))
     done: list[Fetched] = []
     errors: dict[int, MlfError] = {}
-    for number, provision in enumerate(wanted):
-        task = Task("fetch", provision.name, "")
+    for number, provider in enumerate(wanted):
+        task = Task("fetch", provider.name, "")
         try:
             with watched(watch, task):
-                found = _fetch(provision, (pins or {}).get(provision.name), place, functools.partial(watch.step, task))
-                watch.finish(task, _result(found) if found.new else UP_TO_DATE)
+                found = _fetch(provider, (pins or {}).get(provider.name), place, functools.partial(watch.step, task))
+                watch.finish(task, f"fetched {what(found)}" if found.new else UP_TO_DATE)
                 done.append(found)
         except MlfError as error:
             errors[number] = error
@@ -80,27 +69,23 @@ def fetch_dependencies(
     return done
 
 
-def _fetch(provision: Provision, pin: GitPin | None, cache: Cache, tell: Tell) -> Fetched:
+def _fetch(provider: Provider, pin: GitPin | None, cache: Cache, tell: Tell) -> Fetched:
     try:
-        if provision.kind == "url":
-            new = fetch_url(provision.place, provision.sha256, cache, tell)
-            return Fetched(provision, root_of(provision, cache), new, url_tree(provision.sha256, cache))
-        if pin is None:
-            pin, new = fetch_version(provision.address, provision.version, cache, tell)
+        if provider.kind == "url":
+            new = fetch_archive(provider.place, provider.sha256, cache, tell)
+        elif pin is None:
+            pin, new = fetch_version(provider.address, provider.version, cache, tell)
         else:
-            new = fetch_pinned(provision.address, provision.version, pin, cache, tell)
-        return Fetched(provision, root_of(provision, cache, pin), new, pin.tree, pin.commit)
+            new = fetch_commit(provider.address, provider.version, pin, cache, tell)
+        return Fetched(provider, root_of(provider, cache, pin), new, pin)
     except UsageError as error:
-        raise ProjectFileError([f"{provision.where}: {error}"]) from None
-
-
-def _result(fetched: Fetched) -> str:
-    return f"fetched {what(fetched)}"
+        place = f"{provider.where}: {error.place}" if error.place else provider.where
+        raise ProjectFileError([Diagnostic(error.code, place=place, reason=error.reason, hint=error.hint)]) from None
 
 
 def what(fetched: Fetched) -> str:
-    """Return what people call it: ``v7.0.0, commit 22080c68d040``, or ``archive c0ffee123456``."""
-    provision = fetched.provision
-    if provision.kind == "url":
-        return f"archive {provision.sha256[:12]}"
-    return f"{provision.version}, commit {fetched.commit[:12]}"
+    """Return ``v7.0.0, commit 22080c68d040``, or ``archive c0ffee123456``."""
+    provider = fetched.provider
+    if fetched.pin is None:
+        return f"archive {provider.sha256[:12]}"
+    return f"{provider.version}, commit {fetched.pin.commit[:12]}"

@@ -20,7 +20,6 @@ from mlfbuild.build import (
     is_current,
     key_file,
     make_archives,
-    memory_file,
     original_files,
     original_folders,
     outline_of,
@@ -35,9 +34,9 @@ from mlfbuild.build import (
 )
 from mlfbuild.build.tree import PLACEMENT_FOLDER, RECORD, dependency_files, target_files
 from mlfbuild.core import holds, package_files, package_fingerprint
-from mlfbuild.library import Content, Library, chunks
+from mlfbuild.library import Content, Library, ResolvedLibrary, chunks
 from mlfbuild.project import Project
-from mlfbuild.requirements import Dependency, Package, lock_path
+from mlfbuild.requirements import lock_path
 from mlfbuild.targets import RUNTIME, cpu_of_toolchain, macro_rules
 
 
@@ -121,7 +120,7 @@ def _target(job: TargetJob) -> dict[str, Any]:
     }
     needed = dependency_files(dependencies) if dependencies else {}
     copies = [job.dependencies_folder / path for path in needed]
-    records = [job.tree / RECORD, *([job.dependencies_folder / RECORD, memory_file(job)] if needed else [])]
+    records = [job.tree / RECORD, *([job.dependencies_folder / RECORD] if needed else [])]
     originals = original_files(job, dependencies)
     placement = {path: bytes(data).decode() for path, data in files.items() if path.startswith(f"{PLACEMENT_FOLDER}/")}
     return {
@@ -146,8 +145,8 @@ def _target(job: TargetJob) -> dict[str, Any]:
     }
 
 
-def _dependency(dependency: Dependency) -> dict[str, str]:
-    kind = "package" if isinstance(dependency, Package) else "source"
+def _dependency(dependency: ResolvedLibrary) -> dict[str, str]:
+    kind = "package" if dependency.package else "source"
     return {"dependency": dependency.name, "version": dependency.version, "kind": kind}
 
 

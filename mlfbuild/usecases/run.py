@@ -17,7 +17,7 @@ from mlfbuild.build import check_arrays_output
 from mlfbuild.core import ProcessFailedError, write_atomic
 from mlfbuild.executor import chosen_module
 from mlfbuild.library import TensorInfo
-from mlfbuild.requirements import brought_along
+from mlfbuild.requirements import bundled_libraries
 from mlfbuild.targets import Board, board_called
 from mlfbuild.verify import load_inputs
 from mlfbuild.verify.host import Model, load
@@ -89,7 +89,7 @@ def _run_on_board(
     library, where = open_archive(archive), str(archive)
     module = chosen_module(library, model, where)
     cases, arrays = load_inputs(path, module)
-    outputs = run_on_board(module, board, arrays, where, timeout, brought_along(library, module, where))
+    outputs = run_on_board(module, board, arrays, where, timeout, bundled_libraries(library, module, where))
     named = {tensor.name: array for tensor, array in zip(module.outputs, outputs, strict=True)}
     return ArchiveRun(module.name, cases, module.outputs), named
 

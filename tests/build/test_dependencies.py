@@ -23,8 +23,7 @@ from mlfbuild.build.tree.make import make_fragment
 from mlfbuild.build.tree.parts import parts_of
 from mlfbuild.build.tree.sconscript import scons_fragment
 from mlfbuild.core.errors import InputFileError, UnsupportedModelError
-from mlfbuild.library import ExternalDependency, Library
-from mlfbuild.requirements.types import Package
+from mlfbuild.library import ExternalDependency, Library, ResolvedLibrary, short_name
 from support.dependent_models import FILES, dependent_module, tiny_source, write_dependent_tree
 from support.tree_firmware import PROJECTS, scons
 
@@ -66,7 +65,7 @@ def test_the_fragments_of_a_library(golden: Callable[[str, str], None]) -> None:
 
 
 def test_the_fragments_of_a_package(golden: Callable[[str, str], None]) -> None:
-    golden(cmake_text(Package("tiny", "Tiny", "Tiny::tiny", wanted="v1.0")), "tiny.cmake")
+    golden(cmake_text(ResolvedLibrary("tiny", "", package="Tiny", target="Tiny::tiny", wanted="v1.0")), "tiny.cmake")
 
 
 def test_the_fragments_of_a_model_that_needs_one(golden: Callable[[str, str], None]) -> None:
@@ -80,9 +79,9 @@ def test_names_from_an_archive_cannot_escape_the_folder() -> None:
     for name in ("../tiny", "a/b", "tiny;x", "$(shell ls)"):
         needed = ExternalDependency(name, "https://example.org/tiny", "git", "v1")
         module = replace(dependent_module("one"), external_dependencies=(needed,))
-        with pytest.raises(InputFileError) as caught:
+        with pytest.raises(InputFileError) as error:
             parts_of(Library((module,)))
-        assert (caught.value.code, caught.value.place) == ("requirement-name-not-buildable", ascii(name))
+        assert (error.value.code, error.value.place) == ("library-name-invalid", f"dependency {short_name(name)!a}")
 
 
 def test_a_version_from_an_archive_is_not_executed() -> None:
@@ -93,9 +92,9 @@ def test_a_version_from_an_archive_is_not_executed() -> None:
 
 def test_a_file_whose_name_a_build_cannot_hold(tmp_path: Path) -> None:
     source = tiny_source(files={**FILES, "src/a$b.c": b""})
-    with pytest.raises(InputFileError) as caught:
+    with pytest.raises(InputFileError) as error:
         write_dependencies(tmp_path / "dependencies", [source])
-    assert (caught.value.code, caught.value.place) == ("source-name-not-buildable", "tiny: 'src/a$b.c'")
+    assert (error.value.code, error.value.place) == ("library-path-invalid", "dependency tiny: 'src/a$b.c'")
     assert not (tmp_path / "dependencies").exists()
 
 
@@ -253,7 +252,7 @@ def install_tiny(folder: Path, version: str) -> str:
     return f"-DTiny_DIR={place}"
 
 
-PACKAGE = Package("tiny", "Tiny", "Tiny::tiny", wanted="v1.0")
+PACKAGE = ResolvedLibrary("tiny", "", package="Tiny", target="Tiny::tiny", wanted="v1.0")
 
 
 def test_a_package_is_linked_and_nothing_is_compiled(folder: Path) -> None:

@@ -18,9 +18,11 @@ from support.command import Ended, Folder
 from support.git_remote import FILES, Remote
 from support.libraries import native_module
 
-ACCEPT = "put back what changed, or accept it with `mlfbuild lock`"
+ACCEPT = "restore the locked state, or accept it with `mlfbuild lock`"
 NEW = {**FILES, "Source/f.c": b"int f(void) { return 2; }\n"}
 ARCHIVE = "build/mlf/pc/alpha.tar"
+
+SETTINGS = "sources: Source/*.c; include-dirs: Include"
 
 
 @pytest.fixture
@@ -39,9 +41,9 @@ def project(folder: Folder, remote: Remote, monkeypatch: pytest.MonkeyPatch) -> 
     """A project with one archive, whose code calls the library of ``remote``, tag v1, and takes it along."""
     monkeypatch.setenv("MLFBUILD_CACHE", str(folder.root / "cache"))
     code = CodegenFile(PurePosixPath("host/src/alpha_lib1.c"), b'#include "lib.h"\nint g(void) { return f(); }\n')
-    wish = ExternalDependency("lib", "https://example.org/lib", "git", "v1")
+    requirement = ExternalDependency("lib", "https://example.org/lib", "git", "v1")
     alpha = native_module("alpha")
-    module = replace(alpha, model_id="", codegen=(*alpha.codegen, code), external_dependencies=(wish,))
+    module = replace(alpha, model_id="", codegen=(*alpha.codegen, code), external_dependencies=(requirement,))
     folder.write("models/alpha.tar", pack_archive(Library((module,))))
     write_project(folder, f"git: {remote.url}, version: v1, bundle: true")
     return folder
@@ -51,7 +53,7 @@ def write_project(folder: Folder, lib: str) -> None:
     folder.write(
         "mlfbuild.yml",
         "mlfbuild: 1\ntargets: {pc: {cpu: host}}\nmodels: {alpha: {source: models/alpha.tar}}\n"
-        f"dependencies:\n  lib: {{{lib}}}\n",
+        f"dependencies:\n  lib: {{sources: [Source/*.c], include-dirs: [Include], {lib}}}\n",
     )
 
 
@@ -91,7 +93,7 @@ def test_a_build_takes_the_locked_commit_until_it_is_locked_anew(project: Folder
     assert project.run("lock").status == 0
     entry = lock_of(project).dependencies["lib"]
     assert (entry.kind, entry.place, entry.version) == ("git", remote.url, "v1")
-    assert (entry.commit, entry.tree) == (first, remote.hash_of("main^{tree}"))
+    assert entry.commit == first
     assert entry.content == hash_of_all(FILES)
 
     second = remote.commit(NEW, parent=first)
@@ -113,7 +115,7 @@ def test_a_build_takes_the_locked_commit_until_it_is_locked_anew(project: Folder
 
 
 def test_offline_what_is_locked_stays_and_nobody_is_asked(project: Folder, remote: Remote) -> None:
-    refused(project.run("lock", "--offline"), 2, f"v1 of {remote.url} is not locked; leave --offline out\n")
+    refused(project.run("lock", "--offline"), 2, f"v1 of {remote.url} is not locked; ")
     assert not (project.root / "mlfbuild.lock").exists()
     assert project.run("lock").status == 0
     before = lock_of(project)
@@ -126,14 +128,14 @@ def test_offline_what_is_locked_stays_and_nobody_is_asked(project: Folder, remot
 
 
 def test_a_repository_that_is_not_locked_or_is_another_now(project: Folder, remote: Remote) -> None:
-    advice = "run `mlfbuild lock`, which writes down its commit, and commit that\n"
+    advice = "run `mlfbuild lock` and commit the lock file\n"
     refused(make(project), 2, f"v1 of {remote.url} is not in mlfbuild.lock; {advice}")
     assert make(project).err.startswith("mlfbuild.yml:5:3: dependencies.lib: ")
     assert project.run("lock").status == 0
     assert make(project).status == 0
     remote.tag("1")
     write_project(project, f'git: {remote.url}, version: "1", bundle: true')
-    refused(make(project), 2, f"mlfbuild.lock has it as v1 of {remote.url}; {advice}")
+    refused(make(project), 2, f"mlfbuild.lock has v1 of {remote.url} instead of 1 of {remote.url}; {advice}")
     drifted = make(project, "--frozen")
     refused(drifted, 1, "mlfbuild.lock: dependency lib: version: locked v1, here 1; ")
     assert ACCEPT in drifted.err
@@ -171,12 +173,12 @@ def test_a_folder_is_locked_by_all_its_files(project: Folder) -> None:
 
 def test_how_a_library_is_built_is_locked(project: Folder, remote: Remote) -> None:
     assert project.run("lock").status == 0
-    assert lock_of(project).dependencies["lib"].settings == ""
+    assert lock_of(project).dependencies["lib"].settings == SETTINGS
     options = "compile-options: [-O3, -fno-strict-aliasing], public-headers: true"
     write_project(project, f"git: {remote.url}, version: v1, bundle: true, {options}")
-    line = "locked nothing, here compile-options: -O3 -fno-strict-aliasing; public-headers: true; "
+    line = f"locked {SETTINGS}, here {SETTINGS}; compile-options: -O3 -fno-strict-aliasing; public-headers: true; "
     refused(make(project, "--frozen"), 1, f"mlfbuild.lock: dependency lib: settings: {line}")
-    assert "dependency lib: settings: nothing -> compile-options: -O3" in project.run("lock").out
+    assert f"dependency lib: settings: {SETTINGS} -> {SETTINGS}; compile-options: -O3" in project.run("lock").out
     assert make(project, "--frozen").status == 0
 
 

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 
+from mlfbuild.requirements.needs import needed
+
 from mlfbuild.archive import pack_archive, read_archive
 from mlfbuild.archive.compare import compare
 from mlfbuild.archive.conversion import convert
@@ -26,7 +28,6 @@ from mlfbuild.core.errors import (
 )
 from mlfbuild.library import Library
 from mlfbuild.requirements.bundle import bundled_sources
-from mlfbuild.requirements.needs import needed
 from mlfbuild.usecases.validate import validate_archive
 
 SECONDS = 20

@@ -21,7 +21,7 @@ from mlfbuild.project import (
     ModelSpec,
     Placement,
     Project,
-    Provision,
+    Provider,
     TargetSpec,
     filled,
     load_project,
@@ -254,7 +254,7 @@ def test_the_known_compilers_are_the_compilers_of_this_version() -> None:
 
 def test_importing_costs_neither_pydantic_nor_yaml() -> None:
     code = (
-        "import sys, mlfbuild.build.project_jobs; from mlfbuild.project import Project, Provision, load_project; "
+        "import sys, mlfbuild.build.project_jobs; from mlfbuild.project import Project, Provider, load_project; "
         "print(sorted({'pydantic', 'yaml'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -275,7 +275,7 @@ def test_dependencies_are_read() -> None:
         "cmsis-nn", "by-ssh", "by-url", "mirror", "file-mirror", "folder", "stated", "archive", "local-archive",
         "ethos-u-driver", "cmsis.dsp",
     ]  # fmt: skip
-    assert found["cmsis-nn"] == Provision(
+    assert found["cmsis-nn"] == Provider(
         name="cmsis-nn",
         git="https://github.com/ARM-software/CMSIS-NN",
         version="v7.0.0",
@@ -286,7 +286,7 @@ def test_dependencies_are_read() -> None:
         public_headers=True,
         bundle=True,
     )
-    assert found["folder"] == Provision("folder", path="../folder", folder=VALID / "../folder")
+    assert found["folder"] == Provider("folder", path="../folder", folder=VALID / "../folder")
     assert found["archive"].sha256 == "0123456789abcdef" * 4, "hashes are compared in lower case"
     assert found["ethos-u-driver"].target == "ethosu::core_driver"
     assert found["cmsis.dsp"].target == "CMSISDSP", "the default is the name of the package"

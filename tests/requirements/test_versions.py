@@ -37,7 +37,7 @@ def test_what_does_not(stated: str, wanted: str) -> None:
 @pytest.mark.parametrize("wanted", ["^7.0", ">=", "7.*.1", ">=6,,<8,x", "=7", "> main", "~7"])
 def test_ranges_that_are_none(wanted: str) -> None:
     assert is_range(wanted)
-    assert range_problem(wanted) == "is neither a version nor a range as pip writes it (>=6,<8)"
+    assert range_problem(wanted) == "is neither a version nor a range in the form of pip (>=6,<8)"
 
 
 @pytest.mark.parametrize("wanted", [">=6,<8", "7.*", "v7.*", "~=7.0", "v7.0.0", "main", COMMIT, "6.*,!=6.1"])

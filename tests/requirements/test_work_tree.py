@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.core.errors import ProjectFileError
-from mlfbuild.project import Provision
-from mlfbuild.requirements.folder import folder_source
+from mlfbuild.core import Diagnostic, ProjectFileError
+from mlfbuild.project import Provider
+from mlfbuild.requirements.folder import folder_library
 from support.cmsis_nn import git, write_cmsis_nn_repository
+
+WHERE = "mlfbuild.yml:9:3: d"
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +21,18 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def state(folder: Path, version: str, kind: str = "path") -> None:
-    folder_source(folder, Provision("cmsis-nn", **{kind: "../CMSIS-NN"}, version=version, where="mlfbuild.yml:9:3: d"))
+    lists = {"sources": ("Source/**/*.c",), "include_dirs": ("Include",)}
+    folder_library(folder, Provider("cmsis-nn", **{kind: "../CMSIS-NN"}, version=version, where=WHERE, **lists))
+
+
+def refused(folder: Path, version: str) -> str:
+    """Return the reason."""
+    with pytest.raises(ProjectFileError) as caught:
+        state(folder, version)
+    (problem,) = caught.value.problems
+    assert isinstance(problem, Diagnostic)
+    assert (problem.code, problem.place) == ("work-tree-other-release", WHERE)
+    return problem.reason
 
 
 @pytest.mark.parametrize("version", ["v7.0.0", "7.0.0", "7.0", ""])
@@ -35,21 +48,16 @@ def test_the_commit_that_is_checked_out(checkout: Path) -> None:
 
 @pytest.mark.parametrize("version", ["v4.1.0", "v7.0.1", "main", "0123456789abcdef"])
 def test_another_version_is_refused_with_both_names(checkout: Path, version: str) -> None:
-    with pytest.raises(ProjectFileError) as caught:
-        state(checkout, version)
-    assert str(caught.value) == (
-        f"mlfbuild.yml:9:3: d: ../CMSIS-NN is stated to be {version}, but v7.0.0 is checked out there; "
-        f"check out {version}, or correct the version"
-    )
+    assert "v7.0.0" in refused(checkout, version)
 
 
-def test_an_edited_work_tree_is_its_owners_business(checkout: Path, tmp_path: Path) -> None:
+def test_an_edited_work_tree_is_accepted(checkout: Path, tmp_path: Path) -> None:
     git(tmp_path, "clone", "--quiet", str(checkout), "mine")
     (tmp_path / "mine/Include/arm_nnfunctions.h").write_text("/* mine */\n")
     state(tmp_path / "mine", "v7.0.0")
 
 
-def test_commits_without_a_release_say_nothing(checkout: Path, tmp_path: Path) -> None:
+def test_commits_without_a_release_are_accepted(checkout: Path, tmp_path: Path) -> None:
     git(tmp_path, "clone", "--quiet", str(checkout), "mine")
     mine = tmp_path / "mine"
     git(mine, "commit", "--quiet", "--allow-empty", "--message=Mine")
@@ -57,8 +65,7 @@ def test_commits_without_a_release_say_nothing(checkout: Path, tmp_path: Path) -
     git(mine, "tag", "nightly")
     state(mine, "v4.1.0")
     git(mine, "tag", "v8.0.0rc1")
-    with pytest.raises(ProjectFileError, match=r"but v8\.0\.0rc1 is checked out"):
-        state(mine, "v4.1.0")
+    assert "v8.0.0rc1" in refused(mine, "v4.1.0")
     git(mine, "tag", "v4.1.0-mine")
     state(mine, "v4.1.0-mine")
 
@@ -66,8 +73,7 @@ def test_commits_without_a_release_say_nothing(checkout: Path, tmp_path: Path) -
 def test_linked_work_trees_and_folders_inside_of_one(checkout: Path, tmp_path: Path) -> None:
     git(checkout, "worktree", "add", "--quiet", "--detach", str(tmp_path / "linked"), "v4.1.0")
     state(tmp_path / "linked", "v4.1.0")
-    with pytest.raises(ProjectFileError, match=r"but v4\.1\.0 is checked out"):
-        state(tmp_path / "linked", "v7.0.0")
+    assert "v4.1.0" in refused(tmp_path / "linked", "v7.0.0")
     (tmp_path / "project").mkdir()
     git(tmp_path / "project", "init", "--quiet")
     git(tmp_path / "project", "commit", "--quiet", "--allow-empty", "--message=Project")
@@ -78,13 +84,10 @@ def test_linked_work_trees_and_folders_inside_of_one(checkout: Path, tmp_path: P
     state(vendored, "v7.0.0")  # the tags of the project around it are not its own
 
 
-def test_git_that_is_missing_or_fails_says_nothing(
-    checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_checked_without_git(checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     state(checkout, "v4.1.0", kind="git")  # its version is what was fetched
     monkeypatch.setenv("GIT_DIR", "/nowhere")
-    with pytest.raises(ProjectFileError):
-        state(checkout, "v4.1.0")  # what a hook of another repository says of its own
+    refused(checkout, "v4.1.0")  # a hook of another repository sets this variable
     monkeypatch.delenv("GIT_DIR")
     git(tmp_path, "clone", "--quiet", str(checkout), "mine")
     git(tmp_path / "mine", "config", "core.repositoryformatversion", "99")

@@ -1,15 +1,12 @@
-"""CMSIS-NN, or its stand-in, as a dependency; and whether what is taken of it links."""
+"""CMSIS-NN, or its stand-in, as a resolved library."""
 
 from __future__ import annotations
 
 import io
-import re
-import subprocess
 import tarfile
-from collections.abc import Sequence
 from pathlib import Path
 
-from mlfbuild.requirements.types import Source
+from mlfbuild.library import ResolvedLibrary
 
 CORES = {
     "m0": ("-mcpu=cortex-m0",),
@@ -18,15 +15,14 @@ CORES = {
 }
 TVM_ARCHIVE = "kws_int8-cmsisnn_m4.tar"
 """Of the folder of test data: a network that TVM 0.14 compiled for CMSIS-NN v4.1.0 on a Cortex-M4."""
-_PROTOTYPE = re.compile(r"^(?:arm_cmsis_nn_status|int32_t|void)\s+(arm_\w+)\(", re.MULTILINE)
 
 
-def cmsis_nn_source(folder: Path, version: str = "v4.1.0") -> Source:
+def cmsis_nn_source(folder: Path, version: str = "v4.1.0") -> ResolvedLibrary:
     """Return the library in ``folder`` with all of its files that a build may take."""
     paths = sorted(path for part in ("Include", "Source") for path in (folder / part).rglob("*") if path.is_file())
     licenses = sorted(path for path in folder.iterdir() if path.name.startswith("LICENSE"))
     files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted([*paths, *licenses])}
-    return Source(
+    return ResolvedLibrary(
         name="cmsis-nn",
         version=version,
         files=files,
@@ -37,12 +33,7 @@ def cmsis_nn_source(folder: Path, version: str = "v4.1.0") -> Source:
     )
 
 
-def public_functions(folder: Path) -> list[str]:
-    """Return the functions that the library's main header declares."""
-    return _PROTOTYPE.findall((folder / "Include" / "arm_nnfunctions.h").read_text())
-
-
-def self_contained(archive: Path, source: Source, target: Path) -> Path:
+def self_contained(archive: Path, source: ResolvedLibrary, target: Path) -> Path:
     """Write ``archive`` to ``target`` with the library among its own generated files, and return it."""
     with tarfile.open(archive) as read, tarfile.open(target, "w") as written:
         for member in read.getmembers():
@@ -53,27 +44,3 @@ def self_contained(archive: Path, source: Source, target: Path) -> Path:
             member.size = len(content)
             written.addfile(member, io.BytesIO(bytes(content)))
     return target
-
-
-class Linker:
-    """Links single functions with the sources that are said to be enough for them; nothing is left out by it."""
-
-    def __init__(self, compiler: str, core: str, folder: Path, build: Path) -> None:
-        self._command = [compiler, *CORES[core], "-mthumb", "-w", f"-I{folder / 'Include'}"]
-        self._folder = folder
-        self._build = build / core
-        self._build.mkdir(parents=True)
-
-    def compile(self, sources: Sequence[str]) -> None:
-        """Compile all sources of the library, once."""
-        paths = [str(self._folder / source) for source in sources]
-        subprocess.run([*self._command, "-Os", "-c", *paths], cwd=self._build, check=True)
-
-    def link(self, functions: Sequence[str], sources: Sequence[str]) -> subprocess.CompletedProcess[str]:
-        """Return what the linker said of a program that refers to ``functions``, with ``sources`` alone."""
-        main = self._build / "main.c"
-        declarations = "".join(f"extern char {name}[];\n" for name in functions)
-        main.write_text(f"{declarations}char *used[] = {{{', '.join(functions)}}};\nint main(void) {{ return 0; }}\n")
-        objects = [str(self._build / f"{Path(source).stem}.o") for source in sources]
-        command = [*self._command, str(main), *objects, "--specs=nosys.specs", "-o", str(self._build / "program.elf")]
-        return subprocess.run(command, capture_output=True, text=True, check=False)

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from mlfbuild.archive import pack_archive
 from mlfbuild.build.tree import unpack, write_target_tree
-from mlfbuild.library import ExternalDependency, Library, Module
-from mlfbuild.requirements.types import Dependency, Source
+from mlfbuild.library import ExternalDependency, Library, Module, ResolvedLibrary
 from mlfbuild.targets import CPUS
 from support.libraries import native_module
 
@@ -37,9 +36,9 @@ int32_t tvmgen_{name}_run(struct tvmgen_{name}_inputs *inputs, struct tvmgen_{na
 """
 
 
-def tiny_source(offset: int = 3, **changes: object) -> Source:
+def tiny_source(offset: int = 3, **changes: object) -> ResolvedLibrary:
     """The library: ``tiny_add`` adds ``offset``, which only the library's own options tell."""
-    source = Source(
+    source = ResolvedLibrary(
         "tiny", "v1.0", FILES, ("src/add.c", "src/offset.c"), ("inc", "src"), license="MIT",
         compile_options=("-O1", f"-DOFFSET=({offset} + 0)"),
     )  # fmt: skip
@@ -56,7 +55,7 @@ def dependent_module(name: str, function: str = "tiny_add") -> Module:
 
 
 def write_dependent_tree(
-    folder: Path, *dependencies: Dependency, models: Sequence[str] = ("one", "two"), systems: Sequence[str] = ()
+    folder: Path, *dependencies: ResolvedLibrary, models: Sequence[str] = ("one", "two"), systems: Sequence[str] = ()
 ) -> Path:
     """Write the folder of a target with ``models`` that all need ``tiny``, and ``dependencies``; return it."""
     for name in models:
@@ -83,7 +82,7 @@ models:
   one: {source: models/one.tar}
   two: {source: models/two.tar}
 dependencies:
-  tiny: {path: ../tiny, version: v1.0, include-dirs: [src], compile-options: [-O1]}
+  tiny: {path: ../tiny, version: v1.0, sources: [src/**/*.c], include-dirs: [src], compile-options: [-O1]}
 """
 EXPORTED = '{source: models/one.tar, compiler: command, command: "cp {source} {output}"}'
 """Instead of ``{source: models/one.tar}``: a program makes the archive, so that nothing of it is known before."""

@@ -20,7 +20,8 @@ from mlfbuild.library import (
     OperatorBuffer,
     StorageEntry,
 )
-from mlfbuild.library.bundling import Bundle, BundleFacts, bundle_dependency, bundle_files
+from mlfbuild.library.bundling import bundle_dependency, bundle_files
+from mlfbuild.library.resolved_library import ResolvedLibrary
 from support.libraries import GRAPH_JSON, graph_library, native_module
 
 Files = dict[str, bytes]
@@ -166,11 +167,9 @@ def with_runtime(files: Files) -> Files:
 
 def with_bundle(*modules: Module) -> Files:
     """The archive of ``modules``, each of which needs a library that the archive brings along."""
-    facts = BundleFacts("lib", "1.0", sources=("lib.c",), include_dirs=("include",))
-    bundle = Bundle(
-        facts, {"include/lib.h": b"int lib(void);\n", "lib.c": b'#include "lib.h"\nint lib(void) { return 1; }\n'}
-    )
-    named = (replace(module, external_dependencies=(bundle_dependency(facts),)) for module in modules)
+    content = {"include/lib.h": b"int lib(void);\n", "lib.c": b'#include "lib.h"\nint lib(void) { return 1; }\n'}
+    bundle = ResolvedLibrary("lib", "1.0", content, sources=("lib.c",), include_dirs=("include",))
+    named = (replace(module, external_dependencies=(bundle_dependency(bundle),)) for module in modules)
     files = archive_files(Library(tuple(named), other_files=tuple(bundle_files(bundle))))
     return {path: bytes(content) for path, content in files.items()}
 

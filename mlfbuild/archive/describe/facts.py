@@ -1,7 +1,7 @@
 """Collect the content of a library as JSON-ready data.
 
 Sizes, types and shapes come from the metadata, the headers of the parameters and the graph, which were read with the
-library. Requirements that are not in the metadata are found in the code (``library.wishes``).
+library. Requirements that are not in the metadata are found in the code (``library.requirement``).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from mlfbuild.library import (
     MainMemory,
     Module,
     OperatorFunction,
+    Requirement,
     TensorInfo,
-    Wish,
     archive_folder,
     bundle,
     bundle_name,
@@ -25,7 +25,7 @@ from mlfbuild.library import (
     description_path,
     device_name,
     param_infos,
-    wishes,
+    requirements_of,
 )
 from mlfbuild.library.graph_json import parse_graph, storage_sizes
 
@@ -75,7 +75,7 @@ def _module(module: Module, library: Library) -> dict[str, Any]:
         "source_text": {"size": len(module.source_text)} if module.source_text else None,
         "tir": [{"device": device, "size": len(text)} for device, text in module.tir],
         "external_dependencies": [_dependency(item, library) for item in module.external_dependencies],
-        "needs": [_need(wish) for wish in wishes(module)],
+        "needs": [_need(requirement) for requirement in requirements_of(module)],
         "export_datetime": module.export_datetime or None,
     }
 
@@ -148,18 +148,18 @@ def _bundle(name: str, library: Library) -> dict[str, Any] | None:
     except InputFileError:  # `validate` reports it
         return None
     size = sum(len(content) for content in found.files.values())
-    counts = {"files": len(found.files), "sources": len(found.facts.sources), "size": size}
-    return {**counts, "license": found.facts.license or None, "commit": found.facts.commit or None}
+    counts = {"files": len(found.files), "sources": len(found.sources), "size": size}
+    return {**counts, "license": found.license or None, "commit": found.commit or None}
 
 
-def _need(wish: Wish) -> dict[str, Any]:
+def _need(requirement: Requirement) -> dict[str, Any]:
     """Return a library that the code requires; ``exporter`` is set if the version follows from it."""
     return {
-        "name": wish.name,
-        "version": wish.version or None,
-        "exporter": wish.exporter or None,
-        "url": wish.url,
-        "url_type": wish.url_type,
-        "declared": wish.declared,
-        "headers": list(wish.headers),
+        "name": requirement.name,
+        "version": requirement.version or None,
+        "exporter": requirement.exporter or None,
+        "url": requirement.url,
+        "url_type": requirement.url_type,
+        "declared": requirement.declared,
+        "headers": list(requirement.headers),
     }

@@ -21,7 +21,7 @@ from mlfbuild.library import (
     Module,
     OperatorBuffer,
     TensorInfo,
-    wishes,
+    requirements_of,
 )
 
 README = "README.md"
@@ -186,9 +186,11 @@ def _building(library: Library) -> Iterator[str]:
 def _missing(library: Library) -> Iterator[ExternalDependency]:
     """Yield requirements of the code that are not in the metadata."""
     for module in library.modules:
-        for wish in wishes(module):
-            if not wish.declared:
-                yield ExternalDependency(wish.name, wish.url, wish.url_type, wish.version or "unknown")
+        for requirement in requirements_of(module):
+            if not requirement.declared:
+                yield ExternalDependency(
+                    requirement.name, requirement.url, requirement.url_type, requirement.version or "unknown"
+                )
 
 
 def _dependency(dependency: ExternalDependency) -> list[str]:

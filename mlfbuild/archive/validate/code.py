@@ -16,7 +16,7 @@ from mlfbuild.library import (
     MODULE_CONTEXT,
     OPERATOR,
     SYSTEM_LIBRARY,
-    dependency_of_header,
+    library_of_header,
     sanitize_name,
     short_name,
     struct_prefix,
@@ -158,7 +158,7 @@ def foreign_headers(archive: ArchiveView) -> Iterator[Finding]:
         own = {file.path.name for file in view.module.codegen}
         for source in view.sources:
             for include in source.includes:
-                library = dependency_of_header(include)
+                library = library_of_header(include)
                 if library and library.name not in seen and PurePosixPath(include).name not in own:
                     seen.add(library.name)
                     yield finding("MLF713", source.path, f"includes {include} of {library.title} ({library.name})")

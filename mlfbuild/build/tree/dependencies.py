@@ -1,30 +1,29 @@
-"""External dependencies of models in the folder of a target: copies of what is needed, and fragments that build them.
+"""Required libraries in the folder of a target: copies of their files, and fragments that build them.
 
 ::
 
-    dependencies/<name>.cmake        mlf::dep::<name>, a static library or a package that the firmware has
-    dependencies/<name>.mk           the same for GNU Make
-    dependencies/<name>.SConscript   the same for SCons, and for RT-Thread
-    dependencies/<name>/...          the files, as they lie in the library's own folder
-    dependencies/RECORD.json         of all of these
+    dependencies/<name>.cmake        mlf::dep::<name>, a static library or a package of the firmware
+    dependencies/<name>.mk           the library for GNU Make
+    dependencies/<name>.SConscript   the library for SCons and RT-Thread
+    dependencies/<name>/...          the files, with their paths in the library
+    dependencies/RECORD.json         the hashes of all of these
 
-The fragments of models include those of what they need. Nothing in here says ``-mcpu``: as for models, the toolchain
-owns flags. Of its own a library has what the project gives it, and no warnings: nobody here can change its code.
+The fragments of models include those of the libraries that they require. A library is compiled with the flags of the
+firmware, without ``-mcpu`` here, then with the options of the project file, without warnings, and with a section for
+each function and object: the linker drops those that no code uses (``--gc-sections``).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from mlfbuild.build.tree.record import Record
 from mlfbuild.build.tree.tree import UnpackResult, remove_tree, write_tree
 from mlfbuild.c_analysis import CXX_SUFFIXES
 from mlfbuild.core import InputFileError, sha256
-from mlfbuild.library import Content, Module, chunks, wishes
-from mlfbuild.requirements import Dependency, Package, Source
+from mlfbuild.library import Content, Module, Requirement, ResolvedLibrary, chunks, requirements_of
 
 DEPENDENCIES_FOLDER = "dependencies"
 """Of a target's folder."""
@@ -34,49 +33,39 @@ _VERSION = re.compile(r"[\w.+<>=~!*, -]+", re.ASCII)
 _CONTENT_DIGITS = 16
 
 
-@dataclass(frozen=True)
-class Need:
-    """A library that a module needs, as its fragment asks for it."""
+def build_requirements(module: Module) -> tuple[Requirement, ...]:
+    """Return names and versions of the libraries that ``module`` requires, for build files.
 
-    name: str
-    version: str
-    """Empty where nobody knows."""
-
-    @property
-    def title(self) -> str:
-        """What messages call it."""
-        return f"{self.name} {self.version}".strip()
-
-
-def needs_of(module: Module) -> tuple[Need, ...]:
-    """Return the libraries that ``module`` needs beside its archive; raises ``InputFileError`` for an unusable name."""
-    found = dict.fromkeys(Need(wish.name, _shown(wish.version)) for wish in wishes(module))
-    for need in found:
-        check_dependency_name(need.name)
+    Raises ``InputFileError`` for a name that a build cannot use.
+    """
+    found = dict.fromkeys(Requirement(one.name, _shown(one.version)) for one in requirements_of(module))
+    for requirement in found:
+        check_dependency_name(requirement.name)
     return tuple(found)
 
 
 def _shown(version: str) -> str:
-    """Return ``version``, which is the archive's, where every kind of build file can hold it as text."""
+    """Return ``version``, which is untrusted, if every kind of build file can hold it as text."""
     return version if _VERSION.fullmatch(version) else ""
 
 
 def check_dependency_name(name: str) -> None:
-    """Raise ``InputFileError`` where ``name`` cannot be part of a target's name and of a path."""
+    """Raise ``InputFileError`` if ``name`` cannot be part of a target's name and of a path."""
     if not _NAME.fullmatch(name):
         raise InputFileError(
-            "requirement-name-not-buildable",
-            place=ascii(name),
-            reason="the name of this library, which the archive requires, cannot be the name of a build target",
-            hint="use lower-case letters, digits, - and ., and export again",
+            "library-name-invalid",
+            place=f"dependency {name!a}",
+            reason="the archive requires a library with a name that is not valid for a build target",
+            hint="use lower-case letters, digits, '-' and '.' in external_dependencies of the archive",
         )
 
 
-def write_dependencies(directory: Path, dependencies: Sequence[Dependency]) -> UnpackResult:
-    """Make ``directory``, the folder ``dependencies`` of a target, hold what ``dependencies`` are built from.
+def write_dependencies(directory: Path, dependencies: Sequence[ResolvedLibrary]) -> UnpackResult:
+    """Write the files of ``dependencies`` to ``directory``, the folder ``dependencies`` of a target.
 
-    Files with the right content keep their time; what is no longer needed goes. Raises ``InputFileError`` for names
-    that a build cannot hold, ``ConflictError`` (before anything is written) and ``StorageError``; see ``write_tree``.
+    Files with the right content keep their time, and files that are no longer needed are removed. Raises
+    ``InputFileError`` for names that a build cannot use, ``ConflictError`` (before anything is written) and
+    ``StorageError``; see ``write_tree``.
     """
     if not dependencies:
         return UnpackResult((), (), remove_tree(directory))
@@ -84,32 +73,30 @@ def write_dependencies(directory: Path, dependencies: Sequence[Dependency]) -> U
     return write_tree(directory, files, Record.of(files))
 
 
-def dependency_files(dependencies: Sequence[Dependency]) -> dict[str, Content]:
-    """Return the files of the folder ``dependencies``, all but its record: relative path -> content.
+def dependency_files(dependencies: Sequence[ResolvedLibrary]) -> dict[str, Content]:
+    """Return the files of the folder ``dependencies`` without its record: relative path -> content.
 
-    Raises ``InputFileError`` for names that a build cannot hold.
+    Raises ``InputFileError`` for names that a build cannot use.
     """
     files: dict[str, Content] = {}
     for dependency in dependencies:
-        if isinstance(dependency, Source):
-            files |= {f"{dependency.name}/{path}": content for path, content in dependency.files.items()}
+        files |= {f"{dependency.name}/{path}": content for path, content in dependency.files.items()}
         files |= dependency_fragments(dependency)
     return files
 
 
-def dependency_fragments(dependency: Dependency) -> dict[str, bytes]:
+def dependency_fragments(dependency: ResolvedLibrary) -> dict[str, bytes]:
     """Return the fragments of ``dependency``: path in the folder ``dependencies`` -> content.
 
-    Raises ``InputFileError`` for names that a build cannot hold.
+    Raises ``InputFileError`` for names that a build cannot use.
     """
-    from mlfbuild.build.tree.dependency_cmake import cmake_text  # these need what stands here
+    from mlfbuild.build.tree.dependency_cmake import cmake_text  # these import this module
     from mlfbuild.build.tree.dependency_make import make_text
     from mlfbuild.build.tree.dependency_scons import scons_text
 
     name = dependency.name
     check_dependency_name(name)
-    if isinstance(dependency, Source):
-        _check_paths(dependency)
+    _check_paths(dependency)
     return {
         f"{name}.cmake": cmake_text(dependency).encode(),
         f"{name}.mk": make_text(dependency).encode(),
@@ -117,34 +104,34 @@ def dependency_fragments(dependency: Dependency) -> dict[str, bytes]:
     }
 
 
-def content_id(source: Source) -> str:
-    """Return a short hash of all that decides the library which ``source`` becomes."""
+def content_id(source: ResolvedLibrary) -> str:
+    """Return a short hash of everything that decides the compiled library."""
     lines = [f"{path}\0{sha256(chunks(source.files[path]))}" for path in sorted(source.files)]
     lines += [f"{source.sources}", f"{source.include_dirs}", f"{source.compile_options}", f"{source.public_headers}"]
     return sha256("\n".join(lines).encode())[:_CONTENT_DIGITS]
 
 
-def languages(source: Source) -> str:
-    """Return what ``project`` of a CMake build must have for ``source``."""
+def languages(source: ResolvedLibrary) -> str:
+    """Return the languages that ``project()`` of a CMake build must enable for ``source``."""
     suffixes = {PurePosixPath(path).suffix for path in source.sources}
     return " ".join(["C", *(["CXX"] if suffixes & CXX_SUFFIXES else []), *(["ASM"] if suffixes & {".S", ".s"} else [])])
 
 
-def about(dependency: Dependency) -> str:
+def about(dependency: ResolvedLibrary) -> str:
     """Return one line about ``dependency`` for the head of a fragment."""
-    if isinstance(dependency, Package):
+    if dependency.package:
         return f"{dependency.name}: the CMake package {dependency.package}, which the firmware has."
     text = f"{dependency.name} {dependency.version}".strip()
     terms = f" ({dependency.license})" if dependency.license else ""
-    return "".join(character for character in f"{text}{terms}: what models need of it." if character.isprintable())
+    return "".join(character for character in f"{text}{terms}, required by models." if character.isprintable())
 
 
-def _check_paths(source: Source) -> None:
+def _check_paths(source: ResolvedLibrary) -> None:
     for path in (*source.files, *source.include_dirs):
         if not _PATH.fullmatch(path):
             raise InputFileError(
-                "source-name-not-buildable",
-                place=f"{source.name}: {path!a}",
-                reason="has a name that cannot be written in build files",
-                hint="rename it, or remove it from the dependency's sources",
+                "library-path-invalid",
+                place=f"dependency {source.name}: {path!a}",
+                reason="build files cannot contain this path",
+                hint="rename the file, or narrow `sources` and `include-dirs`",
             )

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 
 from mlfbuild.build.tree.blobs import blobs_choice, blobs_target
 from mlfbuild.build.tree.cmake import head, here, here_in_build, lines
-from mlfbuild.build.tree.dependencies import Need
 from mlfbuild.build.tree.parts import Part, Parts
+from mlfbuild.library import Requirement
 
 _LANGUAGES = """
 get_property(_mlf_languages GLOBAL PROPERTY ENABLED_LANGUAGES)
@@ -97,7 +97,7 @@ def _module(part: Part) -> Iterator[str]:
         yield from _need(part, need, target)
 
 
-def _need(part: Part, need: Need, target: str) -> Iterator[str]:
+def _need(part: Part, need: Requirement, target: str) -> Iterator[str]:
     yield _NEED.format(module=part.name, title=need.title, name=need.name)
     if part.files:
         yield _LINK_NEED.format(target=target, name=need.name)

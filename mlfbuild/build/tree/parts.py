@@ -11,10 +11,10 @@ from pathlib import PurePosixPath
 
 from mlfbuild.build.tree.blobs import BlobSources, blob_sources
 from mlfbuild.build.tree.cmake import check_path, check_target_name
-from mlfbuild.build.tree.dependencies import Need, needs_of
+from mlfbuild.build.tree.dependencies import build_requirements
 from mlfbuild.c_analysis import CXX_SUFFIXES, LINKED_SUFFIXES, OBJECT_SUFFIXES, SOURCE_SUFFIXES
 from mlfbuild.executor import Executable, executable
-from mlfbuild.library import Content, Library, Module, kernel_include_dirs
+from mlfbuild.library import Content, Library, Module, Requirement, kernel_include_dirs
 from mlfbuild.project import Placement
 
 RUNTIME_HEADERS = "runtime/include"
@@ -35,7 +35,7 @@ class Part:
     """Graph and parameters as bytes of the image: of graph-executor modules."""
     generated: Mapping[str, Content] = field(default_factory=dict)
     """What stands in the tree beside the archive's own files: what the module lacks of a C interface."""
-    needs: tuple[Need, ...] = ()
+    needs: tuple[Requirement, ...] = ()
     """Libraries that its sources include headers of and call."""
 
     @property
@@ -111,7 +111,7 @@ def _part(module: Module, runtime: bool, placement: Placement) -> Part:
         include_dirs=tuple(include_dirs),
         private_include_dirs=(RUNTIME_HEADERS,) if runtime and files else (),
         blobs=None if module.graph_json is None else blob_sources(module.name),
-        needs=needs_of(module),
+        needs=build_requirements(module),
     )
     found = executable(module, placement)
     part = part if found is None else _with_executor(part, found)

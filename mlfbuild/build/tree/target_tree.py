@@ -29,7 +29,7 @@ from mlfbuild.build.tree.record import RECORD, Record, is_folder, read_record
 from mlfbuild.build.tree.sconscript import SCONS_FRAGMENT, scons_aggregate
 from mlfbuild.build.tree.tree import UnpackResult, check_tree, remove_tree, write_tree
 from mlfbuild.core import UsageError, holds, read_bytes
-from mlfbuild.requirements import Dependency
+from mlfbuild.library import ResolvedLibrary
 from mlfbuild.targets import RUNTIME, Board, Cpu
 
 _BOARD_FILES = RUNTIME / "board"
@@ -55,7 +55,7 @@ def write_target_tree(
     cpu: Cpu,
     systems: Sequence[str] = (),
     placed: Sequence[PlacedSection] = (),
-    dependencies: Sequence[Dependency] = (),
+    dependencies: Sequence[ResolvedLibrary] = (),
 ) -> UnpackResult:
     """Write the fragment that includes the trees of ``models``, and the files of ``board``, into ``directory``.
 

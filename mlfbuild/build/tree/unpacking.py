@@ -18,10 +18,9 @@ from mlfbuild.build.tree.sconscript import SCONS_FRAGMENT, scons_fragment
 from mlfbuild.build.tree.tree import UnpackResult, write_tree
 from mlfbuild.build.tree.verification import verification_files, verification_targets
 from mlfbuild.core import InputFileError
-from mlfbuild.library import Content, Library, Module
+from mlfbuild.library import Content, Library, Module, bundles
 from mlfbuild.library.metadata import CURRENT
 from mlfbuild.project import Placement
-from mlfbuild.requirements import bundled_sources
 
 
 def unpack(
@@ -80,7 +79,7 @@ def tree_files(
             added |= blob_files(module, placement.params if placement else None)
     added |= {
         f"{DEPENDENCIES_FOLDER}/{path}": text
-        for source in bundled_sources(library).values()
+        for source in bundles(library, "archive").values()
         for path, text in dependency_fragments(source).items()
     }
     if verified_on is not None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mlfbuild.build import CompileJob
-from mlfbuild.library import Library, Wish, wishes
+from mlfbuild.library import Library, Requirement, requirements_of
 
 BUILD = "run `mlfbuild build` first"
 REPAIR = "run `mlfbuild build` to restore it"
@@ -26,9 +26,9 @@ class Code:
     """SHA-256 of the archive."""
 
     @property
-    def wishes(self) -> Iterator[Wish]:
+    def requirements(self) -> Iterator[Requirement]:
         """The libraries that it needs beside, or that the archive brings along."""
-        return (wish for module in self.library.modules for wish in wishes(module))
+        return (requirement for module in self.library.modules for requirement in requirements_of(module))
 
     def made_from(self, module: str) -> str:
         """Return the hash of the source in the id of ``module`` in an image; empty if there is none."""

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from mlfbuild.compilers.native.kernels import kernel_headers
 from mlfbuild.core import printable, sha256
-from mlfbuild.library import BundleFacts, Wish, known_dependency
-from mlfbuild.project import ModelSpec, Provision
+from mlfbuild.library import Requirement, ResolvedLibrary, known_library
+from mlfbuild.project import ModelSpec, Provider
 from mlfbuild.report.sbom import origins
 from mlfbuild.report.sbom.bill import bom_file
 from mlfbuild.report.sbom.licenses import OWN, of_generated_code
@@ -145,62 +145,62 @@ def board_component(board: str, files: Mapping[str, bytes], version: str) -> Com
 
 
 def dependency_component(
-    provision: Provision, commit: str = "", tree: str = "", files: Mapping[str, bytes] | None = None
+    provider: Provider, commit: str = "", tree: str = "", files: Mapping[str, bytes] | None = None
 ) -> Component:
     """Return a required library as the project provides it, with its compiled files.
 
     ``commit`` and ``tree`` are Git's, of the version that was fetched.
     """
-    known = known_dependency(provision.name)
-    public = origins.public_address(provision.place) if provision.kind in {"git", "url"} else ""
-    properties = {"provided-by": provision.kind}
-    if provision.kind == "package":
-        properties["package"] = provision.place
+    known = known_library(provider.name)
+    public = origins.public_address(provider.place) if provider.kind in {"git", "url"} else ""
+    properties = {"provided-by": provider.kind}
+    if provider.kind == "package":
+        properties["package"] = provider.place
     if tree:
-        properties["git-tree"] = tree
+        properties["tree-sha256"] = tree
     return Component(
-        ref=f"dependency/{provision.name}",
+        ref=f"dependency/{provider.name}",
         kind=Kind.LIBRARY,
-        name=known.title if known else provision.name,
-        version=provision.version,
-        purl=_dependency_purl(provision, public, commit),
-        license=provision.license or (known.license if known else ""),
+        name=known.title if known else provider.name,
+        version=provider.version,
+        purl=_dependency_purl(provider, public, commit),
+        license=provider.license or (known.license if known else ""),
         url=public,
-        sha256=provision.sha256,
+        sha256=provider.sha256,
         commit=commit,
         properties=properties,
-        files=_files(files or {}, provision.name),
+        files=_files(files or {}, provider.name),
     )
 
 
-def bundled_component(facts: BundleFacts, files: Mapping[str, bytes] | None = None) -> Component:
+def bundled_component(library: ResolvedLibrary, files: Mapping[str, bytes] | None = None) -> Component:
     """Return a required library that an archive includes, with its compiled files."""
-    known = known_dependency(facts.name)
-    public = origins.public_address(facts.url)
-    if public and facts.commit:
-        purl = origins.of_repository(facts.name, facts.url, facts.release, facts.commit)
+    known = known_library(library.name)
+    public = origins.public_address(library.url)
+    if public and library.commit:
+        purl = origins.of_repository(library.name, library.url, library.version, library.commit)
     elif known is not None:
-        purl = origins.with_version(known.purl, facts.release)
+        purl = origins.with_version(known.purl, library.version)
     else:
-        purl = origins.generic(facts.name, facts.release, download_url=public)
+        purl = origins.generic(library.name, library.version, download_url=public)
     return Component(
-        ref=f"dependency/{facts.name}",
+        ref=f"dependency/{library.name}",
         kind=Kind.LIBRARY,
-        name=known.title if known else facts.name,
-        version=facts.release,
+        name=known.title if known else library.name,
+        version=library.version,
         purl=purl,
-        license=facts.license,
+        license=library.license,
         url=public,
-        commit=facts.commit,
+        commit=library.commit,
         properties={"provided-by": "archive"},
-        files=_files(files or {}, facts.name),
+        files=_files(files or {}, library.name),
     )
 
 
-def wished_component(wish: Wish) -> Component:
+def required_component(requirement: Requirement) -> Component:
     """Return a required library that the project does not provide."""
-    known = known_dependency(wish.name)
-    name, version = printable(wish.name), printable(wish.version)
+    known = known_library(requirement.name)
+    name, version = printable(requirement.name), printable(requirement.version)
     return Component(
         ref=f"dependency/{name}",
         kind=Kind.LIBRARY,
@@ -211,16 +211,16 @@ def wished_component(wish: Wish) -> Component:
     )
 
 
-def _dependency_purl(provision: Provision, public: str, commit: str) -> str:
-    known = known_dependency(provision.name)
-    if provision.kind == "git" and public:
-        return origins.of_repository(provision.name, provision.place, provision.version, commit)
-    if provision.kind == "url":
-        checksum = f"sha256:{provision.sha256}"
-        return origins.generic(provision.name, provision.version, download_url=public, checksum=checksum)
+def _dependency_purl(provider: Provider, public: str, commit: str) -> str:
+    known = known_library(provider.name)
+    if provider.kind == "git" and public:
+        return origins.of_repository(provider.name, provider.place, provider.version, commit)
+    if provider.kind == "url":
+        checksum = f"sha256:{provider.sha256}"
+        return origins.generic(provider.name, provider.version, download_url=public, checksum=checksum)
     if known is not None:
-        return origins.with_version(known.purl, provision.version)
-    return origins.generic(provision.name, provision.version)
+        return origins.with_version(known.purl, provider.version)
+    return origins.generic(provider.name, provider.version)
 
 
 def _files(files: Mapping[str, bytes], folder: str) -> tuple[BomFile, ...]:

@@ -1,4 +1,4 @@
-"""External dependencies in a bill of materials: what code needs, who provides it, and which of its files are built."""
+"""Required libraries in a bill of materials: the code that requires them, their providers, and the built files."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from collections.abc import Iterable
 from mlfbuild.build import TargetJob
 from mlfbuild.build.tree import DEPENDENCIES_FOLDER
 from mlfbuild.core import NotFetchedError, ProjectFileError, shown
-from mlfbuild.library import Wish, bundle_names, bundles
-from mlfbuild.project import Project, Provision
+from mlfbuild.library import Requirement, bundle_names, bundles
+from mlfbuild.project import Project, Provider
 from mlfbuild.report.sbom.bill import Bill
 from mlfbuild.report.sbom.code import BUILD, REPAIR, Code
-from mlfbuild.report.sbom.components import bundled_component, dependency_component, wished_component
+from mlfbuild.report.sbom.components import bundled_component, dependency_component, required_component
 from mlfbuild.report.sbom.trees import read_dependencies
 from mlfbuild.report.sbom.types import Component, How
 from mlfbuild.requirements import GitPin, default_cache, pin_of
 
 
 def add_declared(bill: Bill, project: Project) -> None:
-    """Add all that the project provides: before a build nobody knows which of it will be needed."""
-    for provision in project.dependencies.values():
-        bill.add(_provided(bill, provision))
+    """Add all providers of ``project``: before a build, it is not known which of them are required."""
+    for provider in project.dependencies.values():
+        bill.add(_provided(bill, provider))
 
 
 def add_dependencies(bill: Bill, project: Project, target: TargetJob, codes: Iterable[Code]) -> None:
-    """Add the libraries that ``codes``, those of ``target``, need, with those of their files that are built for it.
+    """Add the libraries that ``codes``, those of ``target``, require, with the files that are built for it.
 
     Raises ``InputFileError`` and ``ConflictError`` for files that cannot be read.
     """
@@ -32,36 +32,42 @@ def add_dependencies(bill: Bill, project: Project, target: TargetJob, codes: Ite
     for line in damage:
         bill.note(f"{line}; {REPAIR}")
     for code in codes:
-        for wish in code.wishes:
-            component = _component(bill, project, code, wish, files.get(wish.name))
+        for requirement in code.requirements:
+            component = _component(bill, project, code, requirement, files.get(requirement.name))
             if not component.files and component.properties.get("provided-by", "package") != "package":
-                bill.note(f"{wish.name} for {target.name}: is not built, so its files are not in the bill; {BUILD}")
+                bill.note(
+                    f"{requirement.name} for {target.name}: is not built, so its files are not in the bill; {BUILD}"
+                )
             bill.relate(code.ref, How.DEPENDS_ON, bill.add(component))
 
 
-def _component(bill: Bill, project: Project, code: Code, wish: Wish, files: dict[str, bytes] | None) -> Component:
-    """Return what ``wish`` of ``code`` is met with: the project's provision before what the archive brings along."""
-    provision = project.dependencies.get(wish.name)
-    if provision is not None:
-        return _provided(bill, provision, files)
-    if wish.name in bundle_names(code.library):
-        return bundled_component(bundles(code.library, str(code.job.archive))[wish.name].facts, files)
-    wanted = shown(f"{wish.name} {wish.version}".rstrip())
-    bill.note(f"{code.job.title}: needs {wanted}, which the project does not have; add it to `dependencies`")
-    return wished_component(wish)
+def _component(
+    bill: Bill, project: Project, code: Code, requirement: Requirement, files: dict[str, bytes] | None
+) -> Component:
+    """Return the library for ``requirement`` of ``code``: that of the project's provider, else the bundled one."""
+    provider = project.dependencies.get(requirement.name)
+    if provider is not None:
+        return _provided(bill, provider, files)
+    if requirement.name in bundle_names(code.library):
+        return bundled_component(bundles(code.library, str(code.job.archive))[requirement.name], files)
+    bill.note(
+        f"{code.job.title}: requires {shown(requirement.title)}, which the project does not provide; add it to "
+        "`dependencies`"
+    )
+    return required_component(requirement)
 
 
-def _provided(bill: Bill, provision: Provision, files: dict[str, bytes] | None = None) -> Component:
-    pin = _pin(bill, provision)
-    return dependency_component(provision, pin.commit if pin else "", pin.tree if pin else "", files)
+def _provided(bill: Bill, provider: Provider, files: dict[str, bytes] | None = None) -> Component:
+    pin = _pin(bill, provider)
+    return dependency_component(provider, pin.commit if pin else "", pin.tree if pin else "", files)
 
 
-def _pin(bill: Bill, provision: Provision) -> GitPin | None:
-    """Return the commit that the version of a repository is; without one a tag may turn out to be anything."""
-    if provision.kind != "git":
+def _pin(bill: Bill, provider: Provider) -> GitPin | None:
+    """Return the commit of a repository; without one, a tag may turn out to be any commit."""
+    if provider.kind != "git":
         return None
     try:
-        return pin_of(provision, default_cache())
-    except (NotFetchedError, ProjectFileError) as error:  # the latter: not locked, so no build takes it
+        return pin_of(provider, default_cache())
+    except (NotFetchedError, ProjectFileError) as error:  # the latter if it is not locked
         bill.note(str(error))
         return None

@@ -1,18 +1,18 @@
-"""What models need of other libraries: whether it is on this machine, and in which version."""
+"""The providers of a project: whether their files are on this machine, and in which version."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from mlfbuild.core import InputFileError, MlfError
-from mlfbuild.project import Project, Provision
-from mlfbuild.usecases.check import known_wishes
+from mlfbuild.core import Diagnostic, InputFileError, MlfError, ProjectFileError
+from mlfbuild.project import Project, Provider
+from mlfbuild.usecases.check import known_requirements
 
 
 @dataclass(frozen=True)
-class DependencyState:
-    """A dependency of the project, as it is on this machine."""
+class ProviderState:
+    """A provider of the project, as it is on this machine."""
 
     name: str
     kind: str
@@ -20,32 +20,29 @@ class DependencyState:
     place: str
     """As the project file has it."""
     version: str
-    """As the project states it; empty where it does not."""
+    """As the project states it; empty if it does not."""
     commit: str = ""
-    """Of a repository, where it was fetched."""
+    """Of a repository, if it was fetched."""
     missing: str = ""
-    """Why it cannot be built; empty where it can, and for packages, which the firmware's own build has."""
+    """Why it cannot be built; empty if it can, and for packages, which the firmware's own build has."""
     advice: str = ""
 
 
-def dependency_states(project: Project) -> Iterator[DependencyState]:
-    """Yield the dependencies of ``project``, needed or not, in file order, as a build would take them.
-
-    Fetched files are checked.
-    """
-    for provision in _as_built(project).dependencies.values():
-        state = DependencyState(provision.name, provision.kind, provision.place, provision.version)
-        yield state if provision.kind == "package" else _looked_at(provision, state)
+def dependency_states(project: Project) -> Iterator[ProviderState]:
+    """Yield the states of all providers of ``project`` in file order, as a build would use them; files are hashed."""
+    for provider in _as_built(project).dependencies.values():
+        state = ProviderState(provider.name, provider.kind, provider.place, provider.version)
+        yield state if provider.kind == "package" else _examined(provider, state)
 
 
-def needed_on(project: Project, target: str, missing: Iterable[DependencyState]) -> tuple[str, ...]:
-    """Return why models of ``target`` cannot be built, by those of ``missing`` that they are known to need."""
-    needed = {wish.name for model in project.models_on(target) for wish in known_wishes(model) or ()}
-    return tuple(state.missing for state in missing if state.missing and state.name in needed)
+def needed_on(project: Project, target: str, missing: Iterable[ProviderState]) -> tuple[str, ...]:
+    """Return why models of ``target`` cannot be built, for those of ``missing`` that they are known to require."""
+    required = {one.name for model in project.models_on(target) for one in known_requirements(model) or ()}
+    return tuple(state.missing for state in missing if state.missing and state.name in required)
 
 
 def _as_built(project: Project) -> Project:
-    """Return ``project`` with its repositories at the commits that are locked; of a damaged lock file each says so."""
+    """Return ``project`` with its repositories at the locked commits; a damaged lock file is reported for each."""
     if not project.dependencies:
         return project
     from mlfbuild.build import pinned, with_pins  # few projects have any
@@ -53,16 +50,20 @@ def _as_built(project: Project) -> Project:
     try:
         return pinned(project)
     except InputFileError as error:
-        return with_pins(project, {}, dict.fromkeys(project.dependencies, str(error)))
+        return with_pins(
+            project, {}, dict.fromkeys(project.dependencies, ": ".join(filter(None, (error.place, error.reason))))
+        )
 
 
-def _looked_at(provision: Provision, state: DependencyState) -> DependencyState:
-    from mlfbuild.build import provided_source  # few projects have any
+def _examined(provider: Provider, state: ProviderState) -> ProviderState:
+    from mlfbuild.requirements import provided_library  # few projects have any
 
     try:
-        source = provided_source(provision)
+        library = provided_library(provider)
     except MlfError as error:
-        reason, _, advice = str(error).partition("\n")[0].rpartition("; ")
-        reason = reason.removeprefix(f"{provision.where}: ")
-        return replace(state, missing=f"dependency {state.name}: {reason}", advice=advice)
-    return replace(state, commit=source.commit)
+        problems = error.problems if isinstance(error, ProjectFileError) else ()
+        found = next((each for each in problems if isinstance(each, Diagnostic)), None) or error
+        place = found.place.removeprefix(provider.where).strip(": ")
+        reason = f"{place}: {found.reason}" if place else found.reason
+        return replace(state, missing=f"dependency {state.name}: {reason}", advice=found.hint)
+    return replace(state, commit=library.commit)

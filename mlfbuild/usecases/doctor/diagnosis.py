@@ -28,7 +28,7 @@ from mlfbuild.targets import (
     require_compiler,
     toolchain_file,
 )
-from mlfbuild.usecases.doctor.dependencies import DependencyState, dependency_states, needed_on
+from mlfbuild.usecases.doctor.dependencies import ProviderState, dependency_states, needed_on
 from mlfbuild.usecases.doctor.models import ModelProgram, model_programs
 
 EMULATOR = "qemu-system-arm"
@@ -82,7 +82,7 @@ class Diagnosis:
     """The project file of the targets; ``None`` if they are the rows of the table of CPUs."""
     install: tuple[str, ...]
     """Commands and advice that install what is missing for the targets."""
-    dependencies: tuple[DependencyState, ...] = ()
+    dependencies: tuple[ProviderState, ...] = ()
     """Requirements of the project."""
 
     @property
@@ -98,7 +98,7 @@ def diagnose(project: Path | None, targets: Sequence[str] = ()) -> Diagnosis:
     """
     needed: list[str] = []
     compiling: list[ModelProgram] = []
-    dependencies: list[DependencyState] = []
+    dependencies: list[ProviderState] = []
     if project is None:
         states = [_state(*cpu, needed) for cpu in _cpus()]
     else:
@@ -149,7 +149,7 @@ def _with_models(state: TargetState, project: Project, programs: Sequence[ModelP
     return replace(state, missing=(*state.missing, *(p.missing for p in programs if p.missing and p.model in models)))
 
 
-def _with_dependencies(state: TargetState, project: Project, found: Sequence[DependencyState]) -> TargetState:
+def _with_dependencies(state: TargetState, project: Project, found: Sequence[ProviderState]) -> TargetState:
     """Return ``state`` with the target's missing requirements."""
     return replace(state, missing=(*state.missing, *needed_on(project, state.name, found)))
 

@@ -9,9 +9,17 @@ from pathlib import Path
 from mlfbuild.c_analysis import CXX_SUFFIXES, SOURCE_SUFFIXES
 from mlfbuild.core import UnsupportedModelError, listed, shown
 from mlfbuild.executor import PROVIDED_HEADERS, STANDARD_HEADER
-from mlfbuild.library import ARCHIVE_FOLDER, Library, Module, Wish, dependency_of_header, known_dependency, wishes
+from mlfbuild.library import (
+    ARCHIVE_FOLDER,
+    Library,
+    Module,
+    Requirement,
+    known_library,
+    library_of_header,
+    requirements_of,
+)
 from mlfbuild.project import git_problem, is_local_path
-from mlfbuild.requirements import is_range, lines_to_add, same_version, title, unsound
+from mlfbuild.requirements import is_range, library_title, lines_to_add, same_version, unsound
 
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]*)[>"]', re.MULTILINE)
 
@@ -63,8 +71,8 @@ def _missing(module: Module, library: Library) -> Iterator[tuple[str, str, str]]
             *(name for name in _includes(data) if any(path.endswith(f"/{name}") for path in there)),
         )
         absent |= {name: None for name in _includes(data) if name not in known and not STANDARD_HEADER.fullmatch(name)}
-    needed = {wish.name for wish in wishes(module)}
-    if all(known_dependency(name) for name in needed):  # headers may be those of a library that is not known
+    needed = {requirement.name for requirement in requirements_of(module)}
+    if all(known_library(name) for name in needed):  # headers may be those of a library that is not known
         absent = {name: None for name in absent if not _is_of(name, needed)}
         if absent:
             reason = f"the code includes headers that are not in the archive: {listed(tuple(absent))}"
@@ -72,37 +80,40 @@ def _missing(module: Module, library: Library) -> Iterator[tuple[str, str, str]]
 
 
 def _is_of(header: str, libraries: Collection[str]) -> bool:
-    known = dependency_of_header(header)
+    known = library_of_header(header)
     return known is not None and known.name in libraries
 
 
-def provisions_of(library: Library, path: Path) -> tuple[str, ...]:
-    """Return the lines of ``dependencies`` in a project file for the libraries that the code requires.
+def dependency_lines(library: Library, path: Path) -> tuple[str, ...]:
+    """Return the lines of ``dependencies`` in a project file for the libraries that the code of ``library`` requires.
 
-    Raises ``UnsupportedModelError`` for a library in an unknown version, in two versions, or in no public repository,
-    as only its author can state where to get it.
+    Raises ``UnsupportedModelError`` for facts that only the user knows: an unknown version, two versions, a library
+    that is not in a public repository, or unknown source files.
     """
-    found: dict[str, Wish] = {}
-    for wish in (wish for module in library.modules for wish in wishes(module) if wish.url_type != ARCHIVE_FOLDER):
-        is_public = wish.url_type == "git" and not is_local_path(wish.url) and git_problem(wish.url) is None
-        one = found.setdefault(wish.name, wish)
-        if not wish.version:
-            reason = " in an unknown version"
-        elif is_range(wish.version):
-            reason = f" in a version of {shown(wish.version)}"
-        elif not same_version(wish.version, one.version):
-            reason = f" in two versions, {shown(one.version)} and {shown(wish.version)}"
-        elif not is_public or unsound(wish) is not None:
-            reason = " from no public repository"
+    found: dict[str, Requirement] = {}
+    required = (each for module in library.modules for each in requirements_of(module))
+    for each in (each for each in required if each.url_type != ARCHIVE_FOLDER):
+        is_public = each.url_type == "git" and not is_local_path(each.url) and git_problem(each.url) is None
+        one = found.setdefault(each.name, each)
+        if not each.version:
+            reason = "its version is not known"
+        elif is_range(each.version):
+            reason = f"its version is not stated, only the range {shown(each.version)}"
+        elif not same_version(each.version, one.version):
+            reason = f"two versions are required, {shown(one.version)} and {shown(each.version)}"
+        elif not is_public or unsound(each) is not None:
+            reason = "the archive names no public repository of it"
+        elif known_library(each.name) is None:
+            reason = "its source files are not known"
         else:
             continue
         raise UnsupportedModelError(
-            "dependency-not-public",
-            place=f"{path}: module {shown(wish.origin)}",
-            reason=f"the code requires {title(wish.name)}{reason}",
-            hint=f"write mlfbuild.yml yourself, with dependencies: `{lines_to_add([wish])}`",
+            "init-library-unknown",
+            place=f"{path}: module {shown(each.origin)}",
+            reason=f"requires {library_title(each.name)}, and {reason}",
+            hint=f"write mlfbuild.yml yourself, with dependencies: `{lines_to_add([each])}`",
         )
-    return tuple(lines_to_add([wish]) for wish in found.values())
+    return tuple(lines_to_add([each]) for each in found.values())
 
 
 def _includes(data: bytes) -> list[str]:

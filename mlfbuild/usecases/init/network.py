@@ -13,7 +13,7 @@ from mlfbuild.executor import with_c_interface
 from mlfbuild.library import Library
 from mlfbuild.project import SOURCES, source_suffix
 from mlfbuild.targets import CPUS, Board
-from mlfbuild.usecases.init.archives import provisions_of, require_c_interface
+from mlfbuild.usecases.init.archives import dependency_lines, require_c_interface
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "templates" / "example" / "tones.tflite"
 """The network of projects without ``--model``; scripts/make_tones.py made it."""
@@ -68,7 +68,7 @@ def _from_archive(path: Path, board: Board) -> ProjectNetwork:
     parts_of(library)  # refuses names that build files cannot hold
     library = replace(library, modules=tuple(with_c_interface(module) for module in library.modules))
     require_c_interface(library, path)
-    dependencies = provisions_of(library, path)
+    dependencies = dependency_lines(library, path)
     if len(library.modules) == 1:
         name = default_name(Path(library.modules[0].name))
     suffix = source_suffix(path.name)

@@ -1,4 +1,4 @@
-"""Builds that take what ``mlfbuild.lock`` has and nothing else: every drift is named, before anything is unpacked."""
+"""Builds with exactly the inputs in ``mlfbuild.lock``: every difference is reported before anything is unpacked."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def freeze(
     progress: Progress | None = None,
     toolchains: bool = True,
 ) -> list[TargetJob]:
-    """Return ``targets`` with their archives made and found to be the locked ones; nothing is unpacked yet.
+    """Make the archives of ``targets``, check that they are the locked ones, and return ``targets``.
 
-    ``toolchains`` is False where no firmware is built. Raises ``DriftError`` for whatever is not as locked: first for
-    what compiling begins with, then for the archives.
+    Nothing is unpacked yet. ``toolchains`` is False if no firmware is built. Raises ``DriftError`` for differences from
+    the lock file: first in the inputs of compilers, then in the archives.
     """
     here = _toolchains(project, targets) if toolchains else {}
     frozen = _as_locked(project, targets, here)
@@ -41,9 +41,9 @@ def check_lock(
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> list[str]:
-    """Make the archives of ``targets`` and find them, and what they come from, as locked; builds no firmware.
+    """Make the archives of ``targets`` and compare them and their inputs with the lock file; builds no firmware.
 
-    Returns a line for each toolchain that is not installed here, and so was not judged. Raises as ``freeze`` does.
+    Returns a line for each toolchain that is not installed here and was not compared. Raises as ``freeze``.
     """
     here, missing = toolchain_facts(targets, project.root)
     frozen = _as_locked(project, targets, here)
@@ -54,11 +54,11 @@ def check_lock(
 def freeze_beforehand(
     project: Project, targets: Sequence[TargetJob], definitions: Sequence[str] = (), *, toolchains: bool = True
 ) -> list[TargetJob]:
-    """Return ``targets`` with jobs that refuse to unpack another archive than the locked one.
+    """Return ``targets`` with jobs that refuse to unpack an archive other than the locked one.
 
-    For build systems that compile later, by themselves. ``definitions`` are CMake cache entries, which may name a
-    compiler. Raises ``DriftError`` for model files, compilers, toolchains, and for what has no entry in the lock or is
-    left over there, and ``CheckFailedError`` where there is no lock file; ``InputFileError`` for a damaged one.
+    For build systems that compile later. ``definitions`` are CMake cache entries, which may name a compiler. Raises
+    ``DriftError`` for differences in model files, compilers and toolchains, and for missing or superfluous entries of
+    the lock file, ``CheckFailedError`` if there is no lock file, and ``InputFileError`` for a damaged one.
     """
     return _as_locked(project, targets, _toolchains(project, targets, definitions) if toolchains else {})
 
@@ -72,7 +72,7 @@ def _toolchains(
 def _as_locked(
     project: Project, targets: Sequence[TargetJob], toolchains: Mapping[str, LockedToolchain]
 ) -> list[TargetJob]:
-    """Return ``targets`` with the hashes that their archives must have, where all that is known before is as locked."""
+    """Return ``targets`` with the hashes that their archives must have, after comparing everything that is known."""
     lock = _lock_of(project)
     now = Lock(
         models=model_facts(project, targets),
@@ -108,24 +108,27 @@ def _lock_of(project: Project) -> Lock:
     lock = read_lock(path)
     if lock is None:
         raise CheckFailedError(
-            f"{path}: no such lock file, and a frozen build takes what it has; run `mlfbuild lock` and commit it"
+            "lock-missing",
+            place=path,
+            reason="there is no lock file, which a frozen build requires",
+            hint="run `mlfbuild lock` and commit the file",
         )
     return lock
 
 
 def _without_archive(lock: Lock, targets: Sequence[TargetJob]) -> Iterator[str]:
-    """Yield a line for each archive that the lock does not have although it has the model."""
+    """Yield a line for each archive that is not in the lock file although its model is."""
     for job in (job for target in targets for job in target.models):
         if job.model in lock.models and job.model not in lock.archives.get(job.target, {}):
-            yield f"archive of {job.title}: is not in the lock"
+            yield f"archive of {job.title}: is not in the lock file"
 
 
 def _refuse(project: Project, found: Sequence[str]) -> None:
-    """Raise ``DriftError`` where anything was ``found``."""
+    """Raise ``DriftError`` if there are differences."""
     if not found:
         return
-    epoch = "; SOURCE_DATE_EPOCH is set here, and archives hold it" if "SOURCE_DATE_EPOCH" in os.environ else ""
-    path, advice = lock_path(project.path), f"put back what changed, or accept it with `mlfbuild lock`{epoch}"
+    epoch = " (SOURCE_DATE_EPOCH is set here and is written into archives)" if "SOURCE_DATE_EPOCH" in os.environ else ""
+    path, advice = lock_path(project.path), f"restore the locked state, or accept it with `mlfbuild lock`{epoch}"
     if len(found) == 1:
         raise DriftError("lock-drift", place=path, reason=found[0], hint=advice, problems=found)
     raise DriftError(

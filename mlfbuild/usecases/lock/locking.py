@@ -1,4 +1,4 @@
-"""``mlfbuild.lock`` of a project: what is there now, in its words, and how the file is written."""
+"""``mlfbuild.lock`` of a project: the present facts in the form of the lock file, and how the file is written."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from mlfbuild.build import (
     with_pins,
 )
 from mlfbuild.core import (
+    Diagnostic,
     InputFileError,
     NotFetchedError,
     ProjectFileError,
@@ -29,12 +30,12 @@ from mlfbuild.core import (
     open_binary,
     write_if_changed,
 )
-from mlfbuild.project import Project, Provision
+from mlfbuild.project import Project, Provider
 from mlfbuild.requirements import (
     GitPin,
     Lock,
-    LockedDependency,
     LockedModel,
+    LockedProvider,
     LockedToolchain,
     check_replaceable,
     differences,
@@ -48,13 +49,13 @@ __all__ = ["Locked", "archive_facts", "dependency_facts", "lock_path", "lock_pro
 
 @dataclass(frozen=True)
 class Locked:
-    """What became of a lock file."""
+    """The result of locking."""
 
     path: Path
     changes: tuple[str, ...]
-    """A line for each fact that is another than before."""
+    """A line for each fact that changed."""
     notes: tuple[str, ...]
-    """What could not be found out here, and what became of it."""
+    """A line for each fact that could not be determined on this machine."""
     written: bool
 
 
@@ -67,14 +68,15 @@ def lock_project(
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> Locked:
-    """Make the archives of the chosen targets and models (all where nothing is chosen) and lock what they came from.
+    """Make the archives of the chosen targets and models, by default all, and lock their inputs.
 
-    What was not chosen stays as it was locked, and so does a toolchain that is not installed here. Dependencies are
-    fetched: repositories as their versions are now, where everything is chosen, else those that are not locked yet;
-    nothing goes out if ``offline``. The file is written whole or not at all, and only where it changes.
+    Facts that were not chosen stay as they were locked, and so does a toolchain that is not installed here. Providers
+    are fetched: repositories at the present commits of their versions or, if targets or models are chosen, only those
+    that are not locked yet. With ``offline`` the network is not used. The file is written completely or not at all,
+    and only if it changes.
 
-    Raises what fetching and compiling do, ``ProjectFileError`` for a repository that is not locked if ``offline``, and
-    ``ConflictError`` or ``InputFileError``, before anything is made, for a file that ``check_replaceable`` keeps.
+    Raises the errors of fetching and compiling, ``ProjectFileError`` for a repository that is not locked if
+    ``offline``, and ``ConflictError`` or ``InputFileError``, before anything is made, as ``check_replaceable``.
     """
     path = lock_path(project.path)
     check_replaceable(path)
@@ -99,14 +101,18 @@ def _old_lock(path: Path) -> tuple[Lock | None, list[str]]:
     try:
         return read_lock(path), []
     except InputFileError as error:
-        reason = str(error).partition("; ")[0]
-        return None, [f"{reason}; nothing of it is kept"]
+        return None, [f"{': '.join(filter(None, (error.place, error.reason)))}; its content is replaced"]
 
 
 def _all_locked(project: Project) -> Project:
     """Return ``project``; raises ``ProjectFileError`` for repositories that have no commit."""
     problems = [
-        f"{each.where}: {each.version} of {without_secret(each.place)} is not locked; leave --offline out"
+        Diagnostic(
+            "lock-offline-unlocked",
+            place=each.where,
+            reason=f"{each.version} of {without_secret(each.place)} is not locked",
+            hint="run `mlfbuild lock` without --offline",
+        )
         for each in project.dependencies.values()
         if each.kind == "git" and not each.commit
     ]
@@ -116,66 +122,65 @@ def _all_locked(project: Project) -> Project:
 
 
 def _fetched(project: Project, keep: Mapping[str, GitPin], progress: Progress | None) -> Project:
-    """Return ``project`` with its repositories as they are now, but for those to ``keep``; all are here then."""
-    from mlfbuild.usecases.fetch import FETCHED_KINDS, fetch_dependencies  # reads from servers: builds do without
+    """Return ``project`` with its repositories at the commits to ``keep``, others at the present ones; fetches them."""
+    from mlfbuild.usecases.fetch import FETCHED_KINDS, fetch_dependencies  # builds do not need it
 
     if not any(each.kind in FETCHED_KINDS for each in project.dependencies.values()):
         return project
     found = fetch_dependencies(project, pins=keep, progress=progress)
-    return with_pins(project, {each.provision.name: GitPin(each.commit, each.tree) for each in found if each.commit})
+    return with_pins(project, {each.provider.name: each.pin for each in found if each.pin})
 
 
-def dependency_facts(project: Project) -> dict[str, LockedDependency]:
-    """Return what there is now of the dependencies of ``project``; its repositories are pinned.
+def dependency_facts(project: Project) -> dict[str, LockedProvider]:
+    """Return the present facts about the providers of ``project``, whose repositories are pinned.
 
-    Raises as ``provided_source`` does, but not for what was not fetched.
+    Raises as ``provided_library``, except for files that were not fetched.
     """
-    return {name: _dependency(each) for name, each in project.dependencies.items()}
+    return {name: _locked(each) for name, each in project.dependencies.items()}
 
 
-def _dependency(provision: Provision) -> LockedDependency:
-    return LockedDependency(
-        kind=provision.kind,
-        place=without_secret(provision.place),
-        version=provision.version,
-        commit=provision.commit,
-        tree=provision.tree,
-        sha256=provision.sha256,
-        content=_content(provision),
-        settings=_settings(provision),
+def _locked(provider: Provider) -> LockedProvider:
+    return LockedProvider(
+        kind=provider.kind,
+        place=without_secret(provider.place),
+        version=provider.version,
+        commit=provider.commit,
+        tree=provider.tree,
+        sha256=provider.sha256,
+        content=_content(provider),
+        settings=_settings(provider),
     )
 
 
-def _settings(provision: Provision) -> str:
-    """Return the keys that decide how a library is built, where they are not what they are by default."""
+def _settings(provider: Provider) -> str:
+    """Return the keys that affect the build of a library and are not the defaults."""
     keys = {
-        "sources": " ".join(provision.sources),
-        "include-dirs": " ".join(provision.include_dirs),
-        "compile-options": " ".join(provision.compile_options),
-        "public-headers": "true" if provision.public_headers else "",
-        "target": provision.target if provision.target != provision.place else "",
+        "sources": " ".join(provider.sources),
+        "include-dirs": " ".join(provider.include_dirs),
+        "compile-options": " ".join(provider.compile_options),
+        "public-headers": "true" if provider.public_headers else "",
+        "target": provider.target if provider.target != provider.place else "",
     }
     return "; ".join(f"{key}: {value}" for key, value in keys.items() if value)
 
 
-def _content(provision: Provision) -> str:
-    """Return the hash of all files of ``provision``; empty for a package, and for what was not fetched."""
-    if provision.kind == "package" or (provision.kind == "git" and not provision.commit):
+def _content(provider: Provider) -> str:
+    """Return the hash of all files of ``provider``; empty for a package, and for files that were not fetched."""
+    if provider.kind == "package" or (provider.kind == "git" and not provider.commit):
         return ""
-    from mlfbuild.build import provided_source
-    from mlfbuild.requirements import content_sha256
+    from mlfbuild.requirements import content_sha256, provided_library
 
     try:
-        return content_sha256(provided_source(provision))
+        return content_sha256(provided_library(provider))
     except NotFetchedError:
         return ""
 
 
 def model_facts(project: Project, targets: Sequence[TargetJob]) -> dict[str, LockedModel]:
-    """Return what is there now of the models of ``targets``.
+    """Return the present facts about the models of ``targets``.
 
-    Raises ``InputFileError`` for a model file that cannot be read, and ``ToolNotFoundError`` where a compiler is
-    somebody else's program, and missing.
+    Raises ``InputFileError`` for a model file that cannot be read, and ``ToolNotFoundError`` for an external compiler
+    that is not installed.
     """
     jobs = {job.model: job for target in targets for job in target.models}
     return {name: _model(job, project.root) for name, job in jobs.items()}
@@ -195,7 +200,7 @@ def _model(job: CompileJob, root: Path) -> LockedModel:
 
 
 def archive_facts(targets: Sequence[TargetJob]) -> dict[str, dict[str, str]]:
-    """Return the hashes of the archives of ``targets``, which are there; raises ``InputFileError``."""
+    """Return the hashes of the archives of ``targets``, which must exist; raises ``InputFileError``."""
     return {target.name: {job.model: _archive_sha256(job.archive) for job in target.models} for target in targets}
 
 
@@ -205,7 +210,7 @@ def _archive_sha256(path: Path) -> str:
 
 
 def toolchain_facts(targets: Sequence[TargetJob], root: Path) -> tuple[dict[str, LockedToolchain], dict[str, str]]:
-    """Return the toolchains of ``targets`` that are installed here, and why the others are not, both by target."""
+    """Return the installed toolchains of ``targets``, and why others cannot be locked here, both by target."""
     found, missing = {}, {}
     for target in targets:
         toolchain = _toolchain(target, root)
@@ -217,17 +222,17 @@ def toolchain_facts(targets: Sequence[TargetJob], root: Path) -> tuple[dict[str,
 
 
 def _toolchain(target: TargetJob, root: Path) -> LockedToolchain | str:
-    """Return the toolchain of ``target``, or why there is none here."""
+    """Return the toolchain of ``target``, or why it cannot be locked here."""
     try:
         return locked_toolchain(target, root)
     except ToolNotFoundError as error:
-        return str(error).partition("; ")[0]
+        return f"{error.place}: {error.reason}" if error.place else error.reason.partition("; ")[0]
 
 
 def _not_here(target: str, reason: str, old: Lock | None) -> str:
     known = old is not None and target in old.toolchains
     state = "stays as it was locked" if known else "is not locked, so that frozen builds of it fail"
-    return f"toolchain of {target}: {state}: {reason}; run `mlfbuild lock` where it is installed"
+    return f"toolchain of {target}: {state}: {reason}; run `mlfbuild lock` on a machine that has it"
 
 
 def _kept_models(old: Lock | None, project: Project) -> Mapping[str, LockedModel]:
@@ -238,8 +243,8 @@ def _kept_toolchains(old: Lock | None, project: Project) -> Mapping[str, LockedT
     return {} if old is None else {name: entry for name, entry in old.toolchains.items() if name in project.targets}
 
 
-def _with_kept_contents(now: Mapping[str, LockedDependency], old: Lock | None) -> dict[str, LockedDependency]:
-    """Return ``now`` with the hash of files that were not fetched, where they are what was locked before."""
+def _with_kept_contents(now: Mapping[str, LockedProvider], old: Lock | None) -> dict[str, LockedProvider]:
+    """Return ``now`` with the locked hashes of files that were not fetched, if nothing else changed."""
     before = {} if old is None else old.dependencies
     return {
         name: before[name]
@@ -250,7 +255,7 @@ def _with_kept_contents(now: Mapping[str, LockedDependency], old: Lock | None) -
 
 
 def _with_kept(made: Mapping[str, Mapping[str, str]], old: Lock | None, project: Project) -> dict[str, dict[str, str]]:
-    """Return the hashes in ``made``, and those of ``old`` that the project still has."""
+    """Return the hashes in ``made``, and those in ``old`` of models that the project still has."""
     wanted = {name: {model.name for model in project.models_on(name)} for name in project.targets}
     kept = {} if old is None else old.archives
     return {

@@ -10,8 +10,7 @@ import mlfbuild
 from mlfbuild.build.tree import DEPENDENCIES_FOLDER, Record, dependency_files, module_header, tree_files, write_tree
 from mlfbuild.compilers import check_fit
 from mlfbuild.core import ProcessFailedError, UsageError, cache_folder, find_tool, make_once, read_bytes, run, sha256
-from mlfbuild.library import Content, Library, Module, chunks
-from mlfbuild.requirements import Source
+from mlfbuild.library import Content, Library, Module, ResolvedLibrary, chunks
 from mlfbuild.targets import CPUS, RUNTIME, Board, Cpu, require_compiler, shared_toolchain_files, toolchain_file
 from mlfbuild.verify.emulator.harness import build_harness
 
@@ -21,7 +20,7 @@ _VARIABLES = ("CFLAGS", "ASMFLAGS", "LDFLAGS")
 """Environment variables that CMake adds to the toolchain file's flags."""
 
 
-def board_image(module: Module, board: Board, where: str, libraries: Sequence[Source] = ()) -> Path:
+def board_image(module: Module, board: Board, where: str, libraries: Sequence[ResolvedLibrary] = ()) -> Path:
     """Return the image that runs ``module`` of the archive ``where`` on ``board``; build it if it is not cached.
 
     ``libraries`` are the module's requirements. The image runs each case once. Raises ``UsageError`` if the module's

@@ -13,8 +13,7 @@ import numpy.typing as npt
 from mlfbuild.build.tree import Subject, subject_of
 from mlfbuild.core import ProcessFailedError, UnsupportedModelError, find_tool, quoted
 from mlfbuild.executor import ram_size
-from mlfbuild.library import Module
-from mlfbuild.requirements import Source
+from mlfbuild.library import Module, ResolvedLibrary
 from mlfbuild.targets import Board
 from mlfbuild.verify.emulator.board_image import board_image
 from mlfbuild.verify.exchange import ENDED_EARLY, flaws, interleaved, read_runs, run_cases
@@ -28,7 +27,7 @@ def run_on_board(
     inputs: Sequence[Array],
     where: str,
     timeout: float,
-    libraries: Sequence[Source] = (),
+    libraries: Sequence[ResolvedLibrary] = (),
 ) -> tuple[Array, ...]:
     """Run every case of ``inputs`` once, in order, on ``board`` and return the outputs, each with all cases.
 
@@ -46,7 +45,9 @@ def run_on_board(
     return tuple(_shaped(runs[f"out{index}"], tensor.shape) for index, tensor in enumerate(subject.outputs))
 
 
-def runnable(module: Module, board: Board, where: str, libraries: Sequence[Source] = ()) -> tuple[Path, Subject]:
+def runnable(
+    module: Module, board: Board, where: str, libraries: Sequence[ResolvedLibrary] = ()
+) -> tuple[Path, Subject]:
     """Return the image of ``module`` that runs each case once on ``board``, and its description.
 
     Raises as ``run_on_board``; without QEMU or with too little RAM before anything is built.

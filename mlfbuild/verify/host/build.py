@@ -12,8 +12,7 @@ from mlfbuild.c_analysis import SOURCE_SUFFIXES
 from mlfbuild.compilers import check_fit
 from mlfbuild.core import ProcessFailedError, UnsupportedModelError, cache_folder, find_tool, make_once, run, sha256
 from mlfbuild.executor import Executable, executable, missing_header
-from mlfbuild.library import MERGED_SYSTEM_LIBRARY, Library, Module
-from mlfbuild.requirements import Source
+from mlfbuild.library import MERGED_SYSTEM_LIBRARY, Library, Module, ResolvedLibrary
 from mlfbuild.targets import CPUS
 from mlfbuild.verify.host.shim import print_shim
 from mlfbuild.verify.host.trace import is_graph, print_graph_trace, print_traced_shim
@@ -22,7 +21,7 @@ _FLAGS = ("-shared", "-fPIC", "-O2", "-w", "-fno-strict-aliasing", "-Wl,-Bsymbol
 _COMPILE_SECONDS = 600.0
 
 
-def shared_object(module: Module, libraries: Sequence[Source] = ()) -> Path:
+def shared_object(module: Module, libraries: Sequence[ResolvedLibrary] = ()) -> Path:
     """Return the shared object of ``module`` and the ``libraries`` that it requires; compile it if it is not cached.
 
     Raises as ``executable``, ``UsageError`` for objects that were compiled for another machine,
@@ -40,7 +39,7 @@ def shared_object(module: Module, libraries: Sequence[Source] = ()) -> Path:
 
 
 def _with_libraries(
-    build: Executable, files: dict[str, bytes], libraries: Sequence[Source]
+    build: Executable, files: dict[str, bytes], libraries: Sequence[ResolvedLibrary]
 ) -> tuple[Executable, dict[str, bytes]]:
     """Return ``build`` and its ``files`` with ``libraries``; their options are for target compilers, and ignored."""
     for source in libraries:

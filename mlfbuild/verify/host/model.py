@@ -19,7 +19,7 @@ from mlfbuild.archive import open_archive
 from mlfbuild.core import ProcessFailedError, UnsupportedModelError
 from mlfbuild.executor import chosen_module
 from mlfbuild.library import Module, TensorInfo, TracedTensor, dtype_called
-from mlfbuild.requirements import brought_along
+from mlfbuild.requirements import bundled_libraries
 from mlfbuild.verify.host.build import shared_object
 from mlfbuild.verify.host.trace import traced_tensors
 
@@ -155,7 +155,7 @@ def load(
     """
     library, where = open_archive(Path(archive)), str(archive)
     module = chosen_module(library, model, where)
-    path = shared_object(module, brought_along(library, module, where))
+    path = shared_object(module, bundled_libraries(library, module, where))
     if not isolated:
         return Model(module, InProcess(path, module))
     from mlfbuild.verify.host.isolated import Child

@@ -15,9 +15,9 @@ from spdx_tools.spdx.model import ActorType, Document, RelationshipType
 from spdx_tools.spdx.parser.parse_anything import parse_file
 from spdx_tools.spdx.validation.document_validator import validate_full_spdx_document
 
-from mlfbuild.library.requirement import Wish
+from mlfbuild.library.requirement import Requirement
 from mlfbuild.report.sbom.bill import Bill, bom_file
-from mlfbuild.report.sbom.components import tvm_tool, wished_component
+from mlfbuild.report.sbom.components import required_component, tvm_tool
 from mlfbuild.report.sbom.forms import CYCLONEDX, FORMS, SPDX, SPDX_TAG_VALUE, document, form_of
 from mlfbuild.report.sbom.types import Bom, Component, How, Kind
 
@@ -173,7 +173,7 @@ HOSTILE = ("a\nPackageName: evil", "\ud800", "../..", "@", "/", "%", "?#", "\x00
 @pytest.mark.parametrize("text", HOSTILE, ids=ascii)
 def test_names_and_versions_of_archives_are_not_trusted(text: str) -> None:
     bill = Bill(Component("project", Kind.PROJECT, "p"), 0)
-    bill.add(wished_component(Wish(text, text)))
+    bill.add(required_component(Requirement(text, text)))
     bill.add(tvm_tool(text))
     bill.add(Component("code/m4/kws", Kind.CODE, "kws", files=(bom_file(f"m4/{text}.c", b""),), properties={"a": text}))
     bom = bill.done()

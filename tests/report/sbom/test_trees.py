@@ -8,8 +8,8 @@ from mlfbuild.archive import open_archive_with_id
 from mlfbuild.build.tree import unpack
 from mlfbuild.build.tree.dependencies import write_dependencies
 from mlfbuild.compilers.native.kernels import kernel_headers
+from mlfbuild.library import ResolvedLibrary
 from mlfbuild.report.sbom.trees import reached, read_dependencies, read_tree
-from mlfbuild.requirements.types import Source
 
 KERNELS = {
     "a.h": b'#include "b.h"\n#include <stdint.h>\n',
@@ -54,8 +54,12 @@ def test_a_folder_without_a_tree(tmp_path: Path) -> None:
 
 
 def test_files_of_libraries(tmp_path: Path) -> None:
-    files = {"Include/nn.h": b"int nn(void);\n", "Source/nn.c": b"int nn(void) { return 1; }\n", "LICENSE": b"terms"}
-    write_dependencies(tmp_path, [Source("nn", "1.0", files, ("Source/nn.c",), ("Include",), ("LICENSE",))])
+    files = {
+        "Include/nn.h": b"int nn(void);\n",
+        "Source/nn.c": b"int nn(void) { return 1; }\n",
+        "LICENSE": b"terms",
+    }
+    write_dependencies(tmp_path, [ResolvedLibrary("nn", "1.0", files, ("Source/nn.c",), ("Include",), ("LICENSE",))])
     assert read_dependencies(tmp_path) == ({"nn": {path: files[path] for path in sorted(files)}}, ())
     (tmp_path / "nn/LICENSE").write_text("other terms")
     assert read_dependencies(tmp_path)[1] == (f"{tmp_path}/nn/LICENSE: was edited",)

@@ -15,8 +15,7 @@ from mlfbuild.build.tree.record import RECORD, read_record
 from mlfbuild.c_analysis import LINKED_SUFFIXES, OBJECT_SUFFIXES
 from mlfbuild.core import InputFileError, read_bytes
 from mlfbuild.executor import BUNDLED_FOLDER, FOLDER, INCLUDE_DIR, unit_names
-from mlfbuild.library import kernel_include_dirs
-from mlfbuild.requirements import Dependency, Source
+from mlfbuild.library import ResolvedLibrary, kernel_include_dirs
 
 _NEEDED = re.compile(r"if\(NOT TARGET mlf::dep::([a-z0-9.+-]+)\)")
 
@@ -56,12 +55,12 @@ class Package:
 
     cpu: str
     models: tuple[ModelFiles, ...]
-    dependencies: Sequence[Dependency] = ()
+    dependencies: Sequence[ResolvedLibrary] = ()
 
     @property
     def libraries(self) -> tuple[LibraryFiles, ...]:
         """What is compiled of its dependencies."""
-        return tuple(library_files(source) for source in self.dependencies if isinstance(source, Source))
+        return tuple(library_files(source) for source in self.dependencies if not source.package)
 
 
 @dataclass(frozen=True)
@@ -77,13 +76,13 @@ class LibraryFiles:
     """Whether the application sees its headers, too."""
 
 
-def library_files(source: Source) -> LibraryFiles:
+def library_files(source: ResolvedLibrary) -> LibraryFiles:
     """Return what a build takes of ``source``, whose files lie in the folder ``dependencies``."""
 
     def below(paths: Sequence[str]) -> tuple[str, ...]:
         return tuple(f"{DEPENDENCIES_FOLDER}/{source.name}/{path}" for path in paths)
 
-    options = (*source.compile_options, "-w")  # nobody here can change its code
+    options = (*source.compile_options, "-w", "-ffunction-sections", "-fdata-sections")
     return LibraryFiles(source.name, below(source.sources), below(source.include_dirs), options, source.public_headers)
 
 

@@ -9,7 +9,7 @@ import json
 
 from mlfbuild.build.tree.adapters.package import DESCRIPTION, NAME, VERSION, ModelFiles, Package
 from mlfbuild.core import UnsupportedModelError
-from mlfbuild.requirements import Dependency, Source
+from mlfbuild.library import ResolvedLibrary
 
 RESERVED: dict[str, str] = {}
 
@@ -46,15 +46,15 @@ _SPACE = "has a space in its name, which the flags of a PlatformIO library canno
 _HINT = "remove --for platformio"
 
 
-def _check_dependency(dependency: Dependency) -> None:
-    if isinstance(dependency, Source) and dependency.compile_options:
+def _check_dependency(dependency: ResolvedLibrary) -> None:
+    if dependency.compile_options:
         raise UnsupportedModelError(
             "platformio-needs-same-flags",
             place=f"dependency {dependency.name!r}",
             reason="has compile-options, but all files of a PlatformIO library have the same flags",
             hint=_HINT,
         )
-    paths = () if not isinstance(dependency, Source) else (*dependency.sources, *dependency.include_dirs)
+    paths = (*dependency.sources, *dependency.include_dirs)
     for path in paths:
         if " " in path:
             raise UnsupportedModelError(

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 from mlfbuild.build.tree.adapters.package import NAME, NOTICE, LibraryFiles, ModelFiles, Package
 from mlfbuild.build.tree.cmake import lines, quoted
-from mlfbuild.requirements import Package as ProvidedPackage
 
 RESERVED = {"zephyr": "the folder of the module's files has this name"}
 
@@ -80,7 +79,7 @@ def _library(model: ModelFiles, package: Package) -> str:
     needed = [path for library in libraries for path in library.include_dirs]
     text += _command("zephyr_library_include_directories", [*model.private_include_dirs, *needed])
     for dependency in package.dependencies:
-        if isinstance(dependency, ProvidedPackage) and dependency.name in model.needs:
+        if dependency.package and dependency.name in model.needs:
             text += f"  zephyr_library_link_libraries({dependency.target})\n"
     if model.objects:
         text += _command("set_source_files_properties", model.objects, "PROPERTIES EXTERNAL_OBJECT TRUE")

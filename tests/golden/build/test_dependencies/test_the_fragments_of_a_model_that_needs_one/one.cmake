@@ -27,6 +27,7 @@ add_library(
 )
 add_library(mlf::one ALIAS mlf_one)
 target_include_directories(mlf_one PUBLIC "$<BUILD_INTERFACE:${CMAKE_CURRENT_LIST_DIR}/codegen/host/include>")
+target_include_directories(mlf_one PRIVATE "${CMAKE_CURRENT_LIST_DIR}/codegen/host/src")
 
 # one needs tiny v1.0
 set(_mlf_needed "${CMAKE_CURRENT_LIST_DIR}/../dependencies/tiny.cmake")

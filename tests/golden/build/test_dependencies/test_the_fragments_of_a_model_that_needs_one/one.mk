@@ -35,7 +35,7 @@ $(MLF_LIBRARIES_one): $(_mlf_objects_one)   $(MLF_DIR_one)/mlf.mk # names the ob
 
 $(filter %.c.o,$(_mlf_objects_one)): $(MLF_BUILD)/one/%.o: $(MLF_DIR_one)/%
 	@mkdir -p $(@D)
-	$(CC) $(_mlf_needs_one) $(MLF_INCLUDES_one) $(CPPFLAGS) $(CFLAGS) $(TARGET_ARCH) -MMD -MP -c -o $@ $<
+	$(CC) $(_mlf_needs_one) -I$(MLF_DIR_one)/codegen/host/src $(MLF_INCLUDES_one) $(CPPFLAGS) $(CFLAGS) $(TARGET_ARCH) -MMD -MP -c -o $@ $<
 
 # one needs tiny v1.0
 ifeq ($(filter tiny,$(MLF_PROVIDED)),)

@@ -2,8 +2,8 @@
 #
 # tiny: the CMake package Tiny, which the firmware has.
 #
-# Models that need it include this file. Where the firmware has the library itself, it defines the target
-# mlf::dep::tiny before it includes models, and nothing of this is built.
+# Models that require it include this file. If the firmware has the library itself, it defines the target
+# mlf::dep::tiny before it includes models, and the files here are not built.
 cmake_minimum_required(VERSION 3.22)
 include_guard(GLOBAL)
 

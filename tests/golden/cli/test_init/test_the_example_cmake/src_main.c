@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * Runs `tones` on the case in sample.h and prints the outputs.
  * Exit status 0: all outputs are as expected.

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /* Inputs of the network and expected outputs: case 0 of tests/tones.npz. */
 #ifndef SAMPLE_H
 #define SAMPLE_H

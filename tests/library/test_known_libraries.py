@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.library.known_dependencies import (
+from mlfbuild.library.known_libraries import (
     CMSIS_NN,
     ETHOS_U,
     KNOWN,
-    KnownDependency,
-    dependency_of_header,
-    known_dependency,
+    KnownLibrary,
+    known_library,
+    library_of_header,
     short_name,
 )
 
@@ -21,15 +21,15 @@ from mlfbuild.library.known_dependencies import (
 @pytest.mark.parametrize("text", ["cmsis-nn", "CMSIS_NN", " Cmsis NN ", "CMSIS-NN", "cmsis__nn"])
 def test_a_short_name_is_compared_in_one_spelling(text: str) -> None:
     assert short_name(text) == "cmsis-nn"
-    assert known_dependency(text) is CMSIS_NN
+    assert known_library(text) is CMSIS_NN
 
 
 def test_names_and_headers_are_one_librarys() -> None:
     assert [known.name for known in KNOWN] == [short_name(known.name) for known in KNOWN]
     headers = [header for known in KNOWN for header in known.headers]
     assert len(headers) == len(set(headers))
-    assert known_dependency("cmsis-dsp") is None
-    assert known_dependency("tvm_standalone_crt") is None
+    assert known_library("cmsis-dsp") is None
+    assert known_library("tvm_standalone_crt") is None
 
 
 @pytest.mark.parametrize(
@@ -43,8 +43,8 @@ def test_names_and_headers_are_one_librarys() -> None:
         ("", None),
     ],
 )
-def test_a_header_tells_the_library(include: str, known: KnownDependency | None) -> None:
-    assert dependency_of_header(include) is known
+def test_a_header_tells_the_library(include: str, known: KnownLibrary | None) -> None:
+    assert library_of_header(include) is known
 
 
 @pytest.mark.parametrize(

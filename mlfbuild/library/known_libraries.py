@@ -1,9 +1,12 @@
-"""What is known of the libraries that archives' code needs: how code shows it, where they are, what is compiled.
+"""Facts about libraries that the code of archives is known to need: headers, sources by version, licence, origin.
 
-Headers tell which library, never which release of it, and a wrong release links and computes garbage. So the release
-comes from what TVM itself tested with: what ``docker/install`` of each tag of ``apache/tvm`` installs, CMSIS-NN in
-``ubuntu_install_cmsis.sh`` and Ethos-U in ``ubuntu_install_ethosu_driver_stack.sh``. TVM 0.8 to 0.11 took CMSIS-NN
-from commits of ``ARM-software/CMSIS_5``, which are no release of CMSIS-NN: nobody knows what to take for them.
+A library is recognised by the headers that code includes. Headers do not identify the release, and code that is linked
+with another release computes wrong results. So the release is the one that TVM tested with: ``docker/install`` of each
+tag of ``apache/tvm`` installs CMSIS-NN in ``ubuntu_install_cmsis.sh`` and the Ethos-U driver in
+``ubuntu_install_ethosu_driver_stack.sh``. TVM 0.8 to 0.11 took CMSIS-NN from commits of ``ARM-software/CMSIS_5``, which
+are not releases of CMSIS-NN, so no release is known for them.
+
+TVM's C runtime is part of the archives that need it: ``bundled_runtime`` has the paths of its files.
 """
 
 from __future__ import annotations
@@ -12,11 +15,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from mlfbuild.project import short_name
 
 __all__ = [
-    "CMSIS_NN", "ETHOS_U", "KNOWN", "STANDALONE_CRT", "KnownDependency", "dependency_of_header", "known_dependency",
+    "CMSIS_NN", "ETHOS_U", "KNOWN", "STANDALONE_CRT", "KnownLibrary", "known_library", "library_of_header",
     "short_name",
 ]  # fmt: skip
 STANDALONE_CRT = "tvm_standalone_crt"
@@ -24,38 +28,46 @@ STANDALONE_CRT = "tvm_standalone_crt"
 _TVM_VERSION = re.compile(r"v?(\d{1,9})\.(\d{1,9})(?:\.\d+)*(?:\.post\d+|rc\d+)?(?P<development>\.dev\d+)?(?:\+.*)?")
 
 
+class Layout(NamedTuple):
+    """Where the files of some releases of a library are."""
+
+    versions: str
+    """The releases, as a range in the form of pip: ``>=4``."""
+    sources: tuple[str, ...]
+    """Patterns of the files to compile."""
+    include_dirs: tuple[str, ...]
+
+
 @dataclass(frozen=True)
-class KnownDependency:
-    """A library that code of archives is known to need."""
+class KnownLibrary:
+    """A library that the code of archives is known to need."""
 
     name: str
     """Short name, as ``short_name`` returns it."""
     title: str
-    """What people call it."""
+    """Name for messages."""
     headers: tuple[str, ...]
-    """Names of headers, without folders, that no other library has: code that includes one needs it."""
+    """Names of headers, without folders, that identify the library: code that includes one of them requires it."""
     url: str
     """Of its Git repository."""
     purl: str
     """Package URL without a version."""
     license: str
     """SPDX licence expression."""
-    include_dirs: tuple[str, ...]
-    sources: tuple[str, ...]
-    """Patterns of what is compiled."""
+    layouts: tuple[Layout, ...]
     license_files: tuple[str, ...] = ("LICENSE*",)
-    """Patterns of the files that say under which terms it may be used."""
+    """Patterns of the files with the licence text."""
     functions: tuple[str, ...] = ()
-    """What its functions begin with, where they have names as those of TVM's runtime."""
+    """Prefixes of its functions, if these have names like functions of TVM's runtime."""
     tvm: Mapping[tuple[int, int], str] = field(default_factory=dict)
     """Tag of the repository by TVM's release: 0.14 is ``(0, 14)``."""
     revisions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """What headers say of themselves (``$Revision: V.11.3.0``), by tag and name: together they tell a release."""
+    """The ``$Revision`` line of headers (``V.11.3.0``), by tag and name: together they identify a release."""
 
     def version_for_tvm(self, version: str) -> str:
-        """Return the tag that the code of TVM ``version`` is made for, empty where nobody knows.
+        """Return the tag that code of TVM ``version`` was made for, empty if it is not known.
 
-        A development build, as ``0.14.dev273``, lies between two releases: where they differ, nobody knows.
+        A development build such as ``0.14.dev273`` is between two releases: if their tags differ, its tag is unknown.
         """
         found = _TVM_VERSION.fullmatch(version.strip())
         if found is None:
@@ -65,7 +77,7 @@ class KnownDependency:
         return tag if not found["development"] or self.tvm.get((major, minor - 1)) == tag else ""
 
 
-CMSIS_NN = KnownDependency(
+CMSIS_NN = KnownLibrary(
     name="cmsis-nn",
     title="CMSIS-NN",
     headers=(
@@ -74,8 +86,7 @@ CMSIS_NN = KnownDependency(
     url="https://github.com/ARM-software/CMSIS-NN",
     purl="pkg:github/arm-software/cmsis-nn",
     license="Apache-2.0",
-    include_dirs=("Include",),
-    sources=("Source/**/*.c",),
+    layouts=(Layout(">=4", ("Source/**/*.c",), ("Include",)),),
     tvm={(0, 12): "v4.0.0", **{(0, minor): "v4.1.0" for minor in range(13, 19)}},
     revisions={
         release: dict(zip(("arm_nnfunctions.h", "arm_nn_types.h", "arm_nnsupportfunctions.h"), revisions, strict=True))
@@ -88,33 +99,32 @@ CMSIS_NN = KnownDependency(
         )
     },
 )  # fmt: skip
-ETHOS_U = KnownDependency(
+ETHOS_U = KnownLibrary(
     name="ethos-u-core-driver",
     title="the Ethos-U core driver",
     headers=("tvm_ethosu_runtime.h", "ethosu_driver.h"),
     url="https://gitlab.arm.com/artificial-intelligence/ethos-u/ethos-u-core-driver",
     purl="pkg:generic/ethos-u-core-driver",
     license="Apache-2.0",
-    include_dirs=("include",),
-    sources=("src/*.c",),
+    layouts=(Layout(">=21.5,<24", ("src/*.c",), ("include",)),),  # later ones have a source for each device
     functions=("TVMEthosU",),
     tvm={
         (0, 8): "21.05", **{(0, minor): "21.11" for minor in range(9, 12)}, (0, 12): "22.08",
         **{(0, minor): "23.05" for minor in range(13, 19)},
     },
 )  # fmt: skip
-"""TVM's own ``tvm_ethosu_runtime.h`` and ``.c`` wrap the driver; they are no part of it (``apps/microtvm/ethosu``)."""
+"""TVM's own ``tvm_ethosu_runtime.h`` and ``.c`` (``apps/microtvm/ethosu``) call the driver and are not part of it."""
 
 KNOWN = (CMSIS_NN, ETHOS_U)
 _BY_NAME = {known.name: known for known in KNOWN}
 _BY_HEADER = {header: known for known in KNOWN for header in known.headers}
 
 
-def known_dependency(name: str) -> KnownDependency | None:
-    """Return what is known of the library with this short name, however it is spelt; ``None`` for nothing."""
+def known_library(name: str) -> KnownLibrary | None:
+    """Return the library with this short name in any spelling, ``None`` if it is not known."""
     return _BY_NAME.get(short_name(name))
 
 
-def dependency_of_header(include: str) -> KnownDependency | None:
-    """Return whose header ``include`` is, as code writes it between the brackets; ``None`` where nobody knows."""
+def library_of_header(include: str) -> KnownLibrary | None:
+    """Return the library that has the header ``include``, as code writes it between the brackets, if it is known."""
     return _BY_HEADER.get(PurePosixPath(include).name)

@@ -9,7 +9,7 @@ import pytest
 
 from mlfbuild.archive import open_archive
 from mlfbuild.library import CodegenFile, ExternalDependency, LazyBytes, Module
-from mlfbuild.library.requirement import Wish, exporter_version, wishes, with_wishes
+from mlfbuild.library.requirement import Requirement, exporter_version, requirements_of, with_requirements
 from support.libraries import native_module
 from support.tvm_archives import TVM_ARCHIVES
 
@@ -33,15 +33,17 @@ NEEDS_NN = '#include <math.h>\n#include <arm_nnfunctions.h>\n# include "arm_nn_t
 def test_the_archive_with_cmsis_nn_is_recognised(shared: Path) -> None:
     (kws,) = open_archive(shared / "archives/kws_int8-cmsisnn_m4.tar").modules
     headers = ("arm_nnfunctions.h", "arm_nn_types.h", "arm_nn_math_types.h")
-    assert wishes(kws) == (Wish("cmsis-nn", "v4.1.0", REPOSITORY, "git", "kws_int8", headers, "TVM 0.14.0"),)
-    assert not wishes(kws)[0].declared
+    assert requirements_of(kws) == (
+        Requirement("cmsis-nn", "v4.1.0", REPOSITORY, "git", "kws_int8", headers, "TVM 0.14.0"),
+    )
+    assert not requirements_of(kws)[0].declared
 
 
 @pytest.mark.parametrize("name", [name for name in TVM_ARCHIVES if name != "kws_int8-cmsisnn_m4"])
 def test_no_other_archive_of_tvm_needs_anything(shared: Path, name: str) -> None:
     for each in open_archive(shared / f"archives/{name}.tar").modules:
-        assert wishes(each) == ()
-        assert with_wishes(each) is each
+        assert requirements_of(each) == ()
+        assert with_requirements(each) is each
 
 
 @pytest.mark.parametrize(
@@ -59,37 +61,44 @@ def test_no_other_archive_of_tvm_needs_anything(shared: Path, name: str) -> None
 def test_the_version_goes_by_the_exporter(
     dependencies: list[ExternalDependency], tvm: str, version: str, exporter: str
 ) -> None:
-    (wish,) = wishes(module(NEEDS_NN, *dependencies), tvm=tvm)
-    assert (wish.name, wish.version, wish.exporter) == ("cmsis-nn", version, exporter)
-    assert wish.headers == ("arm_nnfunctions.h", "arm_nn_types.h")
+    (requirement,) = requirements_of(module(NEEDS_NN, *dependencies), tvm=tvm)
+    assert (requirement.name, requirement.version, requirement.exporter) == ("cmsis-nn", version, exporter)
+    assert requirement.headers == ("arm_nnfunctions.h", "arm_nn_types.h")
 
 
 def test_what_the_metadata_names_wins() -> None:
     kws = module(NEEDS_NN, crt("0.14.0"), NAMED)
-    assert wishes(kws) == (Wish("cmsis-nn", "v6.0.0", NAMED.url, "git", "kws"),)
-    assert wishes(kws)[0].declared
-    assert with_wishes(kws) is kws
+    assert requirements_of(kws) == (Requirement("cmsis-nn", "v6.0.0", NAMED.url, "git", "kws"),)
+    assert requirements_of(kws)[0].declared
+    assert with_requirements(kws) is kws
 
 
 def test_a_name_without_a_version_has_that_of_the_exporter() -> None:
     kws = module("int x;", crt("0.14.0"), replace(NAMED, version_spec=""))
-    assert wishes(kws) == (Wish("cmsis-nn", "v4.1.0", NAMED.url, "git", "kws", exporter="TVM 0.14.0"),)
+    assert requirements_of(kws) == (Requirement("cmsis-nn", "v4.1.0", NAMED.url, "git", "kws", exporter="TVM 0.14.0"),)
 
 
 def test_modules_that_name_it_twice_say_so_twice_only_where_they_differ() -> None:
     later = replace(NAMED, short_name="cmsis-nn", version_spec="v7.0.0")
-    found = wishes(module("", NAMED, replace(NAMED, short_name="cmsis nn"), later))
-    assert [(wish.name, wish.version) for wish in found] == [("cmsis-nn", "v6.0.0"), ("cmsis-nn", "v7.0.0")]
+    found = requirements_of(module("", NAMED, replace(NAMED, short_name="cmsis nn"), later))
+    assert [(requirement.name, requirement.version) for requirement in found] == [
+        ("cmsis-nn", "v6.0.0"),
+        ("cmsis-nn", "v7.0.0"),
+    ]
 
 
 def test_a_library_that_nobody_knows_is_needed_as_named() -> None:
     npu = ExternalDependency("NPU_Driver", "https://example.org/npu.tar.gz", "url")
-    assert wishes(module("", npu)) == (Wish("npu-driver", "", npu.url, "url", "kws"),)
+    assert requirements_of(module("", npu)) == (Requirement("npu-driver", "", npu.url, "url", "kws"),)
 
 
 def test_the_ethos_u_driver_is_recognised_by_what_wraps_it() -> None:
-    (wish,) = wishes(module("#include <tvm_ethosu_runtime.h>\n", crt("0.12.0")))
-    assert (wish.name, wish.version, wish.headers) == ("ethos-u-core-driver", "22.08", ("tvm_ethosu_runtime.h",))
+    (requirement,) = requirements_of(module("#include <tvm_ethosu_runtime.h>\n", crt("0.12.0")))
+    assert (requirement.name, requirement.version, requirement.headers) == (
+        "ethos-u-core-driver",
+        "22.08",
+        ("tvm_ethosu_runtime.h",),
+    )
 
 
 @pytest.mark.parametrize(
@@ -104,19 +113,21 @@ def test_the_ethos_u_driver_is_recognised_by_what_wraps_it() -> None:
     ],
 )
 def test_what_only_looks_like_an_include_is_none(text: str) -> None:
-    assert wishes(module(text, crt("0.14.0"))) == ()
+    assert requirements_of(module(text, crt("0.14.0"))) == ()
 
 
 def test_a_header_that_the_archive_has_is_its_own() -> None:
     kws = module(NEEDS_NN, crt("0.14.0"))
     own = tuple(CodegenFile(PurePosixPath(f"host/include/arm_nn{name}.h"), b"") for name in ("functions", "_types"))
-    assert [wish.headers for wish in wishes(replace(kws, codegen=(*kws.codegen, own[0])))] == [("arm_nn_types.h",)]
-    assert wishes(replace(kws, codegen=(*kws.codegen, *own))) == ()
+    assert [requirement.headers for requirement in requirements_of(replace(kws, codegen=(*kws.codegen, own[0])))] == [
+        ("arm_nn_types.h",)
+    ]
+    assert requirements_of(replace(kws, codegen=(*kws.codegen, *own))) == ()
 
 
 def test_headers_of_the_archive_include_too() -> None:
-    assert len(wishes(module(NEEDS_NN, path="host/include/kws_ops.h"))) == 1
-    assert wishes(module(NEEDS_NN, path="host/src/notes.txt")) == ()
+    assert len(requirements_of(module(NEEDS_NN, path="host/include/kws_ops.h"))) == 1
+    assert requirements_of(module(NEEDS_NN, path="host/src/notes.txt")) == ()
 
 
 class Unread(LazyBytes):
@@ -132,26 +143,28 @@ class Unread(LazyBytes):
 def test_sources_of_mlfbuilds_own_modules_are_not_read() -> None:
     native = replace(native_module("kws"), codegen=(CodegenFile(PurePosixPath("host/src/a.c"), Unread()),))
     assert native.model_id
-    assert wishes(native) == ()
+    assert requirements_of(native) == ()
     with pytest.raises(AssertionError, match="were read"):
-        wishes(replace(native, model_id=""))
+        requirements_of(replace(native, model_id=""))
 
 
 def test_what_was_recognised_is_written_down() -> None:
     kws = module(NEEDS_NN, crt("0.14.0"))
-    recorded = with_wishes(kws)
+    recorded = with_requirements(kws)
     added = ExternalDependency("cmsis-nn", REPOSITORY, "git", "v4.1.0")
     assert recorded.external_dependencies == (crt("0.14.0"), added)
-    assert [(wish.version, wish.declared, wish.exporter) for wish in wishes(recorded)] == [
+    assert [
+        (requirement.version, requirement.declared, requirement.exporter) for requirement in requirements_of(recorded)
+    ] == [
         ("v4.1.0", True, "TVM 0.14.0")  # where the version came from shows still
     ]
-    assert with_wishes(recorded) is recorded
+    assert with_requirements(recorded) is recorded
 
 
 def test_a_version_that_nobody_knows_is_not_written_down() -> None:
     kws = module(NEEDS_NN)
-    assert with_wishes(kws) is kws
-    assert with_wishes(kws, tvm="0.14.0").external_dependencies[0].version_spec == "v4.1.0"
+    assert with_requirements(kws) is kws
+    assert with_requirements(kws, tvm="0.14.0").external_dependencies[0].version_spec == "v4.1.0"
 
 
 def test_the_exporter_is_the_release_of_its_runtime() -> None:

@@ -29,7 +29,7 @@ _BUILT = ("sources", "include-dirs", "compile-options", "public-headers", "bundl
 
 
 @dataclass(frozen=True)
-class Provision(Keys):
+class Provider(Keys):
     """A library that code of models requires, from one of `git`, `path`, `url` or `package`."""
 
     TITLE = "dependency"
@@ -60,9 +60,9 @@ class Provision(Keys):
     target: Annotated[str, rules.CMAKE_TARGET] = ""
     """With `package`: the library to link, such as CMSISNN::nn. Default: the package's name."""
     sources: Annotated[tuple[Annotated[str, rules.PATTERN], ...], NOT_EMPTY] = ()
-    """Patterns of the files to compile. Default: known, or found."""
+    """Patterns of the files to compile; required unless the library and its version are known."""
     include_dirs: Annotated[tuple[Annotated[str, rules.SUBFOLDER], ...], NOT_EMPTY] = ()
-    """Folders of its headers. Default: known, or found."""
+    """Folders of its headers; required unless the library and its version are known."""
     license: Annotated[str, Convert(rules.canonical_license)] = ""
     """Licence as an SPDX expression: Apache-2.0. Default: known, or none."""
     compile_options: Annotated[tuple[Annotated[str, rules.COMPILE_OPTION], ...], NOT_EMPTY] = ()
@@ -70,7 +70,7 @@ class Provision(Keys):
     public_headers: Annotated[bool, EXACT] = False
     """Whether the application can include its headers, too."""
     bundle: Annotated[bool, EXACT] = False
-    """Whether archives that require it include the sources that they need."""
+    """Whether archives that require it include its files and its licence."""
     folder: Path | None = field(default=None, metadata=DERIVED)
     """Folder of ``path``, or of a repository on this machine, joined to the folder of the project file."""
     commit: str = field(default="", metadata=DERIVED)

@@ -1,0 +1,54 @@
+"""The content hash of a folder: one SHA-256 of the names and contents of all files and links in it.
+
+``mlfbuild lock`` records it for each repository, and builds compute it again before they use files from the cache.
+Permissions and times do not count, because copying a cache to another machine loses them; nor do empty folders.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from mlfbuild.core import file_sha256, sha256
+
+
+def tree_sha256(folder: Path) -> str:
+    """Return the content hash of ``folder``, empty if it is missing or cannot be read.
+
+    It is the SHA-256 of one line per file or link, sorted by path as bytes: ``f`` or ``l``, the SHA-256 of the content
+    or of the link's target, and the path, separated by blanks and ended by a zero byte.
+    """
+    try:
+        lines = sorted(_lines(os.fsencode(folder), b""), key=lambda line: line[67:])
+    except OSError:
+        return ""
+    return sha256(line + b"\0" for line in lines) if lines else ""
+
+
+def _lines(folder: bytes, prefix: bytes) -> Iterator[bytes]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            path = prefix + entry.name
+            if entry.is_dir(follow_symlinks=False):
+                yield from _lines(entry.path, path + b"/")
+            elif entry.is_symlink():
+                yield b"l %s %s" % (sha256(os.readlink(entry.path)).encode(), path)  # noqa: PTH115 - the name may be any bytes
+            elif entry.is_file():
+                with open(entry.path, "rb") as file:  # noqa: PTH123 - the name may be any bytes
+                    yield b"f %s %s" % (file_sha256(file).encode(), path)
+            else:
+                raise OSError(f"{path!r}: neither a file nor a folder")
+
+
+def leading_out(folder: Path) -> str:
+    """Return the first link in ``folder`` that leads out of it, empty if there is none."""
+    inside = os.path.realpath(folder)
+    for parent, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            path = os.path.join(parent, name)  # noqa: PTH118 - as os.walk
+            if os.path.islink(path):  # noqa: PTH114
+                real = os.path.realpath(path)
+                if os.path.isabs(os.readlink(path)) or not (real + os.sep).startswith(inside + os.sep):  # noqa: PTH117, PTH115
+                    return os.path.relpath(path, folder)
+    return ""
