@@ -1,4 +1,4 @@
-"""A target's trees in a folder that the user commits: for builds that have no mlfbuild, and no Python."""
+"""A target's trees in a folder that the user commits, for builds without mlfbuild or Python."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 from mlfbuild.build.jobs import CompileJob, TargetJob
 from mlfbuild.build.tree import ADAPTERS, check_target_tree, read_record
 from mlfbuild.build.tree.verification import HOST
-from mlfbuild.core import UsageError, quoted, real_place
-from mlfbuild.project import Project, suggestion
+from mlfbuild.core import UsageError, counted, real_place
+from mlfbuild.project import Project, unknown
 
 
 def committed(
@@ -24,18 +24,23 @@ def committed(
     """Return the job of the only one of ``targets`` with all its trees in ``folder``; archives stay where they are.
 
     ``with_verify``: the trees also hold the sources of test firmware. ``systems``: the build systems that take the
-    folder for a package of theirs. Raises ``UsageError`` where there are more targets, where test firmware has nothing
+    folder for a package of theirs. Raises ``UsageError`` if there are more targets, if test firmware has nothing
     to run on, for an unknown system or a model name that it cannot take, or where ``folder`` is no place for trees:
     inside a tree or a model file, or where a model's source would lie among the files of a tree; ``ConflictError``
     where it holds files of others that would be overwritten.
     """
     for name in systems:
         if name not in ADAPTERS:
-            known = suggestion(name, ADAPTERS) or f" (supported: {', '.join(ADAPTERS)})"
-            raise UsageError(f"--for {quoted(name)}: unknown build system{known}")
+            mistake = unknown("build system", name, ADAPTERS)
+            raise UsageError(mistake.code, place="--for", reason=mistake.reason, hint=mistake.hint)
     if len(targets) != 1:
         names = ", ".join(target.name for target in targets)
-        raise UsageError(f"--tree {folder}: holds the models of one target; choose it with --target (of {names})")
+        raise UsageError(
+            "tree-of-several-targets",
+            place=f"--tree {folder}",
+            reason=f"a tree holds the models of one target, and {counted(len(targets), 'target')} are selected",
+            hint=f"choose one with --target (of {names})",
+        )
     (target,) = targets
     place = _where_it_runs(target) if with_verify else None
     job = replace(
@@ -45,8 +50,8 @@ def committed(
         others=tuple(_moved(model, folder, place) for model in target.others),
         systems=tuple(name for name in ADAPTERS if name in systems),
     )
-    for reason in _objections(project, job):
-        raise UsageError(f"--tree {folder}: {reason}; choose another folder")
+    for code, reason in _objections(project, job):
+        raise UsageError(code, place=f"--tree {folder}", reason=reason, hint="choose another folder")
     check_target_tree(job.tree, job.in_fragment(), job.board, job.cpu, job.systems, job.placed)
     return job
 
@@ -54,7 +59,10 @@ def committed(
 def _where_it_runs(target: TargetJob) -> str:
     if target.board is None and target.toolchain is not None:
         raise UsageError(
-            f"--with-verify: target {target.name!r} has no board that QEMU emulates; give it one in the project file"
+            "target-without-board",
+            place="--with-verify",
+            reason=f"target {target.name!r} has no board that QEMU emulates",
+            hint="add a board in the project file",
         )
     return target.board.name if target.board else HOST
 
@@ -63,16 +71,18 @@ def _moved(job: CompileJob, folder: Path, place: str | None) -> CompileJob:
     return replace(job, tree=folder / job.model, verified_on=place)
 
 
-def _objections(project: Project, job: TargetJob) -> Iterator[str]:
+def _objections(project: Project, job: TargetJob) -> Iterator[tuple[str, str]]:
+    """Yield (code, reason) for each reason not to write the trees of ``job``."""
     folder = real_place(job.tree)
     for above in folder.parents:
         if read_record(above) is not None:
-            yield f"lies inside {above}, which is an unpacked tree itself"
+            yield "tree-inside-tree", f"is inside {above}, which is an unpacked tree"
     trees = {real_place(model.tree): model.model for model in (*job.models, *job.others)}
     for name, model in project.models.items():
         source = real_place(model.source)
         if folder == source or source in folder.parents:
-            yield f"lies inside {model.source}, the source of model {name!r}"
+            yield "tree-inside-source", f"is inside {model.source}, the source of model {name!r}"
         for tree, other in trees.items():
             if tree in source.parents:
-                yield f"{model.source}, the source of model {name!r}, lies where the tree of model {other!r} goes"
+                reason = f"{model.source}, the source of model {name!r}, is inside the tree of model {other!r}"
+                yield "source-inside-tree", reason

@@ -22,13 +22,13 @@ class Compiled:
     constants: int
     workspace: int
     workspace_bound: int | None
-    """What of the workspace is in use at one time, so that no plan is smaller; ``None`` where nobody knows."""
+    """What of the workspace is in use at one time, so that no plan is smaller; ``None`` if nobody knows."""
 
 
 def compile_model(job: CompileJob) -> Compiled:
     """Compile the job's model and write its archive.
 
-    The archive appears whole or not at all. Raises what ``Compiler.compile`` does, ``UnsupportedModelError`` where the
+    The archive appears whole or not at all. Raises what ``Compiler.compile`` does, ``UnsupportedModelError`` if the
     arena is larger than the board's RAM, what ``executable`` does of code that others compiled, what ``with_bundles``
     does of dependencies, and ``StorageError``.
     """
@@ -76,7 +76,7 @@ def _check_code(library: Library) -> None:
 
 
 def check_ram(job: CompileJob, library: Library) -> None:
-    """Raise ``UnsupportedModelError`` where an arena of ``library`` is larger than the RAM of the job's board.
+    """Raise ``UnsupportedModelError`` if an arena of ``library`` is larger than the RAM of the job's board.
 
     Raises also as ``executable``, which knows what memory is generated for modules of other compilers.
     """
@@ -89,14 +89,16 @@ def check_ram(job: CompileJob, library: Library) -> None:
         if arena + module.state_size > job.ram_limit:
             state = f" and a state of {module.state_size}" if module.state_size else ""
             raise UnsupportedModelError(
-                f"{job.request.source}: module {module.name!r} needs an arena of {arena} bytes{state}, "
-                f"but the board of target {job.target!r} has {job.ram_limit} bytes of RAM; "
-                f"{_less_memory(job, module.name, job.ram_limit)}"
+                "arena-larger-than-ram",
+                place=f"{job.request.source}: module {module.name!r}",
+                reason=f"needs an arena of {arena} bytes{state}, "
+                f"but the board of target {job.target!r} has {job.ram_limit} bytes of RAM",
+                hint=_less_memory(job, module.name, job.ram_limit),
             )
 
 
 def _less_memory(job: CompileJob, module: str, limit: int) -> str:
-    """Return what to do about an arena beyond ``limit`` bytes: the option that makes it small enough, if one does."""
+    """Return the hint for an arena larger than ``limit`` bytes: an option that reduces it enough, if there is one."""
     from mlfbuild.executor import ram_size
 
     advice = "choose a larger board or a smaller model"
@@ -107,5 +109,5 @@ def _less_memory(job: CompileJob, module: str, limit: int) -> str:
     library = compiler.compile(replace(job.request, options=options))
     (need,) = (ram_size(other) for other in library.modules if other.name == module)
     if need <= limit:
-        return f"with 'options: {{memory: smallest}}' the model needs {need} bytes, which fit"
-    return f"with 'options: {{memory: smallest}}' it would still be {need}; {advice}"
+        return f"set 'options: {{memory: smallest}}', with which the model needs {need} bytes"
+    return f"{advice} ('options: {{memory: smallest}}' would still need {need} bytes)"

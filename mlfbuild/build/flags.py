@@ -1,7 +1,7 @@
-"""Whether a firmware build compiles models for the target's CPU: its own flags decide, wherever they come from.
+"""Check that a firmware build compiles models for the target's CPU.
 
-CMake writes the commands that it gives to the compiler. The compiler itself, asked with their flags, tells by its
-predefined macros what it compiles for. Without that, native code falls back to portable C without a word.
+CMake writes its compiler commands to a file. mlfbuild runs the compiler with the flags of these commands and reads its
+predefined macros, which show the CPU it compiles for. With wrong flags, native code silently falls back to portable C.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SECONDS = 60
 
 
 def check_flags(job: FirmwareJob) -> None:
-    """Raise ``UsageError`` where models are compiled for another CPU than the target's, as the build is configured.
+    """Raise ``UsageError`` if models are compiled for another CPU than the target's, as the build is configured.
 
     What cannot be known, as of a compiler without GCC's options, is left to compiler and linker. Nothing is asked
     unless the commands changed since they were last found right.
@@ -79,6 +79,8 @@ def _check(job: FirmwareJob, command: Sequence[str], folder: str) -> None:
         if bool(re.search(rule.pattern, macros)) != rule.wanted:
             origin = f" ({target.toolchain})" if target.toolchain else ""
             raise UsageError(
-                f"{job.name}: target {target.name} ({target.cpu.name}): {command[0]} {rule.otherwise}; correct its "
-                f"flags{origin}, or the target's cpu"
+                "flags-for-another-cpu",
+                place=f"{job.name}: target {target.name} ({target.cpu.name})",
+                reason=f"{command[0]} {rule.otherwise}",
+                hint=f"correct its flags{origin}, or the target's cpu",
             )

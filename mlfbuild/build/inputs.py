@@ -46,7 +46,7 @@ def inputs_hash(program: CompilerProgram) -> str:
 
 
 def input_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
-    """Yield the place and the reason of every entry of ``inputs`` that leads nowhere."""
+    """Yield the place and the mistake of every entry of ``inputs`` that matches no file."""
     for model in project.models.values():
         for index, entry in enumerate(model.program.inputs if model.program else ()):
             if next(_entry(entry, project.root), None) is None:
@@ -56,7 +56,7 @@ def input_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
 
 
 def check_inputs(job: CompileJob) -> None:
-    """Raise ``UsageError`` where ``job`` reads what the build writes: it would never be up to date."""
+    """Raise ``UsageError`` if ``job`` reads files that the build writes: it would never be up to date."""
     program = job.request.program
     if program is None:
         return
@@ -66,8 +66,10 @@ def check_inputs(job: CompileJob) -> None:
         files = _entry(entry, program.folder) if glob.has_magic(entry) else ()
         if place in {built, *built.parents} or any(built in real_place(path).parents for path in (place, *files)):
             raise UsageError(
-                f"model {job.model!r}: its inputs {entry!r} hold {job.archive.parent}, where the build writes; name "
-                "what decides the result"
+                "inputs-in-build-folder",
+                place=f"model {job.model!r}: inputs",
+                reason=f"{entry!r} contains {job.archive.parent}, where the build writes",
+                hint="name only the files that the command reads",
             )
 
 

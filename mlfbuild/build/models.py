@@ -112,7 +112,7 @@ def is_current(job: CompileJob) -> bool:
 def outline_of(job: CompileJob) -> Library | None:
     """Return modules and files of what the job's archive will hold, by name; compiles and writes nothing.
 
-    ``None`` where only the archive tells, and there is none that is current.
+    ``None`` if only the archive tells, and there is none that is current.
     """
     known = compiler_called(job.compiler).outline(job.request)
     if known is not None:
@@ -165,8 +165,10 @@ def unpack_job(job: CompileJob) -> UnpackResult:
     library, archive_id = archives.open_archive_with_id(job.archive)
     if job.locked is not None and archive_id != job.locked:
         raise CheckFailedError(
-            f"archive of {job.title}: locked {job.locked[:_SHOWN]}, made {archive_id[:_SHOWN]}; put back what changed, "
-            "or accept it with `mlfbuild lock`"
+            "archive-not-as-locked",
+            place=f"archive of {job.title}",
+            reason=f"the lock file has {job.locked[:_SHOWN]}, but this build made {archive_id[:_SHOWN]}",
+            hint="undo the change, or accept it with `mlfbuild lock`",
         )
     check_ram(job, library)
     return unpack(
@@ -195,7 +197,7 @@ def tree_is_whole(directory: Path) -> bool:
 
 
 def generated_files(directory: Path) -> list[Path]:
-    """Return the files in ``directory`` that mlfbuild wrote, its RECORD.json last; empty where there is no record."""
+    """Return the files in ``directory`` that mlfbuild wrote, its RECORD.json last; empty if there is no record."""
     return recorded_files(directory)
 
 

@@ -1,4 +1,4 @@
-"""What an archive, a file of arrays or a report may be written over."""
+"""Check that an output file replaces only a file of its own kind, never an input or another document."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from mlfbuild.core import ConflictError, UsageError
 
 
 def check_output(output: Path, *sources: Path) -> None:
-    """Raise ``ConflictError`` where ``output`` is one of ``sources`` or holds something that is no plain tar.
+    """Raise ``ConflictError`` if ``output`` is one of ``sources`` or exists and is not a plain tar.
 
-    Raises ``UsageError`` where it is a folder.
+    Raises ``UsageError`` if it is a folder.
     """
     check_replaced(output, sources, "archive", "plain tar", lambda path: not path.stat().st_size or is_plain_tar(path))
 
@@ -28,10 +28,17 @@ def check_replaced(
 ) -> None:
     """As ``check_output``, for a file that is a ``what``, over one of this ``kind``."""
     if output.is_dir():
-        raise UsageError(f"{output}: is a folder; name the {what} to write with -o")
+        raise UsageError("output-is-folder", place=output, reason="is a folder", hint=f"name the {what} with -o")
     if not output.is_file():
         return
     if any(source.exists() and output.samefile(source) for source in sources):
-        raise ConflictError(f"{output}: is what is to be read; choose another file for -o")
+        raise ConflictError(
+            "output-is-input", place=output, reason="is also the input", hint="choose another file for -o"
+        )
     if not may_be_replaced(output):
-        raise ConflictError(f"{output}: is there and is no {kind}; remove it or choose another file for -o")
+        raise ConflictError(
+            "output-of-another-kind",
+            place=output,
+            reason=f"exists and is not a {kind}",
+            hint="remove it, or choose another file for -o",
+        )

@@ -1,4 +1,4 @@
-"""What becomes of placed sections in an image: where they were linked, and the constants as a file of their own."""
+"""Check the addresses of placed sections in a linked image, and write their constants to a binary file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mlfbuild.build.jobs import FirmwareJob
 from mlfbuild.build.tree.params_binary import PARAMS_SECTION, has_symbol, linked_section, section_names
 from mlfbuild.build.tree.placement import LINKER_SCRIPT
 from mlfbuild.core import CheckFailedError, UsageError, write_if_changed
-from mlfbuild.project import CONSTANT_CLASSES, MEMORY_CLASSES, PARAMS, Placement, suggestion
+from mlfbuild.project import CONSTANT_CLASSES, MEMORY_CLASSES, PARAMS, Placement, unknown
 
 __all__ = ["PARAMS_SECTION", "ParamsBinary", "check_placed", "placement_of", "write_params_binary"]
 
@@ -20,18 +20,18 @@ _CLASSES = (PARAMS, *CONSTANT_CLASSES, *MEMORY_CLASSES)
 
 @dataclass(frozen=True)
 class ParamsBinary:
-    """A file that holds the bytes of a section alone."""
+    """A file with the bytes of one section."""
 
     section: str
     address: int
-    """What they are linked for."""
+    """The address that they are linked for."""
     size: int
 
 
 def write_params_binary(image: Path, section: str, output: Path) -> ParamsBinary:
     """Write the constants in ``section`` of the linked ``image`` to ``output``, whose time changes with its content.
 
-    Raises ``InputFileError`` where the image has no such bytes, and ``StorageError``.
+    Raises ``InputFileError`` if the image has no such bytes, and ``StorageError``.
     """
     found = linked_section(image, section)
     write_if_changed(output, found.data)
@@ -44,12 +44,22 @@ def placement_of(words: Sequence[str]) -> Placement:
     for word in words:
         name, equals, section = word.partition("=")
         if not equals or not section:
-            raise UsageError(f"--place {word}: write CLASS=SECTION, as params=.mlf_params")
+            raise UsageError(
+                "placement-without-section",
+                place=f"--place {word}",
+                reason="has no section",
+                hint="write CLASS=SECTION, such as params=.mlf_params",
+            )
         if name not in _CLASSES:
-            known = suggestion(name, _CLASSES) or f" (known: {', '.join(_CLASSES)})"
-            raise UsageError(f"--place {word}: there is nothing called {name!r} to place{known}")
+            mistake = unknown("placement class", name, _CLASSES)
+            raise UsageError(mistake.code, place=f"--place {word}", reason=mistake.reason, hint=mistake.hint)
         if named.setdefault(name, section) != section:
-            raise UsageError(f"--place {word}: {name} is in {named[name]} already; name it once")
+            raise UsageError(
+                "placement-given-twice",
+                place=f"--place {word}",
+                reason=f"{name} is already in {named[name]}",
+                hint="give it once",
+            )
     placement = Placement(**named)
     for name, mistake in placement.problems():
         place = f"--place {name}={named[name]}"
@@ -58,7 +68,7 @@ def placement_of(words: Sequence[str]) -> Placement:
 
 
 def check_placed(job: FirmwareJob) -> None:
-    """Raise ``CheckFailedError`` where a section of the image that the target has in a region lies anywhere else.
+    """Raise ``CheckFailedError`` if a section of the image that the target has in a region lies anywhere else.
 
     The linker puts one that no script mentions somewhere, without a word. One that the script of the tree has placed
     has symbols of that script; an image without symbols cannot be judged.
@@ -69,6 +79,8 @@ def check_placed(job: FirmwareJob) -> None:
     for section in job.target.placed:
         if section.name in names and has_symbol(job.elf, section.start) is False:
             raise CheckFailedError(
-                f"{job.elf.name}: section {section.name} is not in memory region {section.region}: the link does not "
-                f"take {LINKER_SCRIPT}; link mlf::placement to {job.name}"
+                "section-not-placed",
+                place=f"{job.elf.name}: {section.name}",
+                reason=f"is not in memory region {section.region}, because the link does not use {LINKER_SCRIPT}",
+                hint=f"link mlf::placement to {job.name}",
             )

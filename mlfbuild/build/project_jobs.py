@@ -1,4 +1,4 @@
-"""From a project file to jobs: load, check what only other rooms know, select."""
+"""From a project file to jobs: load it, run the checks that need other packages, select targets and models."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mlfbuild.compilers import (
     compiler_called,
     why_no_hook,
 )
-from mlfbuild.core import MlfError, ProjectFileError, UsageError, advised, real_place
+from mlfbuild.core import MlfError, ProjectFileError, UsageError, listed, real_place
 from mlfbuild.project import (
     MEMORY_CLASSES,
     SOURCES,
@@ -85,7 +85,7 @@ def _missing_files(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
 
 
 def _missing_folders(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
-    """Yield the dependencies whose folder is not there; what is fetched is for who fetches it."""
+    """Yield the dependencies whose folder does not exist; the fetch step checks those that are fetched."""
     for name, provider in project.dependencies.items():
         folder = provider.folder
         if folder is not None and provider.kind == "path" and not os.path.isdir(folder):  # noqa: PTH112 - never raises
@@ -114,30 +114,30 @@ def _why_no_file(path: Path) -> Mistake:
 
 def _option_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
     for model in project.models.values():
-        for key, reason in compiler_called(model.compiler).check_options(model.options):
-            yield ("models", model.name, "options", key), Mistake("invalid-option", reason=reason)
+        for key, mistake in compiler_called(model.compiler).check_options(model.options):
+            yield ("models", model.name, "options", key), mistake
 
 
 def _hook_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
-    """Yield the models whose archives have no seams for a hook; one that cannot be read is for who compiles it."""
+    """Yield the models whose archives cannot run a hook; the compiler reports archives that cannot be read."""
     from mlfbuild.archive import open_archive  # few projects have one to look at
 
     for model in project.models.values():
         if model.compiler == "archive" and model.options.get(HOOK) is True:
             try:
-                reason = why_no_hook(open_archive(model.source), str(model.source))
+                mistake = why_no_hook(open_archive(model.source), str(model.source))
             except MlfError:
                 continue
-            if reason is not None:
-                yield ("models", model.name, "options", HOOK), Mistake("archive-without-hook", reason=reason)
+            if mistake is not None:
+                yield ("models", model.name, "options", HOOK), mistake
 
 
 def chosen_names(kind: str, wanted: Sequence[str], known: Collection[str]) -> list[str]:
-    """Return those of ``known`` that are ``wanted``, all where none is; raises ``UsageError`` for a name not there."""
+    """Return the names in ``known`` that are ``wanted``, or all; raises ``UsageError`` for an unknown name."""
     for name in wanted:
         if name not in known:
-            hint = suggestion(name, known) or f" (the project has {', '.join(known) or 'none'})"
-            raise UsageError(f"{kind} {name!r}: not in the project file{hint}")
+            near = suggestion(name, known) or f" (the project has {listed([*known]) or 'none'})"
+            raise UsageError(f"unknown-{kind}", place=f"{kind} {name!r}", reason=f"not in the project file{near}")
     return [name for name in known if not wanted or name in wanted]
 
 
@@ -164,17 +164,21 @@ def target_jobs(
         if not any(job.model == name for target in jobs for job in target.models):
             built = ", ".join(project.models[name].targets)
             raise UsageError(
-                f"model {name!r}: not built for {', '.join(targets)}; choose of its targets ({built}), or add one"
+                "model-not-built-for-target",
+                place=f"model {name!r}",
+                reason=f"not built for {', '.join(targets)}",
+                hint=f"choose one of its targets ({built}), or add the target to the model",
             )
     for job in (job for target in jobs for job in target.models):
         check_inputs(job)
-    for reason in _misplaced(project, jobs):
-        raise UsageError(f"{reason}; move the model file, or choose another build folder")
+    for source, reason in _misplaced(project, jobs):
+        hint = "move the model file, or choose another build folder"
+        raise UsageError("source-among-outputs", place=source, reason=reason, hint=hint)
     return jobs
 
 
-def _misplaced(project: Project, targets: Sequence[TargetJob]) -> Iterator[str]:
-    """Yield a line for every source that lies where the archive or the tree of a model goes."""
+def _misplaced(project: Project, targets: Sequence[TargetJob]) -> Iterator[tuple[Path, str]]:
+    """Yield (source, reason) for every source that the archive or the tree of a model would overwrite."""
     made: dict[Path, str] = {}
     for job in (job for target in targets for job in (*target.models, *target.others)):
         made |= {real_place(job.tree): f"the tree of model {job.model!r}"}
@@ -183,7 +187,7 @@ def _misplaced(project: Project, targets: Sequence[TargetJob]) -> Iterator[str]:
         source = real_place(model.source)
         for place in (source, *source.parents):
             if place in made:
-                yield f"{model.source}, the source of model {name!r}, lies where {made[place]} goes"
+                yield model.source, f"the source of model {name!r} is in the place of {made[place]}"
 
 
 def toolchain_of(target: TargetSpec) -> Path | None:
@@ -269,13 +273,28 @@ def compile_job(
     ``tvm`` runs.
     """
     if not re.fullmatch("[a-z][a-z0-9_]*", name):
-        raise UsageError(f"model name {name!r}: must match [a-z][a-z0-9_]*, as it becomes part of C symbols")
-    for key, reason in compiler_called(compiler).check_options(options):
-        raise UsageError(advised(f"option {key!r}: {reason}", "correct or remove it"))
+        raise UsageError(
+            "model-name-not-c",
+            place=f"model name {name!r}",
+            reason="must match [a-z][a-z0-9_]*, because it becomes part of C symbols",
+            hint="choose another name",
+        )
+    for key, mistake in compiler_called(compiler).check_options(options):
+        raise UsageError(mistake.code, place=f"option {key!r}", reason=mistake.reason, hint=mistake.hint)
     if compiler == "command":
-        raise UsageError("compiler command: needs a project file, which says what to run; or run it by hand")
+        raise UsageError(
+            "command-without-project-file",
+            place="compiler command",
+            reason="needs a project file with its command line",
+            hint="write a project file, or run the command by hand",
+        )
     if python is not None and compiler != "tvm":
-        raise UsageError(f"python {python}: means nothing to compiler {compiler}; choose compiler tvm")
+        raise UsageError(
+            "python-of-other-compiler",
+            place=f"python {python}",
+            reason=f"compiler {compiler} runs no Python",
+            hint="remove it, or choose compiler tvm",
+        )
     program = CompilerProgram(Path(), interpreter=python) if compiler in EXTERNAL_COMPILERS else None
     placed = placement or Placement()
     request = CompileRequest(name, source, cpu_called(cpu), executor, options, placed, program)
@@ -315,18 +334,24 @@ def firmware_jobs(project: Project, targets: Sequence[TargetJob], build: Path | 
 def firmware_called(project: Project, name: str, target: TargetJob, folder: Path, build: Path) -> FirmwareJob:
     """Return the job that makes the firmware ``name``, as the project file says, or from ``folder``'s CMakeLists.txt.
 
-    Raises ``UsageError`` where there is neither, or where the project file does not want it on ``target``.
+    Raises ``UsageError`` if there is neither, or if the project file does not list ``target`` for it.
     """
     spec = project.firmware.get(name)
     if spec is not None:
         if target.name not in spec.targets:
             raise UsageError(
-                f"firmware {name!r}: is not for target {target.name!r}; add it to {', '.join(spec.targets)}"
+                "firmware-not-for-target",
+                place=f"firmware {name!r}",
+                reason=f"is not built for target {target.name!r}",
+                hint=f"add it to its targets ({', '.join(spec.targets)})",
             )
         return firmware_job(project, spec, target, build)
     if not (folder / "CMakeLists.txt").is_file():
         raise UsageError(
-            f"firmware {name!r}: {project.path} does not have it, and {folder} has no CMakeLists.txt; write one of them"
+            "firmware-not-found",
+            place=f"firmware {name!r}",
+            reason=f"{project.path} does not define it, and {folder} has no CMakeLists.txt",
+            hint="write one of them",
         )
     return FirmwareJob(
         name, target, (), (), (), folder, build / target.name / name, project.root,

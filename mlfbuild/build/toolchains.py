@@ -40,7 +40,7 @@ def locked_toolchain(target: TargetJob, root: Path, definitions: Sequence[str] =
     The version is the first line that the program prints of it: a distribution's packages have theirs in it, so that it
     tells rebuilt compilers apart, and it is the same for all machines with that package. A toolchain file of the
     project's own is asked by CMake; ``root`` is the project's folder. ``definitions`` are CMake cache entries as for
-    ``require_compiler``. Raises ``ToolNotFoundError`` where a program is missing, and ``ProcessFailedError`` for a
+    ``require_compiler``. Raises ``ToolNotFoundError`` if a program is missing, and ``ProcessFailedError`` for a
     toolchain file that CMake does not take.
     """
     if target.toolchain is None:
@@ -64,7 +64,10 @@ def _host_compiler() -> Path:
     names = (chosen, *chosen.split()[:1]) if chosen else HOST_COMPILERS  # a path with blanks, or a compiler with flags
     path = next((path for path in map(shutil.which, names) if path), None)
     if path is None:
-        raise ToolNotFoundError(f"{HOST_COMPILER}: {chosen}: program not found; correct or unset CC")
+        place = f"{HOST_COMPILER}: {chosen}"
+        raise ToolNotFoundError(
+            "program-not-found", place=place, reason="program not found", hint="correct or unset CC"
+        )
     return Path(path)
 
 
@@ -96,10 +99,17 @@ def _said(program: Path) -> str:
             timeout=_SECONDS, check=False, env={**os.environ, "LC_ALL": "C"},
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise ProcessFailedError(f"{program} --version: {error}; {RUN_BY_HAND}") from None
+        place = f"{program} --version"
+        raise ProcessFailedError("program-not-started", place=place, reason=str(error), hint=RUN_BY_HAND) from None
     line = done.stdout.partition("\n")[0].replace(str(program), program.name).strip()
     if done.returncode != 0 or not line:
-        raise ProcessFailedError(f"{program} --version: says nothing; {RUN_BY_HAND}", done.stdout + done.stderr)
+        raise ProcessFailedError(
+            "program-without-version",
+            done.stdout + done.stderr,
+            place=f"{program} --version",
+            reason="prints no version",
+            hint=RUN_BY_HAND,
+        )
     return shown(line)
 
 

@@ -1,4 +1,4 @@
-"""Worker processes: compiling is Python, so threads would not run two models at once."""
+"""Worker processes. Compiling is Python code, so threads could not compile two models at the same time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 _LOOK_SECONDS = 0.05
-"""How often what workers tell is fetched."""
+"""Seconds between two reads of the messages of workers."""
 
 _lock = threading.Lock()
 
@@ -76,7 +76,7 @@ def _call(function: Callable[[A], R], argument: A) -> R:
 
 
 def _pass_on_interrupt() -> None:
-    """Let workers that run somebody else's program end it, also where Ctrl-C was sent to this process alone."""
+    """Let workers stop the external program that they run, even if Ctrl-C was sent only to this process."""
     for worker in multiprocessing.active_children():
         if worker.pid is not None:
             with contextlib.suppress(ProcessLookupError):
@@ -110,7 +110,7 @@ def in_worker(function: Callable[[A], R], argument: A, workers: int | None = Non
     """Call ``function(argument)`` in a worker process and return its result; errors come back as they were raised.
 
     ``function`` must be importable, ``argument`` and result picklable. Safe to call from several threads.
-    Raises ``ProcessFailedError`` where the worker itself died.
+    Raises ``ProcessFailedError`` if the worker itself died.
     """
     with _lock:
         pool = _pool(workers or os.cpu_count() or 1)
@@ -120,13 +120,17 @@ def in_worker(function: Callable[[A], R], argument: A, workers: int | None = Non
         return future.result()
     except BrokenProcessPool:
         _pool.cache_clear()
-        raise ProcessFailedError("a worker process died (killed, or out of memory); run the build again") from None
+        raise _worker_died() from None
     except KeyboardInterrupt:
         if threading.current_thread() is threading.main_thread():
             raise
-        raise ProcessFailedError(
-            "interrupted; run the build again"
-        ) from None  # the worker's: whoever owns this thread has their own
+        # The worker was interrupted, not this process: only its main thread receives Ctrl-C.
+        raise ProcessFailedError("build-interrupted", reason="interrupted", hint="run the build again") from None
+
+
+def _worker_died() -> ProcessFailedError:
+    reason = "a worker process died (killed, or out of memory)"
+    return ProcessFailedError("worker-died", reason=reason, hint="run the build again")
 
 
 def map_in_workers(
@@ -166,7 +170,7 @@ def map_in_workers(
                 yield jobs[numbers[future]], result
     except BrokenProcessPool:
         _pool.cache_clear()
-        raise ProcessFailedError("a worker process died (killed, or out of memory); run the build again") from None
+        raise _worker_died() from None
     except KeyboardInterrupt:
         _pass_on_interrupt()
         raise

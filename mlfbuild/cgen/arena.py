@@ -76,7 +76,7 @@ _Pairs = tuple[tuple[int, int], ...]
 def place(buffers: Sequence[Buffer]) -> tuple[tuple[int, ...], int]:
     """Return the offset of each of ``buffers`` and the bytes that all of them need together.
 
-    Raises ``OverflowError`` where too many of them are in use at once.
+    Raises ``OverflowError`` if too many of them are in use at once.
     """
     search = _Search(buffers)
     search.run()
@@ -114,7 +114,7 @@ def _check_pairs(buffers: Sequence[Buffer]) -> None:
     firsts = sorted(buffer.first for buffer in buffers)
     before = [index - bisect_left(lasts, first) for index, first in enumerate(firsts)]
     if sum(before) > _MOST_PAIRS:
-        raise OverflowError(f"at one time {max(before) + 1} tensors are in use")
+        raise OverflowError(f"{max(before) + 1} tensors are in use at the same time")
 
 
 def _uses(buffers: Sequence[Buffer]) -> list[Uses]:

@@ -105,7 +105,7 @@ class Skyline:
         return sorted(below, key=lambda each: (each[0], -sum(size for _, size in self.buffers[each[1]]), each[1]))
 
     def _with(self, partial: _Partial, index: int, offset: int) -> _Partial | None:
-        """Return ``partial`` and the buffer ``index``, or ``None`` where no smaller packing comes of it."""
+        """Return ``partial`` and the buffer ``index``, or ``None`` if no smaller packing comes of it."""
         heights, ahead = list(partial.heights), list(partial.ahead)
         for time, size in self.buffers[index]:
             heights[time] = offset + size

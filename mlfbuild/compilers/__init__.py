@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 from mlfbuild.compilers.archive import ARCHIVE
 from mlfbuild.compilers.command import COMMAND
 from mlfbuild.compilers.native.compiler import NATIVE
+from mlfbuild.compilers.options import refused
 from mlfbuild.compilers.tvm.compiler import TVM
 from mlfbuild.compilers.types import Compiler as Compiler, ExternalCompiler
-from mlfbuild.core import UsageError, lazy_attributes
+from mlfbuild.core import lazy_attributes
+from mlfbuild.project import unknown
 
 if TYPE_CHECKING:
     from mlfbuild.compilers.archive import check_placement as check_placement
@@ -27,13 +29,13 @@ else:
 
 
 EXTERNAL_COMPILERS: Mapping[str, ExternalCompiler] = {"command": COMMAND, "tvm": TVM}
-"""Programs of somebody else."""
+"""Compilers that run another program."""
 COMPILERS: Mapping[str, Compiler] = {"archive": ARCHIVE, "native": NATIVE, **EXTERNAL_COMPILERS}
-"""Every compiler by the project file's word for it; they import what they need when they compile."""
+"""Every compiler by its name in the project file; a compiler imports its modules when it compiles."""
 
 
 def compiler_called(name: str) -> Compiler:
-    """Return the compiler ``name``; raises ``UsageError`` where there is none."""
+    """Return the compiler ``name``; raises ``UsageError`` if there is none."""
     if name not in COMPILERS:
-        raise UsageError(f"{name}: no such compiler; choose one of {', '.join(sorted(COMPILERS))}")
+        raise refused("", unknown("compiler", name, sorted(COMPILERS)))
     return COMPILERS[name]

@@ -1,4 +1,4 @@
-"""The compiler of sources that are archives already: somebody else compiled them, they are read and checked."""
+"""The compiler ``archive``: reads and checks a Model Library Format archive that another tool exported."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from mlfbuild.compilers.options import check_switch, invalid_option, refuse_options, refused
 from mlfbuild.compilers.seams import HOOK, hooked
 from mlfbuild.core import UsageError, listed
+from mlfbuild.project import Mistake
 
 if TYPE_CHECKING:
     from mlfbuild.compilers.types import CompileRequest, OptionValue, Placement
@@ -19,26 +21,25 @@ _RUNTIME, _BUNDLED = "runtime", "bundled"
 
 
 class ArchiveCompiler:
-    """Takes a Model Library Format ``.tar``, whatever wrote it."""
+    """Reads a Model Library Format ``.tar`` of any tool."""
 
     name = "archive"
 
-    def check_options(self, options: Mapping[str, OptionValue]) -> list[tuple[str, str]]:
-        """Return (key, reason) for each option that is not one of the three with a value of its own."""
+    def check_options(self, options: Mapping[str, OptionValue]) -> list[tuple[str, Mistake]]:
+        """Return (key, mistake) for each option that is unknown or has a value that is not accepted."""
         found = ((key, _why_not(key, value)) for key, value in options.items())
-        return [(key, reason) for key, reason in found if reason is not None]
+        return [(key, mistake) for key, mistake in found if mistake is not None]
 
     def compile(self, request: CompileRequest) -> Library:
         """Return the library in ``request.source``, in the current version.
 
-        Module names stay the archive's own, but for that of the option ``module-name``.
-        Raises ``InputFileError`` where the file is not a sound archive, ``UsageError`` where the request asks for an
-        option, an executor or a placement that the archive does not have, or a CPU that its code is not for.
+        Modules keep their names, unless the option ``module-name`` is set.
+        Raises ``InputFileError`` if the file is not a valid archive, ``UsageError`` if the request has an option, an
+        executor or a placement that the archive does not have, or a CPU that cannot run its code.
         """
         from mlfbuild.archive import open_archive  # builds without an archive to read start faster
 
-        for key, reason in self.check_options(request.options):
-            raise UsageError(f"{request.name}: option {key}: {reason}; remove it")
+        refuse_options(self, request)
         library = open_archive(request.source)
         if _NAME in request.options:
             library = _renamed(library, request)
@@ -48,21 +49,22 @@ class ArchiveCompiler:
         return _with_its_runtime(library, request) if _RUNTIME in request.options else library
 
     def outline(self, request: CompileRequest) -> Library:
-        """Return what ``compile`` does: an archive is read lazily, its index and metadata first."""
+        """Return the result of ``compile``, which reads only the archive's index and metadata."""
         return self.compile(request)
 
 
-def _why_not(key: str, value: OptionValue) -> str | None:
+def _why_not(key: str, value: OptionValue) -> Mistake | None:
     from mlfbuild.archive import NEW_NAME
 
     if key == _NAME:
         sound = NEW_NAME.fullmatch(str(value))
-        return None if sound else "must be a name of small letters, digits and underscores: kws_v2"
+        return None if sound else invalid_option("must be lower-case letters, digits and underscores, such as kws_v2")
     if key == _RUNTIME:
-        return None if value == _BUNDLED else f"must be {_BUNDLED}: the runtime that the archive brings"
+        return None if value == _BUNDLED else invalid_option(f"must be {_BUNDLED}, the runtime in the archive")
     if key == HOOK:
-        return None if isinstance(value, bool) else "must be true or false"
-    return f"an archive is compiled already and takes no options but {_NAME}, {_RUNTIME} and {HOOK}"
+        return check_switch(value)
+    reason = f"an archive is already compiled, so its only options are {_NAME}, {_RUNTIME} and {HOOK}"
+    return Mistake("option-of-compiled-archive", reason=reason, hint="remove it")
 
 
 def _with_its_runtime(library: Library, request: CompileRequest) -> Library:
@@ -71,8 +73,10 @@ def _with_its_runtime(library: Library, request: CompileRequest) -> Library:
     configuration = bundled_configuration(library.other_files)
     if configuration is None:
         raise UsageError(
-            f"{request.name}: option {_RUNTIME}: {request.source} brings no runtime of TVM that can be built "
-            f"({BACKEND}, its headers, and a template of crt_config.h); remove the option"
+            "archive-without-runtime",
+            place=f"{request.name}: options.{_RUNTIME}",
+            reason=f"{request.source} contains no TVM runtime ({BACKEND}, its headers and a template of crt_config.h)",
+            hint="remove the option",
         )
     return replace(library, modules=tuple(replace(module, runtime=configuration) for module in library.modules))
 
@@ -80,26 +84,28 @@ def _with_its_runtime(library: Library, request: CompileRequest) -> Library:
 def _renamed(library: Library, request: CompileRequest) -> Library:
     from mlfbuild.archive import rename_modules
 
-    name, where = str(request.options[_NAME]), f"{request.name}: {request.source}"
+    name, place = str(request.options[_NAME]), f"{request.name}: options.{_NAME}"
     if len(library.modules) > 1:
         names = listed([module.name for module in library.modules])
         raise UsageError(
-            f"{where}: holds several modules ({names}), and options.{_NAME} names one; rename each with "
-            f"`mlfbuild convert {request.source.name} --module-name OLD=NEW -o OUT.tar`"
+            "one-name-for-several-modules",
+            place=place,
+            reason=f"{request.source} holds several modules ({names})",
+            hint=f"rename each with `mlfbuild convert {request.source.name} --module-name OLD=NEW -o OUT.tar`",
         )
     try:
         return rename_modules(library, {library.modules[0].name: name})
     except UsageError as error:
-        raise UsageError(f"{where}: {error}") from None
+        raise error.within(place) from None
 
 
 def accepted(library: Library, request: CompileRequest, where: str, *, tvm: str = "") -> Library:
-    """Return ``library``, which somebody else compiled, in the current version; module names stay its own.
+    """Return ``library``, which another tool compiled, in the current version; modules keep their names.
 
-    Its metadata then names the libraries that its code needs, those too that only the code tells of; ``tvm`` is the
-    release of TVM that made it, where somebody knows it. ``where`` names the archive in messages. Raises ``UsageError``
-    where ``request`` asks for an executor or a placement that the library does not have, or a CPU that its code is not
-    for.
+    The metadata of the result lists all libraries that its code requires, including those that are only detected in the
+    code; ``tvm`` is the release of TVM that wrote it, if known. ``where`` names the archive in messages. Raises
+    ``UsageError`` if ``request`` has an executor or a placement that the library does not have, or a CPU that cannot
+    run its code.
     """
     from mlfbuild.archive import convert
     from mlfbuild.compilers.fit import check_fit
@@ -108,11 +114,18 @@ def accepted(library: Library, request: CompileRequest, where: str, *, tvm: str 
 
     executors = sorted({module.executor for module in library.modules})
     if request.executor is not None and "" in executors:
-        raise UsageError(f"{request.name}: {where} holds an operator, which has no executor; leave it out")
+        raise UsageError(
+            "operator-without-executor",
+            place=f"{request.name}: executor",
+            reason=f"{where} holds a single operator, which has no executor",
+            hint="remove it",
+        )
     if request.executor is not None and request.executor not in executors:
         raise UsageError(
-            f"{request.name}: {where} was exported for the {' and '.join(executors)} executor, "
-            f"not for {request.executor}; choose executor {executors[0]}"
+            "archive-of-another-executor",
+            place=f"{request.name}: executor",
+            reason=f"{where} was exported for the {' and '.join(executors)} executor, not for {request.executor}",
+            hint=f"choose executor {executors[0]}",
         )
     check_placement(library, request.placement, request.name, where)
     check_fit(library, request.cpu, f"{request.name}: {where}")
@@ -121,29 +134,42 @@ def accepted(library: Library, request: CompileRequest, where: str, *, tvm: str 
 
 
 def check_placement(library: Library, placement: Placement, name: str, where: str) -> None:
-    """Refuse sections for what the library's own C code has; that of graphs and packed functions is made here.
+    """Raise ``UsageError`` if ``placement`` has a section for data that the library's own C code defines.
 
-    ``name`` is the model's, ``where`` names its archive. Raises ``UsageError``.
+    Data of graphs and packed functions can be placed, because mlfbuild generates its code. ``name`` is the model's,
+    ``where`` names its archive.
     """
+    place = f"{name}: placement"
     for kind, mistake in placement.problems():
-        place = f"{name}: placement.{kind}"
-        raise UsageError(mistake.code, place=place, reason=mistake.reason, hint=mistake.hint)
+        raise refused(f"{place}.{kind}", mistake)
     if placement.shares_workspace:
-        raise UsageError(f"{name}: placement of the workspace: {where} decides it; remove it")
+        raise UsageError(
+            "archive-defines-workspace",
+            place=f"{place}.workspace",
+            reason=f"the code in {where} defines its workspace",
+            hint="remove it",
+        )
     if placement.state is not None:
-        raise UsageError(f"{name}: placement of the state: {where} has none that is kept apart; remove it")
+        raise UsageError(
+            "archive-without-state",
+            place=f"{place}.state",
+            reason=f"{where} has no state in a buffer of its own",
+            hint="remove it",
+        )
     for module in library.modules:
         graph = module.executor == "graph"
         if placement.names_constants and not (graph and module.params):
-            raise UsageError(f"{name}: {_in_its_code('parameters', where, module.name, '.rodata.tvm')}")
+            raise _in_its_code(f"{place}.params", where, module.name, ".rodata.tvm")
         if placement.workspace is not None and module.model_id and not graph:
-            raise UsageError(f"{name}: {_in_its_code('workspace', where, module.name, '.bss.noinit.tvm')}")
+            raise _in_its_code(f"{place}.workspace", where, module.name, ".bss.noinit.tvm")
 
 
-def _in_its_code(what: str, where: str, module: str, section: str) -> str:
-    return (
-        f"placement of the {what}: the C code of {where} has a section for that, or there are none; "
-        f"remove it, or place *libmlf_{module}.a:*({section}) in the linker script"
+def _in_its_code(place: str, where: str, module: str, section: str) -> UsageError:
+    return UsageError(
+        "archive-chooses-section",
+        place=place,
+        reason=f"the C code in {where} chooses the section",
+        hint=f"remove it, or place *libmlf_{module}.a:*({section}) in the linker script",
     )
 
 

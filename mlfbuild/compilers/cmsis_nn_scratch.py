@@ -1,8 +1,8 @@
-"""Whether TVM's code has scratch memory enough for the CMSIS-NN functions it calls, as they are built for a CPU.
+"""Check that TVM's code passes enough scratch memory to the CMSIS-NN functions that it calls.
 
-TVM sizes it by the core that its target ``cmsis-nn`` is told, which no archive records: without ``-mcpu`` there,
-buffers are ``NULL`` that a core with the DSP extension or MVE fills. The sizes here are those of CMSIS-NN v4.0.0 and
-v4.1.0 (``*_get_buffer_size*``), where both agree; what is not in the form in which TVM writes it is not judged.
+TVM chooses the size for the ``-mcpu`` of its target ``cmsis-nn``, which archives do not record. Without it, TVM passes
+``NULL`` for buffers that a core with the DSP extension or MVE writes to. The sizes here are those for which CMSIS-NN
+v4.0.0 and v4.1.0 agree (``*_get_buffer_size*``). Code in another form than TVM writes is not checked.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from mlfbuild.c_analysis import MAX_TEXT, SOURCE_SUFFIXES
+from mlfbuild.core import Diagnostic
 from mlfbuild.library import CMSIS_NN, Module, requirements_of
 from mlfbuild.targets import Cpu
 
@@ -20,10 +21,10 @@ _CONTEXT = re.compile(r"\bcmsis_nn_context (\w+)\s*=\s*\{\s*\w+\s*,\s*(\d{1,9})\
 _STRUCT = re.compile(r"\bcmsis_nn_(?:dims|tile|\w*params) (\w+)\s*=\s*\{([^{};]{0,200})\};", re.ASCII)
 _CALL = re.compile(r"\b(arm_\w+)\(&(\w+),([^;{}]{0,1000})\);", re.ASCII)
 _CHANNELS_MVE = 124
-"""``CH_IN_BLOCK_MVE``: what depthwise convolutions with MVE take at a time."""
+"""``CH_IN_BLOCK_MVE``: channels that a depthwise convolution with MVE processes at a time."""
 _SIZES = ("input_dims", "filter_dims")
 _SHORT = 512
-"""Values of a filter below which int16 convolutions take their fast way."""
+"""Filters with fewer values use the fast path of int16 convolutions."""
 
 
 class _Dims(NamedTuple):
@@ -36,14 +37,14 @@ class _Dims(NamedTuple):
 
 
 class _Call(NamedTuple):
-    """A call, as far as scratch memory goes by it."""
+    """The parts of a call that determine the size of its scratch memory."""
 
     source: _Dims
     filter: _Dims
     padding: tuple[int, int]
     dilation: tuple[int, int]
     multiplier: int
-    """Channels out of each of a depthwise convolution; 0 for other functions."""
+    """Output channels for each input channel of a depthwise convolution; 0 for other functions."""
 
     @property
     def area(self) -> int:
@@ -51,8 +52,8 @@ class _Call(NamedTuple):
         return self.filter.h * self.filter.w * self.source.c
 
 
-def scratch_problems(module: Module, cpu: Cpu) -> Iterator[str]:
-    """Yield a line for each function of ``module`` whose scratch memory is too small for CMSIS-NN on ``cpu``."""
+def scratch_problems(module: Module, cpu: Cpu) -> Iterator[Diagnostic]:
+    """Yield a finding for each function of ``module`` whose scratch memory is too small for CMSIS-NN on ``cpu``."""
     if not any(
         requirement.name == CMSIS_NN.name and requirement.version in _VERSIONS
         for requirement in requirements_of(module)
@@ -63,14 +64,17 @@ def scratch_problems(module: Module, cpu: Cpu) -> Iterator[str]:
             data = bytes(file.content)
             text = data.decode(errors="replace") if b"cmsis_nn_context" in data else ""
             for function, given, needed in _too_small(text, cpu):
-                yield (
-                    f"codegen/{file.path}: gives {function} {given:,} bytes of scratch memory, and {needed:,} are "
-                    f"needed on {cpu.name}: TVM's target cmsis-nn was not told that core (--target-cmsis-nn-mcpu)"
+                core = cpu.name.partition("+")[0]
+                yield Diagnostic(
+                    "scratch-memory-too-small",
+                    f"codegen/{file.path}",
+                    reason=f"{function} needs {needed:,} bytes of scratch memory on {core} and gets {given:,}",
+                    hint=f"export the model again with --target-cmsis-nn-mcpu={core}, or build for another cpu",
                 )
 
 
 def _too_small(text: str, cpu: Cpu) -> Iterator[tuple[str, int, int]]:
-    """Yield (function, bytes given, bytes needed) of each call in ``text`` that gets too little."""
+    """Yield (function, bytes given, bytes needed) of each call in ``text`` whose scratch memory is too small."""
     contexts = list(_CONTEXT.finditer(text))
     ends = [*(each.start() for each in contexts[1:]), len(text)]
     for context, end in zip(contexts, ends, strict=False):
@@ -88,14 +92,14 @@ def _too_small(text: str, cpu: Cpu) -> Iterator[tuple[str, int, int]]:
 
 
 def _read(arguments: list[str], structs: Mapping[str, str]) -> _Call:
-    """Return the call with these ``arguments`` behind the context; raises what ``_too_small`` catches."""
+    """Return the call with these ``arguments`` after the context; ``_too_small`` catches what it raises."""
     values = [word.strip() for word in structs[arguments[0]].split(",")]
     source, filter_ = (_Dims(*_integers(structs[name])) for name in arguments if name in _SIZES)
     one = (1, 1)
     if len(values) == 3:  # cmsis_nn_pool_params: stride, padding, activation
         return _Call(source, filter_, _tile(structs[values[1]]), one, 0)
     *offsets, _stride, padding, dilation, _activation = values
-    multiplier = int(offsets[2]) if len(offsets) == 3 else 0  # which cmsis_nn_dw_conv_params has behind the offsets
+    multiplier = int(offsets[2]) if len(offsets) == 3 else 0  # the third member of cmsis_nn_dw_conv_params
     return _Call(source, filter_, _tile(structs[padding]), _tile(structs[dilation]), multiplier)
 
 
@@ -118,7 +122,7 @@ def _convolution_s8(call: _Call, cpu: Cpu) -> int:
 
 def _convolution_s16(call: _Call, cpu: Cpu) -> int:
     is_fast = call.area < _SHORT and call.dilation == (1, 1)
-    return 2 * call.area * 2 if is_fast and _has_dsp_alone(cpu) else 0
+    return 2 * call.area * 2 if is_fast and _has_dsp_without_mve(cpu) else 0
 
 
 def _depthwise_s8(call: _Call, cpu: Cpu) -> int:
@@ -127,7 +131,7 @@ def _depthwise_s8(call: _Call, cpu: Cpu) -> int:
     if "mve" in cpu.features:
         return 4 * _CHANNELS_MVE * call.filter.h * call.filter.w
     is_3x3 = call.filter[1:3] == (3, 3) and max(call.padding) <= 1
-    return call.area * 2 if _has_dsp_alone(cpu) and not is_3x3 else 0
+    return call.area * 2 if _has_dsp_without_mve(cpu) and not is_3x3 else 0
 
 
 def _depthwise_s16(call: _Call, cpu: Cpu) -> int:
@@ -135,14 +139,14 @@ def _depthwise_s16(call: _Call, cpu: Cpu) -> int:
         return 0
     if "mve" in cpu.features:
         return 4 * call.area * 2 + 8
-    return call.area * 2 if _has_dsp_alone(cpu) else 0
+    return call.area * 2 if _has_dsp_without_mve(cpu) else 0
 
 
 def _average_s8(call: _Call, cpu: Cpu) -> int:
-    return call.source.c * 4 if _has_dsp_alone(cpu) else 0
+    return call.source.c * 4 if _has_dsp_without_mve(cpu) else 0
 
 
-def _has_dsp_alone(cpu: Cpu) -> bool:
+def _has_dsp_without_mve(cpu: Cpu) -> bool:
     """Whether ``ARM_MATH_DSP`` is set for ``cpu``, and ``ARM_MATH_MVEI`` is not."""
     return "dsp" in cpu.features and "mve" not in cpu.features
 

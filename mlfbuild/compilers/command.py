@@ -1,4 +1,4 @@
-"""The compiler that is a command line of the project's own: whatever leaves a Model Library Format archive."""
+"""The compiler ``command``: a command line of the project file that writes a Model Library Format archive."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlfbuild.core import UsageError, advised, shown
+from mlfbuild.compilers.options import refuse_options
+from mlfbuild.core import UsageError, shown
+from mlfbuild.project import Mistake
 
 if TYPE_CHECKING:
     from mlfbuild.compilers.types import CompileRequest, OptionValue
@@ -19,19 +21,20 @@ class CommandCompiler:
 
     name = "command"
 
-    def check_options(self, options: Mapping[str, OptionValue]) -> list[tuple[str, str]]:
-        """Return a reason for every option: the command line says all there is to say."""
-        return [(key, "a command takes no options; write it in the command line itself") for key in options]
+    def check_options(self, options: Mapping[str, OptionValue]) -> list[tuple[str, Mistake]]:
+        """Return a mistake for every option, because options belong in the command line."""
+        mistake = Mistake("option-of-command", reason="compiler command has no options", hint="use the command line")
+        return [(key, mistake) for key in options]
 
     def version(self, _request: CompileRequest) -> str:
-        """Return nothing: what decides the result stands in the project file."""
+        """Return nothing, because the version of the command is not known."""
         return ""
 
     def compile(self, request: CompileRequest) -> Library:
-        """Run the command and return the library in the archive that it leaves.
+        """Run the command and return the library in the archive that it writes.
 
-        Raises ``ToolNotFoundError`` where the program is missing, ``ProcessFailedError`` with its output where it fails
-        or leaves no archive, and as ``exported_library``.
+        Raises ``ToolNotFoundError`` if the program is missing, ``ProcessFailedError`` with its output if it fails or
+        writes no archive, and as ``exported_library``.
         """
         from mlfbuild.compilers.external.archive import exported_library
         from mlfbuild.compilers.external.find import find_program, source_word
@@ -40,9 +43,13 @@ class CommandCompiler:
 
         program = request.program
         if program is None or not program.command:
-            raise UsageError(f"{request.name}: compiler command: needs a project file; write there what to run")
-        for key, reason in self.check_options(request.options):
-            raise UsageError(advised(f"{request.name}: option {key}: {reason}", "remove it"))
+            raise UsageError(
+                "command-without-project-file",
+                place=request.name,
+                reason="compiler command needs a project file",
+                hint="write the command line in the project file",
+            )
+        refuse_options(self, request)
         what = f"{request.name}: {shown(' '.join(program.command), 80)}"
         with tempfile.TemporaryDirectory(prefix="mlfbuild-") as folder:
             output = Path(folder).absolute() / f"{request.name}.tar"
@@ -58,7 +65,7 @@ class CommandCompiler:
             return exported_library(output, request, what, printed)
 
     def outline(self, _request: CompileRequest) -> None:
-        """Return ``None``: only the archive tells."""
+        """Return ``None``: the files are not known before the command has run."""
 
 
 COMMAND = CommandCompiler()

@@ -1,7 +1,7 @@
-"""Whether an archive that somebody else exported fits the CPU that firmware is built for.
+"""Check that the code in an archive of another compiler runs on the CPU that firmware is built for.
 
-A linker takes some wrong mixes silently, and says of others what a firmware engineer has to translate first. Code that
-the native compiler made is portable and always fits.
+A linker accepts some wrong combinations silently, and its messages about others are hard to understand. Code that the
+native compiler generates is portable and always fits.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from mlfbuild.c_analysis import CPU_ARCH, CPU_ARCH_PROFILE, FP_ARCH, MVE_ARCH, ObjectFacts, object_facts
 from mlfbuild.compilers.cmsis_nn_scratch import scratch_problems
-from mlfbuild.core import UsageError
+from mlfbuild.core import Diagnostic, UsageError
 from mlfbuild.library import Library, Module
 from mlfbuild.targets import CPUS, Cpu
 
@@ -20,7 +20,7 @@ _ARCHITECTURES = {
     10: "Armv7", 11: "Armv6-M", 12: "Armv6S-M", 13: "Armv7E-M", 14: "Armv8-A", 16: "Armv8-M Baseline",
     17: "Armv8-M Mainline", 21: "Armv8.1-M Mainline",
 }  # fmt: skip
-"""Values of Tag_CPU_arch that firmware meets."""
+"""Values of Tag_CPU_arch that occur in firmware."""
 _BASELINE = frozenset({11, 12})
 _RUNS = {
     "armv6s-m": _BASELINE,
@@ -37,32 +37,32 @@ _HOST_MACHINES = {
 }  # fmt: skip
 _MCPU = re.compile(r"-mcpu=([a-z0-9-]+)")
 _INSTRUCTIONS = {"dsp": "DSP", "mve": "MVE (Helium)"}
-"""Features that generated C asks for by name, through intrinsics."""
+"""Features that generated C uses through intrinsics."""
 
 
 def check_fit(library: Library, cpu: Cpu, where: str) -> None:
-    """Raise ``UsageError`` where code of ``library`` is for another CPU than ``cpu``; ``where`` names the archive.
+    """Raise ``UsageError`` if code of ``library`` does not run on ``cpu``; ``where`` names the archive.
 
     Raises ``InputFileError`` for a compiled object that is damaged.
     """
     for module in library.modules:
-        problem = next(_problems(module, cpu, where), None)
-        if problem:
-            raise UsageError(f"{problem}; export it for {_called(cpu)}, or build for another cpu")
+        for mistake in _problems(module, cpu):
+            raise UsageError(mistake.code, place=f"{where}: {mistake.place}", reason=mistake.reason, hint=mistake.hint)
 
 
-def _problems(module: Module, cpu: Cpu, where: str) -> Iterator[str]:
+def _problems(module: Module, cpu: Cpu) -> Iterator[Diagnostic]:
+    hint = f"export it for {_called(cpu)}, or build for another cpu"
     for file in module.codegen:
         if file.path.suffix == ".o":
-            place = f"{where}: codegen/{file.path}"
+            place = f"codegen/{file.path}"
             reason = _why_object_does_not_fit(object_facts(file.data, place), cpu, _exported_for(module))
             if reason:
-                yield f"{place}: {reason}"
+                yield Diagnostic("object-for-another-cpu", place, reason=reason, hint=hint)
     for target in module.targets if not module.model_id and cpu.name != "host" else ():
         reason = _why_target_does_not_fit(target.text, cpu)
         if reason:
-            yield f"{where}: module {module.name} {reason}"
-    yield from (f"{where}: {reason}" for reason in scratch_problems(module, cpu))
+            yield Diagnostic("module-for-another-cpu", f"module {module.name}", reason=reason, hint=hint)
+    yield from scratch_problems(module, cpu)
 
 
 def _called(cpu: Cpu) -> str:
@@ -70,14 +70,14 @@ def _called(cpu: Cpu) -> str:
 
 
 def _exported_for(module: Module) -> str:
-    """Say what CPU TVM's target strings name; empty where they name none."""
+    """Return the CPU that TVM's target strings name, as a part of a sentence; empty if they name none."""
     found = (_MCPU.search(target.text) for target in module.targets)
     name = next((match[1] for match in found if match), None)
     return f", exported for {name}" if name else ""
 
 
 def _why_target_does_not_fit(target: str, cpu: Cpu) -> str | None:
-    """Judge TVM's target string, as ``c -keys=arm_cpu,cpu -mcpu=cortex-m7``; ``None`` where it fits or says nothing."""
+    """Check TVM's target string, such as ``c -keys=arm_cpu,cpu -mcpu=cortex-m7``; ``None`` if it fits or is silent."""
     match = _MCPU.search(target)
     other = CPUS.get(match[1]) if match else None
     if other is None:
@@ -124,7 +124,7 @@ def _why_attributes_do_not_fit(facts: ObjectFacts, cpu: Cpu) -> str | None:
 
 
 def _why_floats_do_not_fit(facts: ObjectFacts, cpu: Cpu) -> str | None:
-    """Judge what the linker refuses too, in words about VFP register arguments."""
+    """Check the float ABI; the linker also refuses it, in terms of VFP register arguments."""
     if facts.hard_float is None or facts.hard_float == (cpu.float_abi == "hard"):
         return None
     theirs, ours = ("hard-float", "soft-float") if facts.hard_float else ("soft-float", "hard-float")

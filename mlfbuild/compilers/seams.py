@@ -1,11 +1,16 @@
-"""The option ``hook`` for what somebody else compiled: which networks have seams that firmware can come between."""
+"""The option ``hook`` for archives of other compilers.
+
+Firmware can run a hook before each operator only if mlfbuild executes the graph, or if mlfbuild compiled the model with
+``hook: true``. The AOT executor of TVM calls all operators in one function, so there is no point at which to call it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mlfbuild.core import UsageError
+from mlfbuild.compilers.options import refused
+from mlfbuild.project import Mistake
 
 if TYPE_CHECKING:
     from mlfbuild.library import Library, Module
@@ -15,36 +20,41 @@ HOOK = "hook"
 
 
 def hooked(library: Library, model: str, where: str) -> Library:
-    """Return ``library`` with seams: a graph's executor, which mlfbuild writes, asks before each call.
+    """Return ``library`` with hooks: the graph executor that mlfbuild generates calls the hook before each operator.
 
-    ``model`` is the model's name, ``where`` names its archive. Raises ``UsageError`` where there are none.
+    ``model`` is the model's name, ``where`` names its archive. Raises ``UsageError`` if a module cannot be hooked.
     """
-    reason = why_no_hook(library, where)
-    if reason is not None:
-        raise UsageError(f"{model}: options.{HOOK}: {reason}")
+    mistake = why_no_hook(library, where)
+    if mistake is not None:
+        raise refused(f"{model}: options.{HOOK}", mistake)
     return replace(library, modules=tuple(replace(module, hook=True) for module in library.modules))
 
 
-def why_no_hook(library: Library, where: str) -> str | None:
-    """Return why a run of a module of ``library`` cannot be hooked, and what to do; ``None`` where all can."""
+def why_no_hook(library: Library, where: str) -> Mistake | None:
+    """Return why no hook can run between the operators of a module of ``library``; ``None`` if it can in all."""
     several = len(library.modules) > 1
     for module in library.modules:
-        reason = _why_not(module)
-        if reason is not None:
-            return f"{f'module {module.name} of {where}' if several else where} {reason}"
+        mistake = _why_not(module, f"module {module.name} of {where}" if several else where)
+        if mistake is not None:
+            return mistake
     return None
 
 
-def _why_not(module: Module) -> str | None:
+def _why_not(module: Module, where: str) -> Mistake | None:
     from mlfbuild.library import OPERATOR
 
     if module.style == OPERATOR:
-        return "holds a single operator, which nothing can come between; remove the option"
+        return Mistake("operator-without-hook", reason=f"{where} holds a single operator", hint="remove the option")
     if module.executor == "graph" or module.hook:
         return None
     if module.model_id:
-        return f"was compiled by mlfbuild without {HOOK}; compile the model file again with {HOOK}: true"
-    return (
-        "was exported for the AOT executor, whose one function calls all operators and leaves no seam between them; "
-        "export the network for the graph executor, or compile its model file with mlfbuild"
+        return Mistake(
+            "archive-without-hook",
+            reason=f"{where} was compiled by mlfbuild without {HOOK}",
+            hint=f"compile the model file again with {HOOK}: true",
+        )
+    return Mistake(
+        "archive-for-aot-executor",
+        reason=f"{where} was exported for the AOT executor, which calls all operators in one function",
+        hint="export the network for the graph executor, or compile its model file with mlfbuild",
     )

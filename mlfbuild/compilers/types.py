@@ -1,4 +1,4 @@
-"""The one interface of all compilers: (model, cpu) -> Library."""
+"""The interface that all compilers have: (model, cpu) -> Library."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from mlfbuild.project import CompilerProgram, OptionValue, Placement
+from mlfbuild.project import CompilerProgram, Mistake, OptionValue, Placement
 from mlfbuild.targets import Cpu
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ __all__ = ["CompileRequest", "Compiler", "CompilerProgram", "ExternalCompiler", 
 
 @dataclass(frozen=True)
 class CompileRequest:
-    """Everything that decides what a compiler makes of a model; equal requests give equal libraries."""
+    """All inputs of a compilation; equal requests give equal libraries."""
 
     name: str
     """The model's name, a C identifier ``[a-z][a-z0-9_]*``: module name and part of every C symbol."""
@@ -37,26 +37,26 @@ class Compiler(Protocol):
 
     name: str
 
-    def check_options(self, options: Mapping[str, OptionValue]) -> list[tuple[str, str]]:
-        """Return (key, reason) for each option this compiler does not take; empty where all are fine."""
+    def check_options(self, options: Mapping[str, OptionValue]) -> list[tuple[str, Mistake]]:
+        """Return (key, mistake) for each option that this compiler does not accept."""
 
     def compile(self, request: CompileRequest) -> Library:
         """Compile the model.
 
-        Raises ``InputFileError`` for a model file that is not what it claims to be, ``UnsupportedModelError`` for a
-        sound one that this compiler cannot do, ``UsageError`` for an option or executor that it does not have.
+        Raises ``InputFileError`` if the model file is damaged or of another format, ``UnsupportedModelError`` if it is
+        valid but this compiler cannot compile it, ``UsageError`` for an option or executor that it does not have.
         """
 
     def outline(self, request: CompileRequest) -> Library | None:
-        """Return a library with the same modules and files as ``compile``'s, by name; their contents mean nothing.
+        """Return a library whose modules and files have the names of ``compile``'s; ignore their contents.
 
-        Compiles nothing: build systems ask for it each time they are configured. ``None`` where only the archive tells,
-        which has to be made for them then. Raises as ``compile`` does, as far as it finds out.
+        Compiles nothing, because build systems call it each time they are configured. ``None`` if the names are not
+        known before the archive has been built. Raises as ``compile`` does, for the mistakes that it can detect.
         """
 
 
 class ExternalCompiler(Compiler, Protocol):
-    """A compiler that runs ``request.program``, and cannot tell beforehand what it will leave."""
+    """A compiler that runs ``request.program``, whose files are not known before it has run."""
 
     def version(self, request: CompileRequest) -> str:
-        """Return what decides the result beside the request and the files that it names; may start the program."""
+        """Return the program's version, which the cache key includes; may start the program."""

@@ -75,9 +75,9 @@ class Executable:
 def executable(module: Module, placement: Placement = _ANYWHERE) -> Executable | None:
     """Return how ``module`` is built; ``None`` for one that needs nothing added: a complete one, or no code.
 
-    ``placement`` has the sections of what is generated. Raises ``UsageError`` where it is about a workspace that the
-    module's own code has, ``InputFileError`` and ``UnsupportedModelError`` where its graph or its code cannot be run,
-    and ``CheckFailedError`` where something calls a function that nobody defines.
+    ``placement`` has the sections of what is generated. Raises ``UsageError`` if it is about a workspace that the
+    module's own code has, ``InputFileError`` and ``UnsupportedModelError`` if its graph or its code cannot be run,
+    and ``CheckFailedError`` if something calls a function that nobody defines.
     """
     kernels = Kernels(module)
     if _is_complete(module) or not kernels.files:
@@ -204,7 +204,7 @@ def _name_in_c(interface: CInterface) -> str:
 def _header(module: Module, interface: CInterface, calls: int | None) -> tuple[str, bytes]:
     """Return path and text of the header of ``interface``; it has what the native compiler tells in one of its own.
 
-    ``calls`` is how often a hooked run asks; ``None`` where runs cannot be hooked.
+    ``calls`` is how often a hooked run asks; ``None`` if runs cannot be hooked.
     """
     name = _name_in_c(interface)
     hook = [] if calls is None else [*print_hook_type(name, calls), print_static_hooked_run(name, *_ABOUT_HOOKED)]

@@ -90,7 +90,7 @@ def plan_graph(graph: ExecutorGraph, params: Collection[str], where: str, linked
 
     Those called as ``linked`` are constants that only the module's own code knows the places of.
 
-    Raises ``InputFileError`` where a ``__nop`` or ``__copy`` makes no sense, ``UnsupportedModelError`` for a graph of
+    Raises ``InputFileError`` if a ``__nop`` or ``__copy`` makes no sense, ``UnsupportedModelError`` for a graph of
     more tensors than ``MOST_TENSORS``.
     """
     if len(graph.shape) + len(graph.heads) > MOST_TENSORS:

@@ -60,7 +60,7 @@ class GraphSource:
     operators: tuple[NetworkOperator, ...] = ()
     """What the calls of functions are in the model, where the archive tells."""
     identity: str = ""
-    """The definition of the module's id; empty where it has none."""
+    """The definition of the module's id; empty if it has none."""
     read_identity: Sequence[str] = ()
     """The statements that keep it in the image."""
 

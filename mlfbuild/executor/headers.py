@@ -18,7 +18,7 @@ _MISSING = re.compile(r"fatal error: '?([^\s':]+)'?(?:: No such file or director
 def missing_header(module: Module, output: str) -> UnsupportedModelError | None:
     """Return the error for a header of another library that ``module`` includes, where a compiler's output names one.
 
-    ``None`` where it does not, or where it is a header that the compiler itself should have. GCC's words, and clang's.
+    ``None`` if it does not, or where it is a header that the compiler itself should have. GCC's words, and clang's.
     """
     found = _MISSING.search(output)
     if found is None or STANDARD_HEADER.fullmatch(found[1]):

@@ -24,7 +24,7 @@ _PIECES = 16
 def kernel_workspace(kernels: Kernels) -> int:
     """Return the bytes that a module's functions take from the workspace at a time; 0 for none.
 
-    Raises ``UnsupportedModelError`` where a size is computed at run time, or where nothing tells what objects take.
+    Raises ``UnsupportedModelError`` if a size is computed at run time, or where nothing tells what objects take.
     """
     around = most = 0
     for name, text in kernels.functions():

@@ -86,7 +86,7 @@ class Kernels:
         return (*found, *self.symbols.values())
 
     def require(self, name: str, caller: str) -> None:
-        """Raise ``CheckFailedError`` where no file of the module defines ``name``, which ``caller`` calls."""
+        """Raise ``CheckFailedError`` if no file of the module defines ``name``, which ``caller`` calls."""
         if not _IDENTIFIER.fullmatch(name) or not self.defines(name):
             raise CheckFailedError(
                 "function-not-defined",
@@ -96,7 +96,7 @@ class Kernels:
             )
 
     def require_called(self) -> None:
-        """Raise ``CheckFailedError`` where code calls functions by TVM's names that neither it nor the runtime has."""
+        """Raise ``CheckFailedError`` if code calls functions by TVM's names that neither it nor the runtime has."""
         for path, name in (*self._calls_of_sources(), *self._calls_of_objects()):
             if name not in provided_names() and not name.startswith(self._others) and not self._is_known(name):
                 raise CheckFailedError(

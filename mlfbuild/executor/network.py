@@ -28,7 +28,7 @@ _MEMORIES = {Area.INPUT: INPUT, Area.OUTPUT: OUTPUT, Area.STORAGE: ARENA}
 
 
 def module_network(module: Module) -> Network | None:
-    """Return the operators of ``module`` and where its tensors lie in firmware; ``None`` where nobody knows.
+    """Return the operators of ``module`` and where its tensors lie in firmware; ``None`` if nobody knows.
 
     That is so for what TVM compiled for its AOT executor, and for single operators. The operators of a graph of TVM's
     are called as their functions are, and their multiply-accumulates are not known. Raises as ``executable``.

@@ -25,7 +25,7 @@ def packed_name(module: Module) -> str:
 def packed_entry(kernels: Kernels) -> dict[str, str]:
     """Return what the packed entry function of a module becomes in firmware, and what else stands beside it.
 
-    Before TVM 0.8 it bore no module's name. Raises ``CheckFailedError`` where the module has none.
+    Before TVM 0.8 it bore no module's name. Raises ``CheckFailedError`` if the module has none.
     """
     name = packed_name(kernels.module)
     if kernels.defines(_FIRST_ENTRY):

@@ -1,34 +1,17 @@
-"""Model files as graphs."""
+"""Read model files as graphs.
+
+``read_model(Path("kws.tflite"), "kws")`` returns a checked ``mlfbuild.graph.Graph`` called ``kws``, or raises an error
+whose place is the file and, inside of it, the operator or tensor. A file that ends in ``.onnx`` is read as ONNX, every
+other file as TensorFlow Lite. Each format has a package: ``onnx`` and ``tflite``.
+"""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlfbuild.core import lazy_attributes, read_bytes
-from mlfbuild.graph import Graph
+from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.frontends.advice import CHANGE as CHANGE
+    from mlfbuild.frontends.models import parse_model as parse_model, read_model as read_model
 else:
     __getattr__ = lazy_attributes(__name__)
-
-
-def read_model(path: Path, name: str) -> Graph:
-    """Read the model file ``path`` as a graph called ``name``.
-
-    Raises ``InputFileError`` where the file is missing or not what it claims to be, ``UnsupportedModelError`` for a
-    format, operator, type or variant that is not supported.
-    """
-    return parse_model(read_bytes(path, "model"), name, path)
-
-
-def parse_model(data: bytes, name: str, path: Path) -> Graph:
-    """Return the graph in ``data``, the content of the model file ``path``; raises as ``read_model``."""
-    if path.suffix.lower() == ".onnx":
-        from mlfbuild.frontends.onnx import parse_onnx
-
-        return parse_onnx(data, name, str(path))
-    from mlfbuild.frontends.tflite import parse_tflite
-
-    return parse_tflite(data, name, str(path))

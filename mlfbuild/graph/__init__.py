@@ -1,4 +1,15 @@
-"""Networks as frozen, checked values, with a numpy reference of each operator."""
+"""Networks as frozen, checked values, with a numpy reference of each operator.
+
+A ``Graph`` has tensors by name and nodes in order of execution; its constructor checks both. ``ops`` defines the
+operators, ``bases`` their base classes and common rules. ``evaluate`` runs a network in numpy::
+
+    x = Tensor("x", (1, 4), DType.FLOAT32)
+    y = Tensor("y", (1, 4), DType.FLOAT32)
+    graph = Graph("net", [x, y], [Node("relu", ops.Relu(), ("x",), ("y",))], ["x"], ["y"])
+    evaluate(graph, {"x": numpy.array([[-1, 0, 1, 2]], numpy.float32)})["y"]
+
+This package does not read model files (``mlfbuild.frontends``) or choose kernels (``mlfbuild.compilers``).
+"""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ def evaluate(graph: Graph, inputs: Mapping[str, Array], kept: Mapping[str, Array
     """Return the value of every tensor of ``graph``, by name, for ``inputs`` by tensor name.
 
     ``kept`` has the values of the states before the run, by the names of their ``before``; without it they are the
-    initial ones. Raises ``ValueError`` where an input is absent or has another shape or dtype than its tensor.
+    initial ones. Raises ``ValueError`` if an input is absent or has another shape or dtype than its tensor.
     """
     values = {tensor.name: tensor.data for tensor in graph.tensors.values() if tensor.data is not None}
     for name in graph.inputs:

@@ -1,6 +1,6 @@
 """gemmlowp's 32-bit fixed-point arithmetic on numpy arrays, bit for bit.
 
-A number of ``i`` integer bits is a raw int32 that stands for ``raw / 2**(31 - i)`` (Qi.31-i). Raw values are kept in
+A number of ``i`` integer bits is a raw int32 that represents ``raw / 2**(31 - i)`` (Qi.31-i). Raw values are kept in
 int64 arrays, so that an intermediate product needs no care.
 """
 
@@ -95,7 +95,7 @@ def logistic(x: Raw, integer_bits: int) -> Raw:
 
 def tanh(x: Raw, integer_bits: int) -> Raw:
     """Return the hyperbolic tangent, without integer bits, for raw ``x`` with ``integer_bits`` of at most 4."""
-    power = exp_of_negative(-np.abs(x), integer_bits + 1)  # the same raw number stands for twice the value
+    power = exp_of_negative(-np.abs(x), integer_bits + 1)  # the same raw number represents twice the value
     of_magnitude = shift_left(_half_reciprocal(power) - (1 << 29), 2)
     return np.where(x == 0, 0, np.where(x > 0, of_magnitude, -of_magnitude))
 

@@ -49,7 +49,7 @@ class TableScale:
 def table_scale(scale: float, most_doublings: int) -> TableScale:
     """Return how values of ``scale`` become arguments; up to ``most_doublings`` of 2**-12 are taken as exact.
 
-    Raises ``OverflowError`` where the scale is so large that 16 bits do not hold the multiplier.
+    Raises ``OverflowError`` if the scale is so large that 16 bits do not hold the multiplier.
     """
     exponent = math.log2(scale)
     doublings = round(exponent) + 12

@@ -29,7 +29,7 @@ def lookup_table(
     """Return the table of ``function``, whose argument and value are quantised so.
 
     A value is moved by half of what a line between its neighbours is wrong by in the middle. Raises ``OverflowError``
-    where a value is no float32.
+    if a value is no float32.
     """
     with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
         least, greatest = (np.float32(scale) * np.float32(bound - zero_point) for bound in (_LEAST, _GREATEST))

@@ -1,4 +1,4 @@
-"""What every operator of a graph offers: its TFLite name, its rules, and a numpy reference of its arithmetic."""
+"""The interface of every operator of a graph: TFLite name, rules, and a numpy reference of its arithmetic."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Activation(enum.Enum):
     """Bounds on results, by TFLite's names; the value is (lower bound, upper bound) of the real result.
 
-    All but RELU_0_TO_1, which is an operator alone, may be fused into others in a file.
+    All but RELU_0_TO_1, which is only a separate operator, may be fused into others in a file.
     """
 
     NONE = (None, None)
@@ -36,7 +36,7 @@ class Operator(abc.ABC):
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.FLOAT32)
     """The element types of the first input that it takes."""
     results: ClassVar[tuple[DType, ...]] = ()
-    """The element types of the outputs, where they are others than ``types``."""
+    """The element types of the outputs, if they differ from ``types``."""
 
     @classmethod
     def family(cls) -> str:
@@ -45,7 +45,7 @@ class Operator(abc.ABC):
 
     @abc.abstractmethod
     def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
-        """Return why these tensors break the operator's shape and type rules, or ``None`` where they keep them."""
+        """Return why these tensors break the operator's shape and type rules, or ``None`` if they keep them."""
 
     def macs(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> int:  # noqa: ARG002  # most have none
         """Return the multiply-accumulates of one run: the products of elements with weights, or of two matrices.

@@ -35,7 +35,7 @@ class Rescale:
 def quantize_multiplier(real: float) -> Rescale:
     """Return the 31-bit multiplier and the shift closest to ``real`` (TFLite's ``QuantizeMultiplier``).
 
-    Factors below 2**-32 become zero. Raises ``OverflowError`` where ``real`` is not a number of at most 2**30,
+    Factors below 2**-32 become zero. Raises ``OverflowError`` if ``real`` is not a number of at most 2**30,
     beyond which a left shift of any int32 is undefined.
     """
     if not 0 <= real < math.inf:
@@ -106,7 +106,7 @@ def whole_activation_range(activation: Activation, dtype: DType) -> tuple[int, i
 
 
 def float_activation_range(activation: Activation) -> tuple[float, float]:
-    """Return the clamp (min, max) of real values for a fused ``activation``; infinite where there is no bound."""
+    """Return the clamp (min, max) of real values for a fused ``activation``; infinite if there is no bound."""
     lower, upper = activation.value
     return -math.inf if lower is None else lower, math.inf if upper is None else upper
 
@@ -158,7 +158,7 @@ class SoftmaxRescale:
 def softmax_rescale(source: Tensor, beta: float) -> SoftmaxRescale:
     """Return the parameters of an int8 SOFTMAX.
 
-    Raises ``OverflowError`` where ``beta`` times the input's scale is too small for the fixed-point form.
+    Raises ``OverflowError`` if ``beta`` times the input's scale is too small for the fixed-point form.
     """
     fraction_bits = 31 - SOFTMAX_INTEGER_BITS
     factor = min(beta * scale_of(source) * (1 << fraction_bits), (1 << 31) - 1.0)
@@ -177,7 +177,7 @@ def log_softmax_rescale(rescale: Rescale) -> Rescale:
 def softmax_table_rescale(source: Tensor, beta: float) -> Rescale:
     """Return the rescaling of int16 differences to the table of exponentials, which ends at -10.
 
-    Raises ``OverflowError`` where ``beta`` times the input's scale takes differences beyond 32 bits.
+    Raises ``OverflowError`` if ``beta`` times the input's scale takes differences beyond 32 bits.
     """
     rescale = quantize_multiplier(scale_of(source) * beta / (10 / 65535))
     if rescale.shift > 14:
@@ -192,7 +192,7 @@ def _scales(tensor: Tensor) -> tuple[float, ...]:
 
 
 def scale_of(tensor: Tensor) -> float:
-    """Return the only scale of a quantised ``tensor``; raises ``ValueError`` where there is none, or more."""
+    """Return the only scale of a quantised ``tensor``; raises ``ValueError`` if there is none, or more."""
     (scale,) = _scales(tensor)
     return scale
 

@@ -30,7 +30,7 @@ class BinaryRescales:
 def add_rescales(first: Tensor, second: Tensor, output: Tensor) -> BinaryRescales:
     """Return the three rescalings of a quantised ADD or SUB.
 
-    Raises ``OverflowError`` where the output's scale is so small that the sum would have to grow.
+    Raises ``OverflowError`` if the output's scale is so small that the sum would have to grow.
     """
     twice_max = 2 * max(scale_of(first), scale_of(second))
     factor = twice_max / ((1 << SUM_LEFT_SHIFT[output.dtype]) * scale_of(output))
@@ -63,7 +63,7 @@ def divide_rescale(first: Tensor, second: Tensor, output: Tensor) -> Rescale:
     """Return the rescaling of a quotient of stored values without zero points (DIV).
 
     It is computed in double for int8, as TensorFlow Lite Micro does, and in float32 for int16, as LiteRT does. Raises
-    ``OverflowError`` where it would take a quotient beyond 32 bits.
+    ``OverflowError`` if it would take a quotient beyond 32 bits.
     """
     kind = np.float32 if output.dtype is DType.INT16 else np.float64
     dividend, divisor, unit = (kind(scale_of(tensor)) for tensor in (first, second, output))

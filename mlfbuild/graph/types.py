@@ -1,8 +1,8 @@
 """Tensor, Node and Graph: frozen values that cannot be built wrong.
 
 A ``Graph`` is a list of nodes in the order of execution. Nodes name the tensors they read and write; every tensor is
-written at most once (single assignment). Whoever holds a ``Graph`` may rely on all of that: the constructor checks it,
-and the operators' own shape and type rules too.
+written at most once (single assignment). The constructor checks this, and the shape and type rules of each operator, so
+other code can rely on them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class GraphError(ValueError):
 
 
 class OperatorError(GraphError):
-    """A node, or a tensor of it, is not what its operator can compute: the graph itself is in order."""
+    """The tensors of a node contradict the rules of its operator; the structure of the graph is valid."""
 
 
 class DType(enum.Enum):
@@ -167,7 +167,7 @@ class Node:
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """What a network keeps from one run to the next, as a streaming network does: single assignment needs two names."""
+    """A value that a streaming network keeps from one run to the next; single assignment requires two tensors."""
 
     before: str
     """The tensor that holds what the run before left, on the first run ``initial``."""
@@ -180,8 +180,8 @@ class State:
 class Graph:
     """A network, checked on construction.
 
-    ``tensors`` maps names to tensors, ``nodes`` stand in order of execution, ``inputs`` and ``outputs`` are tensor
-    names in call order, ``states`` is what is kept between runs. Raises ``GraphError`` where a name dangles, a tensor
+    ``tensors`` maps names to tensors, ``nodes`` are in order of execution, ``inputs`` and ``outputs`` are tensor
+    names in call order, ``states`` is what is kept between runs. Raises ``GraphError`` if a name dangles, a tensor
     is written twice, read before it is written (which a cycle always is), or an operator's own rules are broken.
     """
 

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         Mistake as Mistake,
         quoted as quoted,
         suggestion as suggestion,
+        unknown as unknown,
     )
     from mlfbuild.project.program import (
         EXTERNAL_COMPILERS as EXTERNAL_COMPILERS,

@@ -62,7 +62,7 @@ def test_compiled_objects(system: str, golden: Callable[[str, str], None]) -> No
     golden(next(text.decode() for path, text in adapter_files([system], OBJECTS).items() if "CMake" in path), "cmake")
 
 
-def test_no_two_systems_want_one_file() -> None:
+def test_all_systems_write_different_files() -> None:
     fragments = ["mlf.cmake", "mlf.mk", "SConscript", "RECORD.json"]
     paths = [path for system in SYSTEMS for path in adapter_paths([system])] + fragments
     assert len({path.casefold() for path in paths}) == len(paths) == 4 + 3 + 3 + 2 + 1
@@ -70,33 +70,21 @@ def test_no_two_systems_want_one_file() -> None:
 
 @pytest.mark.parametrize("package", ["everything", "none"])
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_the_paths_do_not_hang_on_the_models(system: str, package: str) -> None:
+def test_the_paths_do_not_depend_on_the_models(system: str, package: str) -> None:
     assert list(adapter_files([system], PACKAGES[package])) == adapter_paths([system])
 
 
 @pytest.mark.parametrize(
-    ("package", "message"),
+    ("package", "code", "place"),
     [
-        (
-            "objects",
-            (
-                "model 'pre': holds compiled objects (pre/codegen/host/lib/pre.o), which a PlatformIO library cannot; "
-                "leave out --for platformio"
-            ),
-        ),
-        (
-            "space",
-            (
-                "model 'kws': kws/codegen/host/src/my lib.c has a space in its name, which the flags of a PlatformIO "
-                "library cannot hold; leave out --for platformio"
-            ),
-        ),
+        ("objects", "objects-in-platformio-library", "model 'pre': pre/codegen/host/lib/pre.o"),
+        ("space", "space-in-platformio-path", "model 'kws': kws/codegen/host/src/my lib.c"),
     ],
 )
-def test_what_platformio_cannot_take(package: str, message: str) -> None:
+def test_files_that_a_platformio_library_cannot_contain(package: str, code: str, place: str) -> None:
     with pytest.raises(UnsupportedModelError) as error:
         adapter_files(["platformio"], PACKAGES[package])
-    assert str(error.value) == message
+    assert (error.value.code, error.value.place) == (code, place)
 
 
 # What they are made from ---------------------------------------------------------------------------------------------
@@ -146,29 +134,24 @@ def test_archives_of_tvm(name: str, shared: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("record", [None, b"{", b'{"mlfbuild_record": 1, "complete": false, "files": {}}'])
-def test_a_tree_with_no_whole_record(record: bytes | None, tmp_path: Path) -> None:
+def test_a_tree_without_a_complete_record(record: bytes | None, tmp_path: Path) -> None:
     (tmp_path / "kws").mkdir()
     if record is not None:
         (tmp_path / "kws/RECORD.json").write_bytes(record)
     with pytest.raises(InputFileError) as error:
         write_target_tree(tmp_path, ["kws"], None, M4, ["zephyr"])
-    assert str(error.value) == f"{tmp_path}/kws/RECORD.json: is missing or damaged; build model 'kws' again"
+    assert (error.value.code, error.value.place) == ("record-damaged", f"{tmp_path}/kws/RECORD.json")
     assert not (tmp_path / "mlf.cmake").exists()
 
 
 @pytest.mark.parametrize(
-    ("system", "model", "reason"),
-    [
-        ("zephyr", "zephyr", "the module's own files lie there"),
-        ("rt-thread", "kconfig", "the package has a file Kconfig, the same name where case is not told apart"),
-    ],
+    ("system", "model"),
+    [("zephyr", "zephyr"), ("rt-thread", "kconfig")],
 )
-def test_names_that_a_package_needs(system: str, model: str, reason: str, tmp_path: Path) -> None:
+def test_names_that_a_package_needs(system: str, model: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as error:
         check_target_tree(tmp_path, ["kws", model], None, M4, [system])
-    assert str(error.value) == (
-        f"{model!r} cannot name a model in a package for {system}: {reason}; choose another name"
-    )
+    assert (error.value.code, error.value.place) == ("reserved-model-name", f"model {model!r}")
     others = [name for name in SYSTEMS if name != system]
     check_target_tree(tmp_path, ["kws", model], None, M4, others)
 
@@ -246,11 +229,8 @@ def test_files_of_others_are_refused_before_anything_is_written(
     folder.write(f"tree/{path}", content)
     before = folder.files()
     ended = folder.run("build", "--tree", "tree", "--for", system)
-    assert (ended.status, ended.out, ended.err) == (
-        6,
-        "",
-        f"mlfbuild: tree: would overwrite what mlfbuild did not write: {path}; move it away or choose another folder\n",
-    )
+    assert (ended.status, ended.out) == (6, "")
+    assert ended.err.startswith("mlfbuild: tree: contains files that mlfbuild did not write") and path in ended.err
     assert folder.files() == before
 
 
@@ -258,13 +238,15 @@ def test_files_of_others_are_refused_before_anything_is_written(
     ("arguments", "message"),
     [
         (["--for", "zephyr"], "--for zephyr means nothing without --tree; add that, with the folder of the package"),
-        (["--tree", "t", "--for", "zephir"], "--for 'zephir': unknown build system (did you mean \"zephyr\"?)"),
+        (["--tree", "t", "--for", "zephir"], "--for: unknown build system \"zephir\" (did you mean \"zephyr\"?)"),
         (
             ["--tree", "t", "--for", "keil"],
-            "--for 'keil': unknown build system (supported: zephyr, rt-thread, esp-idf, platformio)",
+            "--for: unknown build system \"keil\" (known: zephyr, rt-thread, esp-idf, platformio)",
         ),
-        (["--tree", "t", "--for", ""], ("--for '': unknown build system (supported: zephyr, rt-thread, esp-idf, "
-         "platformio)")),
+        (
+            ["--tree", "t", "--for", ""],
+            "--for: unknown build system \"\" (known: zephyr, rt-thread, esp-idf, platformio)",
+        ),
     ],
 )  # fmt: skip
 def test_wrong_words(folder: Folder, arguments: list[str], message: str) -> None:
@@ -279,13 +261,8 @@ def test_a_model_that_cannot_have_its_name(folder: Folder) -> None:
     folder.write("mlfbuild.yml", text.replace("  beta:", "  zephyr:").replace(", beta]", "]"))
     before = folder.files()
     ended = folder.run("build", "--tree", "tree", "--for", "zephyr")
-    assert (ended.status, ended.err) == (
-        2,
-        (
-            "mlfbuild: 'zephyr' cannot name a model in a package for zephyr: the module's own files lie there; choose "
-            "another name\n"
-        ),
-    )
+    assert ended.status == 2
+    assert ended.err.startswith("mlfbuild: model 'zephyr': cannot have this name in a package for zephyr: ")
     assert folder.files() == before
     assert folder.run("build", "--tree", "tree", "--for", "esp-idf").status == 0
 

@@ -81,42 +81,43 @@ def without_section_headers(data: bytes) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("section", "words"),
+    ("section", "code", "place"),
     [
-        (".nowhere", r"has no section \.nowhere \(sections: \.text, \.copied, \.bss\.ws, \.mlf_params\)"),
-        (".symtab", r"has no section \.symtab"),
-        (".bss.ws", r"its section \.bss\.ws is memory without bytes; name one of constants"),
+        (".nowhere", "image-without-section", ""),
+        (".symtab", "image-without-section", ""),
+        (".bss.ws", "section-without-bytes", ": .bss.ws"),
     ],
 )
-def test_sections_that_hold_no_constants(image: Path, section: str, words: str) -> None:
-    with pytest.raises(InputFileError, match=f"^{image}: {words}"):
+def test_sections_that_hold_no_constants(image: Path, section: str, code: str, place: str) -> None:
+    with pytest.raises(InputFileError) as caught:
         linked_section(image, section)
+    assert (caught.value.code, caught.value.place) == (code, f"{image}{place}")
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "code"),
     [
-        (lambda _: b"", "is no ELF image"),
-        (lambda _: b":020000040800F2\n", r"is no ELF image; name what the linker wrote, not a \.bin or \.hex of it"),
-        (lambda data: data[:30], "is a damaged ELF image; link it again"),
-        (lambda data: data[:4] + b"\7" + data[5:], "is a damaged ELF image"),
-        (lambda data: data[: len(data) // 2], "is a damaged ELF image|is cut off"),
-        (without_section_headers, r"has no section \.mlf_params \(sections: none: its section headers were stripped\)"),
+        (lambda _: b"", "not-an-elf-image"),
+        (lambda _: b":020000040800F2\n", "not-an-elf-image"),
+        (lambda data: data[:30], "image-damaged"),
+        (lambda data: data[:4] + b"\7" + data[5:], "image-damaged"),
+        (lambda data: data[: len(data) // 2], "image-damaged"),
+        (without_section_headers, "image-without-section"),
     ],
     ids=["empty", "hex", "header cut off", "no class", "half", "no section headers"],
 )
-def test_files_that_are_no_sound_image(
-    image: Path, tmp_path: Path, change: Callable[[bytes], bytes], words: str
-) -> None:
+def test_damaged_images_are_refused(image: Path, tmp_path: Path, change: Callable[[bytes], bytes], code: str) -> None:
     path = tmp_path / "app.elf"
     path.write_bytes(change(image.read_bytes()))
-    with pytest.raises(InputFileError, match=f"^{path}: ({words})"):
+    with pytest.raises(InputFileError) as caught:
         linked_section(path)
+    assert (caught.value.code, caught.value.place) == (code, str(path))
 
 
 def test_an_object_was_not_linked(image: Path) -> None:
-    with pytest.raises(InputFileError, match="was not linked, so that its sections have no addresses"):
+    with pytest.raises(InputFileError) as caught:
         linked_section(image.with_name("main.o"))
+    assert (caught.value.code, caught.value.place) == ("image-not-linked", str(image.with_name("main.o")))
 
 
 def test_a_missing_file(tmp_path: Path) -> None:

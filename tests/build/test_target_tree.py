@@ -144,8 +144,9 @@ def test_a_removal_stopped_half_way_is_finished(tmp_path: Path, monkeypatch: pyt
 
 @pytest.mark.parametrize("name", ["board", "models"])
 def test_names_that_the_folder_needs(tmp_path: Path, name: str) -> None:
-    with pytest.raises(UsageError, match=f"'{name}' cannot name a model"):
+    with pytest.raises(UsageError) as caught:
         write_target_tree(tmp_path, [name], None, HOST)
+    assert (caught.value.code, caught.value.place) == ("reserved-model-name", f"model '{name}'")
 
 
 def test_other_peoples_fragment_is_not_overwritten(tmp_path: Path) -> None:

@@ -162,29 +162,28 @@ def test_a_file_may_become_a_folder_and_back(tmp_path: Path) -> None:
 # Conflicts
 
 
-def refused(folder: Path, library: Library | None = None) -> str:
-    """The message of the refusal to unpack, after checking that it came before anything was changed."""
+def refused(folder: Path, library: Library | None = None) -> ConflictError:
+    """The error of unpacking into ``folder``, which must not have changed anything."""
     before, stamps = contents(folder), times(folder)
     with pytest.raises(ConflictError) as caught:
         unpack(library or native_library(), folder, archive_id="c")
     assert contents(folder) == before and times(folder) == stamps
     assert "\n" not in str(caught.value)
-    return str(caught.value)
+    return caught.value
 
 
 def test_a_file_in_the_way_is_refused(tmp_path: Path) -> None:
     (tmp_path / "metadata.json").write_text("mine")
     (tmp_path / "mlf.cmake").write_text("mine")
-    assert refused(tmp_path) == (
-        f"{tmp_path}: would overwrite what mlfbuild did not write: metadata.json, mlf.cmake; "
-        "move it away or choose another folder"
-    )
+    error = refused(tmp_path)
+    assert (error.code, error.place) == ("foreign-files-in-tree", str(tmp_path))
+    assert error.reason.endswith(": metadata.json, mlf.cmake")
 
 
 def test_a_new_file_of_the_archive_may_not_replace_other_peoples(tmp_path: Path) -> None:
     unpack(native_library(), tmp_path, archive_id="a")
     (tmp_path / EXTRA).write_text("int mine;\n")
-    assert EXTRA in refused(tmp_path, library_with(EXTRA))
+    assert EXTRA in refused(tmp_path, library_with(EXTRA)).reason
 
 
 def test_many_conflicts_stay_one_line(tmp_path: Path) -> None:
@@ -192,7 +191,7 @@ def test_many_conflicts_stay_one_line(tmp_path: Path) -> None:
     for path in extra:
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text("int mine;\n")
-    assert " and 5 more; " in refused(tmp_path, library_with(*extra))
+    assert " and 5 more" in refused(tmp_path, library_with(*extra)).reason
 
 
 def test_the_same_content_is_no_conflict(tmp_path: Path) -> None:
@@ -206,7 +205,7 @@ def test_the_same_content_is_no_conflict(tmp_path: Path) -> None:
 def test_a_folder_in_the_way_is_refused(tmp_path: Path) -> None:
     (tmp_path / "metadata.json").mkdir()
     (tmp_path / "metadata.json/mine.txt").write_text("mine")
-    assert "not write: metadata.json/mine.txt;" in refused(tmp_path)
+    assert ": metadata.json/mine.txt" in refused(tmp_path).reason
 
 
 def test_an_empty_folder_is_in_nobodys_way(tmp_path: Path) -> None:
@@ -217,13 +216,14 @@ def test_an_empty_folder_is_in_nobodys_way(tmp_path: Path) -> None:
 
 def test_a_file_where_a_folder_must_be_is_refused(tmp_path: Path) -> None:
     (tmp_path / "codegen").write_text("mine")
-    assert "not write: codegen;" in refused(tmp_path)
+    assert ": codegen" in refused(tmp_path).reason
 
 
 def test_a_file_where_the_tree_must_be_is_refused(tmp_path: Path) -> None:
     (tmp_path / "tree").write_text("mine")
-    with pytest.raises(ConflictError, match="is not a folder"):
+    with pytest.raises(ConflictError) as caught:
         unpack(native_library(), tmp_path / "tree", archive_id="a")
+    assert (caught.value.code, caught.value.place) == ("tree-is-not-a-folder", str(tmp_path / "tree"))
 
 
 @pytest.mark.parametrize("link", ["metadata.json", "codegen", "codegen/host/src"])
@@ -238,7 +238,7 @@ def test_symbolic_links_are_not_followed(tmp_path: Path, link: str, recorded: bo
     (folder / link).parent.mkdir(parents=True, exist_ok=True)
     (folder / link).symlink_to(outside / link)
     before = contents(outside)
-    assert f"not write: {link};" in refused(folder, library_with(offset=9))
+    assert f": {link}" in refused(folder, library_with(offset=9)).reason
     if recorded:
         assert all("is missing" in line for line in tree_damage(folder)) and tree_damage(folder)
         remove_tree(folder)
@@ -274,14 +274,15 @@ def test_a_damaged_record_counts_as_none(tmp_path: Path, text: bytes) -> None:
     unpack(native_library(), tmp_path, archive_id="a")
     (tmp_path / "RECORD.json").write_bytes(text)
     assert tree_damage(tmp_path) == [f"{tmp_path}/RECORD.json: is missing or damaged"]
-    assert SOURCE in refused(tmp_path, library_with(offset=9))
+    assert SOURCE in refused(tmp_path, library_with(offset=9)).reason
     unpack(native_library(), tmp_path, archive_id="a")
     assert tree_damage(tmp_path) == []
 
 
-def test_a_record_of_somebody_else_is_refused(tmp_path: Path) -> None:
+def test_a_record_of_another_program_is_refused(tmp_path: Path) -> None:
     (tmp_path / "RECORD.json").write_text('{"album": "Kind of Blue"}')
-    assert "RECORD.json: is not a record of mlfbuild" in refused(tmp_path)
+    error = refused(tmp_path)
+    assert (error.code, error.place) == ("not-a-record", f"{tmp_path}/RECORD.json")
     assert "is not a record of mlfbuild" in tree_damage(tmp_path)[0]
 
 
@@ -291,13 +292,15 @@ def test_a_record_that_is_no_file_is_refused(tmp_path: Path, kind: str) -> None:
         (tmp_path / "RECORD.json").mkdir()
     else:
         (tmp_path / "RECORD.json").symlink_to("elsewhere")
-    assert "RECORD.json: is not a plain file" in refused(tmp_path)
+    error = refused(tmp_path)
+    assert (error.code, error.place) == ("record-is-not-a-file", f"{tmp_path}/RECORD.json")
 
 
 def test_a_record_of_a_later_version_is_refused(tmp_path: Path) -> None:
     (tmp_path / "RECORD.json").write_text('{"mlfbuild_record": 2}')
-    with pytest.raises(InputFileError, match="a later version of mlfbuild wrote it"):
+    with pytest.raises(InputFileError) as caught:
         unpack(native_library(), tmp_path, archive_id="a")
+    assert (caught.value.code, caught.value.place) == ("record-of-later-version", f"{tmp_path}/RECORD.json")
 
 
 def test_recorded_files_end_with_the_record(tmp_path: Path) -> None:
@@ -322,16 +325,19 @@ def test_removing_a_tree_leaves_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["RECORD.json", "mlf.cmake"])
 def test_names_that_unpacking_needs(tmp_path: Path, name: str) -> None:
     library = replace(native_library(), other_files=(ArchiveFile(PurePosixPath(name), b""),))
-    with pytest.raises(InputFileError, match=f"holds a file {name}, a name that unpacking needs itself"):
+    with pytest.raises(InputFileError) as caught:
         unpack(library, tmp_path, archive_id="a")
+    assert (caught.value.code, caught.value.place) == ("reserved-file-name", name)
 
 
 def test_names_that_build_files_cannot_hold(tmp_path: Path) -> None:
-    with pytest.raises(InputFileError, match="has a name that build files cannot hold"):
+    with pytest.raises(InputFileError) as caught:
         unpack(library_with("codegen/host/src/a;b.c"), tmp_path, archive_id="a")
+    assert (caught.value.code, caught.value.place) == ("file-name-not-buildable", "'codegen/host/src/a;b.c'")
     module = replace(native_module(), name="my-model")
-    with pytest.raises(InputFileError, match="'my-model': the archive's module has a name that no build target"):
+    with pytest.raises(InputFileError) as caught:
         unpack(Library((module,)), tmp_path, archive_id="a")
+    assert (caught.value.code, caught.value.place) == ("module-name-not-buildable", "'my-model'")
     assert contents(tmp_path) == {}
 
 

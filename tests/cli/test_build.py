@@ -76,7 +76,7 @@ def test_a_model_that_is_not_built_for_the_target(folder: Folder) -> None:
     ended = folder.run("build", "--target", "pc", "--model", "beta")
     assert (ended.status, ended.err) == (
         2,
-        "mlfbuild: model 'beta': not built for pc; choose of its targets (spare), or add one\n",
+        "mlfbuild: model 'beta': not built for pc; choose one of its targets (spare), or add the target to the model\n",
     )
 
 

@@ -76,11 +76,11 @@ def test_only_archives_are_overwritten(archives: Folder, verb: tuple[str, ...]) 
     for output in ("tiny.tar", "./tiny.tar", "link.tar"):
         ended = archives.run(*verb, "-o", output)
         assert ended.status == 6
-        assert "is what is to be read; choose another file for -o" in ended.err
+        assert "is also the input; choose another file for -o" in ended.err
     archives.write("notes.txt", "do not lose me")
     ended = archives.run(*verb, "-o", "notes.txt")
     assert ended.status == 6
-    assert "notes.txt: is there and is no plain tar" in ended.err
+    assert "notes.txt: exists and is not a plain tar" in ended.err
     assert archives.run(*verb, "-o", "models").status == 2, "a folder"
     assert (archives.root / "notes.txt").read_text() == "do not lose me"
     assert (archives.root / "tiny.tar").read_bytes() == before

@@ -111,7 +111,7 @@ def test_a_model_that_fails_is_a_job_and_an_error(folder: Folder, validator: jso
     statuses = {event["job"]: event["status"] for event in of_kind(found, "job-finished")}
     assert statuses == {1: "done", 2: "failed"}
     assert (found[-1]["exit_code"], found[-1]["kind"]) == (5, "input-file")
-    assert found[-1]["message"].startswith("models/beta.tflite: not a valid TFLite model")
+    assert (found[-1]["code"], found[-1]["place"]) == ("tflite-malformed", "models/beta.tflite: header")
 
 
 @pytest.mark.usefixtures("host_tools")

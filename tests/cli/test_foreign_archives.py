@@ -60,13 +60,12 @@ def test_a_runtime_that_an_archive_does_not_bring(project: Folder) -> None:
     written(project.root, graph_archive(7))
     ended = project.run("compile", "add.tar", "--cpu", "cortex-m4", "-O", "runtime=bundled", "-o", "out.tar")
     assert ended.status == 2
-    assert ended.err.startswith("mlfbuild: add: option runtime: add.tar brings no runtime of TVM that can be built (")
+    assert ended.err.startswith("mlfbuild: add: options.runtime: add.tar contains no TVM runtime (")
     written(project.root, with_runtime(graph_archive(7), project.root, most=24))
     ended = project.run("compile", "add.tar", "--cpu", "cortex-m4", "-O", "runtime=own", "-o", "out.tar")
     assert ended.status == 2
     assert (
-        ended.err
-        == "mlfbuild: option 'runtime': must be bundled: the runtime that the archive brings; correct or remove it\n"
+        ended.err == "mlfbuild: option 'runtime': must be bundled, the runtime in the archive; correct or remove it\n"
     )
     ended = project.run("compile", "add.tar", "--cpu", "cortex-m4", "-O", "runtime=bundled", "-o", "out.tar")
     assert ended.status == 0

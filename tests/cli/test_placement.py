@@ -43,16 +43,16 @@ def test_unpack(shared: Path, tmp_path: Path) -> None:
 def test_unpack_of_what_its_own_code_has(shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     archive = shared / "archives/conv-aotc.tar"
     assert run(["unpack", str(archive), "-o", str(tmp_path / "tree"), "--place", "params=.ext"]) == 2
-    assert "conv-aotc.tar: placement of the parameters: the C code of" in capsys.readouterr().err
+    assert "conv-aotc.tar: placement.params: the C code in" in capsys.readouterr().err
     assert not (tmp_path / "tree").exists()
 
 
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["workspace"], "--place workspace: write CLASS=SECTION, as params=.mlf_params"),
-        (["wights=.x"], "--place wights=.x: there is nothing called 'wights' to place (did you mean \"weights\"?)"),
-        (["weights=.x", "weights=.y"], "--place weights=.y: weights is in .x already; name it once"),
+        (["workspace"], "--place workspace: has no section; write CLASS=SECTION, such as params=.mlf_params"),
+        (["wights=.x"], '--place wights=.x: unknown placement class "wights" (did you mean "weights"?)'),
+        (["weights=.x", "weights=.y"], "--place weights=.y: weights is already in .x; give it once"),
         (
             ["weights=1x"],
             '--place weights=1x: "1x" cannot name a linker section; use letters, digits, _ and ., no digit first',
@@ -76,5 +76,8 @@ def test_classes_of_a_graph(model: Path, capsys: pytest.CaptureFixture[str]) -> 
     output = model.with_suffix(".tar")
     command = ["compile", str(model), "--cpu", "cortex-m4", "-o", str(output), "--executor", "graph"]
     assert run([*command, "--place", "weights=.ext"]) == 2
-    assert "net: placement.weights: a graph has none of its own; leave it out, or use aot" in capsys.readouterr().err
+    assert (
+        "net: placement.weights: the graph executor has no such section; remove it, or use executor aot"
+        in capsys.readouterr().err
+    )
     assert run([*command, "--place", "params=.ext"]) == 0

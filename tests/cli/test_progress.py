@@ -204,6 +204,6 @@ def test_an_error_ends_the_lines_and_stands_last(folder: Folder) -> None:
     seen = Terminal((200, 30)).run(folder.root, "build", "--model", "alpha")
     assert seen.status == 5
     assert seen.lines[0].startswith("compile alpha for pc: failed (")
-    assert seen.lines[1].startswith("mlfbuild: models/alpha.tflite: not a valid TFLite model")
+    assert seen.lines[1].startswith("mlfbuild: models/alpha.tflite: header: not a TFLite model")
     assert len(seen.lines) == 2
     assert seen.cursor

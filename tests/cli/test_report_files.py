@@ -81,12 +81,12 @@ def test_a_report_is_written_over_one_of_its_form(reported: Folder) -> None:
 @pytest.mark.parametrize(
     ("name", "status", "message"),
     [
-        ("notes.txt", 6, "notes.txt: is there and is no report as text; remove it or choose another file for -o"),
-        ("data.json", 6, "data.json: is there and is no report as JSON; remove it or choose another file for -o"),
-        ("page.html", 6, "page.html: is there and is no report as HTML; remove it or choose another file for -o"),
-        ("app.elf", 2, "app.elf: reports are text, JSON or HTML"),
-        ("old.json", 6, "old.json: is what is to be read; choose another file for -o"),
-        ("link.json", 6, "link.json: is what is to be read; choose another file for -o"),
+        ("notes.txt", 6, "notes.txt: exists and is not a report as text; remove it, or choose another file for -o"),
+        ("data.json", 6, "data.json: exists and is not a report as JSON; remove it, or choose another file for -o"),
+        ("page.html", 6, "page.html: exists and is not a report as HTML; remove it, or choose another file for -o"),
+        ("app.elf", 2, "app.elf: reports are text, JSON or HTML: call it .txt, .json or .html"),
+        ("old.json", 6, "old.json: is also the input; choose another file for -o"),
+        ("link.json", 6, "link.json: is also the input; choose another file for -o"),
         ("folder.txt", 2, "folder.txt: is a folder; name the report to write with -o"),
         (
             "notes.txt/report.txt",

@@ -52,14 +52,14 @@ def test_inputs_by_their_names(project: Folder) -> None:
             5,
             "bad.npz: no array for input 1 of the model; add an array in1 or in_x",
         ),
-        (["net.tar", "--inputs", "x.npz", "-o", "."], 2, ".: is a folder; name the file to write with -o"),
+        (["net.tar", "--inputs", "x.npz", "-o", "."], 2, ".: is a folder; name the file with -o"),
         (
             ["net.tar", "--inputs", "x.npz", "-o", "x.npz"],
             6,
-            "x.npz: is what is to be read",
+            "x.npz: is also the input",
         ),
-        (["net.tar", "--inputs", "x.npz", "-o", "net.tar"], 6, "net.tar: is what is to be read"),
-        (["net.tar", "--inputs", "x.npz", "-o", "own.txt"], 6, "own.txt: is there and is no .npz file"),
+        (["net.tar", "--inputs", "x.npz", "-o", "net.tar"], 6, "net.tar: is also the input"),
+        (["net.tar", "--inputs", "x.npz", "-o", "own.txt"], 6, "own.txt: exists and is not a .npz file"),
         (
             ["net.tar", "--inputs", "x.npz", "-o", "y.npz", "--model", "kws"],
             2,

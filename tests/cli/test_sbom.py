@@ -378,8 +378,8 @@ def test_forms_are_those_that_can_be_written() -> None:
 MISTAKES = {
     "bill.xml": "bill.xml: the name of the file does not determine the form of the bill of materials; use a name that "
     "ends in .cdx.json, .spdx.json, .spdx, bom.json, or add --as",
-    "models": "models: is a folder; name the bill of materials to write with -o",
-    "main.c": "main.c: is there and is no bill of materials as spdx; remove it or choose another file for -o",
+    "models": "models: is a folder; name the bill of materials with -o",
+    "main.c": "main.c: exists and is not a bill of materials as spdx; remove it, or choose another file for -o",
     "main.c/x.spdx": "main.c: cannot write: File exists; move away the file where a folder is needed",
     "m5": "target 'm5': not in the project file (the project has m4, pc)",
     "no.elf": "no.elf: the image is for one target, and the project has m4, pc; choose its target with --target",
@@ -410,7 +410,8 @@ def test_a_document_is_replaced_only_by_one_of_its_form(unbuilt: Folder) -> None
     ended = unbuilt.run("sbom", "-o", "a.spdx", "--as", "cyclonedx")
     assert ended.status == 6
     assert ended.err == (
-        "mlfbuild: a.spdx: is there and is no bill of materials as cyclonedx; remove it or choose another file for -o\n"
+        "mlfbuild: a.spdx: exists and is not a bill of materials as cyclonedx; "
+        "remove it, or choose another file for -o\n"
     )
 
 

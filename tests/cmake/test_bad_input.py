@@ -45,7 +45,7 @@ def the_error(ran: Ran) -> str:
         ),
         (
             "mlfbuild_models(mlfbuild.yml TARGET pc MODELS gamma)",
-            "mlfbuild: model 'gamma': not built for pc; choose of its targets (m4), or add one",
+            "mlfbuild: model 'gamma': not built for pc; choose one of its targets (m4), or add the target to the model",
         ),
         (
             "mlfbuild_models(mlfbuild.yml TARGET pc MODELS alhpa)",
@@ -114,7 +114,7 @@ def test_an_output_folder_around_the_source_of_another_model(repo: CMakeRepo, so
     repo.replace("mlfbuild.yml", "models/alpha.tflite", source)
     advice = "move the model file, or choose another build folder"
     assert the_error(repo.configure()) == (
-        f"mlfbuild: {repo.root}/{source}, the source of model 'alpha', lies where {words} goes; {advice}"
+        f"mlfbuild: {repo.root}/{source}: the source of model 'alpha' is in the place of {words}; {advice}"
     )
 
 
@@ -134,7 +134,7 @@ def test_a_file_of_somebody_else_where_a_tree_goes(repo: CMakeRepo, tool: Callab
     ran = repo.run_build("--target", "mlf_alpha")
     assert ran.status != 0
     tree = f"{repo.build_dir}/mlf/pc/alpha"
-    reason = "would overwrite what mlfbuild did not write: metadata.json"
+    reason = "contains files that mlfbuild did not write and would overwrite: metadata.json"
     assert f"mlfbuild: {tree}: {reason}; move it away or choose another folder" in ran.output.splitlines()
     assert (repo.build_dir / "mlf/pc/alpha/metadata.json").read_text() == "mine"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
@@ -58,6 +57,7 @@ def test_an_object_that_runs_on_the_cpu_is_taken(compiled: Callable[[str], bytes
     check_fit(with_object(compiled(made)), cpu_called(wanted), "kws.tar")
 
 
+CODE, PLACE = "object-for-another-cpu", "kws.tar: codegen/host/lib/kws_lib1.o"
 REGISTERS = "their functions pass floats in different registers"
 REFUSED = [
     ("cortex-m4+nofp", "cortex-m4", f"is soft-float, and code for cortex-m4 is hard-float: {REGISTERS}"),
@@ -79,16 +79,14 @@ def test_an_object_for_another_cpu_is_refused(
 ) -> None:
     with pytest.raises(UsageError) as caught:
         check_fit(with_object(compiled(made)), cpu_called(wanted), "kws.tar")
-    assert str(caught.value) == (
-        f"kws.tar: codegen/host/lib/kws_lib1.o: {reason}; export it for {wanted}, or build for another cpu"
-    )
+    assert (caught.value.code, caught.value.place) == (CODE, PLACE)
+    assert caught.value.reason == reason
 
 
 def test_an_object_for_this_machine_is_no_firmware(compiled: Callable[[str], bytes]) -> None:
-    with pytest.raises(
-        UsageError, match=r"kws_lib1\.o: is an object for \w+ \(64 bits\), not for cortex-m4; export it"
-    ):
+    with pytest.raises(UsageError) as caught:
         check_fit(with_object(compiled("host")), cpu_called("cortex-m4"), "kws.tar")
+    assert (caught.value.code, caught.value.place) == (CODE, PLACE)
 
 
 def test_softfp_code_needs_an_fpu_too(tool: Callable[[str], str], tmp_path: Path) -> None:
@@ -96,8 +94,9 @@ def test_softfp_code_needs_an_fpu_too(tool: Callable[[str], str], tmp_path: Path
     flags = ["-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=softfp", "-mfpu=fpv4-sp-d16"]
     output = tmp_path / "half.o"
     subprocess.run([tool("arm-none-eabi-gcc"), *flags, "-c", tmp_path / "half.c", "-o", output], check=True)
-    with pytest.raises(UsageError, match=r"kws_lib1\.o: uses an FPU, which cortex-m4\+nofp does not have; export it"):
+    with pytest.raises(UsageError) as caught:
         check_fit(with_object(output.read_bytes()), cpu_called("cortex-m4+nofp"), "kws.tar")
+    assert (caught.value.code, caught.value.place) == (CODE, PLACE)
 
 
 def test_an_object_of_data_alone_fits_every_arm(tool: Callable[[str], str], tmp_path: Path) -> None:
@@ -111,8 +110,9 @@ def test_an_object_of_data_alone_fits_every_arm(tool: Callable[[str], str], tmp_
 def test_objects_that_tvm_wrote_are_read(shared: Path) -> None:
     library = open_archive(shared / "archives" / "conv-llvm_graph_m4.tar")
     check_fit(library, cpu_called("cortex-m4"), "conv.tar")
-    with pytest.raises(UsageError, match=r"conv_lib0\.o: holds code for Armv7E-M, which cortex-m3 does not run"):
+    with pytest.raises(UsageError) as caught:
         check_fit(library, cpu_called("cortex-m3"), "conv.tar")
+    assert (caught.value.code, caught.value.place) == (CODE, "conv.tar: codegen/host/lib/conv_lib0.o")
 
 
 @pytest.mark.parametrize("name", CPUS)
@@ -145,12 +145,8 @@ def test_the_target_string_tells_the_instructions(target: str, wanted: str, miss
         return
     with pytest.raises(UsageError) as caught:
         check_fit(changed, cpu_called(wanted), "kws.tar")
-    exported = re.search(r"-mcpu=(\S+)", target)
-    assert exported is not None
-    assert str(caught.value) == (
-        f"kws.tar: module {module.name} was exported for {exported[1]}, with {missing} instructions, which {wanted} "
-        f"does not have; export it for {wanted}, or build for another cpu"
-    )
+    assert (caught.value.code, caught.value.place) == ("module-for-another-cpu", f"kws.tar: module {module.name}")
+    assert f"with {missing} instructions" in caught.value.reason
 
 
 @pytest.mark.parametrize("name", CPUS)
@@ -170,5 +166,6 @@ def test_damaged_objects_are_refused_and_never_hang(compiled: Callable[[str], by
             damaged = whole[:position] + bytes([byte]) + whole[position + 1 :]
             with contextlib.suppress(InputFileError):  # whatever else is raised fails the test
                 object_facts(damaged, "kws.o")
-    with pytest.raises(InputFileError, match=r"^kws\.o: is no ELF object"):
+    with pytest.raises(InputFileError) as caught:
         object_facts(b"!<arch>\n", "kws.o")
+    assert (caught.value.code, caught.value.place) == ("object-not-elf", "kws.o")

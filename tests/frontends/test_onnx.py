@@ -25,7 +25,7 @@ def test_names_and_shapes_of_inputs_and_outputs_stay() -> None:
     assert [(name, graph.tensor(name).shape) for name in graph.outputs] == [("y", (1, 5)), ("p1", (1, 4, 4, 3))]
 
 
-def test_only_what_comes_in_and_goes_out_is_transposed() -> None:
+def test_only_inputs_and_outputs_are_transposed() -> None:
     graph = parse_onnx(small_network(), "net", "net.onnx")
     moved = [(node.inputs, node.outputs) for node in graph.nodes if isinstance(node.operator, Transpose)]
     assert [inputs for inputs, _ in moved[:1]] == [("x",)]

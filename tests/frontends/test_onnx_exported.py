@@ -56,7 +56,7 @@ def test_in_numpy_and_as_c() -> None:
 
 
 @pytest.mark.parametrize(("name", "transposes"), [("keras", 0), ("segmentation", 2), ("mobile", 3)])
-def test_how_often_data_is_transposed(name: str, transposes: int) -> None:
+def test_number_of_transposes(name: str, transposes: int) -> None:
     """Keras' transposes vanish; of an image of several channels the input and the output are transposed, no more.
 
     Shuffling channels is a transpose; its result is flattened as ONNX stores it.
@@ -74,7 +74,7 @@ def test_on_a_board(tmp_path: Path, tool: Callable[[str], str]) -> None:
     assert wrong_networks(jobs, "cortex-m4", tmp_path, tool) == []
 
 
-def test_what_exporters_compute_on_shapes_takes_no_evaluator(tmp_path: Path) -> None:
+def test_arithmetic_on_shapes_needs_no_evaluator(tmp_path: Path) -> None:
     """Importing ONNX's evaluator takes longer than compiling a small network."""
     for name, make in EXPORTED.items():
         (tmp_path / f"{name}.onnx").write_bytes(make())

@@ -92,7 +92,7 @@ def outcome(data: bytes) -> str:
 
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
-def test_networks_whose_parts_lie(damage: Callable[[Random, ModelProto], None]) -> None:
+def test_networks_with_inconsistent_parts(damage: Callable[[Random, ModelProto], None]) -> None:
     """Every message is one line, and nothing needs more memory than a sound network by far."""
     random, lines = Random(damage.__name__), set()
     tracemalloc.start()
@@ -107,7 +107,7 @@ def test_networks_whose_parts_lie(damage: Callable[[Random, ModelProto], None]) 
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_files_whose_bytes_lie(seed: int) -> None:
+def test_files_with_damaged_bytes(seed: int) -> None:
     random, lines = Random(seed), set()
     for _ in range(40):
         data = bytearray(random.choice(SOUND))

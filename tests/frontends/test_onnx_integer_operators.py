@@ -62,7 +62,7 @@ def test_operators_on_integers(operator: str) -> None:
     check(operator_by_operator()[operator], floats=operator.endswith("Integer"))
 
 
-def test_names_like_those_of_their_parts_stay() -> None:
+def test_existing_names_are_kept_when_operators_are_rewritten() -> None:
     """What QLinearMatMul is written out as has names of its own, whatever the file calls other tensors."""
     network = QuantizedNetwork()
     network.inputs.append(helper.make_tensor_value_info("a", onnx.TensorProto.UINT8, (3, 6)))
@@ -80,7 +80,7 @@ MICROSOFT = ("QLinearAdd", "QLinearMul", "QLinearAveragePool", "QLinearGlobalAve
 
 
 @pytest.mark.parametrize("operator", MICROSOFT)
-def test_microsofts_operators_are_what_they_are_written_out_as(operator: str) -> None:
+def test_rewritten_operators_of_com_microsoft(operator: str) -> None:
     """ONNX's evaluator does not know them: they must equal the pairs around ONNX's own operator."""
     scale = Scale(1 / 256, 0) if operator == "QLinearSigmoid" else Scale(0.06, 100)
     attributes: dict[str, Any] = {"QLinearAveragePool": {"kernel_shape": [2, 2]}, "QLinearConcat": {"axis": 1}}.get(

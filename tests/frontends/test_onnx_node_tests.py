@@ -17,8 +17,8 @@ import onnx
 import pytest
 
 from mlfbuild.core.errors import UnsupportedModelError
-from mlfbuild.frontends.advice import CHANGE, EXPORT_AGAIN
 from mlfbuild.frontends.onnx import parse_onnx
+from mlfbuild.frontends.onnx.refused import SEE
 from mlfbuild.graph import Graph
 from mlfbuild.graph.evaluation import evaluate
 from support.host_c import run_many_on_host
@@ -55,7 +55,9 @@ def read_or_refuse(test: NodeTest) -> Taken | str:
     try:
         return read(test)
     except UnsupportedModelError as error:
-        return str(error).removeprefix(f"{test.name}: ").removesuffix(f"; {CHANGE}").removesuffix(f"; {EXPORT_AGAIN}")
+        place = error.place.removeprefix(test.name).removeprefix(": ")
+        text = f"{place}: {error.reason}" if place else error.reason
+        return text if error.hint in {SEE, ""} else f"{text}; {error.hint}"
 
 
 @pytest.fixture(scope="module")
@@ -159,10 +161,5 @@ def page(passing: list[str], refused: dict[str, str]) -> str:
 
 def reason(text: str) -> str:
     """The reason without the names of one test's tensors."""
-    operators = ", ".join(sorted(set(re.findall(r"node \d+ \((\S+)\)", text))))
-    if "not supported; supported are" in text:
-        return f"{operators}: not supported"
-    if ": not supported: it " in text:
-        return f"{operators}: {text.split(': not supported: it ')[1]}"
     text = re.sub(r"node \d+ \((\S+)\) writing '[^']*': ", r"\1: ", text)
     return re.sub(r"'[^']*'", "...", text)

@@ -15,6 +15,7 @@ from mlfbuild.graph.evaluation import evaluate
 from support.host_c import run_many_on_host
 from support.native import compile_network
 from support.onnx_models import model
+from support.refusals import Refusal, assert_refused
 
 Array = npt.NDArray[Any]
 
@@ -120,48 +121,49 @@ def test_other_functions() -> None:
     np.testing.assert_allclose(made["Y_h"][0], state, rtol=1e-5, atol=1e-5)
 
 
-REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "clip": ({"clip": 3.0}, "the attribute clip, which bounds the gates"),
+REFUSED: dict[str, tuple[dict[str, Any], Refusal]] = {
+    "clip": ({"clip": 3.0}, ("operator-variant-unsupported", "node 0 (GRU) writing 'Y'")),
     "functions": (
         {"activations": ["Sigmoid", "Elu"]},
-        "the activations Sigmoid, Elu; supported are 2 of Relu, Sigmoid",
+        ("operator-variant-unsupported", "node 0 (GRU) writing 'Y'"),
     ),
-    "too few functions": ({"activations": ["Sigmoid"]}, "the activations Sigmoid; supported are 2 of"),
-    "direction": ({"direction": "upwards"}, "attribute direction is 'upwards'"),
+    "too few functions": ({"activations": ["Sigmoid"]}, ("operator-variant-unsupported", "node 0 (GRU) writing 'Y'")),
+    "direction": ({"direction": "upwards"}, ("onnx-malformed", "node 0 (GRU) writing 'Y'", "'upwards'")),
     "two directions": (
         {"direction": "bidirectional"},
-        "the recurrent weights [1, 15, 5] should have the shape [2, 15, 5]",
+        ("onnx-malformed", "node 0 (GRU) writing 'Y'", "[1, 15, 5]", "[2, 15, 5]"),
     ),
 }
 
 
 @pytest.mark.parametrize("kind", REFUSED)
 def test_refused(kind: str) -> None:
-    attributes, words = REFUSED[kind]
+    attributes, expected = REFUSED[kind]
     with pytest.raises((InputFileError, UnsupportedModelError)) as caught:
         parse_onnx(network("GRU", weights("GRU", 1), "XWRB", **attributes), "net", "net.onnx")
-    assert f"node 0 (GRU) writing 'Y': {words}" in str(caught.value)
+    assert_refused(caught.value, *expected)
 
 
 @pytest.mark.parametrize(
-    ("name", "shape", "words"),
+    ("name", "shape", "facts"),
     [
-        ("W", (1, 15, 7), "weights for 7 features do not fit 'X' float32[3, 2, 3]"),
-        ("R", (1, 15, 4), "the recurrent weights [1, 15, 4] should have the shape [1, 12, 4]"),
-        ("B", (1, 29), "the biases [1, 29] should have the shape [1, 30]"),
-        ("R", (), "the recurrent weights [] should have the shape [1, 0, 0]"),
+        ("W", (1, 15, 7), ["7 features", "'X' float32[3, 2, 3]"]),
+        ("R", (1, 15, 4), ["[1, 15, 4]", "[1, 12, 4]"]),
+        ("B", (1, 29), ["[1, 29]", "[1, 30]"]),
+        ("R", (), ["[]", "[1, 0, 0]"]),
     ],
 )
-def test_sizes(name: str, shape: tuple[int, ...], words: str) -> None:
+def test_sizes(name: str, shape: tuple[int, ...], facts: list[str]) -> None:
     constants = {**weights("GRU", 1), name: np.ones(shape, np.float32)}
     with pytest.raises(InputFileError) as caught:
         parse_onnx(network("GRU", constants, "XWRB"), "net", "net.onnx")
-    assert words in str(caught.value)
+    assert_refused(caught.value, "onnx-malformed", "node 0 (GRU) writing 'Y'", *facts)
 
 
 def test_long_sequences() -> None:
     node = helper.make_node("GRU", ["X", "W", "R"], ["Y"], hidden_size=UNITS)
     w = weights("GRU", 1)
     data = model([node], [("X", (500, 1, FEATURES))], [("Y", [None] * 4)], {"W": w["W"], "R": w["R"]})
-    with pytest.raises(UnsupportedModelError, match="500 steps, each of which is written out; supported are 64"):
+    with pytest.raises(UnsupportedModelError) as caught:
         parse_onnx(data, "net", "net.onnx")
+    assert_refused(caught.value, "operator-variant-unsupported", "node 0 (GRU) writing 'Y'", "500 steps")

@@ -53,13 +53,13 @@ def test_every_truncation_is_refused() -> None:
 
 
 @pytest.mark.parametrize("lie", [0, 1, 0x7F, 0x80, 0xFF], ids=hex)
-def test_every_byte_may_lie(lie: int) -> None:
+def test_every_damaged_byte_is_read_or_refused(lie: int) -> None:
     for position in range(0, len(SOUND), 11):
         read(SOUND[:position] + bytes([lie]) + SOUND[position + 1 :])
 
 
 @pytest.mark.parametrize("lie", [0, 1, 4, 2**16, 2**31 - 1, 2**31, 2**32 - 1], ids=hex)
-def test_every_word_may_lie(lie: int) -> None:
+def test_every_damaged_word_is_read_or_refused(lie: int) -> None:
     word = np.uint32(lie).tobytes()
     for position in range(0, len(SOUND) - 4, 16):
         read(SOUND[:position] + word + SOUND[position + 4 :])

@@ -34,14 +34,14 @@ LSTM = [(2, 3, 5), *[(4, 5)] * 4, *[(4, 4)] * 4, *[(4,)] * 4, (2, 4), (2, 4)]
     ],
     ids=lambda value: value.name if isinstance(value, Operator) else "",
 )
-def test_of_an_operator(
+def test_macs_of_an_operator(
     operator: Operator, inputs: list[tuple[int, ...]], outputs: list[tuple[int, ...]], expected: int
 ) -> None:
     read, written = ([Tensor("t", shape, DType.FLOAT32) for shape in shapes] for shapes in (inputs, outputs))
     assert operator.macs(read, written) == expected
 
 
-def test_of_operators_that_run_together() -> None:
+def test_macs_of_fused_operators() -> None:
     s = Sketch()
     s.tensor("x", 1, 4, 4, 2)
     s.node(ops.Conv2D(), "x", s.weights("w1", 3, 1, 1, 2), s.tensor("a", 1, 4, 4, 3))
@@ -54,7 +54,7 @@ def test_of_operators_that_run_together() -> None:
     ("name", "expected"),
     [("ad_int8", 264_192), ("kws_int8", 2_656_768), ("vww_int8", 7_489_664), ("ic_int8", 12_501_632)],
 )
-def test_of_the_networks_of_mlperf_tiny(name: str, expected: int, shared: Path) -> None:
+def test_macs_of_the_networks_of_mlperf_tiny(name: str, expected: int, shared: Path) -> None:
     """As published: 0.27, 2.66, 7.49 and 12.5 millions (Banbury et al., MLPerf Tiny Benchmark, 2021)."""
     path = shared / "models" / f"{name}.tflite"
     assert total(parse_model(path.read_bytes(), name, path)) == expected

@@ -24,7 +24,7 @@ FLOAT_TOLERANCE = 1e-5
 @pytest.mark.parametrize(("operator", "dtype"), OPERATORS_AND_TYPES)
 @settings(max_examples=examples(60), deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
-def test_reference_equals_its_judge(operator: str, dtype: str, data: st.DataObject) -> None:
+def test_reference_equals_tflite(operator: str, dtype: str, data: st.DataObject) -> None:
     case = data.draw(cases(operator, dtype))
     graph = parse_tflite(case.model, "network", "network.tflite")
     assert [node.operator.name for node in graph.nodes] == [operator]

@@ -42,6 +42,6 @@ def test_an_error_names_the_target_and_ends_with_what_to_do(repo: FirmwareRepo) 
     ran = repo.scons("-Q", "-s")
     assert ran.status == 2
     assert ran.output == (
-        "scons: *** [build/mlf/m4/alpha.tar] models/alpha.tflite: not a valid TFLite model: header: the file "
+        "scons: *** [build/mlf/m4/alpha.tar] models/alpha.tflite: header: not a TFLite model, as the file "
         "identifier TFL3 is missing; copy or export the model again\n"
     )

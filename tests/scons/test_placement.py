@@ -181,7 +181,7 @@ def test_firmware_that_cmake_links(tmp_path: Path, tool: Callable[[str], str]) -
     repo.write("src/main.c", CALLS)
     ran = repo.scons("-Q")
     assert ran.status == 2, "as of every build that SCons stops"
-    assert "app.elf: section .mlf_params is not in memory region PSRAM: the link does not take" in ran.output
+    assert "app.elf: .mlf_params: is not in memory region PSRAM, because the link does not use" in ran.output
     repo.replace("CMakeLists.txt", "mlf::models", "mlf::models mlf::placement")
     repo.build("-Q")
     image = repo.root / "build/m4/app/app.elf"

@@ -1,14 +1,17 @@
-"""What models are refused with."""
+"""Checks of errors about model files."""
 
 from __future__ import annotations
 
-from mlfbuild.frontends.advice import CHANGE, EXPORT_AGAIN
+from mlfbuild.core.errors import MlfError
+
+Refusal = tuple[str, ...]
+"""The code of an error, its place inside the file, and names or numbers that its reason contains."""
 
 
-def without_advice(message: str) -> str:
-    """Return the place and the reason: without the advice that a message ends with whose reason has none itself."""
-    for advice in (EXPORT_AGAIN, CHANGE):
-        if message.endswith(f"; {advice}"):
-            return message.removesuffix(f"; {advice}")
-    assert "; " in message, "says what to do"
-    return message
+def assert_refused(error: MlfError, code: str, place: str, *facts: str) -> None:
+    """Check the fields of an error about a file called ``net``, ``net.tflite`` or ``net.onnx``."""
+    file, _, inner = error.place.partition(": ")
+    assert (error.code, inner) == (code, place)
+    assert file in {"net", "net.tflite", "net.onnx"}
+    assert [fact for fact in facts if fact not in error.reason] == [], error.reason
+    assert "\n" not in str(error)

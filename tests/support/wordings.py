@@ -48,6 +48,10 @@ def wordings() -> Iterator[Wording]:
                     yield found
             elif isinstance(node.func, ast.Attribute) and node.func.attr in HELPERS:
                 yield from _from_helper(path, node)
+            elif (
+                isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "unsupported"
+            ):
+                yield _refusal(path, node)
 
 
 def _wording(path: Path, node: ast.Call, kind: str) -> Wording:
@@ -67,6 +71,14 @@ def _from_helper(path: Path, node: ast.Call) -> Iterator[Wording]:
     if "code" in words and "reason" in words:
         found = {name: template(words[name]) for name in FIELDS if name in words}
         yield Wording(path.relative_to(PACKAGE).as_posix(), node.lineno, "Diagnostic", template(words["code"]), found)
+
+
+def _refusal(path: Path, node: ast.Call) -> Wording:
+    """Return the words of ``site.unsupported(reason, hint, code)``, a method of both frontends."""
+    words = dict(zip(FIELDS[1:], map(template, node.args), strict=False))
+    code = next((template(word.value) for word in node.keywords if word.arg == "code"), "operator-variant-unsupported")
+    code = template(node.args[2]) if len(node.args) > 2 else code
+    return Wording(path.relative_to(PACKAGE).as_posix(), node.lineno, "UnsupportedModelError", code, words)
 
 
 def template(node: ast.expr) -> str:

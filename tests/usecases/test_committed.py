@@ -91,8 +91,8 @@ def test_files_of_others_are_refused_before_anything_is_written(folder: Folder) 
     ended = folder.run("build", "--tree", "firmware")
     assert ended.status == 6
     assert ended.err == (
-        "mlfbuild: firmware: would overwrite what mlfbuild did not write: SConscript; move it away or choose another "
-        "folder\n"
+        "mlfbuild: firmware: contains files that mlfbuild did not write and would overwrite: SConscript; "
+        "move them away, or choose another folder\n"
     )
     assert (folder.root / "firmware/SConscript").read_text() == "Import('env')\n"
     assert not (folder.root / "firmware/alpha").exists()
@@ -102,7 +102,7 @@ def test_a_file_in_the_folders_place_is_refused_before_anything_is_written(folde
     folder.write("firmware", "mine")
     before = folder.files()
     ended = folder.run("build", "--tree", "firmware")
-    assert ended.err == "mlfbuild: firmware: is not a folder; move it away or choose another one\n"
+    assert ended.err == "mlfbuild: firmware: is not a folder; move it away, or choose another folder\n"
     assert ended.status == 6 and folder.files() == before
 
 
@@ -117,7 +117,8 @@ def refused(folder: Folder, *arguments: str) -> str:
 def test_a_tree_is_for_one_target(folder: Folder) -> None:
     folder.write("mlfbuild.yml", TWO_TARGETS)
     assert refused(folder, "--tree", "tree") == (
-        "mlfbuild: --tree tree: holds the models of one target; choose it with --target (of pc, m4)\n"
+        "mlfbuild: --tree tree: a tree holds the models of one target, and 2 targets are selected; "
+        "choose one with --target (of pc, m4)\n"
     )
     assert folder.run("build", "--tree", "tree", "--target", "m4").out == "alpha for m4: tree/alpha\n"
 
@@ -127,7 +128,7 @@ def test_not_inside_another_tree(folder: Folder) -> None:
     places = {"tree/alpha": "tree", "tree/more": "tree", "tree/alpha/codegen/more": "tree/alpha"}
     for name, outer in places.items():
         assert refused(folder, "--tree", name) == (
-            f"mlfbuild: --tree {name}: lies inside {folder.root.resolve() / outer}, which is an unpacked tree itself; "
+            f"mlfbuild: --tree {name}: is inside {folder.root.resolve() / outer}, which is an unpacked tree; "
             "choose another folder\n"
         )
 
@@ -136,7 +137,7 @@ def test_not_inside_a_model_file(folder: Folder) -> None:
     (folder.root / "link").symlink_to("models")
     for name in ("models/alpha.tflite", "models/alpha.tflite/tree", "link/alpha.tflite"):
         assert refused(folder, "--tree", name) == (
-            f"mlfbuild: --tree {name}: lies inside models/alpha.tflite, the source of model 'alpha'; choose another "
+            f"mlfbuild: --tree {name}: is inside models/alpha.tflite, the source of model 'alpha'; choose another "
             "folder\n"
         )
 
@@ -145,8 +146,8 @@ def test_no_tree_around_a_model_file(folder: Folder) -> None:
     folder.write("models/beta/alpha.tflite", (folder.root / "models/alpha.tflite").read_bytes())
     folder.write("mlfbuild.yml", TWO_TARGETS.replace("models/alpha", "models/beta/alpha"))
     assert refused(folder, "--tree", "models", "--target", "pc") == (
-        "mlfbuild: --tree models: models/beta/alpha.tflite, the source of model 'alpha', lies where the tree of model "
-        "'beta' goes; choose another folder\n"
+        "mlfbuild: --tree models: models/beta/alpha.tflite, the source of model 'alpha', is inside the tree of model "
+        "'beta'; choose another folder\n"
     )
 
 
@@ -180,5 +181,5 @@ def test_where_there_can_be_no_test_firmware(folder: Folder) -> None:
     )
     folder.write("mlfbuild.yml", TWO_TARGETS)
     assert refused(folder, "--tree", "tree", "--target", "m4", "--with-verify") == (
-        "mlfbuild: --with-verify: target 'm4' has no board that QEMU emulates; give it one in the project file\n"
+        "mlfbuild: --with-verify: target 'm4' has no board that QEMU emulates; add a board in the project file\n"
     )

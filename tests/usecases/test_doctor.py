@@ -182,14 +182,14 @@ def test_models_whose_compilers_are_there(models: Path) -> None:
 def test_models_whose_compilers_are_missing(models: Path) -> None:
     found = diagnose(models)
     reasons = [
-        "model kws: TVM's interpreter: tools/python: no such program",
-        "model vww: tools/{export}: no such program",
+        "model kws: TVM's interpreter: tools/python: no such file",
+        "model vww: tools/{export}: no such file",
     ]
     assert not found.healthy
     assert {name: missing for name, (missing, _) in states(found).items() if missing} == {
         "m4": (reasons[0],), "pc": (reasons[1],)
     }  # fmt: skip
-    assert found.install == tuple(f"{why}: write its path from the project file's folder on" for why in reasons)
+    assert found.install == tuple(f"{why}: write its path relative to the project file's folder" for why in reasons)
     assert compilers(found) == {"TVM of kws": (None, ""), "command of vww": (None, "")}
     assert diagnose(models, ["m0"]).healthy and compilers(diagnose(models, ["m0"])) == {}
 

@@ -137,8 +137,8 @@ def refusal(job: CompileJob, step: Callable[[CompileJob], object]) -> str:
         step(job)
     text = str(caught.value)
     assert "\n" not in text
-    assert text.startswith(f"{job.request.source}: module 'net' ")
-    return text.removeprefix(f"{job.request.source}: module 'net' ")
+    assert text.startswith(f"{job.request.source}: module 'net': ")
+    return text.removeprefix(f"{job.request.source}: module 'net': ")
 
 
 ARENA = r"needs an arena of (\d+) bytes, but the board of target 'm4' has (\d+) bytes of RAM; "
@@ -149,7 +149,7 @@ def test_an_arena_beyond_the_boards_ram_is_refused_before_anything_is_written(jo
     two_layers(job)
     small = with_memory(job, "balanced", 16383)
     text = refusal(small, compile_if_needed)
-    found = re.fullmatch(ARENA + r"with 'options: {memory: smallest}' the model needs (\d+) bytes, which fit", text)
+    found = re.fullmatch(ARENA + r"set 'options: {memory: smallest}', with which the model needs (\d+) bytes", text)
     assert found
     assert int(found[1]) > int(found[2]) == 16383 > 2 * int(found[3])
     assert not (job.tree.parent).exists()
@@ -171,7 +171,7 @@ def test_an_arena_that_no_option_makes_small_enough(job: CompileJob) -> None:
     what = "needs an arena of 16384 bytes, but the board of target 'm4' has 16383 bytes of RAM"
     assert refusal(with_memory(job, "smallest", 16383), compile_if_needed) == f"{what}; {ADVICE}"
     assert refusal(with_memory(job, "balanced", 16383), compile_if_needed) == (
-        f"{what}; with 'options: {{memory: smallest}}' it would still be 16384; {ADVICE}"
+        f"{what}; {ADVICE} ('options: {{memory: smallest}}' would still need 16384 bytes)"
     )
 
 

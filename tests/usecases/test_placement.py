@@ -242,7 +242,7 @@ def test_a_link_that_forgets_the_placement_is_told(repo: Path, tmp_path: Path) -
     with pytest.raises(CheckFailedError) as caught:
         make(root)
     assert str(caught.value) == (
-        "app.elf: section .mlf_params is not in memory region PSRAM: the link does not take mlf_placement.ld; "
+        "app.elf: .mlf_params: is not in memory region PSRAM, because the link does not use mlf_placement.ld; "
         "link mlf::placement to app"
     )
     (root / "CMakeLists.txt").write_text(CMAKELISTS.replace("mlf::board", "mlf::placement mlf::board"))

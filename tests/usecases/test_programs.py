@@ -183,7 +183,7 @@ def test_inputs_that_lead_nowhere_are_told_with_their_place(tmp_path: Path) -> N
 @pytest.mark.parametrize("entry", [".", "build", "'build/mlf/pc/*.tar'"])
 def test_inputs_that_the_build_writes_are_refused(repo: ProgramRepo, entry: str) -> None:
     repo.replace("mlfbuild.yml", "[tools,", f"[{entry},")
-    with pytest.raises(UsageError, match=r"model 'alpha': its inputs '.*' hold .*, where the build writes; name"):
+    with pytest.raises(UsageError, match=r"^model 'alpha': inputs: '.*' contains .*, where the build writes; name"):
         target_jobs(load(repo.root / "mlfbuild.yml"))
 
 
@@ -206,7 +206,7 @@ def test_one_model_is_compiled_by_tvm_without_a_project(tmp_path: Path, capsys: 
     assert capsys.readouterr().out.startswith("out.tar: model gamma for cortex-m4, ")
     assert repo.ran() == ["tvm"]
     assert run([*words, "-o", "out.tar", "--python", "no/python"]) == 3
-    assert "TVM's interpreter: no/python: no such program" in capsys.readouterr().err
+    assert "TVM's interpreter: no/python: no such file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_one_model_is_compiled_by_tvm_without_a_project(tmp_path: Path, capsys: 
             ["--compiler", "command"],
             "compiler command: needs a project file, which says what to run; or run it by hand",
         ),
-        (["--python", "python3"], "python python3: means nothing to compiler native; choose compiler tvm"),
+        (["--python", "python3"], "python python3: compiler native runs no Python; remove it, or choose compiler tvm"),
         (["--compiler", "tvm", "-O", "opt-level=9"], "option 'opt-level': must be 0, 1, 2 or 3"),
     ],
 )

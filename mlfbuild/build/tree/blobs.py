@@ -61,12 +61,17 @@ def blob_sources(name: str) -> BlobSources:
 def blob_files(module: Module, section: str | None = None) -> dict[str, Content]:
     """Return header, assembler and C source that put the graph and the parameters of ``module`` into an image.
 
-    ``section`` is the linker section of both instead of one for each. Raises ``UsageError`` where it is no name.
+    ``section`` is the linker section of both instead of one for each. Raises ``UsageError`` if it is no name.
     """
     from mlfbuild.library import save_params  # numpy: only where there are parameters to write
 
     if section is not None and not SECTION_NAME.fullmatch(section):
-        raise UsageError(f"{section!a}: cannot name a linker section; use letters, digits, _ and ., no digit first")
+        raise UsageError(
+            "invalid-section-name",
+            place=ascii(section),
+            reason="is not the name of a linker section",
+            hint="use letters, digits, _ and ., with no digit first",
+        )
     name = module.name
     blobs = [
         _Blob(

@@ -62,13 +62,19 @@ def check_path(path: str) -> None:
     """Raise ``InputFileError`` for a file name that CMake, Ninja or Make would read as something else."""
     if not _PATH.fullmatch(path):
         raise InputFileError(
-            f"{path!a}: the archive's file has a name that build files cannot hold; rename it and export again"
+            "file-name-not-buildable",
+            place=ascii(path),
+            reason="the name of this file in the archive cannot be written in build files",
+            hint="rename the file and export again",
         )
 
 
 def check_target_name(name: str) -> None:
-    """Raise ``InputFileError`` where ``name`` cannot be part of a target's name and of a C symbol."""
+    """Raise ``InputFileError`` if ``name`` cannot be part of a target's name and of a C symbol."""
     if not _TARGET_NAME.fullmatch(name):
         raise InputFileError(
-            f"{name!a}: the archive's module has a name that no build target can have; use letters, digits and _"
+            "module-name-not-buildable",
+            place=ascii(name),
+            reason="the name of this module cannot be the name of a build target",
+            hint="use letters, digits and _",
         )

@@ -1,4 +1,4 @@
-"""The constants of a linked image as bytes alone: what a programmer writes into external flash."""
+"""Read the constants of a linked image as raw bytes, to be programmed into external flash."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlfbuild.core import InputFileError, read_bytes
+from mlfbuild.core import InputFileError, listed, read_bytes
 
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
     from elftools.elf.sections import Section
 
 PARAMS_SECTION = ".mlf_params"
-"""Where constants lie that firmware keeps apart, unless it says otherwise."""
+"""The default section for constants in external flash."""
 _ALLOCATED = 2  # SHF_ALLOC of the ELF specification
 
 
@@ -24,20 +24,20 @@ class LinkedSection:
 
     name: str
     address: int
-    """Where the image's loader, or a programmer, writes them."""
+    """The address to which the image's loader, or a programmer, writes them."""
     data: bytes
 
 
 def linked_section(image: Path, name: str = PARAMS_SECTION) -> LinkedSection:
     """Return the section ``name`` of the linked ELF ``image``, of any processor.
 
-    Raises ``InputFileError`` where the file is none, was not linked, or has no bytes in such a section.
+    Raises ``InputFileError`` if the file is not a linked ELF image or has no bytes in such a section.
     """
     return _section(read_bytes(image, "firmware image"), name, str(image))
 
 
 def has_symbol(image: Path, symbol: str) -> bool | None:
-    """Return whether ``image`` defines ``symbol``; ``None`` where it was stripped. Raises as ``linked_section``."""
+    """Return whether ``image`` defines ``symbol``; ``None`` if it was stripped. Raises as ``linked_section``."""
     from elftools.elf.sections import SymbolTableSection
 
     table = _open(read_bytes(image, "firmware image"), str(image)).get_section_by_name(".symtab")
@@ -54,18 +54,33 @@ def _section(data: bytes, name: str, where: str) -> LinkedSection:
 
     elf = _open(data, where)
     if elf["e_type"] not in {"ET_EXEC", "ET_DYN"}:
-        raise InputFileError(f"{where}: was not linked, so that its sections have no addresses; name the linked image")
+        raise InputFileError(
+            "image-not-linked",
+            place=where,
+            reason="was not linked, so that its sections have no addresses",
+            hint="name the linked image",
+        )
     try:
         section = elf.get_section_by_name(name)
         if section is None or not _takes_memory(section):
-            known = ", ".join(_allocated(elf)) or "none: its section headers were stripped"
-            raise InputFileError(f"{where}: has no section {name} (sections: {known}); link a model that places there")
+            known = listed(_allocated(elf)) or "none, because its section headers were stripped"
+            raise InputFileError(
+                "image-without-section",
+                place=where,
+                reason=f"has no section {name} (sections: {known})",
+                hint="link a model that places its constants there",
+            )
         offset = section["sh_offset"]
         if section["sh_type"] == "SHT_NOBITS":
-            raise InputFileError(f"{where}: its section {name} is memory without bytes; name one of constants")
+            raise InputFileError(
+                "section-without-bytes",
+                place=f"{where}: {name}",
+                reason="is memory without initial bytes",
+                hint="name a section with constants",
+            )
         content = data[offset : offset + section["sh_size"]]
         if len(content) < section["sh_size"]:
-            raise InputFileError(f"{where}: its section {name} is cut off; link it again")
+            raise _damaged(where)
         return LinkedSection(name, _load_address(elf, section["sh_addr"], offset), content)
     except (ELFError, UnicodeDecodeError, ValueError, KeyError, IndexError, AttributeError, OverflowError):
         raise _damaged(where) from None
@@ -76,7 +91,12 @@ def _open(data: bytes, where: str) -> ELFFile:
     from elftools.elf.elffile import ELFFile
 
     if not data.startswith(b"\x7fELF"):
-        raise InputFileError(f"{where}: is no ELF image; name what the linker wrote, not a .bin or .hex of it")
+        raise InputFileError(
+            "not-an-elf-image",
+            place=where,
+            reason="is not an ELF image",
+            hint="name the file that the linker wrote, not a .bin or .hex file",
+        )
     try:
         return ELFFile(io.BytesIO(data))
     except (ELFError, UnicodeDecodeError, ValueError, KeyError, IndexError, OverflowError):
@@ -92,7 +112,7 @@ def _takes_memory(section: Section) -> bool:
 
 
 def _load_address(elf: ELFFile, address: int, offset: int) -> int:
-    """Return where bytes at ``offset`` of the file are loaded: not to ``address`` where start-up code copies them."""
+    """Return where bytes at ``offset`` of the file are loaded: not to ``address`` if start-up code copies them."""
     for segment in elf.iter_segments():
         inside = segment["p_offset"] <= offset < segment["p_offset"] + segment["p_filesz"]
         if segment["p_type"] == "PT_LOAD" and inside:
@@ -101,4 +121,4 @@ def _load_address(elf: ELFFile, address: int, offset: int) -> int:
 
 
 def _damaged(where: str) -> InputFileError:
-    return InputFileError(f"{where}: is a damaged ELF image; link it again")
+    return InputFileError("image-damaged", place=where, reason="is a damaged ELF image", hint="link it again")

@@ -77,7 +77,7 @@ class PlacedSection:
 
 
 def placement_files(sections: Sequence[PlacedSection], *, on_board: bool) -> dict[str, bytes]:
-    """Return the files of a target's folder that place ``sections``; none where there is none.
+    """Return the files of a target's folder that place ``sections``; none if there is none.
 
     ``on_board`` is whether the firmware's script is that of a board of mlfbuild, which says itself what the segments of
     the image are.

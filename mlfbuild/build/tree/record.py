@@ -1,9 +1,8 @@
 """``RECORD.json``: which files of a folder mlfbuild wrote, and with what content.
 
-The files it lists are mlfbuild's: they are restored when missing or edited, and removed when no longer wanted. All
-others are somebody else's and are never touched. While a tree is being changed the record lists the files of the old
-and of the new state and says that it is not complete, so that a build that was stopped half-way is put right by the
-next one.
+mlfbuild restores the files in the list if they are missing or edited, and removes them when they are no longer needed.
+It never touches other files. While a tree is being changed, the record lists the files of the old and of the new state
+and is marked as incomplete, so that the next build repairs a tree whose build was stopped half-way.
 """
 
 from __future__ import annotations
@@ -68,30 +67,45 @@ class Record:
 
 
 def read_record(directory: Path) -> Record | None:
-    """Return the record of ``directory``, or ``None`` where there is none or it is damaged.
+    """Return the record of ``directory``, or ``None`` if there is none or it is damaged.
 
     A damaged record protects nothing: without it, files that differ from what is to be written count as somebody
-    else's. Raises ``ConflictError`` where ``RECORD.json`` is no file of mlfbuild at all, and ``InputFileError`` where a
+    else's. Raises ``ConflictError`` if ``RECORD.json`` is no file of mlfbuild at all, and ``InputFileError`` if a
     later version of mlfbuild wrote it.
     """
     path = directory / RECORD
     if not is_file(path):
         if path.exists() or path.is_symlink():
-            raise ConflictError(f"{path}: is not a plain file, so mlfbuild did not write it; move it away")
+            raise ConflictError(
+                "record-is-not-a-file",
+                place=path,
+                reason="is not a plain file, so mlfbuild did not write it",
+                hint="move it away",
+            )
         return None
     try:
         fields = Fields(parse_json(path.read_bytes(), str(path)), str(path))
     except (InputFileError, OSError):
         return None
     if _FORMAT_KEY not in fields:
-        raise ConflictError(f"{path}: is not a record of mlfbuild; move it away or choose another folder")
+        raise ConflictError(
+            "not-a-record",
+            place=path,
+            reason="is not a record of mlfbuild",
+            hint="move it away, or choose another folder",
+        )
     try:
         version = fields.integer(_FORMAT_KEY)
         record = _record(fields) if version == _FORMAT else None
     except InputFileError:
         return None
     if record is None and version > _FORMAT:
-        raise InputFileError(f"{path}: a later version of mlfbuild wrote it (format {version}); delete the folder")
+        raise InputFileError(
+            "record-of-later-version",
+            place=path,
+            reason=f"a later version of mlfbuild wrote it (format {version})",
+            hint="delete the folder",
+        )
     return record
 
 
@@ -131,7 +145,7 @@ def recorded_files(directory: Path) -> list[Path]:
 
 
 def tree_damage(directory: Path) -> list[str]:
-    """Return a line for everything in which ``directory`` differs from its record; empty where it is whole.
+    """Return a line for everything in which ``directory`` differs from its record; empty if it is whole.
 
     Contents are compared by hash. Files that the record does not list are somebody else's and no damage.
     """

@@ -36,10 +36,10 @@ _BOARD_FILES = RUNTIME / "board"
 _ATTRIBUTES = ".gitattributes"
 _SHARED_LINKER_SCRIPT = "mlf_board.ld"
 _RESERVED = {
-    "board": "the board's files lie there",
-    "models": "mlf::models is all models",
-    PLACEMENT_FOLDER: "the linker script of placed sections lies there",
-    DEPENDENCIES_FOLDER: "libraries that models need lie there",
+    "board": "the folder of the board has this name",
+    "models": "mlf::models is the target of all models",
+    PLACEMENT_FOLDER: "the folder of the linker script has this name",
+    DEPENDENCIES_FOLDER: "the folder of required libraries has this name",
 }
 
 _MODELS = """
@@ -65,7 +65,7 @@ def write_target_tree(
     ``dependencies`` what models need beside their archives: all of the folder ``dependencies``.
 
     Raises ``UsageError`` for a model name that the folder needs itself, ``UnsupportedModelError`` and
-    ``InputFileError`` where a model's tree cannot be part of a package, ``ConflictError`` and ``StorageError`` as
+    ``InputFileError`` if a model's tree cannot be part of a package, ``ConflictError`` and ``StorageError`` as
     ``write_tree`` does.
     """
     _check_names(models, systems)
@@ -149,7 +149,7 @@ def check_target_tree(
     systems: Sequence[str] = (),
     placed: Sequence[PlacedSection] = (),
 ) -> None:
-    """Raise what ``write_target_tree`` would raise of names and of others' files, before models are unpacked."""
+    """Raise the errors of ``write_target_tree`` about names and foreign files, before models are unpacked."""
     _check_names(models, systems)
     files = target_files(models, board, cpu, systems, placed)
     files = _wanted(directory, files, read_record(directory))
@@ -159,7 +159,12 @@ def check_target_tree(
 def _check_names(models: Sequence[str], systems: Sequence[str]) -> None:
     for model in models:
         if model in _RESERVED:
-            raise UsageError(f"{model!r} cannot name a model: {_RESERVED[model]}; choose another name")
+            raise UsageError(
+                "reserved-model-name",
+                place=f"model {model!r}",
+                reason=f"cannot have this name: {_RESERVED[model]}",
+                hint="choose another name",
+            )
     check_model_names(systems, models)
 
 

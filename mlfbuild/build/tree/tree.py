@@ -82,7 +82,7 @@ def _is_edited(path: Path, expected: FileRecord) -> bool:
 
 
 def check_tree(directory: Path, files: Mapping[str, Content | None]) -> None:
-    """Raise ``ConflictError`` where writing ``files`` would overwrite what mlfbuild did not write.
+    """Raise ``ConflictError`` if writing ``files`` would overwrite what mlfbuild did not write.
 
     For what must be known before anything else is written; of ``None`` the content is not known yet. ``write_tree``
     checks again.
@@ -141,7 +141,12 @@ def _remove_empty_folders(path: Path) -> None:
 
 def _refuse_other_kinds(directory: Path) -> None:
     if os.path.lexists(directory) and not directory.is_dir():
-        raise ConflictError(f"{directory}: is not a folder; move it away or choose another one")
+        raise ConflictError(
+            "tree-is-not-a-folder",
+            place=directory,
+            reason="is not a folder",
+            hint="move it away, or choose another folder",
+        )
 
 
 def _refuse_conflicts(directory: Path, files: Mapping[str, Content | None], owned: frozenset[str]) -> None:
@@ -150,8 +155,10 @@ def _refuse_conflicts(directory: Path, files: Mapping[str, Content | None], owne
         shown = ", ".join(conflicts[:_SHOWN_CONFLICTS])
         more = f" and {len(conflicts) - _SHOWN_CONFLICTS} more" if len(conflicts) > _SHOWN_CONFLICTS else ""
         raise ConflictError(
-            f"{directory}: would overwrite what mlfbuild did not write: {shown}{more}; "
-            f"move it away or choose another folder"
+            "foreign-files-in-tree",
+            place=directory,
+            reason=f"contains files that mlfbuild did not write and would overwrite: {shown}{more}",
+            hint="move them away, or choose another folder",
         )
 
 

@@ -39,7 +39,7 @@ def unpack(
     is generated here: graphs and parameters as bytes of the image, and workspaces. ``verified_on`` is the board for
     which the tree also holds the sources of test firmware, which its ``mlf.cmake`` and ``mlf.mk`` build.
 
-    Raises ``InputFileError`` for names that a build cannot hold, ``UnsupportedModelError`` where a module cannot be
+    Raises ``InputFileError`` for names that a build cannot hold, ``UnsupportedModelError`` if a module cannot be
     verified, ``ConflictError`` (before anything is written) and ``StorageError``; see ``write_tree``.
     """
     files = tree_files(library, model=model, placement=placement, verified_on=verified_on, archive_id=archive_id)
@@ -88,6 +88,9 @@ def tree_files(
     for path in (*added, RECORD):
         if path in files:
             raise InputFileError(
-                f"the archive holds a file {path}, a name that unpacking needs itself; rename it there"
+                "reserved-file-name",
+                place=path,
+                reason="the archive contains a file of this name, which unpacking generates",
+                hint="rename it in the archive",
             )
     return {**files, **added}

@@ -79,7 +79,7 @@ class Subject:
 
     @classmethod
     def from_json(cls, data: bytes, where: str) -> Subject:
-        """Return the subject that ``to_json`` wrote as ``data``; raises ``InputFileError`` where it is none."""
+        """Return the subject that ``to_json`` wrote as ``data``; raises ``InputFileError`` if it is none."""
         fields = Fields(parse_json(data, where), where)
         version = fields.integer(_FORMAT_KEY)
         if version != _FORMAT:
@@ -115,7 +115,7 @@ def _pools(entries: Iterable[Fields]) -> tuple[tuple[str, int], ...]:
 def subject_of(module: Module, board: str) -> Subject:
     """Return what test firmware around ``module`` for ``board`` checks.
 
-    Raises ``UnsupportedModelError`` where the module has no C interface that firmware can call, or needs more of its
+    Raises ``UnsupportedModelError`` if the module has no C interface that firmware can call, or needs more of its
     caller than memory.
     """
     return _subject(with_c_interface(module), board)
@@ -153,19 +153,26 @@ def _workspace_size(module: Module) -> int:
 def _check_can_be_called(module: Module) -> None:
     if interface_header(module) is None or not module.inputs or not module.outputs:
         raise UnsupportedModelError(
-            f"{module.name}: cannot be run: the library has no C interface (a header tvmgen_{module.name}.h) with "
-            "known inputs and outputs, nor C sources to make one for; export the model again, for the target c"
+            "module-without-interface",
+            place=module.name,
+            reason=f"cannot be run: the library has neither a C interface (a header tvmgen_{module.name}.h) with known "
+            "inputs and outputs, nor C sources to generate one for",
+            hint="export the model for the target c",
         )
     if module.devices:
         raise UnsupportedModelError(
-            f"{module.name}: cannot be run: its caller must bring a driver of {', '.join(module.devices)}, which "
-            "mlfbuild does not have; export the model for the CPU alone"
+            "module-needs-driver",
+            place=module.name,
+            reason=f"cannot be run: it needs a driver of {', '.join(module.devices)}, which mlfbuild does not have",
+            hint="export the model for the CPU only",
         )
     unknown = [pool.name for pool in external_pools(module) if pool.size is None]
     if unknown:
         raise UnsupportedModelError(
-            f"{module.name}: cannot be run: its header does not tell the size of pool {unknown[0]}; export the "
-            "model again"
+            "pool-size-unknown",
+            place=module.name,
+            reason=f"cannot be run: its header does not define the size of pool {unknown[0]}",
+            hint="export the model again",
         )
 
 

@@ -78,7 +78,7 @@ def print_header(module: Module, *, reentrant: bool, twice: bool, subject: str) 
 
 
 def interface_header(module: Module) -> CodegenFile | None:
-    """Return the header of the module's C interface, ``None`` where it has none."""
+    """Return the header of the module's C interface, ``None`` if it has none."""
     return next((file for file in module.codegen if file.path.match("include/tvmgen_*.h")), None)
 
 

@@ -1,4 +1,4 @@
-"""What compilers that are somebody else's programs have in common: how they run, and what becomes of their archives."""
+"""Shared by compilers that run another program: find it, run it, read and check the archive that it writes."""
 
 from __future__ import annotations
 

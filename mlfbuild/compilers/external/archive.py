@@ -1,4 +1,4 @@
-"""What a program of somebody else left: an archive that is read with care, judged, and made the same for the same."""
+"""Read and check the archive that an external compiler wrote, and remove what makes it irreproducible."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ if TYPE_CHECKING:
 
 
 def exported_library(output: Path, request: CompileRequest, what: str, printed: str, *, tvm: str = "") -> Library:
-    """Return the library in the archive ``output`` that ``what``, a program, has left for ``request``.
+    """Return the library in the archive ``output`` that the program ``what`` wrote for ``request``.
 
-    ``tvm`` is that program's release, where it is TVM.
+    ``tvm`` is the program's release if it is TVM. Export dates are removed, so that a second run of the exporter gives
+    the same library and the same archive. The caller may remove the file afterwards.
 
-    Its modules have no date of their own: an exporter that runs again leaves the same library, and so the same archive.
-    The file may be removed at once.
-
-    Raises ``ProcessFailedError`` with what the program ``printed`` where there is no such file, ``InputFileError``
-    where it is unsafe, damaged or breaks a rule of the format, and ``UsageError`` where it is not what was asked for.
+    Raises ``ProcessFailedError`` with the text that the program ``printed`` if there is no such file,
+    ``InputFileError`` if it is unsafe, damaged or breaks a rule of the format, and ``UsageError`` if it does not fit
+    the request.
     """
     from mlfbuild.archive import read_files, tar
     from mlfbuild.archive.validate import validate
@@ -31,22 +30,31 @@ def exported_library(output: Path, request: CompileRequest, what: str, printed: 
     from mlfbuild.core import open_binary
 
     if not output.is_file():
-        left = "a folder, not an archive," if output.is_dir() else "no archive"
+        written = "a folder, not an archive" if output.is_dir() else "no archive"
         raise ProcessFailedError(
-            f"{what}: ended well, but left {left} where it was told to write one; check its command line", printed
+            "archive-not-written",
+            printed,
+            place=what,
+            reason=f"exited with status 0 but wrote {written} to {{output}}",
+            hint="check its command line",
         )
     where = f"{what}: its archive"
     files = tar.members(open_binary(output, "archive"), where)
     library = read_files(files, where)
     report = validate(files, where)
     if report.failed:
-        raise InputFileError(f"{where}: is not valid: {_first_error(report)}")
+        raise _first_error(report, where)
     library = accepted(library, request, f"the archive of {what.partition(': ')[2]}", tvm=tvm)
     return replace(library, modules=tuple(replace(module, export_datetime="") for module in library.modules))
 
 
-def _first_error(report: Report) -> str:
+def _first_error(report: Report, where: str) -> InputFileError:
     first = next(finding for finding in report.findings if finding.severity == "error")
     more = report.count("error") - 1
     others = f" (and {counted(more, 'more error')})" if more else ""
-    return f"{first.place}: {first.message}{others}; {first.advice}"
+    return InputFileError(
+        "exported-archive-invalid",
+        place=f"{where}: {first.place}",
+        reason=f"{first.message}{others}",
+        hint=first.advice,
+    )

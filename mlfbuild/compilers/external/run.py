@@ -1,8 +1,8 @@
-"""Run a program of somebody else to its end, with all that it starts.
+"""Run an external program and all processes that it starts.
 
-It gets a process group of its own. Whoever stops the build ends the whole group: Ctrl-C, a CI server's SIGTERM and a
-terminal that is closed do not reach it otherwise. A process that outlives the program is ended, too, as it might still
-write to the archive that is read then.
+The program gets a new process group, which is killed if the build is stopped: otherwise Ctrl-C, SIGTERM from a CI
+server and a closed terminal do not reach it. Processes that outlive the program are killed, too, because they could
+still write to the archive while it is read.
 """
 
 from __future__ import annotations
@@ -28,18 +28,19 @@ _SHOWN = 64 * 1024  # bytes of output that are kept for messages
 
 
 def run_program(words: Sequence[str], what: str, *, folder: Path, env: Mapping[str, str] | None = None) -> str:
-    """Run ``words`` in ``folder`` and return the end of what it printed; ``what`` names it in messages.
+    """Run ``words`` in ``folder`` and return the end of its output; ``what`` names the program in messages.
 
-    ``env`` is added to the environment. Raises ``ProcessFailedError`` with the output where it ends with another status
-    than 0, and ``ToolNotFoundError`` where it cannot be started.
+    ``env`` is added to the environment. Raises ``ProcessFailedError`` with the output if the exit status is not 0, and
+    ``ToolNotFoundError`` if the program cannot be started.
     """
     with tempfile.TemporaryFile() as output, _stop_signals() as received:
         status = None if received else _status(words, what, folder, {**os.environ, **(env or {})}, output, received)
         text = _end_of(output)
     if received:
-        raise ProcessFailedError(f"{what}: interrupted; run the build again")
+        raise ProcessFailedError("build-interrupted", place=what, reason="interrupted", hint="run the build again")
     if status:
-        raise ProcessFailedError(f"{what}: {_how_it_ended(status)}; {LOOK if text.strip() else RUN_BY_HAND}", text)
+        hint = LOOK if text.strip() else RUN_BY_HAND
+        raise ProcessFailedError("program-failed", text, place=what, reason=_how_it_ended(status), hint=hint)
     return text
 
 
@@ -52,7 +53,8 @@ def _status(
             start_new_session=True,
         )  # fmt: skip
     except OSError as error:
-        raise ToolNotFoundError(f"{what}: {words[0]} cannot be started: {error.strerror}; {RUN_BY_HAND}") from None
+        reason = f"{words[0]} cannot be started: {error.strerror}"
+        raise ToolNotFoundError("program-cannot-start", place=what, reason=reason, hint=RUN_BY_HAND) from None
     try:
         while process.poll() is None and not received:
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -65,7 +67,7 @@ def _status(
 
 
 def _is_orphan() -> bool:
-    """Whether this is a worker process whose parent was killed: nobody waits for what it does."""
+    """Whether this is a worker process whose parent was killed, so that its result is not needed."""
     parent = multiprocessing.parent_process()
     return parent is not None and not parent.is_alive()
 
@@ -74,13 +76,13 @@ def _how_it_ended(status: int) -> str:
     if status >= 0:
         return f"failed with exit status {status}"
     try:
-        return f"was ended by {signal.Signals(-status).name}"
+        return f"was killed by {signal.Signals(-status).name}"
     except ValueError:
-        return f"was ended by signal {-status}"
+        return f"was killed by signal {-status}"
 
 
 def _end(process: subprocess.Popen[bytes], first: signal.Signals | None) -> None:
-    """End the program and all that it started; ``first`` is a signal to which it may clean up."""
+    """Kill the program and its children; ``first`` is a signal on which it may clean up before."""
     if first is not None:
         _signal_group(process, first)
         deadline = time.monotonic() + _GRACE
@@ -91,7 +93,7 @@ def _end(process: subprocess.Popen[bytes], first: signal.Signals | None) -> None
 
 
 def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):  # nobody is left of it
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # all have ended
         os.killpg(process.pid, number)
 
 
@@ -126,13 +128,12 @@ def _stop_signals() -> Iterator[list[int]]:
 
 
 def _answer(number: int, blocked: Collection[int]) -> None:
-    """Do what this process does about the signal ``number``; returns where its handler does.
+    """Handle the signal ``number`` as this process would have without us; returns if its handler does.
 
-    Worker processes block SIGINT, as their parent answers it. It is left pending for them: such a process runs no other
-    program.
+    Worker processes block SIGINT, because their parent handles it; the signal stays pending in them.
     """
     if signal.getsignal(number) is signal.SIG_DFL:
-        raise SystemExit(128 + number)  # not the signal's own end: temporary files are to be removed
+        raise SystemExit(128 + number)  # not killed by the signal, so that temporary files are removed
     os.kill(os.getpid(), number)
     if number in blocked:
         raise KeyboardInterrupt

@@ -21,6 +21,7 @@ from mlfbuild.compilers.native.printing import (
     traced_tensors,
 )
 from mlfbuild.compilers.native.settings import CodegenSettings
+from mlfbuild.compilers.options import refused
 from mlfbuild.compilers.types import CompileRequest
 from mlfbuild.core import UnsupportedModelError, UsageError, read_bytes, sha256
 from mlfbuild.frontends import parse_model
@@ -55,7 +56,7 @@ def _read_model(request: CompileRequest) -> tuple[Graph, str]:
 def compile_graph(graph: Graph, request: CompileRequest, model_id: str) -> Library:
     """Compile ``graph``, read from a file with the SHA-256 ``model_id``, to a library of one module.
 
-    Raises ``UnsupportedModelError`` where the compiler cannot do it, ``UsageError`` for a bad placement.
+    Raises ``UnsupportedModelError`` if the compiler cannot do it, ``UsageError`` for a bad placement.
     """
     _check_placement(request)
     _check_sizes(graph)
@@ -109,19 +110,25 @@ def _program(name: str, graph: Graph, settings: CodegenSettings, interface: Inte
 
 def _check_placement(request: CompileRequest) -> None:
     for name, mistake in request.placement.problems():
-        place = f"{request.name}: placement.{name}"
-        raise UsageError(mistake.code, place=place, reason=mistake.reason, hint=mistake.hint)
+        raise refused(f"{request.name}: placement.{name}", mistake)
     for name in request.placement.sections:
         if request.executor == "graph" and name not in {"params", "workspace"}:
-            raise UsageError(f"{request.name}: placement.{name}: a graph has none of its own; leave it out, or use aot")
+            raise UsageError(
+                "section-not-in-graph",
+                place=f"{request.name}: placement.{name}",
+                reason="the graph executor has no such section",
+                hint="remove it, or use executor aot",
+            )
 
 
 def _check_sizes(graph: Graph) -> None:
     for tensor in graph.tensors.values():
         if tensor.size > _LARGEST_TENSOR:
             raise UnsupportedModelError(
-                f"{graph.name}: tensor {tensor} takes {tensor.size} bytes, at most {_LARGEST_TENSOR} are supported; "
-                "use a smaller model"
+                "tensor-too-large",
+                place=f"{graph.name}: {tensor}",
+                reason=f"takes {tensor.size} bytes, but at most {_LARGEST_TENSOR} are supported",
+                hint="use a smaller model",
             )
 
 

@@ -12,7 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from mlfbuild.core import UsageError, advised
+from mlfbuild.compilers.options import check_switch, invalid_option, refuse_options
+from mlfbuild.core import UsageError
+from mlfbuild.project import Mistake, unknown
 
 if TYPE_CHECKING:
     from mlfbuild.compilers.types import CompileRequest, OptionValue
@@ -30,17 +32,10 @@ class NativeCompiler:
 
     name = "native"
 
-    def check_options(self, options: Mapping[str, OptionValue]) -> list[tuple[str, str]]:
-        """Return (key, reason) for each option that is not one of ours with one of its values."""
-        from mlfbuild.compilers.native.settings import MEMORY
-
-        known = {"memory": f"one of {', '.join(MEMORY)}"} | dict.fromkeys(_SWITCHES, "true or false")
-        all_known = ", ".join(f"{key} ({values})" for key, values in known.items())
-        return [
-            (key, f"must be {known[key]}" if key in known else f"unknown option; the native compiler has {all_known}")
-            for key, value in options.items()
-            if not (isinstance(value, bool) if key in _SWITCHES else key in known and value in MEMORY)
-        ]
+    def check_options(self, options: Mapping[str, OptionValue]) -> list[tuple[str, Mistake]]:
+        """Return (key, mistake) for each option that is unknown or has a value that is not accepted."""
+        found = ((key, _check_option(key, value)) for key, value in options.items())
+        return [(key, mistake) for key, mistake in found if mistake]
 
     def compile(self, request: CompileRequest) -> Library:
         """Compile the model of ``request``; raises as ``Compiler.compile`` says."""
@@ -50,28 +45,44 @@ class NativeCompiler:
         return compile_model(request)
 
     def outline(self, request: CompileRequest) -> Library:
-        """Return the names of what ``compile`` makes, without reading the model: they are the same for every model."""
+        """Return the names of the files that ``compile`` writes; they do not depend on the content of the model."""
         self._check(request)
         from mlfbuild.compilers.native.printing import outline_library
 
         return outline_library(request.name, request.executor or "aot")
 
     def _check(self, request: CompileRequest) -> None:
-        for key, reason in self.check_options(request.options):
-            raise UsageError(advised(f"{request.name}: options.{key}: {reason}", "correct or remove it"))
+        refuse_options(self, request)
         if request.executor not in {None, *EXECUTORS}:
             known = " or ".join(EXECUTORS)
-            raise UsageError(f'{request.name}: the native compiler has no executor "{request.executor}"; use {known}')
+            reason = f'the native compiler has no executor "{request.executor}"'
+            raise UsageError("unknown-executor", place=f"{request.name}: executor", reason=reason, hint=f"use {known}")
         if request.executor == "graph":
             self._check_graph(request)
 
     def _check_graph(self, request: CompileRequest) -> None:
-        """Refuse what is about code that runs a network, which for a graph is made when its archive is unpacked."""
-        advice = "leave it out, or use executor aot"
+        """Refuse options of the code that runs a network; for a graph, unpacking the archive generates it."""
+        hint = "remove it, or use executor aot"
         if request.options.get("trace"):
-            raise UsageError(f"{request.name}: options.trace: a graph hands out every tensor without it; {advice}")
+            reason = "the graph executor traces all tensors without this option"
+            raise UsageError("trace-of-graph", place=f"{request.name}: options.trace", reason=reason, hint=hint)
         if request.placement.shares_workspace:
-            raise UsageError(f"{request.name}: placement.workspace: a graph's executor has one of its own; {advice}")
+            raise UsageError(
+                "shared-workspace-of-graph",
+                place=f"{request.name}: placement.workspace",
+                reason="the graph executor has a separate workspace",
+                hint=hint,
+            )
+
+
+def _check_option(key: str, value: OptionValue) -> Mistake | None:
+    from mlfbuild.compilers.native.settings import MEMORY
+
+    if key in _SWITCHES:
+        return check_switch(value)
+    if key != "memory":
+        return unknown("option", key, ("memory", *_SWITCHES))
+    return None if value in MEMORY else invalid_option(f"must be one of {', '.join(MEMORY)}")
 
 
 NATIVE = NativeCompiler()

@@ -1,10 +1,11 @@
-"""The compiler that is TVM, as it was while it had Model Library Format: version 0.8 to 0.18, in a Python of its own.
+"""The compiler ``tvm``: runs ``tvmc`` of TVM 0.8 to 0.18, the releases with Model Library Format.
 
-    interpreter    which Python, and what TVM it has
-    options        the options of the project file, each checked alone
+    interpreter    the Python that runs TVM, and its version of TVM
+    options        checks of the options in the project file
     tvmc           the command line of ``tvmc compile``, which differs by version
 
-TVM is never imported into this process: it is a program that leaves an archive, like those of ``compiler: command``.
+TVM is never imported into this process. It runs in another Python as a program that writes an archive, like those of
+``compiler: command``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The Python that has TVM, and which version that is."""
+"""Find the Python that runs TVM, and read the version of TVM."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 DEFAULT = "python3"
 OLDEST, NEWEST = (0, 8), (0, 18)
-"""Versions of TVM whose releases write Model Library Format with tvmc."""
+"""The oldest and the newest release of TVM whose tvmc writes Model Library Format."""
 
 _ASK = "import tvm; print('\\ntvm', tvm.__version__)"
 _ANSWER = re.compile(r"^tvm (([0-9]+)\.([0-9]+)\S*)$", re.MULTILINE)
@@ -34,20 +34,22 @@ def find_interpreter(program: CompilerProgram | None, model: str) -> str:
 
 @functools.cache
 def tvm_version(python: str) -> tuple[tuple[int, int], str]:
-    """Return the version of TVM that the interpreter ``python`` has, as numbers and as it says.
+    """Return the version of TVM that the interpreter ``python`` imports, as numbers and as text.
 
-    Raises ``ToolNotFoundError`` where it has none, or one that has no Model Library Format.
+    Raises ``ToolNotFoundError`` if it cannot import TVM, or if that version has no Model Library Format.
     """
     try:
         printed = run_program([python, "-c", _ASK], python, folder=Path())
     except ProcessFailedError as error:
         why = next((line for line in reversed(error.output.splitlines()) if line.strip()), error.message)
-        raise ToolNotFoundError(f"{python}: cannot import tvm ({shown(why.strip())}); {_ADVICE}") from None
+        reason = f"cannot import tvm ({shown(why.strip())})"
+        raise ToolNotFoundError("tvm-not-importable", place=python, reason=reason, hint=_ADVICE) from None
     answer = _ANSWER.search(printed)
     if answer is None:
-        raise ToolNotFoundError(f"{python}: has a package tvm that tells no version; {_ADVICE}")
+        reason = "the package tvm has no version"
+        raise ToolNotFoundError("tvm-without-version", place=python, reason=reason, hint=_ADVICE)
     version = int(answer[2]), int(answer[3])
     if not OLDEST <= version <= NEWEST:
-        reason = "removed Model Library Format in 0.19" if version > NEWEST else "wrote no such archives before 0.8"
-        raise ToolNotFoundError(f"{python}: has TVM {answer[1]}, and TVM {reason}; {_ADVICE}")
+        reason = f"TVM {answer[1]} does not have Model Library Format"
+        raise ToolNotFoundError("tvm-version-unsupported", place=python, reason=reason, hint=_ADVICE)
     return version, answer[1]

@@ -1,4 +1,4 @@
-"""Options of ``compiler: tvm`` in the project file, each checked alone; what a version lacks is ``tvmc``'s matter."""
+"""Check the options of ``compiler: tvm``, one by one; ``tvmc`` checks what a version or an executor does not have."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import shlex
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from mlfbuild.project import quoted, suggestion
+from mlfbuild.compilers.options import check_switch, invalid_option
+from mlfbuild.project import Mistake, quoted, unknown
 
 if TYPE_CHECKING:
     from mlfbuild.compilers.types import OptionValue
@@ -15,89 +16,88 @@ _RESERVED = frozenset({
     "-f", "--output-format", "-o", "--output", "--module-name", "--target", "--executor", "--runtime",
     "--cross-compiler", "--pass-config", "--config", "-O", "--opt-level", "-h", "--help",
 })  # fmt: skip
-"""Arguments of tvmc that have an option of their own here, or would undo what is asked of it."""
+"""Arguments of tvmc that mlfbuild sets, some of them from other options."""
 
-Check = Callable[["OptionValue"], str | None]
+Check = Callable[["OptionValue"], Mistake | None]
 
 
-def option_problems(options: Mapping[str, OptionValue]) -> list[tuple[str, str]]:
-    """Return (key, reason) for each option that is unknown or has a value that it cannot have."""
-    reasons = ((key, OPTIONS[key](value) if key in OPTIONS else _unknown(key)) for key, value in options.items())
-    return [(key, reason) for key, reason in reasons if reason]
+def option_problems(options: Mapping[str, OptionValue]) -> list[tuple[str, Mistake]]:
+    """Return (key, mistake) for each option that is unknown or has a value that is not accepted."""
+    found = (
+        (key, OPTIONS[key](value) if key in OPTIONS else unknown("option", key, OPTIONS))
+        for key, value in options.items()
+    )
+    return [(key, mistake) for key, mistake in found if mistake]
 
 
 def words(value: OptionValue) -> list[str]:
-    """Return the words of an option that holds several, split as a shell does."""
+    """Split the value of an option that holds several words, as a shell does."""
     return shlex.split(str(value))
 
 
-def _unknown(key: str) -> str:
-    return f"unknown option{suggestion(key, OPTIONS) or '; compiler tvm has ' + ', '.join(OPTIONS)}"
-
-
 def _one_of(*known: str) -> Check:
-    return lambda value: None if value in known else f"must be {' or '.join(known)}"
+    return lambda value: None if value in known else invalid_option(f"must be {' or '.join(known)}")
 
 
-def _truth(value: OptionValue) -> str | None:
-    return None if isinstance(value, bool) else "must be true or false"
+def _bytes(value: OptionValue) -> Mistake | None:
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0 and value & (value - 1) == 0:
+        return None
+    return invalid_option("must be a power of two, in bytes")
 
 
-def _bytes(value: OptionValue) -> str | None:
-    whole = isinstance(value, int) and not isinstance(value, bool) and value > 0
-    return None if whole and value & (value - 1) == 0 else "must be a power of two, in bytes"  # type: ignore[operator]
+def _level(value: OptionValue) -> Mistake | None:
+    fine = value in range(4) and not isinstance(value, bool)
+    return None if fine else invalid_option("must be 0, 1, 2 or 3")
 
 
-def _level(value: OptionValue) -> str | None:
-    return None if value in range(4) and not isinstance(value, bool) else "must be 0, 1, 2 or 3"
-
-
-def _target(value: OptionValue) -> str | None:
+def _target(value: OptionValue) -> Mistake | None:
     fine = isinstance(value, str) and value.strip()
-    return None if fine else 'must be a target of TVM, as c or "cmsis-nn,c"'
+    return None if fine else invalid_option('must be a target of TVM, such as c or "cmsis-nn,c"')
 
 
-def _pass_config(value: OptionValue) -> str | None:
+def _pass_config(value: OptionValue) -> Mistake | None:
     found = _several(value)
-    if isinstance(found, str):
+    if isinstance(found, Mistake):
         return found
     wrong = next((word for word in found if not word.partition("=")[0] or "=" not in word), None)
-    return None if wrong is None else f"{quoted(wrong)} is not name=value, as tir.usmp.enable=1"
+    return None if wrong is None else invalid_option(f"{quoted(wrong)} is not name=value, such as tir.usmp.enable=1")
 
 
-def _arguments(value: OptionValue) -> str | None:
+def _arguments(value: OptionValue) -> Mistake | None:
     found = _several(value)
-    if isinstance(found, str):
+    if isinstance(found, Mistake):
         return found
-    taken = next((word for word in found if word.partition("=")[0] in _RESERVED), None)
-    return None if taken is None else f"{quoted(taken.partition('=')[0])} is set by mlfbuild; leave it out"
+    taken = next((name for word in found if (name := word.partition("=")[0]) in _RESERVED), None)
+    if taken is None:
+        return None
+    return Mistake("reserved-tvmc-argument", reason=f"mlfbuild sets {quoted(taken)}", hint="remove it")
 
 
-def _several(value: OptionValue) -> list[str] | str:
-    """Return the words of ``value``, or what is wrong with it."""
+def _several(value: OptionValue) -> list[str] | Mistake:
+    """Return the words of ``value``, or the mistake in it."""
     if not isinstance(value, str):
-        return "must be text: words with spaces between them"
+        return invalid_option("must be text: words with spaces between them")
     try:
         return words(value)
     except ValueError as error:
-        return f"cannot be split into words: {str(error).lower()}"
+        return Mistake("unclosed-quote", reason=f"cannot be split into words: {str(error).lower()}")
 
 
 OPTIONS: Mapping[str, Check] = {
     "target": _target,
     "runtime": _one_of("crt", "cpp"),
     "interface-api": _one_of("c", "packed"),
-    "unpacked-api": _truth,
-    "link-params": _truth,
-    "system-lib": _truth,
+    "unpacked-api": check_switch,
+    "link-params": check_switch,
+    "system-lib": check_switch,
     "workspace-byte-alignment": _bytes,
     "constant-byte-alignment": _bytes,
     "opt-level": _level,
     "pass-config": _pass_config,
     "arguments": _arguments,
-    "hook": _truth,
+    "hook": check_switch,
 }
-"""The check of each option, by its name; the names are tvmc's without the executor's or runtime's before them.
+"""The check of each option; the names are those of tvmc without the prefix of the executor or runtime.
 
-``hook`` is no option of TVM: mlfbuild executes the graph, and asks between its calls.
+``hook`` is an option of mlfbuild, which executes the graph and calls the hook before each operator.
 """

@@ -1,14 +1,14 @@
 """The command line of ``tvmc compile``, for each version of TVM that writes Model Library Format.
 
-Source: ``python/tvm/driver/tvmc`` of TVM's releases. Its arguments are made of TVM's own registries, an option each:
+Source: ``python/tvm/driver/tvmc`` of TVM's releases. tvmc derives its arguments from registries of TVM:
 
     0.8          executor and runtime are attributes of the target: --target-c-executor=aot --target-c-runtime=c;
-                 modules have no name but "default", CMSIS-NN knows no CPU
+                 all modules are called "default", and CMSIS-NN has no option for the CPU
     0.9 to 0.18  --executor=aot --executor-aot-interface-api=c --runtime=crt --runtime-crt-system-lib=1
                  --module-name=<model> --target-cmsis-nn-mcpu=<cpu>
 
-Options that are not given are left to TVM, but for those without which its C does not do for firmware: executor AOT
-with the C interface, which needs unpacked arguments, and no vectors in C.
+Options that are not given keep TVM's defaults, except those that its C needs to work in firmware: executor AOT with
+the C interface, which needs unpacked arguments, and no vector types in C.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _OLD_RUNTIMES = {"crt": "c", "cpp": "c++"}
 _NOT_IN_0_8 = ("constant-byte-alignment", "opt-level")
 _NO_VECTORS = "tir.disable_vectorize=1"
 _KNOWS_CPU = ("c", "cmsis-nn")
-"""Targets whose attribute ``mcpu`` is a core's name."""
+"""Targets with an attribute ``mcpu``, which is the name of a core."""
 _TARGET = re.compile(r"""(?:[^,"']|"[^"]*"|'[^']*')+""")
 
 
 def tvmc_arguments(request: CompileRequest, version: Version, source: str, output: Path) -> list[str]:
     """Return the arguments of ``tvmc compile`` of TVM ``version`` that make ``output`` from ``source``.
 
-    Raises ``UsageError`` for options that do not go with the executor or that ``version`` does not have.
+    Raises ``UsageError`` for options that the executor or ``version`` does not have.
     """
     executor = request.executor or "aot"
     options = _with_defaults(request.options, executor)
@@ -77,23 +77,26 @@ def _check(request: CompileRequest, executor: str, version: Version) -> None:
         where = f"{request.name}: options.{key}"
         if key in known:
             other = next(name for name, options in _OF_EXECUTOR.items() if key in options)
-            raise UsageError(f"{where}: is for executor {other}, not for {executor}; leave it out")
+            reason = f"is an option of executor {other}, not of {executor}"
+            raise UsageError("option-of-other-executor", place=where, reason=reason, hint="remove it")
         if key == HOOK and request.options[key] and executor != "graph":
+            reason = "TVM's AOT executor calls all operators in one function"
             raise UsageError(
-                f"{where}: is for executor graph: TVM's AOT executor leaves no seam; leave it out, or choose that"
+                "hook-of-aot-executor", place=where, reason=reason, hint="remove it, or use executor graph"
             )
         if version < _WITH_REGISTRIES and key in _NOT_IN_0_8:
-            raise UsageError(f"{where}: TVM 0.8 does not have it; leave it out, or use a later TVM")
+            reason = "TVM 0.8 does not have this option"
+            raise UsageError("option-newer-than-tvm", place=where, reason=reason, hint="remove it, or use a later TVM")
 
 
 def _targets(text: str) -> dict[str, str]:
-    """Return the targets that tvmc reads in ``text``, as ``cmsis-nn,c -mcpu=cortex-m4``: their words by their names."""
+    """Split targets such as ``cmsis-nn,c -mcpu=cortex-m4`` as tvmc does: name -> text."""
     parts = (part.strip() for part in _TARGET.findall(text))
     return {part.split(maxsplit=1)[0]: part for part in parts if part} or {text: text}
 
 
 def _cpu(targets: Mapping[str, str], request: CompileRequest, version: Version) -> Iterator[str]:
-    """Yield what tells TVM of the core, unless the target in the project file does."""
+    """Yield the arguments that name the core, unless the target in the project file names it."""
     for name, text in targets.items():
         told = "-mcpu" in text or f"--target-{name}-mcpu" in str(request.options.get("arguments", ""))
         knows = name in _KNOWS_CPU and (name == "c" or version >= _WITH_REGISTRIES)

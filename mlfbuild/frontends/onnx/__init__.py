@@ -1,38 +1,29 @@
-"""ONNX files as graphs.
+"""Read ONNX files as graphs.
 
     bytes -> reader -> expansion, folding -> targets -> importer (operators/) -> builder -> Graph
 
-``reader`` turns the protocol buffers into plain values. ``importer`` goes through the nodes: integer operators are
-written out (``expansion``), what depends on constants alone is computed (``folding``), everything else becomes
-operators of the graph. ONNX puts channels before height and width, the graph's operators put them last; ``layout`` says
-in which order a tensor is stored, and ``builder`` changes it where an operator needs another one.
+``reader`` turns the protocol buffers into plain values. ``importer`` converts the nodes in order: integer operators are
+rewritten as float operators between conversions (``expansion``), nodes whose inputs are constant are computed
+(``folding``), and all others become operators of the graph. ONNX puts channels before height and width, the operators
+of the graph put them last: ``layout`` records the order in which a tensor is stored, and ``builder`` transposes it if
+an operator requires another order.
 
-Quantised networks are float32 ones between DequantizeLinear and QuantizeLinear. Neither does anything by itself: a
-tensor stays int8 and ``layout.Value`` knows that it means real numbers. A converter takes such a tensor as it is
-(``site.held``) where its operator has an integer form and ``targets`` knows the scale of the output; where it asks for
-float32 (``site.value``), the tensor is dequantised.
+Quantised networks are float32 networks with pairs of QuantizeLinear and DequantizeLinear. Neither becomes an operator
+by itself: the tensor between them stays int8, and ``layout.Value`` records that it represents real numbers. If an
+operator has an integer form and ``targets`` knows the scale of its output, its converter uses the int8 tensor
+(``site.held``). Otherwise it asks for float32 (``site.value``), and the tensor is dequantised.
+
+``parse_onnx(data, "kws", "kws.onnx")`` returns the ``Graph``. The weights must be in ``data``; other files are never
+read.
 """
 
 from __future__ import annotations
 
-from mlfbuild.core import InputFileError, UnsupportedModelError, advised
-from mlfbuild.frontends.advice import CHANGE, EXPORT_AGAIN
-from mlfbuild.frontends.onnx.importer import import_graph
-from mlfbuild.frontends.onnx.reader import read_model
-from mlfbuild.graph import Graph, GraphError, OperatorError
+from typing import TYPE_CHECKING
 
+from mlfbuild.core import lazy_attributes
 
-def parse_onnx(data: bytes, name: str, where: str) -> Graph:
-    """Return the ONNX model in ``data`` as a graph called ``name``; ``where`` names the file in messages.
-
-    Raises ``InputFileError`` where it is not a valid model, ``UnsupportedModelError`` where it uses an operator, a type
-    or a variant that is not supported.
-    """
-    try:
-        return import_graph(read_model(data), name)
-    except OperatorError as error:
-        raise UnsupportedModelError(advised(f"{where}: {error}", EXPORT_AGAIN)) from None
-    except GraphError as error:
-        raise InputFileError(advised(f"{where}: not a valid ONNX model: {error}", EXPORT_AGAIN)) from None
-    except UnsupportedModelError as error:
-        raise UnsupportedModelError(advised(f"{where}: {error}", CHANGE)) from None
+if TYPE_CHECKING:
+    from mlfbuild.frontends.onnx.parse import parse_onnx as parse_onnx
+else:
+    __getattr__ = lazy_attributes(__name__)

@@ -46,7 +46,7 @@ class Affine:
         return values.reshape([-1 if axis == self.axis % rank else 1 for axis in range(rank)])
 
     def held(self) -> Quantization | None:
-        """Return how a tensor holds such numbers, uint8 as int8; ``None`` where a tensor of the graph cannot."""
+        """Return how a tensor holds such numbers, uint8 as int8; ``None`` if a tensor of the graph cannot."""
         dtype = self.zero_points.dtype
         if not self.per_tensor or dtype not in (np.int8, np.uint8, np.int16):
             return None
@@ -74,9 +74,9 @@ class Quantized:
         return self.affine.real(self.stored)
 
     def symmetric(self, axis: int) -> tuple[Array, Array] | None:
-        """Return int8 numbers and their scales, one or one for each index of ``axis``, where all zero points are 0.
+        """Return int8 numbers and their scales, one or one for each index of ``axis``, if all zero points are 0.
 
-        Those of uint8 are then 128. ``None`` where the numbers are of another kind.
+        Those of uint8 are then 128. ``None`` if the numbers are of another kind.
         """
         stored, affine = self.stored, self.affine
         middle = {"int8": 0, "uint8": UNSIGNED_OFFSET}.get(stored.dtype.name)
@@ -88,10 +88,15 @@ class Quantized:
 
 
 def check_scales(place: str, scales: Array) -> None:
-    """Raise ``UnsupportedModelError`` where one of ``scales``, which the node at ``place`` has, is not positive."""
+    """Raise ``UnsupportedModelError`` if one of ``scales``, which the node at ``place`` has, is not positive."""
     wrong = scales[~(np.isfinite(scales) & (scales > 0))]
     if wrong.size:
-        raise UnsupportedModelError(f"{place}: a scale of {float(wrong[0]):g}; scales must be positive numbers")
+        raise UnsupportedModelError(
+            "scale-not-positive",
+            place=place,
+            reason=f"the scale {float(wrong[0]):g} is not a positive number",
+            hint="quantise the model again",
+        )
 
 
 def _positive(scales: Array) -> bool:

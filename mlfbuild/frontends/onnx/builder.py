@@ -14,17 +14,17 @@ from mlfbuild.frontends.onnx.layout import UNSIGNED_OFFSET, Order, Value, as_onn
 from mlfbuild.graph import Array, DType, Graph, GraphError, Node, Operator, OperatorError, Quantization, Tensor, ops
 
 MAXIMUM_TENSOR_SIZE = (1 << 31) - 1
-"""Bytes; no microcontroller comes near, and beyond it C's int overflows."""
+"""Bytes; beyond it C's int overflows."""
 
 MAXIMUM_DIMENSIONS = 32
-"""numpy's own limit, long."""
+"""The limit of numpy before version 2."""
 
 
 class GraphBuilder:
     """Collects tensors under unique names and the nodes that write them."""
 
     def __init__(self, reserved: Collection[str]) -> None:
-        """``reserved`` are the names of inputs and outputs, which no other tensor gets."""
+        """``reserved`` are the names of inputs and outputs, which other tensors must not use."""
         self._reserved = frozenset(reserved)
         self._tensors: dict[str, Tensor] = {}
         self._nodes: list[Node] = []
@@ -39,14 +39,14 @@ class GraphBuilder:
         return Value(tensor, as_onnx(len(tensor.shape)))
 
     def unsigned_input(self, name: str, shape: Sequence[int], held: Quantization) -> Value:
-        """Add a uint8 input of the model that is ``held`` as int8 right behind it."""
+        """Add a uint8 input of the model and a node that converts it to int8, quantised as ``held``."""
         source = self.input(name, shape, DType.UINT8, _unsigned(held)).tensor
         like = replace(source, dtype=DType.INT8, quantization=held)
         tensor = self.emit(name, ops.Quantize(), [source], like)[0]
         return Value(tensor, as_onnx(len(shape)), DType.UINT8)
 
     def held_constant(self, name: str, data: Quantized) -> Value | None:
-        """Add float32 constants as the integers behind them; ``None`` where a tensor cannot hold them."""
+        """Add float32 constants as the integers behind them; ``None`` if a tensor cannot hold them."""
         held = data.affine.held()
         if held is None or data.stored.dtype != data.affine.zero_points.dtype:
             return None
@@ -56,16 +56,16 @@ class GraphBuilder:
         return Value(self.constant(name, stored, held), as_onnx(stored.ndim), DType.FLOAT32)
 
     def constant(self, name: str, data: Array, quantization: Quantization | None = None) -> Tensor:
-        """Add a constant, called ``name`` as far as that is free."""
+        """Add a constant called ``name``, with a number appended if that name is taken."""
         shaped = checked(self._unique(name), data.shape, element_type(data))
         tensor = replace(shaped, data=data, quantization=quantization)
         self._tensors[tensor.name] = tensor
         return tensor
 
     def emit(self, name: str, operator: Operator, inputs: Sequence[Tensor | None], *likes: Tensor) -> list[Tensor]:
-        """Add a node that writes tensors like ``likes``, called ``name`` as far as that is free.
+        """Add a node that writes tensors like ``likes``, called ``name`` or, if that is taken, with a number appended.
 
-        Raises ``OperatorError`` where the operator cannot compute them.
+        Raises ``OperatorError`` if the operator cannot compute them.
         """
         reason = operator.check(inputs, likes)
         if reason is not None:
@@ -134,7 +134,7 @@ class GraphBuilder:
             tensor = self.stored(self.plain(value), as_onnx(value.rank))
             if wanted in inputs or names.get(tensor.name) == wanted:  # an input, or an output twice: the same tensor
                 continue
-            if tensor.name in names or tensor.name in inputs or tensor.constant:  # has a name of its own to keep
+            if tensor.name in names or tensor.name in inputs or tensor.constant:  # keeps its own name
                 tensor = self.moved(ops.Reshape(), tensor, tensor.shape)
             names[tensor.name] = wanted
         nodes = [
@@ -167,7 +167,9 @@ def element_type(data: Array) -> DType:
     try:
         return DType(data.dtype.name)
     except ValueError:
-        raise UnsupportedModelError(f"a constant of {data.dtype.name} is not supported; store it as float32") from None
+        raise UnsupportedModelError(
+            "type-unsupported", reason=f"constants of {data.dtype.name} are not supported", hint="store them as float32"
+        ) from None
 
 
 def checked(name: str, shape: Sequence[int], dtype: DType) -> Tensor:
@@ -175,11 +177,23 @@ def checked(name: str, shape: Sequence[int], dtype: DType) -> Tensor:
     if any(size < 0 for size in shape):
         raise GraphError(f"tensor {name!r}", f"the shape {list(shape)} has a negative dimension")
     if len(shape) > MAXIMUM_DIMENSIONS:
-        raise UnsupportedModelError(f"tensor {name!r} has {len(shape)} dimensions; supported are {MAXIMUM_DIMENSIONS}")
+        raise UnsupportedModelError(
+            "tensor-rank-unsupported",
+            place=f"tensor {name!r}",
+            reason=f"{len(shape)} dimensions are not supported",
+            hint=f"use at most {MAXIMUM_DIMENSIONS}",
+        )
     if 0 in shape:
-        raise UnsupportedModelError(f"tensor {name!r} has no elements (shape {list(shape)}), which is not supported")
+        raise UnsupportedModelError(
+            "tensor-empty",
+            place=f"tensor {name!r}",
+            reason=f"the shape {list(shape)} has no elements, which is not supported",
+        )
     if math.prod(shape) * dtype.size > MAXIMUM_TENSOR_SIZE:
         raise UnsupportedModelError(
-            f"tensor {name!r} {dtype.value}{list(shape)} takes more than 2 GiB; use a smaller model"
+            "model-too-large",
+            place=f"tensor {name!r}",
+            reason=f"{dtype.value}{list(shape)} takes more than 2 GiB",
+            hint="use a smaller model",
         )
     return Tensor(name, tuple(int(size) for size in shape), dtype)

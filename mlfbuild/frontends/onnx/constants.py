@@ -9,7 +9,7 @@ from mlfbuild.graph import Array
 
 
 class Constants:
-    """Arrays by name; quantised ones stay integers until somebody asks for the numbers that they mean."""
+    """Arrays by name; quantised ones stay integers until a caller requests the real numbers."""
 
     def __init__(self, arrays: Mapping[str, Array]) -> None:
         self._arrays = dict(arrays)
@@ -27,17 +27,17 @@ class Constants:
         return name in self._arrays or name in self._quantized
 
     def get(self, name: str) -> Array | None:
-        """Return the elements of ``name`` in ONNX's type, ``None`` where they are not known."""
+        """Return the elements of ``name`` in ONNX's type, ``None`` if they are not known."""
         found = self._quantized.get(name)
         return self._arrays.get(name) if found is None else found.real
 
     def shape(self, name: str) -> tuple[int, ...] | None:
-        """Return the shape of ``name``, ``None`` where it is not known."""
+        """Return the shape of ``name``, ``None`` if it is not known."""
         quantized, array = self._quantized.get(name), self._arrays.get(name)
         if quantized is not None:
             return quantized.stored.shape
         return None if array is None else array.shape
 
     def quantized(self, name: str) -> Quantized | None:
-        """Return the integers behind the real numbers ``name``, where there are some."""
+        """Return the integers behind the real numbers ``name``, if there are some."""
         return self._quantized.get(name)

@@ -1,7 +1,7 @@
-"""Operators that compute with integers, written out as real ones between DequantizeLinear and QuantizeLinear.
+"""Rewrite operators that compute with integers as float operators between DequantizeLinear and QuantizeLinear.
 
-QLinearConv and its kin carry the scales and zero points of their inputs and outputs with them. Written out they are
-what other exporters write in the first place, and need no converters of their own.
+QLinearConv and similar operators have the scales and zero points of their inputs and outputs as inputs. The rewritten
+form is the one that other exporters write, so these operators need no converters.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from mlfbuild.graph import GraphError
 
 
 def written_out(node: RawNode, constants: Constants, taken: Collection[str]) -> tuple[RawNode, ...]:
-    """Return the nodes that ``node`` stands for: mostly itself. Names that are ``taken`` stay what they are."""
+    """Return the nodes that replace ``node``, usually itself; new tensors get no name in ``taken``."""
     expand = _EXPANSIONS.get(node.operator)
     if expand is None:
         return (node,)
@@ -26,7 +26,7 @@ def written_out(node: RawNode, constants: Constants, taken: Collection[str]) -> 
 
 
 class _Parts:
-    """Makes the nodes that stand for one."""
+    """Makes the nodes that replace ``node``."""
 
     def __init__(self, node: RawNode, constants: Constants, taken: Collection[str]) -> None:
         self.node = node

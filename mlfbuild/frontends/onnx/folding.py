@@ -86,18 +86,23 @@ FOLDABLE: Mapping[str, Callable[[Sequence[Array]], int]] = {
     "Range": _range,
     "Tile": _tile,
 }
-"""Operators that are computed here where their inputs are known, with the number of elements that they make at most."""
+"""Operators that are computed here if their inputs are known, with the number of elements that they make at most."""
 
 
 def fold(node: RawNode, inputs: Sequence[Array | None], opset: int) -> tuple[Array, ...]:
     """Return the outputs of ``node``, an operator of ``FOLDABLE``.
 
-    Raises ``GraphError`` where it cannot be computed, ``UnsupportedModelError`` where the result would be huge.
+    Raises ``GraphError`` if it cannot be computed, ``UnsupportedModelError`` if the result would be huge.
     """
     present = [value for value in inputs if value is not None]
     try:
         if FOLDABLE[node.operator](present) > MAXIMUM_ELEMENTS:
-            raise UnsupportedModelError(f"{node.place}: makes a constant of more than {MAXIMUM_ELEMENTS} elements")
+            raise UnsupportedModelError(
+                "model-too-large",
+                place=node.place,
+                reason=f"the result is a constant of more than {MAXIMUM_ELEMENTS} elements",
+                hint="use a smaller model",
+            )
         found = computed(node, inputs)
         if found is not None:
             return (found,)

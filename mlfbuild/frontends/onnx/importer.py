@@ -1,14 +1,14 @@
-"""From the plain values of a file to a graph, node by node."""
+"""Convert the plain values of a file to a graph, node by node."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import onnx
 
-from mlfbuild.core import UnsupportedModelError
+from mlfbuild.core import UnsupportedModelError, listed, shown
 from mlfbuild.frontends.onnx.affine import Quantized, check_scales
 from mlfbuild.frontends.onnx.builder import GraphBuilder
 from mlfbuild.frontends.onnx.constants import Constants
@@ -17,7 +17,7 @@ from mlfbuild.frontends.onnx.folding import FOLDABLE, fold
 from mlfbuild.frontends.onnx.layout import Value, as_onnx
 from mlfbuild.frontends.onnx.operators import OPERATORS, converter
 from mlfbuild.frontends.onnx.reader import DOMAINS, ELEMENT_TYPES, RawModel, RawNode, RawPort
-from mlfbuild.frontends.onnx.refused import REASONS
+from mlfbuild.frontends.onnx.refused import REFUSED, SEE, refusal
 from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.frontends.onnx.targets import affine_of, sources, targets
 from mlfbuild.graph import Array, DType, Graph, GraphError, OperatorError, Quantization
@@ -34,25 +34,32 @@ def import_graph(raw: RawModel, name: str) -> Graph:
 
 
 def _check_operators(raw: RawModel) -> None:
-    """Refuse what is not supported before looking at anything else, naming the first operator of every kind."""
+    """Refuse a model with unsupported operators before anything else is read."""
     missing: dict[tuple[str, str], RawNode] = {}
     for node in raw.nodes:
         known = {*OPERATORS, *FOLDABLE, *EXPANDED} if node.domain in DOMAINS else EXPANDED
         if node.operator not in known or node.domain not in EXPANDED_DOMAINS:
             missing.setdefault((node.domain, node.operator), node)
     if missing:
-        refusals = ", and ".join(_refusal(node, name) for (_, name), node in missing.items())
-        raise UnsupportedModelError(refusals)
+        raise _missing(list(missing.values()))
 
 
-def _refusal(node: RawNode, name: str) -> str:
-    if name in REASONS:
-        return f"{node.place}: not supported: it {REASONS[name]}"
-    return f"{node.place}: not supported; supported are {', '.join(sorted({*OPERATORS, *EXPANDED}))}"
+def _missing(nodes: Sequence[RawNode]) -> UnsupportedModelError:
+    """Return the error for the unsupported operators of ``nodes``; its place is the first node."""
+    first = nodes[0]
+    if {node.operator for node in nodes} == {first.operator} and first.operator in REFUSED:
+        return refusal(first.place, first.operator)
+    names = listed([shown(node.qualified) for node in nodes])
+    return UnsupportedModelError(
+        "operator-unsupported",
+        place=first.place,
+        reason=f"operator {names} is not supported" if len(nodes) == 1 else f"operators {names} are not supported",
+        hint=SEE,
+    )
 
 
 class _Importer:
-    """What is known so far: constants as arrays, everything else as values of the graph."""
+    """Converts nodes in order; keeps constants as arrays and other results as values of the graph."""
 
     def __init__(self, raw: RawModel) -> None:
         self._raw = raw
@@ -95,7 +102,7 @@ class _Importer:
         return self._builder.input(name, shape, dtype, held)
 
     def _fold(self, node: RawNode) -> bool:
-        """Compute ``node`` where everything that it depends on is known; return whether it was."""
+        """Compute ``node`` if everything that it depends on is known; return whether it was."""
         known: list[Array | None]
         if node.operator in {"Shape", "Size"} and node.inputs[0] in self._values:
             shape = self._values[node.inputs[0]].shape
@@ -128,14 +135,20 @@ class _Importer:
     def _convert(self, node: RawNode) -> None:
         convert = converter(node.operator)
         if convert is None:
-            reason = f": it {REASONS[node.operator]}" if node.operator in REASONS else ""
-            raise UnsupportedModelError(f"{node.place}: supported only where its inputs are constant{reason}")
+            raise UnsupportedModelError(
+                "input-not-constant",
+                place=node.place,
+                reason="the operator is supported only if its inputs are constant",
+                hint=REFUSED.get(node.operator, ("", SEE))[1],
+            )
         find = functools.partial(self._value, node.place)
         site = OnnxSite(node, self._raw.opset, self._builder, self._constants, find, self._targets.get(node.outputs[0]))
         try:
             self._values.update(zip(node.outputs, convert(site), strict=False))
         except OperatorError as error:
-            raise UnsupportedModelError(f"{node.place}: {error.reason}") from None
+            raise UnsupportedModelError(
+                "operator-variant-unsupported", place=node.place, reason=error.reason, hint=SEE
+            ) from None
 
     def _value(self, place: str, name: str) -> Value:
         if name in self._values:
@@ -162,8 +175,12 @@ class _Importer:
 
 def _type(port: RawPort) -> DType:
     if port.type not in ELEMENT_TYPES:
-        known = ", ".join(map(_type_name, ELEMENT_TYPES))
-        raise UnsupportedModelError(f"input {port.name!r} has type {_type_name(port.type)}; supported are {known}")
+        raise UnsupportedModelError(
+            "type-unsupported",
+            place=f"input {port.name!r}",
+            reason=f"the type {_type_name(port.type)} is not supported",
+            hint="use another type, such as FLOAT or INT8",
+        )
     return ELEMENT_TYPES[port.type]
 
 
@@ -173,11 +190,13 @@ def _type_name(code: int) -> str:
 
 
 def _shape(port: RawPort) -> tuple[int, ...]:
-    """Return the shape with a batch of 1 where the batch, which comes first, is free."""
+    """Return the shape with a batch of 1 if the batch, which comes first, is free."""
     if any(size is None for size in port.shape[1:]):
         shape = ["?" if size is None else size for size in port.shape]
         raise UnsupportedModelError(
-            f"input {port.name!r} has the dynamic shape [{', '.join(map(str, shape))}]; export the model with a fixed "
-            f"one, or fix it with onnx's update_model_dims"
+            "shape-dynamic",
+            place=f"input {port.name!r}",
+            reason=f"the shape [{', '.join(map(str, shape))}] is dynamic",
+            hint="export the model with a fixed shape, or fix it with onnx's update_model_dims",
         )
     return tuple(1 if size is None else size for size in port.shape)

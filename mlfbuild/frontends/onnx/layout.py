@@ -3,8 +3,8 @@
 ONNX counts the dimensions of images as batch, channel, height, width. A ``Value`` is a tensor of the graph together
 with its ``order``: dimension i of the stored tensor is ONNX's dimension ``order[i]``.
 
-Its ``dtype`` is ONNX's. Where that is float32 and the tensor int8 or int16, the value is *held* quantised: the real
-numbers are what the tensor's scale and zero point make of its elements. Where it is uint8 and the tensor int8, all
+Its ``dtype`` is ONNX's. If that is float32 and the tensor int8 or int16, the value is *held* quantised: the real
+numbers are what the tensor's scale and zero point make of its elements. If it is uint8 and the tensor int8, all
 elements and the zero point are 128 lower.
 """
 
@@ -26,7 +26,7 @@ def as_onnx(rank: int) -> Order:
 
 
 def channels_last(rank: int) -> Order:
-    """Return batch, height and width, then channels; as ONNX has it where there are no channels."""
+    """Return batch, height and width, then channels; as ONNX has it if there are no channels."""
     return (0, *range(2, rank), 1) if rank > 2 else as_onnx(rank)
 
 
@@ -37,7 +37,7 @@ class Value:
     tensor: Tensor
     order: Order
     declared: DType | None = None
-    """ONNX's type where the tensor has another one."""
+    """ONNX's type if the tensor has another one."""
 
     @property
     def dtype(self) -> DType:
@@ -79,6 +79,6 @@ def permutation(source: Order, target: Order) -> Order:
 
 
 def moves_data(shape: tuple[int, ...], order: Order) -> bool:
-    """Whether transposing a tensor of ``shape`` by ``order`` moves any element: not where only sizes of 1 move."""
+    """Whether transposing a tensor of ``shape`` by ``order`` moves any element: not if only sizes of 1 move."""
     kept = [axis for axis in order if shape[axis] > 1]
     return kept != sorted(kept)

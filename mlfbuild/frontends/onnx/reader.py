@@ -1,4 +1,4 @@
-"""An ``.onnx`` file as plain values: the protocol buffers are read and checked here, and nowhere else touched."""
+"""Read an ``.onnx`` file as plain values; no other module uses its protocol buffers."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from google.protobuf.message import DecodeError
 from onnx import AttributeProto, TensorProto, numpy_helper
 
 from mlfbuild.core import UnsupportedModelError
-from mlfbuild.frontends.onnx.refused import REASONS
+from mlfbuild.frontends.onnx.refused import REFUSED, SEE, refusal
 from mlfbuild.frontends.onnx.wire import CutTensor, without_large_weights
 from mlfbuild.graph import Array, DType, GraphError
 
 FIRST_OPSET = 7
-"""Broadcasting became numpy's with it; nothing that is in use exports an earlier one."""
+"""Broadcasting became numpy's with it; current tools export no earlier one."""
 DOMAINS = ("", "ai.onnx")
 """Names of ONNX's own set of operators."""
 
@@ -37,7 +37,7 @@ Attribute = int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str,
 
 @dataclass(frozen=True)
 class RawPort:
-    """An input or output of the model: its ONNX element type, and its shape with ``None`` where a size is free."""
+    """An input or output of the model: its ONNX element type, and its shape with ``None`` if a size is free."""
 
     name: str
     type: int
@@ -58,16 +58,20 @@ class RawNode:
     proto: bytes
     """The node as the file has it, for ONNX's own evaluator; empty for a Constant that is a tensor."""
     written: RawNode | None = None
-    """The node of the file where this one is a part of it."""
+    """The node of the file that this one was made from, if it is not in the file itself."""
 
     @property
     def place(self) -> str:
         """What the node is called in messages."""
         if self.written is not None:
             return self.written.place
-        domain = "" if self.domain in DOMAINS else f"{self.domain}."
         target = f" writing {self.outputs[0]!r}" if self.outputs else ""
-        return f"node {self.index} ({domain}{self.operator}){target}"
+        return f"node {self.index} ({self.qualified}){target}"
+
+    @property
+    def qualified(self) -> str:
+        """The operator, after its domain if that is not ONNX's own."""
+        return self.operator if self.domain in DOMAINS else f"{self.domain}.{self.operator}"
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,7 @@ class RawModel:
 def read_model(data: bytes) -> RawModel:
     """Return the model in ``data``.
 
-    Raises ``GraphError`` where it is not an ONNX model, ``UnsupportedModelError`` for control flow, sparse tensors,
+    Raises ``GraphError`` if it is not an ONNX model, ``UnsupportedModelError`` for control flow, sparse tensors,
     weights in other files, and versions that are too old or too new for the ``onnx`` package.
     """
     model = onnx.ModelProto()
@@ -93,7 +97,7 @@ def read_model(data: bytes) -> RawModel:
         model.ParseFromString(small)
         return _plain(model, small, weights)
     except (DecodeError, RuntimeError) as error:
-        raise GraphError("the file", f"cannot be decoded: {_one_line(error)}") from None
+        raise GraphError("the file", f"cannot be decoded as an ONNX model: {_one_line(error)}") from None
     except UnicodeDecodeError:  # names are decoded when they are read
         raise GraphError("the file", "holds a name that is not UTF-8") from None
 
@@ -105,11 +109,14 @@ def _plain(model: onnx.ModelProto, data: bytes, weights: Sequence[CutTensor | No
     if model.functions:
         name = model.functions[0].name
         raise UnsupportedModelError(
-            f"has functions of its own ({name!r}), which are not supported; write them out with "
-            f"onnx.inliner.inline_local_functions"
+            "function-unsupported",
+            reason=f"the model has functions of its own, such as {name!r}",
+            hint="write them out with onnx.inliner.inline_local_functions",
         )
     if graph.sparse_initializer:
-        raise UnsupportedModelError("has sparse weights, which are not supported; store them dense")
+        raise UnsupportedModelError(
+            "weights-sparse", reason="sparse weights are not supported", hint="store them as dense tensors"
+        )
     pairs = zip_longest(graph.initializer, weights)
     constants = {tensor.name: _weights(tensor, cut) for tensor, cut in pairs}
     inputs = tuple(_port(value) for value in graph.input if value.name not in constants)
@@ -125,24 +132,30 @@ def _opset(model: onnx.ModelProto) -> int:
     (version,) = versions
     if version < FIRST_OPSET:
         raise UnsupportedModelError(
-            f"uses version {version} of ONNX's operators; supported are {FIRST_OPSET} and later: bring it forward with "
-            f"onnx.version_converter"
+            "opset-too-old",
+            reason=f"version {version} of ONNX's operators is not supported",
+            hint=f"convert the model to version {FIRST_OPSET} or later with onnx.version_converter",
         )
     known = onnx.defs.onnx_opset_version()
     if version > known:
         raise UnsupportedModelError(
-            f"uses version {version} of ONNX's operators, the installed onnx {onnx.__version__} knows {known}: upgrade "
-            f"it, or export the model for version {known}"
+            "opset-too-new",
+            reason=f"the model uses version {version} of ONNX's operators, and the installed onnx {onnx.__version__} "
+            f"supports versions up to {known}",
+            hint=f"upgrade onnx, or export the model for version {known}",
         )
     return int(version)
 
 
 def _check(model: onnx.ModelProto, data: bytes) -> None:
-    """Have ONNX's own checker look at the whole model, which is ``data``."""
+    """Run ONNX's own checker on the whole model, ``data``."""
     for tensor in model.graph.initializer:
         if tensor.data_location == TensorProto.EXTERNAL:
             raise UnsupportedModelError(
-                f"keeps the weights {tensor.name!r} in another file; save it with save_as_external_data=False"
+                "weights-external",
+                place=f"weights {tensor.name!r}",
+                reason="the weights are in another file",
+                hint="save the model with save_as_external_data=False",
             )
     try:
         onnx.checker.check_model(data)
@@ -155,7 +168,7 @@ def _one_line(error: Exception) -> str:
 
 
 def read_tensor(tensor: TensorProto, where: str) -> Array:
-    """Return the values of ``tensor``; raises ``GraphError`` where they do not fit its shape."""
+    """Return the values of ``tensor``; raises ``GraphError`` if they do not fit its shape."""
     try:
         values: Array = np.asarray(numpy_helper.to_array(tensor))
     except (ValueError, TypeError, KeyError, IndexError, RuntimeError) as error:
@@ -164,7 +177,7 @@ def read_tensor(tensor: TensorProto, where: str) -> Array:
 
 
 def _weights(tensor: TensorProto, cut: CutTensor | None) -> Array:
-    """Return the values of an initializer, of which ``tensor`` is no more than the name where it was cut out."""
+    """Return the values of an initializer, of which ``tensor`` is no more than the name if it was cut out."""
     where = f"weights {tensor.name!r}"
     if cut is None:
         return read_tensor(tensor, where)
@@ -183,10 +196,20 @@ def _weights(tensor: TensorProto, cut: CutTensor | None) -> Array:
 
 def _port(value: onnx.ValueInfoProto) -> RawPort:
     if not value.type.HasField("tensor_type"):
-        raise UnsupportedModelError(f"{value.name!r} is not a tensor (sequences and maps are not supported)")
+        raise UnsupportedModelError(
+            "type-unsupported",
+            place=repr(value.name),
+            reason="a sequence or a map is not supported",
+            hint="export the model with tensors only",
+        )
     tensor = value.type.tensor_type
     if not tensor.HasField("shape"):
-        raise UnsupportedModelError(f"{value.name!r} has no shape; export the model with fixed shapes")
+        raise UnsupportedModelError(
+            "shape-dynamic",
+            place=repr(value.name),
+            reason="the tensor has no shape",
+            hint="export the model with fixed shapes",
+        )
     sizes = (size.dim_value if size.HasField("dim_value") else None for size in tensor.shape.dim)
     return RawPort(value.name, tensor.elem_type, tuple(sizes))
 
@@ -217,6 +240,11 @@ def _attribute(node: RawNode, attribute: AttributeProto) -> Attribute:
     if kind == AttributeProto.TENSOR:
         return read_tensor(attribute.t, f"{node.place}: attribute {attribute.name}")
     name = AttributeProto.AttributeType.Name(kind).lower()
-    if node.operator in REASONS:
-        raise UnsupportedModelError(f"{node.place}: not supported: it {REASONS[node.operator]}")
-    raise UnsupportedModelError(f"{node.place}: attribute {attribute.name} is a {name}, which is not supported")
+    if node.operator in REFUSED:
+        raise refusal(node.place, node.operator)
+    raise UnsupportedModelError(
+        "operator-variant-unsupported",
+        place=node.place,
+        reason=f"attribute {attribute.name} is a {name}, which is not supported",
+        hint=SEE,
+    )

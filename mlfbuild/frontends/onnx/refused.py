@@ -1,48 +1,67 @@
-"""Operators that are known and refused, each with the reason and what to do instead."""
+"""Known operators that are not supported, each with the reason and a hint."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-_REASONS: Mapping[str, tuple[str, ...]] = {
-    "is a loss, for training; export the network without it": (
+from mlfbuild.core import UnsupportedModelError
+
+SEE = "see docs/onnx.md, or use another compiler (tvm or command)"
+"""The hint of errors that have no better one."""
+
+_IN_FIRMWARE = "do this in the firmware, outside of the network"
+
+_REASONS: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("loss functions for training are not supported", "export the network without it"): (
         "NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss",
     ),
-    "draws at random; export the network for inference": (
+    ("random numbers are not supported", "export the network for inference"): (
         "Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
     ),
-    "runs other graphs as data says, and the network is compiled as one list of calls; export it unrolled": (
-        "If", "Loop", "Scan", "SequenceMap",
-    ),
-    "makes sequences or optional values, which have no place in fixed memory; export the network with tensors alone": (
+    ("control flow is not supported", "export the network unrolled"): ("If", "Loop", "Scan", "SequenceMap"),
+    (
+        "sequences and optional values, which have no fixed size, are not supported",
+        "export the network with tensors only",
+    ): (
         "ConcatFromSequence", "Optional", "OptionalGetElement", "OptionalHasElement", "SequenceAt",
         "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength", "SplitToSequence",
     ),
-    "makes a tensor whose size depends on data; leave it to the code around the network": (
-        "NonMaxSuppression", "NonZero", "Unique",
-    ),
-    "works on text; leave it to the code around the network": (
+    ("a tensor whose size depends on data is not supported", _IN_FIRMWARE): ("NonMaxSuppression", "NonZero", "Unique"),
+    ("operators on text are not supported", _IN_FIRMWARE): (
         "RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer",
     ),
-    "decodes files of images; leave it to the code around the network": ("ImageDecoder",),
-    "transforms signals; compute spectra before the network, with CMSIS-DSP for example": ("DFT", "STFT"),
-    "finds a scale for every run, which costs a pass over the data and float32; quantise the network statically "
-    "(onnxruntime's quantize_static with calibration data)": ("DynamicQuantizeLinear",),
-    "is a piece of attention; export the network for version 22 or earlier, which has products and Softmax instead": (
-        "Attention", "FlexAttention", "LinearAttention", "RotaryEmbedding", "TensorScatter",
+    ("image files are not supported", _IN_FIRMWARE): ("ImageDecoder",),
+    ("signal transforms are not supported", "compute spectra before the network, for example with CMSIS-DSP"): (
+        "DFT", "STFT",
     ),
-    "keeps a state as inputs and outputs of its own form; export it as Concat and Conv": ("CausalConvWithState",),
-    "samples an image at places that data says": (
+    (
+        "a scale that is computed in every run is not supported",
+        "quantise the network statically, for example with onnxruntime's quantize_static",
+    ): ("DynamicQuantizeLinear",),
+    (
+        "operators of attention are not supported",
+        "export the network for version 22 or earlier, which has MatMul and Softmax instead",
+    ): ("Attention", "FlexAttention", "LinearAttention", "RotaryEmbedding", "TensorScatter"),
+    ("a state that is an input and an output is not supported", "export it as Concat and Conv"): (
+        "CausalConvWithState",
+    ),
+    ("sampling an image at positions that depend on data is not supported", SEE): (
         "AffineGrid", "DeformConv", "GridSample", "MaxRoiPool", "MaxUnpool", "RoiAlign",
     ),
-    "works on the bits of integers": (
+    ("operators on the bits of integers are not supported", SEE): (
         "BitCast", "BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor",
     ),
-    "is no operator of small networks": (
+    ("the operator is not supported, as small networks rarely use it", SEE): (
         "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Col2Im", "Cosh", "Det", "Sinh",
     ),
-    "sorts; leave it to the code around the network, or take ArgMax for the greatest": ("TopK",),
+    ("sorting is not supported", "sort in the firmware, or use ArgMax for the greatest element"): ("TopK",),
 }  # fmt: skip
 
-REASONS: Mapping[str, str] = {name: reason for reason, names in _REASONS.items() for name in names}
-"""Why an operator is refused, by its name."""
+REFUSED: Mapping[str, tuple[str, str]] = {name: fields for fields, names in _REASONS.items() for name in names}
+"""The reason and the hint for each known operator that is not supported, by its name."""
+
+
+def refusal(place: str, name: str) -> UnsupportedModelError:
+    """Return the error for the operator ``name``, which is in ``REFUSED``."""
+    reason, hint = REFUSED[name]
+    return UnsupportedModelError("operator-refused", place=place, reason=reason, hint=hint)

@@ -1,7 +1,7 @@
-"""What exporters compute on shapes, in numpy: small lists of whole numbers, cut, joined and multiplied.
+"""Compute the operators that exporters apply to shapes, in numpy: small lists of integers, cut, joined and multiplied.
 
-Most networks have nothing else that depends on constants alone, and ONNX's own evaluator takes longer to import than
-such a network to compile.
+Most networks compute nothing else from constants, and importing ONNX's own evaluator takes longer than compiling such a
+network.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Inputs = Sequence[Array | None]
 
 
 def computed(node: RawNode, inputs: Inputs) -> Array | None:
-    """Return the output of ``node``, ``None`` where it is left to ONNX's evaluator; raises what numpy raises."""
+    """Return the output of ``node``, ``None`` if it is left to ONNX's evaluator; raises what numpy raises."""
     compute = _COMPUTED.get(node.operator)
     return None if compute is None else compute(node, inputs)
 
@@ -107,7 +107,7 @@ def _whole(operator: Callable[[Array, Array], Array]) -> Callable[[RawNode, Inpu
 
 
 def _divide(_node: RawNode, inputs: Inputs) -> Array | None:
-    """Divide integers that are not negative, which cutting off and rounding down treat alike."""
+    """Divide integers that are not negative, for which truncating and rounding down are the same."""
     first, second = inputs
     if first is None or second is None or first.dtype != second.dtype or first.dtype.kind != "i":
         return None

@@ -1,4 +1,4 @@
-"""One node of a file, as the functions that convert operators see it."""
+"""One node of a file, which the functions that convert operators work on."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from mlfbuild.frontends.onnx.builder import GraphBuilder, checked
 from mlfbuild.frontends.onnx.constants import Constants
 from mlfbuild.frontends.onnx.layout import Order, Value, as_onnx
 from mlfbuild.frontends.onnx.reader import RawNode
+from mlfbuild.frontends.onnx.refused import SEE
 from mlfbuild.graph import Array, DType, GraphError, Operator, OperatorError, Quantization, Tensor, ops
 
 
@@ -42,7 +43,7 @@ class OnnxSite:
         return self.find(self.node.inputs[index])
 
     def value(self, index: int = 0) -> Value:
-        """Return input ``index`` in ONNX's own type; raises ``GraphError`` where it is absent."""
+        """Return input ``index`` in ONNX's own type; raises ``GraphError`` if it is absent."""
         return self.builder.plain(self.held(index))
 
     def has(self, index: int) -> bool:
@@ -66,7 +67,7 @@ class OnnxSite:
         name = self.node.inputs[index]
         data = self.known.get(name)
         if data is None:
-            raise self.unsupported(f"the {what} {name!r} must be constant")
+            raise self.unsupported(f"the {what} {name!r} must be constant", code="input-not-constant")
         return data
 
     def constant_number(self, index: int, what: str) -> Array:
@@ -84,7 +85,7 @@ class OnnxSite:
         return int(number)
 
     def constant_shape(self, index: int) -> tuple[int, ...] | None:
-        """Return the shape of input ``index`` where it is constant."""
+        """Return the shape of input ``index`` if it is constant."""
         return self.known.shape(self.node.inputs[index]) if self.has(index) else None
 
     def is_constant(self, index: int) -> bool:
@@ -97,11 +98,11 @@ class OnnxSite:
 
     @property
     def held_target(self) -> Quantization | None:
-        """How an int8 tensor holds the first output, where it is quantised in the end and int8 can hold it."""
+        """How an int8 tensor holds the first output, if it is quantised in the end and int8 can hold it."""
         return self.target.held() if self.target is not None and self.target.holder is DType.INT8 else None
 
     def integers(self, name: str, index: int | None = None) -> tuple[int, ...] | None:
-        """Return the integers of the attribute ``name`` or, where newer versions have it, of the constant input."""
+        """Return the integers of the attribute ``name`` or, in newer versions of ONNX, of constant input ``index``."""
         if index is not None and self.has(index):
             values = self.constant(index, name)
             if values.dtype.kind not in "iu":
@@ -136,17 +137,17 @@ class OnnxSite:
         return found
 
     def axis(self, axis: int, rank: int) -> int:
-        """Return ``axis`` counted from the front; raises ``GraphError`` where there is no such dimension."""
+        """Return ``axis`` counted from the front; raises ``GraphError`` if there is no such dimension."""
         if not -rank <= axis < rank:
             raise GraphError(self.node.place, f"there is no dimension {axis} of {rank}")
         return axis % rank
 
     def axes(self, axes: Sequence[int], rank: int) -> tuple[int, ...]:
-        """Return ``axes`` counted from the front, sorted; raises ``GraphError`` where one is there twice."""
+        """Return ``axes`` counted from the front, sorted; raises ``GraphError`` if one is there twice."""
         return tuple(sorted(self.axes_in_order(axes, rank)))
 
     def axes_in_order(self, axes: Sequence[int], rank: int) -> tuple[int, ...]:
-        """Return ``axes`` counted from the front; raises ``GraphError`` where one is there twice."""
+        """Return ``axes`` counted from the front; raises ``GraphError`` if one is there twice."""
         found = tuple(self.axis(axis, rank) for axis in axes)
         if len(set(found)) != len(found):
             raise GraphError(self.node.place, f"the dimensions {list(axes)} name one twice")
@@ -173,7 +174,7 @@ class OnnxSite:
     def attempt(
         self, operator: Operator, inputs: Sequence[Tensor | None], shape: Sequence[int], quantization: Quantization
     ) -> Tensor | None:
-        """Add a node in integers; ``None`` where the operator cannot compute with these scales."""
+        """Add a node in integers; ``None`` if the operator cannot compute with these scales."""
         try:
             return self.emit(operator, inputs, shape, quantization=quantization)
         except OperatorError:
@@ -201,7 +202,7 @@ class OnnxSite:
         return self.weights(word, np.array(value, np.float32))
 
     def brought_to(self, tensor: Tensor, quantization: Quantization) -> Tensor | None:
-        """Return the real numbers ``tensor`` as int8 of ``quantization``; ``None`` where the scales do not allow it."""
+        """Return the real numbers ``tensor`` as int8 of ``quantization``; ``None`` if the scales do not allow it."""
         if tensor.quantization == quantization and tensor.dtype is DType.INT8:
             return tensor
         try:
@@ -209,6 +210,13 @@ class OnnxSite:
         except OperatorError:
             return None
 
-    def unsupported(self, reason: str) -> UnsupportedModelError:
-        """Return the error for what is sound but not supported at this node."""
-        return UnsupportedModelError(f"{self.node.place}: {reason}")
+    def unsupported(
+        self, reason: str, hint: str = SEE, code: str = "operator-variant-unsupported"
+    ) -> UnsupportedModelError:
+        """Return the error for a valid node that is not supported."""
+        return UnsupportedModelError(code, place=self.node.place, reason=reason, hint=hint)
+
+    def type_unsupported(self, tensor: Tensor, supported: str) -> UnsupportedModelError:
+        """Return the error for an unsupported element type; ``supported`` names the supported ones."""
+        reason = f"type {tensor.dtype.value} of {tensor.name!r} is not supported"
+        return self.unsupported(reason, f"use {supported}", "type-unsupported")

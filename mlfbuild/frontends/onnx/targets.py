@@ -1,9 +1,9 @@
-"""Which scale and zero point a float32 tensor is brought to further on.
+"""Find the scale and zero point to which a float32 tensor is quantised later in the network.
 
 A quantised network in ONNX is a float32 one with pairs of QuantizeLinear and DequantizeLinear around its operators. An
-operator between such pairs is computed in integers where it has an integer form: that wants the scale of its output,
-which stands behind it, perhaps behind others that keep the order of numbers (a RELU, a maximum, a reshape). Rounding to
-steps commutes with those.
+operator between such pairs is computed in integers if it has an integer form. That requires the scale of its output,
+which a later node has. Nodes between them may only keep the order of numbers (a RELU, a maximum, a reshape), because
+rounding commutes with those.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ MOVEMENT = frozenset(
     }
 )  # fmt: skip
 _UNSIGNED = np.dtype(np.uint8)
-"""The type that QuantizeLinear makes where nothing says otherwise."""
+"""The type that QuantizeLinear makes by default."""
 
 _MONOTONE = MOVEMENT | {"Clip", "GlobalMaxPool", "MaxPool", "Relu"}
 
 
 def affine_of(node: RawNode, constants: Constants, dtype: np.dtype[Any] = _UNSIGNED) -> Affine | None:
-    """Return the scale and zero point of ``node``, a (De)QuantizeLinear, where they are constant and not of blocks.
+    """Return the scale and zero point of ``node``, a (De)QuantizeLinear, if they are constant and not of blocks.
 
     ``dtype`` is the type of zero points that are left out.
     """

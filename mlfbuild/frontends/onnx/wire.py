@@ -19,7 +19,7 @@ _INITIALIZER = 5
 _DIMS, _RAW_DATA = 1, 9
 """Fields of TensorProto."""
 _LARGEST_ELEMENT = 16
-"""Bytes; ONNX's checker wants raw data as large as the shape says, which is a scalar's where they are cut out."""
+"""Bytes; if raw data is cut out, the shape becomes a scalar's, because the checker of ONNX compares the two."""
 
 
 class _UnusualError(Exception):
@@ -50,7 +50,7 @@ class _Field:
 def without_large_weights(data: bytes) -> tuple[bytes, list[CutTensor | None]]:
     """Return the model ``data`` with scalars in place of large initializers, and these: one entry for each, in order.
 
-    An entry is ``None`` where the model still has all. What is unusual stays as it is: then there is no entry.
+    An entry is ``None`` if the model still has all. What is unusual stays as it is: then there is no entry.
     """
     try:
         return _cut(memoryview(data))

@@ -1,12 +1,14 @@
-"""TensorFlow Lite files as graphs.
-
-Constants stay views of the file's bytes. What makes a file no TFLite model is an ``InputFileError``, what is sound but
-beyond the supported operators and types an ``UnsupportedModelError``; both name the place.
+"""Read TensorFlow Lite files as graphs.
 
     bytes -> reader -> importer (operators/, tensors, variables) -> Graph
 
-``reader`` takes the flatbuffer apart without trusting it. ``importer`` goes through the operators of a subgraph;
-``tensors`` makes those of the graph, ``variables`` states of the variables that a network keeps between runs.
+``reader`` checks the flatbuffer and turns it into plain values. ``importer`` converts the operators of a subgraph in
+order; ``tensors`` makes the tensors of the graph, and ``variables`` turns variables, which a network keeps between
+runs, into states. Constants stay views of the file's bytes.
+
+``parse_tflite(data, "kws", "kws.tflite")`` returns the ``Graph``. It raises ``InputFileError`` for a file that is not a
+valid TFLite model, and ``UnsupportedModelError`` for a valid model with an unsupported operator or type; the place of
+both is the file and the operator or tensor.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From the operators of a file to the nodes of a graph."""
+"""Convert the operators of a file to the nodes of a graph."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from tflite.BuiltinOperator import BuiltinOperator
 
-from mlfbuild.core import InputFileError, UnsupportedModelError, advised
-from mlfbuild.frontends.advice import CHANGE, EXPORT_AGAIN
+from mlfbuild.core import InputFileError, UnsupportedModelError, listed
 from mlfbuild.frontends.tflite.operators import (
     SHAPES,
     SUPPORTED,
@@ -17,33 +16,39 @@ from mlfbuild.frontends.tflite.operators import (
     operator_name,
 )
 from mlfbuild.frontends.tflite.operators.variables import OPERANDS
-from mlfbuild.frontends.tflite.reader import RawOperator, RawSubgraph, Reader, reading
+from mlfbuild.frontends.tflite.reader import SEE, RawOperator, RawSubgraph, Reader, reading
 from mlfbuild.frontends.tflite.tensors import Tensors
 from mlfbuild.frontends.tflite.variables import Key, Variables, VariableValue
 from mlfbuild.graph import Array, DType, Graph, GraphError, Node, Operator, OperatorError, State, Tensor, evaluate
 from mlfbuild.graph.bases import WHOLE, alternatives
 
+EXPORT_AGAIN = "copy or export the model again"
+
 _MOST_BYTES = 1 << 16
-"""Of a constant that an operator of shapes makes: a file of a few bytes may ask for any size."""
+"""Limit for a constant that is computed from shapes: a file of a few bytes could request any size."""
 
 _MOST_NUMBERS = 64
-"""Elements of a tensor that is taken for part of a shape."""
+"""Elements up to which a tensor is computed at compile time, because it may be part of a shape."""
 
 
 def parse_tflite(data: bytes, name: str, where: str) -> Graph:
     """Return the TFLite model in ``data`` as a graph called ``name``; ``where`` names the file in messages.
 
-    Raises ``InputFileError`` where it is not a valid model, ``UnsupportedModelError`` where it uses an operator, a type
-    or a variant that is not supported, or where an operator's tensors and attributes do not fit each other.
+    Raises ``InputFileError`` if it is not a valid model, ``UnsupportedModelError`` if it uses an operator, a type or a
+    variant that is not supported, or if the tensors and attributes of an operator contradict its rules.
     """
     try:
         return _graph(Reader(data).read(), name)
     except OperatorError as error:
-        raise UnsupportedModelError(advised(f"{where}: {error}", EXPORT_AGAIN)) from None
+        raise UnsupportedModelError(
+            "operator-invalid", place=f"{where}: {error.where}", reason=error.reason, hint=EXPORT_AGAIN
+        ) from None
     except GraphError as error:
-        raise InputFileError(advised(f"{where}: not a valid TFLite model: {error}", EXPORT_AGAIN)) from None
+        raise InputFileError(
+            "tflite-malformed", place=f"{where}: {error.where}", reason=error.reason, hint=EXPORT_AGAIN
+        ) from None
     except UnsupportedModelError as error:
-        raise UnsupportedModelError(advised(f"{where}: {error}", CHANGE)) from None
+        raise error.within(where) from None
 
 
 def _graph(subgraphs: Sequence[RawSubgraph], name: str) -> Graph:
@@ -53,8 +58,10 @@ def _graph(subgraphs: Sequence[RawSubgraph], name: str) -> Graph:
     idle = [index for index in range(1, len(subgraphs)) if index not in importer.called]
     if idle:
         raise UnsupportedModelError(
-            f"has {len(subgraphs)} subgraphs, and no CALL_ONCE names subgraph {idle[0]}; supported are the first one "
-            "and those that initialise its variables"
+            "subgraph-unused",
+            place=f"subgraph {idle[0]} of {len(subgraphs)}",
+            reason="no CALL_ONCE names the subgraph",
+            hint="export the model with one subgraph",
         )
     return graph
 
@@ -88,7 +95,9 @@ class _Importer:
         nodes, assigned = self._nodes(), self._variables.assigned()
         graph = self._finished("initialisation", nodes, (), [tensor.name for _, tensor in assigned.values()])
         if graph.states:
-            raise caller.unsupported("the subgraph that it names reads variables, where it may only assign to them")
+            raise caller.unsupported(
+                "the subgraph that it names reads variables", "only assign to variables in that subgraph"
+            )
         values = evaluate(graph, {})
         return {key: VariableValue(like, values[tensor.name]) for key, (like, tensor) in assigned.items()}
 
@@ -103,27 +112,33 @@ class _Importer:
         signature = self._raw.tensors[index].signature
         if any(size < 0 for size in signature[1:]):  # a free first dimension is the batch, which stays as in the shape
             raise UnsupportedModelError(
-                f"input {tensor.name!r} has the dynamic shape {list(signature)}; convert the model with a fixed one"
+                "shape-dynamic",
+                place=f"input {tensor.name!r}",
+                reason=f"the shape {list(signature)} is dynamic",
+                hint="convert the model with a fixed shape",
             )
         return tensor
 
     def _check_operators(self) -> None:
-        """Refuse what is not supported before looking at anything else, naming the first operator of every kind."""
+        """Refuse a subgraph with unsupported operators before anything else is read; name each of them once."""
         missing: dict[tuple[int, str], RawOperator] = {}
         for operator in self._raw.operators:
             if operator.code not in SUPPORTED:
                 missing.setdefault((operator.code, operator.custom_code), operator)
         if missing:
-            found = "; ".join(self._place(operator) for operator in missing.values())
-            supported = ", ".join(operator_name(code) for code in SUPPORTED)
-            raise UnsupportedModelError(f"{found}: not supported; supported are {supported}")
+            names = listed([_name(operator) for operator in missing.values()])
+            raise UnsupportedModelError(
+                "operator-unsupported",
+                place=self._place(next(iter(missing.values()))),
+                reason=f"operator{f' {names} is' if len(missing) == 1 else f's {names} are'} not supported",
+                hint=SEE,
+            )
 
     def _place(self, operator: RawOperator) -> str:
         names = self._tensors.names
         outputs = [index for index in operator.outputs if 0 <= index < len(names)]
         target = f" writing {names[outputs[0]]!r}" if outputs else ""
-        custom = f" {operator.custom_code!r}" if operator.custom_code else ""
-        return f"{self._raw.place}operator {operator.index} ({operator_name(operator.code)}{custom}){target}"
+        return f"{self._raw.place}operator {operator.index} ({_name(operator)}){target}"
 
     def _nodes(self) -> list[Node]:
         self._check_operators()
@@ -161,11 +176,13 @@ class _Importer:
         site = self._site(operator, [self._tensors.at(place, index) for index in operator.inputs], operator.outputs)
         output = site.output()
         if output.dtype not in kind.types:
-            supported = alternatives(kind.types, "and")
-            raise site.unsupported(f"type {output.dtype.value} of {output.name!r}; supported are {supported}")
+            raise site.type_unsupported(output, alternatives(kind.types))
         if output.size > _MOST_BYTES:
-            reason = f"{output} of {output.size} bytes would be a constant; supported are {_MOST_BYTES}"
-            raise site.unsupported(reason)
+            raise site.unsupported(
+                f"{output} of {output.size} bytes would be a constant of more than {_MOST_BYTES} bytes",
+                "use a smaller model",
+                code="model-too-large",
+            )
         value = kind.read(site)
         if value.shape != output.shape:
             raise site.wrong(f"{output} should have the shape {list(value.shape)}")
@@ -216,11 +233,11 @@ class _Importer:
         with reading(site.place):
             index = site.read_options("CallOnceOptions").InitSubgraphIndex()
         if not self._subgraphs:
-            raise site.unsupported("a subgraph that initialises variables may call no other")
+            raise site.unsupported("a subgraph that initialises variables calls another subgraph")
         if not 0 <= index < len(self._subgraphs):
             raise site.wrong(f"names subgraph {index}, the last one is {len(self._subgraphs) - 1}")
         if index == 0:
-            raise site.wrong("names the subgraph that it stands in")
+            raise site.wrong("the operator names its own subgraph")
         if index not in self.called:
             self.called[index] = _Importer(self._subgraphs[index]).initial_values(site)
         return self.called[index]
@@ -261,7 +278,13 @@ class _Importer:
         for index, tensor in zip(indices, site.inputs[1:], strict=False):
             computed = index in self._written or index in self._raw.inputs
             if tensor is not None and not tensor.constant and computed:
-                raise site.unsupported(f"weights and bias must be constant, {tensor} is not")
+                raise site.unsupported(f"weights and bias must be constant, {tensor} is not", code="input-not-constant")
+
+
+def _name(operator: RawOperator) -> str:
+    """Return the name of an operator in messages: ``CONV_2D``, ``CUSTOM 'Detect'``."""
+    custom = f" {operator.custom_code!r}" if operator.custom_code else ""
+    return f"{operator_name(operator.code)}{custom}"
 
 
 def _ordered(indices: Sequence[int], order: Sequence[int]) -> Sequence[int]:
@@ -274,7 +297,9 @@ def _check_hybrid(site: TfliteSite) -> None:
     types = [None if tensor is None else tensor.dtype for tensor in site.inputs[:2]]
     if types[0] is DType.FLOAT32 and types[-1] not in {None, DType.FLOAT32}:
         raise site.unsupported(
-            f"hybrid model ({site.inputs[1]} over float32) is not supported; quantise the activations too"
+            f"a hybrid model ({site.inputs[1]} over float32) is not supported",
+            "quantise the activations too",
+            code="quantization-unsupported",
         )
 
 
@@ -285,9 +310,9 @@ def _check_types(site: TfliteSite, sources: Sequence[Tensor | None], operator: O
     for tensor, types in checks:
         if tensor.dtype is DType.UINT8 and tensor.dtype not in types:
             raise site.unsupported(
-                f"type uint8 of {tensor.name!r}: legacy uint8 quantisation is not supported; convert the model again "
-                f"with full integer quantisation, which is int8"
+                f"type uint8 of {tensor.name!r} (legacy quantisation) is not supported",
+                "convert the model again with full integer quantisation, which uses int8",
+                code="quantization-unsupported",
             )
         if tensor.dtype not in types:
-            supported = alternatives(types, "and")
-            raise site.unsupported(f"type {tensor.dtype.value} of {tensor.name!r}; supported are {supported}")
+            raise site.type_unsupported(tensor, alternatives(types))

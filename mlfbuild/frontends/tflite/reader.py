@@ -1,9 +1,8 @@
-"""A ``.tflite`` file as plain values: the flatbuffer is read here, and nowhere else trusted.
+"""Read a ``.tflite`` file as plain values, without trusting its offsets and lengths.
 
-The generated accessors of the ``tflite`` package follow offsets without looking whether they lead out of the file.
-So every access happens inside ``reading``, which turns what that can raise into a ``GraphError`` naming the place, and
-the total of what vectors and strings deliver is bounded: overlapping vectors cannot make a small file expand without
-end.
+The generated accessors of the ``tflite`` package do not check whether an offset is inside the file. Every access
+therefore happens inside ``reading``, which turns their exceptions into a ``GraphError`` that names the place. The total
+size of vectors and strings is bounded, so that overlapping vectors in a small file cannot use up all memory.
 """
 
 from __future__ import annotations
@@ -19,6 +18,9 @@ from tflite.Model import Model
 from tflite.QuantizationDetails import QuantizationDetails
 
 from mlfbuild.graph import Array, GraphError
+
+SEE = "see docs/operators.md, or use another compiler (tvm or command)"
+"""The hint of errors that have no better one."""
 
 SCHEMA_VERSION = 3
 IDENTIFIER = b"TFL3"
@@ -42,7 +44,7 @@ class RawTensor:
     name: str
     shape: tuple[int, ...]
     signature: tuple[int, ...]
-    """The shape with -1 where any size may stand; empty where the file says nothing."""
+    """The shape, with -1 for sizes that are free; empty if the file has none."""
     type: int
     data: Array | None
     scales: tuple[float, ...]
@@ -69,10 +71,10 @@ class RawOperator:
 
 @dataclass(frozen=True)
 class RawSubgraph:
-    """One network of a file. The first is what runs; others are what its operators call."""
+    """One network of a file. The first one runs; its operators call the others."""
 
     place: str
-    """What stands before the places in it in messages: nothing for the first, ``subgraph 1, `` for the second."""
+    """The prefix of places in messages: empty for the first subgraph, ``subgraph 1, `` for the second."""
     tensors: tuple[RawTensor, ...]
     operators: tuple[RawOperator, ...]
     inputs: tuple[int, ...]
@@ -91,7 +93,7 @@ def reading(place: str) -> Iterator[None]:
 
 
 class Reader:
-    """Reads the bytes of one file; raises ``GraphError`` where they are not a TFLite model."""
+    """Reads the bytes of one file; raises ``GraphError`` if they are not a TFLite model."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -99,7 +101,7 @@ class Reader:
         if not data:
             raise GraphError("header", "the file is empty")
         if len(data) < 8 or data[4:8] != IDENTIFIER:
-            raise GraphError("header", f"the file identifier {IDENTIFIER.decode()} is missing")
+            raise GraphError("header", f"not a TFLite model, as the file identifier {IDENTIFIER.decode()} is missing")
         with reading("header"):
             self._model = Model.GetRootAs(data)
             version = self._model.Version()
@@ -160,7 +162,7 @@ class Reader:
             raise GraphError(f"buffer {index}", f"there are only {count}")
         with reading(f"buffer {index}"):
             buffer = self._model.Buffers(index)
-            content: Any = buffer.DataAsNumpy()  # the number 0 where there is none
+            content: Any = buffer.DataAsNumpy()  # the number 0 if there is none
             if buffer.Offset() > 1:
                 content = np.frombuffer(self._data, np.uint8, count=buffer.Size(), offset=buffer.Offset())
         return content if isinstance(content, np.ndarray) and content.size else None
@@ -214,7 +216,7 @@ class Reader:
         return count
 
     def _charge(self, size: int) -> None:
-        """Take ``size`` bytes of vectors or strings off what a sound file can have."""
+        """Subtract ``size`` bytes of vectors or strings from the limit for the file."""
         self._budget -= size
         if self._budget < 0:
             raise GraphError("vectors", "hold more than the file")

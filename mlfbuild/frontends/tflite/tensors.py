@@ -1,4 +1,4 @@
-"""The tensors of one subgraph of a TFLite file, as those of a graph."""
+"""Convert the tensors of one subgraph of a TFLite file to tensors of a graph."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TYPES = {
 }
 
 MAXIMUM_TENSOR_SIZE = (1 << 31) - 1
-"""Bytes; no microcontroller comes near, and beyond it C's int overflows."""
+"""Bytes; beyond it C's int overflows."""
 
 
 class Tensors:
@@ -45,7 +45,9 @@ class Tensors:
         raw = self._raw_at(place, index)
         if raw.is_variable:
             raise UnsupportedModelError(
-                f"{self._where(place, raw)} is a variable; only the operator that keeps its state there may use it"
+                "variable-misused",
+                place=self._where(place, raw),
+                reason="a variable may be used only by the operator that keeps its state in it",
             )
         return self._make(place, raw)
 
@@ -57,11 +59,19 @@ class Tensors:
         raw = self._raw_at(place, index)
         where = self._where(place, raw)
         if not raw.is_variable:
-            raise UnsupportedModelError(f"{where} is kept from run to run and has to be a variable")
+            raise UnsupportedModelError(
+                "variable-misused",
+                place=where,
+                reason="the operator keeps its state in the tensor, which is not a variable",
+            )
         if raw.data is not None:
-            raise UnsupportedModelError(f"{where} is a variable and has content, which belongs to constants")
+            raise UnsupportedModelError(
+                "variable-misused", place=where, reason="the variable has content, as only constants may have"
+            )
         if index in self._kept:
-            raise UnsupportedModelError(f"{where} is a variable that {self._kept[index]} keeps already")
+            raise UnsupportedModelError(
+                "variable-misused", place=where, reason=f"the variable already keeps the state of {self._kept[index]}"
+            )
         self._kept[index] = place
         before = self._make(place, raw)
         after = self.add(f"{before.name}_after", before)
@@ -99,7 +109,7 @@ class Tensors:
 
 
 def _unique_names(tensors: Sequence[RawTensor]) -> list[str]:
-    """Return the tensors' names, a number appended where one is empty or taken."""
+    """Return the tensors' names, a number appended if one is empty or taken."""
     taken = {tensor.name for tensor in tensors}
     seen: set[str] = set()
     names = []
@@ -119,21 +129,30 @@ def _convert(raw: RawTensor, name: str, where: str) -> Tensor:
     """Return the checked tensor of ``raw``, its data a view; ``where`` names it and the operator that uses it."""
     dtype = TYPES.get(raw.type)
     if dtype is None:
-        known = ", ".join(sorted(known.value for known in TYPES.values()))
-        raise UnsupportedModelError(f"{where} has type {type_name(raw.type)}; supported are {known}")
-    for present, what in (
-        (raw.is_sparse, "is sparse"),
-        (raw.has_custom_quantization, "has a custom quantisation"),
-    ):
-        if present:
-            raise UnsupportedModelError(f"{where} {what}, which is not supported")
+        raise UnsupportedModelError(
+            "type-unsupported",
+            place=where,
+            reason=f"the type {type_name(raw.type)} is not supported",
+            hint="use another type, such as FLOAT32 or INT8",
+        )
+    if raw.is_sparse:
+        raise UnsupportedModelError(
+            "weights-sparse", place=where, reason="sparse weights are not supported", hint="store them as dense tensors"
+        )
+    if raw.has_custom_quantization:
+        raise UnsupportedModelError(
+            "quantization-unsupported", place=where, reason="a custom quantisation is not supported",
+            hint="convert the model with full integer quantisation",
+        )  # fmt: skip
     if any(size < 0 for size in raw.shape):
         raise OperatorError(where, f"the shape {list(raw.shape)} has a negative dimension")
     if 0 in raw.shape:
-        raise UnsupportedModelError(f"{where} has no elements (shape {list(raw.shape)}), which is not supported")
+        raise UnsupportedModelError(
+            "tensor-empty", place=where, reason=f"the shape {list(raw.shape)} has no elements, which is not supported"
+        )
     if math.prod(raw.shape) * dtype.size > MAXIMUM_TENSOR_SIZE:
         raise OperatorError(where, f"the shape {list(raw.shape)} takes more than 2 GiB")
-    # Converters leave scales at real numbers now and then, where they say nothing.
+    # Some converters leave scales on float32 and bool tensors, which have no meaning there.
     quantization = None if dtype in {DType.FLOAT32, DType.BOOL} else _quantization(raw, where)
     return Tensor(name, raw.shape, dtype, quantization, _data(raw, dtype, where))
 

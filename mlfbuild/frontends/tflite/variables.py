@@ -1,9 +1,9 @@
-"""Resource variables of TFLite: what VAR_HANDLE names, READ_VARIABLE reads and ASSIGN_VARIABLE writes.
+"""Resource variables of TFLite, which VAR_HANDLE, READ_VARIABLE and ASSIGN_VARIABLE use, as states of a graph.
 
-A graph has no variables, only tensors that are written once. So the importer follows, from operator to operator, which
-tensor holds the value of each variable at the moment: first the one that holds what the last run left, then the one
-that was assigned last. At the end the two become a ``State``. CALL_ONCE gives variables their values for the first run;
-one that is never assigned later is a constant.
+A graph has no variables, only tensors that are written once. The importer therefore tracks, from operator to operator,
+the tensor that holds the current value of each variable: first the one with the value from the previous run, later the
+one that was assigned last. At the end the two become a ``State``. CALL_ONCE sets the values for the first run; a
+variable that is never assigned after that is a constant.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Variables:
         self._handles: dict[int, _Variable] = {}
 
     def declare(self, site: TfliteSite, handle: int) -> None:
-        """VAR_HANDLE: tensor ``handle`` stands for a variable."""
+        """VAR_HANDLE: tensor ``handle`` represents a variable."""
         with reading(site.place):
             options = site.read_options("VarHandleOptions")
             names = options.Container() or b"", options.SharedName() or b""
@@ -97,7 +97,7 @@ class Variables:
         """ASSIGN_VARIABLE: return the nodes that make the only input of ``site`` the value of a variable."""
         variable, value = self._behind(site, handle), site.input(0)
         self._match(site, variable, value)
-        # A tensor of its own, as the value may be an input, a constant, an output or that of two variables.
+        # A separate tensor, as the value may be an input, a constant, an output or that of two variables.
         variable.current = self._tensors.add(f"{variable.name}_after", value)
         return [_copy(value, variable.current)]
 

@@ -63,7 +63,7 @@ class Binary(Operator):
 
     @abc.abstractmethod
     def _real(self, x: Array, y: Array) -> Array:
-        """Return what is computed of ``x`` and ``y`` where they are not quantised."""
+        """Return what is computed of ``x`` and ``y`` if they are not quantised."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Arithmetic(Binary):
         )
 
     def numbers(self, first: Tensor, second: Tensor, output: Tensor) -> object:
-        """Return the multipliers and shifts of quantised tensors; raises ``OverflowError`` where there are none."""
+        """Return the multipliers and shifts of quantised tensors; raises ``OverflowError`` if there are none."""
         raise TypeError(f"{self.name} is not quantised")
 
     def _real(self, x: Array, y: Array) -> Array:

@@ -95,7 +95,7 @@ class LstmRescales:
 
 
 def lstm_rescales(tensors: LstmTensors, cell_clip: float) -> LstmRescales:
-    """Return the factors of a quantised node; raises ``OverflowError`` where one has no fixed-point form."""
+    """Return the factors of a quantised node; raises ``OverflowError`` if one has no fixed-point form."""
     cell, hidden = scale_of(tensors.cell), scale_of(tensors.hidden)
     return LstmRescales(
         _gate_rescales(tensors.source, tensors.weights),

@@ -1,4 +1,4 @@
-"""Rules that several operators share: each returns a reason, or ``None`` where the tensors keep it.
+"""Rules that several operators share: each returns a reason, or ``None`` if the tensors keep it.
 
 Reasons chain with ``or``, so that ``check`` of an operator reads as a list in which a rule may rely on those before it.
 """
@@ -19,7 +19,7 @@ ARITHMETIC = (DType.INT8, DType.FLOAT32)
 """The element types that most operators compute in."""
 
 QUANTIZED = (DType.INT8, DType.INT16)
-"""The element types that stand for real numbers by a scale and a zero point."""
+"""The element types that represent real numbers with a scale and a zero point."""
 
 
 def operands(inputs: Sequence[Tensor | None], outputs: Sequence[Tensor], required: int, optional: int = 0) -> Reason:
@@ -149,7 +149,7 @@ def same_quantization(source: Tensor, output: Tensor) -> Reason:
 
 
 def resting(tensor: Tensor) -> int:
-    """Return what ``tensor`` stores for the number 0: the zero point where it is quantised."""
+    """Return what ``tensor`` stores for the number 0: the zero point if it is quantised."""
     if tensor.quantization is None or tensor.dtype not in {*QUANTIZED, DType.UINT8}:
         return 0
     return tensor.quantization.zero_point

@@ -33,12 +33,12 @@ class Tabulated(Unary):
             return stored_of(self._defined(real, output) * inverse_scale(output), output)
 
     def _defined(self, real: Floats, output: Tensor) -> Floats:
-        """Return the function of float32 numbers, and a number where it is not defined."""
+        """Return the function of float32 numbers, and a number if it is not defined."""
         return self._real(real.astype(np.float64)).astype(np.float32)
 
 
 def inverse_scale(output: Tensor) -> np.float32:
-    """Return the reciprocal of the scale of ``output``; raises ``OverflowError`` where it is no float32."""
+    """Return the reciprocal of the scale of ``output``; raises ``OverflowError`` if it is no float32."""
     with np.errstate(all="ignore"):
         inverse: np.float32 = np.float32(1) / np.float32(scale_of(output))
     if not np.isfinite(inverse):

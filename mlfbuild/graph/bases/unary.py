@@ -50,7 +50,7 @@ class Unary(Single):
     def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
         """Return what is stored, before it is bounded to the type, for stored values without their zero point.
 
-        Raises ``OverflowError`` where the scales lead to multipliers that 32 bits do not hold.
+        Raises ``OverflowError`` if the scales lead to multipliers that 32 bits do not hold.
         """
         raise TypeError(f"{self.name} is not quantised")
 

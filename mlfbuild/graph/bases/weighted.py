@@ -90,7 +90,7 @@ def sums_are_wide(source: Tensor, bias: Tensor | None, *, int32_sums: bool = Fal
 
 
 def check_rescales(rescales: Sequence[Rescale], *, wide: bool) -> None:
-    """Raise ``OverflowError`` where sums cannot be brought to the output's scale by ``rescales``."""
+    """Raise ``OverflowError`` if sums cannot be brought to the output's scale by ``rescales``."""
     if wide:
         for rescale in rescales:
             wide_rescale(rescale)

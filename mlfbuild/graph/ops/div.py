@@ -19,7 +19,7 @@ from mlfbuild.graph.types import Array, DType, Tensor
 class Div(Arithmetic):
     """Element-wise quotient; of int32 cut towards zero.
 
-    Where the divisor is 0, a quantised quotient is the greatest or the least one, by the sign of the dividend, and 0
+    If the divisor is 0, a quantised quotient is the greatest or the least one, by the sign of the dividend, and 0
     for 0 by 0; one of int32 is 0.
     """
 

@@ -26,7 +26,7 @@ class Exp(Tabulated):
 
 @dataclass(frozen=True)
 class Log(Tabulated):
-    """The natural logarithm; the least value that can be stored where there is none."""
+    """The natural logarithm; the least value that can be stored if there is none."""
 
     name: ClassVar[str] = "LOG"
 

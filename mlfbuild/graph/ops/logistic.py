@@ -74,7 +74,7 @@ class Sigmoid(Unary):
         """Return the function of a raw ``argument`` with ``_INTEGER_BITS``, without integer bits."""
 
     def _argument_rescale(self, source: Tensor) -> Rescale:
-        """Return the rescaling to the fixed-point argument, zero where the scale is too small for one."""
+        """Return the rescaling to the fixed-point argument, zero if the scale is too small for one."""
         fraction, shift = math.frexp(min(scale_of(source), _LARGEST_SCALE) * (1 << (31 - _INTEGER_BITS)))
         return Rescale(math.floor(fraction * (1 << 31) + 0.5), shift) if shift >= -31 else Rescale(0, 0)
 

@@ -16,7 +16,7 @@ from mlfbuild.graph.types import Array, DType, Tensor
 
 @dataclass(frozen=True)
 class Extreme(Binary):
-    """One of two elements; the second where one is no number."""
+    """One of two elements; the second if one is NaN."""
 
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
 

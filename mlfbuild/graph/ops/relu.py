@@ -125,5 +125,5 @@ class PRelu(Binary):
 
 
 def rescaled(value: Array, rescale: Rescale) -> Whole:
-    """Return whole ``value`` times the factor that ``rescale`` stands for."""
+    """Return whole ``value`` times the factor of ``rescale``."""
     return multiply_by_quantized_multiplier(value.astype(np.int64), rescale.multiplier, rescale.shift).astype(np.int64)

@@ -15,7 +15,7 @@ from mlfbuild.graph.types import Array, DType, Tensor
 
 @dataclass(frozen=True)
 class SelectV2(Operator):
-    """An element of the second input where the first is true, else one of the third; all three broadcast."""
+    """An element of the second input if the first is true, else one of the third; all three broadcast."""
 
     name: ClassVar[str] = "SELECT_V2"
     types: ClassVar[tuple[DType, ...]] = (DType.BOOL,)

@@ -25,7 +25,7 @@ from mlfbuild.graph.types import Array, DType, Tensor
 
 @dataclass(frozen=True)
 class Sqrt(Unary):
-    """The square root; of quantised values cut towards zero, and 0 where there is none."""
+    """The square root; of quantised values cut towards zero, and 0 if there is none."""
 
     name: ClassVar[str] = "SQRT"
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.FLOAT32)

@@ -64,7 +64,7 @@ class TransposeConv(Operator):
         return convolution_rescales(source, weights, output, weights.shape[0])
 
     def macs(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> int:
-        """Return a product for each input and each weight of its channel, also where it falls beside the output."""
+        """Return a product for each input and each weight of its channel, also if it falls beside the output."""
         source, weights, _, _ = convolution_tensors(inputs, outputs)
         return source.elements * (weights.elements // weights.shape[3])
 

@@ -11,7 +11,7 @@ from mlfbuild.cgen.arena import Buffer, Span, lower_bound, place
 
 
 def test_very_many_buffers_at_once_are_refused_in_good_time() -> None:
-    with pytest.raises(OverflowError, match="at one time 5000 tensors are in use"):
+    with pytest.raises(OverflowError, match="5000 tensors are in use at the same time"):
         place([Buffer((Span(16, 0, 1),))] * 5000)
 
 

@@ -16,7 +16,6 @@ import pytest
 import mlfbuild
 from mlfbuild.compilers import COMPILERS, CompileRequest, compiler_called
 from mlfbuild.compilers.native.kernels import kernel_headers
-from mlfbuild.compilers.native.settings import MEMORY
 from mlfbuild.core import sha256
 from mlfbuild.core.errors import InputFileError, UnsupportedModelError, UsageError
 from mlfbuild.graph import Activation, DType, Tensor
@@ -254,15 +253,17 @@ def test_a_large_arena_is_refused() -> None:
     s.node(Add(), "b", "a", s.tensor("c", 1 << 30))
     s.node(Add(Activation.RELU), "a", "b", s.tensor("d", 1 << 30))
     s.node(Add(), "d", "c", s.tensor("y", 1 << 30))
-    with pytest.raises(UnsupportedModelError, match="need an arena of 3221225472 bytes"):
+    with pytest.raises(UnsupportedModelError) as caught:
         compile_network(s.graph(["x"], ["y"]))
+    assert (caught.value.code, caught.value.place) == ("arena-too-large", "large")
 
 
 def test_a_large_tensor_is_refused() -> None:
     s = Sketch("large")
     s.node(Add(), s.tensor("x", 1 << 31), "x", s.tensor("y", 1 << 31))
-    with pytest.raises(UnsupportedModelError, match="takes 2147483648 bytes"):
+    with pytest.raises(UnsupportedModelError) as caught:
         compile_network(s.graph(["x"], ["y"]))
+    assert (caught.value.code, caught.value.place) == ("tensor-too-large", "large: 'x' int8[2147483648]")
 
 
 def test_what_no_kernel_can_do_is_refused() -> None:
@@ -275,44 +276,41 @@ def test_what_no_kernel_can_do_is_refused() -> None:
     mean.node(Mean((0,)), mean.tensor("x", 1 << 24), mean.tensor("y"))
     logarithm = Sketch("logarithm")
     logarithm.node(LogSoftmax(), logarithm.tensor("x", 4096), logarithm.tensor("y", 4096, scale=1 / 16, zero_point=127))
-    for sketch, words in (
-        (deep, "deep: SOFTMAX 'node y': int8 softmax is supported over at most 8191 elements, here 9000"),
-        (
-            broadcast,
-            "broadcast: ADD 'node y': 'x' int8[2, 1, 2, 1, 2, 1, 2] and 'z' int8[1, 2, 1, 2, 1, 2, 1] broadcast over",
-        ),
-        (logarithm, "logarithm: LOG_SOFTMAX 'node y': int8 log softmax is supported over at most 4095 elements"),
-        (wide, "wide: AVERAGE_POOL_2D 'node y': int8 pools are supported over at most 8388608 pixels"),
-        (mean, "mean: MEAN 'node y': an int8 MEAN is supported of at most 8388608 elements, here 16777216"),
+    for sketch, place in (
+        (deep, "deep: SOFTMAX 'node y'"),
+        (broadcast, "broadcast: ADD 'node y'"),
+        (logarithm, "logarithm: LOG_SOFTMAX 'node y'"),
+        (wide, "wide: AVERAGE_POOL_2D 'node y'"),
+        (mean, "mean: MEAN 'node y'"),
     ):
-        with pytest.raises(UnsupportedModelError, match=f"^{re.escape(words)}"):
+        with pytest.raises(UnsupportedModelError) as caught:
             compile_network(sketch.graph(["x"], ["y"]))
+        assert (caught.value.code, caught.value.place) == ("operator-beyond-limit", place)
 
 
 def test_requests_that_are_refused(tmp_path: Path) -> None:
     native = compiler_called("native")
     assert native.check_options({}) == []
     assert native.check_options({"memory": "smallest"}) == []
-    unknown = (
-        f"unknown option; the native compiler has memory (one of {', '.join(MEMORY)}), "
-        "trace (true or false), hook (true or false)"
-    )
-    for options, reason in (
-        ({"memory": "small"}, "must be one of smallest, balanced, fastest"),
-        ({"memory": True}, "must be one of smallest, balanced, fastest"),
-        ({"arena": "small"}, unknown),
-        ({"kernels": "cmsis-nn"}, unknown),  # an option until it was removed
+    for options, code in (
+        ({"memory": "small"}, "invalid-option"),
+        ({"memory": True}, "invalid-option"),
+        ({"arena": "small"}, "unknown-option"),
+        ({"kernels": "cmsis-nn"}, "unknown-option"),  # an option until it was removed
     ):
-        assert native.check_options(options) == [(*options, reason)]
+        assert [(key, mistake.code) for key, mistake in native.check_options(options)] == [(*options, code)]
     good = request("net")
-    with pytest.raises(UsageError, match='no executor "vm"; use aot or graph'):
+    with pytest.raises(UsageError) as caught:
         native.compile(CompileRequest("net", good.source, good.cpu, executor="vm"))
-    with pytest.raises(UsageError, match=r"options\.memory: must be one of"):
+    assert (caught.value.code, caught.value.place) == ("unknown-executor", "net: executor")
+    with pytest.raises(UsageError) as caught:
         native.compile(CompileRequest("net", good.source, good.cpu, options={"memory": 1}))
+    assert (caught.value.code, caught.value.place) == ("invalid-option", "net: options.memory")
     with pytest.raises(InputFileError):
         native.compile(CompileRequest("net", tmp_path / "missing.tflite", good.cpu))
-    with pytest.raises(UsageError, match="no such compiler; choose one of archive, command, native, tvm"):
+    with pytest.raises(UsageError) as caught:
         compiler_called("nativ")
+    assert (caught.value.code, caught.value.place) == ("unknown-compiler", "")
     assert all(compiler.name == name for name, compiler in COMPILERS.items())
 
 

@@ -1,13 +1,13 @@
-"""What makes the folder of a target a package of somebody else's build system.
+"""Turn the folder of a target into a package of another build system, such as Zephyr or ESP-IDF.
 
-One module a system. Each is a template of a few files that stand beside the trees, and name what the trees hold::
+Each system has a module with templates for a few files beside the trees, which name the files in the trees::
 
     zephyr       zephyr/module.yml, zephyr/CMakeLists.txt, zephyr/Kconfig
     rt-thread    package.json, Kconfig, README.md; SConscript asks Kconfig's switches
     esp-idf      CMakeLists.txt, idf_component.yml
     platformio   library.json
 
-No two of them want the same file, so that one folder can be a package of several systems.
+All systems use different files, so that one folder can be a package of several systems.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ADAPTERS: dict[str, ModuleType] = {
 def adapter_files(systems: Sequence[str], package: Package) -> dict[str, bytes]:
     """Return the files that make ``package`` one of ``systems``: path relative to the folder -> content.
 
-    Raises ``UnsupportedModelError`` where a system cannot take what a model holds.
+    Raises ``UnsupportedModelError`` if a system cannot take what a model holds.
     """
     return {path: text.encode() for name in systems for path, text in ADAPTERS[name].files(package).items()}
 
@@ -54,5 +54,8 @@ def check_model_names(systems: Sequence[str], models: Sequence[str]) -> None:
         for model in models:
             if reason := ADAPTERS[name].RESERVED.get(model):
                 raise UsageError(
-                    f"{model!r} cannot name a model in a package for {name}: {reason}; choose another name"
+                    "reserved-model-name",
+                    place=f"model {model!r}",
+                    reason=f"cannot have this name in a package for {name}: {reason}",
+                    hint="choose another name",
                 )

@@ -94,7 +94,12 @@ def model_files(directory: Path, model: str) -> ModelFiles:
     """
     record = read_record(directory / model)
     if record is None or not record.complete:
-        raise InputFileError(f"{directory / model / RECORD}: is missing or damaged; build model {model!r} again")
+        raise InputFileError(
+            "record-damaged",
+            place=directory / model / RECORD,
+            reason="is missing or damaged",
+            hint=f"build model {model!r} again",
+        )
     paths = [PurePosixPath(path) for path in sorted(record.files)]
     units = [path for path in paths if len(path.parts) == 2 and path.parts[0] == FOLDER]
     linked = [

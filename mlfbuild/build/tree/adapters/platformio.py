@@ -42,30 +42,42 @@ def files(package: Package) -> dict[str, str]:
     return {"library.json": json.dumps(manifest, indent=2) + "\n"}
 
 
+_SPACE = "has a space in its name, which the flags of a PlatformIO library cannot contain"
+_HINT = "remove --for platformio"
+
+
 def _check_dependency(dependency: ResolvedLibrary) -> None:
     if dependency.compile_options:
         raise UnsupportedModelError(
-            f"dependency {dependency.name!r}: has compile-options of its own, and all files of a PlatformIO library "
-            "have the same flags; leave out --for platformio"
+            "platformio-needs-same-flags",
+            place=f"dependency {dependency.name!r}",
+            reason="has compile-options, but all files of a PlatformIO library have the same flags",
+            hint=_HINT,
         )
     paths = (*dependency.sources, *dependency.include_dirs)
     for path in paths:
         if " " in path:
             raise UnsupportedModelError(
-                f"dependency {dependency.name!r}: {path} has a space in its name, which the flags of a PlatformIO "
-                "library cannot hold; leave out --for platformio"
+                "space-in-platformio-path",
+                place=f"dependency {dependency.name!r}: {path}",
+                reason=_SPACE,
+                hint=_HINT,
             )
 
 
 def _check(model: ModelFiles) -> None:
     if model.objects:
         raise UnsupportedModelError(
-            f"model {model.name!r}: holds compiled objects ({model.objects[0]}), which a PlatformIO library cannot; "
-            f"leave out --for platformio"
+            "objects-in-platformio-library",
+            place=f"model {model.name!r}: {model.objects[0]}",
+            reason="is a compiled object, which a PlatformIO library cannot contain",
+            hint=_HINT,
         )
     for path in (*model.sources, *model.include_dirs):
         if " " in path:
             raise UnsupportedModelError(
-                f"model {model.name!r}: {path} has a space in its name, which the flags of a PlatformIO library cannot "
-                f"hold; leave out --for platformio"
+                "space-in-platformio-path",
+                place=f"model {model.name!r}: {path}",
+                reason=_SPACE,
+                hint=_HINT,
             )

@@ -12,7 +12,7 @@ from mlfbuild.build.tree.adapters.package import DESCRIPTION, NAME, NOTICE, Pack
 PACKAGE_SWITCH = "PKG_USING_MLF_MODELS"
 MODEL_SWITCH = "MLF_MODELS_USING_"
 """Before a model's name in capitals."""
-RESERVED = {"kconfig": "the package has a file Kconfig, the same name where case is not told apart"}
+RESERVED = {"kconfig": "the package has a file Kconfig, which is the same name on a file system that ignores case"}
 
 _MANIFEST = {
     "name": NAME,

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from mlfbuild.build.tree.adapters.package import NAME, NOTICE, LibraryFiles, ModelFiles, Package
 from mlfbuild.build.tree.cmake import lines, quoted
 
-RESERVED = {"zephyr": "the module's own files lie there"}
+RESERVED = {"zephyr": "the folder of the module's files has this name"}
 
 _MODULE = f"""\
 # {NOTICE}

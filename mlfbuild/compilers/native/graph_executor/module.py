@@ -51,8 +51,10 @@ def graph_module(
     """
     if graph.states:
         raise UnsupportedModelError(
-            f"{request.name}: the network keeps {graph.states[0].before!r} from run to run, which TVM's graph executor "
-            "cannot; use executor aot"
+            "graph-executor-without-state",
+            place=f"{request.name}: {graph.states[0].before!r}",
+            reason="is a state that is kept between runs, which TVM's graph executor does not support",
+            hint="use executor aot",
         )
     program = make_nodes(request.name, *_smallest(graph, settings), interface)
     return Module(

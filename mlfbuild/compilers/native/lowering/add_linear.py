@@ -35,7 +35,7 @@ class _Line:
 
 
 def lower_add_linear(graph: Graph, node: Node, operator: Addition) -> KernelCall | None:
-    """Return the call of ``mlf_add_linear_int8``; ``None`` where shapes differ or no linear function is exact."""
+    """Return the call of ``mlf_add_linear_int8``; ``None`` if shapes differ or no linear function is exact."""
     first, second, output = binary_tensors(graph.inputs_of(node), graph.outputs_of(node))
     if first.shape != second.shape:
         return None

@@ -41,7 +41,7 @@ class _Numbers:
 
 
 def lower_add_mve(graph: Graph, node: Node, operator: Addition) -> KernelCall | None:
-    """Return the call of ``mlf_add_int8_mve``; ``None`` where shapes differ or an output would."""
+    """Return the call of ``mlf_add_int8_mve``; ``None`` if shapes differ or an output would."""
     first, second, output = binary_tensors(graph.inputs_of(node), graph.outputs_of(node))
     if first.shape != second.shape:
         return None
@@ -62,7 +62,7 @@ def lower_add_mve(graph: Graph, node: Node, operator: Addition) -> KernelCall | 
 
 
 def _numbers(operator: Addition, first: Tensor, second: Tensor, output: Tensor) -> _Numbers | None:
-    """Return the numbers of a kernel that rounds inputs once; ``None`` where there are none of 32 bits."""
+    """Return the numbers of a kernel that rounds inputs once; ``None`` if there are none of 32 bits."""
     rescales = operator.numbers(first, second, output)
     bits = SUM_LEFT_SHIFT[output.dtype]
     left = [bits + rescale.shift for rescale in rescales.inputs]

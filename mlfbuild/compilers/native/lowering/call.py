@@ -17,7 +17,8 @@ from mlfbuild.core import UnsupportedModelError
 from mlfbuild.graph import Array, Node, Rescale
 
 LARGEST_SUM = 1 << 23
-"""Stored int8 values, less a zero point, that surely add up within 32 bits."""
+"""The number of stored int8 values, less a zero point, whose sum always fits into 32 bits."""
+CHANGE = "change the model, or use another compiler (tvm or command)"
 
 
 class Numbers:
@@ -157,9 +158,14 @@ class KernelCall:
         )
 
 
+def place_of(node: Node) -> str:
+    """Return the name of ``node`` for errors: ``CONV_2D 'conv1'``."""
+    return f"{node.operator.name} {node.name!r}"
+
+
 def unsupported(node: Node, reason: str) -> UnsupportedModelError:
-    """Return the error that ``node`` cannot be compiled for ``reason``."""
-    return UnsupportedModelError(f"{node.operator.name} {node.name!r}: {reason}")
+    """Return the error that ``node`` is beyond a limit of its kernel; ``reason`` names the limit."""
+    return UnsupportedModelError("operator-beyond-limit", place=place_of(node), reason=reason, hint=CHANGE)
 
 
 def rescale_fields(rescale: Rescale) -> tuple[int, int, int]:
@@ -205,5 +211,5 @@ def struct_lines(c_type: str, name: str, fields: Mapping[str, str]) -> Sequence[
 
 
 def float_bias(bias: Array | None, channels: int) -> Constant:
-    """Return the float32 bias of each output channel, zeros where there is none."""
+    """Return the float32 bias of each output channel, zeros if there is none."""
     return Constant.array("bias", "float", np.zeros(channels, np.float32) if bias is None else bias)

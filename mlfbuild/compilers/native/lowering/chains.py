@@ -73,7 +73,7 @@ def stages_of(graph: Graph) -> tuple[Stage | None, ...]:
 
 
 def follows(stage: Stage, previous: Stage, readers: Mapping[str, int]) -> Stage | None:
-    """Return ``stage`` as the one after ``previous``, or ``None`` where others need the output of that too.
+    """Return ``stage`` as the one after ``previous``, or ``None`` if others need the output of that too.
 
     ``readers`` counts the nodes that read a tensor, and the graph for one that it returns.
     """
@@ -171,7 +171,7 @@ class Chain:
 
 
 def plan_chain(stages: Sequence[Stage], rows: int, *, in_place: bool, aligned: bool = False) -> Chain | None:
-    """Return the chain that makes ``rows`` rows of its output in a step; ``None`` where it would not be right.
+    """Return the chain that makes ``rows`` rows of its output in a step; ``None`` if it would not be right.
 
     With ``aligned`` steps, stages run ahead so far that a step never makes rows beside those of the image; line buffers
     keep more rows for that.

@@ -33,7 +33,7 @@ _LARGEST_ROW = 512
 
 
 def lower_fully_connected_dsp(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall | None:
-    """Return the call of ``mlf_matmul_int8_dsp``, or ``None`` where the portable kernel must do it."""
+    """Return the call of ``mlf_matmul_int8_dsp``, or ``None`` if the portable kernel must do it."""
     source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     return _matmul(graph, node, operator, "fully_connected", source.elements // weights.shape[1], output)
 
@@ -101,7 +101,7 @@ def _row(inputs: int) -> int:
 
 
 def _filter(graph: Graph, node: Node, *, whole: bool) -> Constant | None:
-    """Return the filter, packed in pairs of channels, or ``None`` where no such filter gives exact sums."""
+    """Return the filter, packed in pairs of channels, or ``None`` if no such filter gives exact sums."""
     packed = _pack(graph, node, whole=whole)
 
     def again() -> Array:

@@ -29,7 +29,7 @@ _COPIES = 6
 
 
 def lower_conv2d_float_mve(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | None:
-    """Return the call of ``mlf_conv2d_float_mve``; ``None`` where there are too few channels for it."""
+    """Return the call of ``mlf_conv2d_float_mve``; ``None`` if there are too few channels for it."""
     source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     if output.shape[3] < _GROUP:
         return None
@@ -45,7 +45,7 @@ def lower_conv2d_float_mve(graph: Graph, node: Node, operator: Conv2D) -> Kernel
 def lower_fully_connected_float_mve(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall | None:
     """Return the call of ``mlf_fully_connected_float_mve``, or of the 1x1 convolution where there are several rows.
 
-    ``None`` where there are too few outputs for them.
+    ``None`` if there are too few outputs for them.
     """
     source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     outputs, inputs = weights.shape
@@ -113,7 +113,7 @@ def _blocked(weights: Array) -> Array:
 
 
 def lower_depthwise_conv2d_float_mve(graph: Graph, node: Node, operator: DepthwiseConv2D) -> KernelCall | None:
-    """Return the call of ``mlf_depthwise_conv2d_float_mve``; ``None`` where filter or channels do not fit it."""
+    """Return the call of ``mlf_depthwise_conv2d_float_mve``; ``None`` if filter or channels do not fit it."""
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     channels = source.shape[3]
     if operator.depth_multiplier != 1 or weights.shape[1:3] != (3, 3) or channels % _LANES:

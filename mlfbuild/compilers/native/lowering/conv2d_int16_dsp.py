@@ -42,7 +42,7 @@ class NarrowChannels:
 def narrow_channels(weights: Array, bias: Array | None, rescales: Sequence[Rescale]) -> NarrowChannels | None:
     """Return the constants of channels with int8 ``weights`` [channels, inputs].
 
-    ``None`` where a sum may need more than 32 bits, or a factor is neither 0 nor between 2**-18 and 1/2.
+    ``None`` if a sum may need more than 32 bits, or a factor is neither 0 nor between 2**-18 and 1/2.
     """
     wide = weights.astype(np.int64)
     offset = np.zeros(len(wide), np.int64) if bias is None else bias.reshape(-1).astype(np.int64)
@@ -82,7 +82,7 @@ def pack_int16(channels: NarrowChannels) -> npt.NDArray[np.int32] | None:
 
 
 def lower_conv2d_int16_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | None:
-    """Return the call of a kernel of ``conv2d_int16_dsp.h``, or ``None`` where the portable kernel must do it."""
+    """Return the call of a kernel of ``conv2d_int16_dsp.h``, or ``None`` if the portable kernel must do it."""
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     pixels = output.elements // output.shape[3]
     if weights.shape[1:3] == (1, 1) and operator.stride == (1, 1) and operator.padding == ((0, 0), (0, 0)):
@@ -101,7 +101,7 @@ def lower_conv2d_int16_dsp(graph: Graph, node: Node, operator: Conv2D) -> Kernel
 
 
 def lower_fully_connected_int16_dsp(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall | None:
-    """Return the call of a kernel of ``conv2d_int16_dsp.h``, or ``None`` where the portable kernel must do it."""
+    """Return the call of a kernel of ``conv2d_int16_dsp.h``, or ``None`` if the portable kernel must do it."""
     source, weights, _, _ = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     return _matmul(graph, node, operator, "fully_connected", source.elements // weights.shape[1])
 

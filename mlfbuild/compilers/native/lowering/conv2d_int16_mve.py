@@ -18,7 +18,7 @@ _INT16 = 2
 
 
 def lower_conv2d_int16_mve(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | None:
-    """Return the call of a kernel of ``conv2d_int16_mve.h``, or ``None`` where another kernel must do it."""
+    """Return the call of a kernel of ``conv2d_int16_mve.h``, or ``None`` if another kernel must do it."""
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     wide, rescales = operator.sums_are_wide(source, bias), operator.rescales(source, weights, output)
     constants = _constants(weights, bias, rescales) if wide else None
@@ -40,7 +40,7 @@ def lower_conv2d_int16_mve(graph: Graph, node: Node, operator: Conv2D) -> Kernel
 
 
 def lower_fully_connected_int16_mve(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall | None:
-    """Return the call of ``mlf_matmul_int16_mve``, or ``None`` where another kernel must do it."""
+    """Return the call of ``mlf_matmul_int16_mve``, or ``None`` if another kernel must do it."""
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     wide, rescales = operator.sums_are_wide(source, bias), fully_connected_rescales(source, weights, output)
     constants = _constants(weights, bias, rescales) if wide else None
@@ -65,7 +65,7 @@ def _matmul(
 
 
 def _constants(weights: Tensor, bias: Tensor | None, rescales: Sequence[Rescale]) -> tuple[Constant, Constant] | None:
-    """Return the filter and the biases and multipliers; ``None`` where the kernel would not be exact, or too narrow."""
+    """Return the filter and the biases and multipliers; ``None`` if the kernel would not be exact, or too narrow."""
     assert weights.data is not None
     matrix = weights.data.reshape(weights.shape[0], -1)
     channels = narrow_channels(matrix, None if bias is None else bias.data, rescales)

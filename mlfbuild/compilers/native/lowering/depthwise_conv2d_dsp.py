@@ -25,7 +25,7 @@ _SCRATCH = 4 * 3 * _LINE * 2 + _LINE * 4 + 4 * 56
 
 
 def lower_depthwise_conv2d_dsp(graph: Graph, node: Node, operator: DepthwiseConv2D) -> KernelCall | None:
-    """Return the call of ``mlf_depthwise_conv2d_int8_dsp``, or ``None`` where the portable kernel must do it.
+    """Return the call of ``mlf_depthwise_conv2d_int8_dsp``, or ``None`` if the portable kernel must do it.
 
     That is for larger, spread or very small filters, for less than four channels or several outputs of one of them, and
     where the kernel's short requantisation is not exact.

@@ -17,13 +17,13 @@ _MOST_TAPS = 64
 
 
 def lower_depthwise_conv2d_int16_dsp(graph: Graph, node: Node, operator: DepthwiseConv2D) -> KernelCall | None:
-    """Return the call of ``mlf_depthwise_conv2d_int16_dsp``, or ``None`` where the portable kernel must do it."""
+    """Return the call of ``mlf_depthwise_conv2d_int16_dsp``, or ``None`` if the portable kernel must do it."""
     channels = _channels(graph, node, operator, 4)
     return None if channels is None else _call(graph, node, operator, "dsp", "range", _pack_dsp(channels))
 
 
 def lower_depthwise_conv2d_int16_mve(graph: Graph, node: Node, operator: DepthwiseConv2D) -> KernelCall | None:
-    """Return the call of ``mlf_depthwise_conv2d_int16_mve``, or ``None`` where another kernel must do it."""
+    """Return the call of ``mlf_depthwise_conv2d_int16_mve``, or ``None`` if another kernel must do it."""
     channels = _channels(graph, node, operator, 8)
     return None if channels is None else _call(graph, node, operator, "mve", "&range", _pack_mve(channels))
 

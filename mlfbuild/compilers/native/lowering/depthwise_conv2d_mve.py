@@ -33,7 +33,7 @@ _SHORT = 8
 
 
 def lower_depthwise_conv2d_mve(graph: Graph, node: Node, operator: DepthwiseConv2D) -> KernelCall | None:
-    """Return the call of ``mlf_depthwise_conv2d_int8_mve``; ``None`` where the kernel does not take the node."""
+    """Return the call of ``mlf_depthwise_conv2d_int8_mve``; ``None`` if the kernel does not take the node."""
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     assert weights.data is not None
     window = operator.window(weights)

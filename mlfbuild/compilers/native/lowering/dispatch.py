@@ -11,10 +11,9 @@ from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 
-from mlfbuild.compilers.native.lowering.call import KernelCall, unsupported
+from mlfbuild.compilers.native.lowering.call import KernelCall, place_of
 from mlfbuild.compilers.native.settings import CodegenSettings
-from mlfbuild.core import UnsupportedModelError, advised
-from mlfbuild.frontends import CHANGE
+from mlfbuild.core import UnsupportedModelError
 from mlfbuild.graph import Graph, Node, Operator
 
 _PACKAGE = __name__.rpartition(".")[0]
@@ -22,7 +21,7 @@ _PACKAGE = __name__.rpartition(".")[0]
 
 @cache
 def lowering_module(kind: type[Operator]) -> ModuleType | None:
-    """Return the module with the function ``lower`` of operators of ``kind``; ``None`` where there is none."""
+    """Return the module with the function ``lower`` of operators of ``kind``; ``None`` if there is none."""
     for base in kind.__mro__:
         if not issubclass(base, Operator) or base is Operator:
             break
@@ -33,13 +32,18 @@ def lowering_module(kind: type[Operator]) -> ModuleType | None:
 
 
 def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
-    """Return the call that computes ``node``; raises ``UnsupportedModelError`` where no kernel can."""
+    """Return the call that computes ``node``; raises ``UnsupportedModelError`` if no kernel can."""
     try:
         module = lowering_module(type(node.operator))
         if module is None:
-            raise unsupported(node, "the native compiler does not have this operator")
+            raise UnsupportedModelError(
+                "operator-not-supported",
+                place=place_of(node),
+                reason="the native compiler does not have this operator",
+                hint="see docs/operators.md, or use another compiler (tvm or command)",
+            )
         call = module.lower(graph, node, settings)
     except UnsupportedModelError as error:
-        raise UnsupportedModelError(advised(f"{graph.name}: {error}", CHANGE)) from None
+        raise error.within(graph.name) from None
     assert isinstance(call, KernelCall)
     return call

@@ -18,7 +18,7 @@ from mlfbuild.graph.ops import FullyConnected
 def lower_fully_connected_mve(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall | None:
     """Return the call of ``mlf_fully_connected_int8_mve``, or of the 1x1 convolution where there are several rows.
 
-    ``None`` where there are too many outputs for them.
+    ``None`` if there are too many outputs for them.
     """
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     outputs, inputs = weights.shape

@@ -20,7 +20,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     arguments = [str(source.elements // depth), str(depth)]
     if source.dtype is DType.INT8:
         if depth > _LARGEST_DEPTH:
-            raise unsupported(node, f"int8 vectors are supported of at most {_LARGEST_DEPTH} elements, here {depth}")
+            raise unsupported(node, f"int8 vectors have at most {_LARGEST_DEPTH} elements, this one {depth}")
         arguments.append(str(zero_point(source)))
     c_type = C_TYPES[source.dtype]
     return KernelCall("l2_normalization", "l2_normalization.h", (

@@ -34,7 +34,7 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     else:
         most = _MOST_PIXELS[source.dtype]
         if math.prod(operator.filter) > most:
-            raise unsupported(node, f"{source.dtype.value} pools are supported over at most {most} pixels")
+            raise unsupported(node, f"{source.dtype.value} pools have at most {most} pixels")
         minimum, maximum = activation_range(operator.activation, output)
         bounds = f"const struct mlf_int32_range range = {{{minimum}, {maximum}}};"
         few = isinstance(operator, MaxPool2D) or math.prod(operator.filter) <= _MOST_AVERAGED

@@ -49,7 +49,7 @@ def _rescaling(node: Node, operator: Summing, source: Tensor, output: Tensor) ->
     count, most = operator.count(source.shape), _LARGEST_COUNT[source.dtype]
     if count > most:
         kind = source.dtype.value
-        raise unsupported(node, f"an {kind} {operator.name} is supported of at most {most} elements, here {count}")
+        raise unsupported(node, f"an {kind} {operator.name} has at most {most} elements, this one {count}")
     return Constant.struct(
         "rescaling",
         "mlf_rescaling",

@@ -26,7 +26,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
     assert source is not None
     if max(output.shape[1:3]) > _LONGEST:
-        raise unsupported(node, f"images are resized to at most {_LONGEST} rows or columns, here {output}")
+        raise unsupported(node, f"images are resized to at most {_LONGEST} rows or columns, and {output} has more")
     fields = {
         "batches": str(source.shape[0]),
         "input": braces(source.shape[1:3]),

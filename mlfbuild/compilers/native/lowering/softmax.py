@@ -34,7 +34,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     most = _LARGEST_DEPTH[type(operator)].get(source.dtype, depth)
     if depth > most:
         kind = f"{source.dtype.value} {word.replace('_', ' ')}"
-        raise unsupported(node, f"{kind} is supported over at most {most} elements, here {depth}")
+        raise unsupported(node, f"{kind} has at most {most} elements, this one {depth}")
     rows, kernel = str(source.elements // depth), f"mlf_{word}_{suffix(source.dtype)}"
     if source.dtype is not output.dtype:
         kernel += f"_{suffix(output.dtype)}"

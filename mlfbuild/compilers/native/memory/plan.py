@@ -1,11 +1,11 @@
-"""The memory plan: where each tensor lies while the network runs, decided at compile time.
+"""The memory plan: the address of each tensor while the network runs, decided at compile time.
 
-Inputs and outputs lie in the caller's buffers. An input is only read; an output buffer holds nothing but its output.
-Constants lie in flash. All other tensors, and the scratch memory of kernels, share one arena, whose offsets
-``arena.place`` chooses. RESHAPE costs nothing where both sides can be the same bytes, nor does an operator whose
-tensors are views of each other (``views.py``); and an operator whose kernel permits it writes over an input that nobody
-reads later. What is kept between runs lies in a block of its own, the state; a run that is through with what was kept
-writes there what it leaves, otherwise that is copied at the end.
+Inputs and outputs are in the caller's buffers. An input is only read; an output buffer holds only its output.
+Constants are in flash. All other tensors, and the scratch memory of kernels, share one arena, whose offsets
+``arena.place`` chooses. RESHAPE costs nothing if both sides can share their bytes, nor does an operator whose tensors
+are views of each other (``views.py``). An operator whose kernel permits it overwrites an input that is not read later.
+Data that is kept between runs is in a separate block, the state. If a run no longer needs the old value of a state, the
+new value is written in its place; otherwise it is copied there at the end of the run.
 """
 
 from __future__ import annotations
@@ -43,29 +43,29 @@ class Plan:
     locations: Mapping[str, Location]
     arena_size: int
     lower_bound: int
-    """Bytes that are in use at one time, so that no plan of these calls in this order is smaller."""
+    """Bytes in use at the same time: no plan of these calls in this order is smaller."""
     scratch: tuple[int, ...]
     """The offset in the arena of each node's scratch memory; 0 for those that need none."""
     copies: tuple[tuple[str, Location], ...]
-    """Outputs and states that no node writes in place, and where they have to be: in this order, after all nodes."""
+    """Outputs and states to copy after all nodes, in this order, and their destinations."""
     state_size: int = 0
     """Bytes that are kept between runs."""
     views: frozenset[int] = frozenset()
-    """Indices of the nodes that have nothing to do, since their tensors are views of each other."""
+    """Indices of the nodes that need no code, because their tensors are views of each other."""
     apart: frozenset[int] = frozenset()
-    """Indices of the nodes that could write over an input or make views, and do not as the arena is smaller so."""
+    """Indices of the nodes that could overwrite an input or make views, but do not: the arena is smaller so."""
 
 
 def plan_memory(graph: Graph, calls: Sequence[KernelCall]) -> Plan:
     """Return the memory plan of ``graph``, whose nodes are lowered to ``calls``.
 
-    Raises ``UnsupportedModelError`` where the arena would be larger than 2 GiB, or where a state cannot be updated in
-    place that a kernel only updates there.
+    Raises ``UnsupportedModelError`` if the arena would be larger than 2 GiB, or if a state that its kernel can only
+    update in place cannot be updated there.
     """
     plan = _plan(graph, calls, apart=frozenset())
-    if plan.views:  # the whole of something is in memory as soon as its first part is
+    if plan.views:  # a view keeps the whole buffer in memory from its first part on
         plan = min(plan, _plan(graph, calls, plan.views), key=lambda plan: plan.arena_size)
-    # To share an address can stand in the way of a good packing.
+    # Sharing an address can prevent a better packing.
     for index in range(min(len(calls), _TRIALS, _TRIED_NODES // max(len(calls), 1))):
         if plan.arena_size <= plan.lower_bound:
             break
@@ -73,8 +73,10 @@ def plan_memory(graph: Graph, calls: Sequence[KernelCall]) -> Plan:
             plan = min(plan, _plan(graph, calls, plan.apart | {index}), key=lambda plan: plan.arena_size)
     if plan.arena_size > LARGEST_ARENA:
         raise UnsupportedModelError(
-            f"{graph.name}: the intermediate tensors need an arena of {plan.arena_size} bytes, at most {LARGEST_ARENA} "
-            f"are supported; use a smaller model"
+            "arena-too-large",
+            place=graph.name,
+            reason=f"needs an arena of {plan.arena_size} bytes, but at most {LARGEST_ARENA} are supported",
+            hint="use a smaller model",
         )
     _check_updates(graph, calls, plan.locations)
     return plan
@@ -86,8 +88,10 @@ def _check_updates(graph: Graph, calls: Sequence[KernelCall], locations: Mapping
             before, after = str(node.inputs[read]), node.outputs[written]
             if locations[before] != locations[after]:
                 raise UnsupportedModelError(
-                    f"{node.operator.name} {node.name!r}: its state {before!r} is used by another operator or is an "
-                    f"output, which is not supported; give each operator a state of its own, and outputs a copy of it"
+                    "state-used-twice",
+                    place=f"{graph.name}: {node.operator.name} {node.name!r}",
+                    reason=f"its state {before!r} is also used by another operator or as an output",
+                    hint="use a separate state for each operator, and copy a state that is an output",
                 )
 
 
@@ -105,7 +109,12 @@ def _plan(graph: Graph, calls: Sequence[KernelCall], apart: frozenset[int]) -> P
     try:
         offsets, arena_size = place(buffers)
     except OverflowError as error:
-        raise UnsupportedModelError(f"{graph.name}: {error}, which is not supported; use a smaller model") from None
+        raise UnsupportedModelError(
+            "too-many-live-tensors",
+            place=graph.name,
+            reason=f"{error}, more than the memory planner supports",
+            hint="use a smaller model",
+        ) from None
     for storage, offset in zip(arena, offsets, strict=True):
         storage.position = offset
     locations = {
@@ -131,7 +140,7 @@ def _output_copies(graph: Graph, locations: Mapping[str, Location]) -> Iterator[
 
 
 def _state_copies(graph: Graph, locations: Mapping[str, Location]) -> Iterator[tuple[str, Location]]:
-    """Yield the states to be copied: each after those that still read what is there, as in a line of delays."""
+    """Yield the states to copy, each after the copies that read its destination, as in a delay line."""
     waiting = {
         locations[state.before]: state.after
         for state in graph.states
@@ -142,8 +151,10 @@ def _state_copies(graph: Graph, locations: Mapping[str, Location]) -> Iterator[t
         free = [location for location in waiting if location not in read]
         if not free:
             raise UnsupportedModelError(
-                f"{graph.name}: the states {', '.join(repr(name) for name in waiting.values())} change places with "
-                f"each other, which is not supported; compute at least one of them"
+                "states-swapped",
+                place=graph.name,
+                reason=f"the states {', '.join(repr(name) for name in waiting.values())} are swapped in each run",
+                hint="compute at least one of them with an operator",
             )
         for location in free:
             yield waiting.pop(location), location

@@ -26,7 +26,7 @@ def fuse_activation(graph: Graph) -> Graph:
 
 
 def _fuse(graph: Graph, node: Node, relu: Node) -> Node | None:
-    """Return ``node`` writing what ``relu`` does, or ``None`` where that would not be the same."""
+    """Return ``node`` writing what ``relu`` does, or ``None`` if that would not be the same."""
     operator = node.operator
     if not isinstance(relu.operator, Relu) or not isinstance(operator, _CLAMPING):
         return None

@@ -27,7 +27,7 @@ def fuse_padding(graph: Graph) -> Graph:
 
 
 def _fuse(graph: Graph, pad: Node, operator: Pad, user: Node) -> Node | None:
-    """Return ``user`` reading what ``pad`` reads, or ``None`` where that would not be the same."""
+    """Return ``user`` reading what ``pad`` reads, or ``None`` if that would not be the same."""
     source, padded = graph.inputs_of(pad)[0], graph.outputs_of(pad)[0]
     convolution = user.operator
     if source is None or not isinstance(convolution, Conv2D | DepthwiseConv2D) or len(operator.paddings) != 4:

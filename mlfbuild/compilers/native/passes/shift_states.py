@@ -44,7 +44,7 @@ def _is_only_reader(graph: Graph, node: Node, name: str) -> bool:
 
 
 def _shift(graph: Graph, sliced: Node, join: Node) -> Node | None:
-    """Return the node that does what both do, or ``None`` where that is no step of a ring buffer."""
+    """Return the node that does what both do, or ``None`` if that is no step of a ring buffer."""
     assert isinstance(sliced.operator, Slice) and isinstance(join.operator, Concatenation)
     is_last = sliced.inputs[0] == join.outputs[0]
     last = sliced if is_last else join

@@ -83,8 +83,10 @@ def _check_names(model: str, interface: Interface) -> None:
         other = taken.setdefault(port.member.upper(), port)
         if other.name != port.name or other.tensor is not port.tensor:
             raise UnsupportedModelError(
-                f"{model}: the names {other.name!r} and {port.name!r} of inputs or outputs both become "
-                f"{port.member!r} in C; rename one of them in the model"
+                "port-names-equal-in-c",
+                place=model,
+                reason=f"the inputs or outputs {other.name!r} and {port.name!r} both become {port.member!r} in C",
+                hint="rename one of them in the model",
             )
 
 
@@ -96,6 +98,8 @@ def _check_zero_points(model: str, interface: Interface) -> None:
             least, greatest = integer_range(port.tensor.dtype)
             if not least <= zero_point <= greatest:
                 raise UnsupportedModelError(
-                    f"{model}: {port.tensor}: zero point {zero_point} is outside {port.tensor.dtype.value}; "
-                    "quantise the model again"
+                    "zero-point-outside-type",
+                    place=f"{model}: {port.tensor}",
+                    reason=f"zero point {zero_point} is outside the range of {port.tensor.dtype.value}",
+                    hint="quantise the model again",
                 )

@@ -1,4 +1,4 @@
-"""Arithmetic on tensors of the graph, of which converters make what has no operator of its own."""
+"""Arithmetic on tensors of the graph, for converters of operators that the graph does not have."""
 
 from __future__ import annotations
 

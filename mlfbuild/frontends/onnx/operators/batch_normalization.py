@@ -15,7 +15,7 @@ from mlfbuild.graph import Array, GraphError, Tensor, ops
 def _batch_normalization(site: OnnxSite) -> tuple[Value, ...]:
     """Scale and shift every channel: y = (x - mean) / sqrt(variance + epsilon) * scale + bias."""
     if site.integer("training_mode", 0) or any(site.node.outputs[1:]):
-        raise site.unsupported("training_mode")
+        raise site.unsupported("training_mode is not supported", "export the network for inference")
     value = site.value(0)
     scale, bias, mean, variance = (
         site.constant(index, what).astype(np.float64)

@@ -17,7 +17,9 @@ def _expand(site: OnnxSite) -> tuple[Value, ...]:
     value = site.held_in_order(0)
     wanted = list(site.integers("shape", 1) or ())
     if len(wanted) > MAXIMUM_DIMENSIONS:
-        raise site.unsupported(f"a shape of {len(wanted)} dimensions; supported are {MAXIMUM_DIMENSIONS}")
+        raise site.unsupported(
+            f"a shape of {len(wanted)} dimensions is not supported", f"use at most {MAXIMUM_DIMENSIONS}"
+        )
     try:
         shape = np.broadcast_shapes(value.shape, tuple(wanted))
     except ValueError:

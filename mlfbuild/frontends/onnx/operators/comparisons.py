@@ -36,7 +36,7 @@ def _is_inf(site: OnnxSite) -> tuple[Value, ...]:
             return relation(site, ops.Equal(), unary(site, ops.Abs(), x), math.inf)
         if positive or negative:
             return relation(site, ops.Equal(), x, math.inf if positive else -math.inf)
-        raise site.unsupported("neither detect_positive nor detect_negative")
+        raise site.unsupported("neither detect_positive nor detect_negative is set")
 
     return of_one_tensor(compute)(site)
 

@@ -50,7 +50,7 @@ def _joined(site: OnnxSite, tensors: Sequence[Tensor], order: Order) -> Tensor:
 
 
 def _common_quantization(site: OnnxSite, values: Sequence[Value]) -> Quantization | None:
-    """Return the scale and zero point on which float32 values are joined as int8, ``None`` where as they are."""
+    """Return the scale and zero point on which float32 values are joined as int8, ``None`` to join them as they are."""
     if all(value.quantization is None for value in values):
         return None
     if site.held_target is not None:

@@ -24,7 +24,7 @@ def _of_volumes(site: OnnxSite, value: Value, parameters: LayerParameters) -> Va
     check_filter(site, value, parameters.weights)
     depth, rows, columns = lines(site, value.shape[2:], parameters.weights.shape[2:])
     if depth.filter > _MOST_TAPS:
-        raise site.unsupported(f"a filter {depth.filter} deep; supported are {_MOST_TAPS}")
+        raise site.unsupported(f"a filter {depth.filter} deep is not supported", f"use a depth of at most {_MOST_TAPS}")
     source = _padded(site, site.builder.stored(value, channels_last(5)), depth)
     total: Tensor | None = None
     for tap in range(depth.filter):

@@ -35,7 +35,7 @@ def conv(site: OnnxSite) -> tuple[Value, ...]:
 
 
 def convolved(site: OnnxSite, value: Value, parameters: LayerParameters, target: Quantization | None) -> Value | None:
-    """Return the convolution, in integers where there is a ``target``; ``None`` where its scales do not allow them."""
+    """Return the convolution, in integers if there is a ``target``; ``None`` if its scales do not allow them."""
     source, weights = image(site, value), two_dimensional(site, value, parameters.weights)
     window = sliding(site, (source.shape[1], source.shape[2]), weights.shape[2:])
     tensor = convolved_image(site, source, replace(parameters, weights=weights), window, target)
@@ -55,7 +55,7 @@ def convolved_image(
 
 
 def check_filter(site: OnnxSite, value: Value, weights: Array) -> None:
-    """Raise ``GraphError`` where the filter does not have the dimensions of ``value``, or not the size declared."""
+    """Raise ``GraphError`` if the filter does not have the dimensions of ``value``, or not the size declared."""
     if weights.ndim != value.rank:
         raise GraphError(site.node.place, f"a filter of {weights.ndim} dimensions for an input of {value.rank}")
     size = site.integers("kernel_shape")
@@ -70,7 +70,7 @@ def two_dimensional(site: OnnxSite, value: Value, weights: Array) -> Array:
 
 
 def _padded(site: OnnxSite, source: Tensor, window: Sliding) -> tuple[Tensor, Sliding]:
-    """Pad the image beforehand where the padding is wider than the filter, which operators do not take."""
+    """Pad the image beforehand if the padding is wider than the filter, which operators do not take."""
     reach = [(window.filter[axis] - 1) * window.dilation[axis] + 1 for axis in (0, 1)]
     if all(max(window.padding[axis]) < reach[axis] for axis in (0, 1)):
         return source, window

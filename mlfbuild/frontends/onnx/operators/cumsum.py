@@ -30,7 +30,7 @@ def _accumulated(site: OnnxSite, operator: Operator, neutral: int) -> tuple[Valu
 
 
 def _shifted(site: OnnxSite, value: Value, axis: int, step: int, neutral: int, *, backwards: bool) -> Value:
-    """Return ``value`` moved ``step`` along ``axis``, ``neutral`` where nothing is left."""
+    """Return ``value`` moved ``step`` along ``axis``, ``neutral`` if nothing is left."""
     size, stored = value.shape[axis], value.stored(axis)
     if step >= size:
         return Value(site.weights("filling", np.full(value.tensor.shape, neutral, value.dtype.numpy)), value.order)

@@ -37,7 +37,7 @@ def _einsum(site: OnnxSite) -> tuple[Value, ...]:
     if len(names) != len(site.node.inputs):
         raise GraphError(site.node.place, f"the equation {equation!r} has {len(names)} terms")
     if len(names) > 2:
-        raise site.unsupported(f"{len(names)} terms; supported are one and two")
+        raise site.unsupported(f"an equation of {len(names)} terms is not supported", "use one or two terms")
     labelled = [_term(site, index, labels) for index, labels in enumerate(names)]
     result = _labels(site, right, _dots(labelled)) if arrow else _implied(labelled)
     terms = [_diagonal(site, term) for term in labelled]
@@ -53,7 +53,7 @@ def _term(site: OnnxSite, index: int, labels: str) -> _Term:
     """Return input ``index`` with a label for every dimension."""
     value = site.value(index)
     if value.dtype is not DType.FLOAT32:
-        raise site.unsupported(f"{value.tensor}; supported is float32")
+        raise site.type_unsupported(value.tensor, "float32")
     tensor = site.tensor(index)
     rank = len(tensor.shape)
     labels = _labels(site, labels, rank - len(labels.replace("...", "")))
@@ -75,7 +75,7 @@ def _dots(terms: Sequence[_Term]) -> int:
 
 
 def _implied(terms: Sequence[_Term]) -> str:
-    """Return the result's labels where the equation has none: those of an ellipsis, then what stands once, sorted."""
+    """Return the default labels of the result: those of an ellipsis, then those that occur once, sorted."""
     every = "".join(term.labels for term in terms)
     dots = sorted({label for label in every if label in _DOTS}, reverse=True)
     return "".join(dots) + "".join(sorted(x for x in set(every) if every.count(x) == 1 and x not in _DOTS))

@@ -14,7 +14,7 @@ from mlfbuild.graph import Array, DType, GraphError, Operator, Quantization, Ten
 
 
 def with_integer_form(operator: Operator) -> Converter:
-    """Return the converter of an operator with an integer form, taken where the scale of its output is known."""
+    """Return the converter of an operator with an integer form, taken if the scale of its output is known."""
 
     def convert(site: OnnxSite) -> tuple[Value, ...]:
         return (_integer(site, operator) or arithmetic(site, operator, site.value(0), site.value(1)),)

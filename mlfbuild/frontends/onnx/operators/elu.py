@@ -44,7 +44,7 @@ def _celu(site: OnnxSite) -> tuple[Value, ...]:
     """Y = x, or alpha * (exp(x / alpha) - 1) where x is negative."""
     alpha = site.real_attribute("alpha", 1.0)
     if not alpha > 0.0:
-        raise site.unsupported(f"alpha {alpha:g}; supported are positive ones")
+        raise site.unsupported(f"alpha {alpha:g} is not positive")
 
     def compute(site: OnnxSite, x: Tensor) -> Tensor:
         below = clamped(site, unary(site, ops.Elu(), multiply(site, x, 1 / alpha)), -math.inf, 0.0)

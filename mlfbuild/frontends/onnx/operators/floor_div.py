@@ -18,7 +18,7 @@ def _modulo(site: OnnxSite) -> tuple[Value, ...]:
     first, second = site.value(0), site.value(1)
     dtype = first.dtype
     if dtype is DType.FLOAT32:
-        raise site.unsupported(f"{first.tensor}; supported are integers, whose quotient is exact")
+        raise site.type_unsupported(first.tensor, "integers, which have an exact quotient")
     if dtype in NARROW and second.dtype is dtype:
         first, second = as_type(site, first, DType.INT32), as_type(site, second, DType.INT32)
     whole = combined(site, ops.Mul(), combined(site, ops.Div(), first, second), second)

@@ -43,7 +43,7 @@ def _rows(site: OnnxSite, value: Value) -> Tensor:
 
 
 def _integer_gemm(site: OnnxSite) -> Tensor | None:
-    """Return the product in integers; ``None`` where it is not one of those, or where scales do not allow it."""
+    """Return the product in integers; ``None`` if it is not one of those, or if scales do not allow it."""
     held, target = site.held(0), site.held_target
     simple = site.real_attribute("alpha", 1.0) == 1.0 and site.real_attribute("beta", 1.0) == 1.0
     if held.quantization is None or target is None or not simple:
@@ -170,7 +170,7 @@ def _fully_connected(site: OnnxSite, source: Tensor, parameters: LayerParameters
 
 
 def _integer_rows(site: OnnxSite, source: Tensor, parameters: LayerParameters, target: Quantization) -> Tensor | None:
-    """Multiply in integers; ``None`` where the scales do not allow it."""
+    """Multiply in integers; ``None`` if the scales do not allow it."""
     inputs = [source, *parameters.tensors(site, parameters.weights, 0)]
     return site.attempt(_ROWS, inputs, (*source.shape[:-1], parameters.weights.shape[0]), target)
 

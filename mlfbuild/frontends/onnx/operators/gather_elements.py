@@ -1,7 +1,7 @@
 """Elements picked one by one: GatherElements, GatherND, Compress, ReverseSequence and the scattering operators.
 
-The kernel that picks rows, GATHER, does all of them on the tensor as one row of elements. Where the indices are
-constant, so are the places; where they are computed, so are these, in float32.
+The kernel that picks rows, GATHER, does all of them on the tensor as one row of elements. If the indices are
+constant, so are the places; if they are computed, so are these, in float32.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _EXACT = 1 << 24
 def all_places(site: OnnxSite, shape: Sequence[int]) -> Array:
     """Return, for each element of a tensor of ``shape``, where it lies in memory."""
     if math.prod(shape) > MAXIMUM_ELEMENTS:
-        raise site.unsupported(f"places of more than {MAXIMUM_ELEMENTS} elements")
+        raise site.unsupported(f"more than {MAXIMUM_ELEMENTS} indices are not supported", code="model-too-large")
     return np.arange(math.prod(shape)).reshape(shape)
 
 
 def picked(site: OnnxSite, value: Value, places: Array) -> Value:
     """Return the elements of ``value``, stored in ONNX's order, that lie at the constant ``places``."""
     if places.size == 0:
-        raise site.unsupported("the result has no elements")
+        raise site.unsupported("the result has no elements", code="tensor-empty")
     row = value.moved(site.builder.reshaped(value.tensor, (value.tensor.elements,)))
     return taken(site, row, 0, places)
 
@@ -50,7 +50,9 @@ def from_front(site: OnnxSite, indices: Tensor, size: int) -> Tensor:
 def _picked_by_computed(site: OnnxSite, value: Value, places: Tensor) -> Value:
     """Return the elements of ``value``, stored in ONNX's order, that lie at ``places``, whole float32 numbers."""
     if value.tensor.elements > _EXACT:
-        raise site.unsupported(f"computed indices into more than {_EXACT} elements")
+        raise site.unsupported(
+            f"computed indices into more than {_EXACT} elements are not supported", "make the indices constant"
+        )
     whole = site.emit(ops.Cast(), [places], places.shape, DType.INT32)
     row = site.builder.reshaped(value.tensor, (value.tensor.elements,))
     return value.moved(site.emit(ops.Gather(0), [row, whole], whole.shape, quantization=row.quantization))
@@ -107,7 +109,7 @@ def _gather_nd(site: OnnxSite) -> tuple[Value, ...]:
         indices = _checked(site, site.constant(1, "indices"), sizes)
         return (picked(site, value, places_of(site, value.shape, indices, batch)),)
     if batch:
-        raise site.unsupported("computed indices with batch_dims")
+        raise site.unsupported("computed indices with batch_dims are not supported", "make the indices constant")
     return (_looked_up(site, value, site.value(1), sizes),)
 
 
@@ -142,7 +144,7 @@ def _compress(site: OnnxSite) -> tuple[Value, ...]:
     value = site.held_in_order(0)
     kept = np.flatnonzero(site.constant(1, "condition"))
     if kept.size == 0:
-        raise site.unsupported("a condition that keeps nothing")
+        raise site.unsupported("the condition keeps no elements", code="tensor-empty")
     axis = None if "axis" not in site.node.attributes else site.axis(site.integer("axis", 0), value.rank)
     size = value.tensor.elements if axis is None else value.shape[axis]
     if kept[-1] >= size:
@@ -220,7 +222,7 @@ def _combined(site: OnnxSite, value: Value, row: Tensor, places: Array, reductio
     """Combine the tensor with the first update of every place, then with the second, and so on."""
     operator, neutral = _COMBINING[reduction]
     if value.dtype is not DType.FLOAT32:
-        raise site.unsupported(f"reduction {reduction!r} of {value.tensor}; supported is float32")
+        raise site.type_unsupported(value.tensor, f"float32 for the reduction {reduction!r}")
     layers: list[Array] = []
     for update, place in enumerate(places.tolist()):
         layer = next((found for found in layers if found[place] == places.size), None)
@@ -228,7 +230,7 @@ def _combined(site: OnnxSite, value: Value, row: Tensor, places: Array, reductio
             layer = np.full(value.tensor.elements, places.size)
             layers.append(layer)
         if len(layers) > _MOST_LAYERS:
-            raise site.unsupported(f"more than {_MOST_LAYERS} updates of one element")
+            raise site.unsupported(f"more than {_MOST_LAYERS} updates of one element are not supported")
         layer[place] = update
     extended = site.emit(
         ops.Concatenation(0), [row, site.weights("nothing", np.array([neutral], np.float32))], (row.elements + 1,)

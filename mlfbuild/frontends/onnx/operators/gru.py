@@ -79,7 +79,7 @@ def _functions(site: OnnxSite, names: tuple[str, ...]) -> list[Operator]:
     words = [str(word) for word in found] if isinstance(found, tuple) else [str(found)]
     if len(words) != len(names) or any(word.lower() not in _FUNCTIONS for word in words):
         raise site.unsupported(
-            f"the activations {', '.join(words)}; supported are {len(names)} of Relu, Sigmoid and Tanh"
+            f"the activations {', '.join(words)} are not supported", f"use {len(names)} of Relu, Sigmoid and Tanh"
         )
     return [_FUNCTIONS[word.lower()] for word in words]
 
@@ -104,7 +104,7 @@ class _Gru(_Layer):
     names = ("Sigmoid", "Tanh")
 
     def prepare(self) -> None:
-        """Keep all gates of the state in one product where the reset comes after it."""
+        """Keep all gates of the state in one product if the reset comes after it."""
         self._reset_last = self.site.integer("linear_before_reset", 0) != 0
         both = 3 * self.units if self._reset_last else 2 * self.units
         self._own = self.constants("recurrent", self.recurrent[:both], self.recurrent_bias[:both])
@@ -151,17 +151,21 @@ def _check(site: OnnxSite, steps: int) -> None:
     """Refuse what a step cannot do, and more of them than firmware has room for."""
     if steps > _MOST_STEPS:
         raise site.unsupported(
-            f"{steps} steps, each of which is written out; supported are {_MOST_STEPS}: run the network step by step, "
-            f"with the state as input and output"
+            f"{steps} steps are not supported, as each is unrolled",
+            f"use at most {_MOST_STEPS}, or run the network step by step with the state as input and output",
         )
     if "clip" in site.node.attributes:
-        raise site.unsupported("the attribute clip, which bounds the gates")
+        raise site.unsupported(
+            "the attribute clip, which bounds the gates, is not supported", "train the network without it"
+        )
     if site.has(_LENGTHS) and (site.constant(_LENGTHS, "lengths of the sequences") != steps).any():
-        raise site.unsupported(f"sequences of less than {steps} steps side by side; fill them up")
+        raise site.unsupported(
+            f"sequences of fewer than {steps} steps are not supported", f"pad all sequences to {steps} steps"
+        )
 
 
 def _initial(site: OnnxSite, layer: _Layer, wanted: tuple[int, int], at: int, *, swapped: bool) -> Tensor:
-    """Return the rows [batch, units] that direction ``at`` begins with, zeros where none are given."""
+    """Return the rows [batch, units] that direction ``at`` begins with, zeros if none are given."""
     directions, batch = wanted
     if not site.has(_HIDDEN):
         return site.weights("state", np.zeros((batch, layer.units), np.float32))

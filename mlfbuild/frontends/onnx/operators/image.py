@@ -16,7 +16,7 @@ NO_PADDING: Padding = ((0, 0), (0, 0))
 def image(site: OnnxSite, value: Value) -> Tensor:
     """Return ``value``, batch, channel and one or two dimensions of pixels, as NHWC."""
     if value.rank not in {3, 4}:
-        raise site.unsupported(f"an input of {value.rank} dimensions; supported are 1-D and 2-D images")
+        raise site.unsupported(f"an input of {value.rank} dimensions is not supported", "use a 1-D or 2-D image")
     tensor = site.builder.stored(value, channels_last(value.rank))
     return tensor if value.rank == 4 else site.builder.reshaped(tensor, (tensor.shape[0], 1, *tensor.shape[1:]))
 
@@ -88,7 +88,7 @@ def across(rows: WindowLine, columns: WindowLine) -> Sliding:
 
 
 def lines(site: OnnxSite, size: tuple[int, ...], filter_size: tuple[int, ...]) -> tuple[WindowLine, ...]:
-    """Read the window's attributes along each dimension of pixels; raises ``GraphError`` where they do not fit."""
+    """Read the window's attributes along each dimension of pixels; raises ``GraphError`` if they do not fit."""
     count = len(size)
     strides, dilations = _values(site, "strides", count), _values(site, "dilations", count)
     if len(filter_size) != count:
@@ -139,7 +139,7 @@ def _padding(site: OnnxSite, size: tuple[int, ...], reach: list[int], strides: t
     if len(pads) != 2 * dimensions:
         raise GraphError(site.node.place, f"attribute pads has {len(pads)} values for {dimensions} dimensions")
     if min(pads) < 0:
-        raise site.unsupported(f"negative padding {list(pads)}")
+        raise site.unsupported(f"the negative padding {list(pads)} is not supported", "use Slice")
     return tuple(zip(pads[:dimensions], pads[dimensions:], strict=True))
 
 

@@ -118,7 +118,7 @@ def _lp_normalization(site: OnnxSite) -> tuple[Value, ...]:
     axis = value.stored(site.axis(site.integer("axis", -1), value.rank))
     x = value.tensor
     if p not in {1, 2}:
-        raise site.unsupported(f"p {p}; supported are 1 and 2")
+        raise site.unsupported(f"p {p} is not supported", "use 1 or 2")
     parts = unary(site, ops.Abs(), x) if p == 1 else multiply(site, x, x)
     norm = reduced(site, ops.Sum, parts, (axis,))
     norm = norm if p == 1 else unary(site, ops.Sqrt(), norm)

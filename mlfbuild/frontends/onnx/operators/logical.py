@@ -15,7 +15,7 @@ from mlfbuild.graph import DType, Operator, ops
 def _logical(operator: Operator) -> Converter:
     def convert(site: OnnxSite) -> tuple[Value, ...]:
         if site.value(0).dtype is not DType.BOOL:
-            raise site.unsupported(f"{site.value(0).tensor}; supported is bool")
+            raise site.type_unsupported(site.value(0).tensor, "bool")
         return (combined(site, operator, site.value(0), site.value(1), dtype=DType.BOOL),)
 
     return convert

@@ -1,4 +1,4 @@
-"""Sigmoid, Tanh, and activations that are made of them: Swish, SwiGLU, Softplus, Softsign and Mish."""
+"""Sigmoid, Tanh, and activations that use them: Swish, SwiGLU, Softplus, Softsign and Mish."""
 
 from __future__ import annotations
 

@@ -76,21 +76,23 @@ def _lstm(site: OnnxSite) -> tuple[Value, ...]:
 def _check_plain(site: OnnxSite, steps: int, directions: int) -> None:
     """Refuse what the layer cannot do."""
     if site.has(_PEEPHOLE):
-        raise site.unsupported("peephole weights are not supported; train the network without them")
+        raise site.unsupported("peephole weights are not supported", "train the network without them")
     if site.integer("input_forget", 0):
-        raise site.unsupported("coupled input and forget gates (input_forget) are not supported")
+        raise site.unsupported(
+            "coupled input and forget gates (input_forget) are not supported", "train the network without them"
+        )
     if "clip" in site.node.attributes:
-        raise site.unsupported("the attribute clip, which bounds the gates, is not supported")
+        raise site.unsupported(
+            "the attribute clip, which bounds the gates, is not supported", "train the network without it"
+        )
     activations = site.node.attributes.get("activations", _ACTIVATIONS * directions)
     words = [str(word) for word in activations] if isinstance(activations, tuple) else [str(activations)]
     if tuple(word.lower() for word in words) != _ACTIVATIONS * directions:
-        raise site.unsupported(
-            f"the activations {', '.join(words)} are not supported; supported are Sigmoid, Tanh, Tanh"
-        )
+        raise site.unsupported(f"the activations {', '.join(words)} are not supported", "use Sigmoid, Tanh and Tanh")
     if site.has(_LENGTHS) and (site.constant(_LENGTHS, "lengths of the sequences") != steps).any():
         raise site.unsupported(
-            f"sequences of less than {steps} steps side by side are not supported; fill them up and take the steps "
-            "that count"
+            f"sequences of fewer than {steps} steps are not supported",
+            f"pad all sequences to {steps} steps, and use the results of the steps that count",
         )
 
 
@@ -132,7 +134,7 @@ def _reversed(site: OnnxSite, tensor: Tensor, axis: int) -> Tensor:
 
 
 def _initial(site: OnnxSite, layer: _Layer, index: int, word: str, at: int) -> Tensor:
-    """Return the rows [batch, units] that direction ``at`` begins with, zeros where none are given."""
+    """Return the rows [batch, units] that direction ``at`` begins with, zeros if none are given."""
     if not site.has(index):
         return site.weights(f"{word}{at}", np.zeros((layer.batch, layer.units), np.float32))
     given = site.tensor(index)

@@ -43,7 +43,7 @@ def _equal(site: OnnxSite, first: Tensor, second: Tensor) -> Tensor:
 def _hardmax(site: OnnxSite, rows: Tensor) -> Tensor:
     """Return 1 at the first greatest element of each row, 0 elsewhere."""
     if rows.dtype is not DType.FLOAT32:
-        raise site.unsupported(f"{rows}; supported is float32")
+        raise site.type_unsupported(rows, "float32")
     last = len(rows.shape) - 1
     found = site.emit(ops.ArgMax(last), [rows], rows.shape[:-1], DType.INT32)
     column = site.builder.reshaped(found, (*rows.shape[:-1], 1))
@@ -58,11 +58,17 @@ def _eye_like(site: OnnxSite) -> tuple[Value, ...]:
         raise GraphError(site.node.place, f"takes a matrix, not {value.tensor}")
     code = site.integer("dtype", 0)
     if code and code not in ELEMENT_TYPES:
-        raise site.unsupported(f"dtype {code}; supported are {', '.join(d.value for d in ELEMENT_TYPES.values())}")
+        raise site.unsupported(
+            f"dtype {code} is not supported", "use another type, such as FLOAT or INT8", code="type-unsupported"
+        )
     dtype = ELEMENT_TYPES[code] if code else value.dtype
     rows, columns = value.shape
     if rows * columns > MAXIMUM_ELEMENTS:
-        raise site.unsupported(f"makes a constant of more than {MAXIMUM_ELEMENTS} elements")
+        raise site.unsupported(
+            f"the result is a constant of more than {MAXIMUM_ELEMENTS} elements",
+            "use a smaller model",
+            code="model-too-large",
+        )
     diagonal = np.eye(rows, columns, k=site.integer("k", 0))
     return (site.made(site.weights("diagonal", diagonal.astype(dtype.numpy))),)
 

@@ -36,7 +36,7 @@ def _pad(site: OnnxSite) -> tuple[Value, ...]:
 
 
 def padded(site: OnnxSite, value: Value, paddings: Sequence[tuple[int, int]]) -> Value:
-    """Return ``value`` with the number that the node names around it, 0 where it names none."""
+    """Return ``value`` with the number that the node names around it, 0 if it names none."""
     fill = _fill(site)
     operator: ops.Pad
     stored = tuple(paddings[axis] for axis in value.order)

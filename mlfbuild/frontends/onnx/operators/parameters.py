@@ -1,4 +1,4 @@
-"""Weights and biases of weighted sums: float32, or integers where the whole sum is computed in integers."""
+"""Weights and biases of weighted sums: float32, or integers if the whole sum is computed in integers."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def real_parameters(site: OnnxSite) -> LayerParameters:
 def integer_parameters(site: OnnxSite, source: Quantization, axis: int) -> LayerParameters | None:
     """Return inputs 1 and 2 as integers for a sum over an input quantised as ``source``.
 
-    ``None`` where the weights are not int8 around 0 (or uint8 around 128), with one scale or one for each index of
-    ``axis``, or where the bias does not fit 32 bits.
+    ``None`` if the weights are not int8 around 0 (or uint8 around 128), with one scale or one for each index of
+    ``axis``, or if the bias does not fit 32 bits.
     """
     weights = site.quantized(1)
     found = None if weights is None else weights.symmetric(axis)
@@ -67,7 +67,7 @@ def integer_parameters(site: OnnxSite, source: Quantization, axis: int) -> Layer
 
 
 def _integer_bias(site: OnnxSite, scales: Array) -> Array | None:
-    """Return input 2 as int32 on ``scales``, those of the products: as the file has it where it is on them already."""
+    """Return input 2 as int32 on ``scales``, those of the products: unchanged if it has them already."""
     known = site.quantized(2)
     if (
         known is not None

@@ -35,7 +35,9 @@ Pool = Callable[[OnnxSite, Tensor, Sliding], Tensor]
 def _slid(site: OnnxSite, value: Value, pool: Pool) -> Value:
     """Return what ``pool`` makes of the images ``value``: of three dimensions, height and width first, then depth."""
     if value.rank not in {3, 4, 5}:
-        raise site.unsupported(f"an input of {value.rank} dimensions; supported are images of one, two or three")
+        raise site.unsupported(
+            f"an input of {value.rank} dimensions is not supported", "use an image of one, two or three dimensions"
+        )
     windows = lines(site, value.shape[2:], site.integers("kernel_shape") or ())
     if value.rank != 5:
         window = across(*windows) if len(windows) == 2 else across(untouched(1), *windows)
@@ -84,7 +86,7 @@ def _counts(size: int, window: Sliding, axis: int, *, counted: bool) -> list[int
 
 def _max_pool(site: OnnxSite) -> tuple[Value, ...]:
     if len(site.node.outputs) > 1 and site.node.outputs[1]:
-        raise site.unsupported("the indices of the greatest elements, output 1")
+        raise site.unsupported("output 1, the indices of the greatest elements, is not supported")
     value = site.held(0)
     if value.dtype in NARROW:
         return (as_type(site, _slid(site, as_type(site, site.value(0), DType.FLOAT32), _greatest), value.dtype),)
@@ -100,7 +102,7 @@ def _greatest(site: OnnxSite, source: Tensor, window: Sliding) -> Tensor:
 
 def _pooled(site: OnnxSite, source: Tensor, window: Sliding, operator: Operator) -> Tensor:
     if any(max(window.padding[axis]) >= window.filter[axis] for axis in (0, 1)):
-        raise site.unsupported(f"padding {window.padding} that is wider than the window {window.filter}")
+        raise site.unsupported(f"the padding {window.padding} is wider than the window {window.filter}")
     shape = (source.shape[0], *window.output, source.shape[3])
     return site.emit(operator, [source], shape, quantization=source.quantization)
 
@@ -112,7 +114,9 @@ def _through_taps(site: OnnxSite, source: Tensor, window: Sliding, filling: floa
     """Combine the image seen through each tap of a window with dilations, which the graph's pools do not have."""
     for axis in (0, 1):
         if window.filter[axis] > _MOST_TAPS:
-            raise site.unsupported(f"a window {window.filter} with dilations; supported are {_MOST_TAPS} taps")
+            raise site.unsupported(
+                f"a window {window.filter} with dilations is not supported", f"use at most {_MOST_TAPS} taps"
+            )
         paddings = ((0, 0), *(window.padding[axis] if other == axis else (0, 0) for other in (0, 1)), (0, 0))
         if any(map(any, paddings)):
             padded = [size + sum(pair) for size, pair in zip(source.shape, paddings, strict=True)]
@@ -146,7 +150,7 @@ def _norm(site: OnnxSite) -> int:
     if p < 1:
         raise GraphError(site.node.place, f"attribute p is {p}")
     if p > _GREATEST_NORM:
-        raise site.unsupported(f"p {p}; supported are norms up to {_GREATEST_NORM}")
+        raise site.unsupported(f"p {p} is not supported", f"use a norm of at most {_GREATEST_NORM}")
     return p
 
 

@@ -43,7 +43,9 @@ _ROOTS = {0.5: ops.Sqrt(), -0.5: ops.Rsqrt()}
 def _check_whole(site: OnnxSite, exponents: Array) -> None:
     greatest = np.abs(exponents).max()
     if greatest > _GREATEST_POWER:
-        raise site.unsupported(f"the exponent {greatest:g}; supported are whole ones up to {_GREATEST_POWER}")
+        raise site.unsupported(
+            f"the exponent {greatest:g} is not supported", f"use whole exponents of at most {_GREATEST_POWER}"
+        )
 
 
 def whole_power(site: OnnxSite, x: Tensor, power: int) -> Tensor:
@@ -66,7 +68,7 @@ def positive_power(site: OnnxSite, x: Tensor, power: Tensor | float) -> Tensor:
 
 
 def _each(site: OnnxSite, value: Value, exponents: Array) -> Value:
-    """X to a power for each element: the squares that its bits name, where all are whole."""
+    """X to a power for each element: the squares that its bits name, if all are whole."""
     whole = np.rint(exponents)
     if (whole != exponents).any():
         powers = site.made(site.weights("exponents", exponents.astype(np.float32)))
@@ -75,7 +77,7 @@ def _each(site: OnnxSite, value: Value, exponents: Array) -> Value:
         return Value(unary(site, ops.Exp(), product.tensor), product.order)
     _check_whole(site, exponents)
     if (whole < 0).any():
-        raise site.unsupported("exponents that differ, some below 0")
+        raise site.unsupported("different exponents, some below 0, are not supported")
     return _by_bits(site, value, whole.astype(np.int64))
 
 

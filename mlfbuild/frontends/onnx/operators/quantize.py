@@ -39,7 +39,9 @@ def _declared(affine: Affine) -> DType:
 def _affine(site: OnnxSite, dtype: np.dtype[np.generic]) -> Affine:
     affine = affine_of(site.node, site.known, dtype)
     if affine is None:
-        raise site.unsupported("scales and zero points that are not constant, or not of float32")
+        raise site.unsupported(
+            "the scales and zero points must be constant, and the scales float32", code="input-not-constant"
+        )
     check_scales(site.node.place, affine.scales)
     if not affine.fits(site.held(0).shape):
         raise GraphError(site.node.place, f"{affine.scales.size} scales do not fit {site.held(0).tensor}")
@@ -100,12 +102,18 @@ def _quantize(site: OnnxSite) -> tuple[Value, ...]:
     value = site.held(0)
     wanted = site.integer("output_dtype", 0) or int(onnx.TensorProto.UINT8)
     if wanted not in _TYPES:
-        raise site.unsupported(f"output_dtype {wanted}; supported are uint8, int8 and int16")
+        raise site.unsupported(
+            f"output_dtype {wanted} is not supported", "use uint8, int8 or int16", code="type-unsupported"
+        )
     if site.integer("block_size", 0):
         return (_rounded_by_blocks(site, np.dtype(_TYPES[wanted])),)
     affine = _affine(site, np.dtype(_TYPES[wanted]))
     if affine.zero_points.dtype not in _TYPES.values():
-        raise site.unsupported(f"zero points of {affine.zero_points.dtype}; supported are uint8, int8 and int16")
+        raise site.unsupported(
+            f"zero points of {affine.zero_points.dtype} are not supported",
+            "use uint8, int8 or int16",
+            code="type-unsupported",
+        )
     held, declared = affine.held(), _declared(affine)
     if held is None:
         return (_rounded(site, site.value(0), affine),)
@@ -128,7 +136,9 @@ def _rounded_by_blocks(site: OnnxSite, dtype: np.dtype[np.generic]) -> Value:
     axis = site.axis(site.integer("axis", 1), len(source.shape))
     zero_points = site.constant(2, "zero points") if site.has(2) else np.zeros(scales.shape, dtype)
     if zero_points.dtype not in _TYPES.values():
-        raise site.unsupported(f"zero points of {zero_points.dtype}; supported are uint8, int8 and int16")
+        raise site.unsupported(
+            f"zero points of {zero_points.dtype} are not supported", "use uint8, int8 or int16", code="type-unsupported"
+        )
     steps, offsets = _for_each(site, scales, source, axis), _for_each(site, zero_points, source, axis)
     return site.made(_steps(site, source, steps, offsets, zero_points.dtype))
 
@@ -145,7 +155,11 @@ def _cast(site: OnnxSite) -> tuple[Value, ...]:
     if wanted not in ELEMENT_TYPES:
         names = onnx.TensorProto.DataType
         name = names.Name(wanted) if wanted in names.values() else str(wanted)
-        raise site.unsupported(f"to {name}; supported are {', '.join(dtype.value for dtype in ELEMENT_TYPES.values())}")
+        raise site.unsupported(
+            f"a conversion to {name} is not supported",
+            "convert to another type, such as FLOAT or INT8",
+            code="type-unsupported",
+        )
     return (_converted(site, ELEMENT_TYPES[wanted]),)
 
 
@@ -166,11 +180,12 @@ _EXACT = 1 << 24
 
 
 def _integer_product(site: OnnxSite) -> tuple[Value, ...]:
-    """MatMulInteger: sums of int8 products as int32, computed in float32 where that is exact."""
+    """MatMulInteger: sums of int8 products as int32, computed in float32 if that is exact."""
     value, weights = site.value(0), site.constant(1, "matrix B")
     if weights.ndim != 2 or value.rank < 2 or value.shape[-1] != weights.shape[0]:
         raise site.unsupported(
-            f"a product of {value.tensor} and a matrix {list(weights.shape)}; supported is a constant one"
+            f"the product of {value.tensor} and a tensor {list(weights.shape)} is not supported",
+            "use a constant matrix that fits",
         )
     zero_points = _zero_points(site, 3, weights.dtype)
     if zero_points.size not in {1, weights.shape[1]}:
@@ -186,7 +201,7 @@ def _integer_product(site: OnnxSite) -> tuple[Value, ...]:
 
 
 def _integer_convolution(site: OnnxSite) -> tuple[Value, ...]:
-    """ConvInteger: sums of int8 products as int32, computed in float32 where that is exact."""
+    """ConvInteger: sums of int8 products as int32, computed in float32 if that is exact."""
     value, weights = site.value(0), site.constant(1, "filter")
     if weights.ndim < 3 or weights.size == 0:
         raise GraphError(site.node.place, f"the filter has the shape {list(weights.shape)}")
@@ -210,7 +225,7 @@ def _centred(site: OnnxSite, value: Value) -> Tensor:
     """Return the integers ``value`` without their zero point, as float32."""
     zero_point = _zero_points(site, 2, value.dtype.numpy)
     if zero_point.size != 1:
-        raise site.unsupported(f"{zero_point.size} zero points of input 0; supported is one")
+        raise site.unsupported(f"{zero_point.size} zero points of input 0 are not supported", "use one")
     shape = value.tensor.shape
     real = site.emit(ops.Cast(), [value.tensor], shape, DType.FLOAT32)
     if not zero_point.any():
@@ -222,8 +237,8 @@ def _check_exact(site: OnnxSite, dtype: DType, magnitudes: Array) -> None:
     greatest = 255 * float(magnitudes.max(initial=0))
     if dtype not in {DType.INT8, DType.UINT8} or greatest >= _EXACT:
         raise site.unsupported(
-            f"sums of up to {greatest:.0f}, beyond {_EXACT}; quantise the network statically, with QuantizeLinear and "
-            f"DequantizeLinear around its operators"
+            f"sums of up to {greatest:.0f}, beyond {_EXACT}, are not supported",
+            "quantise the network statically, with QuantizeLinear and DequantizeLinear around its operators",
         )
 
 

@@ -25,7 +25,7 @@ Reduction = ops.Mean | ops.Sum | ops.ReduceMax | ops.ReduceMin
 
 
 def _axes(site: OnnxSite, rank: int) -> tuple[int, ...] | None:
-    """Return the dimensions that go, ``None`` where nothing is to be done."""
+    """Return the dimensions to reduce, ``None`` if there are none."""
     since = _SUMMED_AXES_OPSET if site.node.operator == "ReduceSum" else _AXES_OPSET
     axes = site.integers("axes", 1 if site.opset >= since else None)
     if axes:

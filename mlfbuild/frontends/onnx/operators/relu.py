@@ -60,7 +60,7 @@ def _clamped_value(site: OnnxSite, low: float, high: float) -> Value:
 def _clamped_whole(site: OnnxSite, value: Value, low: float, high: float) -> Value:
     """Clamp integers that stand for themselves."""
     if value.dtype is DType.BOOL:
-        raise site.unsupported(f"{value.tensor}; supported are numbers")
+        raise site.type_unsupported(value.tensor, "a type of numbers")
     limits = np.iinfo(value.dtype.numpy)
     if limits.min < low < math.inf:
         value = extreme(site, ops.Maximum(), value, _limit(site, value, min(low, limits.max)))
@@ -87,7 +87,7 @@ def _clamped_integers(site: OnnxSite, tensor: Tensor, held: Quantization, low: f
 
 
 def _stored_bound(bound: float, held: Quantization) -> int:
-    """Return the int8 value of ``bound``, the nearest one where it is outside."""
+    """Return the int8 value of ``bound``, the nearest one if it is outside."""
     try:
         return max(-128, min(127, quantize_value(bound, held.scale, held.zero_point)))
     except OverflowError:  # infinite, or as good as
@@ -95,7 +95,7 @@ def _stored_bound(bound: float, held: Quantization) -> int:
 
 
 def clamped(site: OnnxSite, tensor: Tensor, low: float, high: float) -> Tensor:
-    """Return ``tensor`` clamped, by RELU and its kin where the bounds are theirs."""
+    """Return ``tensor`` clamped, by RELU, RELU6 or a similar operator if it has these bounds."""
     if (low, high) in _KNOWN_CLAMPS:
         return unary(site, _KNOWN_CLAMPS[low, high], tensor)
     if low > -math.inf:
@@ -109,7 +109,7 @@ def _prelu(site: OnnxSite) -> tuple[Value, ...]:
     """Negative elements times a slope, which broadcasts to the input."""
     value, slope = site.value(0), site.value(1)
     if slope.rank > value.rank:
-        raise site.unsupported(f"a slope of {slope.rank} dimensions for {value.rank}")
+        raise site.unsupported(f"a slope of {slope.rank} dimensions for {value.rank} dimensions is not supported")
     return (combined(site, ops.PRelu(), value, slope),)
 
 

@@ -22,7 +22,9 @@ def _dropout(site: OnnxSite) -> tuple[Value, ...]:
     value = site.held(0)
     training = site.has(2) and site.constant(2, "training_mode").any()
     if training and (not site.has(1) or site.constant(1, "ratio").any()):
-        raise site.unsupported("training_mode, which drops at random")
+        raise site.unsupported(
+            "training_mode, which drops elements at random, is not supported", "export the network for inference"
+        )
     if len(site.node.outputs) < 2 or not site.node.outputs[1]:
         return (value,)
     return value, site.made(site.weights("mask", np.ones(value.shape, np.bool_)))

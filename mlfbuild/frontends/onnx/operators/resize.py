@@ -76,7 +76,7 @@ def _scales(site: OnnxSite) -> tuple[float, ...]:
 def _along(site: OnnxSite, value: Value, axis: int, spacing: Spacing, mode: str, transformation: str) -> Value:
     """Resize one dimension: a look-up of the nearest elements, or a sum of several look-ups."""
     if spacing.size * spacing.wanted > _MOST_ELEMENTS:
-        raise site.unsupported(f"resizing {spacing.size} elements to {spacing.wanted}")
+        raise site.unsupported(f"resizing {spacing.size} elements to {spacing.wanted} is not supported")
     try:
         places = coordinates(spacing, transformation, _region(site, value, axis))
         outside = ((places < 0) | (places > spacing.size - 1)) & (transformation == "tf_crop_and_resize")
@@ -94,7 +94,7 @@ def _along(site: OnnxSite, value: Value, axis: int, spacing: Spacing, mode: str,
     )  # fmt: skip
     plain = site.builder.plain(value)
     if plain.dtype is not DType.FLOAT32:
-        raise site.unsupported(f"mode {mode!r} of {plain.tensor}; supported is float32")
+        raise site.type_unsupported(plain.tensor, f"float32 for the mode {mode!r}")
     parts = [_share(site, plain, axis, *tap) for tap in zip(taps.positions, taps.shares, strict=True)]
     total = parts[0].tensor
     for part in parts[1:]:
@@ -108,7 +108,9 @@ def _extrapolated(site: OnnxSite, value: Value, axis: int, outside: Array) -> Va
         return value
     value = site.builder.plain(value)
     if value.dtype is not DType.FLOAT32:
-        raise site.unsupported(f"a region of interest that is partly outside of {value.tensor}; supported is float32")
+        raise site.type_unsupported(
+            value.tensor, "float32 for a region of interest that is partly outside of the tensor"
+        )
     spread = [-1 if other == value.stored(axis) else 1 for other in range(value.rank)]
     number = site.real_attribute("extrapolation_value", 0.0)
     return Value(select(site, site.weights("outside", outside.reshape(spread)), number, value.tensor), value.order)
@@ -134,7 +136,7 @@ def _region(site: OnnxSite, value: Value, axis: int) -> tuple[float, float]:
 
 
 def _bilinear(site: OnnxSite, value: Value, spacings: Sequence[Spacing], transformation: str) -> Value | None:
-    """Return what RESIZE_BILINEAR makes of an image, ``None`` where it means something else."""
+    """Return what RESIZE_BILINEAR makes of an image, ``None`` if it means something else."""
     flags = {"half_pixel": (False, True), "asymmetric": (False, False), "align_corners": (True, False)}
     outer = spacings[:2]
     if value.rank != 4 or transformation not in flags or any(line.scale != 1.0 for line in outer):

@@ -34,7 +34,7 @@ def sliced(site: OnnxSite, value: Value, positions: Sequence[range]) -> Value:
     stored = [positions[axis] for axis in value.order]
     shape = [len(found) for found in stored]
     if 0 in shape:
-        raise site.unsupported("the result has no elements")
+        raise site.unsupported("the result has no elements", code="tensor-empty")
     operator = ops.StridedSlice(tuple(Steps.of(found) for found in stored))
     return value.moved(site.moved(operator, value.tensor, shape), value.order)
 

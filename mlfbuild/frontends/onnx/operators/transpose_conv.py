@@ -22,7 +22,7 @@ from mlfbuild.graph.bases import Padding, Pair
 
 
 def _conv_transpose(site: OnnxSite) -> tuple[Value, ...]:
-    """Conv's opposite; in integers where it has one group."""
+    """Conv's opposite; in integers if it has one group."""
     held, target = site.held(0), site.held_target
     if held.quantization is not None and target is not None and site.integer("group", 1) == 1:
         parameters = integer_parameters(site, held.quantization, axis=1)
@@ -59,7 +59,7 @@ def _transposed(site: OnnxSite, value: Value, parameters: LayerParameters, targe
 def _spread(site: OnnxSite, weights: Array, dilation: Pair) -> Array:
     """Return OIHW ``weights`` with zeros in between: TRANSPOSE_CONV has no dilation."""
     if min(dilation) < 1 or max(dilation) > _GREATEST_DILATION:
-        raise site.unsupported(f"dilations {dilation}")
+        raise site.unsupported(f"the dilations {dilation} are not supported", "use dilations of 1")
     sizes = [(size - 1) * step + 1 for size, step in zip(weights.shape[2:], dilation, strict=True)]
     spread = np.zeros((*weights.shape[:2], *sizes), weights.dtype)
     spread[:, :, :: dilation[0], :: dilation[1]] = weights

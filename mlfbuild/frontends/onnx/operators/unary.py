@@ -34,7 +34,7 @@ def with_integers(operator: Operator) -> Converter:
 
 
 def squashing(operator: Operator, full: Quantization) -> Converter:
-    """Return the converter of an operator whose integer form writes the scale ``full``, where none finer is wanted."""
+    """Return the converter of an operator whose integer form writes the scale ``full``, if none finer is wanted."""
 
     def convert(site: OnnxSite) -> tuple[Value, ...]:
         held, target = site.held(0), site.held_target

@@ -29,13 +29,13 @@ else:
 
 
 def operator_name(code: int) -> str:
-    """Return TFLite's name of the operator ``code``, or the number where it has none."""
+    """Return TFLite's name of the operator ``code``, or the number if it has none."""
     name = name_of(BuiltinOperator, code)
     return f"code {name}" if name.isdigit() else name
 
 
 def type_name(code: int) -> str:
-    """Return TFLite's name of the element type ``code``, or the number where it has none."""
+    """Return TFLite's name of the element type ``code``, or the number if it has none."""
     return name_of(TensorType, code)
 
 

@@ -18,7 +18,9 @@ def _concatenation(site: TfliteSite) -> Operator:
         options = site.read_options("ConcatenationOptions")
         axis, activation = options.Axis(), site.activation(options.FusedActivationFunction())
     if activation is not Activation.NONE:
-        raise site.unsupported(f"fused activation {activation.name} is not supported here; put it behind")
+        raise site.unsupported(
+            f"fused activation {activation.name} is not supported", "use a separate operator for the activation"
+        )
     return ops.Concatenation(dimension(site, axis, len(site.input(0).shape)))
 
 

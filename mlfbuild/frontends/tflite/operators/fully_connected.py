@@ -18,7 +18,9 @@ def _fully_connected(site: TfliteSite) -> Operator:
     with reading(site.place):
         options = site.read_options("FullyConnectedOptions")
         if options.WeightsFormat() != FullyConnectedOptionsWeightsFormat.DEFAULT:
-            raise site.unsupported("shuffled weights are not supported")
+            raise site.unsupported(
+                "shuffled weights are not supported", "convert the model with weights in the default format"
+            )
         activation = site.activation(options.FusedActivationFunction())
         int32_sums = options.QuantizedBiasType() == TensorType.INT32
         return ops.FullyConnected(activation, bool(options.KeepNumDims()), int32_sums)

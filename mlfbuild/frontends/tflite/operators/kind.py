@@ -13,10 +13,10 @@ from mlfbuild.graph.bases import Binary
 
 @dataclass(frozen=True)
 class OperatorKind:
-    """The way from one operator of a file to one of a graph.
+    """How to convert one operator of a file to one of a graph.
 
     Its inputs are ``values``, which stay inputs, then constant ``attributes``, which ``read`` finds in its
-    ``TfliteSite``. Where they stand in the file in another order, ``order`` has the position there of each.
+    ``TfliteSite``. If the file has them in another order, ``order`` is the position of each in the file.
     """
 
     read: Callable[[TfliteSite], Operator]

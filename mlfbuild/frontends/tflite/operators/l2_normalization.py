@@ -16,7 +16,9 @@ def _l2_normalization(site: TfliteSite) -> Operator:
     with reading(site.place):
         activation = site.activation(site.read_options("L2NormOptions").FusedActivationFunction())
     if activation is not Activation.NONE:
-        raise site.unsupported(f"fused activation {activation.name} is not supported here; put it behind")
+        raise site.unsupported(
+            f"fused activation {activation.name} is not supported", "use a separate operator for the activation"
+        )
     return ops.L2Normalization()
 
 

@@ -36,9 +36,9 @@ def _lstm(site: TfliteSite) -> Operator:
         diagonal = bool(options.DiagonalRecurrentTensors())
     if activation != ActivationFunctionType.TANH:
         name = name_of(ActivationFunctionType, activation)
-        raise site.unsupported(f"activation {name} of the cell is not supported; supported is TANH")
+        raise site.unsupported(f"activation {name} of the cell is not supported", "use TANH")
     if diagonal:
-        raise site.unsupported("diagonal recurrent weights are not supported; write them as a matrix")
+        raise site.unsupported("diagonal recurrent weights are not supported", "store them as a matrix")
     return ops.UnidirectionalSequenceLstm(time_major, clip)
 
 
@@ -48,12 +48,14 @@ def _check_variant(site: TfliteSite) -> None:
     for variant, positions in _VARIANTS.items():
         found = next((inputs[at] for at in positions if inputs[at] is not None), None)
         if found is not None:
-            raise site.unsupported(f"has {variant} ({found}): not supported; use a plain LSTM layer, as Keras has it")
+            raise site.unsupported(
+                f"a layer with {variant} ({found}) is not supported", "use a plain LSTM layer such as that of Keras"
+            )
     absent = [at for at in _VALUES if inputs[at] is None]
     if absent and {*absent} <= {_WEIGHTS[0], _RECURRENT[0], _BIASES[0]}:
         raise site.unsupported(
-            f"has no input gate (input {absent[0]} is absent): coupled input and forget gates are not supported; use "
-            f"a plain LSTM layer, as Keras has it"
+            f"coupled input and forget gates (input {absent[0]} is absent) are not supported",
+            "use a plain LSTM layer such as that of Keras",
         )
     if absent:
         raise site.wrong(f"input {absent[0]} is absent")

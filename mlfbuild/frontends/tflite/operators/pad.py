@@ -24,7 +24,7 @@ def _paddings(site: TfliteSite) -> tuple[tuple[int, int], ...]:
 def _padv2(site: TfliteSite) -> Operator:
     source, filling = site.input(0), site.input(2)
     if filling.data is None:
-        raise site.unsupported(f"the value {filling} must be constant")
+        raise site.unsupported(f"the value {filling} must be constant", code="input-not-constant")
     if filling.dtype is not source.dtype or filling.elements != 1:
         raise site.wrong(f"the value {filling} must be one element of the type of {source}")
     reason = same_quantization(filling, site.output())

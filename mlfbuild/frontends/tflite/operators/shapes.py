@@ -23,7 +23,7 @@ class ShapeKind:
 
 
 def zeros(tensor: Tensor) -> Array:
-    """Return what stands for zeros in ``tensor``: the zero point in all of an int8 or uint8 one.
+    """Return the zeros of ``tensor``: for int8 and uint8 the zero point in every element.
 
     The array is one element seen everywhere: a file may declare a huge tensor in a few bytes.
     """
@@ -54,7 +54,9 @@ def _range(site: TfliteSite) -> Array:
     bounds = [site.input(index) for index in (0, 1, 2)]
     for bound in bounds:
         if bound.data is None or bound.elements != 1 or bound.dtype is not site.output().dtype:
-            raise site.unsupported(f"{bound} must be one constant number of the type of {site.output()}")
+            raise site.unsupported(
+                f"{bound} must be one constant number of the type of {site.output()}", code="input-not-constant"
+            )
     start, end, step = (int(bound.data.reshape(-1)[0]) for bound in bounds if bound.data is not None)
     if step == 0:
         raise site.wrong("a step of 0 has no end")

@@ -1,4 +1,4 @@
-"""One operator of a file, as the functions that read operators see it."""
+"""One operator of a file with its tensors, which the functions that read operators work on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tflite.BuiltinOptions import BuiltinOptions
 from tflite.Padding import Padding as PaddingMode
 
 from mlfbuild.core import UnsupportedModelError
-from mlfbuild.frontends.tflite.reader import reading
+from mlfbuild.frontends.tflite.reader import SEE, reading
 from mlfbuild.graph import Activation, Array, DType, GraphError, OperatorError, Tensor
 from mlfbuild.graph.bases import Padding, Pair, resolve_padding
 
@@ -25,7 +25,7 @@ ACTIVATIONS = {
 
 @dataclass(frozen=True)
 class TfliteSite:
-    """One operator of the file with its tensors, as the functions that read operators see it."""
+    """One operator of the file with its tensors; ``place`` names it in messages."""
 
     place: str
     inputs: tuple[Tensor | None, ...]
@@ -34,14 +34,14 @@ class TfliteSite:
     options: Any
 
     def input(self, index: int) -> Tensor:
-        """Return input ``index``; raises ``GraphError`` where it is absent."""
+        """Return input ``index``; raises ``GraphError`` if it is absent."""
         tensor = self.inputs[index] if index < len(self.inputs) else None
         if tensor is None:
             raise GraphError(self.place, f"input {index} is absent")
         return tensor
 
     def output(self) -> Tensor:
-        """Return the first output; raises ``GraphError`` where there is none."""
+        """Return the first output; raises ``GraphError`` if there is none."""
         if not self.outputs:
             raise GraphError(self.place, "has no output")
         return self.outputs[0]
@@ -50,13 +50,13 @@ class TfliteSite:
         """Return the elements of the constant integer input ``index``; ``what`` names its meaning in messages."""
         tensor = self.input(index)
         if tensor.data is None:
-            raise self.unsupported(f"the {what} {tensor} must be constant")
+            raise self.unsupported(f"the {what} {tensor} must be constant", code="input-not-constant")
         if tensor.dtype not in {DType.INT32, DType.INT64}:
             raise self.wrong(f"the {what} {tensor} must be int32 or int64")
         return tensor.data.reshape(-1)
 
     def read_options(self, kind: str) -> Any:
-        """Return the options as the table ``kind``; raises ``GraphError`` where the file holds another one.
+        """Return the options as the table ``kind``; raises ``GraphError`` if the file holds another one.
 
         Tables are imported by name: a model pays for those it has.
         """
@@ -68,19 +68,28 @@ class TfliteSite:
         return options
 
     def wrong(self, reason: str) -> OperatorError:
-        """Return the error for what this operator cannot mean, here or anywhere."""
+        """Return the error for tensors or options that contradict the rules of the operator."""
         return OperatorError(self.place, reason)
 
-    def unsupported(self, reason: str) -> UnsupportedModelError:
-        """Return the error for what is sound but not supported at this operator."""
-        return UnsupportedModelError(f"{self.place}: {reason}")
+    def unsupported(
+        self, reason: str, hint: str = SEE, code: str = "operator-variant-unsupported"
+    ) -> UnsupportedModelError:
+        """Return the error for a valid operator that is not supported."""
+        return UnsupportedModelError(code, place=self.place, reason=reason, hint=hint)
+
+    def type_unsupported(self, tensor: Tensor, supported: str) -> UnsupportedModelError:
+        """Return the error for an unsupported element type; ``supported`` names the supported ones."""
+        reason = f"type {tensor.dtype.value} of {tensor.name!r} is not supported"
+        return self.unsupported(reason, f"use {supported}", "type-unsupported")
 
     def activation(self, code: int) -> Activation:
         """Return the fused activation of TFLite's ``code``."""
         if code not in ACTIVATIONS:
             name = name_of(ActivationFunctionType, code)
-            supported = ", ".join(activation.name for activation in ACTIVATIONS.values())
-            raise self.unsupported(f"fused activation {name} is not supported; supported are {supported}")
+            raise self.unsupported(
+                f"fused activation {name} is not supported",
+                f"use {' or '.join(activation.name for activation in ACTIVATIONS.values())}",
+            )
         return ACTIVATIONS[code]
 
     def padding(
@@ -103,7 +112,7 @@ class TfliteSite:
 
 
 def name_of(enumeration: type[Any], code: int) -> str:
-    """Return the name of ``code`` in a generated enumeration, or the number where it has none."""
+    """Return the name of ``code`` in a generated enumeration, or the number if it has none."""
     # Python 3.13 keeps a class's line number, an integer too, as __firstlineno__.
     names = (name for name, value in vars(enumeration).items() if value == code and not name.startswith("_"))
     return next(names, str(code))

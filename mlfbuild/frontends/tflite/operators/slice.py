@@ -27,7 +27,7 @@ def _strided_slice(site: TfliteSite) -> Operator:
         options = site.read_options("StridedSliceOptions")
         masks = options.BeginMask(), options.EndMask(), options.ShrinkAxisMask()
         if options.EllipsisMask() or options.NewAxisMask():
-            raise site.unsupported("ellipsis and new axes are not supported; give every dimension a begin and an end")
+            raise site.unsupported("ellipsis and new axes are not supported", "give every dimension a begin and an end")
         relative = bool(options.Offset())
     starts = integers(site, 1, "begin", len(shape))
     ends = integers(site, 2, "end", len(shape))

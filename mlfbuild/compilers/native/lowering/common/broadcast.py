@@ -15,7 +15,7 @@ _OPERANDS = ("first", "second", "third")
 def broadcast_lines(node: Node, sources: Sequence[Tensor], output: Tensor, c_type: str) -> Sequence[str]:
     """Return the local struct ``shape``: sizes, and the strides of each of ``sources``.
 
-    Neighbouring dimensions that repeat alike are merged. Raises ``UnsupportedModelError`` where too many are left.
+    Neighbouring dimensions that repeat alike are merged. Raises ``UnsupportedModelError`` if too many are left.
     """
     rank = len(output.shape)
     shapes = [(1,) * (rank - len(tensor.shape)) + tensor.shape for tensor in sources]

@@ -37,7 +37,7 @@ class DspChannels:
 def dsp_channels(weights: Array, bias: Array, rescales: Sequence[Rescale], zero_point: int) -> DspChannels | None:
     """Return the constants of channels with int8 ``weights`` [channels, inputs] and the folded int32 ``bias``.
 
-    ``zero_point`` is the output's. ``None`` where twice a sum, or a rescaled one with what is added to it, may need
+    ``zero_point`` is the output's. ``None`` if twice a sum, or a rescaled one with what is added to it, may need
     more than 32 bits, or where a rescaling has no right shift (a factor of 1/2 or more).
     """
     positive, negative = (side(weights, 0).sum(axis=1, dtype=np.int64) for side in (np.maximum, np.minimum))

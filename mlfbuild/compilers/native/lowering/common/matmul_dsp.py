@@ -16,7 +16,7 @@ _ORDER = ((0, 2), (1, 3))
 
 
 def pack_matmul(channels: DspChannels, *, whole: bool) -> npt.NDArray[np.int32] | None:
-    """Return the filter of ``channels``; ``None`` where no filter would give exact sums.
+    """Return the filter of ``channels``; ``None`` if no filter would give exact sums.
 
     That is where there is one channel only, where two weights do not fit in 16 bits together, or, for a kernel that
     adds up the ``whole`` sum of the second channel of a pair in 24 bits, where it may not fit in them.

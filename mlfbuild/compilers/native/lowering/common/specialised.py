@@ -25,7 +25,7 @@ class Specialised(Generic[_Kind]):
     int16_dsp: _Lowering[_Kind]
 
     def lower(self, graph: Graph, node: Node, operator: _Kind, settings: CodegenSettings) -> KernelCall | None:
-        """Return the call for ``node``, whose operator is ``operator``; ``None`` where portable C must do it."""
+        """Return the call for ``node``, whose operator is ``operator``; ``None`` if portable C must do it."""
         dtype = graph.outputs_of(node)[0].dtype
         call = None
         if dtype is DType.FLOAT32 and settings.has("mve") and settings.has("fpu"):

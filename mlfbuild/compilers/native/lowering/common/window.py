@@ -20,7 +20,7 @@ def window_lines(node: Node, window: Window, source: Tensor, output: Tensor) -> 
 def window_fields(node: Node, window: Window, source: Tensor, output: Tensor) -> dict[str, str]:
     """Return the fields of the ``struct mlf_window``.
 
-    Raises ``UnsupportedModelError`` where coordinates would come near the limits of 32 bits.
+    Raises ``UnsupportedModelError`` if coordinates would come near the limits of 32 bits.
     """
     (top, bottom), (left, right) = window.padding
     # The distance of a filter's only row or column from the next has no meaning, and may be huge.
