@@ -23,7 +23,7 @@ from mlfbuild.build.tree.make import make_fragment
 from mlfbuild.build.tree.parts import parts_of
 from mlfbuild.build.tree.sconscript import scons_fragment
 from mlfbuild.core.errors import InputFileError, UnsupportedModelError
-from mlfbuild.library import ExternalDependency, Library, ResolvedLibrary
+from mlfbuild.library import ExternalDependency, Library, ResolvedLibrary, short_name
 from support.dependent_models import FILES, dependent_module, tiny_source, write_dependent_tree
 from support.tree_firmware import PROJECTS, scons
 
@@ -81,7 +81,7 @@ def test_names_from_an_archive_cannot_escape_the_folder() -> None:
         module = replace(dependent_module("one"), external_dependencies=(needed,))
         with pytest.raises(InputFileError) as caught:
             parts_of(Library((module,)))
-        assert (caught.value.code, caught.value.place) == ("requirement-name-not-buildable", ascii(name))
+        assert (caught.value.code, caught.value.place) == ("requirement-name-not-buildable", ascii(short_name(name)))
 
 
 def test_a_version_from_an_archive_is_not_executed() -> None:
