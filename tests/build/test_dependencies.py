@@ -79,9 +79,9 @@ def test_names_from_an_archive_cannot_escape_the_folder() -> None:
     for name in ("../tiny", "a/b", "tiny;x", "$(shell ls)"):
         needed = ExternalDependency(name, "https://example.org/tiny", "git", "v1")
         module = replace(dependent_module("one"), external_dependencies=(needed,))
-        with pytest.raises(InputFileError) as error:
+        with pytest.raises(InputFileError) as caught:
             parts_of(Library((module,)))
-        assert (error.value.code, error.value.place) == ("library-name-invalid", f"dependency {short_name(name)!a}")
+        assert (caught.value.code, caught.value.place) == ("requirement-name-not-buildable", ascii(short_name(name)))
 
 
 def test_a_version_from_an_archive_is_not_executed() -> None:
@@ -92,9 +92,9 @@ def test_a_version_from_an_archive_is_not_executed() -> None:
 
 def test_a_file_whose_name_a_build_cannot_hold(tmp_path: Path) -> None:
     source = tiny_source(files={**FILES, "src/a$b.c": b""})
-    with pytest.raises(InputFileError) as error:
+    with pytest.raises(InputFileError) as caught:
         write_dependencies(tmp_path / "dependencies", [source])
-    assert (error.value.code, error.value.place) == ("library-path-invalid", "dependency tiny: 'src/a$b.c'")
+    assert (caught.value.code, caught.value.place) == ("source-name-not-buildable", "tiny: 'src/a$b.c'")
     assert not (tmp_path / "dependencies").exists()
 
 

@@ -53,10 +53,10 @@ def check_dependency_name(name: str) -> None:
     """Raise ``InputFileError`` if ``name`` cannot be part of a target's name and of a path."""
     if not _NAME.fullmatch(name):
         raise InputFileError(
-            "library-name-invalid",
-            place=f"dependency {name!a}",
-            reason="the archive requires a library with a name that is not valid for a build target",
-            hint="use lower-case letters, digits, '-' and '.' in external_dependencies of the archive",
+            "requirement-name-not-buildable",
+            place=ascii(name),
+            reason="the name of this library, which the archive requires, cannot be the name of a build target",
+            hint="use lower-case letters, digits, - and ., and export again",
         )
 
 
@@ -130,8 +130,8 @@ def _check_paths(source: ResolvedLibrary) -> None:
     for path in (*source.files, *source.include_dirs):
         if not _PATH.fullmatch(path):
             raise InputFileError(
-                "library-path-invalid",
-                place=f"dependency {source.name}: {path!a}",
-                reason="build files cannot contain this path",
-                hint="rename the file, or narrow `sources` and `include-dirs`",
+                "source-name-not-buildable",
+                place=f"{source.name}: {path!a}",
+                reason="has a name that cannot be written in build files",
+                hint="rename it, or remove it from the dependency's sources",
             )
