@@ -17,20 +17,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
+from mlfbuild.build.tree.dependency_cmake import cmake_text
+from mlfbuild.build.tree.dependency_make import make_text
+from mlfbuild.build.tree.dependency_scons import scons_text
 from mlfbuild.build.tree.record import Record
 from mlfbuild.build.tree.tree import UnpackResult, remove_tree, write_tree
-from mlfbuild.c_analysis import CXX_SUFFIXES
-from mlfbuild.core import InputFileError, sha256
-from mlfbuild.library import Content, Module, Requirement, ResolvedLibrary, chunks, requirements_of
+from mlfbuild.core import InputFileError
+from mlfbuild.library import Content, Module, Requirement, ResolvedLibrary, requirements_of
 
 DEPENDENCIES_FOLDER = "dependencies"
 """Of a target's folder."""
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9.+-]*[a-z0-9+])?")
 _PATH = re.compile(r"[A-Za-z0-9_./+ -]+")
 _VERSION = re.compile(r"[\w.+<>=~!*, -]+", re.ASCII)
-_CONTENT_DIGITS = 16
 
 
 def build_requirements(module: Module) -> tuple[Requirement, ...]:
@@ -90,10 +91,6 @@ def dependency_fragments(dependency: ResolvedLibrary) -> dict[str, bytes]:
 
     Raises ``InputFileError`` for names that a build cannot use.
     """
-    from mlfbuild.build.tree.dependency_cmake import cmake_text  # these import this module
-    from mlfbuild.build.tree.dependency_make import make_text
-    from mlfbuild.build.tree.dependency_scons import scons_text
-
     name = dependency.name
     check_dependency_name(name)
     _check_paths(dependency)
@@ -102,28 +99,6 @@ def dependency_fragments(dependency: ResolvedLibrary) -> dict[str, bytes]:
         f"{name}.mk": make_text(dependency).encode(),
         f"{name}.SConscript": scons_text(dependency).encode(),
     }
-
-
-def content_id(source: ResolvedLibrary) -> str:
-    """Return a short hash of everything that decides the compiled library."""
-    lines = [f"{path}\0{sha256(chunks(source.files[path]))}" for path in sorted(source.files)]
-    lines += [f"{source.sources}", f"{source.include_dirs}", f"{source.compile_options}", f"{source.public_headers}"]
-    return sha256("\n".join(lines).encode())[:_CONTENT_DIGITS]
-
-
-def languages(source: ResolvedLibrary) -> str:
-    """Return the languages that ``project()`` of a CMake build must enable for ``source``."""
-    suffixes = {PurePosixPath(path).suffix for path in source.sources}
-    return " ".join(["C", *(["CXX"] if suffixes & CXX_SUFFIXES else []), *(["ASM"] if suffixes & {".S", ".s"} else [])])
-
-
-def about(dependency: ResolvedLibrary) -> str:
-    """Return one line about ``dependency`` for the head of a fragment."""
-    if dependency.package:
-        return f"{dependency.name}: the CMake package {dependency.package}, which the firmware has."
-    text = f"{dependency.name} {dependency.version}".strip()
-    terms = f" ({dependency.license})" if dependency.license else ""
-    return "".join(character for character in f"{text}{terms}, required by models." if character.isprintable())
 
 
 def _check_paths(source: ResolvedLibrary) -> None:

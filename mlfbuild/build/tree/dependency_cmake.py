@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 
 from mlfbuild.build.tree.cmake import lines, quoted
-from mlfbuild.build.tree.dependencies import about, content_id, languages
+from mlfbuild.build.tree.dependency_facts import about, content_id, languages
 from mlfbuild.library import ResolvedLibrary
 
 _RELEASE = re.compile(r"v?(\d+(?:\.\d+)*)")

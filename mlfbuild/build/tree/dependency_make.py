@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from mlfbuild.build.tree.dependencies import about, content_id, languages
+from mlfbuild.build.tree.dependency_facts import about, content_id, languages
 from mlfbuild.library import ResolvedLibrary
 
 _MAKE_HEAD = """\

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mlfbuild.build.tree.dependencies import about, content_id
+from mlfbuild.build.tree.dependency_facts import about, content_id
 from mlfbuild.library import ResolvedLibrary
 
 _SCONS_HEAD = """\

@@ -14,7 +14,7 @@ import numpy as np
 
 from mlfbuild.core import ProcessFailedError, TimedOutError
 from mlfbuild.library import Module, TensorInfo
-from mlfbuild.verify.host.model import Array, empty_output
+from mlfbuild.verify.host.process import Array, empty_output
 from mlfbuild.verify.host.trace import traced_tensors
 
 _RUN, _TRACE, _RESET = b"r", b"t", b"z"
