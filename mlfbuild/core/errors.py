@@ -54,10 +54,8 @@ class MlfError(Exception):
 
     exit_code = 1
 
-    def __init__(self, code: str, *, place: object = "", reason: str = "", hint: str = "") -> None:
+    def __init__(self, code: str, *, reason: str, place: object = "", hint: str = "") -> None:
         super().__init__(code)
-        if not reason:  # a text without fields, as some rooms still raise: its class is all that is known of it
-            code, reason = self.kind(), code
         self.code = code
         self.place = str(place)
         self.reason = reason
@@ -121,7 +119,7 @@ class DriftError(CheckFailedError):
     """The project or this machine differs from the lock file; ``problems`` has a line for each difference."""
 
     def __init__(
-        self, code: str, *, place: object = "", reason: str = "", hint: str = "", problems: Sequence[str] = ()
+        self, code: str, *, reason: str, place: object = "", hint: str = "", problems: Sequence[str] = ()
     ) -> None:
         super().__init__(code, place=place, reason=reason, hint=hint)
         self.problems = tuple(problems)
@@ -143,7 +141,7 @@ class ProjectFileError(MlfError):
 
     def __init__(self, problems: Sequence[str | Diagnostic]) -> None:
         self.problems = tuple(problems)
-        super().__init__("\n".join(map(str, problems)))
+        super().__init__("project-file", reason="\n".join(map(str, problems)))
 
 
 class ToolNotFoundError(MlfError):
@@ -181,7 +179,7 @@ class ProcessFailedError(MlfError):
 
     exit_code = 7
 
-    def __init__(self, code: str, output: str = "", *, place: object = "", reason: str = "", hint: str = "") -> None:
+    def __init__(self, code: str, output: str = "", *, reason: str, place: object = "", hint: str = "") -> None:
         super().__init__(code, place=place, reason=reason, hint=hint)
         self.output = output
 
