@@ -64,7 +64,6 @@ if TYPE_CHECKING:
     from mlfbuild.core.system_packages import HOST_COMPILER as HOST_COMPILER, how_to_install as how_to_install
     from mlfbuild.core.table import text_table as text_table
     from mlfbuild.core.text import (
-        advised as advised,
         counted as counted,
         listed as listed,
         printable as printable,

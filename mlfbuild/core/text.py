@@ -17,11 +17,6 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(names[:_LISTED]) + (", ..." if len(names) > _LISTED else "")
 
 
-def advised(message: str, advice: str) -> str:
-    """Return ``message`` with ``advice`` on what to do next behind it, unless a semicolon in it is followed by some."""
-    return message if "; " in message else f"{message}; {advice}"
-
-
 def printable(text: str) -> str:
     """Return ``text`` with escapes in place of control characters."""
     return text if text.isprintable() else text.encode("unicode_escape").decode()
