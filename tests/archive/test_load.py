@@ -72,7 +72,7 @@ def test_equality_sees_parameters() -> None:
 
 def test_members_are_those_of_the_format() -> None:
     assert list(native_files()) == [
-        "README.md", "codegen/" + KERNEL_PATH, "codegen/host/include/tvmgen_tiny.h", "codegen/host/src/tiny_lib0.c",
+        "README.md", "codegen/host/include/tvmgen_tiny.h", "codegen/" + KERNEL_PATH, "codegen/host/src/tiny_lib0.c",
         "metadata.json", "parameters/tiny.params", "src/tiny.relay",
     ]  # fmt: skip
     assert "executor-config/graph/net.graph" in archive_files(graph_library())

@@ -79,9 +79,9 @@ def test_symbols_of_native_sources(name: str, shared: Path, tmp_path: Path, tool
         path = tmp_path / file.path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(file.data)
+    flags = ("-I", str(tmp_path / "host/include"), "-I", str(tmp_path / "host/src"))
     for path in sorted((tmp_path / "host/src").glob("*.c")):
-        data = compiled(path.read_text(), tmp_path, tool("arm-none-eabi-gcc"), "-I", str(tmp_path / "host/include"))
-        expected = nm(data, tmp_path)
+        expected = nm(compiled(path.read_text(), tmp_path, tool("arm-none-eabi-gcc"), *flags), tmp_path)
         found = c_symbols(path.read_text())
         assert (found.defined, found.weak) == (expected.defined, expected.weak)
 
