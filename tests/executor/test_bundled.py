@@ -82,5 +82,8 @@ def test_archives_without_one(tmp_path: Path) -> None:
 def test_a_configuration_is_no_path_of_choice(tmp_path: Path) -> None:
     (module,) = compiled(tmp_path, with_runtime(graph_archive(7), tmp_path, most=24)).modules
     write_archive(Library((replace(module, runtime="../../etc/passwd"),)), tmp_path / "bad.tar")
-    with pytest.raises(InputFileError, match=r"mlfbuild\.runtime: '\.\./\.\./etc/passwd' is no configuration of TVM's"):
+    with pytest.raises(InputFileError) as caught:
         open_archive(tmp_path / "bad.tar")
+    place = f"{tmp_path / 'bad.tar'}: metadata.json: modules.add.mlfbuild.runtime"
+    assert (caught.value.code, caught.value.place) == ("json-value-invalid", place)
+    assert "'../../etc/passwd'" in caught.value.reason
