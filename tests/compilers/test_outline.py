@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 
@@ -12,13 +13,15 @@ from mlfbuild.archive import write_archive
 from mlfbuild.build.tree import tree_files
 from mlfbuild.build.tree.cmake import FRAGMENT
 from mlfbuild.compilers import CompileRequest, compiler_called
+from mlfbuild.compilers.native.kernels import kernel_headers
 from mlfbuild.core.errors import InputFileError, UsageError
-from mlfbuild.library import Library
+from mlfbuild.library import Library, is_kernel_header
 from mlfbuild.targets import CPUS
 from support.firmware_repo import tiny_network
 from support.libraries import graph_library, native_library
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 
 def same_names(compiler: str, request: CompileRequest, model: str) -> None:
@@ -29,11 +32,44 @@ def same_names(compiler: str, request: CompileRequest, model: str) -> None:
     assert bytes(outlined[FRAGMENT]) == bytes(compiled[FRAGMENT])
 
 
+def is_kernel(path: str) -> bool:
+    return is_kernel_header(path.removeprefix("codegen/"))
+
+
 @pytest.mark.parametrize("name", ["digits/models/digits", "two-models/models/iris", "two-models/models/wine"])
 @pytest.mark.parametrize("executor", ["aot", "graph"])
 def test_every_native_model_has_the_same_files(name: str, executor: str) -> None:
     request = CompileRequest("net", EXAMPLES / f"{name}.tflite", CPUS["cortex-m4"], executor=executor)
-    same_names("native", request, "net")
+    native = compiler_called("native")
+    outlined = tree_files(native.outline(request), model="net")
+    compiled = tree_files(native.compile(request), model="net")
+    assert [path for path in outlined if not is_kernel(path)] == [path for path in compiled if not is_kernel(path)]
+    assert bytes(outlined[FRAGMENT]) == bytes(compiled[FRAGMENT])
+
+
+@pytest.mark.parametrize("name", ["digits/models/digits", "two-models/models/iris", "two-models/models/wine"])
+@pytest.mark.parametrize("executor", ["aot", "graph"])
+def test_archives_contain_the_kernel_headers_that_their_sources_reach(name: str, executor: str) -> None:
+    native = compiler_called("native")
+    request = CompileRequest("net", EXAMPLES / f"{name}.tflite", CPUS["cortex-m4"], executor=executor)
+    outlined = {path for path in tree_files(native.outline(request), model="net") if is_kernel(path)}
+    compiled = {path: bytes(data) for path, data in tree_files(native.compile(request), model="net").items()}
+    folder = "codegen/host/src/mlfbuild"
+    assert outlined == {f"{folder}/{header}" for header in kernel_headers()}
+    reached: set[str] = set()
+    waiting = [path for path in compiled if path.endswith(".c")]
+    while waiting:
+        path = waiting.pop()
+        for include in INCLUDE.findall(compiled[path].decode()):
+            header = f"{folder}/{PurePosixPath(include).name}"
+            if header in outlined and header not in reached:
+                reached.add(header)
+                waiting.append(header)
+    kernels = {path for path in compiled if is_kernel(path)}
+    assert kernels == reached
+    assert kernels
+    assert kernels < outlined
+    assert all(compiled[path] == kernel_headers()[PurePosixPath(path).name] for path in kernels)
 
 
 @pytest.mark.parametrize("library", [native_library("tiny"), graph_library("big")], ids=["aot", "graph"])
@@ -46,9 +82,11 @@ def test_archives_tell_their_files_by_their_index(library: Library, tmp_path: Pa
 def test_the_native_outline_reads_no_model(tmp_path: Path) -> None:
     request = CompileRequest("net", tmp_path / "missing.tflite", CPUS["host"])
     (module,) = compiler_called("native").outline(request).modules
-    assert [str(file.path) for file in module.codegen][-2:] == ["host/include/tvmgen_net.h", "host/src/net_lib0.c"]
-    with pytest.raises(InputFileError, match="no such model"):
+    paths = [str(file.path) for file in module.codegen if not is_kernel_header(file.path)]
+    assert sorted(paths) == ["host/include/tvmgen_net.h", "host/src/net_lib0.c"]
+    with pytest.raises(InputFileError) as caught:
         compiler_called("native").compile(request)
+    assert (caught.value.code, caught.value.place) == ("no-such-input", str(tmp_path / "missing.tflite"))
 
 
 def test_the_native_outline_refuses_what_compiling_would(tmp_path: Path) -> None:

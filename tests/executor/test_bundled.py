@@ -84,5 +84,6 @@ def test_a_configuration_is_no_path_of_choice(tmp_path: Path) -> None:
     write_archive(Library((replace(module, runtime="../../etc/passwd"),)), tmp_path / "bad.tar")
     with pytest.raises(InputFileError) as caught:
         open_archive(tmp_path / "bad.tar")
-    place = f"{tmp_path}/bad.tar: metadata.json: modules.add.mlfbuild.runtime"
+    place = f"{tmp_path / 'bad.tar'}: metadata.json: modules.add.mlfbuild.runtime"
     assert (caught.value.code, caught.value.place) == ("json-value-invalid", place)
+    assert "'../../etc/passwd'" in caught.value.reason

@@ -163,8 +163,12 @@ def test_nothing_is_lost_before_it_is_read(data: st.DataObject, graph: Graph) ->
 
 
 def exchange(graph: Graph) -> bool:
-    """Whether following what each state is left as, through RESHAPEs, leads back to it."""
-    same = {node.outputs[0]: str(node.inputs[0]) for node in graph.nodes if isinstance(node.operator, Reshape)}
+    """Whether following what each state is left as, through RESHAPEs, leads back to it.
+
+    A RESHAPE to an output copies: the output keeps the old value of a state.
+    """
+    reshapes = [node for node in graph.nodes if isinstance(node.operator, Reshape)]
+    same = {node.outputs[0]: str(node.inputs[0]) for node in reshapes if node.outputs[0] not in graph.outputs}
     after = {state.before: state.after for state in graph.states}
 
     def source(name: str) -> str:
