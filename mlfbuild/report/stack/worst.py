@@ -107,7 +107,7 @@ class CallGraph:
     def _targets(self, caller: int, call: StackCall, search: _Search) -> list[int]:
         if call.target is not None:
             if call.target in search.path:
-                other = "itself" if call.target == caller else f"{self._name(call.target)}, which calls it"
+                other = "itself" if call.target == caller else f"{self._name(call.target)}, which is already running"
                 raise self._not_known(f"calls {other}: recursion", search)
             return [call.target]
         found = self._pointers.get(caller)

@@ -9,7 +9,7 @@ from mlfbuild.library import ARENA, NetworkOperator
 from mlfbuild.report.operators.network import FlashPart, NetworkSizes
 from mlfbuild.report.sizes.owners import FLASH_KINDS, Owner
 
-_KIND, _NAME = 17, 12
+_KIND, _NAME = 17, 11
 """Widths of an operator's type and name, so that lines have at most 80 columns."""
 _TENSOR = 40
 _TOGETHER = " + "
