@@ -209,13 +209,8 @@ def test_reports_that_cannot_have_a_run(project: Project) -> None:
     ended = project.run("report", "--profile")
     assert (ended.status, ended.out) == (1, "")
     assert ended.err.splitlines()[-1] == "mlfbuild: no board that QEMU emulates for m4; add `board` to a target"
-    ended = project.run("report", "--profile", "--elf", "build/m4/app/app.elf")
-    assert (ended.status, ended.err) == (
-        2, (
-            "mlfbuild: --profile means nothing with --elf: models run with the inputs and boards of a project; "
-            "leave it out\n"
-        )
-    )  # fmt: skip
+    refused = project.refused("report", "--profile", "--elf", "build/m4/app/app.elf")
+    assert refused == (2, "option-not-applicable", "--profile")
 
 
 def test_without_an_emulator(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

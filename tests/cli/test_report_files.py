@@ -84,10 +84,10 @@ def test_a_report_is_written_over_one_of_its_form(reported: Folder) -> None:
         ("notes.txt", 6, "notes.txt: exists and is not a report as text; remove it, or choose another file for -o"),
         ("data.json", 6, "data.json: exists and is not a report as JSON; remove it, or choose another file for -o"),
         ("page.html", 6, "page.html: exists and is not a report as HTML; remove it, or choose another file for -o"),
-        ("app.elf", 2, "app.elf: reports are text, JSON or HTML: call it .txt, .json or .html"),
+        ("app.elf", 2, "app.elf: reports are text, JSON or HTML; name the file .txt, .json or .html"),
         ("old.json", 6, "old.json: is also the input; choose another file for -o"),
         ("link.json", 6, "link.json: is also the input; choose another file for -o"),
-        ("folder.txt", 2, "folder.txt: is a folder; name the report to write with -o"),
+        ("folder.txt", 2, "folder.txt: is a folder; name the report with -o"),
         (
             "notes.txt/report.txt",
             8,
