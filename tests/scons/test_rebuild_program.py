@@ -134,7 +134,7 @@ def test_one_models_options(repo: FirmwareRepo) -> None:
 def test_weights_of_one_model(repo: FirmwareRepo) -> None:
     repo.write_model("alpha", seed=7)
     ran = rebuild(repo)
-    assert sorted(ran.steps) == sorted([*made_of("alpha"), LINKED]), "main.c includes the header"
+    assert sorted(ran.steps) == sorted([*made_of("alpha"), LINKED]), "main.c is not compiled: the header is the same"
     assert ran.reasons["build/mlf/pc/alpha.tar"] == "`models/alpha.tflite' changed"
     assert ran.reasons["build/mlf/pc/alpha/RECORD.json"] == "`build/mlf/pc/alpha.tar' changed"
     changed = ran.written_below("build/mlf/pc/alpha/")
