@@ -193,8 +193,8 @@ def test_options_are_checked_where_they_stand(tmp_path: Path, capsys: pytest.Cap
     repo = ProgramRepo(tmp_path)
     repo.replace("mlfbuild.yml", "targets: [pc]}", "targets: [pc], options: {target: c, opt-levle: 3}}")
     assert run(["-C", str(tmp_path), "check"]) == 2
-    reason = 'mlfbuild.yml:16:124: models.gamma.options.opt-levle: unknown option (did you mean "opt-level"?)'
-    assert capsys.readouterr().err.strip() == reason
+    place = "mlfbuild.yml:16:124: models.gamma.options.opt-levle"
+    assert capsys.readouterr().err.strip() == f'{place}: unknown option "opt-levle" (did you mean "opt-level"?)'
 
 
 # The command line ----------------------------------------------------------------------------------------------------
@@ -214,10 +214,7 @@ def test_one_model_is_compiled_by_tvm_without_a_project(tmp_path: Path, capsys: 
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (
-            ["--compiler", "command"],
-            "compiler command: needs a project file, which says what to run; or run it by hand",
-        ),
+        (["--compiler", "command"], "compiler command: needs a project file with its command line; "),
         (["--python", "python3"], "python python3: compiler native runs no Python; remove it, or choose compiler tvm"),
         (["--compiler", "tvm", "-O", "opt-level=9"], "option 'opt-level': must be 0, 1, 2 or 3"),
     ],
