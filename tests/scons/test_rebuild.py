@@ -163,9 +163,13 @@ def test_the_generators_source_with_the_same_output(repo: FirmwareRepo, package_
     assert repo.scons(env=path).status == 0
     source = package_copy / "mlfbuild/compilers/native/__init__.py"
     source.write_text(source.read_text() + "\n# a comment that changes no output\n")
-    ran = rebuild(repo, path)
-    assert set(ran.reasons) == {"alpha.tar", "beta.tar"}
-    assert ran.ninja == []
+    ran = repo.scons("-Q", "--debug=explain", env=path)
+    assert ran.status == 0, ran.output
+    archives = {f"{TREES}{model}.tar" for model in ("alpha", "beta")}
+    steps = {*archives, f"{TREES}alpha/RECORD.json", f"{TREES}beta/RECORD.json", f"{TREES}mlf.cmake"}
+    assert set(ran.reasons) == {*steps, ELF}, "every step depends on the hash of the package"
+    assert ran.written == archives, "trees keep files with the right content, and nothing is compiled or linked"
+    assert ran.output.splitlines()[-1] == "ninja: no work to do."
     assert_nothing_ran(rebuild(repo, path))
 
 

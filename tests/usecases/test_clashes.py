@@ -16,6 +16,7 @@ from mlfbuild.build.project_jobs import firmware_jobs, load, target_jobs
 from mlfbuild.core.errors import CheckFailedError, InputFileError, ProcessFailedError
 from mlfbuild.core.files import read_bytes
 from mlfbuild.usecases.build import build_project as build
+from support.errors import raises
 from support.firmware_repo import tiny_network
 from support.libraries import native_library
 from support.tvm_headers import write_tvm_headers
@@ -120,7 +121,7 @@ def test_other_link_errors_are_shown_as_they_are(repo: Repo) -> None:
 @pytest.mark.parametrize("image", ["add_executable(other main.c)", ""])
 def test_an_image_that_ninja_does_not_know(repo: Repo, image: str) -> None:
     repo.write("CMakeLists.txt", CMAKELISTS.split("add_executable", maxsplit=1)[0] + image + "\n")
-    with pytest.raises(ProcessFailedError, match="must have add_executable"):
+    with raises(ProcessFailedError, "cmake-image-missing", "app"):
         repo.build()
 
 

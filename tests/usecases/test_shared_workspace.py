@@ -19,6 +19,7 @@ from mlfbuild.compilers.types import Placement
 from mlfbuild.core.errors import UsageError
 from mlfbuild.targets import CPUS
 from mlfbuild.usecases.build import BuildReport, build_project as build
+from support.errors import raises
 from support.host_c import WARNINGS
 from support.tflite_builder import Network
 
@@ -304,5 +305,5 @@ def test_compilers_refuse_what_the_project_file_does(tmp_path: Path, shared: Pat
     assert (caught.value.code, caught.value.place) == ("shared-workspace-placed", "net: placement.workspace")
     archive = shared / "archives/add-aotc.tar"
     request = CompileRequest("net", archive, CPUS["host"], placement=Placement(shares_workspace=True))
-    with pytest.raises(UsageError, match="placement of the workspace"):
+    with raises(UsageError, "archive-defines-workspace", "net: placement.workspace"):
         compiler_called("archive").compile(request)
