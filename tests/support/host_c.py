@@ -113,12 +113,14 @@ def launcher() -> tuple[str, ...]:
     return ("ccache",) if shutil.which("ccache") else ()
 
 
-def build(folder: Path, main: str, flags: Sequence[str] = (), *, together: bool = False) -> Path:
+def build(
+    folder: Path, main: str, flags: Sequence[str] = (), *, together: bool = False, main_flags: Sequence[str] = ()
+) -> Path:
     """Compile ``host/src/*.c`` of ``folder`` with all warnings as errors, and link them with the program ``main``.
 
     ``together`` compiles them as one translation unit, which is quicker for many small models. The program itself is
-    compiled without optimisation and sanitizers. All paths are relative to ``folder``, so that ccache finds equal
-    files in another folder.
+    compiled without optimisation and sanitizers, with ``main_flags``. All paths are relative to ``folder``, so that
+    ccache finds equal files in another folder.
     """
     sources = sorted(path.relative_to(folder) for path in (folder / "host/src").glob("*.c"))
     if together:
@@ -128,7 +130,7 @@ def build(folder: Path, main: str, flags: Sequence[str] = (), *, together: bool 
     objects = [Path(f"{source.stem}.o") for source in (*sources, Path("main.c"))]
     for source, output in zip(sources, objects, strict=False):
         run([*launcher(), "gcc", *WARNINGS, *flags, "-I", "host/include", "-c", source, "-o", output], folder)
-    run([*launcher(), "gcc", "-std=c11", "-I", "host/include", "-c", "main.c", "-o", "main.o"], folder)
+    run([*launcher(), "gcc", "-std=c11", *main_flags, "-I", "host/include", "-c", "main.c", "-o", "main.o"], folder)
     run(["gcc", *flags, *objects, "-o", "program"], folder)
     return folder / "program"
 

@@ -160,7 +160,7 @@ def test_an_operator_of_many_outputs(tmp_path: Path) -> None:
     graph = s.graph(["x"], ["part1", "sum", "part1"])
     (x,) = values_of(graph)
     wanted = evaluate(graph, {"x": x})
-    room = "executor-config/graph/net.graph: attrs.storage_id[3]: is 3, the C runtime has room for one a node"
+    room = "executor-config/graph/net.graph: attrs.storage_id[3]: is 3, the C runtime has room for one per node"
     runner = interpreter(graph_library(graph), tmp_path, room)
     assert runner.graph["node_row_ptr"] == [0, 1, 4, 5]
     assert_same(runner.run([x]), [wanted[name] for name in graph.outputs])
@@ -189,7 +189,7 @@ def test_arrays_of_a_call_with_many_arguments_are_one_parameter(tmp_path: Path) 
     wanted = evaluate(graph, dict(zip(names, values, strict=True)))
     assert_same(runner.run(values), [wanted["y"]])
     (node,) = (node for node in runner.graph["nodes"] if node["op"] != "null")
-    assert len(node["inputs"]) == 6  # and one output: TVM's C runtime takes fewer than ten
+    assert len(node["inputs"]) == 6  # and one output: TVM's C runtime accepts fewer than ten
 
 
 def test_more_tensors_than_a_call_of_the_c_runtime_takes(tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_more_tensors_than_a_call_of_the_c_runtime_takes(tmp_path: Path) -> None
     s.nodes.append(Node("join", Concatenation(1), tuple(names), (s.tensor("y", 1, 36),)))
     graph = s.graph(names, ["y"])
     place = "executor-config/graph/net.graph: nodes[9]"
-    few = f"{place}: has 10 inputs and outputs, the C runtime takes fewer than 10"
+    few = f"{place}: has 10 inputs and outputs, the C runtime accepts fewer than 10"
     runner = interpreter(graph_library(graph), tmp_path, few)
     values = values_of(graph)
     assert_same(runner.run(values), [np.concatenate(values, axis=1)])

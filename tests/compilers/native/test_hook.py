@@ -1,4 +1,4 @@
-"""The option ``hook`` in C: firmware is asked before each operator, and ends a run with a code of its own."""
+"""The option ``hook`` in C: firmware is called before each operator, and ends a run with a code of its own."""
 
 from __future__ import annotations
 
@@ -424,7 +424,7 @@ int main(void)
 }}
 """
     flags = [*WARNINGS[1:-1], *SANITIZERS, "-isystem", str(tmp_path)]
-    run([build(write_tree(hooked(ROWS), tmp_path), main, flags)])
+    run([build(write_tree(hooked(ROWS), tmp_path), main, flags, main_flags=flags)])
 
 
 # What is generated ---------------------------------------------------------------------------------------------------
@@ -510,12 +510,12 @@ def test_the_archive_tells_and_keeps_it(tmp_path: Path) -> None:
     for version in (5, 6, 7):
         write_archive(library, tmp_path / "rows.tar", version)
         assert open_archive(tmp_path / "rows.tar").modules[0].hook
-    assert "\n  hook                     asked before each operator\n" in describe_text(library)
+    assert re.search(r"^  hook +called before each operator$", describe_text(library), re.MULTILINE)
 
 
 def test_archives_with_and_without_it_differ() -> None:
     differences = compare(compile_network(stream()), hooked(stream())).differences
-    assert [each.text for each in differences if each.what == "hook"] == ["none -> asked before each operator"]
+    assert [each.text for each in differences if each.what == "hook"] == ["none -> called before each operator"]
     assert compare(hooked(stream()), hooked(stream())).differences == ()
 
 

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * BITWISE_XOR of two tensors that broadcast: `binary.h` has the loops.
  */
