@@ -147,8 +147,8 @@ def test_code_that_does_not_build(project: Folder) -> None:
 
 
 _CALLS_CMSIS_NN = (
-    "net.tar: module 'net' calls CMSIS-NN, which is not in the archive; build it in a project that has cmsis-nn among "
-    "its dependencies: with 'bundle: true' there, the archive that it makes brings it along"
+    "net.tar: module 'net': requires CMSIS-NN, which is not in the archive; build it in a project that provides "
+    "cmsis-nn with `bundle: true`, and use that archive"
 )
 _INCLUDES_OTHERS = (
     "net: its code includes npu.h, which is not in the archive; build it into firmware that has this library, or "
