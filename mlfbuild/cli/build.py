@@ -39,7 +39,7 @@ def build(options: SharedOptions, tree: Path | None, with_verify: bool, systems:
             "option-needs-another",
             place="--with-verify",
             reason="the option applies only to a folder that you commit",
-            hint="add --tree DIR; to verify this project, run `mlfbuild verify`",
+            hint="add --tree DIR, or run `mlfbuild verify` to verify this project",
         )
     if systems and tree is None:
         raise UsageError(

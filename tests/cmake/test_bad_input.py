@@ -135,7 +135,7 @@ def test_a_file_of_somebody_else_where_a_tree_goes(repo: CMakeRepo, tool: Callab
     assert ran.status != 0
     tree = f"{repo.build_dir}/mlf/pc/alpha"
     reason = "contains files that mlfbuild did not write and would overwrite: metadata.json"
-    assert f"mlfbuild: {tree}: {reason}; move it away or choose another folder" in ran.output.splitlines()
+    assert f"mlfbuild: {tree}: {reason}; move them away, or choose another folder" in ran.output.splitlines()
     assert (repo.build_dir / "mlf/pc/alpha/metadata.json").read_text() == "mine"
 
 

@@ -77,7 +77,7 @@ def test_a_lock_that_changes_stops_cmake(repo: CMakeRepo) -> None:
     repo.write("mlfbuild.lock", text.replace("native 0.1.0", "native 0.0.9"))
     stopped = repo.run_build()
     assert stopped.status != 0
-    assert "mlfbuild.lock: was edited by hand, or merged" in "\n".join(error_lines(stopped.output))
+    assert "mlfbuild.lock: the file was edited by hand or merged" in "\n".join(error_lines(stopped.output))
     assert not stopped.linked
     repo.write("mlfbuild.lock", text)
     assert not repo.build().linked

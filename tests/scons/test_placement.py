@@ -125,7 +125,7 @@ def test_a_target_without_regions(repo: FirmwareRepo) -> None:
     repo.write("mlfbuild.yml", PROJECT.replace(", regions: {.mlf_params: QSPI, .axi: AXI}", ""))
     ran = repo.scons("-Q")
     assert ran.status == 2
-    assert "target 'product': has no regions in the project file, so that nothing is placed" in ran.output
+    assert "scons: *** target 'product': the project file places no section of it in a memory region; " in ran.output
     repo.write("mlfbuild.yml", PROJECT)
 
 

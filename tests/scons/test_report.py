@@ -235,14 +235,12 @@ def test_runs_need_an_image_whose_models_and_board_are_known(repo: FirmwareRepo)
     repo.write("SConstruct", SCONSTRUCT + 'env.MlfReport("build/report", "other.elf", MLFPROFILE=True)\n')
     ran = repo.scons("-Q")
     assert ran.status == 2
-    assert (
-        "build/report.txt: MLFPROFILE needs an image of MlfFirmware; give it one, or leave MLFPROFILE out" in ran.output
-    )
+    assert "scons: *** build/report.txt: MLFPROFILE requires an image of MlfFirmware; " in ran.output
     repo.write("SConstruct", SCONSTRUCT + WITH_RUNS)
     repo.replace("mlfbuild.yml", ", board: mps2-an386", "")
     ran = repo.scons("-Q")
     assert ran.status == 2
-    assert "build/report.txt: MLFPROFILE needs a board; add one to target 'm4'" in ran.output
+    assert "scons: *** build/report.txt: MLFPROFILE requires a board; add a board to target 'm4'\n" in ran.output
 
 
 HOST = 'env.MlfReport("build/report.txt", env.MlfFirmware("app", models=env.MlfModels("mlfbuild.yml", target="pc")))\n'
@@ -256,8 +254,8 @@ def test_this_machine(tmp_path: Path) -> None:
     ran = repo.scons("-Q")
     assert ran.status == 2
     assert (
-        "scons: *** target 'pc': is this machine; choose firmware for a target with a board or toolchain\nFile"
-        in ran.output
+        "scons: *** target 'pc': images for this machine have no report; choose firmware for a target with a board or "
+        "toolchain\nFile" in ran.output
     ), ran.output
 
 

@@ -88,7 +88,7 @@ def test_verify_without_vectors_stops_scons(repo: FirmwareRepo) -> None:
     repo.write("SConstruct", repo.read("SConstruct").decode() + "env.MlfVerify(models)\n")
     ran = repo.scons()
     assert ran.status == 2
-    assert "mlfbuild.yml: nothing to verify: model alpha has no vectors" in ran.output
+    assert "mlfbuild.yml: no model can be verified: model alpha has no vectors" in ran.output
 
 
 def test_every_mistake_of_the_project_file_is_shown_at_once(repo: FirmwareRepo) -> None:

@@ -174,8 +174,8 @@ def test_without_the_option_test_firmware_goes(folder: Folder) -> None:
 
 def test_where_there_can_be_no_test_firmware(folder: Folder) -> None:
     assert refused(folder, "--with-verify") == (
-        "mlfbuild: --with-verify means nothing without --tree; add that, or leave it out: `mlfbuild verify` builds its "
-        "own\n"
+        "mlfbuild: --with-verify: the option applies only to a folder that you commit; add --tree DIR, or run "
+        "`mlfbuild verify` to verify this project\n"
     )
     folder.write("mlfbuild.yml", TWO_TARGETS)
     assert refused(folder, "--tree", "tree", "--target", "m4", "--with-verify") == (
