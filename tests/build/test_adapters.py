@@ -237,7 +237,11 @@ def test_files_of_others_are_refused_before_anything_is_written(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--for", "zephyr"], "--for zephyr means nothing without --tree; add that, with the folder of the package"),
+        (
+            ["--for", "zephyr"],
+            ("--for zephyr: the option applies only to a folder that you commit; add --tree with the folder of the "
+            "package"),
+        ),
         (["--tree", "t", "--for", "zephir"], "--for: unknown build system \"zephir\" (did you mean \"zephyr\"?)"),
         (
             ["--tree", "t", "--for", "keil"],
