@@ -239,13 +239,8 @@ def test_files_of_others_are_refused_before_anything_is_written(
     [
         (
             ["--for", "zephyr"],
-<<<<<<< HEAD
-            ("--for zephyr: the option applies only to a folder that you commit; "
-            "add --tree with the folder of the package"),
-=======
             ("--for zephyr: the option applies only to a folder that you commit; add --tree with the folder of the "
             "package"),
->>>>>>> fixE
         ),
         (["--tree", "t", "--for", "zephir"], "--for: unknown build system \"zephir\" (did you mean \"zephyr\"?)"),
         (
