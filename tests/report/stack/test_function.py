@@ -108,7 +108,7 @@ def test_frame_pointers() -> None:
     assert frame(gcc) == Frame(32, ())
     assert (frame(clang).size, calls(frame(clang))) == (80, [(0x400, 80)])
     lost = "push {r7, lr}\n add r7, sp, #0\n ldr r7, [r0, #0]\n mov sp, r7\n pop {r7, pc}"
-    assert "only as it runs, at 0x106 (mov sp, r7)" in frame(lost).problem
+    assert "only at run time, at 0x106 (mov sp, r7)" in frame(lost).problem
     written = lost.replace("ldr r7, [r0, #0]", "ldrb r3, [r7, #-4]!")
     assert frame(written) == Frame(12, ()), "an access may move it"
 
@@ -134,12 +134,12 @@ def test_aligned_stack_addresses_count_as_the_deepest_possible() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("push {r4, lr}\n sub.w sp, sp, r3\n bx lr", r"only as it runs, at 0x102 (sub.w sp, sp, r3): alloca, an array"),
-        ("msr MSP, r0\n bx lr", "at 0x100 (msr MSP, r0): alloca, an array of variable length or another stack"),
+        ("push {r4, lr}\n sub.w sp, sp, r3\n bx lr", r"at 0x102 (sub.w sp, sp, r3): alloca, "),
+        ("msr MSP, r0\n bx lr", "at 0x100 (msr MSP, r0): alloca, a variable-length array or another stack"),
         ("ldr.w sp, [r0, #4]\n bx lr", "at 0x100 (ldr.w sp, [r0, #4])"),
-        ("push {r4}\n b.n 100 <f>", "pushes in a loop, at 0x100, that may run for ever"),
+        ("push {r4}\n b.n 100 <f>", "pushes in a loop at 0x100 without a known limit"),
         ("push {r4}\n @ <UNDEFINED> instruction: 0xeeee", "has an instruction at 0x102 that objdump does not know"),
-        ("b.n 900 <elsewhere+0x8>", "goes on at 0x900, where the image has no code"),
+        ("b.n 900 <elsewhere+0x8>", "continues at 0x900, which is not code"),
     ],
 )  # fmt: skip
 def test_unknown_stacks(text: str, reason: str) -> None:
@@ -196,7 +196,7 @@ def test_tables_of_half_words_and_code_after_a_table() -> None:
 
 def test_unknown_tables_at_different_depths() -> None:
     text = "add pc, r3\n .short 1\n bl 400 <g>\n bx lr\n push {r4, r5}\n add pc, r4\n .short 1\n bl 500 <h>\n udf #0"
-    assert frame(text).problem.startswith("jumps through tables that cannot be told apart")
+    assert frame(text).problem.startswith("jumps through unknown tables at different stack depths")
     assert dict(calls(frame(text.replace("push {r4, r5}", "nop\nnop"))))[0x500] == 0
 
 
@@ -239,4 +239,4 @@ def test_risc_v(text: str, size: int, targets: list[tuple[int | None, int]]) -> 
     "text", ["sub sp,sp,a0\n ret", "jal t0,400 <__riscv_save_0>\n ret", "cm.push {ra, s0},-32\n ret"]
 )
 def test_unknown_stacks_of_risc_v(text: str) -> None:
-    assert "only as it runs, at 0x100" in frame(text, riscv.decode).problem
+    assert "only at run time, at 0x100" in frame(text, riscv.decode).problem
