@@ -288,5 +288,5 @@ def test_an_image_that_scons_links(tmp_path: Path, tool: Callable[[str], str]) -
     repo.write("SConstruct", PROGRAM)
     repo.build("-Q")
     text = repo.read("build/report.txt").decode()
-    assert text.startswith("app.elf: ") and "\nalpha   " in text and "weights tvmgen_alpha_" in text
+    assert text.startswith("app.elf: ") and "\nalpha  " in text and "weights  tvmgen_alpha_" in text
     assert not repo.build("-Q").written & {"build/app.elf", "build/report.txt"}
