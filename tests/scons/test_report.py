@@ -164,8 +164,14 @@ def test_words_of_the_users_own(repo: FirmwareRepo) -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        ('"build/report.md", app', "build/report.md: reports are text, JSON or HTML: call it .txt, .json or .html"),
-        ('"build/report.txt", []', 'build/report.txt: needs an image; write env.MlfReport("build/report.txt", app)'),
+        (
+            '"build/report.md", app',
+            "build/report.md: reports are text, JSON or HTML; name the file .txt, .json or .html",
+        ),
+        (
+            '"build/report.txt", []',
+            'build/report.txt: a report requires an image; write env.MlfReport("build/report.txt", app)',
+        ),
     ],
 )
 def test_mistakes_in_a_call(repo: FirmwareRepo, call: str, message: str) -> None:
