@@ -22,8 +22,8 @@ MAIN = "int main(void) { return 0; }\n"
 LINKED = "target_link_libraries(app PRIVATE mlf::models)\n"
 CLASH = (
     "mlfbuild: app: models alpha and beta both define the global symbol 'helper' "
-    "(libmlf_alpha.a(alpha_helper.c.o), libmlf_beta.a(beta_helper.c.o)); merge their archives with `mlfbuild merge`, "
-    "or export one of them again so that its names are its own"
+    "(libmlf_alpha.a(alpha_helper.c.o), libmlf_beta.a(beta_helper.c.o)); merge the archives with `mlfbuild merge`, "
+    "or export one of them with another module name"
 )
 
 
