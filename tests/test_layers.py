@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import subprocess
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
@@ -187,10 +185,3 @@ def test_only_the_scons_room_imports_scons() -> None:
     for module, path in INSIDE.items():
         text = path.read_text()
         assert room_of(module) == "scons" or ("import SCons" not in text and "from SCons" not in text), module
-
-
-def loaded(code: str) -> list[str]:
-    """Return the modules of the package that a fresh Python has after ``code``."""
-    script = f"import sys\n{code}\nprint(*(name for name in sys.modules if name.split('.')[0] == 'mlfbuild'))"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    return done.stdout.splitlines()[-1].split()
