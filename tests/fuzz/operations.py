@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 
-from mlfbuild.requirements.needs import needed
-
 from mlfbuild.archive import pack_archive, read_archive
 from mlfbuild.archive.compare import compare
 from mlfbuild.archive.conversion import convert
@@ -26,8 +24,7 @@ from mlfbuild.core.errors import (
     UnsupportedModelError,
     UsageError,
 )
-from mlfbuild.library import Library
-from mlfbuild.requirements.bundle import bundled_sources
+from mlfbuild.library import Library, bundles, short_name
 from mlfbuild.usecases.validate import validate_archive
 
 SECONDS = 20
@@ -67,7 +64,7 @@ def exercise(data: bytes, other: Library, folder: Path) -> str:
         _look(library, other)
         _write(library)
         _merge(library, other)
-        _build_bundles(library)
+        _read_bundles(library)
         _unpack(library, folder)
         return "read"
 
@@ -120,13 +117,12 @@ def _merge(library: Library, other: Library) -> None:
             assert read_archive(pack_archive(merged), "c.tar") == merged
 
 
-def _build_bundles(library: Library) -> None:
-    """What an archive brings along names files of its own alone, and is looked into whatever they hold."""
+def _read_bundles(library: Library) -> None:
+    """A bundled library names only files that it contains."""
     with _documented(InputFileError):
-        for name, source in bundled_sources(library, "a.tar").items():
-            assert source.name == name and {*source.sources, *source.license_files} <= source.files.keys()
-            code = (file.data for module in library.modules for file in module.codegen)
-            assert needed(source, code).files.keys() <= source.files.keys()
+        for name, bundle in bundles(library, "a.tar").items():
+            assert short_name(bundle.name) == name
+            assert {*bundle.sources, *bundle.license_files} <= bundle.files.keys()
 
 
 def _unpack(library: Library, folder: Path) -> None:
