@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mlfbuild.archive import write_archive
+from mlfbuild import archive
 from mlfbuild.build.jobs import CompileJob
 from mlfbuild.compilers import compiler_called
 from mlfbuild.core import UnsupportedModelError, file_sha256, open_binary
@@ -39,7 +39,7 @@ def compile_model(job: CompileJob) -> Compiled:
     check_ram(job, library)
     if job.bundles:
         library = _with_bundles(job, library)
-    write_archive(library, job.archive)
+    archive.write_archive(library, job.archive)
     memory = [entry for module in library.modules for entry in module.main]
     bounds = [module.workspace_bound for module in library.modules]
     return Compiled(

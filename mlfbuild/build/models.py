@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from mlfbuild import archive as archives
+from mlfbuild.build import tree as trees
 from mlfbuild.build.bundling import bundle_key
 from mlfbuild.build.compilation import check_ram, compile_model
 from mlfbuild.build.inputs import inputs_hash
 from mlfbuild.build.jobs import CompileJob, TargetJob
-from mlfbuild.build.tree import UnpackResult, read_record, recorded_files, tree_damage, unpack, write_target_tree
+from mlfbuild.build.tree import UnpackResult, read_record, recorded_files, tree_damage
 from mlfbuild.compilers import EXTERNAL_COMPILERS, check_placement, compiler_called
 from mlfbuild.core import (
     CheckFailedError,
@@ -152,7 +153,7 @@ def unpack_archive(
     library, archive_id = archives.open_archive_with_id(archive)
     if placement is not None and placement.sections:
         check_placement(library, placement, model or archive.name, str(archive))
-    return unpack(library, directory, archive_id=archive_id, model=model, placement=placement)
+    return trees.unpack(library, directory, archive_id=archive_id, model=model, placement=placement)
 
 
 def unpack_job(job: CompileJob) -> UnpackResult:
@@ -171,7 +172,7 @@ def unpack_job(job: CompileJob) -> UnpackResult:
             hint="undo the change, or accept it with `mlfbuild lock`",
         )
     check_ram(job, library)
-    return unpack(
+    return trees.unpack(
         library,
         job.tree,
         archive_id=archive_id,
@@ -186,7 +187,7 @@ def finish_target(target: TargetJob, dependencies: Sequence[ResolvedLibrary] = (
 
     Trees of models that are gone are removed. ``dependencies`` are those of ``target_dependencies``.
     """
-    return write_target_tree(
+    return trees.write_target_tree(
         target.tree, target.in_fragment(), target.board, target.cpu, target.systems, target.placed, dependencies
     )
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from mlfbuild.build import tree
 from mlfbuild.build.jobs import CompileJob
 from mlfbuild.build.models import outline_of
-from mlfbuild.build.tree import tree_files
 from mlfbuild.build.tree.cmake import FRAGMENT
 from mlfbuild.build.tree.parts import Part, parts_of
 from mlfbuild.build.tree.record import RECORD
@@ -104,7 +104,7 @@ class Outline:
 
     @cached_property
     def _files(self) -> Mapping[str, Content]:
-        return tree_files(self.library, model=self.job.model, placement=self.job.request.placement)
+        return tree.tree_files(self.library, model=self.job.model, placement=self.job.request.placement)
 
 
 def _is_kernel(path: str) -> bool:

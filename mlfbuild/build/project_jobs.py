@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from mlfbuild import archive
 from mlfbuild.archive.tar import looks_like_archive
 from mlfbuild.build.inputs import check_inputs, input_problems
 from mlfbuild.build.jobs import CompileJob, FirmwareJob, ProfileJob, TargetJob
@@ -120,12 +121,10 @@ def _option_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
 
 def _hook_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
     """Yield the models whose archives cannot run a hook; the compiler reports archives that cannot be read."""
-    from mlfbuild.archive import open_archive  # few projects have one to look at
-
     for model in project.models.values():
         if model.compiler == "archive" and model.options.get(HOOK) is True:
             try:
-                mistake = why_no_hook(open_archive(model.source), str(model.source))
+                mistake = why_no_hook(archive.open_archive(model.source), str(model.source))
             except MlfError:
                 continue
             if mistake is not None:

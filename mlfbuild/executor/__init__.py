@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.executor.choice import chosen_module as chosen_module
+    from mlfbuild.executor.choice import callable_modules as callable_modules, chosen_module as chosen_module
     from mlfbuild.executor.executables import (
         FOLDER as FOLDER,
         INCLUDE_DIR as INCLUDE_DIR,
         PROVIDED_HEADERS as PROVIDED_HEADERS,
         Executable as Executable,
-        callable_modules as callable_modules,
         executable as executable,
         unit_names as unit_names,
         with_c_interface as with_c_interface,

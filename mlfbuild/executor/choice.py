@@ -1,12 +1,17 @@
-"""Which network or operator of an archive is called, by name."""
+"""What of an archive can be called, by name."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from mlfbuild.core import UsageError, listed
-from mlfbuild.executor.executables import callable_modules
-from mlfbuild.library import Library, Module
+from mlfbuild.executor.operators import operator_functions
+from mlfbuild.library import OPERATOR, Library, Module
+
+
+def callable_modules(module: Module) -> tuple[Module, ...]:
+    """Return what can be called of ``module``, each with inputs and outputs: itself, or an operator's functions."""
+    return operator_functions(module) if module.style == OPERATOR else (module,)
 
 
 def chosen_module(library: Library, name: str | None, where: str) -> Module:

@@ -14,6 +14,7 @@ from pathlib import PurePosixPath
 from mlfbuild.cgen import LICENCE, WORKSPACE_SECTION, member_name
 from mlfbuild.core import InputFileError, UnsupportedModelError, UsageError
 from mlfbuild.executor.arguments import graph_arguments
+from mlfbuild.executor.choice import callable_modules
 from mlfbuild.executor.entry import module_notice, print_around
 from mlfbuild.executor.graph_plan import GraphPlan, plan_graph
 from mlfbuild.executor.graph_source import Array, GraphSource, RunFunction, print_graph
@@ -44,7 +45,7 @@ from mlfbuild.library import (
 from mlfbuild.library.graph_json import parse_graph
 from mlfbuild.project import Placement
 
-__all__ = ["FOLDER", "INCLUDE_DIR", "PROVIDED_HEADERS", "Executable", "callable_modules", "executable", "unit_names",
+__all__ = ["FOLDER", "INCLUDE_DIR", "PROVIDED_HEADERS", "Executable", "executable", "unit_names",
            "with_c_interface"]  # fmt: skip
 
 INCLUDE_DIR = f"{FOLDER}/include"
@@ -80,7 +81,7 @@ def executable(module: Module, placement: Placement = _ANYWHERE) -> Executable |
     and ``CheckFailedError`` if something calls a function that nobody defines.
     """
     kernels = Kernels(module)
-    if _is_complete(module) or not kernels.files:
+    if module.complete or not kernels.files:
         return None
     if not _NAME.fullmatch(module.name):
         raise InputFileError(
@@ -110,16 +111,6 @@ def _executable(kernels: Kernels, placement: Placement) -> Executable | None:
     if module.interface == "packed" and module.inputs and module.outputs:
         return _with_entries(kernels, packed_plan([module]), [module], {}, packed_entry(kernels), placement)
     return _with_interface(kernels, placement) if module.interface == "c" else None
-
-
-def _is_complete(module: Module) -> bool:
-    """Whether ``module`` has all that firmware calls, which the native compiler makes for the AOT executor."""
-    return bool(module.model_id) and module.executor != "graph"
-
-
-def callable_modules(module: Module) -> tuple[Module, ...]:
-    """Return what can be called of ``module``, each with inputs and outputs: itself, or an operator's functions."""
-    return operator_functions(module) if module.style == OPERATOR else (module,)
 
 
 def with_c_interface(module: Module) -> Module:

@@ -153,6 +153,11 @@ class Module:
     def __post_init__(self) -> None:
         object.__setattr__(self, "codegen", tuple(sorted(self.codegen, key=lambda file: str(file.path))))
 
+    @property
+    def complete(self) -> bool:
+        """Whether its code has all that firmware calls, as the native compiler's has for the AOT executor."""
+        return bool(self.model_id) and self.executor != "graph"
+
     def __eq__(self, other: object) -> bool:
         """Compare all fields except the date; parameters by order, type, shape and bytes."""
         if not isinstance(other, Module):

@@ -8,29 +8,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from mlfbuild import report
 from mlfbuild.build import FirmwareJob, Progress, firmware_jobs, target_jobs
 from mlfbuild.core import CheckFailedError, MlfError, OverBudgetError
 from mlfbuild.project import Budget, Project
-from mlfbuild.report import (
-    FORMAT,
-    ImageSizes,
-    ModelRun,
-    NetworkSizes,
-    Owner,
-    ReportDocument,
-    all_operators,
-    all_runs,
-    any_image_sizes,
-    check_boards,
-    image_sizes,
-    kinds_of,
-    network_json,
-    networks_of,
-    profiled,
-    sizes_text,
-)
-from mlfbuild.report.budgets import baseline_of, check_baseline, difference_lines, unchecked, update_baseline
-from mlfbuild.report.stack import StackDepth, measured_stacks, stack_json, stack_lines, stacks
+from mlfbuild.report import budgets, stack
 from mlfbuild.usecases.build import build_project
 
 _OF_A_PIECE = ("name", "kind", "size", "flash", "ram")
@@ -43,8 +25,8 @@ _EXCESS_FORMS = (".txt", ".json", ".html")
 class ProjectReport:
     """The report of a project that was built for it."""
 
-    document: ReportDocument
-    images: tuple[ImageSizes, ...]
+    document: report.ReportDocument
+    images: tuple[report.ImageSizes, ...]
     over_budget: OverBudgetError | None
     """Why the build failed, if it did: images over their budget are reported all the same."""
 
@@ -66,26 +48,26 @@ def report_project(
     ``accept_sizes`` will replace it. Raises as ``build_project`` apart from budgets, as ``check_baseline``,
     ``check_boards`` and ``image_sizes``, and ``CheckFailedError`` if there is no image to report.
     """
-    check_baseline(project, update=accept)
+    budgets.check_baseline(project, update=accept)
     chosen = target_jobs(project, targets)
     firmware = firmware_jobs(project, chosen)
     if profile:
-        check_boards(firmware)
+        report.check_boards(firmware)
     over_budget = None
     try:
-        checked = unchecked(firmware) if accept else firmware
+        checked = budgets.unchecked(firmware) if accept else firmware
         build_project(chosen, checked, jobs=jobs, progress=progress, locked=project if frozen else None)
     except OverBudgetError as error:
         over_budget = error
     images = _images(firmware)
     if profile:
-        images = profiled(images, progress)
+        images = report.profiled(images, progress)
     return ProjectReport(report_document(images, operators=operators), tuple(images), over_budget)
 
 
-def _images(jobs: Sequence[FirmwareJob]) -> list[ImageSizes]:
+def _images(jobs: Sequence[FirmwareJob]) -> list[report.ImageSizes]:
     """Return the sizes of each job's image, except of images for this machine."""
-    found = [image_sizes(job) for job in jobs if job.target.toolchain is not None and job.elf.is_file()]
+    found = [report.image_sizes(job) for job in jobs if job.target.toolchain is not None and job.elf.is_file()]
     if not found:
         raise CheckFailedError(
             "nothing-to-report",
@@ -95,59 +77,61 @@ def _images(jobs: Sequence[FirmwareJob]) -> list[ImageSizes]:
     return found
 
 
-def accept_sizes(project: Project, images: Sequence[ImageSizes]) -> tuple[Path, bool]:
+def accept_sizes(project: Project, images: Sequence[report.ImageSizes]) -> tuple[Path, bool]:
     """Make the reported sizes the project's baseline; return its path and whether its content changed.
 
     Raises as ``update_baseline``.
     """
-    return update_baseline(project, [(sizes.job, sizes.sizes) for sizes in images if sizes.job is not None])
+    return budgets.update_baseline(project, [(sizes.job, sizes.sizes) for sizes in images if sizes.job is not None])
 
 
-def report_image(elf: Path, linker_map: Path | None = None) -> ReportDocument:
+def report_image(elf: Path, linker_map: Path | None = None) -> report.ReportDocument:
     """Return the report of the image ``elf`` of any build.
 
     Its models are the libraries ``libmlf_<model>.a`` in the linker map, ``<elf>.map`` by default. Raises as
     ``any_image_sizes``.
     """
-    return report_document([any_image_sizes(elf, linker_map)])
+    return report_document([report.any_image_sizes(elf, linker_map)])
 
 
-def report_text(found: Sequence[ImageSizes], *, verbose: bool = False, operators: bool = False) -> str:
+def report_text(found: Sequence[report.ImageSizes], *, verbose: bool = False, operators: bool = False) -> str:
     """Return reports as text: with ``verbose`` all pieces of models, with ``operators`` the operators, too."""
     return "\n\n".join(_text(sizes, verbose=verbose, operators=operators) for sizes in found)
 
 
-def _text(found: ImageSizes, *, verbose: bool, operators: bool) -> str:
+def _text(found: report.ImageSizes, *, verbose: bool, operators: bool) -> str:
     job, image = found.job, found.image
     title = job.title if job else image.path.name
     head = f"{title}: {image.flash:,} bytes of flash, {image.ram:,} of RAM ({image.path})"
     if job is None and not found.sizes.models:
         head += "\nno models: the map lists no library libmlf_<model>.a"
-    parts = [head, sizes_text(found.sizes, _model_budgets(found), _budget(found), verbose=verbose)]
+    parts = [head, report.sizes_text(found.sizes, _model_budgets(found), _budget(found), verbose=verbose)]
     limits = job.stack_limits if job else {}
-    parts.append("\n".join(stack_lines(stacks(found), limits, measured_stacks(found), verbose=verbose)))
+    parts.append(
+        "\n".join(stack.stack_lines(stack.stacks(found), limits, stack.measured_stacks(found), verbose=verbose))
+    )
     if job is not None and job.budget_file is not None:
-        parts.append("\n".join(difference_lines(job, found.sizes)))
-    parts += all_operators(found.sizes.models, networks_of(found)) if operators else ()
-    parts += all_runs(found.runs, job.limits if job else {}, verbose=verbose)
+        parts.append("\n".join(budgets.difference_lines(job, found.sizes)))
+    parts += report.all_operators(found.sizes.models, report.networks_of(found)) if operators else ()
+    parts += report.all_runs(found.runs, job.limits if job else {}, verbose=verbose)
     return "\n\n".join(parts)
 
 
-def _budget(found: ImageSizes) -> Budget:
+def _budget(found: report.ImageSizes) -> Budget:
     return found.job.budget if found.job else Budget()
 
 
-def _model_budgets(found: ImageSizes) -> dict[str, Budget]:
+def _model_budgets(found: report.ImageSizes) -> dict[str, Budget]:
     return dict(found.job.model_budgets) if found.job else {}
 
 
-def report_json(found: Sequence[ImageSizes]) -> dict[str, Any]:
+def report_json(found: Sequence[report.ImageSizes]) -> dict[str, Any]:
     """Return reports as JSON values."""
-    return {"mlfbuild_report": FORMAT, "images": [_json(sizes) for sizes in found]}
+    return {"mlfbuild_report": report.FORMAT, "images": [_json(sizes) for sizes in found]}
 
 
-def _json(found: ImageSizes) -> dict[str, Any]:
-    job, image, networks, depths = found.job, found.image, networks_of(found), stacks(found)
+def _json(found: report.ImageSizes) -> dict[str, Any]:
+    job, image, networks, depths = found.job, found.image, report.networks_of(found), stack.stacks(found)
     return {
         "firmware": job.name if job else image.path.name,
         **({"target": job.target.name, "cpu": job.target.cpu.name} if job else {}),
@@ -156,8 +140,8 @@ def _json(found: ImageSizes) -> dict[str, Any]:
         "ram": image.ram,
         "size": asdict(image.berkeley),
         "budget": asdict(_budget(found)),
-        **({"baseline": baseline} if (baseline := job and baseline_of(job)) else {}),
-        "stack": stack_json(depths.main),
+        **({"baseline": baseline} if (baseline := job and budgets.baseline_of(job)) else {}),
+        "stack": stack.stack_json(depths.main),
         "models": [
             _model(found, owner, networks[owner.name], depths.models.get(owner.name)) for owner in found.sizes.models
         ],
@@ -166,30 +150,39 @@ def _json(found: ImageSizes) -> dict[str, Any]:
 
 
 def _model(
-    found: ImageSizes, owner: Owner, networks: Sequence[NetworkSizes], depth: StackDepth | None
+    found: report.ImageSizes,
+    owner: report.Owner,
+    networks: Sequence[report.NetworkSizes],
+    depth: stack.StackDepth | None,
 ) -> dict[str, Any]:
     budget = _model_budgets(found).get(owner.name)
-    measured = measured_stacks(found).get(owner.name)
+    measured = stack.measured_stacks(found).get(owner.name)
     return {
         **_owner(owner),
         **({"budget": asdict(budget)} if budget else {}),
-        **({"networks": [network_json(each, _run_of(found, each)) for each in networks]} if found.job else {}),
-        **({"stack": stack_json(depth, measured)} if depth else {}),
+        **({"networks": [report.network_json(each, _run_of(found, each)) for each in networks]} if found.job else {}),
+        **({"stack": stack.stack_json(depth, measured)} if depth else {}),
     }
 
 
-def _run_of(found: ImageSizes, network: NetworkSizes) -> ModelRun | None:
+def _run_of(found: report.ImageSizes, network: report.NetworkSizes) -> report.ModelRun | None:
     return next((run for run in found.runs if run.profile.module == network.module), None)
 
 
-def _owner(owner: Owner) -> dict[str, Any]:
+def _owner(owner: report.Owner) -> dict[str, Any]:
     pieces = [{key: getattr(piece, key) for key in _OF_A_PIECE} for piece in owner.pieces]
-    return {"name": owner.name, "flash": owner.flash, "ram": owner.ram, "kinds": kinds_of(owner), "pieces": pieces}
+    return {
+        "name": owner.name,
+        "flash": owner.flash,
+        "ram": owner.ram,
+        "kinds": report.kinds_of(owner),
+        "pieces": pieces,
+    }
 
 
-def report_document(found: Sequence[ImageSizes], *, operators: bool = False) -> ReportDocument:
+def report_document(found: Sequence[report.ImageSizes], *, operators: bool = False) -> report.ReportDocument:
     """Return reports that can be shown or written in any form; ``operators`` adds the operators to their text."""
-    return ReportDocument(
+    return report.ReportDocument(
         lambda: report_json(found), lambda verbose: report_text(found, verbose=verbose, operators=operators)
     )
 
@@ -202,8 +195,8 @@ def write_report(path: Path, elf: Path, job: FirmwareJob | None, *, profile: boo
     checkout. The report also depends on the project's baseline, if there is one. With ``profile``, the job's models
     run. Raises as ``image_sizes``, ``baseline_of`` and ``profiled``.
     """
-    found = [any_image_sizes(elf) if job is None else image_sizes(replace(job, build=elf.parent))]
-    report_document(profiled(found) if profile else found).write(path)
+    found = [report.any_image_sizes(elf) if job is None else report.image_sizes(replace(job, build=elf.parent))]
+    report_document(report.profiled(found) if profile else found).write(path)
 
 
 @contextlib.contextmanager

@@ -9,16 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from mlfbuild.archive import open_archive
+from mlfbuild import archive, executor, verify
 from mlfbuild.build import CompileJob, Progress, Silent, TargetJob, Task, outline_of, target_jobs, vectors_of
 from mlfbuild.build.tree import HOST
 from mlfbuild.core import CheckFailedError, MlfError, ProjectFileError, Tell, tell_nobody, write_atomic
-from mlfbuild.executor import callable_modules, chosen_module
 from mlfbuild.library import Library
 from mlfbuild.project import KeyPath, Mistake, Project
 from mlfbuild.targets import board_called
 from mlfbuild.usecases.build import build_project
-from mlfbuild.verify import VerifyReport, first_wrong_operator, verify_image, verify_module
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ class VerifyJob:
         )
 
 
-VerifyResult = tuple[VerifyJob, "VerifyReport | MlfError"]
+VerifyResult = tuple[VerifyJob, "verify.VerifyReport | MlfError"]
 """A job, and its report or the reason why the model could not be checked."""
 
 
@@ -73,7 +71,7 @@ def verify_project(
     return [(job, _watched(job, watch)) for job in jobs]
 
 
-def _watched(job: VerifyJob, watch: Progress) -> VerifyReport | MlfError:
+def _watched(job: VerifyJob, watch: Progress) -> verify.VerifyReport | MlfError:
     task = Task("verify", job.title, job.target.name, model=job.model.model)
     watch.start(task)
     try:
@@ -163,22 +161,22 @@ def _modules(model: CompileJob) -> list[str]:
     """Return the modules that the model's archive will have; empty if they are not known before it is built."""
     library: Library | None = outline_of(model)
     modules = () if library is None else library.modules
-    return [called.name for module in modules for called in callable_modules(module)]
+    return [called.name for module in modules for called in executor.callable_modules(module)]
 
 
 def _can_run(target: TargetJob) -> bool:
     return target.board is not None or target.toolchain is None
 
 
-def verify_job(job: VerifyJob, tell: Tell = tell_nobody) -> VerifyReport:
+def verify_job(job: VerifyJob, tell: Tell = tell_nobody) -> verify.VerifyReport:
     """Build the model's test firmware, run every case on the target, and return a report of all differences.
 
     Writes ``report.txt`` into the job's folder if there are none; ``tell`` is called with the progress. Raises
     ``ToolNotFoundError``, ``ProcessFailedError``, ``InputFileError`` if the vectors do not fit the module, and
     ``UsageError`` if the archive has no such module.
     """
-    module = chosen_module(open_archive(job.model.archive), job.module or None, str(job.model.archive))
-    report = verify_module(
+    module = executor.chosen_module(archive.open_archive(job.model.archive), job.module or None, str(job.model.archive))
+    report = verify.verify_module(
         job.model.tree,
         module,
         job.target.board,
@@ -190,7 +188,7 @@ def verify_job(job: VerifyJob, tell: Tell = tell_nobody) -> VerifyReport:
     )
     if report.wrong:
         tell("looking for the first wrong operator", 0, 0)
-        return replace(report, hint=first_wrong_operator(job.model, job.target, job.vectors, job.folder, report))
+        return replace(report, hint=verify.first_wrong_operator(job.model, job.target, job.vectors, job.folder, report))
     if report.passed:
         write_atomic(job.folder / "report.txt", f"{report.text()}\n".encode())
     return report
@@ -203,7 +201,7 @@ def verification_failed(what: str) -> CheckFailedError:
     )
 
 
-def verify_elf(image: Path, vectors: Path, board: str | None = None) -> VerifyReport:
+def verify_elf(image: Path, vectors: Path, board: str | None = None) -> verify.VerifyReport:
     """Run the test firmware ``image`` on the board that it names and compare all outputs with the file ``vectors``.
 
     No project, archive or tree is required. ``board`` is the expected board. Raises ``InputFileError`` if the image is
@@ -212,4 +210,4 @@ def verify_elf(image: Path, vectors: Path, board: str | None = None) -> VerifyRe
     if board is not None and board != HOST:
         board_called(board)
     with tempfile.TemporaryDirectory(prefix="mlfbuild-verify-") as folder:
-        return verify_image(image, vectors, Path(folder), board=board)
+        return verify.verify_image(image, vectors, Path(folder), board=board)

@@ -17,7 +17,7 @@ from mlfbuild.build.models import unpack_archive
 from mlfbuild.build.project_jobs import load, target_jobs
 from mlfbuild.build.tree import tree_damage
 from mlfbuild.core.errors import UnsupportedModelError, UsageError
-from mlfbuild.executor.executables import callable_modules
+from mlfbuild.executor import callable_modules
 from mlfbuild.library import Library, MainMemory
 from mlfbuild.usecases.build import build_project as build
 from mlfbuild.usecases.compare import compare_archives

@@ -8,14 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
 
+from mlfbuild import executor
 from mlfbuild.build.tree.blobs import BlobSources, blob_sources
 from mlfbuild.build.tree.cmake import check_path, check_target_name
 from mlfbuild.build.tree.dependencies import build_requirements
 from mlfbuild.c_analysis import CXX_SUFFIXES, LINKED_SUFFIXES, OBJECT_SUFFIXES, SOURCE_SUFFIXES
-from mlfbuild.executor import Executable, executable
 from mlfbuild.library import Content, Library, Module, Requirement, kernel_include_dirs
 from mlfbuild.project import Placement
+
+if TYPE_CHECKING:
+    from mlfbuild.executor import Executable
 
 RUNTIME_HEADERS = "runtime/include"
 
@@ -113,7 +117,7 @@ def _part(module: Module, runtime: bool, placement: Placement) -> Part:
         blobs=None if module.graph_json is None else blob_sources(module.name),
         needs=build_requirements(module),
     )
-    found = executable(module, placement)
+    found = None if module.complete else executor.executable(module, placement)
     part = part if found is None else _with_executor(part, found)
     kernels = (f"codegen/{folder}" for folder in kernel_include_dirs(paths))
     return replace(part, private_include_dirs=(*part.private_include_dirs, *kernels))

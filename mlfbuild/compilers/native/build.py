@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mlfbuild.compilers.native.graph_executor import graph_module
+from mlfbuild.compilers.native import graph_executor
 from mlfbuild.compilers.native.kernels import kernel_files
 from mlfbuild.compilers.native.lowering import lower
 from mlfbuild.compilers.native.memory import plan_memory
@@ -65,7 +65,7 @@ def compile_graph(graph: Graph, request: CompileRequest, model_id: str) -> Libra
     options = request.options
     settings = CodegenSettings(request.cpu, str(options.get("memory", "balanced")), bool(options.get("trace", False)))
     if request.executor == "graph":
-        module = graph_module(optimised, interface, settings, request, _target(request.cpu), model_id)
+        module = graph_executor.graph_module(optimised, interface, settings, request, _target(request.cpu), model_id)
         return Library((module,))
     hook = bool(options.get("hook", False))
     program = _program(request.name, optimised, settings, interface, hook=hook)

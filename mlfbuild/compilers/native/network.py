@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
-from mlfbuild.compilers.native.graph_executor import GraphProgram, PackedFunction
 from mlfbuild.compilers.native.memory import StorageKind
 from mlfbuild.compilers.native.printing import LinkedModel, ModelStep, operator_label
 from mlfbuild.graph import Graph, Node, Tensor
 from mlfbuild.library import Network, NetworkOperator, NetworkScratch, NetworkTensor
 from mlfbuild.library.graph_json import CALL
+
+if TYPE_CHECKING:
+    from mlfbuild.compilers.native.graph_executor import GraphProgram, PackedFunction
 
 
 def compiled_network(program: LinkedModel) -> Network:

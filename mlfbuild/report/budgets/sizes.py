@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 
+from mlfbuild import report
 from mlfbuild.build import FirmwareJob
 from mlfbuild.core import Diagnostic
 from mlfbuild.project import Budget, size_text
 from mlfbuild.report.budgets.growth import accepted_sizes, growth_of
 from mlfbuild.report.budgets.limits import MEMORIES, since_last, subjects_of, taken_by
 from mlfbuild.report.budgets.record import BudgetRecord, read_record, state_of
-from mlfbuild.report.sizes.images import image_sizes
 from mlfbuild.report.sizes.owners import Sizes
 
 Budgets = Mapping[str, Budget]
@@ -34,7 +34,7 @@ def exceeded_sizes(job: FirmwareJob) -> list[Diagnostic]:
     state = state_of(linked.st_mtime_ns, linked.st_size, allowed, accepted, growth)
     if record.state == state:
         return []
-    sizes = image_sizes(job).sizes
+    sizes = report.image_sizes(job).sizes
     found = [*excesses(sizes, budgets, record), *growth_of(job, sizes, accepted)]
     if not found:
         record.write(state, taken_by(sizes))

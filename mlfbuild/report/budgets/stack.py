@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
+from mlfbuild import report
 from mlfbuild.build import FirmwareJob
 from mlfbuild.core import Diagnostic, package_fingerprint
 from mlfbuild.project import size_text
 from mlfbuild.report.budgets.limits import since_last
 from mlfbuild.report.budgets.record import BudgetRecord, read_record, state_of
-from mlfbuild.report.sizes.images import image_sizes
-from mlfbuild.report.stack.image import MAIN, Stacks, analysed_stacks
-from mlfbuild.report.stack.worst import StackDepth
+
+if TYPE_CHECKING:
+    from mlfbuild.report.stack.image import Stacks
+    from mlfbuild.report.stack.worst import StackDepth
 
 _MEASURE = "stack"
 
@@ -29,7 +32,9 @@ def exceeded_stacks(job: FirmwareJob) -> list[Diagnostic]:
     state = state_of(linked.st_mtime_ns, linked.st_size, limits, package_fingerprint())
     if record.state == state:
         return []
-    stacks = analysed_stacks(image_sizes(job))
+    from mlfbuild.report.stack.image import analysed_stacks  # disassembles the image
+
+    stacks = analysed_stacks(report.image_sizes(job))
     found = list(excesses(stacks, limits, record))
     if not found:
         taken = {name: {_MEASURE: depth.size} for name, depth in stacks.by_name.items() if depth.size is not None}
@@ -41,7 +46,7 @@ def excesses(stacks: Stacks, limits: Mapping[str, int], record: BudgetRecord) ->
     """Yield each of ``limits`` that is exceeded, with the difference from the build in ``record``, or is unknown."""
     for name, depth in stacks.by_name.items():
         limit = limits.get(name)
-        title = f"model {name}" if name else MAIN
+        title = f"model {name}" if name else "main"
         if limit is not None and depth.size is None:
             yield Diagnostic(
                 "stack-not-known",
