@@ -8,6 +8,8 @@ DRAWN := tests/archive tests/executor tests/frontends tests/graph tests/compiler
 # Tests that need neither an emulator nor the judges of numbers.
 QUICK := tests/core tests/project tests/library tests/c_analysis
 LOWEST := build/lowest
+# Without bytecode files, each of the thousands of processes that the tests start would compile the package again.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help setup demo test lint generate docs lock benchmark screenshots sweep fuzz clean
 

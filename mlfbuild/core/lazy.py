@@ -17,12 +17,15 @@ when it imports it. ``tests/test_layers.py`` checks that.
 
 from __future__ import annotations
 
-import ast
 import functools
 import importlib
+import re
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
+
+_IMPORT = re.compile(r"^    from (\S+) import (\([^)]*\)|.*)$", re.MULTILINE)
+_ALIAS = re.compile(r"\bas (\w+)")
 
 
 def lazy_attributes(package: str) -> Callable[[str], Any]:
@@ -45,10 +48,12 @@ def lazy_attributes(package: str) -> Callable[[str], Any]:
 
 @functools.cache
 def _listed(package: str) -> Mapping[str, str]:
-    """Return the names in the ``TYPE_CHECKING`` block of ``package``, each with the module that defines it."""
+    """Return the names in the ``TYPE_CHECKING`` block of ``package``, each with the module that defines it.
+
+    Only its form "from module import X as X" is read: a parser of Python needs most of the time of a short command.
+    """
     spec = sys.modules[package].__spec__
     assert spec is not None and spec.loader is not None
     source = spec.loader.get_source(package)  # type: ignore[attr-defined]  # loaders of files and zip files have it
-    blocks = (node for node in ast.parse(source).body if isinstance(node, ast.If))
-    imports = (node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom))
-    return {alias.name: node.module or "" for node in imports for alias in node.names}
+    imports = _IMPORT.findall(source.partition("\nif TYPE_CHECKING:\n")[2])
+    return {name: module for module, names in imports for name in _ALIAS.findall(names)}

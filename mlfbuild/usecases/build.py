@@ -21,6 +21,7 @@ from mlfbuild.build import (
     cross_build,
     did_something,
     finish_target,
+    is_current,
     map_in_workers,
     raise_first,
     target_dependencies,
@@ -119,15 +120,20 @@ def _build_models(
             watch.start(task)
         watch.step(task, doing)
 
-    for group, built in map_in_workers(_build_twins, groups, jobs, follow):
-        if isinstance(built, MlfError):
-            errors[groups.index(group)] = built
-            for job in group.jobs:
-                watch.fail(tasks[job.archive])
-            continue
-        for result in built:
-            watch.finish(tasks[result.job.archive], _words(result.compiled, result.written, result.edited))
-            results[result.job.archive] = result
+    current: list[Twins] = []
+    stale: list[Twins] = []
+    for group in groups:
+        (current if all(map(is_current, group.jobs)) else stale).append(group)
+    for batch, workers in ((current, 1), (stale, jobs)):  # a worker takes longer to start than to find nothing to do
+        for group, built in map_in_workers(_build_twins, () if errors else batch, workers, follow):
+            if isinstance(built, MlfError):
+                errors[groups.index(group)] = built
+                for job in group.jobs:
+                    watch.fail(tasks[job.archive])
+                continue
+            for result in built:
+                watch.finish(tasks[result.job.archive], _words(result.compiled, result.written, result.edited))
+                results[result.job.archive] = result
     raise_first(errors, watch)
     return tuple(results[job.archive] for target in targets for job in target.models)
 
