@@ -12,6 +12,7 @@ from tflite.BuiltinOptions import BuiltinOptions
 
 from mlfbuild.core.errors import InputFileError, MlfError, UnsupportedModelError
 from mlfbuild.frontends.tflite import parse_tflite, reader
+from support.oracle import tflite_micro_run
 from support.refusals import Refusal, assert_refused
 from support.tflite_builder import Network
 from support.tflite_writer import TensorSpec
@@ -456,3 +457,34 @@ def test_tensors_that_overlap() -> None:
 def test_more_tensors_than_any_network_has(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "MAXIMUM_COUNT", 4)
     assert_malformed(network().build(), "tensors", "5", "4")
+
+
+RESHAPE, TANH, GELU = BuiltinOperator.RESHAPE, BuiltinOperator.TANH, BuiltinOperator.GELU
+
+
+def unary(code: int, old_code: int) -> bytes:
+    """An operator without options whose code has any two fields."""
+    net = Network()
+    net.operator("TANH", [net.input((2,))], net.activation((2,)))
+    net.operators[0].code, net.operators[0].old_code = code, old_code
+    return net.build()
+
+
+@pytest.mark.parametrize(("code", "old_code"), [(TANH, TANH), (TANH, 0), (0, TANH)])
+def test_either_field_of_an_operator_code_names_the_operator(code: int, old_code: int) -> None:
+    data, x = unary(code, old_code), np.array([-1, 2], np.float32)
+    assert [node.operator.name for node in parse_tflite(data, "net", "net.tflite").nodes] == ["TANH"]
+    np.testing.assert_allclose(*tflite_micro_run(data, [x]), np.tanh(x), rtol=1e-6)
+
+
+@pytest.mark.parametrize("old_code", [127, 0])
+def test_operators_after_the_127th_have_only_the_new_field(old_code: int) -> None:
+    assert refused(unary(GELU, old_code)).place == "net.tflite: operator 0 (GELU) writing 't1'", "it lacks options"
+
+
+@pytest.mark.parametrize(
+    ("code", "old_code"),
+    [(TANH, RESHAPE), (RESHAPE, TANH), (TANH, 127), (GELU, TANH), (GELU, -1), (0, -1), (-1, 0), (-1, -1), (-1, TANH)],
+)
+def test_fields_of_an_operator_code_that_contradict_each_other(code: int, old_code: int) -> None:
+    assert_malformed(unary(code, old_code), "operator code 0", f" {code} contradicts", f"_code {old_code}")

@@ -49,6 +49,13 @@ class OperatorSpec:
     custom_code: str = ""
     options_tag: int | None = None
     """Tag of the union to write instead of that of ``options_kind``."""
+    old_code: int | None = None
+    """What to write into the field of operators before the 128th, instead of what converters write."""
+
+    @property
+    def codes(self) -> tuple[int, int, str]:
+        """What its operator code holds: the new field, the old one, and the name of a custom operator."""
+        return self.code, min(self.code, 127) if self.old_code is None else self.old_code, self.custom_code
 
 
 @dataclass
@@ -74,7 +81,7 @@ class Writer:
     def write(self) -> bytes:
         """Return the bytes of the file."""
         every = [operator for subgraph in self.subgraphs for operator in subgraph.operators]
-        codes = sorted({(operator.code, operator.custom_code) for operator in every})
+        codes = sorted({operator.codes for operator in every})
         tensors = [tensor for subgraph in self.subgraphs for tensor in subgraph.tensors]
         buffers = [self._table("Buffer"), *(self._buffer(tensor) for tensor in tensors)]
         subgraphs, first = [], 1
@@ -91,10 +98,10 @@ class Writer:
         self.builder.Finish(model, b"TFL3")
         return bytes(self.builder.Output())
 
-    def _subgraph(self, spec: SubgraphSpec, first_buffer: int, codes: Sequence[tuple[int, str]]) -> int:
+    def _subgraph(self, spec: SubgraphSpec, first_buffer: int, codes: Sequence[tuple[int, int, str]]) -> int:
         tensors = [self._tensor(first_buffer + index, tensor) for index, tensor in enumerate(spec.tensors)]
         operators = [
-            self._operator(operator, codes.index((operator.code, operator.custom_code))) for operator in spec.operators
+            self._operator(operator, codes.index(operator.codes)) for operator in spec.operators
         ]
         return self._table(
             "SubGraph",
@@ -104,8 +111,8 @@ class Writer:
             Operators=self._offsets(operators),
         )
 
-    def _code(self, code: int, custom: str) -> int:
-        fields = {"BuiltinCode": code, "DeprecatedBuiltinCode": min(code, 127), "Version": 1}
+    def _code(self, code: int, old: int, custom: str) -> int:
+        fields = {"BuiltinCode": code, "DeprecatedBuiltinCode": old, "Version": 1}
         if custom:
             fields["CustomCode"] = self.builder.CreateString(custom)
         return self._table("OperatorCode", **fields)

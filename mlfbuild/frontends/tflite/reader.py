@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from flatbuffers.number_types import Int32Flags
 from tflite.Model import Model
 from tflite.QuantizationDetails import QuantizationDetails
 
@@ -31,6 +32,12 @@ MAXIMUM_COUNT = 1 << 16
 
 MAXIMUM_NAME = 500
 """Characters of a name that are kept; longer ones would bury the reason of a message."""
+
+_LAST_OLD_CODE = 127
+"""What deprecated_builtin_code, a signed byte, holds for all operators that it cannot name."""
+
+_BUILTIN_CODE = 10
+"""Place of the field builtin_code in the vtable of an OperatorCode (schema.fbs)."""
 
 MAXIMUM_METADATA = 1 << 26
 """Bytes of vectors and strings, weights not counted; the largest models of microcontrollers have less than 2**20."""
@@ -179,13 +186,21 @@ class Reader:
     def _codes(self) -> tuple[tuple[int, str], ...]:
         """Return (code, custom code) of each kind of operator in the file."""
         count = self._count("operator codes", self._model.OperatorCodesLength())
-        return tuple(self._code(self._model.OperatorCodes(index)) for index in range(count))
+        return tuple(self._code(self._model.OperatorCodes(index), index) for index in range(count))
 
-    def _code(self, code: Any) -> tuple[int, str]:
+    def _code(self, code: Any, index: int) -> tuple[int, str]:
+        """Return the operator that runtimes take for ``code``: the greater of its two fields.
+
+        Files older than the 128th operator have only the one-byte field, and some writers fill only the new one. Others
+        write the same number into both, cut to 127 in the old one. A file with any other pair is refused, because
+        programs that read only one of the fields would run another network.
+        """
         custom = code.CustomCode() or b""
         self._charge(len(custom))
-        # Files older than the 128th operator have only the one-byte field; newer ones have the truth in the greater.
-        return max(code.BuiltinCode(), code.DeprecatedBuiltinCode()), _text(custom)
+        old, new = code.DeprecatedBuiltinCode(), _builtin_code(code)
+        if min(old, new) < 0 or (new != 0 and old not in {0, min(new, _LAST_OLD_CODE)}):
+            raise GraphError(f"operator code {index}", f"builtin_code {new} contradicts deprecated_builtin_code {old}")
+        return max(old, new), _text(custom)
 
     def _operator(self, subgraph: Any, index: int, codes: Sequence[tuple[int, str]], place: str) -> RawOperator:
         with reading(place):
@@ -220,6 +235,13 @@ class Reader:
         self._budget -= size
         if self._budget < 0:
             raise GraphError("vectors", "hold more than the file")
+
+
+def _builtin_code(code: Any) -> int:
+    """Return the field builtin_code as the file has it: the accessor returns the old field instead of values < 127."""
+    table = code._tab  # noqa: SLF001 - nothing else leads to the field
+    offset = table.Offset(_BUILTIN_CODE)
+    return int(table.Get(Int32Flags, table.Pos + offset)) if offset else 0
 
 
 def _text(name: bytes) -> str:
