@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
+    from mlfbuild.graph.constant_budget import MAX_CONSTANTS as MAX_CONSTANTS, ConstantBudget as ConstantBudget
     from mlfbuild.graph.evaluation import evaluate as evaluate, evaluate_in_turn as evaluate_in_turn
     from mlfbuild.graph.fixed_point import high_multiply as high_multiply
     from mlfbuild.graph.logistic_table import LOGISTIC_TABLE as LOGISTIC_TABLE

@@ -70,6 +70,6 @@ if TYPE_CHECKING:
         Project as Project,
         TargetSpec as TargetSpec,
     )
-    from mlfbuild.project.units import size_text as size_text
+    from mlfbuild.project.units import parse_size as parse_size, size_text as size_text
 else:
     __getattr__ = lazy_attributes(__name__)

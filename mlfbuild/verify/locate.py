@@ -37,7 +37,9 @@ def first_wrong_operator(job: CompileJob, target: TargetJob, vectors: Path, fold
 
 
 def _locate(job: CompileJob, target: TargetJob, vectors: Path, folder: Path, case: int) -> str:
-    graph = observed(read_model(job.request.source, job.model))
+    from mlfbuild.compilers.native import most_constants
+
+    graph = observed(read_model(job.request.source, job.model, most_constants(job.request.options)))
     library, archive_id = open_archive_with_id(job.archive)
     arrays = load_vectors(vectors, library.modules[0]).inputs
     cases = range(case + 1) if graph.states else [case]  # state depends on all previous cases

@@ -109,7 +109,7 @@ CASES: dict[str, tuple[bytes, type[MlfError], Refusal]] = {
             [("x", (1,))], [("y", [None] * 2)], {"s": np.array([1 << 20, 1 << 20])},
         ),
         UnsupportedModelError,
-        ("model-too-large", "node 0 (ConstantOfShape) writing 'c'"),
+        ("constants-too-large", "node 0 (ConstantOfShape) writing 'c'"),
     ),
 }  # fmt: skip
 

@@ -16,7 +16,7 @@ from onnx.reference import ReferenceEvaluator
 from mlfbuild.frontends.onnx.folding import fold
 from mlfbuild.frontends.onnx.reader import RawNode, read_model
 from mlfbuild.frontends.onnx.shape_arithmetic import computed
-from mlfbuild.graph import GraphError
+from mlfbuild.graph import ConstantBudget, GraphError
 from support.examples import examples
 from support.onnx_models import model
 
@@ -99,6 +99,6 @@ def test_what_is_left_to_the_evaluator() -> None:
 def test_mistakes(operator: str, inputs: tuple[Array, ...], attributes: dict[str, Any], words: str) -> None:
     node, _ = read(operator, inputs, **attributes)
     with pytest.raises(GraphError) as caught:
-        fold(node, inputs, 21)
+        fold(node, inputs, 21, ConstantBudget.of_file(0))
     assert str(caught.value).startswith(f"node 0 ({operator}) writing 'y': cannot be computed: ")
     assert words in str(caught.value)

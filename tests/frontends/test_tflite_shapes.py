@@ -151,7 +151,7 @@ def test_a_small_file_cannot_request_a_huge_constant(name: str) -> None:
     net.operator(name, inputs, net.activation((1 << 28,), dtype="int32", name="y"))
     with pytest.raises(UnsupportedModelError) as caught:
         parse_tflite(net.build([len(net.tensors) - 1]), "net", "net")
-    assert (caught.value.code, "1073741824 bytes" in caught.value.reason) == ("model-too-large", True)
+    assert (caught.value.code, "1073741824 bytes" in caught.value.reason) == ("constants-too-large", True)
 
 
 def test_a_range_to_a_computed_end() -> None:

@@ -100,9 +100,7 @@ class Writer:
 
     def _subgraph(self, spec: SubgraphSpec, first_buffer: int, codes: Sequence[tuple[int, int, str]]) -> int:
         tensors = [self._tensor(first_buffer + index, tensor) for index, tensor in enumerate(spec.tensors)]
-        operators = [
-            self._operator(operator, codes.index(operator.codes)) for operator in spec.operators
-        ]
+        operators = [self._operator(operator, codes.index(operator.codes)) for operator in spec.operators]
         return self._table(
             "SubGraph",
             Tensors=self._offsets(tensors),

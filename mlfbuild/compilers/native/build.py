@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mlfbuild.compilers.native import graph_executor
 from mlfbuild.compilers.native.kernels import kernel_files
-from mlfbuild.compilers.native.lowering import lower
+from mlfbuild.compilers.native.lowering import check_constants, lower
 from mlfbuild.compilers.native.memory import plan_memory
 from mlfbuild.compilers.native.network import compiled_network
 from mlfbuild.compilers.native.passes import fuse, run_passes
@@ -20,12 +20,12 @@ from mlfbuild.compilers.native.printing import (
     source_path,
     traced_tensors,
 )
-from mlfbuild.compilers.native.settings import CodegenSettings
+from mlfbuild.compilers.native.settings import CodegenSettings, most_constants
 from mlfbuild.compilers.options import refused
 from mlfbuild.compilers.types import CompileRequest
 from mlfbuild.core import UnsupportedModelError, UsageError, read_bytes, sha256
 from mlfbuild.frontends import parse_model
-from mlfbuild.graph import Graph
+from mlfbuild.graph import ConstantBudget, Graph
 from mlfbuild.library import (
     CPU_DEVICE,
     CodegenFile,
@@ -43,19 +43,28 @@ _LARGEST_TENSOR = (1 << 31) - 1
 
 def compile_model(request: CompileRequest) -> Library:
     """Read and compile the model file of ``request``; raises as ``Compiler.compile`` says."""
-    graph, model_id = _read_model(request)
-    return compile_graph(graph, request, model_id)
+    graph, model_id, size = _read_model(request)
+    return compile_graph(graph, request, model_id, _budget(request, size))
 
 
-def _read_model(request: CompileRequest) -> tuple[Graph, str]:
-    """Return the network and the SHA-256 of its file, whose bytes the graph alone holds then, if it does."""
+def _read_model(request: CompileRequest) -> tuple[Graph, str, int]:
+    """Return the network, the SHA-256 of its file, whose bytes the graph alone holds then, if it does, and its size."""
     data = read_bytes(request.source, "model")  # once: the id must be that of what was compiled
-    return parse_model(data, request.name, request.source), sha256(data)
+    graph = parse_model(data, request.name, request.source, _budget(request, len(data)))
+    return graph, sha256(data), len(data)
 
 
-def compile_graph(graph: Graph, request: CompileRequest, model_id: str) -> Library:
+def _budget(request: CompileRequest, size: int) -> ConstantBudget:
+    """Return the limit of what is made of a file of ``size`` bytes, once in reading and once in compiling it."""
+    return ConstantBudget.of_file(size, most_constants(request.options))
+
+
+def compile_graph(
+    graph: Graph, request: CompileRequest, model_id: str, budget: ConstantBudget | None = None
+) -> Library:
     """Compile ``graph``, read from a file with the SHA-256 ``model_id``, to a library of one module.
 
+    ``budget`` limits the constants in the code, which are unlimited if it is ``None``.
     Raises ``UnsupportedModelError`` if the compiler cannot do it, ``UsageError`` for a bad placement.
     """
     _check_placement(request)
@@ -65,10 +74,11 @@ def compile_graph(graph: Graph, request: CompileRequest, model_id: str) -> Libra
     options = request.options
     settings = CodegenSettings(request.cpu, str(options.get("memory", "balanced")), bool(options.get("trace", False)))
     if request.executor == "graph":
-        module = graph_executor.graph_module(optimised, interface, settings, request, _target(request.cpu), model_id)
+        target = _target(request.cpu)
+        module = graph_executor.graph_module(optimised, interface, settings, request, target, model_id, budget)
         return Library((module,))
     hook = bool(options.get("hook", False))
-    program = _program(request.name, optimised, settings, interface, hook=hook)
+    program = _program(request.name, optimised, settings, interface, budget, hook=hook)
     module = Module(
         name=request.name,
         executor="aot",
@@ -96,7 +106,15 @@ def compile_graph(graph: Graph, request: CompileRequest, model_id: str) -> Libra
     return Library((module,))
 
 
-def _program(name: str, graph: Graph, settings: CodegenSettings, interface: Interface, *, hook: bool) -> LinkedModel:
+def _program(
+    name: str,
+    graph: Graph,
+    settings: CodegenSettings,
+    interface: Interface,
+    budget: ConstantBudget | None,
+    *,
+    hook: bool,
+) -> LinkedModel:
     """Lower ``graph``, its operators one after the other or, where a smaller arena is worth that, row by row."""
     calls = [lower(graph, node, settings) for node in graph.nodes]
     plan = plan_memory(graph, calls)
@@ -105,6 +123,7 @@ def _program(name: str, graph: Graph, settings: CodegenSettings, interface: Inte
         smaller = plan_memory(fused, fused_calls)
         if smaller.arena_size < plan.arena_size:
             graph, calls, plan = fused, fused_calls, smaller
+    check_constants(graph, calls, budget)
     return link_calls(name, graph, calls, plan, interface, trace=settings.trace, hook=hook)
 
 

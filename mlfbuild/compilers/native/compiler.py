@@ -76,12 +76,15 @@ class NativeCompiler:
 
 
 def _check_option(key: str, value: OptionValue) -> Mistake | None:
-    from mlfbuild.compilers.native.settings import MEMORY
+    from mlfbuild.compilers.native.settings import MEMORY, most_constants
+    from mlfbuild.graph import MAX_CONSTANTS
 
     if key in _SWITCHES:
         return check_switch(value)
+    if key == MAX_CONSTANTS:
+        return None if most_constants({key: value}) is not None else invalid_option("must be a size such as 64 MiB")
     if key != "memory":
-        return unknown("option", key, ("memory", *_SWITCHES))
+        return unknown("option", key, ("memory", MAX_CONSTANTS, *_SWITCHES))
     return None if value in MEMORY else invalid_option(f"must be one of {', '.join(MEMORY)}")
 
 

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from mlfbuild.graph import MAX_CONSTANTS
+from mlfbuild.project import OptionValue, parse_size
 from mlfbuild.targets import Cpu
 
 MEMORY = ("smallest", "balanced", "fastest")
 """The values of the option ``memory``."""
+
+
+def most_constants(options: Mapping[str, OptionValue]) -> int | None:
+    """Return the value of the option ``max-constants`` in bytes; ``None`` if it is not set or not a size."""
+    value = options.get(MAX_CONSTANTS)
+    size = parse_size(value) if isinstance(value, str) else value
+    return size if isinstance(size, int) and not isinstance(size, bool) and size >= 0 else None
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,25 @@ import numpy as np
 from mlfbuild.core import UnsupportedModelError
 from mlfbuild.frontends.onnx.affine import Quantized
 from mlfbuild.frontends.onnx.layout import UNSIGNED_OFFSET, Order, Value, as_onnx, moves_data, permutation
-from mlfbuild.graph import Array, DType, Graph, GraphError, Node, Operator, OperatorError, Quantization, Tensor, ops
+from mlfbuild.graph import (
+    Array,
+    ConstantBudget,
+    DType,
+    Graph,
+    GraphError,
+    Node,
+    Operator,
+    OperatorError,
+    Quantization,
+    Tensor,
+    ops,
+)
 
 MAXIMUM_TENSOR_SIZE = (1 << 31) - 1
 """Bytes; beyond it C's int overflows."""
+
+MAXIMUM_NODES = 1 << 16
+"""As many as a TFLite file may have."""
 
 MAXIMUM_DIMENSIONS = 32
 """The limit of numpy before version 2."""
@@ -23,8 +38,10 @@ MAXIMUM_DIMENSIONS = 32
 class GraphBuilder:
     """Collects tensors under unique names and the nodes that write them."""
 
-    def __init__(self, reserved: Collection[str]) -> None:
+    def __init__(self, reserved: Collection[str], budget: ConstantBudget) -> None:
         """``reserved`` are the names of inputs and outputs, which other tensors must not use."""
+        self.budget = budget
+        """Of the constants that operators become."""
         self._reserved = frozenset(reserved)
         self._tensors: dict[str, Tensor] = {}
         self._nodes: list[Node] = []
@@ -70,6 +87,13 @@ class GraphBuilder:
         reason = operator.check(inputs, likes)
         if reason is not None:
             raise OperatorError(name, reason)
+        if len(self._nodes) == MAXIMUM_NODES:
+            raise UnsupportedModelError(
+                "model-too-large",
+                place=f"tensor {name!r}",
+                reason=f"the model becomes more than {MAXIMUM_NODES} operators",
+                hint="use a smaller model",
+            )
         outputs = []
         for like in likes:
             outputs.append(replace(like, name=self._unique(name)))

@@ -15,9 +15,7 @@ import onnx
 from mlfbuild.core import UnsupportedModelError
 from mlfbuild.frontends.onnx.reader import RawNode
 from mlfbuild.frontends.onnx.shape_arithmetic import computed
-from mlfbuild.graph import Array, GraphError
-
-MAXIMUM_ELEMENTS = 1 << 26
+from mlfbuild.graph import Array, ConstantBudget, GraphError
 
 
 def _broadcast(inputs: Sequence[Array]) -> int:
@@ -59,6 +57,10 @@ def _places(inputs: Sequence[Array]) -> int:
     return inputs[0].size * inputs[0].ndim
 
 
+def _rank(inputs: Sequence[Array]) -> int:
+    return inputs[0].ndim
+
+
 def _no_larger(inputs: Sequence[Array]) -> int:
     return sum(value.size for value in inputs)
 
@@ -70,9 +72,15 @@ _BROADCASTING = (
 _NO_LARGER = (
     "Abs", "Cast", "CastLike", "Ceil", "Concat", "Constant", "Cos", "CumSum", "Erf", "Exp", "Flatten", "Floor",
     "Identity", "IsInf", "IsNaN", "Log", "Neg", "Not", "QuantizeLinear", "Reciprocal", "ReduceMax", "ReduceMean",
-    "ReduceMin", "ReduceProd", "ReduceSum", "Reshape", "Round", "ScatterND", "Shape", "Sign", "Sin", "Size", "Slice",
+    "ReduceMin", "ReduceProd", "ReduceSum", "Reshape", "Round", "ScatterND", "Sign", "Sin", "Slice",
     "Split", "Sqrt", "Squeeze", "Transpose", "Trilu", "Unsqueeze",
 )  # fmt: skip
+
+_OWN_TYPE = frozenset({
+    "BlackmanWindow", "Cast", "CastLike", "ConstantOfShape", "HammingWindow", "HannWindow", "MelWeightMatrix",
+    "NonZero", "Shape", "Size",
+})  # fmt: skip
+"""Operators whose result may be of a wider type than their inputs."""
 
 FOLDABLE: Mapping[str, Callable[[Sequence[Array]], int]] = {
     **dict.fromkeys(_BROADCASTING, _broadcast),
@@ -84,37 +92,43 @@ FOLDABLE: Mapping[str, Callable[[Sequence[Array]], int]] = {
     "MelWeightMatrix": _mel_filters,
     "NonZero": _places,
     "Range": _range,
+    "Shape": _rank,
+    "Size": lambda _: 1,
     "Tile": _tile,
 }
 """Operators that are computed here if their inputs are known, with the number of elements that they make at most."""
 
 
-def fold(node: RawNode, inputs: Sequence[Array | None], opset: int) -> tuple[Array, ...]:
-    """Return the outputs of ``node``, an operator of ``FOLDABLE``.
+def fold(node: RawNode, inputs: Sequence[Array | None], opset: int, budget: ConstantBudget) -> tuple[Array, ...]:
+    """Return the outputs of ``node``, an operator of ``FOLDABLE``, and take their bytes from ``budget``.
 
     Raises ``GraphError`` if it cannot be computed, ``UnsupportedModelError`` if the result would be huge.
     """
     present = [value for value in inputs if value is not None]
     try:
-        if FOLDABLE[node.operator](present) > MAXIMUM_ELEMENTS:
-            raise UnsupportedModelError(
-                "model-too-large",
-                place=node.place,
-                reason=f"the result is a constant of more than {MAXIMUM_ELEMENTS} elements",
-                hint="use a smaller model",
-            )
+        budget.check(node.place, FOLDABLE[node.operator](present) * _width(node, present))
         found = computed(node, inputs)
-        if found is not None:
-            return (found,)
-        from onnx.reference import ReferenceEvaluator
-
-        model = _model_of(node, inputs, opset)
-        feeds = {name: value for name, value in zip(node.inputs, inputs, strict=True) if value is not None}
-        return tuple(np.asarray(value) for value in ReferenceEvaluator(model).run(None, feeds))
+        outputs = _evaluated(node, inputs, opset) if found is None else (found,)
+        if node.operator != "Constant":  # which is in the file
+            budget.take(node.place, sum(value.nbytes for value in outputs))
+        return outputs
     except UnsupportedModelError:
         raise
     except Exception as error:  # noqa: BLE001 - the evaluator raises whatever numpy and its own operators do
         raise GraphError(node.place, f"cannot be computed: {' '.join(str(error).split())}") from None
+
+
+def _width(node: RawNode, inputs: Sequence[Array]) -> int:
+    """Return the bytes of an element of the result at most."""
+    return 8 if node.operator in _OWN_TYPE else max((value.itemsize for value in inputs), default=8)
+
+
+def _evaluated(node: RawNode, inputs: Sequence[Array | None], opset: int) -> tuple[Array, ...]:
+    from onnx.reference import ReferenceEvaluator
+
+    model = _model_of(node, inputs, opset)
+    feeds = {name: value for name, value in zip(node.inputs, inputs, strict=True) if value is not None}
+    return tuple(np.asarray(value) for value in ReferenceEvaluator(model).run(None, feeds))
 
 
 def _model_of(node: RawNode, inputs: Sequence[Array | None], opset: int) -> onnx.ModelProto:

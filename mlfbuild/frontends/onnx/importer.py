@@ -20,17 +20,17 @@ from mlfbuild.frontends.onnx.reader import DOMAINS, ELEMENT_TYPES, RawModel, Raw
 from mlfbuild.frontends.onnx.refused import REFUSED, SEE, refusal
 from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.frontends.onnx.targets import affine_of, sources, targets
-from mlfbuild.graph import Array, DType, Graph, GraphError, OperatorError, Quantization
+from mlfbuild.graph import Array, ConstantBudget, DType, Graph, GraphError, OperatorError, Quantization
 
 EXPANDED_DOMAINS = (*DOMAINS, "com.microsoft")
 """Domains of operators that are written out as ONNX's own."""
 
 
-def import_graph(raw: RawModel, name: str) -> Graph:
+def import_graph(raw: RawModel, name: str, budget: ConstantBudget) -> Graph:
     """Return ``raw`` as a graph called ``name``; raises ``GraphError`` and ``UnsupportedModelError``."""
     _check_operators(raw)
     with np.errstate(all="ignore"):  # numbers that are none are the model's own
-        return _Importer(raw).graph(name)
+        return _Importer(raw, budget).graph(name)
 
 
 def _check_operators(raw: RawModel) -> None:
@@ -61,9 +61,10 @@ def _missing(nodes: Sequence[RawNode]) -> UnsupportedModelError:
 class _Importer:
     """Converts nodes in order; keeps constants as arrays and other results as values of the graph."""
 
-    def __init__(self, raw: RawModel) -> None:
+    def __init__(self, raw: RawModel, budget: ConstantBudget) -> None:
         self._raw = raw
-        self._builder = GraphBuilder([port.name for port in (*raw.inputs, *raw.outputs)])
+        self._budget = budget
+        self._builder = GraphBuilder([port.name for port in (*raw.inputs, *raw.outputs)], budget)
         self._constants = Constants(raw.constants)
         self._values: dict[str, Value] = {}
         self._nodes = tuple(self._unknown())
@@ -117,7 +118,7 @@ class _Importer:
             known = [self._constants.get(name) for name in node.inputs]
         else:
             return False
-        for name, value in zip(node.outputs, fold(node, known, self._raw.opset), strict=True):
+        for name, value in zip(node.outputs, fold(node, known, self._raw.opset, self._budget), strict=True):
             self._constants.add(name, value)
         return True
 

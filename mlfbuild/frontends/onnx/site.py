@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from mlfbuild.core import UnsupportedModelError
 from mlfbuild.frontends.onnx.affine import Affine, Quantized
@@ -195,7 +197,17 @@ class OnnxSite:
 
     def weights(self, word: str, data: Array, quantization: Quantization | None = None) -> Tensor:
         """Add a constant of this node; ``word`` says what it is."""
+        self.builder.budget.take(self.node.place, data.nbytes)
         return self.builder.constant(f"{self.name}/{word}", np.asarray(data), quantization)
+
+    def check_room(self, shape: Sequence[int], itemsize: int) -> None:
+        """Raise ``UnsupportedModelError`` if an array of ``shape`` is more than this node may make."""
+        self.builder.budget.check(self.node.place, math.prod(shape) * itemsize)
+
+    def filled(self, word: str, shape: Sequence[int], value: float, dtype: npt.DTypeLike) -> Tensor:
+        """Add a constant of this node with ``value`` in every element."""
+        self.check_room(shape, np.dtype(dtype).itemsize)
+        return self.weights(word, np.full(shape, value, dtype))
 
     def number(self, word: str, value: float) -> Tensor:
         """Add a float32 constant without dimensions."""

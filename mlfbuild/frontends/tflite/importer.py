@@ -19,26 +19,36 @@ from mlfbuild.frontends.tflite.operators.variables import OPERANDS
 from mlfbuild.frontends.tflite.reader import SEE, RawOperator, RawSubgraph, Reader, reading
 from mlfbuild.frontends.tflite.tensors import Tensors
 from mlfbuild.frontends.tflite.variables import Key, Variables, VariableValue
-from mlfbuild.graph import Array, DType, Graph, GraphError, Node, Operator, OperatorError, State, Tensor, evaluate
+from mlfbuild.graph import (
+    Array,
+    ConstantBudget,
+    DType,
+    Graph,
+    GraphError,
+    Node,
+    Operator,
+    OperatorError,
+    State,
+    Tensor,
+    evaluate,
+)
 from mlfbuild.graph.bases import WHOLE, alternatives
 
 EXPORT_AGAIN = "copy or export the model again"
-
-_MOST_BYTES = 1 << 16
-"""Limit for a constant that is computed from shapes: a file of a few bytes could request any size."""
 
 _MOST_NUMBERS = 64
 """Elements up to which a tensor is computed at compile time, because it may be part of a shape."""
 
 
-def parse_tflite(data: bytes, name: str, where: str) -> Graph:
+def parse_tflite(data: bytes, name: str, where: str, budget: ConstantBudget | None = None) -> Graph:
     """Return the TFLite model in ``data`` as a graph called ``name``; ``where`` names the file in messages.
 
+    ``budget`` limits the constants that are made; the default is that of a file of this size.
     Raises ``InputFileError`` if it is not a valid model, ``UnsupportedModelError`` if it uses an operator, a type or a
     variant that is not supported, or if the tensors and attributes of an operator contradict its rules.
     """
     try:
-        return _graph(Reader(data).read(), name)
+        return _graph(Reader(data).read(), name, budget or ConstantBudget.of_file(len(data)))
     except OperatorError as error:
         raise UnsupportedModelError(
             "operator-invalid", place=f"{where}: {error.where}", reason=error.reason, hint=EXPORT_AGAIN
@@ -51,9 +61,9 @@ def parse_tflite(data: bytes, name: str, where: str) -> Graph:
         raise error.within(where) from None
 
 
-def _graph(subgraphs: Sequence[RawSubgraph], name: str) -> Graph:
+def _graph(subgraphs: Sequence[RawSubgraph], name: str, budget: ConstantBudget) -> Graph:
     """Return the graph of the first subgraph; the others may only initialise its variables."""
-    importer = _Importer(subgraphs[0], subgraphs)
+    importer = _Importer(subgraphs[0], budget, subgraphs)
     graph = importer.graph(name)
     idle = [index for index in range(1, len(subgraphs)) if index not in importer.called]
     if idle:
@@ -69,10 +79,11 @@ def _graph(subgraphs: Sequence[RawSubgraph], name: str) -> Graph:
 class _Importer:
     """Turns one subgraph into a graph; those of ``subgraphs`` that its CALL_ONCEs name initialise its variables."""
 
-    def __init__(self, raw: RawSubgraph, subgraphs: Sequence[RawSubgraph] = ()) -> None:
+    def __init__(self, raw: RawSubgraph, budget: ConstantBudget, subgraphs: Sequence[RawSubgraph] = ()) -> None:
         self.called: dict[int, Mapping[Key, VariableValue]] = {}
         """What the subgraphs that a CALL_ONCE names assign to variables."""
         self._raw = raw
+        self._budget = budget
         self._subgraphs = subgraphs
         self._tensors = Tensors(raw)
         self._variables = Variables(self._tensors)
@@ -98,6 +109,7 @@ class _Importer:
             raise caller.unsupported(
                 "the subgraph that it names reads variables", "only assign to variables in that subgraph"
             )
+        self._budget.take(caller.place, sum(tensor.size for node in graph.nodes for tensor in graph.outputs_of(node)))
         values = evaluate(graph, {})
         return {key: VariableValue(like, values[tensor.name]) for key, (like, tensor) in assigned.items()}
 
@@ -177,12 +189,7 @@ class _Importer:
         output = site.output()
         if output.dtype not in kind.types:
             raise site.type_unsupported(output, alternatives(kind.types))
-        if output.size > _MOST_BYTES:
-            raise site.unsupported(
-                f"{output} of {output.size} bytes would be a constant of more than {_MOST_BYTES} bytes",
-                "use a smaller model",
-                code="model-too-large",
-            )
+        self._budget.take(place, output.size)
         value = kind.read(site)
         if value.shape != output.shape:
             raise site.wrong(f"{output} should have the shape {list(value.shape)}")
@@ -239,7 +246,7 @@ class _Importer:
         if index == 0:
             raise site.wrong("the operator names its own subgraph")
         if index not in self.called:
-            self.called[index] = _Importer(self._subgraphs[index]).initial_values(site)
+            self.called[index] = _Importer(self._subgraphs[index], self._budget).initial_values(site)
         return self.called[index]
 
     def _node(self, operator: RawOperator, kind: OperatorKind) -> Node:

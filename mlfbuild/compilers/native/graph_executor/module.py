@@ -8,7 +8,7 @@ from mlfbuild.compilers.native.graph_executor.nodes import GraphProgram, make_no
 from mlfbuild.compilers.native.graph_executor.source import print_facts, print_functions, print_registry
 from mlfbuild.compilers.native.graph_executor.storage import StoragePlan, plan_storage
 from mlfbuild.compilers.native.kernels import kernel_files
-from mlfbuild.compilers.native.lowering import KernelCall, lower
+from mlfbuild.compilers.native.lowering import KernelCall, check_constants, lower
 from mlfbuild.compilers.native.network import graph_network
 from mlfbuild.compilers.native.passes import fuse
 from mlfbuild.compilers.native.printing import (
@@ -22,7 +22,7 @@ from mlfbuild.compilers.native.printing import (
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.compilers.types import CompileRequest
 from mlfbuild.core import UnsupportedModelError
-from mlfbuild.graph import Graph
+from mlfbuild.graph import ConstantBudget, Graph
 from mlfbuild.library import (
     CPU_DEVICE,
     CodegenFile,
@@ -43,11 +43,12 @@ def graph_module(
     request: CompileRequest,
     target: str,
     model_id: str,
+    budget: ConstantBudget | None = None,
 ) -> Module:
     """Return the module of ``graph``, whose passes have run, read from a file with the SHA-256 ``model_id``.
 
-    ``target`` is TVM's target string. Raises ``UnsupportedModelError`` for a network that keeps a state, and where an
-    operator cannot be lowered.
+    ``target`` is TVM's target string, ``budget`` limits the constants. Raises ``UnsupportedModelError`` for a network
+    that keeps a state, and where an operator cannot be lowered.
     """
     if graph.states:
         raise UnsupportedModelError(
@@ -56,7 +57,7 @@ def graph_module(
             reason="is a state that is kept between runs, which TVM's graph executor does not support",
             hint="use executor aot",
         )
-    program = make_nodes(request.name, *_smallest(graph, settings), interface)
+    program = make_nodes(request.name, *_smallest(graph, settings, budget), interface)
     return Module(
         name=request.name,
         executor="graph",
@@ -79,7 +80,9 @@ def graph_module(
     )
 
 
-def _smallest(graph: Graph, settings: CodegenSettings) -> tuple[Graph, Sequence[KernelCall], StoragePlan]:
+def _smallest(
+    graph: Graph, settings: CodegenSettings, budget: ConstantBudget | None
+) -> tuple[Graph, Sequence[KernelCall], StoragePlan]:
     """Lower ``graph``, its operators one after the other or, where a run takes less memory so, row by row."""
     calls = [lower(graph, node, settings) for node in graph.nodes]
     plan = plan_storage(graph, calls)
@@ -87,7 +90,8 @@ def _smallest(graph: Graph, settings: CodegenSettings) -> tuple[Graph, Sequence[
     if fused is not graph:
         smaller = plan_storage(fused, fused_calls)
         if smaller.size < plan.size:
-            return fused, fused_calls, smaller
+            graph, calls, plan = fused, fused_calls, smaller
+    check_constants(graph, calls, budget)
     return graph, calls, plan
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         KernelCall as KernelCall,
         Parameter as Parameter,
         ScratchBuffer as ScratchBuffer,
+        check_constants as check_constants,
     )
     from mlfbuild.compilers.native.lowering.chains import (
         Chain as Chain,

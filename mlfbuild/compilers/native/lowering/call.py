@@ -14,7 +14,7 @@ import numpy as np
 
 from mlfbuild.cgen import array_lines, hexadecimal_lines, integer, record_lines
 from mlfbuild.core import UnsupportedModelError
-from mlfbuild.graph import Array, Node, Rescale
+from mlfbuild.graph import Array, ConstantBudget, Graph, Node, Rescale
 
 LARGEST_SUM = 1 << 23
 """The number of stored int8 values, less a zero point, whose sum always fits into 32 bits."""
@@ -161,6 +161,17 @@ class KernelCall:
 def place_of(node: Node) -> str:
     """Return the name of ``node`` for errors: ``CONV_2D 'conv1'``."""
     return f"{node.operator.name} {node.name!r}"
+
+
+def check_constants(graph: Graph, calls: Sequence[KernelCall], budget: ConstantBudget | None) -> None:
+    """Raise ``UnsupportedModelError`` if the constants of ``calls``, equal ones counted once, exceed ``budget``."""
+    if budget is None:
+        return
+    known: set[Constant] = set()
+    for node, call in zip(graph.nodes, calls, strict=True):
+        made = {each.argument for each in call.parameters if isinstance(each.argument, Constant)} - known
+        budget.take(f"{graph.name}: {place_of(node)}", sum(constant.size for constant in made))
+        known |= made
 
 
 def unsupported(node: Node, reason: str) -> UnsupportedModelError:

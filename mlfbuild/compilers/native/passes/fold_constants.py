@@ -10,16 +10,21 @@ from mlfbuild.graph import Graph, Node, Tensor
 _ALWAYS_FOLDED = 1 << 16
 """Bytes of results that are folded however small the operands are."""
 
+_MOST_FOLDED = 1 << 24
+"""Bytes of all results of a graph that are folded although they are larger than their operands."""
+
 
 def fold_constants(graph: Graph) -> Graph:
     """Replace each node whose inputs are all constant by its value, from the operator's numpy reference."""
     known: dict[str, Tensor] = {}
     kept: list[Node] = []
+    left = _MOST_FOLDED
     for node in graph.nodes:
         inputs = [None if name is None else known.get(name, graph.tensor(name)) for name in node.inputs]
-        if all(tensor is None or tensor.constant for tensor in inputs) and _worth_its_flash(graph, node):
+        if all(tensor is None or tensor.constant for tensor in inputs) and _worth_its_flash(graph, node, left):
             values = [None if tensor is None else tensor.data for tensor in inputs]
             outputs = graph.outputs_of(node)
+            left -= _growth(graph, node)
             results = node.operator.reference(inputs, values, outputs)
             for tensor, value in zip(outputs, results, strict=True):
                 known[tensor.name] = replace(tensor, data=value)
@@ -28,7 +33,13 @@ def fold_constants(graph: Graph) -> Graph:
     return rebuild(graph, kept, tuple(known.values()))
 
 
-def _worth_its_flash(graph: Graph, node: Node) -> bool:
+def _worth_its_flash(graph: Graph, node: Node, left: int) -> bool:
     # A PAD of a few bytes may fill gigabytes: folding it would cost flash, and the compiler its memory.
+    results, growth = sum(tensor.size for tensor in graph.outputs_of(node)), _growth(graph, node)
+    return growth == 0 or (results <= _ALWAYS_FOLDED and growth <= left)
+
+
+def _growth(graph: Graph, node: Node) -> int:
+    """Return by how many bytes the results of ``node`` are larger than its operands."""
     operands = sum(tensor.size for tensor in graph.inputs_of(node) if tensor is not None)
-    return sum(tensor.size for tensor in graph.outputs_of(node)) <= max(_ALWAYS_FOLDED, operands)
+    return max(0, sum(tensor.size for tensor in graph.outputs_of(node)) - operands)

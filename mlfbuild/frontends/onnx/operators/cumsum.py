@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from mlfbuild.frontends.onnx.layout import Value
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter, multiply
 from mlfbuild.frontends.onnx.operators.reduce import made_of_others
@@ -33,7 +31,7 @@ def _shifted(site: OnnxSite, value: Value, axis: int, step: int, neutral: int, *
     """Return ``value`` moved ``step`` along ``axis``, ``neutral`` if nothing is left."""
     size, stored = value.shape[axis], value.stored(axis)
     if step >= size:
-        return Value(site.weights("filling", np.full(value.tensor.shape, neutral, value.dtype.numpy)), value.order)
+        return Value(site.filled("filling", value.tensor.shape, neutral, value.dtype.numpy), value.order)
     ranges = [range(other) for other in value.shape]
     ranges[axis] = range(step, size) if backwards else range(size - step)
     rest = sliced(site, value, ranges).tensor
@@ -42,7 +40,7 @@ def _shifted(site: OnnxSite, value: Value, axis: int, step: int, neutral: int, *
         paddings = tuple(pair if other == stored else (0, 0) for other in range(value.rank))
         return Value(site.emit(ops.PadV2(paddings, neutral), [rest], value.tensor.shape), value.order)
     shape = [step if other == stored else length for other, length in enumerate(value.tensor.shape)]
-    filling = site.weights("filling", np.full(shape, neutral, value.dtype.numpy))
+    filling = site.filled("filling", shape, neutral, value.dtype.numpy)
     parts = [rest, filling] if backwards else [filling, rest]
     return Value(site.emit(ops.Concatenation(stored), parts, value.tensor.shape), value.order)
 

@@ -11,7 +11,7 @@ from mlfbuild.frontends.onnx.layout import Value
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter
 from mlfbuild.frontends.onnx.operators.parameters import LayerParameters, integer_parameters
 from mlfbuild.frontends.onnx.site import OnnxSite
-from mlfbuild.graph import Array, GraphError, Quantization, Tensor, ops
+from mlfbuild.graph import Array, DType, GraphError, Quantization, Tensor, ops
 
 
 def _gemm(site: OnnxSite) -> tuple[Value, ...]:
@@ -67,6 +67,7 @@ def _offsets(site: OnnxSite, shape: tuple[int, int]) -> Array | None:
     if not site.has(2):
         return None
     offsets = np.float32(site.real_attribute("beta", 1.0)) * site.constant(2, "matrix C")
+    site.check_room(shape, DType.FLOAT32.size)
     try:
         return np.broadcast_to(offsets, shape).astype(np.float32)
     except ValueError:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from mlfbuild.frontends.onnx.folding import MAXIMUM_ELEMENTS
 from mlfbuild.frontends.onnx.layout import Value
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter, add, binary, multiply
 from mlfbuild.frontends.onnx.operators.gather import check_indices, taken
@@ -25,8 +24,7 @@ _EXACT = 1 << 24
 
 def all_places(site: OnnxSite, shape: Sequence[int]) -> Array:
     """Return, for each element of a tensor of ``shape``, where it lies in memory."""
-    if math.prod(shape) > MAXIMUM_ELEMENTS:
-        raise site.unsupported(f"more than {MAXIMUM_ELEMENTS} indices are not supported", code="model-too-large")
+    site.check_room(shape, np.dtype(np.int64).itemsize)
     return np.arange(math.prod(shape)).reshape(shape)
 
 
@@ -227,6 +225,7 @@ def _combined(site: OnnxSite, value: Value, row: Tensor, places: Array, reductio
     for update, place in enumerate(places.tolist()):
         layer = next((found for found in layers if found[place] == places.size), None)
         if layer is None:
+            site.check_room((len(layers) + 1, *value.shape), np.dtype(np.int64).itemsize)
             layer = np.full(value.tensor.elements, places.size)
             layers.append(layer)
         if len(layers) > _MOST_LAYERS:

@@ -168,7 +168,7 @@ def _initial(site: OnnxSite, layer: _Layer, wanted: tuple[int, int], at: int, *,
     """Return the rows [batch, units] that direction ``at`` begins with, zeros if none are given."""
     directions, batch = wanted
     if not site.has(_HIDDEN):
-        return site.weights("state", np.zeros((batch, layer.units), np.float32))
+        return site.filled("state", (batch, layer.units), 0, np.float32)
     given = site.value(_HIDDEN)
     if given.shape != ((batch, directions, layer.units) if swapped else (directions, batch, layer.units)):
         raise GraphError(site.node.place, f"{given.tensor} does not fit {batch} rows of {layer.units} units")

@@ -19,7 +19,7 @@ from mlfbuild.frontends.onnx.operators.arithmetic import (
     unary,
 )
 from mlfbuild.frontends.onnx.site import OnnxSite
-from mlfbuild.graph import Array, GraphError, Tensor, ops
+from mlfbuild.graph import Array, DType, GraphError, Tensor, ops
 
 _TINY = float(np.finfo(np.float32).tiny)
 
@@ -92,6 +92,7 @@ def _group_normalization(site: OnnxSite) -> tuple[Value, ...]:
     grouped = site.builder.reshaped(source, (source.shape[0], groups, source.elements // source.shape[0] // groups))
     made = _normalised(site, grouped, (2,), site.real_attribute("epsilon", 1e-5))
     channels = source.shape[1]
+    site.check_room((2, channels), DType.FLOAT32.size)
     scale, bias = (np.repeat(d, channels // d.size) if channels % d.size == 0 else d
                    for d in (site.constant(1, "scale").reshape(-1), site.constant(2, "bias").reshape(-1)))  # fmt: skip
     spread = (channels, *(1 for _ in source.shape[2:]))

@@ -136,7 +136,7 @@ def _reversed(site: OnnxSite, tensor: Tensor, axis: int) -> Tensor:
 def _initial(site: OnnxSite, layer: _Layer, index: int, word: str, at: int) -> Tensor:
     """Return the rows [batch, units] that direction ``at`` begins with, zeros if none are given."""
     if not site.has(index):
-        return site.weights(f"{word}{at}", np.zeros((layer.batch, layer.units), np.float32))
+        return site.filled(f"{word}{at}", (layer.batch, layer.units), 0, np.float32)
     given = site.tensor(index)
     wanted = (layer.batch, layer.count) if layer.batch_first else (layer.count, layer.batch)
     if given.shape != (*wanted, layer.units):

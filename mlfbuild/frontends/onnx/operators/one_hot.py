@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import numpy as np
 
 from mlfbuild.frontends.onnx.builder import checked
-from mlfbuild.frontends.onnx.folding import MAXIMUM_ELEMENTS
 from mlfbuild.frontends.onnx.layout import Value
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter, binary
 from mlfbuild.frontends.onnx.operators.softmax import along_rows
@@ -27,6 +26,7 @@ def _one_hot(site: OnnxSite) -> tuple[Value, ...]:
     checked(site.name, (*indices.shape, depth), DType.INT64)  # before anything of that size is made
     whole = site.emit(ops.Cast(), [indices], indices.shape, DType.INT32)
     column = site.builder.reshaped(whole, (*indices.shape[:axis], 1, *indices.shape[axis:]))
+    site.check_room((depth,), DType.INT32.size)
     places = np.arange(depth, dtype=np.int32).reshape([depth if other == axis else 1 for other in range(rank)])
     hit = _equal(site, column, site.weights("places", places))
     if indices.dtype not in {DType.UINT8, DType.BOOL}:
@@ -45,6 +45,7 @@ def _hardmax(site: OnnxSite, rows: Tensor) -> Tensor:
     if rows.dtype is not DType.FLOAT32:
         raise site.type_unsupported(rows, "float32")
     last = len(rows.shape) - 1
+    site.check_room(rows.shape[-1:], DType.INT32.size)
     found = site.emit(ops.ArgMax(last), [rows], rows.shape[:-1], DType.INT32)
     column = site.builder.reshaped(found, (*rows.shape[:-1], 1))
     hit = _equal(site, column, site.weights("places", np.arange(rows.shape[-1], dtype=np.int32)))
@@ -63,14 +64,9 @@ def _eye_like(site: OnnxSite) -> tuple[Value, ...]:
         )
     dtype = ELEMENT_TYPES[code] if code else value.dtype
     rows, columns = value.shape
-    if rows * columns > MAXIMUM_ELEMENTS:
-        raise site.unsupported(
-            f"the result is a constant of more than {MAXIMUM_ELEMENTS} elements",
-            "use a smaller model",
-            code="model-too-large",
-        )
-    diagonal = np.eye(rows, columns, k=site.integer("k", 0))
-    return (site.made(site.weights("diagonal", diagonal.astype(dtype.numpy))),)
+    site.check_room(value.shape, dtype.size)
+    diagonal = np.eye(rows, columns, k=site.integer("k", 0), dtype=dtype.numpy)
+    return (site.made(site.weights("diagonal", diagonal)),)
 
 
 OPERATORS: Mapping[str, Converter] = {

@@ -83,6 +83,7 @@ def _mirrored(site: OnnxSite, value: Value, paddings: Sequence[tuple[int, int]],
     checked(site.name, shape, value.tensor.dtype)  # before anything of that size is made
     for axis, pair in enumerate(paddings):
         if any(pair):
+            site.check_room(shape[axis : axis + 1], np.dtype(np.int64).itemsize)
             value = taken(site, value, axis, np.pad(np.arange(value.shape[axis]), pair, mode=mode))  # type: ignore[call-overload] # one of its modes
     return value
 

@@ -52,7 +52,7 @@ def whole_power(site: OnnxSite, x: Tensor, power: int) -> Tensor:
     """Return ``x`` to ``power`` by squares."""
     if power < 0:
         return divide(site, site.number("one", 1.0), whole_power(site, x, -power))
-    result, square, rest = site.weights("one", np.ones(x.shape, x.dtype.numpy)) if power == 0 else None, x, power
+    result, square, rest = site.filled("one", x.shape, 1, x.dtype.numpy) if power == 0 else None, x, power
     while rest:
         if rest & 1:
             result = square if result is None else multiply(site, result, square)

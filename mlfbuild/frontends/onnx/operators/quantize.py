@@ -83,6 +83,8 @@ def _for_each(site: OnnxSite, values: Array, source: Tensor, axis: int) -> Tenso
     wanted = (*source.shape[:axis], -(-size // max(block, 1)), *source.shape[axis + 1 :])
     if block < 1 or values.shape != wanted:
         raise GraphError(site.node.place, f"blocks of {block} with {list(values.shape)} scales do not fit {source}")
+    block = min(block, size)
+    site.check_room((*values.shape, block), DType.FLOAT32.size)
     repeated = np.repeat(values.astype(np.float32), block, axis).take(range(size), axis)
     return site.weights("blocks", repeated)
 

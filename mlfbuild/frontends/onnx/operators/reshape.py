@@ -27,7 +27,7 @@ def _dropout(site: OnnxSite) -> tuple[Value, ...]:
         )
     if len(site.node.outputs) < 2 or not site.node.outputs[1]:
         return (value,)
-    return value, site.made(site.weights("mask", np.ones(value.shape, np.bool_)))
+    return value, site.made(site.filled("mask", value.shape, 1, np.bool_))
 
 
 def _reshape(site: OnnxSite) -> tuple[Value, ...]:

@@ -25,6 +25,7 @@ def _trilu(site: OnnxSite) -> tuple[Value, ...]:
     if value.rank < 2:
         raise GraphError(site.node.place, f"takes matrices, not {value.tensor}")
     diagonal = site.constant_integer(1, "diagonal") if site.has(1) else 0
+    site.check_room(value.shape[-2:], np.dtype(np.int64).itemsize)
     rows, columns = np.arange(value.shape[-2])[:, np.newaxis], np.arange(value.shape[-1])
     upper = site.integer("upper", 1) != 0
     mask = columns - rows >= diagonal if upper else columns - rows <= diagonal

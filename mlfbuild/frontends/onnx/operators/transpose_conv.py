@@ -61,6 +61,7 @@ def _spread(site: OnnxSite, weights: Array, dilation: Pair) -> Array:
     if min(dilation) < 1 or max(dilation) > _GREATEST_DILATION:
         raise site.unsupported(f"the dilations {dilation} are not supported", "use dilations of 1")
     sizes = [(size - 1) * step + 1 for size, step in zip(weights.shape[2:], dilation, strict=True)]
+    site.check_room((*weights.shape[:2], *sizes), weights.itemsize)
     spread = np.zeros((*weights.shape[:2], *sizes), weights.dtype)
     spread[:, :, :: dilation[0], :: dilation[1]] = weights
     return spread
