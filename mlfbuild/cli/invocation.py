@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 
 import click
@@ -9,7 +10,7 @@ import click
 from mlfbuild.cli.app import app
 from mlfbuild.cli.events import wants_events
 from mlfbuild.cli.options import SharedOptions
-from mlfbuild.cli.output import prepare, report_error, silence
+from mlfbuild.cli.output import prepare, report_error, silence, write
 from mlfbuild.core import MlfError, StorageError, UsageError
 
 
@@ -26,7 +27,9 @@ def run(arguments: Sequence[str]) -> int:
         if events:
             report_error(_usage_error(error), events=True)
         else:
-            error.show()
+            usage = io.StringIO()
+            error.show(usage)
+            write(usage.getvalue().rstrip("\n"))
         return error.exit_code
     except MlfError as error:
         report_error(error, events=events)

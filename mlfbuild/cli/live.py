@@ -11,6 +11,7 @@ from rich.text import Text
 
 from mlfbuild.build import Task
 from mlfbuild.cli.plain import PlainProgress, duration
+from mlfbuild.core import terminal_text
 
 _ROWS_LEFT_FREE = 3
 
@@ -44,7 +45,7 @@ class Rows(Progress):
 
 def _text(text: str) -> Text:
     """Return ``text`` as it is: names in it may come from files that are not trusted, and are not markup."""
-    return Text(text, no_wrap=True, overflow="crop")
+    return Text(terminal_text(text), no_wrap=True, overflow="crop")
 
 
 class LiveProgress(PlainProgress):
@@ -84,7 +85,7 @@ class LiveProgress(PlainProgress):
 
     def _print(self, text: str) -> None:
         self.rows.refresh()  # otherwise the previous rows are drawn once more below the text
-        self.rows.console.print(text, markup=False, highlight=False, emoji=False, soft_wrap=True)
+        self.rows.console.print(terminal_text(text), markup=False, highlight=False, emoji=False, soft_wrap=True)
 
 
 @contextlib.contextmanager

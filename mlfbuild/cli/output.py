@@ -16,7 +16,7 @@ import click
 
 from mlfbuild.cli.events import error_event, line_of
 from mlfbuild.cli.options import SharedOptions
-from mlfbuild.core import MlfError, ProjectFileError, StorageError
+from mlfbuild.core import MlfError, ProjectFileError, StorageError, terminal_text
 
 
 def prepare() -> None:
@@ -28,7 +28,7 @@ def prepare() -> None:
 def show(text: str) -> None:
     """Print a result; raises ``StorageError`` if stdout is a file on a full disk."""
     try:
-        click.echo(text)
+        click.echo(terminal_text(text))
     except BrokenPipeError:
         silence()
     except OSError as error:
@@ -74,7 +74,7 @@ def emit(event: Mapping[str, Any]) -> None:
 def write(text: str) -> None:
     """Print to stderr."""
     with contextlib.suppress(OSError):
-        click.echo(text, err=True)
+        click.echo(terminal_text(text), err=True)
 
 
 def silence() -> None:

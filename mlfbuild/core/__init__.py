@@ -69,6 +69,7 @@ if TYPE_CHECKING:
         printable as printable,
         quoted as quoted,
         shown as shown,
+        terminal_text as terminal_text,
     )
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -22,6 +22,18 @@ def printable(text: str) -> str:
     return text if text.isprintable() else text.encode("unicode_escape").decode()
 
 
+def terminal_text(text: str) -> str:
+    r"""Return ``text``, which may have several lines, without anything that steers a terminal or reorders text.
+
+    Names in model files and archives may contain such characters: escape sequences that repaint lines, and marks of
+    writing direction that make a text read as another one. They become escapes such as ``\x1b`` and ``\u202e``.
+    """
+    if text.isprintable():
+        return text
+    lines = text.replace("\r\n", "\n")
+    return "".join(one if one in "\n\t" else printable(one) for one in lines)
+
+
 def shown(name: object, longest: int = 160) -> str:
     """Return a name on one line: cut after ``longest`` characters, in quotes if it has escapes."""
     text = str(name)

@@ -14,7 +14,7 @@ from SCons.Action import Action
 from SCons.Errors import BuildError, UserError
 from SCons.Util import display
 
-from mlfbuild.core import MlfError
+from mlfbuild.core import MlfError, terminal_text
 
 T = TypeVar("T")
 
@@ -65,10 +65,10 @@ def _is_ours_or_of_scons(filename: str) -> bool:
 
 def _words(error: MlfError) -> str:
     """Return the error's text with relative paths, as in the SConscript: SCons passes absolute ones."""
-    return str(error).replace(f"{Path.cwd()}{os.sep}", "")
+    return terminal_text(str(error).replace(f"{Path.cwd()}{os.sep}", ""))
 
 
 def show(text: str) -> None:
     """Print ``text`` as SCons prints its own lines (quiet under ``-s``)."""
     if text.strip():
-        display(text.rstrip())
+        display(terminal_text(text.rstrip()))

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from mlfbuild.core import package_fingerprint
+from mlfbuild.core import package_fingerprint, terminal_text
 from mlfbuild.scons.actions import action, as_user_error, show
 from mlfbuild.scons.models import ModelNodes
 
@@ -47,6 +47,6 @@ def _verify(_target: list[Any], _source: list[Any], env: Any) -> None:
     job = env["MLFVERIFYJOB"]
     report = verify_job(job)
     if not report.passed:
-        sys.stderr.write(f"{report.text()}\n")
+        sys.stderr.write(f"{terminal_text(report.text())}\n")
         raise verification_failed(job.title)
     show(report.text())
