@@ -111,6 +111,7 @@ if TYPE_CHECKING:
         facts_header as facts_header,
         header_names as header_names,
         macro_prefix as macro_prefix,
+        macro_words as macro_words,
         sanitize_name as sanitize_name,
         struct_prefix as struct_prefix,
         symbol_prefix as symbol_prefix,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from mlfbuild.library.names import struct_prefix
+from mlfbuild.library.names import macro_words, struct_prefix
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,11 @@ def interface_parts(interface: CInterface, about_run: Sequence[str] = (), result
     prefix, upper = interface.prefix, interface.prefix.upper()
     module = f'for TVM module "{interface.name}"'
     distinct = {member.name: member for member in (*interface.inputs, *interface.outputs)}
+    words = macro_words(distinct)
     for member in distinct.values():
         kind = "Input" if member in interface.inputs else "Output"
         yield brief(f"{kind} tensor {member.name} size (in bytes) {module}") + (
-            f"\n#define {upper}_{member.name.upper()}_SIZE {member.size}"
+            f"\n#define {upper}_{words[member.name]}_SIZE {member.size}"
         )
     yield brief(f"Input tensor pointers {module}") + _struct(f"{prefix}_inputs", interface.inputs)
     yield brief(f"Output tensor pointers {module}") + _struct(f"{prefix}_outputs", interface.outputs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 SYSTEM_LIBRARY = "TVMSystemLibEntryPoint"
 """The function that returns an image's table of functions by name; modules exported with ``system-lib`` have it."""
@@ -36,6 +37,25 @@ def struct_prefix(module: str) -> str:
 def macro_prefix(module: str) -> str:
     """Return the prefix of the macros of a module's C interface: ``TVMGEN_KWS`` (TVM's ``ToCConstantStyle``)."""
     return symbol_prefix(module).upper()
+
+
+def macro_words(members: Iterable[str]) -> dict[str, str]:
+    """Return the words that stand for ``members`` of the C interface in macros: in capitals, and distinct.
+
+    TVM's macro of both ``a`` and ``A`` is ``TVMGEN_KWS_A_SIZE``. Here the second one becomes ``A_2``.
+    """
+    names = list(dict.fromkeys(members))
+    words: dict[str, str] = {}
+    taken = {name.upper() for name in names}
+    own: set[str] = set()
+    for name in names:
+        words[name] = upper = name.upper()
+        number = 1
+        while words[name] in own or (number > 1 and words[name] in taken):
+            number += 1
+            words[name] = f"{upper}_{number}"
+        own.add(words[name])
+    return words
 
 
 def header_names(module: str) -> frozenset[str]:

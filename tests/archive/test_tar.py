@@ -111,6 +111,10 @@ UNSAFE = {
     "line end": (archive(("a\nb", b"")), "archive-member-name-unsafe", "'a\\nb'"),
     "deep": (archive(("/".join("a" * 40), b"")), "archive-member-name-unsafe", f"'{'/'.join('a' * 40)}'"),
     "long": (archive(("a" * 300, b"")), "archive-member-name-unsafe", f"'{'a' * 120}'..."),
+    **{
+        f"git as {folder}": (archive((f"{folder}/hooks/x", b"")), "archive-member-name-unsafe", f"'{folder}/hooks/x'")
+        for folder in ("codegen/.git", ".GIT", ".Git.", "git~1", "GIT~1 ", ".git::$INDEX_ALLOCATION")
+    },
     "nameless": (with_member(member("./.")), "archive-member-name-unsafe", "'./.'"),
     "twice": (
         archive(("metadata.json", b"{}"), ("./metadata.json", b"{}")),
@@ -150,6 +154,11 @@ def test_unsafe_members_are_refused(name: str) -> None:
         unpack(data, "kws.tar")
     assert (caught.value.code, caught.value.place) == (code, f"kws.tar: {place}")
     assert str(caught.value).isprintable()
+
+
+def test_names_that_only_resemble_a_repository_are_read() -> None:
+    names = [".gitignore", "src/git", "x.git/config", ".github/x"]
+    assert sorted(unpack(archive(*((name, b"") for name in names)), "a.tar")) == sorted(names)
 
 
 def test_a_bad_name_in_a_pax_header_is_refused() -> None:

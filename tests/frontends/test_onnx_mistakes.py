@@ -170,6 +170,22 @@ def test_types_of_inputs(name: str) -> None:
     expect(data, UnsupportedModelError, "type-unsupported", "input 'x'", name)
 
 
+@pytest.mark.parametrize(
+    ("declared", "text"),
+    [((2, 3), "[2, 3]"), ((1,), "[1]"), ((), "[]"), ((None, 4), "[?, 4]"), ((1, 3, 1), "[1, 3, 1]")],
+)
+def test_outputs_whose_declared_shape_is_another(declared: Sequence[int | None], text: str) -> None:
+    data = model([helper.make_node("Relu", ["x"], ["y"])], [("x", ("batch", 3))], [("y", declared)])
+    expect(data, InputFileError, "onnx-malformed", "output 'y'", f"declared {text}", "is [1, 3]")
+
+
+@pytest.mark.parametrize("declared", [(1, 3), (None, 3), ("batch", "units"), (0, 3), (-1, 3)])
+def test_outputs_whose_declared_shape_fits(declared: Sequence[int | str | None]) -> None:
+    data = model([helper.make_node("Relu", ["x"], ["y"])], [("x", ("batch", 3))], [("y", declared)])
+    graph = parse_onnx(data, "net", "net.onnx")
+    assert graph.tensor(graph.outputs[0]).shape == (1, 3)
+
+
 def test_weights_in_another_file_as_an_attribute() -> None:
     tensor = numpy_helper.from_array(np.ones(2, np.float32))
     tensor.ClearField("raw_data")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from mlfbuild.compilers import CompileRequest, Placement
@@ -27,9 +28,10 @@ def compile_bytes(model: bytes, name: str = "net", cpu: str = "cortex-m4", memor
     return compile_graph(parse_tflite(model, name, name), request(name, cpu=cpu, memory=memory), sha256(model))
 
 
-def compile_network(graph: Graph, cpu: str = "cortex-m4") -> Library:
+def compile_network(graph: Graph, cpu: str = "cortex-m4", executor: str | None = None) -> Library:
     """The native library of a graph that no file was read for."""
-    return compile_graph(graph, request(graph.name, cpu=cpu), sha256(graph.name.encode()))
+    wanted = replace(request(graph.name, cpu=cpu), executor=executor)
+    return compile_graph(graph, wanted, sha256(graph.name.encode()))
 
 
 def generated(library: Library, ending: str = "_lib0.c") -> str:

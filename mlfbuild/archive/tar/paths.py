@@ -8,6 +8,8 @@ from collections.abc import Iterable
 
 _MAX_PART = 255  # bytes between slashes, the limit of file systems
 _MAX_DEPTH = 32
+_GIT = re.compile(r"(\.git|git~1)[. ]*(:.*)?", re.IGNORECASE | re.DOTALL)
+"""A repository's folder in the spellings of all file systems; Git would run the hooks in it."""
 _DRIVE = re.compile(r"[A-Za-z]:", re.ASCII)  # an absolute path on Windows
 
 
@@ -25,6 +27,8 @@ def name_fault(name: str, *, folder: bool = False) -> str | None:
         return "leads out of the archive"
     if not name.isprintable() or "\\" in name:
         return "has a name with control characters, backslashes or invalid UTF-8"
+    if any(_GIT.fullmatch(part) for part in parts):
+        return "would be taken for a Git repository"
     if len(parts) > _MAX_DEPTH or any(len(part.encode()) > _MAX_PART for part in parts):
         return "has a name that is too long"
     return "has no name" if parts == [""] and not folder else None

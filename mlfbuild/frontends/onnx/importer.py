@@ -171,7 +171,22 @@ class _Importer:
             raise GraphError(
                 f"output {port.name!r}", f"is declared {_type_name(port.type)}, but is {value.dtype.value}"
             )
+        if not _fits(port.shape, value.shape):
+            raise GraphError(
+                f"output {port.name!r}", f"is declared {_shape_text(port.shape)}, but is {list(value.shape)}"
+            )
         return value
+
+
+def _fits(declared: Sequence[int | None], shape: Sequence[int]) -> bool:
+    """Return whether ``shape`` is as ``declared``; exporters also write 0 and -1 for a size that is free."""
+    return len(declared) == len(shape) and all(
+        size is None or size < 1 or size == own for size, own in zip(declared, shape, strict=True)
+    )
+
+
+def _shape_text(shape: Sequence[int | None]) -> str:
+    return f"[{', '.join('?' if size is None else str(size) for size in shape)}]"
 
 
 def _type(port: RawPort) -> DType:
@@ -193,11 +208,10 @@ def _type_name(code: int) -> str:
 def _shape(port: RawPort) -> tuple[int, ...]:
     """Return the shape with a batch of 1 if the batch, which comes first, is free."""
     if any(size is None for size in port.shape[1:]):
-        shape = ["?" if size is None else size for size in port.shape]
         raise UnsupportedModelError(
             "shape-dynamic",
             place=f"input {port.name!r}",
-            reason=f"the shape [{', '.join(map(str, shape))}] is dynamic",
+            reason=f"the shape {_shape_text(port.shape)} is dynamic",
             hint="export the model with a fixed shape, or fix it with onnx's update_model_dims",
         )
     return tuple(1 if size is None else size for size in port.shape)

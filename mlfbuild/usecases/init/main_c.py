@@ -18,6 +18,7 @@ from mlfbuild.library import (
     Module,
     TensorInfo,
     element_size,
+    macro_words,
     sanitize_name,
     struct_prefix,
     symbol_prefix,
@@ -107,10 +108,11 @@ def _caller(module: Module) -> _Caller:
 
 def _ports(header: Header, struct: str, tensors: Sequence[TensorInfo]) -> Iterator[_Port]:
     members: Sequence[str] = header.structs.get(struct, ())
+    words = macro_words(name for side in ("inputs", "outputs") for name in header.structs.get(side, ()))
     if len(members) != len(tensors):
         members = [sanitize_name(tensor.name) for tensor in tensors]
     for name, tensor in zip(members, tensors, strict=True):
-        macro = f"{header.prefix}_{name.upper()}_SIZE"
+        macro = f"{header.prefix}_{words.get(name, name.upper())}_SIZE"
         yield _Port(name, _c_type(tensor), _elements(tensor), macro if macro in header.sizes else "")
 
 

@@ -14,7 +14,7 @@ from mlfbuild.compilers.native.printing.variants import print_whole_declaration
 from mlfbuild.compilers.native.printing.workspace import BUSY, shares_workspace
 from mlfbuild.compilers.types import Placement
 from mlfbuild.graph import DType
-from mlfbuild.library import CInterface, Member, brief, guarded, interface_parts
+from mlfbuild.library import CInterface, Member, brief, guarded, interface_parts, macro_words
 
 _STATIC = ("The intermediate tensors are in a static workspace: one call at a time.",)
 _SHARED = (
@@ -104,12 +104,14 @@ def fact_parts(name: str, interface: Interface) -> Iterator[str]:
     """Yield what does not depend on how the module ``name`` is run: its id, shapes, scales, and their arithmetic."""
     form = "mlf:<model>:<SHA-256 of the model file>:<version of mlfbuild>"
     yield f"{brief(form)}\nextern const char mlf_{name}_model_id[];"
+    words = macro_words(port.member for port in interface.ports)
+    macros = {member: f"MLF_{name.upper()}_{word}" for member, word in words.items()}
     for port in _distinct(interface):
-        yield "\n".join(_facts(f"MLF_{name.upper()}_{port.member.upper()}", port))
+        yield "\n".join(_facts(macros[port.member], port))
     for port in _distinct(interface):
         if port.tensor.dtype is DType.INT8 and port.info.scale is not None:
-            yield _quantize(name, port)
-            yield _dequantize(name, port)
+            yield _quantize(name, port, macros[port.member])
+            yield _dequantize(name, port, macros[port.member])
 
 
 def _distinct(interface: Interface) -> Iterable[Port]:
@@ -131,8 +133,7 @@ def _facts(prefix: str, port: Port) -> Iterator[str]:
         yield f"#define {prefix}_ZERO_POINT ({info.zero_point})"
 
 
-def _quantize(name: str, port: Port) -> str:
-    facts = f"MLF_{name.upper()}_{port.member.upper()}"
+def _quantize(name: str, port: Port, facts: str) -> str:
     return "\n".join(
         [
             f"/*! \\brief Quantise a real number for {port.member}: to nearest, ties away from zero */",
@@ -156,8 +157,7 @@ def _quantize(name: str, port: Port) -> str:
     )
 
 
-def _dequantize(name: str, port: Port) -> str:
-    facts = f"MLF_{name.upper()}_{port.member.upper()}"
+def _dequantize(name: str, port: Port, facts: str) -> str:
     return "\n".join(
         [
             f"/*! \\brief Dequantise a stored value of {port.member} */",

@@ -62,8 +62,8 @@ class Interface:
 def interface_of(graph: Graph) -> Interface:
     """Return the interface of ``graph``.
 
-    Raises ``UnsupportedModelError`` where the names of two tensors cannot be told apart in C, where macros are written
-    in capitals, and where a zero point is no value of its tensor's type.
+    Raises ``UnsupportedModelError`` where the names of two tensors cannot be told apart in C, and where a zero point is
+    no value of its tensor's type.
     """
     inputs = tuple(Port(name, member_name(name), graph.tensor(name)) for name in graph.inputs)
     outputs = []
@@ -80,7 +80,7 @@ def interface_of(graph: Graph) -> Interface:
 def _check_names(model: str, interface: Interface) -> None:
     taken: dict[str, Port] = {}
     for port in interface.ports:
-        other = taken.setdefault(port.member.upper(), port)
+        other = taken.setdefault(port.member, port)
         if other.name != port.name or other.tensor is not port.tensor:
             raise UnsupportedModelError(
                 "port-names-equal-in-c",
