@@ -204,6 +204,7 @@ class ModelMutator:
         change = self._random.randrange(4)
         if change == 0:
             network.operators[at].code = self._pick(self._random.randrange(160), 32, 1000)
+            network.operators[at].old_code = self._pick(None, None, None, 0, -1, 127, self._random.randrange(128))
         elif change == 1 and len(network.operators) > 1:
             del network.operators[at]
         elif change == 2:

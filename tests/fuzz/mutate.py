@@ -37,12 +37,12 @@ class Mutator:
             self._pick(self._content, self._content, self._content, self._names, self._members)(members)
         data = b"".join(_member(name, content, self._kind()) for name, content in members) + bytes(2 * HEADER)
         if self._random.random() < 0.3:
-            data = self._bytes(data)
+            data = self.damaged(data)
         elif self._random.random() < 0.2:
             data = self._headers(data)
         wrapped: Callable[[bytes], bytes] = self._pick(*[bytes] * 12, gzip.compress, bz2.compress)
         data = wrapped(data)
-        return self._bytes(data) if wrapped is not bytes and self._random.random() < 0.5 else data
+        return self.damaged(data) if wrapped is not bytes and self._random.random() < 0.5 else data
 
     def _pick(self, *choices: Any) -> Any:
         return self._random.choice(choices)
@@ -75,23 +75,23 @@ class Mutator:
         index = self._random.randrange(len(members))
         name, content = members[index]
         if name.endswith((".json", ".graph")) and self._random.random() < 0.8:
-            content = self._json(content)
+            content = self.json(content)
         elif name.endswith((".c", ".h", ".relay", ".txt")) and self._random.random() < 0.7:
-            content = self._text(content)
+            content = self.text(content)
         else:
-            content = self._bytes(content)
+            content = self.damaged(content)
         members[index] = (name, content)
 
-    def _json(self, content: bytes) -> bytes:
+    def json(self, content: bytes) -> bytes:
         try:
             document = json.loads(content)
         except ValueError:
-            return self._bytes(content)
+            return self.damaged(content)
         for _ in range(self._pick(1, 1, 2, 5)):
-            self._change(document)
+            self.change(document)
         return json.dumps(document).encode(errors="surrogatepass")
 
-    def _change(self, document: Any) -> None:
+    def change(self, document: Any) -> None:
         """Change one value somewhere in ``document``."""
         places = []
         stack = [document]
@@ -113,7 +113,7 @@ class Mutator:
         else:
             node[key] = copy.deepcopy(self._pick(*VALUES))  # one value in two places could hold itself
 
-    def _text(self, content: bytes) -> bytes:
+    def text(self, content: bytes) -> bytes:
         """Cut, repeat or move pieces between brackets, quotes and spaces, which keeps most of the text sensible."""
         ends = [0, *(i for i, byte in enumerate(content) if byte in b" \n(){}[];,\"'*/#%:"), len(content)]
         first, last = sorted(self._random.choice(ends) for _ in range(2))
@@ -128,7 +128,7 @@ class Mutator:
         other = self._pick(b"/*", b"*/", b'"', b"'", b"{", b"}", b"(", b"\\\n", b"#", b"\xff", b"\0", b"static ", piece)
         return content[:at] + other + content[at:]
 
-    def _bytes(self, data: bytes) -> bytes:
+    def damaged(self, data: bytes) -> bytes:
         if not data:
             return self._random.randbytes(self._pick(0, 1, 32))
         changed = bytearray(data)

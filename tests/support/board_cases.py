@@ -72,7 +72,13 @@ static int far(const float *got, const float *wanted, uint32_t count, float limi
 
 
 def wrong_networks(
-    jobs: Sequence[Job], cpu: str, folder: Path, tool: Callable[[str], str], *, optimise: str = "-O1"
+    jobs: Sequence[Job],
+    cpu: str,
+    folder: Path,
+    tool: Callable[[str], str],
+    *,
+    optimise: str = "-O1",
+    flags: Sequence[str] = (),
 ) -> list[str]:
     """Run ``jobs`` in order on the first board with a ``cpu``; return the names of the modules that come out wrong.
 
@@ -91,7 +97,7 @@ def wrong_networks(
     ]
     parts.append("\n".join(["int main(void)", "{", *calls, '    mlf_board_puts("done\\n");', "    return 0;", "}"]))
     (folder / "main.c").write_text("\n".join(parts))
-    compiler = [tool("arm-none-eabi-gcc"), *CPUS[cpu].flags, "-std=c99", optimise, "--specs=nano.specs"]
+    compiler = [tool("arm-none-eabi-gcc"), *CPUS[cpu].flags, "-std=c99", optimise, *flags, "--specs=nano.specs"]
     headers = ["-I", "host/include", "-I", BOARD_SUPPORT]
     run([*launcher(), *compiler, *headers, "-c", "main.c", "-o", "main.o"], folder)
     run([*compiler, *headers, "main.o", *sorted(BOARD_SUPPORT.glob("*.c")), "-nostartfiles", "-L", BOARD_SUPPORT,

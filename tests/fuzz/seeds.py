@@ -1,0 +1,51 @@
+"""The sound files that campaigns damage."""
+
+from __future__ import annotations
+
+import functools
+import os
+from pathlib import Path
+
+from mlfbuild.archive import archive_files, tar
+from support.foreign_archives import linked_archive, operators_archive
+from support.libraries import graph_library, native_library
+from support.networks import OPERATORS_AND_TYPES, drawn
+from support.old_archives import model_archive, operator_archive, sketch_archive
+from support.onnx_networks import EXPORTED, quantized_network
+from support.random_graphs import random_case
+from support.sound_archives import tiny_module, with_bundle
+
+LARGEST_SEED = 120_000  # bytes; what is learnt of larger ones does not pay for the time
+
+SHARED = Path(os.environ.get("MLFBUILD_SHARED", Path(__file__).parents[3] / "shared"))
+"""Test data beside the repository, which adds real networks and TVM's archives if it is there."""
+
+
+def few_models() -> list[bytes]:
+    return [random_case(seed, 12).model for seed in range(16)]
+
+
+@functools.cache
+def sound_models() -> list[bytes]:
+    """Networks of each operator and type alone, of many, and small real ones."""
+    single = [case.model for operator, dtype in OPERATORS_AND_TYPES for case in drawn(operator, dtype, 2)]
+    real = [SHARED / "models" / f"{name}.tflite" for name in ("ic_int8", "kws_int8")]
+    return [*single, *few_models(), *(path.read_bytes() for path in real if path.exists())]
+
+
+@functools.cache
+def sound_onnx() -> list[bytes]:
+    return [*(make() for make in EXPORTED.values()), quantized_network().bytes()]
+
+
+@functools.cache
+def sound_archives() -> list[dict[str, bytes]]:
+    """Files of our archives, of TVM's, and of those of versions that no release wrote."""
+    own = [archive_files(library) for library in (native_library(), native_library("a", "b"), graph_library())]
+    paths = sorted((SHARED / "archives").glob("*.tar"))
+    files = [dict(tar.members(path.open("rb"), path.name)) for path in paths]
+    old = [model_archive(version, executor) for version in range(1, 7) for executor in ("graph", "aot")]
+    old += [operator_archive(version) for version in (4, 5, 6, 7)] + [sketch_archive()]
+    old += [linked_archive(), operators_archive(), with_bundle(tiny_module())]
+    plain = [{name: bytes(content) for name, content in each.items()} for each in (*own, *files, *old)]
+    return [each for each in plain if sum(map(len, each.values())) < LARGEST_SEED]
