@@ -8,10 +8,16 @@ DRAWN := tests/archive tests/executor tests/frontends tests/graph tests/compiler
 # Tests that need neither an emulator nor the judges of numbers.
 QUICK := tests/core tests/project tests/library tests/c_analysis
 LOWEST := build/lowest
+# The campaign of `make fuzz`. Over a night: make fuzz INPUTS=1000000 SECONDS=28800 BUILDS=10000 SEED=$(date +%Y%m%d)
+INPUTS := 100000
+SECONDS := 600
+BUILDS := 400
+SEED := 0
+COVERED := tflite onnx tar metadata graph-json params project
 # Without bytecode files, each of the thousands of processes that the tests start would compile the package again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo test lint generate docs lock benchmark screenshots sweep fuzz clean
+.PHONY: help setup demo test lint generate docs lock benchmark screenshots sweep fuzz fuzz-coverage clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-12s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,9 +63,17 @@ sweep: ## run the exhaustive tests, and quick tests with the lowest versions of 
 	scripts/lowest.sh $(LOWEST)
 	$(LOWEST)/bin/python -m pytest -n $(JOBS) -m "not sweep and not fuzz" $(QUICK)
 
-fuzz: ## test damaged archives and models: 100,000 of each, or ten minutes
+fuzz: ## try 100,000 damaged inputs in ten minutes, and build and run models that still compile
 	@scripts/setup.sh test
+	PYTHONPATH=tests $(BIN)/python -m fuzz.campaign \
+	    --inputs $(INPUTS) --seconds $(SECONDS) --builds $(BUILDS) --seed $(SEED) --jobs $(JOBS)
 	$(PYTEST) -m fuzz
+
+fuzz-coverage: ## fuzz each parser for SECONDS, guided by coverage (atheris)
+	@scripts/setup.sh test
+	$(BIN)/python -m pip install --quiet atheris
+	@for subject in $(COVERED); do PYTHONPATH=tests $(BIN)/python -m fuzz.coverage $$subject \
+	    -max_total_time=$(SECONDS) -artifact_prefix=build/fuzz/$$subject- build/corpus/$$subject || exit; done
 
 clean: ## remove build results, but not .venv
 	rm -rf build dist examples/*/build examples/*/.sconsign.dblite

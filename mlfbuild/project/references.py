@@ -76,7 +76,7 @@ def _check_c_compiler(document: Document, path: KeyPath, target: Mapping[str, ob
         reason = "is not accepted together with toolchain, which names a compiler itself"
         mistake = Mistake("misplaced-key", reason=reason, hint="remove one of them")
         document.add((*path, "c-compiler"), mistake, at_key=True)
-    elif isinstance(cpu, str) and cpu in CPUS and compiler in {GCC, CLANG} and compiler not in CPUS[cpu].compilers:
+    elif isinstance(cpu, str) and cpu in CPUS and compiler in (GCC, CLANG) and compiler not in CPUS[cpu].compilers:
         known = CPUS[cpu].compilers
         mistake = Mistake(
             "no-toolchain-file",

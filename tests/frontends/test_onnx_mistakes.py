@@ -211,3 +211,12 @@ def test_a_loop() -> None:
     data = model([helper.make_node("Loop", ["n", "t", "x"], ["y"], body=body)], [("x", (1,))], [("y", (1,))],
                  {"n": np.array(1 << 60), "t": np.array(True)})  # fmt: skip
     expect(data, UnsupportedModelError, "operator-refused", "node 0 (Loop) writing 'y'")
+
+
+def test_names_with_control_characters_in_words_of_onnx() -> None:
+    """ONNX's own checker quotes them."""
+    data = model([helper.make_node("Ad\x1b[2J\u202e", ["x"], ["y"])], [("x", (1,))], [("y", (1,))])
+    with pytest.raises(InputFileError) as caught:
+        parse_onnx(data, "net", "net.onnx")
+    assert (caught.value.code, caught.value.reason.isprintable()) == ("onnx-malformed", True)
+    assert r"Ad\x1b[2J\u202e" in caught.value.reason

@@ -1,6 +1,6 @@
 """Damaged models by the thousand: each is compiled, or refused in one line, quickly and in little memory.
 
-``make fuzz`` tries 100,000, or as many as ten minutes allow; the suite tries a few hundred.
+The suite tries a few hundred; ``make fuzz`` tries many more, of all kinds of files (``campaign``).
 """
 
 from __future__ import annotations
@@ -15,15 +15,12 @@ import pytest
 
 from fuzz.model_mutate import ModelMutator
 from fuzz.operations import assert_one_line, no_hang
+from fuzz.seeds import few_models
 from mlfbuild.core.errors import InputFileError, UnsupportedModelError
 from support.native import compile_bytes
-from support.networks import OPERATORS_AND_TYPES, drawn
-from support.random_graphs import random_case
 
 FEW = 200
 WORKERS = 2
-INPUTS = 100_000 // WORKERS
-SECONDS = 600
 MEMORY = 1 << 20
 """KiB that a damaged model may take beyond what the tests took before."""
 
@@ -32,17 +29,6 @@ LONGEST = 5000
 
 CPUS = ("cortex-m0plus", "cortex-m4", "cortex-m55", "host")
 MEMORIES = ("smallest", "balanced", "fastest")
-
-
-def few_models() -> list[bytes]:
-    return [random_case(seed, 12).model for seed in range(16)]
-
-
-def many_models(shared: Path) -> list[bytes]:
-    """Networks of each operator alone, of many, and real ones."""
-    single = [case.model for operator, dtype in OPERATORS_AND_TYPES for case in drawn(operator, dtype, 2)]
-    real = [(shared / "models" / f"{name}.tflite").read_bytes() for name in ("ad_int8", "ic_int8", "kws_int8")]
-    return [*single, *few_models(), *real]
 
 
 def exercise(data: bytes, cpu: str, memory: str) -> str:
@@ -84,9 +70,3 @@ def _peak() -> int:
 def test_damaged_models(seed: int, tmp_path: Path) -> None:
     done = fuzz(few_models(), seed, FEW, 120, tmp_path)
     assert done["compiled"] > FEW // 10 and done["refused"] > FEW // 10, "the damage is neither too great nor too small"
-
-
-@pytest.mark.fuzz
-@pytest.mark.parametrize("seed", range(100, 100 + WORKERS))
-def test_damaged_models_for_long(seed: int, shared: Path, tmp_path: Path) -> None:
-    print(f"{dict(fuzz(many_models(shared), seed, INPUTS, SECONDS, tmp_path))}")

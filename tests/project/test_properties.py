@@ -127,3 +127,12 @@ def test_scalars_are_read_as_pyyaml_does_or_refused(text: str) -> None:
 @given(st.text(st.characters(exclude_categories=["Cc", "Cs"])))
 def test_quotes_make_text_of_anything(text: str) -> None:
     assert read_scalar(text, plain=False) == text
+
+
+@pytest.mark.parametrize("value", ["[]", "{}", "[gcc]", "{gcc: 1}"])
+def test_a_list_or_mapping_in_place_of_a_name(value: str, folder: Path) -> None:
+    found = outcome(
+        folder, COMPLETE.replace("targets:\n", f"targets:\n  odd: {{cpu: cortex-m4, c-compiler: {value}}}\n", 1)
+    )
+    assert isinstance(found, list)
+    assert any("targets.odd.c-compiler" in problem for problem in found), found

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import onnx
 
-from mlfbuild.core import UnsupportedModelError
+from mlfbuild.core import UnsupportedModelError, printable
 from mlfbuild.frontends.onnx.reader import RawNode
 from mlfbuild.frontends.onnx.shape_arithmetic import computed
 from mlfbuild.graph import Array, ConstantBudget, GraphError
@@ -115,7 +115,7 @@ def fold(node: RawNode, inputs: Sequence[Array | None], opset: int, budget: Cons
     except UnsupportedModelError:
         raise
     except Exception as error:  # noqa: BLE001 - the evaluator raises whatever numpy and its own operators do
-        raise GraphError(node.place, f"cannot be computed: {' '.join(str(error).split())}") from None
+        raise GraphError(node.place, f"cannot be computed: {printable(' '.join(str(error).split()))}") from None
 
 
 def _width(node: RawNode, inputs: Sequence[Array]) -> int:

@@ -11,7 +11,7 @@ import onnx
 from google.protobuf.message import DecodeError
 from onnx import AttributeProto, TensorProto, numpy_helper
 
-from mlfbuild.core import UnsupportedModelError
+from mlfbuild.core import UnsupportedModelError, printable, shown
 from mlfbuild.frontends.onnx.refused import REFUSED, SEE, refusal
 from mlfbuild.frontends.onnx.wire import CutTensor, without_large_weights
 from mlfbuild.graph import Array, DType, GraphError
@@ -66,7 +66,7 @@ class RawNode:
         if self.written is not None:
             return self.written.place
         target = f" writing {self.outputs[0]!r}" if self.outputs else ""
-        return f"node {self.index} ({self.qualified}){target}"
+        return f"node {self.index} ({shown(self.qualified)}){target}"
 
     @property
     def qualified(self) -> str:
@@ -164,7 +164,7 @@ def _check(model: onnx.ModelProto, data: bytes) -> None:
 
 
 def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split("\n\n")[0].split())
+    return printable(" ".join(str(error).split("\n\n")[0].split()))  # it may quote names from the file
 
 
 def read_tensor(tensor: TensorProto, where: str) -> Array:

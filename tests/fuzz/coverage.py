@@ -1,0 +1,96 @@
+"""Coverage-guided fuzzing of the parsers with Atheris (libFuzzer for Python), which keeps inputs that run new lines.
+
+    pip install atheris
+    PYTHONPATH=tests python -m fuzz.coverage tflite -max_total_time=300 build/corpus/tflite
+
+The first argument is a subject of the campaign, the others are libFuzzer's. Sound files are the start of the corpus.
+Structure-aware damage of these comes from the campaign's mutators in half of the mutations, libFuzzer's own from its
+dictionary in the others. An input ends a run if it raises anything but an error of ours.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import random
+import sys
+import tempfile
+from pathlib import Path
+
+try:
+    import atheris
+except ImportError:  # the extra is large, and not available for every Python
+    sys.exit("atheris is not installed: run `pip install atheris`")
+
+with atheris.instrument_imports(include=["mlfbuild"]):
+    for room in ("archive", "core", "frontends", "graph", "library", "project"):
+        package = importlib.import_module(f"mlfbuild.{room}")
+        for found in pkgutil.walk_packages(package.__path__, f"mlfbuild.{room}."):
+            importlib.import_module(found.name)  # rooms import most of themselves when it is first used
+
+    from mlfbuild.archive import read_archive
+    from mlfbuild.core.errors import MlfError
+    from mlfbuild.frontends.onnx import parse_onnx
+    from mlfbuild.frontends.tflite import parse_tflite
+    from mlfbuild.library.graph_json import parse_graph
+    from mlfbuild.library.params import load_params
+    from mlfbuild.project import load_project
+
+from fuzz.subjects import SUBJECTS
+
+_LARGEST = 1 << 16
+
+
+def _project(data: bytes) -> None:
+    path = Path(tempfile.gettempdir()) / f"mlfbuild-fuzz-{id(sys)}.yml"
+    path.write_bytes(data)
+    load_project(path)
+
+
+def _params(data: bytes) -> None:
+    params = load_params(data, "a.params")
+    for name in params:
+        params[name].tobytes()
+
+
+PARSERS = {
+    "tflite": lambda data: parse_tflite(data, "net", "net"),
+    "onnx": lambda data: parse_onnx(data, "net", "net"),
+    "tar": lambda data: read_archive(data, "a.tar"),
+    "metadata": lambda data: read_archive(data, "a.tar"),
+    "graph-json": lambda data: parse_graph(data, "graph.json"),
+    "params": _params,
+    "project": _project,
+}
+
+
+def main() -> None:
+    name = sys.argv[1] if len(sys.argv) > 1 else ""
+    if name not in PARSERS:
+        sys.exit(f"name a subject: {', '.join(PARSERS)}")
+    parse = PARSERS[name]
+
+    def one(data: bytes) -> None:
+        try:
+            parse(data)
+        except MlfError as error:
+            str(error)
+
+    def mutated(data: bytes, most: int, seed: int) -> bytes:
+        if random.Random(seed).random() < 0.5:
+            return atheris.Mutate(data, most)
+        return SUBJECTS[name].make(seed)[:most]
+
+    folders = [Path(word) for word in sys.argv[2:] if not word.startswith("-")]
+    Path("build/fuzz").mkdir(parents=True, exist_ok=True)
+    for folder in folders:
+        folder.mkdir(parents=True, exist_ok=True)
+    if folders and not any(folders[0].iterdir()):
+        for number in range(50):
+            (folders[0] / f"seed-{number}").write_bytes(SUBJECTS[name].make(number))
+    atheris.Setup([sys.argv[0], f"-max_len={_LARGEST}", *sys.argv[2:]], one, custom_mutator=mutated)
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()
