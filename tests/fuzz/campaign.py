@@ -258,7 +258,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             accepted.append(result[0])
     reading = time.monotonic() - start
     done = sum(each.total() for each in counts.of.values())
-    print(f"{done:,} inputs in {reading:.0f} s, {done / reading:.0f} a second", flush=True)
+    busy = resource.getrusage(resource.RUSAGE_CHILDREN)
+    processor = busy.ru_utime + busy.ru_stime
+    print(f"{done:,} inputs in {reading:.0f} s, {processor:.0f} s of processors", flush=True)
     if options.builds:
         for result in numbers_stage.built(accepted, options.builds, options.jobs, start + options.seconds):
             counts.add(result)
