@@ -545,11 +545,11 @@ def test_no_text_breaks_it(text: str) -> None:
 
 @pytest.mark.parametrize("fragment", FRAGMENTS)
 def test_hostile_text_takes_little_time(fragment: str) -> None:
-    text = fragment * (200_000 // len(fragment))
+    text = fragment * (40_000 // len(fragment))
     start = time.process_time()
     with_interface(module(header=text, lib0=text, relay=text), "a.tar")
     with_interface(module(lib0=text, lib1="kTvmgenMetadata" + text, relay="def @main(" + text), "a.tar")
-    assert time.process_time() - start < 5
+    assert time.process_time() - start < 1
 
 
 def test_many_tensors_take_little_time() -> None:

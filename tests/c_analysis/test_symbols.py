@@ -211,7 +211,7 @@ def test_hostile_text_takes_linear_time(piece: str) -> None:
         c_symbols(text, cplusplus=True)
         return time.process_time() - start
 
-    small, large = seconds(10_000), seconds(100_000)
+    small, large = seconds(5_000), seconds(50_000)
     assert large < 40 * small + 0.5
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from support.command import INTERRUPTED, Ended, Folder
+from support.examples import first_on_push
 from support.firmware_repo import tiny_network
 
 MODEL = tiny_network(0)
@@ -198,7 +199,9 @@ def interrupted_after(folder: Folder, seconds: float, *arguments: str) -> Ended:
 
 
 @pytest.mark.usefixtures("host_tools")
-@pytest.mark.parametrize(("seconds", "jobs"), [(0.7, "1"), (0.4, "2"), (0.6, "2"), (1.0, "2"), (1.6, "2")])
+@pytest.mark.parametrize(
+    ("seconds", "jobs"), first_on_push([(0.7, "1"), (0.6, "2"), (0.4, "2"), (1.0, "2"), (1.6, "2")], 2)
+)
 def test_ctrl_c_leaves_nothing_that_a_later_build_trusts(folder: Folder, seconds: float, jobs: str) -> None:
     ended = interrupted_after(folder, seconds, "build", "-q", "-j", jobs)
     assert ended.status in {0, 130}

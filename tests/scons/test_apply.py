@@ -17,6 +17,7 @@ from SCons.Util import CLVar
 
 from mlfbuild.archive import pack_archive
 from mlfbuild.scons.variables import extend
+from support.examples import first_on_push
 from support.firmware_repo import FirmwareRepo, Ran
 from support.libraries import graph_library, native_library
 from support.scons_versions import takes_deques
@@ -106,7 +107,7 @@ def test_a_dry_run_a_tree_and_a_clean(repo: FirmwareRepo) -> None:
     assert objects(repo.build()) == OBJECTS
 
 
-@pytest.mark.parametrize("duplicate", [True, False])
+@pytest.mark.parametrize("duplicate", first_on_push([True, False]))
 def test_variant_folders(repo: FirmwareRepo, duplicate: bool) -> None:
     repo.write(
         "SConstruct",

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from support.examples import first_on_push
 from support.firmware_repo import SCONSTRUCT, FirmwareRepo
 from support.snapshot import keep, restore
 
@@ -242,7 +243,7 @@ def test_a_toolchain_file_of_the_users_own(repo: FirmwareRepo) -> None:
 # Trees ---------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("damage", ["deleted", "edited", "record deleted"])
+@pytest.mark.parametrize("damage", first_on_push(["edited", "deleted", "record deleted"]))
 def test_an_unpacked_file_is_healed(repo: FirmwareRepo, damage: str) -> None:
     tree = repo.root / "build/mlf/m4/alpha"
     victim = tree / ("RECORD.json" if damage == "record deleted" else "codegen/host/src/alpha_lib0.c")

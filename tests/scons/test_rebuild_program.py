@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from support.examples import first_on_push
 from support.firmware_repo import FirmwareRepo, Ran
 from support.snapshot import keep, restore
 
@@ -223,7 +224,7 @@ def test_the_toolchains_flags(repo: FirmwareRepo) -> None:
 # Trees ---------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("damage", ["deleted", "edited", "record deleted"])
+@pytest.mark.parametrize("damage", first_on_push(["deleted", "edited", "record deleted"]))
 def test_an_unpacked_file_is_healed_and_nothing_is_compiled(repo: FirmwareRepo, damage: str) -> None:
     tree = repo.root / "build/mlf/pc/alpha"
     victim = tree / ("RECORD.json" if damage == "record deleted" else "codegen/host/src/alpha_lib0.c")

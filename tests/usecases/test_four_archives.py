@@ -15,6 +15,7 @@ from mlfbuild.build.project_jobs import firmware_jobs, load, target_jobs
 from mlfbuild.targets import BOARDS
 from mlfbuild.usecases.build import build_project as build
 from mlfbuild.verify.emulator import run_elf
+from support.examples import first_on_push
 from support.oracle import tflite_micro_run
 
 MODELS = ("our_aot", "our_graph", "tvm_aot", "tvm_graph")
@@ -70,7 +71,7 @@ def main_c(inputs: np.ndarray) -> str:
     )
 
 
-@pytest.mark.parametrize(("cpu", "board"), [("cortex-m4", "mps2-an386"), ("cortex-m55", "mps3-an547")])
+@pytest.mark.parametrize(("cpu", "board"), first_on_push([("cortex-m4", "mps2-an386"), ("cortex-m55", "mps3-an547")]))
 def test_ours_and_tvms_graph_and_aot_in_one_firmware(
     tmp_path: Path, shared: Path, tool: Callable[[str], str], cpu: str, board: str
 ) -> None:

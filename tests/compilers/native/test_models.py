@@ -11,6 +11,7 @@ import pytest
 from mlfbuild.compilers import CompileRequest, compiler_called
 from mlfbuild.library import Module
 from mlfbuild.targets import CPUS
+from support.examples import first_on_push
 from support.host_c import run_cases_on_host, run_many_on_host
 
 ARENAS = {"kws_int8": 10_016, "ic_int8": 28_352, "ad_int8": 384, "vww_int8": 35_808}
@@ -25,7 +26,10 @@ def compile_model(shared: Path, model: str) -> Module:
     return module
 
 
-@pytest.mark.parametrize("model", [*ARENAS, *FLOAT_MODELS])
+@pytest.mark.parametrize(
+    "model",
+    first_on_push(["kws_int8", "ad_int8", "ad_f32", "ic_int8", "vww_int8", "ic_f32", "vww_f32"], 3),
+)
 def test_every_vector_under_sanitizers(shared: Path, model: str, tool: Callable[[str], str]) -> None:
     tool("gcc")
     request = CompileRequest(model, shared / "models" / f"{model}.tflite", CPUS["cortex-m4"])
