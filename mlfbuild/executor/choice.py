@@ -1,4 +1,4 @@
-"""Which network or operator of an archive is called, by name."""
+"""Select the network or operator of an archive that is called, by name."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from mlfbuild.library import Library, Module
 
 
 def chosen_module(library: Library, name: str | None, where: str) -> Module:
-    """Return the network or operator ``name`` of the archive ``where``; it needs no name where there is only one.
+    """Return the network or operator ``name`` of the archive ``where``; ``None`` selects the only one.
 
-    Called alone it has mlfbuild's runtime: the archive's own is a part of the tree that firmware is built from.
+    The result uses mlfbuild's runtime, because the archive's own runtime is only part of an unpacked tree.
 
-    Raises ``UsageError`` for a name that the archive does not have, or for none where it has several.
+    Raises ``UsageError`` if the archive does not have ``name``, or has several and ``name`` is ``None``.
     """
     modules = {called.name: called for module in library.modules for called in callable_modules(module)}
     if name is None and len(modules) == 1:
