@@ -1,4 +1,4 @@
-"""The fragment of a required library for GNU Make: variables and rules such as those of models.
+"""Print the fragment of a required library for GNU Make: variables and rules such as those of models.
 
 If the firmware has the library itself, it names it in ``MLF_PROVIDED``, and the copies are not built.
 """

@@ -1,4 +1,4 @@
-"""The fragment of a required library for SCons and RT-Thread.
+"""Print the fragment of a required library for SCons and RT-Thread.
 
 If the firmware has the library itself, it names it in ``MLF_PROVIDED``, and the copies are not built.
 """

@@ -1,7 +1,7 @@
-"""The fragment of a tree for SCons: works where mlfbuild is not installed, and in an RT-Thread tree.
+"""Print the fragment of a tree for SCons, which works without mlfbuild, and in an RT-Thread tree.
 
-It compiles with a clone of the caller's environment, which it leaves alone, and returns what the caller adds to its
-own: a dictionary of ``CPPPATH`` and ``LIBS``. Called by RT-Thread, whose build has its own way, it defines a group.
+It compiles with a clone of the caller's environment, and returns ``CPPPATH`` and ``LIBS`` in a dictionary, which the
+caller adds to its environment. In a build of RT-Thread, it defines a group instead.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def scons_fragment(parts: Parts) -> str:
 def scons_aggregate(models: Sequence[str], *, switched: bool = False) -> str:
     """Return the text of ``SConscript`` that calls those of ``models``.
 
-    ``switched``: in RT-Thread only those whose switch of the package's ``Kconfig`` is on.
+    With ``switched``, it only calls those whose switch in the package's ``Kconfig`` is on, in RT-Thread.
     """
     return _MODELS.format(
         models=", ".join(f'"{model}"' for model in models),
@@ -211,4 +211,4 @@ def _list(paths: Sequence[str]) -> str:
 
 
 def _text(path: str) -> str:
-    return f'"{path}"'  # Part has paths without quotes and backslashes only
+    return f'"{path}"'  # paths of a Part contain no quotes or backslashes
