@@ -1,4 +1,4 @@
-"""The MLPerf Tiny networks on this machine, under sanitizers, against the vectors of TensorFlow Lite Micro."""
+"""The MLPerf Tiny networks on this machine, with sanitizers, equal the vectors of TensorFlow Lite Micro."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_every_vector_under_sanitizers(shared: Path, model: str, tool: Callable[
 
 
 @pytest.mark.parametrize("model", ARENAS)
-def test_arena_is_as_small_as_the_networks_allow(shared: Path, model: str) -> None:
+def test_arena_has_the_expected_size(shared: Path, model: str) -> None:
     assert compile_model(shared, model).main[0].workspace_size == ARENAS[model]
 
 
