@@ -230,4 +230,4 @@ def test_make_rejects_paths_with_spaces(work: Path, tool: Callable[[str], str]) 
     (work / "own.mk").write_text("include my\\ models/mlf.mk\nall: ;\n")
     done = subprocess.run([tool("make"), "-f", "own.mk"], cwd=work, text=True, capture_output=True)
     assert done.returncode == 2
-    assert "the path of its folder has spaces, which make cannot hold" in done.stderr
+    assert "the path of its folder has spaces, which make does not support" in done.stderr

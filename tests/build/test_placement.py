@@ -122,7 +122,7 @@ def test_unknown_region_is_rejected(link: Link) -> None:
 
 
 def test_memory_after_the_start_of_the_heap_is_rejected(link: Link) -> None:
-    with pytest.raises(AssertionError, match=r"\.axi: lies in RAM, where the heap begins; take another region"):
+    with pytest.raises(AssertionError, match=r"\.axi: is in RAM, in which the heap begins; use another region"):
         link([PARAMS, PlacedSection(".axi", "RAM", memory=True)])
 
 

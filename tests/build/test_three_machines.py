@@ -111,7 +111,7 @@ def test_archive_is_enough_for_the_second_machine(tmp_path: Path, tool: Callable
         run(two, tool("tar"), "xf", "alpha.tar", env=env)
         sources = [*(two / "codegen/host/src").glob("*.c")]
         run(two, tool("gcc"), "-std=c99", "-Icodegen/host/include", "main.c", *sources, "-o", "app", "-lm", env=env)
-    else:  # once, where there is Python; from then on the tree is enough
+    else:  # unpacking needs Python; afterwards the tree is enough
         assert mlfbuild(["-C", str(two), "unpack", "alpha.tar", "-o", "tree"]) == 0
         (two / "alpha.tar").unlink()
         rule = "app: main.c $(MLF_LIBRARIES)\n\t$(CC) $(MLF_INCLUDES) -o $@ $^ -lm\n"

@@ -78,7 +78,7 @@ def test_changes_run_only_affected_programs(repo: ProgramRepo, generator: str) -
         os.utime(repo.root / path, (time.time() + 2, time.time() + 2))
     build(repo)
     assert repo.ran() == []
-    time.sleep(2.1)  # what was touched is in the past now
+    time.sleep(2.1)  # so that touched files are in the past
 
     repo.write("data/new.txt", "maybe\n")
     build(repo)

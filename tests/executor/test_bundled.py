@@ -36,7 +36,7 @@ def compiled(folder: Path, files: Files) -> Library:
 
 def verify(folder: Path, library: Library, board: Board | None) -> VerifyReport:
     np.savez(folder / "add.npz", in0=A, in1=B, out0=OUT)
-    write_archive(library, folder / "made.tar")  # the choice is a part of what the archive says
+    write_archive(library, folder / "made.tar")  # the archive records the option
     library = open_archive(folder / "made.tar")
     unpack(library, folder / "tree", archive_id="")
     toolchain = toolchain_file(cpu_called(board.cpu)) if board else None

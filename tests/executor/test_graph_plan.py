@@ -60,7 +60,7 @@ def values_of(graph: ExecutorGraph) -> list[int]:
 @settings(max_examples=examples(300), deadline=None, derandomize=True)
 @given(graphs())
 def test_values_are_in_memory_when_they_are_read(graph: ExecutorGraph) -> None:
-    plan = plan_graph(graph, {"p0"}, "net", {"p1"})  # whose place is that of an input behind the others
+    plan = plan_graph(graph, {"p0"}, "net", {"p1"})  # p1 has the position of an input after the others
     value = values_of(graph)
     memory: dict[tuple[Area, int], tuple[int, int]] = {}
 

@@ -99,7 +99,7 @@ def test_archive_of_tvm_works(shared: Path, tmp_path: Path, template: str) -> No
     repo.runs("build")
     output = repo.runs("run")
     assert "many output0: -0.558 -0.039 0.356" in output and "PASS\n" in output
-    if template == "bare-metal":  # what verify does is the same
+    if template == "bare-metal":  # verify is the same for all templates
         assert "many: 1 case right on mps2-an386" in repo.runs("verify")
 
 

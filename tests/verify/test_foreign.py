@@ -78,7 +78,7 @@ def test_parameter_that_the_code_does_not_have(tmp_path: Path) -> None:
 @pytest.mark.parametrize("objects", [False, True], ids=["C", "objects"])
 def test_operators_by_name(tmp_path: Path, tool: Tool, objects: bool) -> None:
     files = operators_archive()
-    if objects:  # which do not tell what they write: the last argument is taken for the output
+    if objects:  # objects do not show which arguments they write, so the last one is the output
         files = with_objects(operator_archive(7), tmp_path, tool("gcc"), "-fPIC")
         assert [tensor.name for tensor in mlfbuild.load(written(tmp_path, files)).outputs] == ["c"]
         return

@@ -30,8 +30,8 @@ if(TARGET mlf_dep_{name})
   get_target_property(_mlf_content mlf_dep_{name} MLF_CONTENT)
   if(NOT _mlf_content STREQUAL "{content}")
     get_target_property(_mlf_content mlf_dep_{name} MLF_FRAGMENT)
-    message(FATAL_ERROR "  ${{CMAKE_CURRENT_LIST_FILE}}: brings other files of {name} than "
-                        "${{_mlf_content}} in the same build; build all models that need it as one target")
+    message(FATAL_ERROR "  ${{CMAKE_CURRENT_LIST_FILE}}: has other files of {name} than "
+                        "${{_mlf_content}} in the same build; build all models that require it as one target")
   endif()
 endif()
 if(TARGET mlf::dep::{name})
@@ -74,9 +74,9 @@ if(NOT TARGET {target})
   find_package({package})
 endif()
 if(NOT TARGET {target})
-  message(FATAL_ERROR "  {name}: the firmware has no target {target}, and find_package({package}) brings none; define "
-                      "it before models are included, set CMAKE_PREFIX_PATH to where it is installed, or correct "
-                      "dependencies.{name} of the project file")
+  message(FATAL_ERROR "  {name}: neither the firmware nor find_package({package}) defines the target {target}; define "
+                      "it before models are included, set CMAKE_PREFIX_PATH to the folder of the package, or correct "
+                      "dependencies.{name} in the project file")
 endif()
 {version_check}add_library(mlf_dep_{name} INTERFACE)
 add_library(mlf::dep::{name} ALIAS mlf_dep_{name})
@@ -84,14 +84,14 @@ target_link_libraries(mlf_dep_{name} INTERFACE {target})
 """
 _CMAKE_STATED = """\
 if(DEFINED {package}_VERSION AND NOT {package}_VERSION VERSION_EQUAL "{version}")
-  message(FATAL_ERROR "  {name}: the package {package} is version ${{{package}_VERSION}}, models need {version}; "
-                      "install that one")
+  message(FATAL_ERROR "  {name}: models require version {version}, and the package {package} is version "
+                      "${{{package}_VERSION}}; install the required version")
 endif()
 """
 _CMAKE_WANTED = """\
 if(NOT DEFINED {package}_VERSION)
-  message(FATAL_ERROR "  {name}: models need version {wanted}, and {target} does not tell its own; state it: "
-                      "\\"version: {wanted}\\" under dependencies.{name} of the project file")
+  message(FATAL_ERROR "  {name}: models require version {wanted}, and the version of {target} is not known; write "
+                      "\\"version: {wanted}\\" under dependencies.{name} in the project file")
 endif()
 """
 

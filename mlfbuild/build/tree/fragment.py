@@ -26,21 +26,21 @@ _MODULE = """
 # ---- Module {name} ----
 
 if(TARGET mlf_{name})
-  message(FATAL_ERROR "${{CMAKE_CURRENT_LIST_FILE}}: there is a target mlf_{name} already; "
-                      "two archives with a module called {name} do not fit into one build")
+  message(FATAL_ERROR "${{CMAKE_CURRENT_LIST_FILE}}: another archive already defines the module {name}; "
+                      "rename one of the modules with mlfbuild convert")
 endif()
 """
 
 _NEED = """
 # {module} needs {title}
 set(_mlf_needed "${{CMAKE_CURRENT_LIST_DIR}}/../dependencies/{name}.cmake")
-if(NOT EXISTS "${{_mlf_needed}}") # one archive alone may bring it itself
+if(NOT EXISTS "${{_mlf_needed}}") # not in the target's folder, but possibly in the tree
   set(_mlf_needed "${{CMAKE_CURRENT_LIST_DIR}}/dependencies/{name}.cmake")
 endif()
 include("${{_mlf_needed}}" OPTIONAL)
 if(NOT TARGET mlf::dep::{name})
-  message(FATAL_ERROR "  ${{CMAKE_CURRENT_LIST_FILE}}: {module} needs {title}, which is not here: add {name} to the "
-                      "dependencies of the project file, or define a target mlf::dep::{name} before this include")
+  message(FATAL_ERROR "  ${{CMAKE_CURRENT_LIST_FILE}}: {module} requires {title}, which is missing: add {name} to "
+                      "dependencies in the project file, or define a target mlf::dep::{name} before this include")
 endif()
 """
 _LINK_NEED = """\

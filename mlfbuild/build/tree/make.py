@@ -20,27 +20,27 @@ _HEAD = """\
 #   CPPFLAGS += $(MLF_INCLUDES)
 #   app.elf: $(OBJECTS) $(MLF_LIBRARIES)
 #
-# MLF_LIBRARIES{suffix} is one of them; all of GNU Make's usual CC, CPPFLAGS, CFLAGS, TARGET_ARCH and AR are obeyed.
-# To compile with rules of your own, take MLF_SOURCES instead. Set MLF_BUILD before the include to move the objects.
+# MLF_LIBRARIES{suffix} is one of the libraries. The rules use CC, CPPFLAGS, CFLAGS, TARGET_ARCH and AR.
+# To compile with your own rules, use MLF_SOURCES instead. Set MLF_BUILD before the include to move the objects.
 MLF_BUILD ?= build/mlf
 _mlf_goal := $(.DEFAULT_GOAL)
 _mlf_dir := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
 ifeq ($(wildcard $(_mlf_dir)/mlf.mk),)
-$(error mlf.mk: the path of its folder has spaces, which make cannot hold: $(MAKEFILE_LIST))
+$(error mlf.mk: the path of its folder has spaces, which make does not support: $(MAKEFILE_LIST))
 endif
 """
 _TAIL = """
 .DEFAULT_GOAL := $(_mlf_goal)
 """
 _SPACES = """
-$(error $(_mlf_dir): {path} has a space in its name, which make cannot hold; use CMake or SCons)
+$(error $(_mlf_dir): {path} has a space in its name, which make does not support; use CMake or SCons)
 """
 _MODULE = """
 # ---- Module {name} ----
 
 ifdef MLF_DIR_{name}
-$(if $(filter-out $(MLF_DIR_{name}),$(_mlf_dir)),$(error $(_mlf_dir): there is a module {name} already: \\
-$(MLF_DIR_{name}); two archives with a module of this name do not fit into one build))
+$(if $(filter-out $(MLF_DIR_{name}),$(_mlf_dir)),$(error $(_mlf_dir): module {name} is already defined by \\
+$(MLF_DIR_{name}); rename one of the modules with mlfbuild convert))
 else
 MLF_DIR_{name} := $(_mlf_dir)
 MLF_INCLUDES_{name} :={includes}
@@ -61,7 +61,7 @@ _RULES = """
 _mlf_objects_{name} := $(patsubst $(MLF_DIR_{name})/%,$(MLF_BUILD)/{name}/%.o,$(MLF_SOURCES_{name}))
 
 $(MLF_LIBRARIES_{name}): $(_mlf_objects_{name}){objects} \
-  $(MLF_DIR_{name})/mlf.mk # names the objects: one that is gone must leave the library
+  $(MLF_DIR_{name})/mlf.mk # lists the objects: removed ones must not stay in the library
 	@mkdir -p $(@D)
 	@rm -f $@
 	$(AR) rcs $@ $(filter %.o,$^)
@@ -77,8 +77,8 @@ ifeq ($(filter {name},$(MLF_PROVIDED)),)
 _mlf_beside := $(if $(filter .,$(MLF_DIR_{module})),..,$(patsubst %/,%,$(dir $(MLF_DIR_{module}))))
 _mlf_fragment := $(firstword $(wildcard $(addsuffix /dependencies/{name}.mk,$(_mlf_beside) $(MLF_DIR_{module}))))
 ifeq ($(_mlf_fragment),)
-$(error $(MLF_DIR_{module}): {module} needs {title}, which is not here: add {name} to the dependencies of the project \
-file, or write MLF_PROVIDED += {name} where the firmware has it in CPPFLAGS and among what it links)
+$(error $(MLF_DIR_{module}): {module} requires {title}, which is missing: add {name} to dependencies in the project \
+file, or, if the firmware has it in CPPFLAGS and links it, write MLF_PROVIDED += {name})
 endif
 include $(_mlf_fragment)
 _mlf_needs_{module} += $(MLF_INCLUDES_dep_{name})

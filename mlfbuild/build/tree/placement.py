@@ -52,7 +52,7 @@ HIDDEN(__mlf_placement_heap =
 """
 _BEHIND_HEAP = """\
 ASSERT(__mlf_placement_heap < ORIGIN({region}) || __mlf_placement_heap > {start} || {start} == {end},
-       "{name}: lies in {region}, where the heap begins; take another region, or call the section .bss{name}")
+       "{name}: is in {region}, in which the heap begins; use another region, or name the section .bss{name}")
 """
 
 

@@ -30,7 +30,7 @@ PORTABLE = [
     ("ADD", (0.01701718, 0.07349532, 0.1510684), (127, 127, -128), "NONE"),
     ("SUB", (0.05, 0.07, 0.1), (-128, -128, 127), "NONE"),
 ]
-"""Zero points that leave too few bits; sums that lie in the middle of two outputs and are rounded away from zero."""
+"""Zero points that leave too few bits; sums in the middle of two outputs, which are rounded away from zero."""
 
 
 def model(

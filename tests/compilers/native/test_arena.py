@@ -122,6 +122,6 @@ def test_many_buffers_are_packed_well() -> None:
 
 
 def test_buffers_written_in_place_have_the_larger_size_only_during_their_life() -> None:
-    # A small input becomes a large output; before that moment there is room beside the input.
+    # A small input becomes a large output; before that, the memory next to the input is free.
     grown = Buffer((Span(16, 0, 2), Span(64, 2, 3)))
     assert place([grown, simple(48, 0, 1)]) == ((0, 16), 64)

@@ -29,7 +29,7 @@ LIMITS = {
     "ad_int8": (768, 768),
     "vww_int8": (55_296, 40_960),
 }
-"""Bytes that the arena may have: balanced, what the best peer takes, and smallest."""
+"""Limits of the arena in bytes: for balanced, which the best other tool needs, and for smallest."""
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def compiled(cases: Sequence[Case], cpu: str) -> list[Library]:
 
 
 WITHOUT_COPIES = 151
-"""A network with a chain that begins with a window without padding, read where it lies."""
+"""A network with a chain that begins with a window without padding, which is read in place."""
 
 
 def check_chains(seeds: Sequence[int], cpu: str, *, quantized: bool) -> None:

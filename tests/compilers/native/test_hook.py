@@ -60,7 +60,7 @@ OPERATORS = [
 """As it is executed."""
 IMAGE = np.random.default_rng(11).integers(-128, 128, (1, 16, 16, 4), np.int8)
 
-# Expects that runs ask for 0, 1, 2, ... in order, stops a run before each operator, and looks at what comes back.
+# Checks that runs call the hook with 0, 1, 2, ... in order, stops a run before each operator, and checks the result.
 _PROGRAM = """
 #include <stddef.h>
 #include <stdint.h>
@@ -385,13 +385,13 @@ static void k_yield(void) { yields++; }
 static long atomic_get(const atomic_t *target) { return yields == *target; }
 """,
 }
-"""What the examples use of FreeRTOS and Zephyr; somebody cancels at the second switch."""
+"""The functions of FreeRTOS and Zephyr that the examples use; the run is cancelled at the second switch."""
 _BARE = """
 static uint32_t ticks, fed;
 static void watchdog_feed(void) { fed++; }
 static uint32_t ticks_now(void) { return ticks += 9000; }
 """
-_EXAMPLES = {  # what stands before it, in main, the last argument of the call, and the calls of the hook
+_EXAMPLES = {  # code before the example and in main, the last argument of the call, and the calls of the hook
     "No RTOS": (_BARE, "", "", "fed == 3"),
     "FreeRTOS": ("", "given = 2;", "", "yields == 2"),
     "Zephyr": ("", "atomic_t cancelled = 2;", ", &cancelled", "yields == 2"),

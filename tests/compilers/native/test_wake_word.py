@@ -36,7 +36,7 @@ def test_reference_equals_tflite_micro(dtype: str) -> None:
 def test_c_equals_the_reference_and_can_be_reset(dtype: str) -> None:
     model, runs = wake_word(dtype), frames(dtype, RUNS)
     library = compile_bytes(model)
-    # TensorFlow Lite Micro resets to zeros even what CALL_ONCE had given a value; so its judge is a new interpreter.
+    # TensorFlow Lite Micro also resets values of CALL_ONCE to zeros, so a new interpreter is used as reference.
     expected = [*tflite_micro_cases(model, runs), *tflite_micro_cases(model, runs[5:])]
     got = run_cases_on_host(library, [*runs, *runs[5:]], anew=[RUNS])
     for (score,), (right,) in zip(got, expected, strict=True):
