@@ -1,4 +1,4 @@
-"""Whole projects that use CMake's package, as readers could have written them (tests/projects/cmake-*)."""
+"""Complete projects that use the CMake package, as users would write them (tests/projects/cmake-*)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PROJECTS = Path(__file__).parents[1] / "projects"
 
 
 def copy(name: str, folder: Path, *models: str) -> Path:
-    """Copy the project ``name`` into a folder with a space in its name, and write its ``models``."""
+    """Copy the project ``name`` to a folder with a space in its name, and write its ``models``."""
     root = folder / "my project"
     shutil.copytree(PROJECTS / name, root)
     for seed, model in enumerate(models):

@@ -1,4 +1,4 @@
-"""What other compilers leave in archives, run on an emulated Cortex-M4: as on this machine, or an error code."""
+"""Modules of other compilers on an emulated Cortex-M4: the results are those on this machine, or an error code."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def tools(
 def on_board(
     folder: Path, files: Files, model: str | None = None, board: str = BOARD, **inputs: Array
 ) -> Mapping[str, Array]:
-    """The outputs of one case, by name."""
+    """Return the outputs of one case by name."""
     np.savez(folder / "in.npz", **{f"in_{name}": value[None] for name, value in (inputs or {"a": A, "b": B}).items()})
     run_archive(written(folder, files), model, folder / "in.npz", folder / "out.npz", 60, board)
     return {name: value[0] for name, value in np.load(folder / "out.npz").items()}
@@ -87,8 +87,8 @@ def test_objects(tmp_path: Path, tool: Callable[[str], str], kind: str) -> None:
     ],
     ids=["returned", "computed", "memory"],
 )
-def test_errors_come_back(tmp_path: Path, old: str, new: str, status: str) -> None:
-    """``more`` asks for memory again and again, which nobody can count."""
+def test_errors_are_returned(tmp_path: Path, old: str, new: str, status: str) -> None:
+    """``more`` allocates memory repeatedly, in a way that cannot be counted."""
     helper = (
         "static void* more(void)\n{\n  void* last = NULL;\n  for (int i = 0; i < 99; i++) {\n"
         "    last = TVMBackendAllocWorkspace(1, 0, 16, 0, 8);\n  }\n  return last;\n}\nTVM_DLL int32_t tvmgen"
@@ -122,7 +122,7 @@ all: $(MLF_LIBRARIES)
 
 
 def built(folder: Path, tool: Callable[[str], str]) -> list[Path]:
-    """The static libraries of the tree in ``folder``."""
+    """Return the static libraries of the tree in ``folder``."""
     (folder / "Makefile").write_text(MAKEFILE)
     subprocess.run([tool("make"), "-C", str(folder), "all"], check=True, capture_output=True)
     return sorted(folder.glob("build/mlf/*.a"))
@@ -145,7 +145,7 @@ def test_objects_of_several_archives_share_no_symbol(tmp_path: Path, tool: Calla
 
 
 def test_merged_archives_run(shared: Path, tmp_path: Path) -> None:
-    """Objects of one and C of the other, with one table of functions for both."""
+    """Objects of one archive and C code of the other have one table of functions."""
     conv = open_archive(shared / "archives/conv-llvm_graph_m4.tar")
     counted = ("\\001tvmgen", "\\001\\000tvmgen")  # in two bytes, since TVM 0.9
     add = open_archive(written(tmp_path, graph_archive(7, registry=counted)))
