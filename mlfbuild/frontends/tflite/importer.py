@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from tflite.BuiltinOperator import BuiltinOperator
 
-from mlfbuild.core import InputFileError, UnsupportedModelError, listed
+from mlfbuild.core import UnsupportedModelError, listed
+from mlfbuild.frontends.errors import naming_file
 from mlfbuild.frontends.tflite.operators import (
     SHAPES,
     SUPPORTED,
@@ -22,8 +23,6 @@ from mlfbuild.frontends.tflite.variables import Key, Variables, VariableValue
 from mlfbuild.graph import Array, DType, Graph, GraphError, Node, Operator, OperatorError, State, Tensor, evaluate
 from mlfbuild.graph.bases import WHOLE, alternatives
 
-EXPORT_AGAIN = "copy or export the model again"
-
 _MOST_BYTES = 1 << 16
 """Limit for a constant that is computed from shapes, because a small file could request any size."""
 
@@ -37,18 +36,8 @@ def parse_tflite(data: bytes, name: str, where: str) -> Graph:
     Raises ``InputFileError`` if it is not a valid model, ``UnsupportedModelError`` if it uses an operator, a type or a
     variant that is not supported, or if the tensors and attributes of an operator contradict its rules.
     """
-    try:
+    with naming_file(where, "tflite-malformed"):
         return _graph(Reader(data).read(), name)
-    except OperatorError as error:
-        raise UnsupportedModelError(
-            "operator-invalid", place=f"{where}: {error.where}", reason=error.reason, hint=EXPORT_AGAIN
-        ) from None
-    except GraphError as error:
-        raise InputFileError(
-            "tflite-malformed", place=f"{where}: {error.where}", reason=error.reason, hint=EXPORT_AGAIN
-        ) from None
-    except UnsupportedModelError as error:
-        raise error.within(where) from None
 
 
 def _graph(subgraphs: Sequence[RawSubgraph], name: str) -> Graph:
