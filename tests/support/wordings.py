@@ -1,4 +1,4 @@
-"""The words of every error, read from the source: which codes there are, and where text has no fields yet."""
+"""The code and the words of every error, read from the source."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ MADE = {*CLASSES, "Diagnostic", "Mistake"} - {"ProjectFileError", "OverBudgetErr
 FIELDS = ("place", "reason", "hint")
 HELPERS = {"error", "member_error", "refused", "_refuse"}
 """Methods that make an error from a code and a reason, in this order or by name, and add the place."""
+GRAPH_ERRORS = {"GraphError": "InputFileError", "OperatorError": "UnsupportedModelError"}
+"""The final class of the errors of a graph, which get their code when a front end adds the file."""
 CODE = re.compile(r"[a-z]+(-[a-z]+)+")
 
 
@@ -46,11 +48,13 @@ def wordings() -> Iterator[Wording]:
                 found = _wording(path, node, node.func.id)
                 if found.code not in {"{self.code}", "{mistake.code}"}:  # a copy of the fields of another error
                     yield found
+            elif isinstance(node.func, ast.Name) and node.func.id in GRAPH_ERRORS:
+                yield _graph_error(path, node, node.func.id, *map(template, node.args))
+            elif isinstance(node.func, ast.Attribute) and node.func.attr == "wrong":
+                yield _graph_error(path, node, "OperatorError", "{self.place}", template(node.args[0]))
             elif isinstance(node.func, ast.Attribute) and node.func.attr in HELPERS:
                 yield from _from_helper(path, node)
-            elif (
-                isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "unsupported"
-            ):
+            elif isinstance(node.func, ast.Attribute) and node.func.attr == "unsupported":
                 yield _refusal(path, node)
 
 
@@ -58,6 +62,14 @@ def _wording(path: Path, node: ast.Call, kind: str) -> Wording:
     words = {word.arg: template(word.value) for word in node.keywords if word.arg in FIELDS}
     code = template(node.args[0]) if node.args else ""
     return Wording(path.relative_to(PACKAGE).as_posix(), node.lineno, kind, code, words)
+
+
+def _graph_error(path: Path, node: ast.Call, name: str, place: str, reason: str) -> Wording:
+    file = path.relative_to(PACKAGE).as_posix()
+    code = "operator-invalid" if name == "OperatorError" else "{malformed}"
+    if name == "GraphError" and file.startswith("frontends/"):
+        code = f"{file.split('/')[1]}-malformed"
+    return Wording(file, node.lineno, GRAPH_ERRORS[name], code, {"place": place, "reason": reason})
 
 
 def _from_helper(path: Path, node: ast.Call) -> Iterator[Wording]:
