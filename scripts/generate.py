@@ -45,7 +45,7 @@ def write_operators() -> None:
     rows = [f'    "{name}": ("{stem}", "{kind}"),' for name, (stem, kind) in table.items()]
     text = "\n".join(
         [
-            '"""The operators that model files have, by TFLite\'s names. ``make generate`` writes this file."""',
+            '"""The operators of model files by TFLite\'s names. ``make generate`` writes this file."""',
             "",
             "from __future__ import annotations",
             "",
@@ -59,7 +59,7 @@ def write_operators() -> None:
             "OPERATORS: Mapping[str, tuple[str, str]] = {",
             *rows,
             "}",
-            '"""Name -> (family, which is the stem of the file, and class)."""',
+            '"""Name -> (family, which is the stem of the file; class)."""',
             "",
             "",
             "def operator_class(name: str) -> type[Operator] | None:",

@@ -18,7 +18,7 @@ from mlfbuild.graph.types import Array, DType, Tensor
 
 @dataclass(frozen=True)
 class TransposeConv(Filtering):
-    """Every input pixel adds to the output pixels that a convolution of the output would take it from."""
+    """The transpose of a convolution: each input pixel is added, weighted, to the window of output pixels."""
 
     stride: Pair = (1, 1)
     padding: Padding = ((0, 0), (0, 0))
@@ -28,7 +28,7 @@ class TransposeConv(Filtering):
     channel_axis: ClassVar[int] = 0
 
     def window(self, weights: Tensor) -> Window:
-        """Return the window that takes the output back to the input."""
+        """Return the window of the convolution from the output to the input."""
         return Window((weights.shape[1], weights.shape[2]), self.stride, (1, 1), self.padding)
 
     def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
@@ -54,7 +54,7 @@ class TransposeConv(Filtering):
         return weighted.sums_are_wide(source, None)
 
     def macs(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> int:
-        """Return a product for each input and each weight of its channel, also if it falls beside the output."""
+        """Return the number of products: one for each input and each weight of its channel, even outside the output."""
         source, weights, _, _ = convolution_tensors(inputs, outputs)
         return source.elements * (weights.elements // weights.shape[3])
 
