@@ -111,7 +111,7 @@ def make_once(path: Path, make: Callable[[Path], Path]) -> Path:
     """Return ``path``; if it does not exist, have ``make`` produce it in an empty folder and move it there.
 
     It appears as a whole or not at all, even if several processes make it at the same time. Raises ``StorageError``,
-    and what ``make`` raises.
+    and the errors of ``make``.
     """
     if not path.exists():
         with tempfile.TemporaryDirectory(dir=path.parent) as folder:
@@ -126,8 +126,8 @@ def make_once(path: Path, make: Callable[[Path], Path]) -> Path:
 def write_atomic(path: Path, data: bytes | Iterable[bytes]) -> None:
     """Write ``data``, whole or in parts, to ``path``: readers see the old or the new content. The mode is 644.
 
-    The parent folder is created. Raises ``StorageError``, or what producing the parts does, and leaves no temporary
-    file then.
+    The parent folder is created. Raises ``StorageError``, or the errors of the iterable, without leaving a temporary
+    file.
     """
     make_folder(path.parent)
     # The name is chosen before the file exists, so that the file is removed whenever Ctrl-C interrupts.

@@ -32,7 +32,7 @@ def kernel_include_dirs(paths: Iterable[PurePosixPath | str]) -> list[str]:
 
 
 def included_names(text: bytes) -> Iterator[str]:
-    """Yield each name that ``text``, C code, includes, whatever the conditions around the directive."""
+    """Yield each name that ``text``, C code, includes, regardless of conditions around the directive."""
     yield from (name.decode(errors="replace") for name in _INCLUDE.findall(text))
 
 

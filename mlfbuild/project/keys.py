@@ -43,9 +43,9 @@ class Keys:
     """A mapping with a fixed set of keys; any other key is refused."""
 
     TITLE: ClassVar[str]
-    """What the reference page calls the mapping."""
+    """The name of the mapping on the reference page."""
     SCHEMA: ClassVar[Mapping[str, Any]] = {}
-    """What the keys demand of each other, as keywords of JSON Schema."""
+    """Rules between the keys, as keywords of JSON Schema."""
 
     __pydantic_config__: ClassVar[Any] = {"extra": "forbid", "alias_generator": spelled}
 

@@ -27,7 +27,7 @@ class Difference:
     what: str
     """``model digits``, ``archive of digits for m4``."""
     fact: str
-    """Which of its facts; empty if it has only one, or if only one lock has the entry."""
+    """The fact of the entry; empty if it has only one, or if only one lock has the entry."""
     old: str | None
     """``None`` if it is not in the old lock."""
     new: str | None

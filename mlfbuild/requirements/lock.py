@@ -51,9 +51,9 @@ class LockedProvider:
     kind: str
     """``git``, ``path``, ``url`` or ``package``."""
     place: str
-    """As the project file has it, without user and password of an address."""
+    """The source in the project file, without user and password of an address."""
     version: str = ""
-    """As the project file states it."""
+    """The version in the project file."""
     commit: str = ""
     """Of Git, hexadecimal."""
     tree: str = ""

@@ -1,4 +1,4 @@
-"""The release of a library by the ``$Revision`` lines of its headers: copies and archives have no Git to ask."""
+"""Determine the release of a library by the ``$Revision`` lines of its headers, for copies without Git's data."""
 
 from __future__ import annotations
 
