@@ -1,4 +1,4 @@
-"""External dependencies: what is wrong with one is said key by key."""
+"""Problems of external dependencies name the key."""
 
 from __future__ import annotations
 
@@ -55,5 +55,5 @@ def test_a_sound_dependency_has_no_problems(dependency: ExternalDependency) -> N
     ],
     ids=str,
 )
-def test_each_mistake_is_named(dependency: ExternalDependency, expected: list[str]) -> None:
+def test_problems_name_the_key(dependency: ExternalDependency, expected: list[str]) -> None:
     assert list(problems(dependency)) == expected
