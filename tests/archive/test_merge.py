@@ -520,7 +520,7 @@ def test_functions_that_runtimes_look_up_are_refused(symbol: str, hint: str) -> 
     assert symbol in caught.value.reason and caught.value.hint == hint
 
 
-def test_functions_with_the_prefix_of_another_module() -> None:
+def test_function_with_the_prefix_of_another_module_is_renamed() -> None:
     left = library_of("a", src__a_lib0_dot_c="int tvmgen_a_b_run(void) { return 1; }\n")
     right = library_of("a_b", src__a_b_lib0_dot_c="int tvmgen_a_b_run(void) { return 2; }\n")
     merged = merge([("a.tar", left), ("b.tar", right)])

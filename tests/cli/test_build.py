@@ -1,4 +1,4 @@
-"""`mlfbuild build`: models and firmware are made once; builds here are for this machine, which is quick."""
+"""`mlfbuild build` builds models and firmware once; these tests build for this machine, which is fast."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from support.command import Folder
 
 
-def test_a_correct_project_file(folder: Folder) -> None:
+def test_correct_project_file_passes(folder: Folder) -> None:
     ended = folder.run("check")
     assert ended == type(ended)(0, "mlfbuild.yml: no mistakes (1 target, 2 models, 1 firmware)\n", "")
     assert folder.run("check", "--format", "json").json == {"file": "mlfbuild.yml", "problems": [], "warnings": []}

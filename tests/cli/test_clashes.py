@@ -1,4 +1,4 @@
-"""The step that other build systems run before they link models into one image."""
+"""`mlfbuild clashes`, which other build systems run before they link models into one image."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from support.command import Folder
 
 @pytest.fixture
 def objects(folder: Folder, tool: Callable[[str], str]) -> Folder:
-    """A folder with objects of three models: ``a.o`` and ``b.o`` share the symbol ``helper``."""
+    """Return a folder with objects of three models: ``a.o`` and ``b.o`` share the symbol ``helper``."""
     for name, text in (("a", "int helper;"), ("b", "int helper;"), ("c", "static int helper; int *c = &helper;")):
         folder.write(f"{name}.c", text)
         subprocess.run([tool("gcc"), "-c", f"{name}.c"], cwd=folder.root, check=True)
     return folder
 
 
-def test_nothing_shared(objects: Folder) -> None:
+def test_no_shared_symbols(objects: Folder) -> None:
     ended = objects.run("clashes", "a.o", "c.o", "--stamp", "s/checked", "-v")
     assert (ended.status, ended.out, ended.err) == (
         0,
@@ -31,7 +31,7 @@ def test_nothing_shared(objects: Folder) -> None:
     assert objects.run("clashes", "x=a.o", "c.o", "--format", "json").json == {"image": "image", "models": ["x", "c"]}
 
 
-def test_one_symbol_of_two_models(objects: Folder) -> None:
+def test_shared_symbol_of_two_models(objects: Folder) -> None:
     objects.write("list", "kws (module k)=a.o\nc=c.o\n")
     ended = objects.run("clashes", "b.o", "--list", "list", "--image", "app.elf", "--stamp", "checked")
     assert ended.status == 1
@@ -39,7 +39,7 @@ def test_one_symbol_of_two_models(objects: Folder) -> None:
     assert not (objects.root / "checked").exists()
 
 
-def test_a_symbol_of_a_model_and_the_firmware(objects: Folder) -> None:
+def test_shared_symbol_of_model_and_firmware(objects: Folder) -> None:
     ended = objects.run("clashes", "kws=a.o", "=b.o", "--image", "app.elf")
     assert ended.status == 1
     assert ended.err == (

@@ -1,4 +1,4 @@
-"""`mlfbuild convert`: other versions of the format, other names of modules."""
+"""`mlfbuild convert`: versions of the format, and names of modules."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from support.command import Folder
 from support.old_archives import model_archive
 
 
-def test_a_conversion_loses_nothing(archives: Folder) -> None:
+def test_conversion_keeps_all_content(archives: Folder) -> None:
     ended = archives.run("convert", "net.tar", "--to", "5", "-o", "out/net5.tar")
     size = (archives.root / "out/net5.tar").stat().st_size
     assert (ended.status, ended.out, ended.err) == (0, f"out/net5.tar: version 5, {size:,} bytes\n", "")
@@ -32,7 +32,7 @@ def test_a_conversion_loses_nothing(archives: Folder) -> None:
         (("tiny.tar", "--to", "-1"), "version -1"),
     ],
 )  # fmt: skip
-def test_versions_that_cannot_hold_the_content(archives: Folder, arguments: tuple[str, ...], reason: str) -> None:
+def test_too_old_versions_are_refused(archives: Folder, arguments: tuple[str, ...], reason: str) -> None:
     ended = archives.run("convert", *arguments, "-o", "out.tar")
     assert (ended.status, ended.out) == (2, "")
     assert reason in ended.err and ended.err.count("\n") == 1
@@ -87,7 +87,7 @@ def test_only_archives_are_overwritten(archives: Folder, verb: tuple[str, ...]) 
     assert archives.run(*verb, "-o", "both.tar").status == 0, "an archive may be written again"
 
 
-def test_a_failure_leaves_no_files(archives: Folder) -> None:
+def test_failed_conversion_leaves_no_files(archives: Folder) -> None:
     before = archives.files()
     assert archives.run("convert", "junk.tar", "-o", "out.tar").status == 5
     assert archives.run("merge", "tiny.tar", "junk.tar", "-o", "out.tar").status == 5
@@ -96,7 +96,7 @@ def test_a_failure_leaves_no_files(archives: Folder) -> None:
 
 @pytest.mark.parametrize("path", ["src/ADD.relay", "SRC/notes.txt"])
 def test_names_that_differ_only_in_case_are_refused(archives: Folder, path: str) -> None:
-    """What stands at a free place in one version may stand in the way in another."""
+    """A path that is free in one version may be taken in another."""
     archives.write("old.tar", b"".join(tar.pack({**model_archive(1), path: b"x"}, 0)))
     before = archives.files()
     for arguments in (("convert", "old.tar", "-o", "new.tar"), ("unpack", "old.tar", "-o", "tree")):

@@ -1,4 +1,4 @@
-"""Dependencies of a project, as the command tells of them before anything is compiled."""
+"""Checks of a project's dependencies before anything is compiled."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ NEEDS = "the code includes arm_nnfunctions.h"
 
 
 def dependencies(folder: Folder, *lines: str) -> None:
-    """Append the key ``dependencies`` to the project of ``folder``: its line is 9."""
+    """Append the key ``dependencies`` to the project of ``folder``, on line 9."""
     project = folder.root / "mlfbuild.yml"
     project.write_text(project.read_text() + "dependencies:\n" + "".join(f"  {line}\n" for line in lines))
 
 
 def archive(folder: Folder, model: str, tvm: str = "0.14.0", *declared: ExternalDependency) -> None:
-    """Let ``model`` come from an archive whose code includes CMSIS-NN, and whose metadata has what is ``declared``."""
+    """Replace ``model`` by an archive whose code includes CMSIS-NN, and whose metadata has ``declared``."""
     code = CodegenFile(PurePosixPath(f"host/src/{model}_lib0.c"), b"#include <arm_nnfunctions.h>\n")
     crt = ExternalDependency("tvm_standalone_crt", "./runtime", "mlf_path", tvm)
     module = replace(native_module(model), model_id="", codegen=(code,), external_dependencies=(crt, *declared))
@@ -38,7 +38,7 @@ def archive(folder: Folder, model: str, tvm: str = "0.14.0", *declared: External
 
 
 @pytest.mark.parametrize("verb", [("check",), ("build",), ("plan",)], ids=lambda verb: verb[0])
-def test_folders_of_dependencies_have_to_be_there(folder: Folder, verb: tuple[str, ...]) -> None:
+def test_missing_folders_of_dependencies_are_refused(folder: Folder, verb: tuple[str, ...]) -> None:
     dependencies(folder, "CMSIS_NN: {path: nowhere}", "file: {path: main.c}", "later: {git: nowhere.git, version: v1}")
     assert folder.run(*verb) == Ended(
         2,
@@ -94,7 +94,7 @@ def test_another_version_is_refused(folder: Folder) -> None:
     )
 
 
-def test_two_archives_that_want_different_versions(folder: Folder) -> None:
+def test_different_required_versions_are_refused(folder: Folder) -> None:
     archive(folder, "alpha")
     archive(folder, "beta", "0.12.0")
     dependencies(folder, f"cmsis-nn: {{git: {ARM}, version: v4.1.0}}")
@@ -112,7 +112,7 @@ def test_two_archives_that_want_different_versions(folder: Folder) -> None:
     )
 
 
-def test_an_unknown_version_has_to_be_stated(folder: Folder) -> None:
+def test_unknown_version_must_be_stated(folder: Folder) -> None:
     archive(folder, "alpha", "0.8.0")
     assert "alpha (alpha.tar) (TVM 0.8.0)" in folder.run("check").err
     write_cmsis_nn(folder.root / "nn", "v4.1.0")
@@ -123,7 +123,7 @@ def test_an_unknown_version_has_to_be_stated(folder: Folder) -> None:
     assert folder.run("check") == Ended(0, "mlfbuild.yml: no mistakes (1 target, 2 models, 1 firmware)\n", "")
 
 
-def test_a_folder_that_is_not_what_the_project_says(folder: Folder) -> None:
+def test_folder_with_another_release_is_refused(folder: Folder) -> None:
     archive(folder, "alpha")
     write_cmsis_nn_repository(folder.root / "nn")
     dependencies(folder, "cmsis-nn: {path: nn, version: v4.1.0}")
@@ -159,14 +159,14 @@ def test_a_folder_that_is_not_what_the_project_says(folder: Folder) -> None:
         (ExternalDependency("../x", "https://x.org/x", "git", "1"), "'../x'"),
     ],
 )
-def test_invalid_requirements(folder: Folder, declared: ExternalDependency, reason: str) -> None:
+def test_invalid_requirements_are_refused(folder: Folder, declared: ExternalDependency, reason: str) -> None:
     archive(folder, "alpha", "0.14.0", declared)
     ended = folder.run("check")
     assert (ended.status, ended.out, ended.err.count("\n")) == (5, "", 1)
     assert ended.err.startswith("mlfbuild: alpha (alpha.tar): dependency '") and reason in ended.err
 
 
-def test_a_dependency_that_claims_the_name_of_another(folder: Folder) -> None:
+def test_dependency_with_the_name_of_another_is_refused(folder: Folder) -> None:
     archive(folder, "alpha")
     archive(folder, "beta", "0.14.0", ExternalDependency("CMSIS_NN", "https://example.org/other.git", "git", "v4.1.0"))
     dependencies(folder, f"cmsis-nn: {{git: {ARM}, version: v4.1.0}}")
@@ -186,10 +186,10 @@ def test_the_archive_of_tvm_with_cmsis_nn(folder: Folder, shared: Path) -> None:
     assert ended.err.endswith(f"`cmsis-nn: {{git: {ARM}, version: v4.1.0}}`\n")
 
 
-# What doctor tells ---------------------------------------------------------------------------------------------------
+# doctor ---------------------------------------------------------------------------------------------------
 
 
-def test_the_doctor_knows_what_was_fetched(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_reports_fetched_dependencies(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     archive(folder, "alpha")
     write_cmsis_nn_repository(folder.root / "mirror")
     monkeypatch.setenv("MLFBUILD_CACHE", str(folder.root / "cache"))
@@ -226,7 +226,7 @@ def test_the_doctor_knows_what_was_fetched(folder: Folder, monkeypatch: pytest.M
     assert "\nprograms\n" in ended.out, "all else is told as well"
 
 
-def test_the_doctor_asks_for_git_where_it_is_needed(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_requires_git_only_if_needed(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLFBUILD_CACHE", str(folder.root / "cache"))
     monkeypatch.setenv("MLFBUILD_GIT", "/nowhere/git")
     dependencies(folder, "lib: {git: mirror, version: v1}")
@@ -236,7 +236,7 @@ def test_the_doctor_asks_for_git_where_it_is_needed(folder: Folder, monkeypatch:
     assert "builds" in ended.out, "no model needs it"
 
 
-def test_the_doctor_tells_of_folders_that_are_another_version(folder: Folder) -> None:
+def test_doctor_reports_folders_with_another_version(folder: Folder) -> None:
     archive(folder, "alpha")
     write_cmsis_nn_repository(folder.root / "nn")
     dependencies(folder, "cmsis-nn: {path: nn, version: v4.1.0}")

@@ -1,4 +1,4 @@
-"""Archives that cannot be built: the same line and exit status whatever is done with them."""
+"""Archives that cannot be built: the same line and exit status for every verb."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def project(folder: Folder) -> Folder:
 
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("kind", BAD)
-def test_what_cannot_be_built(project: Folder, kind: str, verb: str) -> None:
+def test_unbuildable_archives_are_refused_by_every_verb(project: Folder, kind: str, verb: str) -> None:
     files, status, reason = BAD[kind]
     written(project.root, files)
     before = {path.name for path in project.root.iterdir()}
@@ -56,7 +56,7 @@ def test_what_cannot_be_built(project: Folder, kind: str, verb: str) -> None:
     assert left <= before
 
 
-def test_a_runtime_that_an_archive_does_not_bring(project: Folder) -> None:
+def test_runtime_option_must_match_the_archive(project: Folder) -> None:
     written(project.root, graph_archive(7))
     ended = project.run("compile", "add.tar", "--cpu", "cortex-m4", "-O", "runtime=bundled", "-o", "out.tar")
     assert ended.status == 2
@@ -88,7 +88,7 @@ int main(void) { return tvmgen_add_run(0, 0); }
 """
 
 
-def test_an_image_tells_which_archive_a_model_came_from(project: Folder, tool: Callable[[str], str]) -> None:
+def test_image_has_the_id_of_the_archive(project: Folder, tool: Callable[[str], str]) -> None:
     for name in ("cmake", "ninja", "arm-none-eabi-gcc"):
         tool(name)
     written(project.root, graph_archive(7))
@@ -115,7 +115,7 @@ def test_an_image_tells_which_archive_a_model_came_from(project: Folder, tool: C
 
 
 @pytest.mark.parametrize("archive", [graph_archive(7), operators_archive()], ids=["graph", "operators"])
-def test_unpacked_by_hand_a_model_has_the_id_of_its_archive(archive: Files, project: Folder) -> None:
+def test_unpacked_model_has_the_id_of_its_archive(archive: Files, project: Folder) -> None:
     written(project.root, archive)
     digest = sha256((project.root / "add.tar").read_bytes()).hexdigest()
     for path in ("add.tar", "again.tar"):

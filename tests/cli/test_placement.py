@@ -1,4 +1,4 @@
-"""Sections on the command line: what reaches the C, and what is refused, each in one line."""
+"""Sections on the command line: their effect on C code, and errors."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def compile_placed(model: Path, *words: str) -> int:
     return run(["compile", str(model), "--cpu", "cortex-m4", "-o", str(model.with_suffix(".tar")), *places])
 
 
-def test_compile(model: Path) -> None:
+def test_compile_with_sections(model: Path) -> None:
     assert compile_placed(model, "weights=.ext", "params=.rodata.mlf") == 0
     text = generated(open_archive(model.with_suffix(".tar")))
     sections = re.findall(r'section\("(\.(?:ext|rodata)[^"]*)"\)', text)
     assert sections == [".rodata.mlf", ".ext"]
 
 
-def test_unpack(shared: Path, tmp_path: Path) -> None:
+def test_unpack_with_sections(shared: Path, tmp_path: Path) -> None:
     archive = shared / "archives/conv-graph.tar"
     places = ["--place", "params=.ext", "--place", "workspace=.bss.far"]
     assert run(["unpack", str(archive), "-o", str(tmp_path / "tree"), *places]) == 0
@@ -40,7 +40,7 @@ def test_unpack(shared: Path, tmp_path: Path) -> None:
     assert 'section(".rodata.tvm")))\nstatic const char mlf_conv_model_id[]' in text, "the id alone is no parameter"
 
 
-def test_unpack_of_what_its_own_code_has(shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unpack_keeps_sections_of_the_code(shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     archive = shared / "archives/conv-aotc.tar"
     assert run(["unpack", str(archive), "-o", str(tmp_path / "tree"), "--place", "params=.ext"]) == 2
     assert "conv-aotc.tar: placement.params: the C code in" in capsys.readouterr().err

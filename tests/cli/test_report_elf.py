@@ -1,4 +1,4 @@
-"""`mlfbuild report --elf`: sizes of an image that somebody else linked."""
+"""`mlfbuild report --elf`: sizes of an image from another build."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_images_have_no_operators(bare: Folder) -> None:
     assert bare.refused(*arguments) == (2, "option-not-applicable", "--operators")
 
 
-def test_nothing_but_errors_when_quiet(bare: Folder) -> None:
+def test_quiet_report_prints_nothing(bare: Folder) -> None:
     ended = bare.run("report", "-q", "--elf", "app.elf")
     assert (ended.status, ended.out, ended.err) == (0, "", "")
 
@@ -82,7 +82,7 @@ def test_an_image_without_symbols(bare: Folder) -> None:
     assert ended.err.startswith("mlfbuild: app.elf: the image has no symbol table (it is stripped); name the ELF file")
 
 
-def test_files_that_are_something_else(bare: Folder) -> None:
+def test_other_files_are_refused(bare: Folder) -> None:
     ended = bare.run("report", "--elf", "none.elf")
     assert (ended.status, ended.err) == (5, "mlfbuild: none.elf: no such image; check the path\n")
     ended = bare.run("report", "--elf", "app.elf.map")

@@ -17,7 +17,7 @@ X = np.arange(8, dtype=np.float32).reshape(2, 1, 4)
 
 @pytest.fixture
 def project(folder: Folder, tool: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> Folder:
-    """A folder with ``net.tar``, which adds ``a/b`` and ``x``, and ``x.npz`` with two cases."""
+    """Return a folder with ``net.tar``, which adds ``a/b`` and ``x``, and ``x.npz`` with two cases."""
     tool("gcc")
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder.root / "cache"))
     tensors = [Tensor(name, (1, 4), DType.FLOAT32) for name in ("a/b", "x", "y:0")]
