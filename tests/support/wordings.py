@@ -14,10 +14,10 @@ from mlfbuild.core import errors
 PACKAGE = Path(mlfbuild.__file__).parent
 CLASSES = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception)}
 MADE = {*CLASSES, "Diagnostic", "Mistake"} - {"ProjectFileError", "OverBudgetError"}
-"""The problems of these two are diagnostics, which are found in the code that makes them."""
+"""The problems of the two excluded classes are diagnostics, which are found where they are created."""
 FIELDS = ("place", "reason", "hint")
 HELPERS = {"error", "member_error", "refused", "_refuse"}
-"""Methods that make an error from a code and a reason, in this order or by name, and add the place."""
+"""Methods that create an error from a code and a reason, in this order or by name, and add the place."""
 GRAPH_ERRORS = {"GraphError": "InputFileError", "OperatorError": "UnsupportedModelError"}
 """The final class of the errors of a graph, which get their code when a front end adds the file."""
 CODE = re.compile(r"[a-z]+(-[a-z]+)+")
@@ -25,7 +25,7 @@ CODE = re.compile(r"[a-z]+(-[a-z]+)+")
 
 @dataclass(frozen=True)
 class Wording:
-    """One place in the source that makes an error or a diagnostic."""
+    """One place in the source that creates an error or a diagnostic."""
 
     file: str
     line: int
@@ -94,7 +94,7 @@ def _refusal(path: Path, node: ast.Call) -> Wording:
 
 
 def template(node: ast.expr) -> str:
-    """Return an expression as text, with ``{name}`` for what is only known when the program runs."""
+    """Return an expression as text, with ``{name}`` for values that are only known at run time."""
     if isinstance(node, ast.Constant):
         return str(node.value)
     if isinstance(node, ast.JoinedStr):
