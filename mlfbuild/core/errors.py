@@ -129,7 +129,7 @@ class DriftError(CheckFailedError):
 
 
 class UsageError(MlfError):
-    """The command line or an API call asks for something that does not exist."""
+    """The command line or an API call requests something that does not exist."""
 
     exit_code = 2
 

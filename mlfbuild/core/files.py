@@ -146,7 +146,7 @@ def write_atomic(path: Path, data: bytes | Iterable[bytes]) -> None:
 
 
 def abandoned(path: Path) -> list[Path]:
-    """Return the temporary files beside ``path`` of calls of ``write_atomic`` that were killed or are still running."""
+    """Return the temporary files of calls of ``write_atomic`` for ``path`` that were killed or are still running."""
     name = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{{2 * _RANDOM_BYTES}}}\.tmp")
     try:
         return sorted(entry for entry in path.parent.iterdir() if name.fullmatch(entry.name))
