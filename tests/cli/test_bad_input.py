@@ -75,27 +75,23 @@ def test_folder_as_a_source_is_refused(folder: Folder) -> None:
     assert_one_line(folder.run("compile", "models", "--cpu", "host", "-o", "a.tar"), 5)
     (folder.root / "models/beta.tflite").unlink()
     (folder.root / "models/beta.tflite").mkdir()
-    ended = folder.run("build")
-    assert (ended.status, ended.err) == (
-        2, "mlfbuild.yml:6:18: models.beta.source: models/beta.tflite: is a folder, not a file; name a file\n",
-    )  # fmt: skip
+    assert folder.mistakes("build") == [("not-a-file", "mlfbuild.yml:6:18: models.beta.source")]
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("content", "code", "place"),
     [
-        (b"mlfbuild: 1\ntargets: {m4: {cpu: host}\n", "mlfbuild.yml:3:1: not YAML: "),
-        (b"\x89PNG\r\n\x1a\n", "mlfbuild.yml:1:1: not UTF-8 text"),
-        (MODEL, "mlfbuild.yml:"),
-        (b"", "mlfbuild.yml:1:1: the file is empty"),
+        (b"mlfbuild: 1\ntargets: {m4: {cpu: host}\n", "not-yaml", "mlfbuild.yml:3:1"),
+        (b"\x89PNG\r\n\x1a\n", "not-utf8", "mlfbuild.yml:1:1"),
+        (MODEL, "not-utf8", "mlfbuild.yml:1:57"),
+        (b"", "project-file-empty", "mlfbuild.yml:1:1"),
     ],
     ids=["open-bracket", "png", "model", "empty"],
 )
-def test_files_that_are_not_project_files(folder: Folder, content: bytes, message: str) -> None:
+def test_files_that_are_not_project_files(folder: Folder, content: bytes, code: str, place: str) -> None:
     folder.write("mlfbuild.yml", content)
-    ended = folder.run("build")
-    assert (ended.status, ended.out, ended.err.count("\n")) == (2, "", 1)
-    assert ended.err.startswith(message)
+    assert folder.mistakes("build") == [(code, place)]
+    assert folder.run("build").err.count("\n") == 1
 
 
 @pytest.mark.parametrize("output", ["/proc/a.tar", "main.c/a.tar", "/dev/full/a.tar"])
@@ -105,9 +101,7 @@ def test_read_only_output_folder(folder: Folder, output: str) -> None:
 
 def test_file_in_place_of_the_build_folder(folder: Folder) -> None:
     folder.write("build", "mine")
-    ended = folder.run("build", "-q")
-    assert_one_line(ended, 8)
-    assert "move away the file where a folder is needed" in ended.err
+    assert folder.refused("build", "-q") == (8, "file-in-the-way", "build/mlf/pc")
     assert (folder.root / "build").read_text() == "mine"
 
 

@@ -235,20 +235,14 @@ def port_graph(dtype: DType = DType.FLOAT32, shape: tuple[int, ...] = (1, 4), in
 
 
 @pytest.mark.parametrize(
-    ("other", "reason"),
-    [
-        (port_graph(DType.INT32), "input 'x' float32 [1, 4] of the first network is 'x' int32 [1, 4] in the second"),
-        (port_graph(shape=(2, 2)), "input 'x' float32 [1, 4] of the first network is 'x' float32 [2, 2] in the second"),
-        (port_graph(inputs=2), "the first network has 1 input, the second 2"),
-        (port_graph(), "output 'y' float32 [1, 2] of the first network is 'y' float32 [1, 4] in the second"),
-    ],
+    "other",
+    [port_graph(DType.INT32), port_graph(shape=(2, 2)), port_graph(inputs=2), port_graph()],
     ids=["dtype", "shape", "count", "output"],
 )
-def test_different_interfaces_are_refused(project: Folder, other: Graph, reason: str) -> None:
+def test_different_interfaces_are_refused(project: Folder, other: Graph) -> None:
     add(project, "b.tar", compiled(other))
     refused = project.refused("compare", "a.tar", "b.tar", "--inputs", "x.npz")
     assert refused == (2, "interfaces-differ", "a.tar and b.tar")
-    assert reason in compare(project, "a.tar", "b.tar").err
 
 
 def test_inputs_with_other_names_and_order(project: Folder) -> None:
@@ -274,51 +268,43 @@ def test_crash_or_timeout_names_the_archive(project: Folder) -> None:
             for file in module.codegen
         )
         add(project, f"{name}.tar", Library((replace(module, codegen=files),)))
-    ended = compare(project, "a.tar", "crash.tar")
-    assert (ended.status, ended.out) == (7, "")
-    assert ended.err == "mlfbuild: crash.tar: net: its code crashed (SIGSEGV)\n"
-    ended = compare(project, "hang.tar", "a.tar", "--timeout", "0.5")
-    assert (ended.status, ended.err) == (
-        7,
-        "mlfbuild: hang.tar: net: the run did not end within 0.5 s and was stopped; set a longer --timeout\n",
-    )
+    inputs = ("--inputs", "x.npz")
+    assert project.refused("compare", "a.tar", "crash.tar", *inputs) == (7, "run-crashed", "crash.tar: net")
+    arguments = ("compare", "hang.tar", "a.tar", *inputs, "--timeout", "0.5")
+    assert project.refused(*arguments) == (7, "run-timed-out", "hang.tar: net")
 
 
 def test_unrunnable_code_names_the_archive(project: Folder, shared: Path) -> None:
     foreign = shared / "archives/conv-llvm_graph_m4.tar"
-    ended = compare(project, "a.tar", str(foreign))
-    assert (ended.status, ended.out) == (2, "")
-    assert ended.err.startswith(f"mlfbuild: {foreign}: conv: codegen/host/lib/conv_lib0.o: is an object for ARM")
+    place = f"{foreign}: conv: codegen/host/lib/conv_lib0.o"
+    arguments = ("compare", "a.tar", str(foreign), "--inputs", "x.npz")
+    assert project.refused(*arguments) == (2, "object-for-another-cpu", place)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status", "message"),
+    ("arguments", "refused"),
     [
-        (["--inputs", "none.npz"], 5, "none.npz: no such vectors file"),
-        (["--inputs", "a.tar"], 5, "a.tar: the file is not a .npz file"),
-        (["--inputs", "bad.npz"], 5, "bad.npz: in0: the array has the type float64, but 'x' is float32"),
-        (["--inputs", "empty.npz"], 1, "empty.npz: the file holds no cases"),
-        (["--inputs", "x.npz", "--model", "kws"], 2, "a.tar: the archive has no module 'kws'; choose one of net"),
-        (["--inputs", "x.npz", *["--model", "net"] * 3], 2, "--model: 3 models are named for two archives"),
-        (["--inputs", "x.npz", "--timeout", "0"], 2, "--timeout"),
-        (["--timeout", "3"], 2, "--timeout: the option applies only if both archives run"),
-        (["--model", "net"], 2, "--model: the option applies only if both archives run"),
+        (["--inputs", "none.npz"], (5, "no-such-input", "none.npz")),
+        (["--inputs", "a.tar"], (5, "not-a-vectors-file", "a.tar")),
+        (["--inputs", "bad.npz"], (5, "vectors-array-type", "bad.npz: in0")),
+        (["--inputs", "empty.npz"], (1, "vectors-without-cases", "empty.npz")),
+        (["--inputs", "x.npz", "--model", "kws"], (2, "unknown-module", "a.tar")),
+        (["--inputs", "x.npz", *["--model", "net"] * 3], (2, "too-many-models", "--model")),
+        (["--inputs", "x.npz", "--timeout", "0"], (2, "command-line-invalid", "")),
+        (["--timeout", "3"], (2, "option-needs-another", "--timeout")),
+        (["--model", "net"], (2, "option-needs-another", "--model")),
     ],
 )
-def test_mistakes(project: Folder, arguments: list[str], status: int, message: str) -> None:
+def test_mistakes(project: Folder, arguments: list[str], refused: tuple[int, str, str]) -> None:
     np.savez(project.root / "bad.npz", in0=X.astype(np.float64))
     np.savez(project.root / "empty.npz", in0=X[:0])
-    ended = project.run("compare", "a.tar", "a.tar", *arguments)
-    assert (ended.status, ended.out) == (status, "")
-    assert message in ended.err and ended.err.count("\n") <= 4
+    assert project.refused("compare", "a.tar", "a.tar", *arguments) == refused
 
 
 def test_networks_of_different_names(project: Folder) -> None:
     both = Library((*compiled(network(name="kws")).modules, *compiled(network(name="vww")).modules))
     add(project, "both.tar", both)
-    ended = compare(project, "both.tar", "a.tar")
-    assert (ended.status, ended.err) == (
-        2, "mlfbuild: both.tar: the archive has several modules; choose one of kws, vww\n",
-    )  # fmt: skip
+    arguments = ("compare", "both.tar", "a.tar", "--inputs", "x.npz")
+    assert project.refused(*arguments) == (2, "module-not-chosen", "both.tar")
     found = compare(project, "both.tar", "a.tar", "--model", "vww", "--model", "net", "--format", "json").json
     assert (found["models"], found["equal"]) == (["vww", "net"], True)

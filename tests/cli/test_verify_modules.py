@@ -62,11 +62,8 @@ def test_wrong_module_is_named(project: Callable[..., Folder], shared: Path) -> 
 
 
 def test_vectors_of_an_unknown_module_are_refused(project: Callable[..., Folder]) -> None:
-    ended = project(mod1="mod1", mod3="mod2").run("verify")
-    assert ended.status == 2
-    assert ended.err.startswith("mlfbuild.yml:4:") and ended.err.count("\n") == 1
-    assert "multi-mixed.tar has no module 'mod3'; use one of its modules: mod1, mod2" in ended.err
-    assert "models.both.vectors.mod3: " in ended.err
+    ((code, place),) = project(mod1="mod1", mod3="mod2").mistakes("verify")
+    assert code == "vectors-of-unknown-module" and place.endswith(": models.both.vectors.mod3")
 
 
 def test_one_file_for_several_modules(project: Callable[..., Folder], shared: Path) -> None:
@@ -74,16 +71,13 @@ def test_one_file_for_several_modules(project: Callable[..., Folder], shared: Pa
     text = (folder.root / "mlfbuild.yml").read_text()
     path = f"{shared}/archives/multi-mixed.mod1.npz"
     folder.write("mlfbuild.yml", text.replace(f"{{mod1: {path}}}", path))
-    ended = folder.run("verify")
-    assert ended.status == 2
-    assert "models.both.vectors: " in ended.err
-    assert "has several modules; write one file for each: {mod1: <file>.npz, mod2: <file>.npz}\n" in ended.err
+    ((code, place),) = folder.mistakes("verify")
+    assert code == "vectors-not-by-module" and place.endswith(": models.both.vectors")
 
 
 def test_missing_vectors_file_is_refused(project: Callable[..., Folder]) -> None:
-    ended = project(mod1="mod1", mod2="none").run("check")
-    assert ended.status == 2
-    assert "models.both.vectors.mod2: " in ended.err and "multi-mixed.none.npz: no such file" in ended.err
+    ((code, place),) = project(mod1="mod1", mod2="none").mistakes("check")
+    assert code == "no-such-file" and place.endswith(": models.both.vectors.mod2")
 
 
 def test_a_model_of_one_module_may_name_it(folder: Folder, tool: Callable[[str], str]) -> None:

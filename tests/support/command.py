@@ -100,6 +100,12 @@ class Folder:
         assert ended.out == ""
         return ended.status, ended.error["code"], ended.error.get("place", "")
 
+    def mistakes(self, *arguments: str) -> list[tuple[str, str]]:
+        """Run a command that fails because of the project file; return code and place of each mistake."""
+        ended = self.run(*arguments, "--format", "json")
+        assert ended.status == 2
+        return [(problem["code"], problem["place"]) for problem in ended.error["problems"]]
+
     def spawn(self, *arguments: str, prepare: Callable[[], None] | None = None, **options: Any) -> Ended:
         """Run the command in a new process, in which ``prepare`` runs first."""
         command = [sys.executable, "-m", "mlfbuild", *arguments]
