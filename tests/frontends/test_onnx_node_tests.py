@@ -1,6 +1,6 @@
-"""ONNX's own tests of its operators: whatever is taken must be right, first in numpy, then as C.
+"""ONNX's node tests: the result of each supported test must be right in numpy and as C.
 
-``docs/onnx-node-tests.md`` lists what passes and why the rest is refused; ``--update-golden`` writes it anew.
+``docs/onnx-node-tests.md`` lists the tests that pass, and the reasons for the others; ``--update-golden`` writes it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CHUNK = 70
 
 @dataclass(frozen=True)
 class Taken:
-    """A test whose model was read, with the inputs that are left to feed."""
+    """A test whose model was read, with its inputs that are not constant."""
 
     test: NodeTest
     graph: Graph
@@ -52,7 +52,7 @@ def read(test: NodeTest) -> Taken:
 
 
 def read_or_refuse(test: NodeTest) -> Taken | str:
-    """The graph of a test, or why it is refused."""
+    """Return the test with its graph, or the reason why it is refused."""
     try:
         return read(test)
     except UnsupportedModelError as error:
@@ -63,7 +63,7 @@ def read_or_refuse(test: NodeTest) -> Taken | str:
 
 @pytest.fixture(scope="module")
 def sorted_tests() -> tuple[list[Taken], dict[str, str]]:
-    """What is taken, and the reason for each that is not."""
+    """Return the supported tests, and the reason for each of the others."""
     taken, refused = [], {}
     for test in node_tests():
         found = read_or_refuse(test)
@@ -88,7 +88,7 @@ def renamed(graph: Graph, name: str) -> Graph:
     return Graph(name, list(graph.tensors.values()), graph.nodes, graph.inputs, graph.outputs)
 
 
-def test_numpy_agrees(sorted_tests: tuple[list[Taken], dict[str, str]]) -> None:
+def test_graph_agrees_with_node_tests(sorted_tests: tuple[list[Taken], dict[str, str]]) -> None:
     wrong = []
     for taken in sorted_tests[0]:
         with warnings.catch_warnings():
@@ -100,7 +100,7 @@ def test_numpy_agrees(sorted_tests: tuple[list[Taken], dict[str, str]]) -> None:
 
 
 @pytest.mark.parametrize("step", first_on_push([5, 1]))
-def test_c_agrees(sorted_tests: tuple[list[Taken], dict[str, str]], step: int) -> None:
+def test_c_agrees_with_node_tests(sorted_tests: tuple[list[Taken], dict[str, str]], step: int) -> None:
     """Compare every ``step``-th model as C under sanitizers; each model of a program has another name."""
     taken = sorted_tests[0][::step]
     chunks = [taken[start : start + CHUNK] for start in range(0, len(taken), CHUNK)]
@@ -109,7 +109,7 @@ def test_c_agrees(sorted_tests: tuple[list[Taken], dict[str, str]], step: int) -
 
 
 def wrong_as_c(chunk: list[Taken]) -> list[str]:
-    """The names of the tests that go wrong in one C program."""
+    """Return the names of the tests with wrong results in one C program."""
     jobs = []
     for number, one in enumerate(chunk):
         library = compile_network(renamed(one.graph, f"m{number}"))
@@ -122,7 +122,7 @@ def wrong_as_c(chunk: list[Taken]) -> list[str]:
     return wrong
 
 
-def test_the_page_lists_them(sorted_tests: tuple[list[Taken], dict[str, str]], request: pytest.FixtureRequest) -> None:
+def test_page_lists_all_tests(sorted_tests: tuple[list[Taken], dict[str, str]], request: pytest.FixtureRequest) -> None:
     taken, refused = sorted_tests
     if request.config.getoption("--update-golden"):
         PAGE.write_text(page([one.test.name for one in taken], refused))
@@ -135,7 +135,7 @@ def test_the_page_lists_them(sorted_tests: tuple[list[Taken], dict[str, str]], r
 
 
 def page(passing: list[str], refused: dict[str, str]) -> str:
-    """The page of the documentation."""
+    """Return the page of the documentation."""
     reasons = Counter(reason(text) for text in refused.values())
     lines = [
         "# ONNX's own tests",
@@ -162,6 +162,6 @@ def page(passing: list[str], refused: dict[str, str]) -> str:
 
 
 def reason(text: str) -> str:
-    """The reason without the names of one test's tensors."""
+    """Return the reason without names of tensors."""
     text = re.sub(r"node \d+ \((\S+)\) writing '[^']*': ", r"\1: ", text)
     return re.sub(r"'[^']*'", "...", text)
