@@ -11,6 +11,7 @@ import pytest
 
 from mlfbuild.build.tree.params_binary import has_symbol, linked_section, section_names
 from mlfbuild.core.errors import InputFileError
+from support.errors import raises
 
 SOURCE = """\
 const unsigned char params[40] __attribute__((section(".mlf_params"))) = {1, 2, 3};
@@ -121,7 +122,7 @@ def test_object_that_is_not_linked_is_rejected(image: Path) -> None:
 
 
 def test_a_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(InputFileError, match="no such firmware image"):
+    with raises(InputFileError, "no-such-input", "app.elf"):
         linked_section(tmp_path / "app.elf")
 
 

@@ -15,6 +15,7 @@ from mlfbuild.compilers.archive import ARCHIVE
 from mlfbuild.core.errors import InputFileError, UsageError
 from mlfbuild.library import Library
 from mlfbuild.targets import cpu_called
+from support.errors import raises
 from support.libraries import graph_library, native_library
 
 HOST = cpu_called("host")
@@ -85,5 +86,5 @@ def test_placement_is_possible_for_data_of_graphs(tmp_path: Path) -> None:
 def test_files_that_are_not_archives_are_rejected(tmp_path: Path) -> None:
     path = tmp_path / "model.tar"
     path.write_bytes(b"hello" * 200)
-    with pytest.raises(InputFileError, match=r"model\.tar: is not a tar file"):
+    with raises(InputFileError, "archive-not-tar", "model.tar"):
         ARCHIVE.compile(CompileRequest("kws", path, HOST))

@@ -13,6 +13,7 @@ from mlfbuild.core.processes import find_tool
 from mlfbuild.core.system_packages import DEBIAN, SYSTEMS, how_to_install, this_system
 from mlfbuild.targets import CPUS
 from mlfbuild.usecases.doctor import Diagnosis, diagnose
+from support.errors import raises
 from support.exporters import python_with_tvm
 
 PROJECT = """\
@@ -89,7 +90,7 @@ def test_only_the_selected_targets_are_checked(machine: Callable[..., Path]) -> 
     assert diagnose(project, ["pc"]).healthy
     found = diagnose(project, ["m0"])
     assert not found.healthy and "gcc-arm-none-eabi" in found.install[0] and "qemu" not in found.install[0]
-    with pytest.raises(UsageError, match="target 'm5': not in the project file"):
+    with raises(UsageError, "unknown-target", "target 'm5'"):
         diagnose(project, ["m5"])
 
 

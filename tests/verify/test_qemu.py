@@ -36,7 +36,7 @@ def qemu(tool: Callable[[str], str]) -> str:
 
 def test_missing_emulator_is_reported_with_a_hint(image: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLFBUILD_QEMU_SYSTEM_ARM", "/nowhere/qemu")
-    with pytest.raises(ToolNotFoundError, match=r"/nowhere/qemu: program not found; .*apt-get install qemu-system-arm"):
+    with raises(ToolNotFoundError, "program-not-found", "/nowhere/qemu"):
         run_elf(image, M4)
 
 

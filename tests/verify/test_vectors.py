@@ -84,7 +84,7 @@ def test_file_without_cases_fails_the_check(tmp_path: Path) -> None:
 
 
 def test_missing_file_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(InputFileError, match="no such vectors file"):
+    with raises(InputFileError, "no-such-input", "none.npz"):
         load_vectors(tmp_path / "none.npz", MODULE)
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from mlfbuild.core.errors import ProcessFailedError
 from mlfbuild.verify.emulator.watch import run_while_it_writes
+from support.errors import raises
 
 SLOW = 'for count in 1 2 3 4; do sleep 1; printf x >> "$0"; done; echo done'
 
@@ -48,5 +49,5 @@ def test_signal_that_ended_a_program() -> None:
 
 def test_missing_program(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no program")
-    with pytest.raises(ProcessFailedError, match="text: cannot be started: Permission denied"):
+    with raises(ProcessFailedError, "program-not-started", "text"):
         run_while_it_writes([str(tmp_path / "text")], cwd=None, timeout=1, written=None)

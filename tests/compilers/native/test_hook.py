@@ -25,6 +25,7 @@ from mlfbuild.graph.evaluation import evaluate, evaluate_in_turn
 from mlfbuild.library import Library
 from mlfbuild.targets import BOARDS, CPUS
 from support.board_cases import BOARD_SUPPORT
+from support.errors import raises
 from support.host_c import SANITIZERS, WARNINGS, build, run, write_tree
 from support.native import compile_network, generated, request
 from support.sketch import Sketch
@@ -524,7 +525,7 @@ def test_recorded_option_must_be_a_boolean(tmp_path: Path) -> None:
     data = (tmp_path / "rows.tar").read_bytes()
     assert data.count(b'"hook": true') == 1
     (tmp_path / "rows.tar").write_bytes(data.replace(b'"hook": true', b'"hook": 1   '))
-    with pytest.raises(InputFileError, match=r"modules\.rows\.mlfbuild\.hook: must be true or false"):
+    with raises(InputFileError, "json-type-wrong", "modules.rows.mlfbuild.hook"):
         open_archive(tmp_path / "rows.tar")
 
 
