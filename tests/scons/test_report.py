@@ -14,6 +14,7 @@ import pytest
 
 from mlfbuild.cli.invocation import run
 from support.firmware_repo import HEADER, PROJECT, SCONSTRUCT, FirmwareRepo
+from support.snapshot import keep, restore
 
 ELF = "build/m4/app/app.elf"
 TEXT, JSON = "build/report.txt", "build/sizes.json"
@@ -35,32 +36,28 @@ int main(void)
 
 WITH_BUDGET = PROJECT.replace("alpha.tflite}", "alpha.tflite, budget: {flash: 16 KiB}}")
 
+FILES = {"SConstruct": SCONSTRUCT + REPORTS, "mlfbuild.yml": WITH_BUDGET, "src/main.c": MAIN, "src/app.h": HEADER}
+
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> FirmwareRepo:
     """A repository with a report of each form, built once for all tests."""
     for name in ("arm-none-eabi-gcc", "cmake", "ninja"):
         tool(name)
-    repo = FirmwareRepo(tmp_path_factory.mktemp("reported"))
-    write_sources(repo)
+    repo = FirmwareRepo(tmp_path_factory.mktemp("parent") / "reported")
+    for name, text in FILES.items():
+        repo.write(name, text)
     ran = repo.build("-Q")
     assert f"Writing {TEXT} from {ELF}\n" in ran.output and f"Writing {JSON} from {ELF}\n" in ran.output
+    keep(repo.root)
     return repo
 
 
 @pytest.fixture
 def repo(built: FirmwareRepo) -> FirmwareRepo:
-    """A copy of that repository."""
-    write_sources(built)
-    built.build("-Q")
+    """That repository, as it was built."""
+    restore(built.root)
     return built
-
-
-def write_sources(repo: FirmwareRepo) -> None:
-    files = {"SConstruct": SCONSTRUCT + REPORTS, "mlfbuild.yml": WITH_BUDGET, "src/main.c": MAIN, "src/app.h": HEADER}
-    for name, text in files.items():
-        if repo.read(name) != text.encode():
-            repo.write(name, text)
 
 
 def made(repo: FirmwareRepo, *arguments: str, env: dict[str, str] | None = None) -> set[str]:
