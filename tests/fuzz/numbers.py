@@ -6,10 +6,12 @@ Cortex-M55 on the emulator, whose kernels for DSP and MVE run under UBSan traps 
 
 from __future__ import annotations
 
+import functools
 import os
 import resource
 import shutil
 import tempfile
+import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection
@@ -27,6 +29,10 @@ HOST, COMPARED = "built for the host", "compared with TFLM"
 BOARD_CPUS = ("cortex-m4", "cortex-m55")
 TRAPS = ("-fsanitize=undefined", "-fsanitize-undefined-trap-on-error")
 CASES = 2
+SHARE = 0.6
+"""Of the time, for the host."""
+
+PATIENCE = 300
 EVERY = 6
 """One in so many models also runs on boards."""
 
@@ -42,22 +48,24 @@ def built(accepted: Sequence[int], most: int, jobs: int, end: float) -> Iterator
     from fuzz.campaign import results
 
     some = accepted[:: max(1, len(accepted) // most)][:most]
+    later = time.monotonic() + SHARE * (end - time.monotonic())
+    yield from results(_work(on_host, HOST), [some[at::jobs] for at in range(jobs)], later, lambda _: HOST, PATIENCE)
     boards = some[::EVERY]
     for cpu in BOARD_CPUS:
-        name = f"built for {cpu}"
-        parts = [boards[at::jobs] for at in range(jobs)]
-        yield from results(_work(lambda at, cpu=cpu: on_board(at, cpu)), parts, end, lambda _, name=name: name, 300)
-    parts = [some[at::jobs] for at in range(jobs)]
-    yield from results(_work(on_host), parts, end, lambda _: HOST, 300)
+        name, now = f"built for {cpu}", time.monotonic()
+        until = end if cpu == BOARD_CPUS[-1] else now + (end - now) / 2
+        run = functools.partial(on_board, cpu=cpu)
+        numbers = [boards[at::jobs] for at in range(jobs)]
+        yield from results(_work(run, name), numbers, until, lambda _, name=name: name, PATIENCE)
 
 
-def _work(run: Callable[[int], tuple[str, str]]) -> Callable[[Sequence[int], Connection], None]:
+def _work(run: Callable[[int], tuple[str, str]], label: str) -> Callable[[Sequence[int], Connection], None]:
     def work(numbers: Sequence[int], connection: Connection) -> None:
         for number in numbers:
             try:
                 name, outcome, about = *run(number), ""
             except Exception as error:  # noqa: BLE001 - that is what is looked for
-                name, about = getattr(run, "label", HOST), f"{traceback.format_exc()}"
+                name, about = label, traceback.format_exc()
                 text = str(error)
                 outcome = "crashed" if "Sanitizer" in text or "runtime error" in text or "done" in text else "wrong"
             connection.send((number, name, outcome, about))

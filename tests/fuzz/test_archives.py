@@ -1,4 +1,4 @@
-"""Damaged archives by the thousand: each is read or refused in one line, quickly, and writes nowhere else.
+"""Thousands of damaged archives: each is read, or refused quickly with a one-line error, and writes no other files.
 
 The suite tries a few hundred; ``make fuzz`` tries many more, of all kinds of files (``campaign``).
 """
@@ -24,7 +24,7 @@ WORKERS = 2
 
 
 def fuzz(seed: int, count: int, seconds: float, folder: Path) -> Counter[str]:
-    """Try up to ``count`` damaged archives for up to ``seconds``; returns how many were read and refused."""
+    """Try up to ``count`` damaged archives for up to ``seconds``; return how many were read and refused."""
     archives, other, end = sound_archives(), graph_library("other"), time.monotonic() + seconds
     done: Counter[str] = Counter()
     for index in range(count):
@@ -43,7 +43,7 @@ def fuzz(seed: int, count: int, seconds: float, folder: Path) -> Counter[str]:
 
 
 @pytest.mark.parametrize("seed", range(WORKERS))
-def test_damaged_archives(seed: int, tmp_path: Path) -> None:
+def test_damaged_archives_are_read_or_refused(seed: int, tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     done = fuzz(seed, FEW, 120, folder)
@@ -52,7 +52,7 @@ def test_damaged_archives(seed: int, tmp_path: Path) -> None:
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(archives_made_up())
-def test_archives_made_up(data: bytes) -> None:
+def test_generated_archives_are_read_or_refused(data: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         exercise(data, graph_library("other"), Path(folder))
 
@@ -60,6 +60,6 @@ def test_archives_made_up(data: bytes) -> None:
 @pytest.mark.fuzz
 @settings(max_examples=1000, deadline=None, suppress_health_check=list(HealthCheck), derandomize=False)
 @given(archives_made_up())
-def test_many_archives_made_up(data: bytes) -> None:
+def test_many_generated_archives_are_read_or_refused(data: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         exercise(data, graph_library("other"), Path(folder))

@@ -1,4 +1,4 @@
-"""Compares ONNX networks, in numpy and as C, with ONNX's own evaluator."""
+"""Compare ONNX networks, in numpy and as C, with ONNX's evaluator."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ START = RANDOM.bit_generator.state
 
 
 def restart() -> None:
-    """Draw the same numbers again."""
+    """Reset the generator of random numbers."""
     RANDOM.bit_generator.state = START
 
 
 def floats(*shape: int) -> Floats:
-    """Random numbers."""
+    """Return random numbers."""
     return RANDOM.standard_normal(shape).astype(np.float32)
 
 
@@ -59,9 +59,9 @@ def on_images(
     shape: Sequence[int],
     element: int = TensorProto.FLOAT,
 ) -> bytes:
-    """A model that makes ``y``, of the type ``element``, of ``p``, the input behind a pool.
+    """Return a model that computes ``y`` of type ``element`` from ``p``, the pooled input.
 
-    ``p`` is stored with its channels last; ``q`` is it transposed.
+    ``p`` is stored with its channels last; ``q`` is its transpose.
     """
     front = [
         helper.make_node("MaxPool", ["x"], ["p"], kernel_shape=[1, 1]),
@@ -77,7 +77,7 @@ def on_images(
 
 
 def small_network() -> bytes:
-    """Convolution, normalisation, pool, a branch that is added, and a dense layer."""
+    """Return a network with convolution, normalisation, pool, a residual branch, and a dense layer."""
     node = helper.make_node
     return model(
         [

@@ -1,4 +1,4 @@
-"""From a compile request to a library: the steps in order."""
+"""Compile a request to a library: run the steps in order."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ _LARGEST_TENSOR = (1 << 31) - 1
 
 
 def compile_model(request: CompileRequest) -> Library:
-    """Read and compile the model file of ``request``; raises as ``Compiler.compile`` says."""
+    """Read and compile the model file of ``request``; raises as ``Compiler.compile``."""
     graph, model_id, size = _read_model(request)
     return compile_graph(graph, request, model_id, _budget(request, size))
 
 
 def _read_model(request: CompileRequest) -> tuple[Graph, str, int]:
-    """Return the network, the SHA-256 of its file, whose bytes the graph alone holds then, if it does, and its size."""
-    data = read_bytes(request.source, "model")  # once: the id must be that of what was compiled
+    """Return the network, the SHA-256 and the size of its file; only views in the graph keep its bytes in memory."""
+    data = read_bytes(request.source, "model")  # read once, so that the hash is that of the compiled bytes
     graph = parse_model(data, request.name, request.source, _budget(request, len(data)))
     return graph, sha256(data), len(data)
 
@@ -65,7 +65,7 @@ def compile_graph(
     """Compile ``graph``, read from a file with the SHA-256 ``model_id``, to a library of one module.
 
     ``budget`` limits the constants in the code, which are unlimited if it is ``None``.
-    Raises ``UnsupportedModelError`` if the compiler cannot do it, ``UsageError`` for a bad placement.
+    Raises ``UnsupportedModelError`` if the compiler does not support the model, ``UsageError`` for a bad placement.
     """
     _check_placement(request)
     _check_sizes(graph)
@@ -115,7 +115,7 @@ def _program(
     *,
     hook: bool,
 ) -> LinkedModel:
-    """Lower ``graph``, its operators one after the other or, where a smaller arena is worth that, row by row."""
+    """Lower and link ``graph``; operators run row by row if this makes the arena smaller at an acceptable cost."""
     calls = [lower(graph, node, settings) for node in graph.nodes]
     plan = plan_memory(graph, calls)
     fused, fused_calls = fuse(graph, calls, settings, lambda part, node: lower(part, node, settings))
