@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.library import Library
-from mlfbuild.targets import BOARDS, CPUS
+from mlfbuild.targets import BOARDS, CPUS, Board
 from mlfbuild.verify.emulator import run_elf
 from support.host_c import launcher, run, write_tree
 
@@ -71,6 +72,21 @@ static int far(const float *got, const float *wanted, uint32_t count, float limi
 """
 
 
+@dataclass(frozen=True)
+class Build:
+    """How firmware is compiled: the compiler's arguments after those for the core, and how sources are arranged."""
+
+    flags: tuple[str, ...] = ("-O1",)
+    clang: str = ""
+    """The path of a clang that compiles in GCC's place."""
+    lld: str = ""
+    """The path of LLVM's linker, which then links what clang compiled."""
+    unity: bool = True
+    """Whether all networks are one source with ``main``."""
+    cxx: bool = False
+    """Whether ``main`` is C++, which includes the headers of the networks."""
+
+
 def wrong_networks(
     jobs: Sequence[Job], cpu: str, folder: Path, tool: Callable[[str], str], *, optimise: str = "-O1"
 ) -> list[str]:
@@ -79,27 +95,66 @@ def wrong_networks(
     The modules have different names; one may have several jobs, and goes on with its state. Integers must be equal,
     float32 within 1e-5 of an output's greatest magnitude.
     """
-    board = next(board for board in BOARDS.values() if board.cpu == cpu)
-    for library, _, _ in jobs:
-        write_tree(library, folder)
-    names = [library.modules[0].name for library, _, _ in jobs]
-    parts = [_START, *(f'#include "host/src/{name}_lib0.c"' for name in dict.fromkeys(names))]
-    parts += [_case(job, f"case{at}") for at, job in enumerate(jobs)]
-    calls = [
-        f'    if (run_case{at}()) {{\n        mlf_board_puts("wrong {name}\\n");\n    }}'
-        for at, name in enumerate(names)
-    ]
-    parts.append("\n".join(["int main(void)", "{", *calls, '    mlf_board_puts("done\\n");', "    return 0;", "}"]))
-    (folder / "main.c").write_text("\n".join(parts))
-    compiler = [tool("arm-none-eabi-gcc"), *CPUS[cpu].flags, "-std=c99", optimise, "--specs=nano.specs"]
-    headers = ["-I", "host/include", "-I", BOARD_SUPPORT]
-    run([*launcher(), *compiler, *headers, "-c", "main.c", "-o", "main.o"], folder)
-    run([*compiler, *headers, "main.o", *sorted(BOARD_SUPPORT.glob("*.c")), "-nostartfiles", "-L", BOARD_SUPPORT,
-         "-T", BOARD_SUPPORT / f"{board.name}.ld", "-Wl,--gc-sections", "-o", "app.elf"], folder)  # fmt: skip
+    return wrong_on_board(build_image(jobs, cpu, folder, tool, Build((optimise,))), cpu, tool)
+
+
+def wrong_on_board(image: Path, cpu: str, tool: Callable[[str], str]) -> list[str]:
+    """Run what ``build_image`` made; return the names of the modules that come out wrong."""
     tool("qemu-system-arm")
-    result = run_elf(folder / "app.elf", board, timeout=120)
+    result = run_elf(image, _board(cpu), timeout=120)
     assert result.stdout.endswith("done\n"), result.stdout
     return re.findall(r"wrong (\w+)", result.stdout)
+
+
+def build_image(jobs: Sequence[Job], cpu: str, folder: Path, tool: Callable[[str], str], how: Build) -> Path:
+    """Build the firmware that runs ``jobs`` on the first board with a ``cpu``."""
+    for library, _, _ in jobs:
+        write_tree(library, folder)
+    names = list(dict.fromkeys(library.modules[0].name for library, _, _ in jobs))
+    sources = [f"host/src/{name}_lib0.c" for name in names]
+    included = sources if how.unity else [f"host/include/tvmgen_{name}.h" for name in names]
+    # The warnings of kernels are those of the compiler's user, and none of the program around them.
+    included.append("host/src/mlfbuild/compiler.h")
+    parts = [_START, *(f'#include "{path}"' for path in included)]
+    parts += [_case(job, f"case{at}") for at, job in enumerate(jobs)]
+    calls = [
+        f'    if (run_case{at}()) {{\n        mlf_board_puts("wrong {library.modules[0].name}\\n");\n    }}'
+        for at, (library, _, _) in enumerate(jobs)
+    ]
+    parts.append("\n".join(["int main(void)", "{", *calls, '    mlf_board_puts("done\\n");', "    return 0;", "}"]))
+    main = "main.cpp" if how.cxx else "main.c"
+    (folder / main).write_text("\n".join(parts))
+    gcc = [tool("arm-none-eabi-gcc"), *CPUS[cpu].flags, "--specs=nano.specs"]
+    headers = ["-I", "host/include", "-I", BOARD_SUPPORT]
+    compiler = [*gcc, *how.flags]
+    if how.clang:
+        newlib = Path(run([gcc[0], "-print-file-name=libc.a"]).strip()).resolve().parents[1] / "include"
+        compiler = [how.clang, "--target=arm-none-eabi", "-isystem", newlib, *CPUS[cpu].flags, *how.flags]
+    sources = [main] if how.unity else [main, *sources]
+    objects = [f"{Path(source).stem}.o" for source in sources]
+    for source, made in zip(sources, objects, strict=True):
+        standard = "-std=c++11" if source.endswith("pp") else "-std=c99"
+        run([*launcher(), *compiler, standard, *headers, "-c", source, "-o", made], folder)
+    board = sorted(BOARD_SUPPORT.glob("*.c"))
+    if how.clang:  # its objects of the board, as mlfbuild's toolchain files for clang make them
+        made = [f"{source.stem}.board.o" for source in board]
+        for source, name in zip(board, made, strict=True):
+            run([*launcher(), *compiler, "-std=c99", *headers, "-c", source, "-o", name], folder)
+        board = [folder / name for name in made]
+    script = ["-L", BOARD_SUPPORT, "-T", BOARD_SUPPORT / f"{_board(cpu).name}.ld"]
+    if how.lld:
+        libraries = [run([*gcc, f"-print-file-name={name}"]).strip() for name in ("libc_nano.a", "libm.a", "libgcc.a")]
+        run([how.lld, *script, "--gc-sections", *objects, *board, "--start-group", *libraries, "--end-group",
+             "-o", "app.elf"], folder)  # fmt: skip
+    else:
+        linker = [*gcc, "-O1"] if how.clang else compiler
+        run([*linker, *headers, *objects, *board, "-nostartfiles", *script, "-Wl,--gc-sections", "-o", "app.elf"],
+            folder)  # fmt: skip
+    return folder / "app.elf"
+
+
+def _board(cpu: str) -> Board:
+    return next(board for board in BOARDS.values() if board.cpu == cpu)
 
 
 def _case(job: Job, name: str) -> str:

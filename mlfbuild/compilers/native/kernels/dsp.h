@@ -15,7 +15,7 @@
 
 #include "compiler.h"
 
-#if defined(__ARM_FEATURE_DSP) && defined(__thumb2__) && defined(__GNUC__) && !defined(__ARM_BIG_ENDIAN)
+#if defined(__ARM_FEATURE_DSP) && defined(__thumb2__) && defined(MLF_NAKED) && !defined(__ARM_BIG_ENDIAN)
 #define MLF_DSP_ASM 1
 #else
 #define MLF_DSP_ASM 0
