@@ -30,6 +30,8 @@ _START = """
 #include <stdint.h>
 #include "mlf_board.h"
 
+#define ALIGNED __attribute__((aligned(8)))
+
 enum { GUARD = 8, PATTERN = 0x5a };
 
 static void guard(uint8_t *end)
@@ -59,7 +61,7 @@ static int differ(const uint8_t *got, const uint8_t *wanted, uint32_t size)
     return 0;
 }
 
-static int far(const float *got, const float *wanted, uint32_t count, float limit)
+static inline int far(const float *got, const float *wanted, uint32_t count, float limit)
 {
     for (uint32_t i = 0; i < count; i++) {
         const float difference = got[i] - wanted[i];
@@ -113,8 +115,6 @@ def build_image(jobs: Sequence[Job], cpu: str, folder: Path, tool: Callable[[str
     names = list(dict.fromkeys(library.modules[0].name for library, _, _ in jobs))
     sources = [f"host/src/{name}_lib0.c" for name in names]
     included = sources if how.unity else [f"host/include/tvmgen_{name}.h" for name in names]
-    # The warnings of kernels are those of the compiler's user, and none of the program around them.
-    included.append("host/src/mlfbuild/compiler.h")
     parts = [_START, *(f'#include "{path}"' for path in included)]
     parts += [_case(job, f"case{at}") for at, job in enumerate(jobs)]
     calls = [
@@ -122,35 +122,38 @@ def build_image(jobs: Sequence[Job], cpu: str, folder: Path, tool: Callable[[str
         for at, (library, _, _) in enumerate(jobs)
     ]
     parts.append("\n".join(["int main(void)", "{", *calls, '    mlf_board_puts("done\\n");', "    return 0;", "}"]))
+    return build_program("\n".join(parts), cpu, folder, tool, how, () if how.unity else sources)
+
+
+def build_program(
+    text: str, cpu: str, folder: Path, tool: Callable[[str], str], how: Build, sources: Sequence[str] = ()
+) -> Path:
+    """Build the program ``text`` with ``sources`` of ``folder`` for the first board with a ``cpu``."""
     main = "main.cpp" if how.cxx else "main.c"
-    (folder / main).write_text("\n".join(parts))
+    (folder / main).write_text(text)
     gcc = [tool("arm-none-eabi-gcc"), *CPUS[cpu].flags, "--specs=nano.specs"]
+    compiler = [*(clang_command(how.clang, cpu, tool) if how.clang else gcc), *how.flags]
     headers = ["-I", "host/include", "-I", BOARD_SUPPORT]
-    compiler = [*gcc, *how.flags]
-    if how.clang:
-        newlib = Path(run([gcc[0], "-print-file-name=libc.a"]).strip()).resolve().parents[1] / "include"
-        compiler = [how.clang, "--target=arm-none-eabi", "-isystem", newlib, *CPUS[cpu].flags, *how.flags]
-    sources = [main] if how.unity else [main, *sources]
-    objects = [f"{Path(source).stem}.o" for source in sources]
-    for source, made in zip(sources, objects, strict=True):
-        standard = "-std=c++11" if source.endswith("pp") else "-std=c99"
-        run([*launcher(), *compiler, standard, *headers, "-c", source, "-o", made], folder)
-    board = sorted(BOARD_SUPPORT.glob("*.c"))
-    if how.clang:  # its objects of the board, as mlfbuild's toolchain files for clang make them
-        made = [f"{source.stem}.board.o" for source in board]
-        for source, name in zip(board, made, strict=True):
-            run([*launcher(), *compiler, "-std=c99", *headers, "-c", source, "-o", name], folder)
-        board = [folder / name for name in made]
+    objects = []
+    for source in [main, *sources, *(sorted(BOARD_SUPPORT.glob("*.c")) if how.clang else [])]:
+        objects.append(f"{Path(source).stem}{'_board' if isinstance(source, Path) else ''}.o")
+        standard = "-std=c++11" if source == "main.cpp" else "-std=c99"
+        run([*launcher(), *compiler, standard, *headers, "-c", source, "-o", objects[-1]], folder)
     script = ["-L", BOARD_SUPPORT, "-T", BOARD_SUPPORT / f"{_board(cpu).name}.ld"]
     if how.lld:
         libraries = [run([*gcc, f"-print-file-name={name}"]).strip() for name in ("libc_nano.a", "libm.a", "libgcc.a")]
-        run([how.lld, *script, "--gc-sections", *objects, *board, "--start-group", *libraries, "--end-group",
-             "-o", "app.elf"], folder)  # fmt: skip
-    else:
-        linker = [*gcc, "-O1"] if how.clang else compiler
-        run([*linker, *headers, *objects, *board, "-nostartfiles", *script, "-Wl,--gc-sections", "-o", "app.elf"],
+        run([how.lld, *script, "--gc-sections", *objects, "--start-group", *libraries, "--end-group", "-o", "app.elf"],
             folder)  # fmt: skip
+    else:
+        linker = gcc if how.clang else [*compiler, *headers, *sorted(BOARD_SUPPORT.glob("*.c"))]
+        run([*linker, *objects, "-nostartfiles", *script, "-Wl,--gc-sections", "-o", "app.elf"], folder)
     return folder / "app.elf"
+
+
+def clang_command(clang: str, cpu: str, tool: Callable[[str], str]) -> list[str]:
+    """Return the command that compiles for ``cpu`` with ``clang`` and the headers of the C library beside GCC."""
+    newlib = Path(run([tool("arm-none-eabi-gcc"), "-print-file-name=libc.a"]).strip()).resolve().parents[1] / "include"
+    return [clang, "--target=arm-none-eabi", "-isystem", str(newlib), *CPUS[cpu].flags]
 
 
 def _board(cpu: str) -> Board:
@@ -165,7 +168,7 @@ def _case(job: Job, name: str) -> str:
         lines.append(_bytes(f"{name}_in{at}", value, skip=value.itemsize))
     for at, value in enumerate(outputs):
         lines.append(_bytes(f"{name}_wanted{at}", value))
-        lines.append(f"static uint8_t {name}_out{at}[{value.nbytes} + GUARD] MLF_ALIGNED(8);")
+        lines.append(f"static uint8_t {name}_out{at}[{value.nbytes} + GUARD] ALIGNED;")
         guards.append(f"    guard({name}_out{at} + {value.nbytes});")
         names = f"{name}_out{at}, {name}_wanted{at}"
         tests.append(f"differ({names}, {value.nbytes})")
@@ -191,4 +194,4 @@ def _case(job: Job, name: str) -> str:
 def _bytes(name: str, value: Array, skip: int = 0) -> str:
     """An array of ``skip`` bytes of 0 and the content of ``value``."""
     content = ", ".join(map(str, bytes(skip) + np.ascontiguousarray(value).tobytes()))
-    return f"static const uint8_t {name}[] MLF_ALIGNED(8) = {{{content}}};"
+    return f"static const uint8_t {name}[] ALIGNED = {{{content}}};"
