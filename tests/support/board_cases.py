@@ -137,7 +137,7 @@ def build_program(
     objects = []
     for source in [main, *sources, *(sorted(BOARD_SUPPORT.glob("*.c")) if how.clang else [])]:
         objects.append(f"{Path(source).stem}{'_board' if isinstance(source, Path) else ''}.o")
-        standard = "-std=c++11" if source == "main.cpp" else "-std=c99"
+        standard = "-std=c++11" if source == "main.cpp" else "-std=c11" if source == "main.c" else "-std=c99"
         run([*launcher(), *compiler, standard, *headers, "-c", source, "-o", objects[-1]], folder)
     script = ["-L", BOARD_SUPPORT, "-T", BOARD_SUPPORT / f"{_board(cpu).name}.ld"]
     if how.lld:

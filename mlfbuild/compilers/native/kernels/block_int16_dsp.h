@@ -37,6 +37,11 @@ MLF_KERNEL int16_t mlf_round_int16_dsp(uint32_t sum, int32_t multiplier, int32_t
     return (int16_t)(value < least ? least : value > INT16_MAX ? INT16_MAX : value);
 }
 
+/* From a sum to the stored output; `saturate` and `bits` are "ssat " and ", #16, ", or as in a fused RELU. */
+#define MLF_STORE_INT16_DSP(sum, multiplier, place, saturate, bits)                                                    \
+    "smmulr " sum ", " sum ", " multiplier "\n\t" saturate sum bits sum "\n\t"                                         \
+    "strh " sum ", " place "\n\t"
+
 #if MLF_DSP_ASM
 
 /*
@@ -73,11 +78,6 @@ MLF_KERNEL int16_t mlf_round_int16_dsp(uint32_t sum, int32_t multiplier, int32_t
     "mov r0, r1\n\t"                                                                                                   \
     "add sp, sp, #32\n\t"                                                                                              \
     "pop {r4-r8, r10, r11, pc}"
-
-/* From a sum to the stored output; `saturate` and `bits` are "ssat " and ", #16, ", or as in a fused RELU. */
-#define MLF_STORE_INT16_DSP(sum, multiplier, place, saturate, bits)                                                    \
-    "smmulr " sum ", " sum ", " multiplier "\n\t" saturate sum bits sum "\n\t"                                         \
-    "strh " sum ", " place "\n\t"
 
 /* Three pixels: r3, r4 weights of two channels; r5-r7 inputs; r8, r2, r10 even sums; r11, r12, lr odd ones. */
 #define MLF_EVEN3_INT16_DSP(weights)                                                                                   \

@@ -15,7 +15,9 @@
 
 #include "compiler.h"
 
-#if defined(__ARM_FEATURE_DSP) && defined(__thumb2__) && defined(MLF_NAKED) && !defined(__ARM_BIG_ENDIAN)
+/* The assembly loads words from any address, which -mno-unaligned-access forbids. */
+#if defined(__ARM_FEATURE_DSP) && defined(__ARM_FEATURE_UNALIGNED) && defined(__thumb2__) && defined(MLF_NAKED) &&     \
+    !defined(__ARM_BIG_ENDIAN)
 #define MLF_DSP_ASM 1
 #else
 #define MLF_DSP_ASM 0
