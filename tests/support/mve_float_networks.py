@@ -42,7 +42,7 @@ class Layers:
 
 
 def conv2d(seed: int) -> Case:
-    """A convolution with any window, of 8 to 25 channels."""
+    """Draw a convolution with any window and 8 to 25 channels."""
     layers = Layers(seed)
     shape, channels = layers.pick(*SHAPES), int(layers.random.integers(8, 26))
     height, width, depth = (int(size) for size in layers.random.integers((9, 9, 1), (12, 15, 9)))
@@ -58,7 +58,7 @@ def conv2d(seed: int) -> Case:
 
 
 def depthwise(seed: int) -> Case:
-    """A depthwise convolution of 3x3, of 4 to 20 channels."""
+    """Draw a depthwise convolution of 3x3 with 4 to 20 channels."""
     layers = Layers(seed)
     channels = layers.pick(4, 8, 12, 20)
     height, width = (int(size) for size in layers.random.integers((5, 5), (9, 9)))
@@ -73,7 +73,7 @@ def depthwise(seed: int) -> Case:
 
 
 def fully_connected(seed: int) -> Case:
-    """A product with a vector, or with a few rows, of 8 to 40 outputs."""
+    """Draw a product with one or a few rows and 8 to 40 outputs."""
     layers = Layers(seed)
     depth, channels = layers.pick(1, 3, 4, 7, 64, 129), int(layers.random.integers(8, 41))
     source = layers.input(layers.pick(1, 1, 1, 2, 4), depth)

@@ -1,4 +1,4 @@
-"""The float32 kernels for Helium: their C on this machine, their assembly on QEMU, both within 1e-5 of the greatest."""
+"""The float32 kernels for Helium: C on this machine and assembly on QEMU are within 1e-5 of the largest value."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CALLS = {
 
 
 def compiled(cases: Sequence[Case], kind: str) -> list[Library]:
-    """The libraries of ``cases``; all of them must use the kernels that are tested here."""
+    """Return the libraries of ``cases``, which must all use the tested kernels."""
     libraries = [compile_bytes(case.model, f"net{index}", "cortex-m55") for index, case in enumerate(cases)]
     assert all(re.search(CALLS[kind], generated(library)) for library in libraries)
     return libraries
@@ -41,7 +41,7 @@ def test_c_equals_tensorflow_lite_micro(kind: str) -> None:
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("kind", KINDS)
-def test_c_equals_tensorflow_lite_micro_often(kind: str) -> None:
+def test_c_equals_tensorflow_lite_micro_for_many_cases(kind: str) -> None:
     seeds = range(NETWORKS, NETWORKS + SWEEP_NETWORKS)
     cases = [KINDS[kind](seed) for seed in seeds]
     check_on_host(compiled(cases, kind), cases, seeds, optimise="-O1")

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * int16 activations times int8 weights for cores with the DSP extension: three pixels, or one, times all pairs of
- * output channels. Sums fit 32 bits, as the compiler has proved, and become outputs in two instructions:
+ * output channels. The compiler proves that sums fit in 32 bits. They become outputs in two instructions:
  *
  *   (sum * m + 2^(s - 1)) >> s  =  (sum * (m << (32 - s)) + 2^31) >> 32  =  SMMULR, for shifts s of 16 to 32
  *
@@ -10,7 +10,7 @@
  *   the multipliers of both, shifted; the biases of both
  *   depth / 2 times the weights of two inputs, alternately of the even and of the odd channel, so that SXTB16 expands
  *   those of one channel; `depth` is the inputs rounded up to four, with weights of 0
- * Of an odd number of channels the last two make the last pair, which repeats one channel.
+ * If the number of channels is odd, the last two form the last pair, which repeats one channel.
  *
  * The inner loop for three pixels spends 20 instructions on 24 products (0.83 each, 0.85 with its branch, unrolled for
  * 32 inputs): 2 LDR for weights, 2 LDM for activations, 4 SXTB16, 12 SMLAD. For one pixel it is 11 for 8 (1.375, 1.47).
@@ -23,7 +23,7 @@
 #include "compiler.h"
 #include "dsp.h"
 
-/* What a block of pixels needs to know of its layer; assembly reads it by position. */
+/* The parameters of a layer for a block of pixels; assembly reads them by position. */
 struct mlf_block_int16_dsp {
     int32_t groups; /* of four inputs */
     int32_t pairs;  /* of output channels */
@@ -110,7 +110,7 @@ MLF_KERNEL int16_t mlf_round_int16_dsp(uint32_t sum, int32_t multiplier, int32_t
                         MLF_STORE_INT16_DSP("lr", "r4", "[r0, r5, lsl #1]", saturate, bits)                            \
                         MLF_STORE_INT16_DSP("r11", "r4", "[r0], #2", saturate, bits))
 
-/* One pixel, whose inputs may lie at any address of int16: r3, r4 weights; r5, r6 inputs; r8, r11 sums. */
+/* One pixel, whose inputs may have any int16 address: r3, r4 weights; r5, r6 inputs; r8, r11 sums. */
 #define MLF_GROUP1_INT16_DSP                                                                                           \
     "ldmia r1!, {r3, r4}\n\t"                                                                                          \
     "ldr r5, [r0], #4\n\t"                                                                                             \
@@ -187,7 +187,7 @@ MLF_DEFINE_INT16_DSP(mlf_pixel_relu_int16_dsp, 1, 0)
 
 #endif
 
-/* Clamp an output to a fused activation, where one does more than the store did. */
+/* Clamp an output to a fused activation, unless the store already does. */
 MLF_KERNEL void mlf_clamp_int16_dsp(int16_t *output, int32_t size, int32_t minimum, int32_t maximum)
 {
     const int16_t *const end = output + size;

@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * DEPTHWISE_CONV_2D of int16 activations for cores with the DSP extension: one output channel for each input channel,
- * a multiple of four of them, any window. For each output pixel the addresses of its taps are found once; taps in the
- * padding are read from a pixel of zeros. Four channels then take 9 instructions a tap (2.25 a product, 2.45 with the
- * branch, unrolled for four taps), and 3 an output; block_int16_dsp.h tells how sums become outputs.
+ * a multiple of four channels, any window. For each output pixel, the addresses of its taps are computed once; taps in
+ * the padding are read from a pixel of zeros. Four channels then take 9 instructions per tap (2.25 per product, 2.45
+ * with the branch, unrolled for four taps), and 3 per output; block_int16_dsp.h describes how sums become outputs.
  *
  * The filter holds for every four channels, in words: their biases; for each tap the weights as int16 of channels 0 and
  * 1, and of 2 and 3; their multipliers.
@@ -128,7 +128,7 @@ MLF_KERNEL void mlf_find_taps_int16_dsp(const struct mlf_window *window, const s
     }
 }
 
-/* `padding` is one pixel of zeros, which a window without padding does not need. */
+/* `padding` is one pixel of zeros; it is not used for a window without padding. */
 MLF_KERNEL void mlf_depthwise_conv2d_int16_dsp(const struct mlf_window *window, struct mlf_int16_range range,
                                                const int16_t *input, const int32_t *filter, const int16_t *padding,
                                                int16_t *output)
