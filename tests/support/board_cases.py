@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.library import Library
-from mlfbuild.targets import BOARDS, CPUS
+from mlfbuild.targets import BOARDS, CPUS, Board
 from mlfbuild.verify.emulator import run_elf
 from support.host_c import launcher, run, write_tree
 
@@ -28,6 +29,8 @@ Job = tuple[Library, Sequence[Array], Sequence[Array]]
 _START = """
 #include <stdint.h>
 #include "mlf_board.h"
+
+#define ALIGNED __attribute__((aligned(8)))
 
 enum { GUARD = 8, PATTERN = 0x5a };
 
@@ -58,7 +61,7 @@ static int differ(const uint8_t *got, const uint8_t *wanted, uint32_t size)
     return 0;
 }
 
-static int far(const float *got, const float *wanted, uint32_t count, float limit)
+static inline int far(const float *got, const float *wanted, uint32_t count, float limit)
 {
     for (uint32_t i = 0; i < count; i++) {
         const float difference = got[i] - wanted[i];
@@ -69,6 +72,21 @@ static int far(const float *got, const float *wanted, uint32_t count, float limi
     return 0;
 }
 """
+
+
+@dataclass(frozen=True)
+class Build:
+    """How firmware is compiled: the compiler's arguments after those for the core, and how sources are arranged."""
+
+    flags: tuple[str, ...] = ("-O1",)
+    clang: str = ""
+    """The path of a clang that compiles in GCC's place."""
+    lld: str = ""
+    """The path of LLVM's linker, which then links what clang compiled."""
+    unity: bool = True
+    """Whether all networks are one source with ``main``."""
+    cxx: bool = False
+    """Whether ``main`` is C++, which includes the headers of the networks."""
 
 
 def wrong_networks(
@@ -85,27 +103,67 @@ def wrong_networks(
     The modules have different names. A module may have several jobs, between which it keeps its state. Integers must be
     equal, float32 within 1e-5 of an output's greatest magnitude.
     """
-    board = next(board for board in BOARDS.values() if board.cpu == cpu)
-    for library, _, _ in jobs:
-        write_tree(library, folder)
-    names = [library.modules[0].name for library, _, _ in jobs]
-    parts = [_START, *(f'#include "host/src/{name}_lib0.c"' for name in dict.fromkeys(names))]
-    parts += [_case(job, f"case{at}") for at, job in enumerate(jobs)]
-    calls = [
-        f'    if (run_case{at}()) {{\n        mlf_board_puts("wrong {name}\\n");\n    }}'
-        for at, name in enumerate(names)
-    ]
-    parts.append("\n".join(["int main(void)", "{", *calls, '    mlf_board_puts("done\\n");', "    return 0;", "}"]))
-    (folder / "main.c").write_text("\n".join(parts))
-    compiler = [tool("arm-none-eabi-gcc"), *CPUS[cpu].flags, "-std=c99", optimise, *flags, "--specs=nano.specs"]
-    headers = ["-I", "host/include", "-I", BOARD_SUPPORT]
-    run([*launcher(), *compiler, *headers, "-c", "main.c", "-o", "main.o"], folder)
-    run([*compiler, *headers, "main.o", *sorted(BOARD_SUPPORT.glob("*.c")), "-nostartfiles", "-L", BOARD_SUPPORT,
-         "-T", BOARD_SUPPORT / f"{board.name}.ld", "-Wl,--gc-sections", "-o", "app.elf"], folder)  # fmt: skip
+    return wrong_on_board(build_image(jobs, cpu, folder, tool, Build((optimise, *flags))), cpu, tool)
+
+
+def wrong_on_board(image: Path, cpu: str, tool: Callable[[str], str]) -> list[str]:
+    """Run what ``build_image`` made; return the names of the modules that come out wrong."""
     tool("qemu-system-arm")
-    result = run_elf(folder / "app.elf", board, timeout=120)
+    result = run_elf(image, _board(cpu), timeout=120)
     assert result.stdout.endswith("done\n"), result.stdout
     return re.findall(r"wrong (\w+)", result.stdout)
+
+
+def build_image(jobs: Sequence[Job], cpu: str, folder: Path, tool: Callable[[str], str], how: Build) -> Path:
+    """Build the firmware that runs ``jobs`` on the first board with a ``cpu``."""
+    for library, _, _ in jobs:
+        write_tree(library, folder)
+    names = list(dict.fromkeys(library.modules[0].name for library, _, _ in jobs))
+    sources = [f"host/src/{name}_lib0.c" for name in names]
+    included = sources if how.unity else [f"host/include/tvmgen_{name}.h" for name in names]
+    parts = [_START, *(f'#include "{path}"' for path in included)]
+    parts += [_case(job, f"case{at}") for at, job in enumerate(jobs)]
+    calls = [
+        f'    if (run_case{at}()) {{\n        mlf_board_puts("wrong {library.modules[0].name}\\n");\n    }}'
+        for at, (library, _, _) in enumerate(jobs)
+    ]
+    parts.append("\n".join(["int main(void)", "{", *calls, '    mlf_board_puts("done\\n");', "    return 0;", "}"]))
+    return build_program("\n".join(parts), cpu, folder, tool, how, () if how.unity else sources)
+
+
+def build_program(
+    text: str, cpu: str, folder: Path, tool: Callable[[str], str], how: Build, sources: Sequence[str] = ()
+) -> Path:
+    """Build the program ``text`` with ``sources`` of ``folder`` for the first board with a ``cpu``."""
+    main = "main.cpp" if how.cxx else "main.c"
+    (folder / main).write_text(text)
+    gcc = [tool("arm-none-eabi-gcc"), *CPUS[cpu].flags, "--specs=nano.specs"]
+    compiler = [*(clang_command(how.clang, cpu, tool) if how.clang else gcc), *how.flags]
+    headers = ["-I", "host/include", "-I", BOARD_SUPPORT]
+    objects = []
+    for source in [main, *sources, *(sorted(BOARD_SUPPORT.glob("*.c")) if how.clang else [])]:
+        objects.append(f"{Path(source).stem}{'_board' if isinstance(source, Path) else ''}.o")
+        standard = "-std=c++11" if source == "main.cpp" else "-std=c11" if source == "main.c" else "-std=c99"
+        run([*launcher(), *compiler, standard, *headers, "-c", source, "-o", objects[-1]], folder)
+    script = ["-L", BOARD_SUPPORT, "-T", BOARD_SUPPORT / f"{_board(cpu).name}.ld"]
+    if how.lld:
+        libraries = [run([*gcc, f"-print-file-name={name}"]).strip() for name in ("libc_nano.a", "libm.a", "libgcc.a")]
+        run([how.lld, *script, "--gc-sections", *objects, "--start-group", *libraries, "--end-group", "-o", "app.elf"],
+            folder)  # fmt: skip
+    else:
+        linker = gcc if how.clang else [*compiler, *headers, *sorted(BOARD_SUPPORT.glob("*.c"))]
+        run([*linker, *objects, "-nostartfiles", *script, "-Wl,--gc-sections", "-o", "app.elf"], folder)
+    return folder / "app.elf"
+
+
+def clang_command(clang: str, cpu: str, tool: Callable[[str], str]) -> list[str]:
+    """Return the command that compiles for ``cpu`` with ``clang`` and the headers of the C library beside GCC."""
+    newlib = Path(run([tool("arm-none-eabi-gcc"), "-print-file-name=libc.a"]).strip()).resolve().parents[1] / "include"
+    return [clang, "--target=arm-none-eabi", "-isystem", str(newlib), *CPUS[cpu].flags]
+
+
+def _board(cpu: str) -> Board:
+    return next(board for board in BOARDS.values() if board.cpu == cpu)
 
 
 def _case(job: Job, name: str) -> str:
@@ -116,7 +174,7 @@ def _case(job: Job, name: str) -> str:
         lines.append(_bytes(f"{name}_in{at}", value, skip=value.itemsize))
     for at, value in enumerate(outputs):
         lines.append(_bytes(f"{name}_wanted{at}", value))
-        lines.append(f"static uint8_t {name}_out{at}[{value.nbytes} + GUARD] MLF_ALIGNED(8);")
+        lines.append(f"static uint8_t {name}_out{at}[{value.nbytes} + GUARD] ALIGNED;")
         guards.append(f"    guard({name}_out{at} + {value.nbytes});")
         names = f"{name}_out{at}, {name}_wanted{at}"
         tests.append(f"differ({names}, {value.nbytes})")
@@ -142,4 +200,4 @@ def _case(job: Job, name: str) -> str:
 def _bytes(name: str, value: Array, skip: int = 0) -> str:
     """Return a C array of ``skip`` zero bytes and the content of ``value``."""
     content = ", ".join(map(str, bytes(skip) + np.ascontiguousarray(value).tobytes()))
-    return f"static const uint8_t {name}[] MLF_ALIGNED(8) = {{{content}}};"
+    return f"static const uint8_t {name}[] ALIGNED = {{{content}}};"

@@ -14,6 +14,16 @@
 
 typedef void (*handler)(void);
 
+/* For functions that begin before the C library has chosen the canary of -fstack-protector, and for assembly. */
+#if defined(__has_attribute)
+#if __has_attribute(no_stack_protector)
+#define NO_CANARY __attribute__((no_stack_protector))
+#endif
+#endif
+#if !defined(NO_CANARY)
+#define NO_CANARY
+#endif
+
 extern uint32_t __stack_limit[], __stack_top[], __fault_stack_top[];
 extern char __data_start[], __data_end[], __data_load[];
 extern char __bss_start[], __bss_end[], __dtcm_start[], __dtcm_end[];
@@ -23,7 +33,7 @@ int main(int argc, char **argv);
 
 /* ---- Vector table -------------------------------------------------------------------------------------------- */
 
-void Reset_Handler(void) __attribute__((noreturn));
+NO_CANARY void Reset_Handler(void) __attribute__((noreturn));
 void mlf_board_fault(void);
 
 /* To replace a handler, define a function with its name. Device interrupts require a vector table of your own. */
@@ -75,7 +85,7 @@ static int read_arguments(void)
 }
 
 /* Not inlined: before Reset_Handler has enabled them, no floating-point or vector instruction may run. */
-__attribute__((noinline, noreturn)) static void start(void)
+NO_CANARY __attribute__((noinline, noreturn)) static void start(void)
 {
     memcpy(__data_start, __data_load, (size_t)(__data_end - __data_start));
     memset(__bss_start, 0, (size_t)(__bss_end - __bss_start));
@@ -187,7 +197,7 @@ __attribute__((used, noreturn)) static void report_fault(const struct exception_
 }
 
 /* The stack may be full or its pointer invalid, so the report uses a separate stack. */
-__attribute__((naked)) void mlf_board_fault(void)
+NO_CANARY __attribute__((naked)) void mlf_board_fault(void)
 {
     __asm__ volatile("tst   lr, #4\n\t" /* the stack of the exception frame */
                      "ite   eq\n\t"

@@ -3,6 +3,8 @@
 /*
  * The system functions that newlib requires for printf(), open() and malloc(): files through semihosting, and a heap in
  * the RAM that the firmware does not use. If the firmware does not call them, the linker drops them.
+ *
+ * They are USED, since link-time optimisation otherwise drops them before the linker finds their calls in newlib.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,17 +15,19 @@
 #include "mlf_board.h"
 #include "semihosting.h"
 
-int _close(int file);
-int _fstat(int file, struct stat *status);
-int _getpid(void);
-int _isatty(int file);
-int _kill(int process, int signal);
-int _open(const char *path, int flags, int mode);
-int _read(int file, char *buffer, int size);
-int _write(int file, const char *data, int size);
-off_t _lseek(int file, off_t offset, int origin);
-void *_sbrk(ptrdiff_t increment);
-void _exit(int status);
+#define USED __attribute__((used))
+
+USED int _close(int file);
+USED int _fstat(int file, struct stat *status);
+USED int _getpid(void);
+USED int _isatty(int file);
+USED int _kill(int process, int signal);
+USED int _open(const char *path, int flags, int mode);
+USED int _read(int file, char *buffer, int size);
+USED int _write(int file, const char *data, int size);
+USED off_t _lseek(int file, off_t offset, int origin);
+USED void *_sbrk(ptrdiff_t increment);
+USED void _exit(int status);
 
 /* File descriptors 0 to 2 are the console; the others are semihosting handles with an offset. */
 #define CONSOLE_FILES 3

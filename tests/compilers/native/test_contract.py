@@ -17,8 +17,12 @@ from mlfbuild.core.errors import UsageError
 from mlfbuild.core.files import sha256
 from mlfbuild.frontends.tflite import parse_tflite
 from mlfbuild.library import Library
-from mlfbuild.targets import CPUS
+from mlfbuild.targets import BOARDS, CPUS
+from mlfbuild.verify.emulator import run_elf
+from support import int16_networks, mve_float_networks
+from support.board_cases import Build, build_program
 from support.host_c import SANITIZERS, WARNINGS, build, run, write_tree
+from support.kernel_networks import kernel_jobs
 from support.native import compile_bytes, request
 from support.tflite_builder import Network
 
@@ -278,3 +282,84 @@ def test_two_threads_with_separate_workspaces(tmp_path: Path, tool: Tool) -> Non
     network.tensors[y].name = "y"
     write_tree(compile_bytes(network.build()), tmp_path)
     run([build(tmp_path, _TWO_AT_ONCE, ["-O1", "-g", "-fsanitize=thread", "-pthread"])])
+
+
+_THREADS = r"""
+#define RUN_TWICE(net, input_size, output_size)                                                        \
+  static alignas(16) unsigned char net##_in[2][input_size], net##_out[2][2][output_size];              \
+  static alignas(16) char net##_memory[2][1 << 17];                                                    \
+  static int net##_once(int at, int round) {                                                           \
+    struct tvmgen_##net##_inputs in = {net##_in[at]};                                                  \
+    struct tvmgen_##net##_outputs out = {net##_out[round][at]};                                        \
+    return mlf_##net##_run(&in, &out, net##_memory[at]);                                               \
+  }                                                                                                    \
+  static void *net##_work(void *at) { return net##_once(*(int *)at, 1) ? at : NULL; }                  \
+  static int net##_check(void) {                                                                       \
+    pthread_t thread[2];                                                                               \
+    int which[2] = {0, 1};                                                                             \
+    void *failed[2];                                                                                   \
+    for (int i = 0; i < 2; i++) {                                                                      \
+      for (size_t k = 0; k < sizeof net##_in[i]; k++) net##_in[i][k] = (unsigned char)(k * 37 * (i + 1)) & 0x3f; \
+      if (net##_once(i, 0)) return 1;                                                                  \
+    }                                                                                                  \
+    for (int i = 0; i < 2; i++) pthread_create(&thread[i], NULL, net##_work, &which[i]);               \
+    for (int i = 0; i < 2; i++) pthread_join(thread[i], &failed[i]);                                   \
+    return failed[0] || failed[1] || memcmp(net##_out[0], net##_out[1], sizeof net##_out[0]);          \
+  }
+"""
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("cpu", ["cortex-m3", "cortex-m4", "cortex-m55"])
+def test_two_threads_in_every_kernel(cpu: str, tmp_path: Path, tool: Tool) -> None:
+    tool("gcc")
+    parts = ["#include <pthread.h>\n#include <stdalign.h>\n#include <string.h>"]
+    jobs = kernel_jobs(cpu)
+    for library, _, _ in jobs:
+        write_tree(library, tmp_path)
+        assert library.modules[0].main[0].workspace_size <= 1 << 17
+        parts.append(f'#include "tvmgen_{library.modules[0].name}.h"')
+    parts.append(_THREADS)
+    names = [library.modules[0].name for library, _, _ in jobs]
+    for name, (_, (value,), (output,)) in zip(names, jobs, strict=True):
+        parts.append(f"RUN_TWICE({name}, {value.nbytes}, {output.nbytes})")
+    parts.append(f"int main(void) {{ return {' || '.join(f'{name}_check()' for name in names)}; }}")
+    run([build(tmp_path, "\n".join(parts), ["-O1", "-g", "-fsanitize=thread", "-pthread"], together=True)])
+
+
+_MISALIGNED = r"""
+#include <stdalign.h>
+#include <string.h>
+#include "mlf_board.h"
+#include "tvmgen_net.h"
+static alignas(16) char x[1 << 12], y[1 << 12], memory[1 << 16];
+int main(void) {
+#if !defined(__ARM_FEATURE_UNALIGNED)
+  *(volatile unsigned *)0xE000ED14 |= 1u << 3; /* CCR.UNALIGN_TRP: even loads of words trap */
+#endif
+  for (int at = 0; at < 8; at++) {
+    struct tvmgen_net_inputs in = {x + at}, in_place = {x};
+    struct tvmgen_net_outputs out = {y}, out_at = {y + at};
+    if (mlf_net_run(&in, &out, memory) != (at % SIZE ? -1 : 0)) return 1;
+    if (mlf_net_run(&in_place, &out_at, memory) != (at % SIZE ? -1 : 0)) return 2;
+    if (mlf_net_run(&in_place, &out, memory + at) != (at && NEEDS_MEMORY ? -1 : 0)) return 3;
+  }
+  mlf_board_puts("refused\n");
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("flags", [("-O2",), ("-O2", "-mno-unaligned-access")], ids=["any access", "aligned access"])
+@pytest.mark.parametrize(("cpu", "board"), [("cortex-m4", "mps2-an386"), ("cortex-m55", "mps3-an547")])
+def test_misaligned_buffers_never_trap(
+    cpu: str, board: str, flags: tuple[str, ...], tmp_path: Path, tool: Tool
+) -> None:
+    for case, size in ((int16_networks.conv2d(3), 2), (mve_float_networks.conv2d(8), 4)):
+        library = compile_bytes(case.model, cpu=cpu)
+        folder = tmp_path / str(size)
+        write_tree(library, folder)
+        needed = int(library.modules[0].main[0].workspace_size > 0)
+        text = f"#define SIZE {size}\n#define NEEDS_MEMORY {needed}\n{_MISALIGNED}"
+        image = build_program(text, cpu, folder, tool, Build(flags), ["host/src/net_lib0.c"])
+        assert run_elf(image, BOARDS[board], timeout=60).stdout == "refused\n"

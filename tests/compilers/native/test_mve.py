@@ -11,7 +11,7 @@ from elftools.elf.elffile import ELFFile
 
 from mlfbuild.library import Library
 from mlfbuild.targets import CPUS
-from support.board_cases import wrong_networks
+from support.board_cases import clang_command, wrong_networks
 from support.checks import board_jobs, check_on_host
 from support.drawing import Case
 from support.host_c import WARNINGS, run, write_tree
@@ -85,11 +85,9 @@ def helium_compiler(
     request: pytest.FixtureRequest, tool: Callable[[str], str], newest_clang: dict[str, str]
 ) -> list[str]:
     """Return the command of a compiler with its flags for the core."""
-    gcc, flags = tool("arm-none-eabi-gcc"), CPUS["cortex-m55"].flags
     if request.param == "gcc":
-        return [gcc, *flags]
-    headers = Path(run([gcc, "-print-file-name=libc.a"]).strip()).resolve().parents[1] / "include"
-    return [newest_clang["MLFBUILD_CLANG"], "--target=arm-none-eabi", "-isystem", str(headers), *flags]
+        return [tool("arm-none-eabi-gcc"), *CPUS["cortex-m55"].flags]
+    return clang_command(newest_clang["MLFBUILD_CLANG"], "cortex-m55", tool)
 
 
 def test_assembly_that_computes_addresses_is_aligned(helium_compiler: list[str], tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ MLF_KERNEL int8_t mlf_add_element_mve(const struct mlf_add_mve *add, int8_t firs
     "vldrb.s32 " x ", [r1], #4\n vmlas.s32 " x ", q4, r4\n vqrdmulh.s32 " x ", " x ", r6\n"                            \
     "vldrb.s32 " y ", [r2], #4\n vmlas.s32 " y ", q5, r5\n vqrdmulh.s32 " y ", " y ", r7\n"                            \
     "vadd.i32 " x ", " x ", " y "\n vqrdmulh.s32 " x ", " x ", r8\n" shift(x, y)
-#define MLF_ADD_SHIFT_RELU(x, y) "vrshl.s32 " x ", r9\n"
+#define MLF_ADD_SHIFT_RELU(x, y) "vrshl.s32 " x ", r11\n"
 #define MLF_ADD_SHIFT_RIGHT(x, y)                                                                                      \
     "vshr.s32 " y ", " x ", #31\n vadd.i32 " x ", " x ", " y "\n" MLF_ADD_SHIFT_RELU(x, y)
 
@@ -61,7 +61,7 @@ MLF_KERNEL int8_t mlf_add_element_mve(const struct mlf_add_mve *add, int8_t firs
         __asm__(MLF_ENTER "ldr lr, [sp, #104]\n"                                                                       \
                 "ldrd r4, r5, [r0, #28]\n vdup.32 q4, r4\n vdup.32 q5, r5\n"                                           \
                 "ldrd r4, r5, [r0, #36]\n vdup.16 q6, r4\n vdup.16 q7, r5\n"                                           \
-                "ldrd r4, r5, [r0]\n ldrd r6, r7, [r0, #8]\n ldrd r8, r9, [r0, #16]\n ldr r10, [r0, #24]\n"            \
+                "ldrd r4, r5, [r0]\n ldrd r6, r7, [r0, #8]\n ldrd r8, r11, [r0, #16]\n ldr r10, [r0, #24]\n"           \
                 "movs r0, #0\n vidup.u32 q0, r0, #1\n vmov.i32 q3, #0x40000\n vorr q3, q3, q0\n"                       \
                 "vshl.i32 q0, q0, #16\n vorr q3, q3, q0\n" /* 0 4 1 5 2 6 3 7 */                                       \
                 "dls lr, lr\n"                                                                                         \

@@ -4,7 +4,7 @@
  * Three or two pixels times all pairs of output channels, six or four sums in registers; matmul_dsp.h describes the
  * layout of the filter.
  *
- * The inner loop for three spends 17 instructions on 24 products (0.71 each, 0.73 with its branch, unrolled for 16
+ * The inner loop for three spends 17 instructions on 24 products (0.71 each, 0.74 with its branch, unrolled for 16
  * inputs): 1 LDM for weights, 2 LDM for activations, 2 SXTB16, 12 SMLAD.
  */
 #ifndef MLF_BLOCK_DSP_H_
@@ -25,38 +25,39 @@ struct mlf_block_dsp {
 
 #if MLF_DSP_ASM
 
-/* All pairs of output channels of a block of pixels: r0 expanded inputs, r1 filter, r2 output, r3 block. */
-#define MLF_BLOCK_DSP(first_group, group, recover_sums, store_even, store_odd)                                         \
-    "push {r4-r11, lr}\n\t"                                                                                            \
-    "sub sp, sp, #28\n\t"                                                                                              \
+/*
+ * All pairs of output channels of a block of pixels: r0 expanded inputs, r1 filter, r2 output, r3 block. On the stack:
+ * inputs, their end, where the first round of four groups begins, output, pitch, rounding, end of the first pixel's
+ * outputs. The first group of a pair stands before the loop.
+ */
+#define MLF_BLOCK_DSP(group_bytes, first_group, group, recover_sums, store_even, store_odd)                            \
+    "push {r4-r8, r10, r11, lr}\n\t"                                                                                   \
+    "sub sp, sp, #32\n\t"                                                                                              \
     "ldmia r3, {r4-r7}\n\t"                                                                                            \
     "add r5, r2, r5, lsl #1\n\t"                                                                                       \
-    "str r5, [sp, #24]\n\t"      /* the end of the first pixel's outputs */                                            \
-    "str r7, [sp, #20]\n\t"      /* rounding */                                                                        \
-    "strd r2, r6, [sp, #12]\n\t" /* output and pitch */                                                                \
-    "str r0, [sp]\n\t"           /* inputs */                                                                          \
-    "add r5, r4, #2\n\t"                                                                                               \
-    "lsrs r5, r5, #2\n\t"        /* rounds of four groups after the first group */                                     \
-    "rsb r4, r4, r5, lsl #2\n\t"                                                                                       \
-    "add r4, r4, #1\n\t"         /* groups that the first round skips */                                               \
+    "strd r7, r5, [sp, #20]\n\t"                                                                                       \
+    "strd r2, r6, [sp, #12]\n\t"                                                                                       \
+    "movs r5, #" group_bytes "\n\t"                                                                                    \
+    "mla r5, r4, r5, r0\n\t"                                                                                           \
+    "strd r0, r5, [sp]\n\t"                                                                                            \
+    "rsbs r5, r4, #1\n\t"                                                                                              \
+    "and r5, r5, #3\n\t"                                                                                               \
     "it eq\n\t"                                                                                                        \
-    "moveq r4, #4\n\t"           /* no round: leave */                                                                 \
-    "strd r5, r4, [sp, #4]\n"                                                                                          \
+    "moveq r5, #4\n\t" /* only one group: go to the end of the loop */ MLF_ENTRY_DSP("r5", "r6", "r7")                 \
+    "str r5, [sp, #8]\n"                                                                                               \
     "1:\n\t"                                                                                                           \
     "ldr r0, [sp]\n\t" first_group                                                                                     \
-    "ldrd r2, r3, [sp, #4]\n\t"                                                                                        \
-    "tbb [pc, r3]\n"                                                                                                   \
-    "2:\n\t"                                                                                                           \
-    ".byte (3f - 2b) / 2, (4f - 2b) / 2, (5f - 2b) / 2, (6f - 2b) / 2, (7f - 2b) / 2\n\t"                              \
-    ".balign 2\n"                                                                                                      \
-    "3:\n\t" group "4:\n\t" group "5:\n\t" group "6:\n\t" group                                                        \
-    "subs r2, r2, #1\n\t"                                                                                              \
-    "bne 3b\n"                                                                                                         \
-    "7:\n\t"                                                                                                           \
-    "ldmia r1!, {r3-r7}\n\t" recover_sums /* biases, multipliers, shifts */                                            \
-    "ldrd r0, r2, [sp, #12]\n\t"                                                                                       \
+    "ldr pc, [sp, #8]\n"                                                                                               \
+    "3:\n\t" group "4:\n\t" group group group                                                                          \
+    "ldr r3, [sp, #4]\n\t"                                                                                             \
+    "cmp r0, r3\n\t"                                                                                                   \
+    "bne 3b\n\t"                                                                                                       \
+    "ldmia r1!, {r3-r5}\n\t" recover_sums /* biases, multiplier of the even channel */                                 \
+    "ldr r7, [r1, #4]\n\t"              /* shifts */                                                                   \
+    "ldrd r0, r6, [sp, #12]\n\t"                                                                                       \
     "ldr r3, [sp, #20]\n\t"                                                                                            \
     "lsl r3, r3, r7\n\t" store_even                                                                                    \
+    "ldr r5, [r1], #8\n\t" /* multiplier of the odd channel */                                                         \
     "ldr r3, [sp, #20]\n\t"                                                                                            \
     "lsr r7, r7, #8\n\t"                                                                                               \
     "lsl r3, r3, r7\n\t" store_odd                                                                                     \
@@ -65,8 +66,8 @@ struct mlf_block_dsp {
     "cmp r0, r3\n\t"                                                                                                   \
     "bne 1b\n\t"                                                                                                       \
     "mov r0, r1\n\t"                                                                                                   \
-    "add sp, sp, #28\n\t"                                                                                              \
-    "pop {r4-r11, pc}"
+    "add sp, sp, #32\n\t"                                                                                              \
+    "pop {r4-r8, r10, r11, pc}"
 
 /* From 256 * odd + even and even to twice the sum of each channel; biases are already doubled. */
 #define MLF_RECOVER_DSP(even, odd)                                                                                     \
@@ -75,52 +76,53 @@ struct mlf_block_dsp {
     "add " odd ", r4, " odd ", asr #7\n\t"
 
 /*
- * Three pixels: r3, r4 weights of two channels; r5-r7 inputs; r8-r10 even sums; r11, r12, lr odd and even ones. The
- * instruction adds to sums, which it names, except the one for the first products.
+ * Three pixels: r3, r4 weights of two channels; r5-r7 inputs; r8, r2, r10 even sums; r11, r12, lr odd and even ones. The
+ * instruction adds to sums, and names them, or for the first products it is one that does not.
  */
-#define MLF_STEP3_DSP(smlad, weights, r8, r9, r10, r11, r12, lr)                                                       \
+#define MLF_STEP3_DSP(smlad, weights, r8, r2, r10, r11, r12, lr)                                                       \
     "ldmia r0!, {r5-r7}\n\t"                                                                                           \
     smlad " r11, " weights ", r5" r11 "\n\t"                                                                           \
     smlad " r12, " weights ", r6" r12 "\n\t"                                                                           \
     smlad " lr, " weights ", r7" lr "\n\t"                                                                             \
     "sxtb16 " weights ", " weights "\n\t"                                                                              \
     smlad " r8, " weights ", r5" r8 "\n\t"                                                                             \
-    smlad " r9, " weights ", r6" r9 "\n\t"                                                                             \
+    smlad " r2, " weights ", r6" r2 "\n\t"                                                                             \
     smlad " r10, " weights ", r7" r10 "\n\t"
 
 
 #define MLF_FIRST3_DSP(weights) MLF_STEP3_DSP("smuad", weights, "", "", "", "", "", "")
 #define MLF_NEXT3_DSP(weights)                                                                                         \
-    MLF_STEP3_DSP("smlad", weights, ", r8", ", r9", ", r10", ", r11", ", r12", ", lr")
+    MLF_STEP3_DSP("smlad", weights, ", r8", ", r2", ", r10", ", r11", ", r12", ", lr")
 
 /* All pairs of output channels of three pixels, whose expanded inputs are `rows`. Returns the end of the filter. */
 MLF_NAKED const int32_t *mlf_pixels3_dsp(const int16_t *rows MLF_UNUSED, const int32_t *filter MLF_UNUSED,
                                          int8_t *output MLF_UNUSED, const struct mlf_block_dsp *block MLF_UNUSED)
 {
     __asm__ volatile(MLF_BLOCK_DSP(
+        "24",
         "ldmia r1!, {r3, r4}\n\t" MLF_FIRST3_DSP("r3") MLF_NEXT3_DSP("r4"),
         "ldmia r1!, {r3, r4}\n\t" MLF_NEXT3_DSP("r3") MLF_NEXT3_DSP("r4"),
-        MLF_RECOVER_DSP("r8", "r11") MLF_RECOVER_DSP("r9", "r12") MLF_RECOVER_DSP("r10", "lr"),
-        MLF_STORE_DSP("r10", "r5", "r3", "r7", "r4", "[r0, r2, lsl #1]")
-        MLF_STORE_DSP("r9", "r5", "r3", "r7", "r4", "[r0, r2]")
+        MLF_RECOVER_DSP("r8", "r11") MLF_RECOVER_DSP("r2", "r12") MLF_RECOVER_DSP("r10", "lr"),
+        MLF_STORE_DSP("r10", "r5", "r3", "r7", "r4", "[r0, r6, lsl #1]")
+        MLF_STORE_DSP("r2", "r5", "r3", "r7", "r4", "[r0, r6]")
         MLF_STORE_DSP("r8", "r5", "r3", "r7", "r4", "[r0], #1"),
-        MLF_STORE_DSP("lr", "r6", "r3", "r7", "r4", "[r0, r2, lsl #1]")
-        MLF_STORE_DSP("r12", "r6", "r3", "r7", "r4", "[r0, r2]")
-        MLF_STORE_DSP("r11", "r6", "r3", "r7", "r4", "[r0], #1")));
+        MLF_STORE_DSP("lr", "r5", "r3", "r7", "r4", "[r0, r6, lsl #1]")
+        MLF_STORE_DSP("r12", "r5", "r3", "r7", "r4", "[r0, r6]")
+        MLF_STORE_DSP("r11", "r5", "r3", "r7", "r4", "[r0], #1")));
 }
 
-/* Two pixels: r3, r4 weights of two channels; r5-r7, r10 inputs; r8, r9 even sums; r11, r12 odd and even ones. */
-#define MLF_STEP2_DSP(smlad, weights, first, second, r8, r9, r11, r12)                                                 \
+/* Two pixels: r3, r4 weights of two channels; r5-r7, r10 inputs; r8, lr even sums; r11, r12 odd and even ones. */
+#define MLF_STEP2_DSP(smlad, weights, first, second, r8, lr, r11, r12)                                                 \
     smlad " r11, " weights ", " first r11 "\n\t"                                                                       \
     smlad " r12, " weights ", " second r12 "\n\t"                                                                      \
     "sxtb16 " weights ", " weights "\n\t"                                                                              \
     smlad " r8, " weights ", " first r8 "\n\t"                                                                         \
-    smlad " r9, " weights ", " second r9 "\n\t"
+    smlad " lr, " weights ", " second lr "\n\t"
 
 
 #define MLF_FIRST2_DSP(weights, first, second) MLF_STEP2_DSP("smuad", weights, first, second, "", "", "", "")
 #define MLF_NEXT2_DSP(weights, first, second)                                                                          \
-    MLF_STEP2_DSP("smlad", weights, first, second, ", r8", ", r9", ", r11", ", r12")
+    MLF_STEP2_DSP("smlad", weights, first, second, ", r8", ", lr", ", r11", ", r12")
 
 #define MLF_LOAD2_DSP "ldmia r1!, {r3, r4}\n\tldmia r0!, {r5-r7, r10}\n\t"
 
@@ -129,13 +131,14 @@ MLF_NAKED const int32_t *mlf_pixels2_dsp(const int16_t *rows MLF_UNUSED, const i
                                          int8_t *output MLF_UNUSED, const struct mlf_block_dsp *block MLF_UNUSED)
 {
     __asm__ volatile(MLF_BLOCK_DSP(
+        "16",
         MLF_LOAD2_DSP MLF_FIRST2_DSP("r3", "r5", "r6") MLF_NEXT2_DSP("r4", "r7", "r10"),
         MLF_LOAD2_DSP MLF_NEXT2_DSP("r3", "r5", "r6") MLF_NEXT2_DSP("r4", "r7", "r10"),
-        MLF_RECOVER_DSP("r8", "r11") MLF_RECOVER_DSP("r9", "r12"),
-        MLF_STORE_DSP("r9", "r5", "r3", "r7", "r4", "[r0, r2]")
+        MLF_RECOVER_DSP("r8", "r11") MLF_RECOVER_DSP("lr", "r12"),
+        MLF_STORE_DSP("lr", "r5", "r3", "r7", "r4", "[r0, r6]")
         MLF_STORE_DSP("r8", "r5", "r3", "r7", "r4", "[r0], #1"),
-        MLF_STORE_DSP("r12", "r6", "r3", "r7", "r4", "[r0, r2]")
-        MLF_STORE_DSP("r11", "r6", "r3", "r7", "r4", "[r0], #1")));
+        MLF_STORE_DSP("r12", "r5", "r3", "r7", "r4", "[r0, r6]")
+        MLF_STORE_DSP("r11", "r5", "r3", "r7", "r4", "[r0], #1")));
 }
 
 #else /* the same in C */

@@ -23,9 +23,22 @@
 #define MLF_UNUSED __attribute__((unused))
 /*
  * A function that consists only of assembly, so that it can use every register. It is aligned to 4, because ADR
- * addresses are relative to a multiple of 4, and linkers do not align functions by default.
+ * addresses are relative to a multiple of 4, and linkers do not align functions by default. GCC adds canaries and calls
+ * of hooks even to these functions, and both overwrite registers. Without the attribute against canaries (GCC before
+ * 11), MLF_NAKED is not defined, and the same kernels in C replace the assembly.
  */
-#define MLF_NAKED static __attribute__((naked, noinline, unused, aligned(4)))
+#if defined(__has_attribute)
+#if __has_attribute(no_stack_protector)
+#define MLF_NO_CANARY no_stack_protector,
+#endif
+#endif
+#if defined(MLF_NO_CANARY)
+#define MLF_NAKED static __attribute__((MLF_NO_CANARY naked, no_instrument_function, noinline, unused, aligned(4)))
+#elif !defined(__SSP_ALL__)
+#define MLF_NAKED static __attribute__((naked, no_instrument_function, noinline, unused, aligned(4)))
+#elif defined(__ARM_FEATURE_DSP) || defined(__ARM_FEATURE_MVE)
+#pragma message("mlfbuild: slower kernels in C, as GCC before 11 adds -fstack-protector-all's canaries to assembly")
+#endif
 #define MLF_ALIGNED(bytes) __attribute__((aligned(bytes)))
 #else
 #define MLF_KERNEL static inline
@@ -40,7 +53,7 @@
 #endif
 
 /* Helium with integers and, optionally, floats, for compilers that accept GCC's inline assembly. */
-#if defined(__GNUC__) && defined(__ARM_FEATURE_MVE)
+#if defined(MLF_NAKED) && defined(__ARM_FEATURE_MVE)
 #define MLF_MVE
 #if (__ARM_FEATURE_MVE & 2) != 0
 #define MLF_MVE_FLOAT

@@ -34,11 +34,11 @@ struct mlf_block_int16_mve {
 #if defined(MLF_MVE)
 
 /*
- * All pairs of output channels: r0 block. Then r11 block; r1, r3, r9 inputs; r7, r5 weights; r0, r2, r4 even sums;
+ * All pairs of output channels: r0 block. Then r11 block; r1, r3, r12 inputs; r7, r5 weights; r0, r2, r4 even sums;
  * r6, r8, r10 odd ones. Vectors of bytes are loaded from low registers, VMLADAVA adds to even ones.
  */
 #define MLF_BLOCK_INT16_MVE(loop, store)                                                                               \
-    "push {r4-r11, lr}\n"                                                                                              \
+    "push {r4-r8, r10, r11, lr}\n"                                                                                     \
     "mov r11, r0\n"                                                                                                    \
     "1: ldr r3, [r11, #16]\n"                                                                                          \
     "ldr r0, [r3]\n"                                                                                                   \
@@ -49,15 +49,16 @@ struct mlf_block_int16_mve {
     "mov r10, r6\n"                                                                                                    \
     "ldrd r1, r12, [r11]\n"                                                                                            \
     "add r3, r1, r12\n"                                                                                                \
-    "add r9, r3, r12\n"                                                                                                \
-    "ldrd r12, r7, [r11, #8]\n"                                                                                        \
-    "add r5, r7, r12\n"                                                                                                \
-    "wlstp.16 lr, r12, 3f\n"                                                                                           \
+    "add r12, r3, r12\n"                                                                                               \
+    "ldrd r5, r7, [r11, #8]\n"                                                                                         \
+    "wlstp.16 lr, r5, 3f\n"                                                                                            \
+    "add r5, r7, r5\n"                                                                                                 \
     "2: " loop "letp lr, 2b\n"                                                                                         \
     "3: ldrd r1, r3, [r11, #12]\n"                                                                                     \
-    "add r1, r1, r12, lsl #1\n"                                                                                        \
+    "ldr r5, [r11, #8]\n"                                                                                              \
+    "add r1, r1, r5, lsl #1\n"                                                                                         \
     "ldr r5, [r3, #4]\n"                                                                                               \
-    "ldr r9, [r3, #12]\n"                                                                                              \
+    "ldr lr, [r3, #12]\n"                                                                                              \
     "add r3, r3, #16\n"                                                                                                \
     "strd r1, r3, [r11, #12]\n"                                                                                        \
     "ldrd r7, r12, [r11, #20]\n" store                                                                                 \
@@ -66,7 +67,7 @@ struct mlf_block_int16_mve {
     "subs r1, r1, #1\n"                                                                                                \
     "str r1, [r11, #28]\n"                                                                                             \
     "bne 1b\n"                                                                                                         \
-    "pop {r4-r11, pc}"
+    "pop {r4-r8, r10, r11, pc}"
 
 #define MLF_PIXELS3_INT16_MVE(saturate, bits)                                                                          \
     MLF_BLOCK_INT16_MVE("vldrb.s16 q0, [r7], #8\n"                                                                     \
@@ -75,7 +76,7 @@ struct mlf_block_int16_mve {
                         "vmladava.s16 r0, q0, q2\n"                                                                    \
                         "vldrh.u16 q3, [r3], #16\n"                                                                    \
                         "vmladava.s16 r6, q1, q2\n"                                                                    \
-                        "vldrh.u16 q2, [r9], #16\n"                                                                    \
+                        "vldrh.u16 q2, [r12], #16\n"                                                                   \
                         "vmladava.s16 r2, q0, q3\n"                                                                    \
                         "vmladava.s16 r8, q1, q3\n"                                                                    \
                         "vmladava.s16 r4, q0, q2\n"                                                                    \
@@ -83,9 +84,9 @@ struct mlf_block_int16_mve {
                         MLF_STORE_INT16_DSP("r2", "r5", "[r7, r12]", saturate, bits)                                   \
                         MLF_STORE_INT16_DSP("r4", "r5", "[r7, r12, lsl #1]", saturate, bits)                           \
                         MLF_STORE_INT16_DSP("r0", "r5", "[r7], #2", saturate, bits)                                    \
-                        MLF_STORE_INT16_DSP("r8", "r9", "[r7, r12]", saturate, bits)                                   \
-                        MLF_STORE_INT16_DSP("r10", "r9", "[r7, r12, lsl #1]", saturate, bits)                          \
-                        MLF_STORE_INT16_DSP("r6", "r9", "[r7], #2", saturate, bits))
+                        MLF_STORE_INT16_DSP("r8", "lr", "[r7, r12]", saturate, bits)                                   \
+                        MLF_STORE_INT16_DSP("r10", "lr", "[r7, r12, lsl #1]", saturate, bits)                          \
+                        MLF_STORE_INT16_DSP("r6", "lr", "[r7], #2", saturate, bits))
 
 #define MLF_PIXEL_INT16_MVE(saturate, bits)                                                                            \
     MLF_BLOCK_INT16_MVE("vldrh.u16 q2, [r1], #16\n"                                                                    \
@@ -94,7 +95,7 @@ struct mlf_block_int16_mve {
                         "vmladava.s16 r0, q0, q2\n"                                                                    \
                         "vmladava.s16 r6, q1, q2\n",                                                                   \
                         MLF_STORE_INT16_DSP("r0", "r5", "[r7], #2", saturate, bits)                                    \
-                        MLF_STORE_INT16_DSP("r6", "r9", "[r7], #2", saturate, bits))
+                        MLF_STORE_INT16_DSP("r6", "lr", "[r7], #2", saturate, bits))
 
 #define MLF_DEFINE_INT16_MVE(name, body)                                                                               \
     MLF_NAKED void name(struct mlf_block_int16_mve *block MLF_UNUSED)                                                  \

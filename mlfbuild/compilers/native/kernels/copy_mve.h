@@ -75,19 +75,22 @@ MLF_SHARED int8_t *mlf_copy_windows_mve(int8_t *to, const int8_t *from, int32_t 
 
 /*
  * Copy `rows` pieces of `length` <= 16 bytes, `pitch` bytes apart, side by side: bytes first..end-1 of each, `fill` for
- * the others, which are not read. Up to 16 more bytes are written. Not inlined, as mlf_copy_windows_mve.
+ * the others, which are not read. Up to 16 more bytes are written. Not inlined, as mlf_copy_windows_mve. The assembly
+ * reads the members of `clip`, because GCC has too few registers for them without optimisation.
  */
 MLF_SHARED int8_t *mlf_copy_clipped_mve(int8_t *to, const int8_t *from, int32_t length, int32_t pitch, int32_t rows,
                                         const struct mlf_clip_mve *clip)
 {
     int32_t inside, before;
-    __asm__ volatile("vctp.8 %[end]\n"
+    __asm__ volatile("ldrd %[before], %[inside], [%[clip]]\n"
+                     "vctp.8 %[inside]\n"
                      "vmrs %[inside], p0\n"
-                     "vctp.8 %[first]\n"
+                     "vctp.8 %[before]\n"
                      "vmrs %[before], p0\n"
                      "bics %[inside], %[before]\n"
                      "vmsr p0, %[inside]\n"
-                     "vdup.8 q1, %[fill]\n"
+                     "ldr %[before], [%[clip], #8]\n"
+                     "vdup.8 q1, %[before]\n"
                      "wls lr, %[rows], 2f\n"
                      "1: vpst\n"
                      "vldrbt.u8 q0, [%[from]]\n"
@@ -98,8 +101,7 @@ MLF_SHARED int8_t *mlf_copy_clipped_mve(int8_t *to, const int8_t *from, int32_t 
                      "le lr, 1b\n"
                      "2:\n"
                      : [to] "+r"(to), [from] "+r"(from), [inside] "=&r"(inside), [before] "=&r"(before)
-                     : [length] "r"(length), [pitch] "r"(pitch), [rows] "r"(rows), [first] "r"(clip->first),
-                       [end] "r"(clip->end), [fill] "r"(clip->fill)
+                     : [length] "r"(length), [pitch] "r"(pitch), [rows] "r"(rows), [clip] "r"(clip)
                      : "lr", "q0", "q1", "memory", "cc");
     return to;
 }

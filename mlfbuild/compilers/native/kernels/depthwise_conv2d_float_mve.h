@@ -35,12 +35,12 @@ MLF_NAKED void mlf_depthwise9_float(const struct mlf_depthwise9_float *pixel MLF
 {
     __asm__(MLF_ENTER "ldr lr, [r0, #44]\n ldrd r1, r2, [r0, #36]\n"
             "ldrd r3, r4, [r0, #48]\n vdup.32 q3, r3\n vdup.32 q4, r4\n"
-            "ldr r3, [r0, #32]\n ldm r0, {r4, r5, r6, r7, r8, r9, r10, r11}\n"
+            "ldr r3, [r0, #32]\n ldm r0, {r4, r5, r6, r7, r8, r10, r11, r12}\n"
             "dls lr, lr\n"
             "1: vldrw.u32 q0, [r1], #16\n"
             MLF_DEPTHWISE9_TAP("r4") MLF_DEPTHWISE9_TAP("r5") MLF_DEPTHWISE9_TAP("r6")
-            MLF_DEPTHWISE9_TAP("r7") MLF_DEPTHWISE9_TAP("r8") MLF_DEPTHWISE9_TAP("r9")
-            MLF_DEPTHWISE9_TAP("r10") MLF_DEPTHWISE9_TAP("r11") MLF_DEPTHWISE9_TAP("r3")
+            MLF_DEPTHWISE9_TAP("r7") MLF_DEPTHWISE9_TAP("r8") MLF_DEPTHWISE9_TAP("r10")
+            MLF_DEPTHWISE9_TAP("r11") MLF_DEPTHWISE9_TAP("r12") MLF_DEPTHWISE9_TAP("r3")
             "vmaxnm.f32 q0, q0, q3\n vminnm.f32 q0, q0, q4\n vstrw.32 q0, [r2], #16\n"
             "le lr, 1b\n" MLF_LEAVE);
 }

@@ -30,51 +30,48 @@ struct mlf_taps_int16_dsp {
 
 #if MLF_DSP_ASM
 
-/* One tap of four channels: r0 addresses, r1 filter, r12 bytes of the channels before; r8-r11 sums. */
+/* One tap of four channels: r0 addresses, r1 filter, r12 bytes of the channels before; r5, r8, r10, r11 sums. */
 #define MLF_TAP4_INT16_DSP                                                                                             \
     "ldr r3, [r0], #4\n\t"                                                                                             \
     "ldmia r1!, {r6, r7}\n\t"                                                                                          \
     "add r3, r3, r12\n\t"                                                                                              \
     "ldr r4, [r3]\n\t"                                                                                                 \
-    "ldr r5, [r3, #4]\n\t"                                                                                             \
-    "smlabb r8, r6, r4, r8\n\t"                                                                                        \
-    "smlatt r9, r6, r4, r9\n\t"                                                                                        \
-    "smlabb r10, r7, r5, r10\n\t"                                                                                      \
-    "smlatt r11, r7, r5, r11\n\t"
+    "ldr r3, [r3, #4]\n\t"                                                                                             \
+    "smlabb r5, r6, r4, r5\n\t"                                                                                        \
+    "smlatt r8, r6, r4, r8\n\t"                                                                                        \
+    "smlabb r10, r7, r3, r10\n\t"                                                                                      \
+    "smlatt r11, r7, r3, r11\n\t"
 
-/* r0 pixel, r1 filter, r2 output. On the stack: addresses, taps that the first round of four skips, channels. */
+/* r0 pixel, r1 filter, r2 output. On the stack: addresses, where the first round of four taps begins, channels. */
 #define MLF_DEPTHWISE_INT16_DSP(saturate, bits)                                                                        \
-    "push {r4-r11, lr}\n\t"                                                                                            \
-    "sub sp, sp, #12\n\t"                                                                                              \
+    "push {r4-r8, r10, r11, lr}\n\t"                                                                                   \
+    "sub sp, sp, #16\n\t"                                                                                              \
     "ldmia r0!, {r4, r5}\n\t"                                                                                          \
     "add lr, r0, r4, lsl #2\n\t" /* the end of the addresses */                                                        \
     "rsb r4, r4, #0\n\t"                                                                                               \
-    "and r4, r4, #3\n\t"                                                                                               \
+    "and r4, r4, #3\n\t" MLF_ENTRY_DSP("r4", "r6", "r7")                                                               \
     "strd r0, r4, [sp]\n\t"                                                                                            \
     "lsl r5, r5, #1\n\t"                                                                                               \
     "str r5, [sp, #8]\n\t"                                                                                             \
     "mov r12, #0\n"                                                                                                    \
     "1:\n\t"                                                                                                           \
-    "ldmia r1!, {r8-r11}\n\t"                                                                                          \
-    "ldrd r0, r3, [sp]\n\t"                                                                                            \
-    "tbb [pc, r3]\n"                                                                                                   \
-    "2:\n\t"                                                                                                           \
-    ".byte (3f - 2b) / 2, (4f - 2b) / 2, (5f - 2b) / 2, (6f - 2b) / 2\n"                                               \
-    "3:\n\t" MLF_TAP4_INT16_DSP "4:\n\t" MLF_TAP4_INT16_DSP                                                            \
-    "5:\n\t" MLF_TAP4_INT16_DSP "6:\n\t" MLF_TAP4_INT16_DSP                                                            \
+    "ldmia r1!, {r5, r8, r10, r11}\n\t"                                                                                \
+    "ldr r0, [sp]\n\t"                                                                                                 \
+    "ldr pc, [sp, #4]\n"                                                                                               \
+    "3:\n\t" MLF_TAP4_INT16_DSP "4:\n\t" MLF_TAP4_INT16_DSP MLF_TAP4_INT16_DSP MLF_TAP4_INT16_DSP                      \
     "cmp r0, lr\n\t"                                                                                                   \
     "bne 3b\n\t"                                                                                                       \
-    "ldmia r1!, {r3-r6}\n\t"                                                                                           \
-    MLF_STORE_INT16_DSP("r8", "r3", "[r2], #2", saturate, bits)                                                        \
-    MLF_STORE_INT16_DSP("r9", "r4", "[r2], #2", saturate, bits)                                                        \
-    MLF_STORE_INT16_DSP("r10", "r5", "[r2], #2", saturate, bits)                                                       \
-    MLF_STORE_INT16_DSP("r11", "r6", "[r2], #2", saturate, bits)                                                       \
+    "ldmia r1!, {r3, r4, r6, r7}\n\t"                                                                                  \
+    MLF_STORE_INT16_DSP("r5", "r3", "[r2], #2", saturate, bits)                                                        \
+    MLF_STORE_INT16_DSP("r8", "r4", "[r2], #2", saturate, bits)                                                        \
+    MLF_STORE_INT16_DSP("r10", "r6", "[r2], #2", saturate, bits)                                                       \
+    MLF_STORE_INT16_DSP("r11", "r7", "[r2], #2", saturate, bits)                                                       \
     "ldr r3, [sp, #8]\n\t"                                                                                             \
     "add r12, r12, #8\n\t"                                                                                             \
     "cmp r12, r3\n\t"                                                                                                  \
     "bne 1b\n\t"                                                                                                       \
-    "add sp, sp, #12\n\t"                                                                                              \
-    "pop {r4-r11, pc}"
+    "add sp, sp, #16\n\t"                                                                                              \
+    "pop {r4-r8, r10, r11, pc}"
 
 #define MLF_DEFINE_DEPTHWISE_INT16_DSP(name, body)                                                                     \
     MLF_NAKED void name(const struct mlf_taps_int16_dsp *pixel MLF_UNUSED, const int32_t *filter MLF_UNUSED,           \

@@ -69,7 +69,7 @@ MLF_NAKED void mlf_fill_planes_dsp(int16_t *planes MLF_UNUSED, const int8_t *inp
                      "pop {r4-r7, pc}");
 }
 
-/* r0: plane, r1: bias, r2, r3: four inputs, r4-r9: filter, r10, r11: two sums, r12: sums, lr: count. */
+/* r0: plane, r1: bias, r2, r3: four inputs, r4-r8, lr: filter, r10, r11: two sums, r12: sums. */
 #define MLF_ROW1_DSP(load, w01, w12)                                                                                   \
     load "smlad r10, r2, " w01 ", r10\n\t"                                                                             \
          "smlatb r11, r2, " w01 ", r11\n\t"                                                                            \
@@ -78,7 +78,7 @@ MLF_NAKED void mlf_fill_planes_dsp(int16_t *planes MLF_UNUSED, const int8_t *inp
 
 #define MLF_PAIR1_DSP                                                                                                  \
     "mov r10, r1\n\t"                                                                                                  \
-    "mov r11, r1\n\t" MLF_ROW1_DSP("ldrd r2, r3, [r0, #256]\n\t", "r8", "r9")                                          \
+    "mov r11, r1\n\t" MLF_ROW1_DSP("ldrd r2, r3, [r0, #256]\n\t", "r8", "lr")                                          \
         MLF_ROW1_DSP("ldrd r2, r3, [r0, #128]\n\t", "r6", "r7")                                                        \
             MLF_ROW1_DSP("ldrd r2, r3, [r0], #4\n\t", "r4", "r5") "strd r10, r11, [r12], #8\n\t"
 
@@ -87,36 +87,36 @@ MLF_NAKED void mlf_fill_planes_dsp(int16_t *planes MLF_UNUSED, const int8_t *inp
          "smlabt " sum ", r3, " w12 ", " sum "\n\t"
 
 #define MLF_SUM2_DSP(sum)                                                                                              \
-    "mov " sum ", r1\n\t" MLF_ROW2_DSP("ldrd r2, r3, [r0, #256]\n\t", sum, "r8", "r9")                                 \
+    "mov " sum ", r1\n\t" MLF_ROW2_DSP("ldrd r2, r3, [r0, #256]\n\t", sum, "r8", "lr")                                 \
         MLF_ROW2_DSP("ldrd r2, r3, [r0, #128]\n\t", sum, "r6", "r7")                                                   \
             MLF_ROW2_DSP("ldrd r2, r3, [r0], #4\n\t", sum, "r4", "r5")
 
 #define MLF_PAIR2_DSP MLF_SUM2_DSP("r10") MLF_SUM2_DSP("r11") "strd r10, r11, [r12], #8\n\t"
 
 #define MLF_LINE_BODY_DSP(pair)                                                                                        \
-    "push {r4-r11, lr}\n\t"                                                                                            \
-    "sub sp, sp, #36\n\t"                                                                                              \
+    "push {r4-r8, r10, r11, lr}\n\t"                                                                                   \
+    "sub sp, sp, #40\n\t"                                                                                              \
     "strd r0, r1, [sp]\n\t"     /* planes, filters */                                                                  \
     "str r2, [sp, #8]\n\t"      /* output */                                                                           \
     "ldmia r3, {r4-r8}\n\t"                                                                                            \
     "strd r4, r5, [sp, #12]\n\t" /* first row of the filter, pairs */                                                  \
     "strd r6, r7, [sp, #20]\n\t" /* outputs, step */                                                                   \
-    "str r8, [sp, #28]\n\t"     /* sums */                                                                             \
+    "add r5, r8, r5, lsl #3\n\t"                                                                                       \
+    "strd r8, r5, [sp, #28]\n\t" /* sums, their end */                                                                 \
     "mov r4, #4\n"                                                                                                     \
     "1:\n\t"                                                                                                           \
-    "str r4, [sp, #32]\n\t"     /* remaining channels */                                                               \
+    "str r4, [sp, #36]\n\t"     /* remaining channels */                                                               \
     "ldrd r0, r2, [sp]\n\t"                                                                                            \
-    "ldrd r3, lr, [sp, #12]\n\t"                                                                                       \
+    "ldrd r3, r10, [sp, #12]\n\t"                                                                                      \
     "ldr r12, [sp, #28]\n\t"                                                                                           \
     "ldr r1, [r2, #40]\n\t"                                                                                            \
     "add r2, r2, r3\n\t"                                                                                               \
-    "ldmia r2, {r4-r9}\n\t"                                                                                            \
-    "lsrs lr, lr, #1\n\t"                                                                                              \
-    "bcc 2f\n\t"                                                                                                       \
-    "add lr, lr, #1\n\t"                                                                                               \
-    "b 3f\n"                                                                                                           \
+    "ldmia r2, {r4-r8, lr}\n\t"                                                                                        \
+    "lsrs r10, r10, #1\n\t"                                                                                            \
+    "bcs 3f\n"                                                                                                         \
     "2:\n\t" pair "3:\n\t" pair                                                                                        \
-    "subs lr, lr, #1\n\t"                                                                                              \
+    "ldr r2, [sp, #32]\n\t"                                                                                            \
+    "cmp r12, r2\n\t"                                                                                                  \
     "bne 2b\n\t"                                                                                                       \
     "ldr r0, [sp, #28]\n\t"                                                                                            \
     "ldrd r1, r5, [sp, #4]\n\t"                                                                                        \
@@ -125,25 +125,26 @@ MLF_NAKED void mlf_fill_planes_dsp(int16_t *planes MLF_UNUSED, const int8_t *inp
     "ldrd r6, r7, [sp, #20]\n\t"                                                                                       \
     "add r8, r7, r7, lsl #1\n\t"                                                                                       \
     "lsrs r1, r6, #2\n\t"                                                                                              \
-    "and r6, r6, #3\n\t"                                                                                               \
     "beq 5f\n"                                                                                                         \
     "4:\n\t"                                                                                                           \
-    "ldmia r0!, {r9-r12}\n\t" MLF_OUTPUT_DSP("r9", "[r5]") MLF_OUTPUT_DSP("r10", "[r5, r7]")                           \
+    "ldmia r0!, {r6, r10-r12}\n\t" MLF_OUTPUT_DSP("r6", "[r5]") MLF_OUTPUT_DSP("r10", "[r5, r7]")                      \
         MLF_OUTPUT_DSP("r11", "[r5, r7, lsl #1]") MLF_OUTPUT_DSP("r12", "[r5, r8]")                                    \
     "add r5, r5, r7, lsl #2\n\t"                                                                                       \
     "subs r1, r1, #1\n\t"                                                                                              \
     "bne 4b\n"                                                                                                         \
     "5:\n\t"                                                                                                           \
-    "cbz r6, 7f\n"                                                                                                     \
+    "ldr r6, [sp, #20]\n\t"                                                                                            \
+    "ands r6, r6, #3\n\t"                                                                                              \
+    "beq 7f\n"                                                                                                         \
     "6:\n\t"                                                                                                           \
-    "ldr r9, [r0], #4\n\t" MLF_OUTPUT_DSP("r9", "[r5]")                                                                \
+    "ldr r10, [r0], #4\n\t" MLF_OUTPUT_DSP("r10", "[r5]")                                                              \
     "add r5, r5, r7\n\t"                                                                                               \
     "subs r6, r6, #1\n\t"                                                                                              \
     "bne 6b\n"                                                                                                         \
     "7:\n\t"                                                                                                           \
     "ldrd r0, r1, [sp]\n\t"                                                                                            \
     "ldr r2, [sp, #8]\n\t"                                                                                             \
-    "ldr r4, [sp, #32]\n\t"                                                                                            \
+    "ldr r4, [sp, #36]\n\t"                                                                                            \
     "add r0, r0, #384\n\t"                                                                                             \
     "add r1, r1, #56\n\t"                                                                                              \
     "add r2, r2, #1\n\t"                                                                                               \
@@ -151,8 +152,8 @@ MLF_NAKED void mlf_fill_planes_dsp(int16_t *planes MLF_UNUSED, const int8_t *inp
     "str r2, [sp, #8]\n\t"                                                                                             \
     "subs r4, r4, #1\n\t"                                                                                              \
     "bne 1b\n\t"                                                                                                       \
-    "add sp, sp, #36\n\t"                                                                                              \
-    "pop {r4-r11, pc}"
+    "add sp, sp, #40\n\t"                                                                                              \
+    "pop {r4-r8, r10, r11, pc}"
 
 #define MLF_OUTPUT_DSP(sum, place) MLF_STORE_DSP(sum, "r2", "r3", "r4", "lr", place)
 

@@ -46,7 +46,12 @@ typedef void (*mlf_depthwise_function)(const struct mlf_depthwise_row *row);
                         ", q1, " weights "\n"
 #define MLF_DEPTHWISE_LOAD_STEP3(x, pointer) "vldrb.u8 " x ", [" pointer "], #3\n"
 #define MLF_DEPTHWISE_LOAD_STEP6(x, pointer) "vldrb.u8 " x ", [" pointer "], #6\n"
-#define MLF_DEPTHWISE_LOAD_STEP(x, pointer) "vldrb.u8 " x ", [" pointer "]\n add " pointer ", r9\n"
+#define MLF_DEPTHWISE_LOAD_STEP(x, pointer) "vldrb.u8 " x ", [" pointer "]\n add " pointer ", lr\n"
+
+/* A step that is no constant is in lr until the last sum takes its place. */
+#define MLF_DEPTHWISE_LOAD_STEP3_BEGIN
+#define MLF_DEPTHWISE_LOAD_STEP6_BEGIN
+#define MLF_DEPTHWISE_LOAD_STEP_BEGIN "ldr lr, [sp, #48]\n"
 
 /* q3 has the offsets of outputs; roundings that use it otherwise restore it. */
 #define MLF_DEPTHWISE_SCATTER "vldrh.u16 q3, [sp, #64]\n"
@@ -78,7 +83,7 @@ typedef void (*mlf_depthwise_function)(const struct mlf_depthwise_row *row);
                 "vdup.16 q0, r1\n vdup.16 q1, r2\n vldrb.u8 q2, [r3]\n"                                                \
                 "vstrw.32 q2, [r7, #80]\n vstrw.32 q0, [r7, #96]\n vstrw.32 q1, [r7, #112]\n"                          \
                 "ldr r1, [sp, #8]\n str r1, [sp, #132]\n"                                                              \
-                "ldr r9, [sp, #48]\n ldr r1, [sp, #20]\n vctp.8 r1\n"                                                  \
+                "ldr r1, [sp, #20]\n vctp.8 r1\n"                                                                      \
                 "1: ldrd r0, r2, [sp, #16]\n"                                                                          \
                 "vldrb.u8 q3, [sp, #80]\n"                                                                             \
                 "adds r4, r0, r2\n adds r6, r4, r2\n add r8, r6, r2\n add r10, r8, r2\n"                               \
@@ -89,7 +94,7 @@ typedef void (*mlf_depthwise_function)(const struct mlf_depthwise_row *row);
                 "adds r3, r1, r0\n adds r5, r3, r0\n adds r7, r5, r0\n adds r0, r7, r0\n add r2, r11, #4\n"            \
                 "strd r0, r2, [sp, #24]\n"                                                                             \
                 "ldr r2, [sp, #132]\n add r2, r1\n str r2, [sp, #8]\n" MLF_DEPTHWISE_SCATTER                           \
-                "2:\n" MLF_DEPTHWISE_CHANNEL("r1", load, "q4", "r0", "r8")                                             \
+                "2:\n" load##_BEGIN MLF_DEPTHWISE_CHANNEL("r1", load, "q4", "r0", "r8")                                \
                 MLF_DEPTHWISE_CHANNEL("r3", load, "q5", "r2", "r10")                                                   \
                 MLF_DEPTHWISE_CHANNEL("r5", load, "q6", "r4", "r12")                                                   \
                 MLF_DEPTHWISE_CHANNEL("r7", load, "q7", "r6", "lr") MLF_SUMS_TO_VECTORS                                \

@@ -15,7 +15,9 @@
 
 #include "compiler.h"
 
-#if defined(__ARM_FEATURE_DSP) && defined(__thumb2__) && defined(__GNUC__) && !defined(__ARM_BIG_ENDIAN)
+/* The assembly loads words from any address, which -mno-unaligned-access forbids. */
+#if defined(__ARM_FEATURE_DSP) && defined(__ARM_FEATURE_UNALIGNED) && defined(__thumb2__) && defined(MLF_NAKED) &&     \
+    !defined(__ARM_BIG_ENDIAN)
 #define MLF_DSP_ASM 1
 #else
 #define MLF_DSP_ASM 0
@@ -36,6 +38,17 @@ MLF_KERNEL int32_t mlf_byte_of_dsp(int32_t word, int32_t position)
     "asr " sum ", " sum ", " shift "\n\t"                                                                              \
     "ssat " sum ", #8, " sum ", asr #1\n\t"                                                                            \
     "strb " sum ", " place "\n\t"
+
+/*
+ * From the number of steps to leave out of a loop that starts at label 3 and whose second step starts at label 4 to the
+ * address where it is entered. A table of branches in code could not be read from memory that is only executable.
+ */
+#define MLF_ENTRY_DSP(steps, scratch, size)                                                                            \
+    "adr.w " scratch ", 3f\n\t"                                                                                        \
+    "adr.w " size ", 4f\n\t"                                                                                           \
+    "sub " size ", " size ", " scratch "\n\t"                                                                          \
+    "add " scratch ", " scratch ", #1\n\t"                                                                             \
+    "mla " steps ", " steps ", " size ", " scratch "\n\t"
 
 #else /* the same in C */
 

@@ -20,22 +20,22 @@ MLF_NAKED int16_t *mlf_expand3_dsp(int16_t *rows MLF_UNUSED, const int8_t *first
                                    const int8_t *second MLF_UNUSED, const int8_t *third MLF_UNUSED,
                                    int32_t groups MLF_UNUSED)
 {
-    __asm__ volatile("push {r4-r9, lr}\n\t"
+    __asm__ volatile("push {r4-r8, r10, lr}\n\t"
                      "ldr lr, [sp, #28]\n"
                      "1:\n\t"
                      "ldr r7, [r1], #4\n\t"
                      "ldr r8, [r2], #4\n\t"
-                     "ldr r9, [r3], #4\n\t"
+                     "ldr r10, [r3], #4\n\t"
                      "sxtb16 r4, r7\n\t"
                      "sxtb16 r5, r8\n\t"
-                     "sxtb16 r6, r9\n\t"
+                     "sxtb16 r6, r10\n\t"
                      "sxtb16 r7, r7, ror #8\n\t"
                      "sxtb16 r8, r8, ror #8\n\t"
-                     "sxtb16 r9, r9, ror #8\n\t"
-                     "stmia r0!, {r4-r9}\n\t"
+                     "sxtb16 r10, r10, ror #8\n\t"
+                     "stmia r0!, {r4-r8, r10}\n\t"
                      "subs lr, lr, #1\n\t"
                      "bne 1b\n\t"
-                     "pop {r4-r9, pc}");
+                     "pop {r4-r8, r10, pc}");
 }
 
 /* As mlf_expand3_dsp for two pixels. */
@@ -56,6 +56,10 @@ MLF_NAKED int16_t *mlf_expand2_dsp(int16_t *rows MLF_UNUSED, const int8_t *first
                      "pop {r4-r7, pc}");
 }
 
+struct mlf_bytes4_dsp {
+    int8_t bytes[4];
+};
+
 /* Expand four bytes of one pixel: (0, 2), then (1, 3). */
 MLF_KERNEL void mlf_expand4_dsp(int16_t *row, const int8_t *input)
 {
@@ -64,7 +68,7 @@ MLF_KERNEL void mlf_expand4_dsp(int16_t *row, const int8_t *input)
             "sxtb16 %0, %1\n\t"
             "sxtb16 %1, %1, ror #8"
             : "=&r"(even), "=&r"(odd)
-            : "r"(input), "m"(*(const int8_t(*)[4])input));
+            : "r"(input), "m"(*(const struct mlf_bytes4_dsp *)(const void *)input));
     memcpy(row, &even, sizeof even);
     memcpy(row + 2, &odd, sizeof odd);
 }

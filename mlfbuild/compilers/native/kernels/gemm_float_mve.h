@@ -51,7 +51,7 @@ struct mlf_gemv_float {
 
 /* An input of each of three pixels, in core registers, times eight channels. */
 #define MLF_GEMM_FLOAT_STEP(first, second, third)                                                                      \
-    "vldrw.u32 q0, [r9], #16\n vldrw.u32 q1, [r9], #16\n"                                                              \
+    "vldrw.u32 q0, [r11], #16\n vldrw.u32 q1, [r11], #16\n"                                                            \
     "vfma.f32 q2, q0, " first "\n vfma.f32 q3, q1, " first "\n"                                                        \
     "vfma.f32 q4, q0, " second "\n vfma.f32 q5, q1, " second "\n"                                                      \
     "vfma.f32 q6, q0, " third "\n vfma.f32 q7, q1, " third "\n"
@@ -65,7 +65,7 @@ struct mlf_gemv_float {
     MLF_FLOAT_BOUND(instruction, bound, "q3") MLF_FLOAT_BOUND4(instruction, bound)
 
 /*
- * r6 r7 r8 point to the pixels, r9 to the weights, r12 to the output; r10 counts rows, r11 is the gap. On the stack:
+ * r6 r7 r8 point to the pixels, r11 to the weights, r12 to the output; r10 counts rows. On the stack:
  * the struct, at 64 and 80 the bounds, at 96 the bias, at 100 pairs of inputs in a row, at 104 the remaining inputs.
  */
 MLF_NAKED void mlf_gemm_float(const struct mlf_gemm_float *gemm MLF_UNUSED)
@@ -77,8 +77,8 @@ MLF_NAKED void mlf_gemm_float(const struct mlf_gemm_float *gemm MLF_UNUSED)
             "ldrd r1, r2, [r0, #60]\n vdup.32 q0, r1\n vdup.32 q1, r2\n"
             "vstrw.32 q0, [r7, #64]\n vstrw.32 q1, [r7, #80]\n"
             "ldr r1, [sp, #28]\n lsrs r2, r1, #1\n and r3, r1, #1\n strd r2, r3, [sp, #100]\n"
-            "1: ldr r9, [sp, #32]\n ldr r0, [sp, #40]\n str r0, [sp, #96]\n ldr r12, [sp, #44]\n"
-            "2: ldrd r6, r7, [sp]\n ldr r8, [sp, #8]\n ldrd r10, r11, [sp, #20]\n"
+            "1: ldr r11, [sp, #32]\n ldr r0, [sp, #40]\n str r0, [sp, #96]\n ldr r12, [sp, #44]\n"
+            "2: ldrd r6, r7, [sp]\n ldr r8, [sp, #8]\n ldr r10, [sp, #20]\n"
             "ldr r0, [sp, #96]\n vldrw.u32 q2, [r0], #16\n vldrw.u32 q3, [r0], #16\n str r0, [sp, #96]\n"
             "vmov q4, q2\n vmov q5, q3\n vmov q6, q2\n vmov q7, q3\n"
             "3: ldr r0, [sp, #100]\n wls lr, r0, 5f\n"
@@ -88,14 +88,14 @@ MLF_NAKED void mlf_gemm_float(const struct mlf_gemm_float *gemm MLF_UNUSED)
             "5: ldr r0, [sp, #104]\n cbz r0, 6f\n"
             "ldr r0, [r6], #4\n ldr r2, [r7], #4\n ldr r4, [r8], #4\n" MLF_GEMM_FLOAT_STEP("r0", "r2", "r4")
             "6: subs r10, #1\n beq 7f\n"
-            "add r6, r11\n add r7, r11\n add r8, r11\n b 3b\n"
+            "ldr r0, [sp, #24]\n add r6, r0\n add r7, r0\n add r8, r0\n b 3b\n"
             "7: vldrw.u32 q0, [sp, #64]\n vldrw.u32 q1, [sp, #80]\n"
             MLF_FLOAT_BOUND6("vmaxnm.f32", "q0") MLF_FLOAT_BOUND6("vminnm.f32", "q1")
             "ldrd r0, r2, [sp, #48]\n add r1, r12, r0\n add r2, r1\n"
             "vstrw.32 q2, [r12], #16\n vstrw.32 q3, [r12], #16\n"
             "vstrw.32 q4, [r1]\n vstrw.32 q5, [r1, #16]\n"
             "vstrw.32 q6, [r2]\n vstrw.32 q7, [r2, #16]\n"
-            "ldr r0, [sp, #36]\n cmp r9, r0\n bne 2b\n"
+            "ldr r0, [sp, #36]\n cmp r11, r0\n bne 2b\n"
             "ldrd r0, r1, [sp]\n ldrd r2, r3, [sp, #8]\n ldr r4, [sp, #16]\n"
             "add r0, r4\n add r1, r4\n add r2, r4\n strd r0, r1, [sp]\n"
             "ldr r0, [sp, #44]\n ldr r1, [sp, #56]\n add r0, r1\n str r0, [sp, #44]\n"
@@ -107,14 +107,14 @@ MLF_NAKED void mlf_gemm_float(const struct mlf_gemm_float *gemm MLF_UNUSED)
 #define MLF_GEMV_FLOAT_STEP(input)                                                                                     \
     "vldrw.u32 q0, [r8], #16\n vfma.f32 q4, q0, " input "\n"                                                           \
     "vldrw.u32 q1, [r8], #16\n vfma.f32 q5, q1, " input "\n"                                                           \
-    "vldrw.u32 q2, [r9], #16\n vfma.f32 q6, q2, " input "\n"                                                           \
-    "vldrw.u32 q3, [r9], #16\n vfma.f32 q7, q3, " input "\n"
+    "vldrw.u32 q2, [r7], #16\n vfma.f32 q6, q2, " input "\n"                                                           \
+    "vldrw.u32 q3, [r7], #16\n vfma.f32 q7, q3, " input "\n"
 
-/* r6 points to the input, r8 and r9 to the weights; r12 to the struct, which it changes. */
+/* r6 points to the input, r8 and r7 to the weights; r12 to the struct, which it changes. */
 MLF_NAKED void mlf_gemv_float(struct mlf_gemv_float *gemv MLF_UNUSED)
 {
     __asm__(MLF_ENTER "mov r12, r0\n"
-            "1: ldrd r6, r5, [r12]\n ldrd r8, r9, [r12, #16]\n ldrd r0, r1, [r12, #24]\n"
+            "1: ldrd r6, r5, [r12]\n ldrd r8, r7, [r12, #16]\n ldrd r0, r1, [r12, #24]\n"
             "vldrw.u32 q4, [r0], #32\n vldrw.u32 q5, [r0, #-16]\n vldrw.u32 q6, [r1], #32\n vldrw.u32 q7, [r1, #-16]\n"
             "add r0, #32\n add r1, #32\n strd r0, r1, [r12, #24]\n"
             "lsr r4, r5, #2\n and r5, r5, #3\n"
@@ -130,7 +130,7 @@ MLF_NAKED void mlf_gemv_float(struct mlf_gemv_float *gemv MLF_UNUSED)
             "ldrd r0, r1, [r12, #32]\n"
             "vstrw.32 q4, [r0], #32\n vstrw.32 q5, [r0, #-16]\n vstrw.32 q6, [r1], #32\n vstrw.32 q7, [r1, #-16]\n"
             "add r0, #32\n add r1, #32\n strd r0, r1, [r12, #32]\n"
-            "ldrd r2, r3, [r12, #8]\n add r8, r3\n add r9, r3\n strd r8, r9, [r12, #16]\n"
+            "ldrd r2, r3, [r12, #8]\n add r8, r3\n add r7, r3\n strd r8, r7, [r12, #16]\n"
             "subs r2, #1\n str r2, [r12, #8]\n bne 1b\n" MLF_LEAVE);
 }
 

@@ -58,24 +58,24 @@ typedef void (*mlf_gemm_function)(const struct mlf_gemm *gemm);
 
 /* Bytes of the pixels beyond the tail count as 0, so that the bytes read as their weights have no effect. */
 #define MLF_GEMM_TAIL(multiply)                                                                                        \
-    "ldr r9, [sp, #28]\n"                                                                                              \
+    "ldr r11, [sp, #28]\n"                                                                                             \
     "vpstt\n"                                                                                                          \
     "vldrbt.u8 q0, [r3]\n"                                                                                             \
     "vldrbt.u8 q1, [r5]\n"                                                                                             \
-    "vldrb.u8 q2, [r1]\n add r1, r9\n" multiply " r0, q0, q2\n" multiply " r8, q1, q2\n"                               \
-    "vldrb.u8 q3, [r1]\n add r1, r9\n" multiply " r2, q0, q3\n" multiply " r10, q1, q3\n"                              \
-    "vldrb.u8 q2, [r1]\n add r1, r9\n" multiply " r4, q0, q2\n" multiply " r12, q1, q2\n"                              \
-    "vldrb.u8 q3, [r1]\n add r1, r9\n" multiply " r6, q0, q3\n" multiply " lr, q1, q3\n"
+    "vldrb.u8 q2, [r1]\n add r1, r11\n" multiply " r0, q0, q2\n" multiply " r8, q1, q2\n"                              \
+    "vldrb.u8 q3, [r1]\n add r1, r11\n" multiply " r2, q0, q3\n" multiply " r10, q1, q3\n"                             \
+    "vldrb.u8 q2, [r1]\n add r1, r11\n" multiply " r4, q0, q2\n" multiply " r12, q1, q2\n"                             \
+    "vldrb.u8 q3, [r1]\n add r1, r11\n" multiply " r6, q0, q3\n" multiply " lr, q1, q3\n"
 
 /*
  * The loop over the vectors of a row is entered in its middle, so that four steps are one iteration. The entry and the
  * number of iterations are at sp + 64 for the first row, whose first step is before the loop, else at sp + 72.
  */
 #define MLF_GEMM_VECTORS_LOOP                                                                                          \
-    "ldr r9, [sp, #64]\n" MLF_GEMM_STEP("vmladav.s8")                                                                  \
+    "ldr r11, [sp, #64]\n" MLF_GEMM_STEP("vmladav.s8")                                                                 \
     "ldr pc, [sp, #68]\n"                                                                                              \
     "4: .rept 4\n" MLF_GEMM_STEP("vmladava.s8") ".endr\n"                                                              \
-    "5: subs r9, #1\n bne 4b\n"
+    "5: subs r11, #1\n bne 4b\n"
 #define MLF_GEMM_ENTRIES                                                                                               \
     "ldr r1, [sp, #24]\n"                                                                                              \
     "adr.w r2, 5f\n adds r2, #1\n movs r3, #56\n" /* a step has 14 instructions of 4 bytes */                          \
@@ -84,14 +84,16 @@ typedef void (*mlf_gemm_function)(const struct mlf_gemm *gemm);
     "and r5, r1, #3\n mls r5, r5, r3, r2\n lsrs r4, r1, #2\n adds r4, #1\n strd r4, r5, [sp, #64]\n"
 #define MLF_GEMM_PREDICATE "ldr r1, [sp, #28]\n vctp.8 r1\n"
 
-/* If r7 and r11 count rows, the channels and the output are saved at sp + 80. */
-#define MLF_GEMM_ROWS_BEGIN "ldrd r7, r11, [sp, #16]\n"
+/* While r11 counts vectors, the output is saved at sp + 84; while r7 counts rows, the channels are saved at sp + 80. */
+#define MLF_GEMM_OUTPUT "ldr r11, [sp, #84]\n"
+#define MLF_GEMM_ROWS_BEGIN "ldr r7, [sp, #16]\n"
 #define MLF_GEMM_ROWS_END                                                                                              \
     "subs r7, #1\n beq 6f\n"                                                                                           \
-    "add r3, r11\n add r5, r11\n"                                                                                      \
-    "ldr r9, [sp, #72]\n ldr pc, [sp, #76]\n"                                                                          \
+    "ldr r11, [sp, #20]\n add r3, r11\n add r5, r11\n"                                                                 \
+    "ldr r11, [sp, #72]\n ldr pc, [sp, #76]\n"                                                                         \
     "6: ldrd r7, r11, [sp, #80]\n"
-#define MLF_GEMM_SAVE "strd r7, r11, [sp, #80]\n"
+#define MLF_GEMM_SAVE "str r11, [sp, #84]\n"
+#define MLF_GEMM_SAVE_BOTH "strd r7, r11, [sp, #80]\n"
 
 #define MLF_GEMM_PREPARE_VECTORS MLF_GEMM_ENTRIES
 #define MLF_GEMM_PREPARE_MIXED MLF_GEMM_PREDICATE MLF_GEMM_ENTRIES
@@ -99,20 +101,20 @@ typedef void (*mlf_gemm_function)(const struct mlf_gemm *gemm);
 #define MLF_GEMM_PREPARE_ROWS MLF_GEMM_ENTRIES
 #define MLF_GEMM_PREPARE_MIXED_ROWS MLF_GEMM_PREDICATE MLF_GEMM_ENTRIES
 
-#define MLF_GEMM_SUM_VECTORS MLF_GEMM_VECTORS_LOOP
-#define MLF_GEMM_SUM_MIXED MLF_GEMM_VECTORS_LOOP MLF_GEMM_TAIL("vmladava.s8")
-#define MLF_GEMM_SUM_TAIL MLF_GEMM_TAIL("vmladav.s8")
+#define MLF_GEMM_SUM_VECTORS MLF_GEMM_VECTORS_LOOP MLF_GEMM_OUTPUT
+#define MLF_GEMM_SUM_MIXED MLF_GEMM_VECTORS_LOOP MLF_GEMM_TAIL("vmladava.s8") MLF_GEMM_OUTPUT
+#define MLF_GEMM_SUM_TAIL MLF_GEMM_TAIL("vmladav.s8") MLF_GEMM_OUTPUT
 #define MLF_GEMM_SUM_ROWS MLF_GEMM_ROWS_BEGIN MLF_GEMM_VECTORS_LOOP MLF_GEMM_ROWS_END
 #define MLF_GEMM_SUM_MIXED_ROWS                                                                                        \
     MLF_GEMM_ROWS_BEGIN MLF_GEMM_VECTORS_LOOP MLF_GEMM_TAIL("vmladava.s8") MLF_GEMM_ROWS_END
 
-#define MLF_GEMM_KEEP_VECTORS
-#define MLF_GEMM_KEEP_MIXED
-#define MLF_GEMM_KEEP_TAIL
-#define MLF_GEMM_KEEP_ROWS MLF_GEMM_SAVE
-#define MLF_GEMM_KEEP_MIXED_ROWS MLF_GEMM_SAVE
+#define MLF_GEMM_KEEP_VECTORS MLF_GEMM_SAVE
+#define MLF_GEMM_KEEP_MIXED MLF_GEMM_SAVE
+#define MLF_GEMM_KEEP_TAIL MLF_GEMM_SAVE
+#define MLF_GEMM_KEEP_ROWS MLF_GEMM_SAVE_BOTH
+#define MLF_GEMM_KEEP_MIXED_ROWS MLF_GEMM_SAVE_BOTH
 
-/* r7 points to the channels, r11 to the output, r9 counts vectors. The struct is copied to the stack. */
+/* r7 points to the channels, r11 to the output. The struct is copied to the stack. */
 #define MLF_GEMM(name, shape, rounding)                                                                                \
     MLF_NAKED void name(const struct mlf_gemm *gemm MLF_UNUSED)                                                        \
     {                                                                                                                  \
@@ -128,7 +130,7 @@ typedef void (*mlf_gemm_function)(const struct mlf_gemm *gemm);
                 "2: ldrd r3, r5, [sp]\n" MLF_GEMM_SUM_##shape MLF_SUMS_TO_VECTORS                                      \
                 MLF_RESCALE_##rounding(MLF_BOTH, "r7") MLF_STORE_OUTPUTS                                               \
                 "add r11, #4\n" MLF_GEMM_KEEP_##shape                                                                  \
-                "ldr r9, [sp, #36]\n cmp r1, r9\n bne 2b\n"                                                            \
+                "ldr r0, [sp, #36]\n cmp r1, r0\n bne 2b\n"                                                            \
                 "ldrd r3, r5, [sp]\n ldrd r0, r1, [sp, #8]\n"                                                          \
                 "add r3, r1\n add r5, r1\n strd r3, r5, [sp]\n"                                                        \
                 "ldrd r2, r3, [sp, #44]\n add r2, r3\n str r2, [sp, #44]\n"                                            \

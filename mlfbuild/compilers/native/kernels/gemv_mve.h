@@ -37,7 +37,7 @@ typedef void (*mlf_gemv_function)(const struct mlf_gemv *gemv);
 
 #if defined(MLF_MVE)
 
-/* r3 points to the row, r1 and r5 to the weights of two groups. */
+/* r3 points to the row, r1 and r5 to the weights of two groups. While r11 counts vectors, the output is in the struct. */
 #define MLF_GEMV_STEP(multiply)                                                                                        \
     "vldrb.u8 q0, [r3], #16\n"                                                                                         \
     "vldrb.u8 q1, [r1], #16\n" multiply " r0, q0, q1\n"                                                                \
@@ -49,23 +49,23 @@ typedef void (*mlf_gemv_function)(const struct mlf_gemv *gemv);
     "vldrb.u8 q1, [r1], #16\n" multiply " r6, q0, q1\n"                                                                \
     "vldrb.u8 q2, [r5], #16\n" multiply " lr, q0, q2\n"
 #define MLF_GEMV_TAIL(multiply)                                                                                        \
-    "ldr r9, [sp, #12]\n"                                                                                              \
+    "ldr r11, [sp, #12]\n"                                                                                             \
     "vpst\n"                                                                                                           \
     "vldrbt.u8 q0, [r3]\n"                                                                                             \
-    "vldrb.u8 q1, [r1]\n add r1, r9\n" multiply " r0, q0, q1\n"                                                        \
-    "vldrb.u8 q2, [r5]\n add r5, r9\n" multiply " r8, q0, q2\n"                                                        \
-    "vldrb.u8 q1, [r1]\n add r1, r9\n" multiply " r2, q0, q1\n"                                                        \
-    "vldrb.u8 q2, [r5]\n add r5, r9\n" multiply " r10, q0, q2\n"                                                       \
-    "vldrb.u8 q1, [r1]\n add r1, r9\n" multiply " r4, q0, q1\n"                                                        \
-    "vldrb.u8 q2, [r5]\n add r5, r9\n" multiply " r12, q0, q2\n"                                                       \
-    "vldrb.u8 q1, [r1]\n add r1, r9\n" multiply " r6, q0, q1\n"                                                        \
-    "vldrb.u8 q2, [r5]\n add r5, r9\n" multiply " lr, q0, q2\n"
+    "vldrb.u8 q1, [r1]\n add r1, r11\n" multiply " r0, q0, q1\n"                                                       \
+    "vldrb.u8 q2, [r5]\n add r5, r11\n" multiply " r8, q0, q2\n"                                                       \
+    "vldrb.u8 q1, [r1]\n add r1, r11\n" multiply " r2, q0, q1\n"                                                       \
+    "vldrb.u8 q2, [r5]\n add r5, r11\n" multiply " r10, q0, q2\n"                                                      \
+    "vldrb.u8 q1, [r1]\n add r1, r11\n" multiply " r4, q0, q1\n"                                                       \
+    "vldrb.u8 q2, [r5]\n add r5, r11\n" multiply " r12, q0, q2\n"                                                      \
+    "vldrb.u8 q1, [r1]\n add r1, r11\n" multiply " r6, q0, q1\n"                                                       \
+    "vldrb.u8 q2, [r5]\n add r5, r11\n" multiply " lr, q0, q2\n"
 
 #define MLF_GEMV_VECTORS_LOOP                                                                                          \
-    "ldr r9, [sp, #64]\n" MLF_GEMV_STEP("vmladav.s8")                                                                  \
+    "ldr r11, [sp, #64]\n" MLF_GEMV_STEP("vmladav.s8")                                                                 \
     "ldr pc, [sp, #68]\n"                                                                                              \
     "4: .rept 4\n" MLF_GEMV_STEP("vmladava.s8") ".endr\n"                                                              \
-    "5: subs r9, #1\n bne 4b\n"
+    "5: subs r11, #1\n bne 4b\n"
 #define MLF_GEMV_ENTRIES                                                                                               \
     "ldr r1, [sp, #8]\n subs r1, #1\n"                                                                                 \
     "adr.w r2, 5f\n adds r2, #1\n movs r3, #68\n" /* a step has 17 instructions of 4 bytes */                          \
@@ -91,10 +91,10 @@ typedef void (*mlf_gemv_function)(const struct mlf_gemv *gemv);
                 "ldrd r1, r2, [sp, #40]\n"                                                                             \
                 "vdup.16 q4, r1\n vdup.16 q5, r2\n vdup.16 q6, r3\n" MLF_GEMV_PREPARE_##shape                          \
                 "ldrd r1, r5, [sp, #16]\n"                                                                             \
-                "ldr r7, [sp, #28]\n ldr r11, [sp, #36]\n"                                                             \
-                "2: ldr r3, [sp]\n" MLF_GEMV_SUM_##shape MLF_SUMS_TO_VECTORS MLF_RESCALE_##rounding(MLF_FIRST, "r7")   \
+                "ldr r7, [sp, #28]\n"                                                                                  \
+                "2: ldr r3, [sp]\n" MLF_GEMV_SUM_##shape "ldr r11, [sp, #36]\n" MLF_SUMS_TO_VECTORS MLF_RESCALE_##rounding(MLF_FIRST, "r7")\
                 "ldr r0, [sp, #32]\n add r7, r0\n" MLF_RESCALE_##rounding(MLF_SECOND, "r7") MLF_STORE_OUTPUTS          \
-                "add r11, #8\n"                                                                                        \
+                "add r11, #8\n str r11, [sp, #36]\n"                                                                   \
                 "ldr r0, [sp, #24]\n mov r1, r5\n add r5, r0\n"                                                        \
                 "ldr r0, [sp, #4]\n subs r0, #1\n str r0, [sp, #4]\n bne 2b\n"                                         \
                 "add sp, #72\n" MLF_LEAVE);                                                                            \

@@ -13,15 +13,15 @@
 
 #if MLF_DSP_ASM
 
-/* r0: inputs, r1: filter, r2-r5: eight inputs, r6-r9: their weights for two channels, r10, r11: sums as above. */
+/* r0: inputs, r1: filter, r2-r5: eight inputs, r6-r8, lr: their weights for two channels, r10, r11: sums as above. */
 #define MLF_SINGLE_DSP(weights, input)                                                                                 \
     "smlad r11, " weights ", " input ", r11\n\t"                                                                       \
     "sxtb16 " weights ", " weights "\n\t"                                                                              \
     "smlad r10, " weights ", " input ", r10\n\t"
 
 #define MLF_EIGHT_DSP(load_eight)                                                                                      \
-    load_eight "ldmia r1!, {r6-r9}\n\t" MLF_SINGLE_DSP("r6", "r2") MLF_SINGLE_DSP("r7", "r3")                          \
-        MLF_SINGLE_DSP("r8", "r4") MLF_SINGLE_DSP("r9", "r5")
+    load_eight "ldmia r1!, {r6-r8, lr}\n\t" MLF_SINGLE_DSP("r6", "r2") MLF_SINGLE_DSP("r7", "r3")                      \
+        MLF_SINGLE_DSP("r8", "r4") MLF_SINGLE_DSP("lr", "r5")
 
 /* Inputs that were expanded before: 14 instructions for 16 products, 0.91 each with the branch. */
 #define MLF_LOAD4_INT16_DSP "ldmia r0!, {r2, r3}\n\t"
@@ -43,7 +43,7 @@
  * for any weights.
  */
 #define MLF_PIXEL_DSP(load_four, load_eight)                                                                           \
-    "push {r4-r11, lr}\n\t"                                                                                            \
+    "push {r4-r8, r10, r11, lr}\n\t"                                                                                   \
     "sub sp, sp, #36\n\t"                                                                                              \
     "ldmia r3, {r4-r7}\n\t"                                                                                            \
     "add r5, r2, r5, lsl #1\n\t"                                                                                       \
@@ -69,7 +69,7 @@
     "ldrd r0, r12, [sp]\n\t"                                                                                           \
     "mov r10, #0\n\t"                                                                                                  \
     "mov r11, #0\n\t"                                                                                                  \
-    "mov lr, #0\n\t"                                                                                                   \
+    "str r10, [sp, #32]\n\t"    /* what was put aside */                                                               \
     "cmp r12, #0\n\t"                                                                                                  \
     "beq 4f\n"                                                                                                         \
     "3:\n\t"                                                                                                           \
@@ -89,7 +89,9 @@
     "beq 6f\n\t"                                                                                                       \
     "str r2, [sp, #28]\n\t"                                                                                            \
     "sub r11, r11, r10\n\t"                                                                                            \
+    "ldr lr, [sp, #32]\n\t"                                                                                            \
     "add lr, lr, r11, asr #8\n\t"                                                                                      \
+    "str lr, [sp, #32]\n\t"                                                                                            \
     "mov r11, r10\n\t"                                                                                                 \
     "mov r12, #15\n\t"                                                                                                 \
     "b 5b\n"                                                                                                           \
@@ -99,6 +101,7 @@
     "7:\n\t"                                                                                                           \
     "ldmia r1!, {r3-r7}\n\t"                                                                                           \
     "sub r11, r11, r10\n\t"                                                                                            \
+    "ldr lr, [sp, #32]\n\t"                                                                                            \
     "add lr, lr, r11, asr #8\n\t"                                                                                      \
     "add r10, r3, r10, lsl #1\n\t"                                                                                     \
     "add r11, r4, lr, lsl #1\n\t"                                                                                      \
@@ -115,7 +118,7 @@
     "bne 2b\n\t"                                                                                                       \
     "mov r0, r1\n\t"                                                                                                   \
     "add sp, sp, #36\n\t"                                                                                              \
-    "pop {r4-r11, pc}"
+    "pop {r4-r8, r10, r11, pc}"
 
 /* `row` holds expanded inputs. */
 MLF_NAKED const int32_t *mlf_pixel_dsp(const int16_t *row MLF_UNUSED, const int32_t *filter MLF_UNUSED,

@@ -38,8 +38,8 @@ MLF_KERNEL int8_t mlf_requantize_lane(uint32_t sum, const struct mlf_channels4 *
 #if defined(MLF_MVE)
 
 /* BTI, for calls through pointers if branch targets are checked; a NOP on all other cores. */
-#define MLF_ENTER ".inst.w 0xf3af800f\n push {r3-r11, lr}\n vpush {d8-d15}\n"
-#define MLF_LEAVE "vpop {d8-d15}\n pop {r3-r11, pc}\n"
+#define MLF_ENTER ".inst.w 0xf3af800f\n push {r2-r8, r10, r11, lr}\n vpush {d8-d15}\n"
+#define MLF_LEAVE "vpop {d8-d15}\n pop {r2-r8, r10, r11, pc}\n"
 
 /* Sums in r0 r2 r4 r6 and in r8 r10 r12 lr become q0 and q1. */
 #define MLF_SUMS_TO_VECTORS                                                                                            \

@@ -22,9 +22,7 @@ Int64Array = npt.NDArray[np.int64]
 
 _PIXELS = 3
 _GROUP = 4
-"""Inputs whose weights one word holds; rows are filled up to whole groups."""
-_ORDER = (0, 2, 1, 3)
-"""The inputs of a group in the order of a word's bytes: SXTB16 expands two of them."""
+"""Inputs to whose multiple rows are filled up."""
 _INT16 = 2
 
 
@@ -74,10 +72,8 @@ def pack_int16(channels: NarrowChannels) -> npt.NDArray[np.int32] | None:
     even = np.array([*range(0, count - 1, 2), *([count - 2] if count % 2 else [])])
     odd = even + 1
     padded = np.pad(channels.weights, ((0, 0), (0, -channels.weights.shape[1] % _GROUP)))
-    groups = padded.reshape(count, -1, _GROUP)[:, :, _ORDER].astype(np.int8)
-    words = np.ascontiguousarray(groups).view("<i4").reshape(count, -1)
     parameters = [channels.multiplier[even], channels.multiplier[odd], channels.bias[even], channels.bias[odd]]
-    weights = np.stack([words[even], words[odd]], axis=2).reshape(len(even), -1)
+    weights = np.stack([padded[even], padded[odd]], axis=2).astype(np.int8).reshape(len(even), -1).view("<i4")
     return np.concatenate([np.stack(parameters, axis=1).astype(np.int32), weights], axis=1).reshape(-1)
 
 
