@@ -118,18 +118,25 @@ def convolution_rescales(source: Tensor, weights: Tensor, output: Tensor, channe
     return rescales * channels if len(rescales) == 1 else rescales
 
 
-def fully_connected_rescales(source: Tensor, weights: Tensor, output: Tensor) -> tuple[Rescale, ...]:
-    """Return one rescaling for each output channel of FULLY_CONNECTED.
+def product_rescale(first: Tensor, second: Tensor, output: Tensor, *, rounded: bool) -> Rescale:
+    """Return the rescaling of sums of products of two tensors that have one scale each, computed in double.
 
-    With one scale for all weights the product of the input's and the weights' scales is rounded to float32 first;
-    with a scale a channel it is computed in double, as in a convolution.
+    With ``rounded`` the product of the scales is rounded to float32 first, as TensorFlow Lite Micro did in
+    FULLY_CONNECTED and BATCH_MATMUL until 2026-10-12.
     """
+    product = scale_of(first) * scale_of(second)
+    if rounded:
+        with np.errstate(over="ignore", under="ignore"):
+            product = float(np.float32(product))
+    return quantize_multiplier(product / scale_of(output))
+
+
+def fully_connected_rescales(source: Tensor, weights: Tensor, output: Tensor, *, rounded: bool) -> tuple[Rescale, ...]:
+    """Return a rescaling for each output channel; ``rounded`` as in ``product_rescale``, of a single scale only."""
     channels = weights.shape[0]
     if len(_scales(weights)) > 1:
         return convolution_rescales(source, weights, output, channels)
-    with np.errstate(over="ignore", under="ignore"):
-        product = float(np.float32(scale_of(source)) * np.float32(scale_of(weights)))
-    return (quantize_multiplier(product / scale_of(output)),) * channels
+    return (product_rescale(source, weights, output, rounded=rounded),) * channels
 
 
 def requantize_rescale(source: Tensor, output: Tensor) -> Rescale:

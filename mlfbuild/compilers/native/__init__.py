@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.compilers.native.build import compile_graph as compile_graph
+    from mlfbuild.compilers.native.build import compile_graph as compile_graph, read_network as read_network
     from mlfbuild.compilers.native.compiler import NATIVE as NATIVE
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -7,7 +7,7 @@ from mlfbuild.compilers.native.kernels import kernel_files
 from mlfbuild.compilers.native.lowering import lower
 from mlfbuild.compilers.native.memory import plan_memory
 from mlfbuild.compilers.native.network import compiled_network
-from mlfbuild.compilers.native.passes import fuse, run_passes
+from mlfbuild.compilers.native.passes import fuse, rounded_products, run_passes
 from mlfbuild.compilers.native.printing import (
     Interface,
     LinkedModel,
@@ -20,7 +20,7 @@ from mlfbuild.compilers.native.printing import (
     source_path,
     traced_tensors,
 )
-from mlfbuild.compilers.native.settings import CodegenSettings
+from mlfbuild.compilers.native.settings import TFLM, CodegenSettings, tflm_of
 from mlfbuild.compilers.options import refused
 from mlfbuild.compilers.types import CompileRequest
 from mlfbuild.core import UnsupportedModelError, UsageError, read_bytes, sha256
@@ -43,14 +43,18 @@ _LARGEST_TENSOR = (1 << 31) - 1
 
 def compile_model(request: CompileRequest) -> Library:
     """Read and compile the model file of ``request``; raises as ``Compiler.compile`` says."""
-    graph, model_id = _read_model(request)
+    graph, model_id = read_network(request)
     return compile_graph(graph, request, model_id)
 
 
-def _read_model(request: CompileRequest) -> tuple[Graph, str]:
-    """Return the network and the SHA-256 of its file, whose bytes the graph alone holds then, if it does."""
+def read_network(request: CompileRequest) -> tuple[Graph, str]:
+    """Return the network, with the numbers of the option ``tflm``, and the SHA-256 of its file.
+
+    The bytes of the file are then in the graph or nowhere. Raises the errors of ``read_model``.
+    """
     data = read_bytes(request.source, "model")  # once: the id must be that of what was compiled
-    return parse_model(data, request.name, request.source), sha256(data)
+    graph = parse_model(data, request.name, request.source)
+    return (rounded_products(graph) if tflm_of(request) == TFLM[0] else graph), sha256(data)
 
 
 def compile_graph(graph: Graph, request: CompileRequest, model_id: str) -> Library:
@@ -92,6 +96,7 @@ def compile_graph(graph: Graph, request: CompileRequest, model_id: str) -> Libra
         trace=traced_tensors(program),
         network=compiled_network(program),
         hook=hook,
+        tflm=tflm_of(request),
     )
     return Library((module,))
 

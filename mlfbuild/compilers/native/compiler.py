@@ -53,6 +53,13 @@ class NativeCompiler:
 
     def _check(self, request: CompileRequest) -> None:
         refuse_options(self, request)
+        if "tflm" in request.options and request.source.suffix.lower() == ".onnx":
+            raise UsageError(
+                "tflm-of-onnx",
+                place=f"{request.name}: options.tflm",
+                reason="selects numbers of TensorFlow Lite Micro, which does not run ONNX models",
+                hint="remove it",
+            )
         if request.executor not in {None, *EXECUTORS}:
             known = " or ".join(EXECUTORS)
             reason = f'the native compiler has no executor "{request.executor}"'
@@ -76,13 +83,14 @@ class NativeCompiler:
 
 
 def _check_option(key: str, value: OptionValue) -> Mistake | None:
-    from mlfbuild.compilers.native.settings import MEMORY
+    from mlfbuild.compilers.native.settings import MEMORY, TFLM
 
     if key in _SWITCHES:
         return check_switch(value)
-    if key != "memory":
-        return unknown("option", key, ("memory", *_SWITCHES))
-    return None if value in MEMORY else invalid_option(f"must be one of {', '.join(MEMORY)}")
+    choices = {"memory": MEMORY, "tflm": TFLM}
+    if key not in choices:
+        return unknown("option", key, (*choices, *_SWITCHES))
+    return None if value in choices[key] else invalid_option(f"must be one of {', '.join(choices[key])}")
 
 
 NATIVE = NativeCompiler()
