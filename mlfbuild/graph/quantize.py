@@ -119,16 +119,19 @@ def convolution_rescales(source: Tensor, weights: Tensor, output: Tensor, channe
 
 
 def product_rescale(first: Tensor, second: Tensor, output: Tensor, *, rounded: bool) -> Rescale:
-    """Return the rescaling of sums of products of two tensors that have one scale each, computed in double.
+    """Return the rescaling of sums of products of two tensors that have one scale each; as ``scale_product``."""
+    return quantize_multiplier(scale_product(first, second, rounded=rounded) / scale_of(output))
 
-    With ``rounded`` the product of the scales is rounded to float32 first, as TensorFlow Lite Micro did in
-    FULLY_CONNECTED and BATCH_MATMUL until 2026-10-12.
+
+def scale_product(first: Tensor, second: Tensor, *, rounded: bool) -> float:
+    """Return the product of the scales of two tensors that have one scale each, computed in double.
+
+    With ``rounded`` it is rounded to float32, as TensorFlow Lite Micro did in FULLY_CONNECTED, BATCH_MATMUL and
+    UNIDIRECTIONAL_SEQUENCE_LSTM until 2026-10-12.
     """
     product = scale_of(first) * scale_of(second)
-    if rounded:
-        with np.errstate(over="ignore", under="ignore"):
-            product = float(np.float32(product))
-    return quantize_multiplier(product / scale_of(output))
+    with np.errstate(over="ignore", under="ignore"):
+        return float(np.float32(product)) if rounded else product
 
 
 def fully_connected_rescales(source: Tensor, weights: Tensor, output: Tensor, *, rounded: bool) -> tuple[Rescale, ...]:

@@ -1,4 +1,4 @@
-"""Networks whose every output depends on how the product of two scales is rounded (FULLY_CONNECTED, BATCH_MATMUL)."""
+"""Networks whose every output depends on how the product of two scales is rounded (FULLY_CONNECTED, BATCH_MATMUL, SVDF)."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ def networks() -> dict[str, Case]:
         "fully_connected_int16_narrow": _fully_connected("int16", "int32"),
         "batch_matmul_int8": _batch_matmul("int8"),
         "batch_matmul_int16": _batch_matmul("int16"),
+        "svdf": _svdf(),
     }
 
 
@@ -56,3 +57,18 @@ def _batch_matmul(dtype: str) -> Case:
     output = net.activation((1, len(SUMS)), OUTPUT, dtype=dtype)
     net.operator("BATCH_MATMUL", operands, output, "BatchMatMulOptions", AdjX=False, AdjY=False)
     return Case(net.build(), (first, second))
+
+
+def _svdf() -> Case:
+    """Features of 0, so that the sums are the biases."""
+    net, count = Network(), len(SUMS)
+    source, feature = net.input((1, 2), 0.1), net.constant(np.zeros((count, 2), np.int8), 0.01)
+    time, bias = (
+        net.constant(np.zeros((count, 2), np.int16), WEIGHTS),
+        net.constant(SUMS.astype(np.int32), OUTPUT / 2**20),
+    )
+    state = net.activation((1, 2 * count), SOURCE, dtype="int16")
+    net.tensors[state].is_variable = True
+    net.operator("SVDF", [source, feature, time, bias, state], net.activation((1, count), OUTPUT), "SVDFOptions",
+                 Rank=1, FusedActivationFunction=1)  # fmt: skip
+    return Case(net.build(), (np.zeros((1, 2), np.int8),))

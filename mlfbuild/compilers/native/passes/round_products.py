@@ -7,11 +7,11 @@ from dataclasses import replace
 from mlfbuild.compilers.native.passes.rewrite import rebuild
 from mlfbuild.core import UnsupportedModelError
 from mlfbuild.graph import Graph, Node, OperatorError
-from mlfbuild.graph.ops import BatchMatmul, FullyConnected
+from mlfbuild.graph.ops import BatchMatmul, FullyConnected, Svdf, UnidirectionalSequenceLstm
 
 
 def rounded_products(graph: Graph) -> Graph:
-    """Return ``graph`` with the older multipliers of FULLY_CONNECTED and BATCH_MATMUL.
+    """Return ``graph`` with the older multipliers of operators that sum products of two scales.
 
     Raises ``UnsupportedModelError`` if a product of scales is not a float32.
     """
@@ -27,6 +27,6 @@ def rounded_products(graph: Graph) -> Graph:
 
 
 def _rounded(node: Node) -> Node:
-    if isinstance(node.operator, BatchMatmul | FullyConnected):
+    if isinstance(node.operator, BatchMatmul | FullyConnected | Svdf | UnidirectionalSequenceLstm):
         return replace(node, operator=replace(node.operator, rounded_product=True))
     return node
