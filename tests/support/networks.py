@@ -158,19 +158,19 @@ TYPES: Mapping[str, Sequence[str]] = {
 OPERATORS_AND_TYPES = [(operator, dtype) for operator in OPERATORS for dtype in TYPES[operator]]
 
 
-def cases(operator: str, dtype: str) -> st.SearchStrategy[Case]:
-    """Networks of the one ``operator`` whose inputs are ``dtype``."""
+def cases(operator: str, dtype: str, stretch: int = 1) -> st.SearchStrategy[Case]:
+    """Networks of the one ``operator`` whose inputs are ``dtype``; ``stretch`` multiplies the longest dimensions."""
 
     @st.composite
     def strategy(draw: Draw) -> Case:
-        drawing = Drawing(draw, dtype)
+        drawing = Drawing(draw, dtype, stretch)
         OPERATORS[operator](drawing)
         return drawing.case()
 
     return strategy()
 
 
-def drawn(operator: str, dtype: str, count: int) -> list[Case]:
+def drawn(operator: str, dtype: str, count: int, stretch: int = 1) -> list[Case]:
     """``count`` networks of one operator, the same ones every time."""
     found: list[Case] = []
 
@@ -178,7 +178,7 @@ def drawn(operator: str, dtype: str, count: int) -> list[Case]:
         max_examples=count, database=None, derandomize=True, deadline=None, phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )  # fmt: skip
-    @given(cases(operator, dtype))
+    @given(cases(operator, dtype, stretch))
     def collect(case: Case) -> None:
         found.append(case)
 
