@@ -1,4 +1,4 @@
-"""Networks whose every output depends on how the product of two scales is rounded (FULLY_CONNECTED, BATCH_MATMUL, SVDF)."""
+"""Networks whose every output depends on how the product of two scales is rounded."""
 
 from __future__ import annotations
 

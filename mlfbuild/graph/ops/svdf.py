@@ -1,7 +1,7 @@
-"""SVDF: a fully connected layer over the last runs' features, its weights of low rank.
+"""SVDF: a fully connected layer with weights of low rank over the features of the last runs.
 
-Of an input ``x`` [batch, inputs] each of ``filters = units * rank`` filters makes one feature; the state [batch,
-filters * memory] keeps the last ``memory`` features of each, the latest last::
+Each of ``filters = units * rank`` filters computes one feature of an input ``x`` [batch, inputs]. The state [batch,
+filters * memory] has the last ``memory`` features of each filter, the latest one at the end::
 
     state'[filter] = state[filter][1:], weights_feature[filter] . x
     y[unit] = activation(bias[unit] + sum over the unit's filters of weights_time[filter] . state'[filter])
@@ -23,7 +23,7 @@ from mlfbuild.graph.types import Array, DType, Tensor
 
 
 class SvdfTensors(NamedTuple):
-    """What an SVDF reads and writes."""
+    """The tensors of an SVDF."""
 
     source: Tensor
     feature: Tensor
@@ -37,7 +37,7 @@ class SvdfTensors(NamedTuple):
 
 
 def svdf_tensors(inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> SvdfTensors:
-    """Return the tensors by their names, once the operator's rules hold."""
+    """Return the named tensors of a checked node."""
     source, feature, time, bias, before = inputs
     assert source is not None and feature is not None and time is not None and before is not None
     return SvdfTensors(source, feature, time, bias, before, *outputs)
@@ -45,9 +45,9 @@ def svdf_tensors(inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> 
 
 @dataclass(frozen=True)
 class Svdf(Operator):
-    """A layer of ``rank`` filters for each unit; int8 ones are clamped to their type alone, whatever ``activation``.
+    """A layer of ``rank`` filters for each unit; int8 is clamped only to its range, regardless of ``activation``.
 
-    TensorFlow Lite Micro does so too: the zero point of the output is where RELU cuts.
+    TensorFlow Lite Micro does the same: the zero point of the output takes the place of a RELU.
     """
 
     rank: int = 1
@@ -105,7 +105,7 @@ class Svdf(Operator):
         return quantize_multiplier(first), quantize_multiplier(second)
 
     def macs(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> int:
-        """Return a product for each weight, of the input and of the state, and each row of a batch."""
+        """Return the number of products: one for each weight of the input and of the state, per row of the batch."""
         tensors = svdf_tensors(inputs, outputs)
         return tensors.source.shape[0] * (tensors.feature.elements + tensors.time.elements)
 

@@ -10,13 +10,14 @@ from support.networks import OPERATORS_AND_TYPES
 from support.rates import VALUES, Rate, rate
 from support.streaming_networks import STREAMING
 
-FLOAT_TOLERANCE = 1e-5
+FLOAT_TOLERANCE = {"SVDF": 1e-4}
+"""1e-5 of others: SVDF clamps sums of some hundreds to 1, and their error stays."""
 
 
 def check(found: Rate, record: Callable[[str, object], None]) -> None:
     record("rate", str(found))
     if found.error:
-        assert found.error <= FLOAT_TOLERANCE, found
+        assert found.error <= FLOAT_TOLERANCE.get(found.operator, 1e-5), found
     else:
         assert not found.differing, found
 
