@@ -135,3 +135,12 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
         assert text == path.read_text(), f"differs from {path}; --update-golden accepts it"
 
     return compare
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what tests measured: the property ``rate``, which also comes from workers."""
+    reports = [report for kind in ("passed", "failed") for report in terminalreporter.stats.get(kind, [])]
+    rates = sorted(str(value) for report in reports for name, value in report.user_properties if name == "rate")
+    if len(rates) > 2:
+        terminalreporter.section("rates of differing values")
+        terminalreporter.write("\n".join(rates) + "\n")

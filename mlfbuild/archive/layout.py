@@ -109,6 +109,7 @@ def _extension(module: Module, library: Library, form: Format) -> Extension:
         network=module.network,
         hook=module.hook,
         runtime=module.runtime,
+        tflm=module.tflm,
         source_sha256=module.source_sha256,
     )
 

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
         activation_range as activation_range,
         convolution_rescales as convolution_rescales,
         float_activation_range as float_activation_range,
-        fully_connected_rescales as fully_connected_rescales,
         integer_range as integer_range,
         log_softmax_rescale as log_softmax_rescale,
         multiply_by_quantized_multiplier as multiply_by_quantized_multiplier,

@@ -118,18 +118,28 @@ def convolution_rescales(source: Tensor, weights: Tensor, output: Tensor, channe
     return rescales * channels if len(rescales) == 1 else rescales
 
 
-def fully_connected_rescales(source: Tensor, weights: Tensor, output: Tensor) -> tuple[Rescale, ...]:
-    """Return one rescaling for each output channel of FULLY_CONNECTED.
+def product_rescale(first: Tensor, second: Tensor, output: Tensor, *, rounded: bool) -> Rescale:
+    """Return the rescaling of sums of products of two tensors that have one scale each; as ``scale_product``."""
+    return quantize_multiplier(scale_product(first, second, rounded=rounded) / scale_of(output))
 
-    If all weights have one scale, the product of the input's and the weights' scales is rounded to float32 first;
-    with one scale per channel it is computed in double, as in a convolution.
+
+def scale_product(first: Tensor, second: Tensor, *, rounded: bool) -> float:
+    """Return the product of the scales of two tensors that have one scale each, computed in double.
+
+    With ``rounded`` it is rounded to float32, as TensorFlow Lite Micro did in FULLY_CONNECTED, BATCH_MATMUL and
+    UNIDIRECTIONAL_SEQUENCE_LSTM until 2026-10-12.
     """
+    product = scale_of(first) * scale_of(second)
+    with np.errstate(over="ignore", under="ignore"):
+        return float(np.float32(product)) if rounded else product
+
+
+def fully_connected_rescales(source: Tensor, weights: Tensor, output: Tensor, *, rounded: bool) -> tuple[Rescale, ...]:
+    """Return a rescaling for each output channel; ``rounded`` as in ``product_rescale``, of a single scale only."""
     channels = weights.shape[0]
     if len(_scales(weights)) > 1:
         return convolution_rescales(source, weights, output, channels)
-    with np.errstate(over="ignore", under="ignore"):
-        product = float(np.float32(scale_of(source)) * np.float32(scale_of(weights)))
-    return (quantize_multiplier(product / scale_of(output)),) * channels
+    return (product_rescale(source, weights, output, rounded=rounded),) * channels
 
 
 def requantize_rescale(source: Tensor, output: Tensor) -> Rescale:

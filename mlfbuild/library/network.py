@@ -74,6 +74,11 @@ class Network:
     operators: tuple[NetworkOperator, ...]
 
     @property
+    def layers(self) -> int:
+        """The operators in calls that sum products: rounding errors of floats grow with their number."""
+        return sum(len(operator.operator.split(" + ")) for operator in self.operators if operator.macs)
+
+    @property
     def macs(self) -> int | None:
         """Multiply-accumulates of one run; ``None`` if those of an operator are unknown."""
         known = [operator.macs for operator in self.operators if operator.macs is not None]

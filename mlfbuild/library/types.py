@@ -147,6 +147,8 @@ class Module:
     """Whether ``tvmgen_<module>_run_hooked`` can call the firmware before each operator (``library.hook``)."""
     runtime: str = ""
     """The configuration of TVM's runtime in the archive, if the firmware uses that runtime; empty for mlfbuild's."""
+    tflm: str = ""
+    """Date of the release of tflite-micro whose numbers the code has; empty if it was not compiled for any."""
     source_sha256: str = ""
     """SHA-256 of the source file, for modules of other compilers; empty if unknown."""
 

@@ -26,6 +26,7 @@ from mlfbuild.verify import (
     TensorPair,
     Traced,
     first_difference,
+    float_tolerance,
     load_inputs,
     pair_ports,
     pair_traced,
@@ -47,7 +48,7 @@ def compare_runs(
 
     ``models`` are the networks' names, required for an archive with several. Networks with state keep it from case to
     case. The code runs in separate processes, and each case may take ``timeout`` seconds. Integers must be equal,
-    floats within the tolerance of ``verify.first_difference``.
+    floats within ``verify.float_tolerance`` of the deeper one.
 
     Raises as ``mlfbuild.load``; ``UsageError`` if the inputs or outputs of the two networks differ, ``InputFileError``
     if ``inputs`` do not fit them, and ``ProcessFailedError`` if one fails, crashes or hangs.
@@ -100,12 +101,13 @@ def _of_archive(archive: Path, error: MlfError) -> MlfError:
 class _Tally:
     """The differences of numbered tensors over all cases."""
 
-    def __init__(self) -> None:
+    def __init__(self, tolerance: float) -> None:
+        self._tolerance = tolerance
         self._found: dict[int, tuple[int, int, ElementDifference]] = {}
 
     def note(self, number: int, case: int, first: Array, second: Array) -> None:
         """Compare two arrays; the first one is the reference."""
-        difference = first_difference(first.reshape(-1), second.reshape(-1))
+        difference = first_difference(first.reshape(-1), second.reshape(-1), self._tolerance)
         if difference is not None:
             known = self._found.get(number, (case, 0, difference))
             self._found[number] = (known[0], known[1] + 1, known[2])
@@ -129,7 +131,8 @@ def _compare(first: _Runner, second: _Runner, path: Path) -> RunComparison:
     sources, results = (_ports(kind, first, second) for kind in ("input", "output"))
     pairs = pair_traced(*(Traced(runner.model.name, runner.model.traced) for runner in (first, second)))
     cases, arrays = load_inputs(path, first.model)
-    outputs, tensors = _Tally(), _Tally()
+    tolerance = float_tolerance(max(first.model.layers, second.model.layers))
+    outputs, tensors = _Tally(tolerance), _Tally(tolerance)
     for case in range(cases):
         values = [array[case] for array in arrays]
         got = first.run(values, traced=bool(pairs))

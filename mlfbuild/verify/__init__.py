@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mlfbuild.verify.compare import (
         ElementDifference as ElementDifference,
         first_difference as first_difference,
+        float_tolerance as float_tolerance,
     )
     from mlfbuild.verify.compare_report import (
         ComparedNetwork as ComparedNetwork,

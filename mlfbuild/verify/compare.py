@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 FLOAT_TOLERANCE = 1e-5
-"""Floats pass if max|got - expected| <= FLOAT_TOLERANCE * max|expected|, over one output tensor of one case."""
+"""Floats of one layer pass if max|got - expected| <= FLOAT_TOLERANCE * max|expected|, over one output of one case."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +30,20 @@ class ElementDifference:
         )
 
 
-def first_difference(expected: npt.NDArray[Any], got: npt.NDArray[Any]) -> ElementDifference | None:
+def float_tolerance(layers: int) -> float:
+    """Return the tolerance of a network with so many layers, as a part of the greatest expected value.
+
+    Each layer sums products in an order of its own. The rounding errors of layers are independent, so together they
+    grow with the square root of their number.
+    """
+    return FLOAT_TOLERANCE * math.sqrt(max(1, layers))
+
+
+def first_difference(
+    expected: npt.NDArray[Any], got: npt.NDArray[Any], tolerance: float = FLOAT_TOLERANCE
+) -> ElementDifference | None:
     """Return the difference of two flat arrays; ``None`` if they are equal (integers) or close enough (floats)."""
-    wrong = _wrong_floats(expected, got) if expected.dtype.kind == "f" else expected != got
+    wrong = _wrong_floats(expected, got, tolerance) if expected.dtype.kind == "f" else expected != got
     indices = np.flatnonzero(wrong)
     if indices.size == 0:
         return None
@@ -39,11 +51,11 @@ def first_difference(expected: npt.NDArray[Any], got: npt.NDArray[Any]) -> Eleme
     return ElementDifference(element, str(expected[element]), str(got[element]), indices.size, expected.size)
 
 
-def _wrong_floats(expected: npt.NDArray[Any], got: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+def _wrong_floats(expected: npt.NDArray[Any], got: npt.NDArray[Any], tolerance: float) -> npt.NDArray[np.bool_]:
     finite = np.isfinite(expected)
     largest = float(np.max(np.abs(expected[finite]), initial=0.0))
     with np.errstate(invalid="ignore", over="ignore"):
-        far = ~(np.abs(got.astype(np.float64) - expected) <= FLOAT_TOLERANCE * largest)
+        far = ~(np.abs(got.astype(np.float64) - expected) <= tolerance * largest)
     same = (got == expected) | (np.isnan(got) & np.isnan(expected))
     wrong: npt.NDArray[np.bool_] = far & ~same
     return wrong

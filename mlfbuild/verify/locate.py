@@ -16,7 +16,6 @@ from mlfbuild.archive import open_archive_with_id
 from mlfbuild.build import CompileJob, TargetJob, target_dependencies
 from mlfbuild.build.tree import DEPENDENCIES_FOLDER, unpack, write_dependencies
 from mlfbuild.core import MlfError, make_folder
-from mlfbuild.frontends import read_model
 from mlfbuild.graph import Array, Graph, evaluate_in_turn
 from mlfbuild.verify.module import VerifyReport, verify_module
 from mlfbuild.verify.vectors import load_vectors
@@ -37,9 +36,9 @@ def first_wrong_operator(job: CompileJob, target: TargetJob, vectors: Path, fold
 
 
 def _locate(job: CompileJob, target: TargetJob, vectors: Path, folder: Path, case: int) -> str:
-    from mlfbuild.compilers.native import most_constants
+    from mlfbuild.compilers.native import read_network
 
-    graph = observed(read_model(job.request.source, job.model, most_constants(job.request.options)))
+    graph = observed(read_network(job.request)[0])
     library, archive_id = open_archive_with_id(job.archive)
     arrays = load_vectors(vectors, library.modules[0]).inputs
     cases = range(case + 1) if graph.states else [case]  # state depends on all previous cases

@@ -17,7 +17,7 @@ from mlfbuild.build.tree import HOST, Subject, subject_of
 from mlfbuild.core import Tell, UsageError, tell_nobody
 from mlfbuild.library import Module
 from mlfbuild.targets import BOARDS, Board
-from mlfbuild.verify.compare import first_difference
+from mlfbuild.verify.compare import first_difference, float_tolerance
 from mlfbuild.verify.emulator.harness import build_harness
 from mlfbuild.verify.exchange import (
     ENDED_EARLY,
@@ -124,7 +124,7 @@ def _check(
         board=subject.board,
         cases=vectors.cases,
         problems=tuple(problems),
-        wrong=tuple(_wrong(vectors, runs)),
+        wrong=tuple(_wrong(vectors, _tolerance(subject, vectors), runs)),
         workspace_size=subject.workspace_size,
         workspace_used=_largest(runs, "workspace") if subject.takes_workspace else None,
         stack_used=_largest(runs, "stack") if board else None,
@@ -152,12 +152,16 @@ def _failed(run: Any) -> bool:
     return any(run[f"run{number}"]["status"] != 0 for number in range(_RUNS))
 
 
-def _wrong(vectors: Vectors, runs: npt.NDArray[Any]) -> Iterator[tuple[int, int]]:
+def _tolerance(subject: Subject, vectors: Vectors) -> float:
+    return float_tolerance(subject.layers) if vectors.tolerance is None else vectors.tolerance
+
+
+def _wrong(vectors: Vectors, tolerance: float, runs: npt.NDArray[Any]) -> Iterator[tuple[int, int]]:
     for case, run in enumerate(runs[: vectors.cases]):
         if _failed(run):
             continue
         for index, expected in enumerate(vectors.outputs):
-            if first_difference(expected[case], run["run0"][f"out{index}"]) is not None:
+            if first_difference(expected[case], run["run0"][f"out{index}"], tolerance) is not None:
                 yield case, index
 
 
@@ -165,7 +169,7 @@ def _differences(module: Subject, vectors: Vectors, case: int, run: Any) -> Iter
     for index, (tensor, expected) in enumerate(zip(module.outputs, vectors.outputs, strict=True)):
         first, second = run["run0"][f"out{index}"], run["run1"][f"out{index}"]
         where = f"output {index} ({tensor.name})"
-        difference = first_difference(expected[case], first)
+        difference = first_difference(expected[case], first, _tolerance(module, vectors))
         if difference is not None:
             yield f"{where}, {difference}"
         elif first.tobytes() != second.tobytes():

@@ -1,6 +1,7 @@
 """Vectors: inputs and expected outputs of a module, from an untrusted ``.npz`` file.
 
-Arrays are called ``in0`` or ``in_<name>``, ``out0`` or ``out_<name>``; the first axis counts cases.
+Arrays are called ``in0`` or ``in_<name>``, ``out0`` or ``out_<name>``; the first axis counts cases. The number
+``tolerance`` replaces the tolerance of floats that follows from the network.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ class Vectors:
     cases: int
     inputs: tuple[Array, ...]
     outputs: tuple[Array, ...]
+    tolerance: float | None = None
+    """The part of the greatest value by which floats of an output may differ; ``None`` if the file sets none."""
 
 
 class HasTensors(Protocol):
@@ -68,6 +71,7 @@ def load_vectors(path: Path, module: HasTensors) -> Vectors:
     arrays = _read(path)
     inputs = _arrays_of(path, arrays, "in", module.inputs)
     outputs = _arrays_of(path, arrays, "out", module.outputs)
+    tolerance = _tolerance(path, arrays.pop("tolerance", None))
     if arrays:
         raise InputFileError(
             "vectors-unknown-array",
@@ -76,7 +80,20 @@ def load_vectors(path: Path, module: HasTensors) -> Vectors:
             f"{_names('out', module.outputs)}",
             hint="rename or remove the array",
         )
-    return Vectors(_cases(path, (*inputs, *outputs) if outputs else ()), inputs, outputs)
+    return Vectors(_cases(path, (*inputs, *outputs) if outputs else ()), inputs, outputs, tolerance)
+
+
+def _tolerance(path: Path, array: Array | None) -> float | None:
+    if array is None:
+        return None
+    if array.shape != () or array.dtype.kind not in "fiu" or not 0 <= array < np.inf:
+        raise InputFileError(
+            "vectors-tolerance",
+            place=f"{path}: tolerance",
+            reason="the tolerance is not a finite number of at least 0",
+            hint="write one number, the part of an output's greatest value by which floats may differ",
+        )
+    return float(array)
 
 
 def load_inputs(path: Path, module: HasTensors) -> tuple[int, tuple[Array, ...]]:

@@ -143,12 +143,13 @@ def test_float_activation_range() -> None:
     assert float_activation_range(Activation.RELU6) == (0, 6)
 
 
-def test_fully_connected_rounds_the_scales_product_to_float32() -> None:
-    weights = tensor(0.007, shape=(2, 1))
-    product = float(np.float32(0.1) * np.float32(0.007))
-    expected = quantize_multiplier(product / float(np.float32(0.3)))
-    assert expected != quantize_multiplier(float(np.float32(0.1)) * float(np.float32(0.007)) / float(np.float32(0.3)))
-    assert fully_connected_rescales(tensor(0.1), weights, tensor(0.3)) == (expected, expected)
+def test_the_product_of_two_scales_is_double_or_rounded_to_float32() -> None:
+    source, weights, output = tensor(0.1), tensor(0.007, shape=(2, 1)), tensor(0.3)
+    today = quantize_multiplier(float(np.float32(0.1)) * float(np.float32(0.007)) / float(np.float32(0.3)))
+    older = quantize_multiplier(float(np.float32(0.1) * np.float32(0.007)) / float(np.float32(0.3)))
+    assert today != older
+    assert fully_connected_rescales(source, weights, output, rounded=False) == (today, today)
+    assert fully_connected_rescales(source, weights, output, rounded=True) == (older, older)
 
 
 def test_mean_folds_the_count_into_the_multiplier() -> None:

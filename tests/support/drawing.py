@@ -32,8 +32,9 @@ class Case:
 class Drawing:
     """Draws sizes, quantisation and data of one element type."""
 
-    def __init__(self, draw: Draw, dtype: str) -> None:
+    def __init__(self, draw: Draw, dtype: str, stretch: int = 1) -> None:
         self.draw = draw
+        self.stretch = stretch
         self.dtype = dtype
         self.quantized = dtype in {"int8", "int16", "uint8"}
         self.random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
@@ -64,7 +65,7 @@ class Drawing:
         return {"scale": self.scale(least, greatest), "zero_point": self.size(-128, 127)}
 
     def shape(self, least_rank: int = 1, greatest_rank: int = 4, greatest: int = 4) -> tuple[int, ...]:
-        return tuple(self.size(1, greatest) for _ in range(self.size(least_rank, greatest_rank)))
+        return tuple(self.size(1, greatest * self.stretch) for _ in range(self.size(least_rank, greatest_rank)))
 
     def data(self, shape: tuple[int, ...]) -> Array:
         """Return activations: the full range for 8 and 16 bits, small numbers for other integers, float32 around 0."""

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Collection, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -194,7 +195,10 @@ def _main(modules: dict[str, Module], order: Sequence[Module], anew: Collection[
     return _MAIN % {
         "includes": "\n".join(f'#include "tvmgen_{name}.h"' for name in modules),
         "functions": "\n".join(_function(module) for module in modules.values()),
-        "calls": "\n".join(f"  run_{module.name}(in, out, {at in anew:d});" for at, module in enumerate(order)),
+        "calls": "\n".join(
+            f"  for (long i = 0; i < {len(list(runs))}; i++) run_{name}(in, out, {reset:d});"
+            for (name, reset), runs in groupby((module.name, at in anew) for at, module in enumerate(order))
+        ),
     }
 
 

@@ -158,19 +158,22 @@ TYPES: Mapping[str, Sequence[str]] = {
 OPERATORS_AND_TYPES = [(operator, dtype) for operator in OPERATORS for dtype in TYPES[operator]]
 
 
-def cases(operator: str, dtype: str) -> st.SearchStrategy[Case]:
-    """Return a strategy of networks of one ``operator`` with inputs of ``dtype``."""
+def cases(operator: str, dtype: str, stretch: int = 1) -> st.SearchStrategy[Case]:
+    """Return a strategy of networks of one ``operator`` with inputs of ``dtype``.
+
+    ``stretch`` multiplies the longest dimensions.
+    """
 
     @st.composite
     def strategy(draw: Draw) -> Case:
-        drawing = Drawing(draw, dtype)
+        drawing = Drawing(draw, dtype, stretch)
         OPERATORS[operator](drawing)
         return drawing.case()
 
     return strategy()
 
 
-def drawn(operator: str, dtype: str, count: int) -> list[Case]:
+def drawn(operator: str, dtype: str, count: int, stretch: int = 1) -> list[Case]:
     """Return ``count`` networks of one operator, always the same."""
     found: list[Case] = []
 
@@ -178,7 +181,7 @@ def drawn(operator: str, dtype: str, count: int) -> list[Case]:
         max_examples=count, database=None, derandomize=True, deadline=None, phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )  # fmt: skip
-    @given(cases(operator, dtype))
+    @given(cases(operator, dtype, stretch))
     def collect(case: Case) -> None:
         found.append(case)
 

@@ -38,14 +38,24 @@ def tflite_micro_cases(model: bytes, cases: Sequence[Sequence[Array]]) -> list[l
 
 def litert_run(model: bytes, inputs: Sequence[Array]) -> list[Array]:
     """Run ``model`` once on ``inputs`` with LiteRT's reference kernels; raises ``RuntimeError`` if it is refused."""
+    return litert_cases(model, [inputs])[0]
+
+
+def litert_cases(model: bytes, cases: Sequence[Sequence[Array]]) -> list[list[Array]]:
+    """Run ``model`` on each of ``cases``, as ``litert_run``, in one interpreter."""
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
     interpreter = Interpreter(model_content=model, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
     interpreter.allocate_tensors()
-    for place, value in zip(interpreter.get_input_details(), inputs, strict=True):
-        interpreter.set_tensor(place["index"], value)
-    interpreter.invoke()
-    return [np.array(interpreter.get_tensor(place["index"])) for place in interpreter.get_output_details()]
+    places = [place["index"] for place in interpreter.get_input_details()]
+    outputs = [place["index"] for place in interpreter.get_output_details()]
+    results = []
+    for inputs in cases:
+        for place, value in zip(places, inputs, strict=True):
+            interpreter.set_tensor(place, value)
+        interpreter.invoke()
+        results.append([np.array(interpreter.get_tensor(place)) for place in outputs])
+    return results
 
 
 def assert_equal(got: Array, expected: Array, what: str, operands: float = 0.0) -> None:

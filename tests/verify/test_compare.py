@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mlfbuild.verify.compare import first_difference
+from mlfbuild.verify.compare import first_difference, float_tolerance
 
 NAN, INF = float("nan"), float("inf")
 
@@ -47,3 +47,11 @@ def test_booleans_must_be_equal() -> None:
 )
 def test_floats_may_differ_by_a_fraction_of_the_largest(expected: list[float], got: list[float], right: bool) -> None:
     assert (difference(expected, got, "float32") == "None") == right
+
+
+def test_the_tolerance_grows_with_the_square_root_of_the_layers() -> None:
+    assert float_tolerance(0) == float_tolerance(1) == 1e-5
+    assert float_tolerance(25) == pytest.approx(5e-5)
+    expected, got = np.array([100, 0], np.float32), np.array([100, 0.004], np.float32)
+    assert first_difference(expected, got, float_tolerance(25)) is None
+    assert first_difference(expected, got, float_tolerance(9)) is not None

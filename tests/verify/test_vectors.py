@@ -78,6 +78,19 @@ def test_arrays_that_do_not_fit_are_rejected(
         load_vectors(path, MODULE)
 
 
+@pytest.mark.parametrize("tolerance", [2e-4, np.float32(0), 0, 1])
+def test_vectors_may_set_the_tolerance_of_floats(tmp_path: Path, tolerance: float) -> None:
+    assert load_vectors(write(tmp_path, in0=X, in1=Y, out0=Z), MODULE).tolerance is None
+    vectors = load_vectors(write(tmp_path, in0=X, in1=Y, out0=Z, tolerance=tolerance), MODULE)
+    assert vectors.tolerance == tolerance
+
+
+@pytest.mark.parametrize("tolerance", [-1e-5, np.nan, np.inf, [1e-5], "1e-5", True])
+def test_a_tolerance_that_is_no_number_is_refused(tmp_path: Path, tolerance: object) -> None:
+    with raises(InputFileError, "vectors-tolerance", "v.npz: tolerance"):
+        load_vectors(write(tmp_path, in0=X, in1=Y, out0=Z, tolerance=np.array(tolerance)), MODULE)
+
+
 def test_file_without_cases_fails_the_check(tmp_path: Path) -> None:
     with raises(CheckFailedError, "vectors-without-cases", "v.npz"):
         load_vectors(write(tmp_path, in0=X[:0], in1=Y[:0], out0=Z[:0]), MODULE)

@@ -13,9 +13,9 @@ import pytest
 
 from mlfbuild.build.tree.verification import module_header
 from mlfbuild.core.errors import CheckFailedError, ProcessFailedError, UnsupportedModelError, UsageError
-from mlfbuild.library import MainMemory, Pool, TensorInfo
+from mlfbuild.library import MainMemory, Network, NetworkOperator, Pool, TensorInfo
 from mlfbuild.targets import BOARDS, RUNTIME, Board, board_called, cpu_called, toolchain_file
-from mlfbuild.verify.module import VerifyReport, verify_module
+from mlfbuild.verify.module import VerifyReport, verify_image, verify_module
 from support.errors import raises
 from support.hand_written_library import OUTPUTS, write_library
 
@@ -99,6 +99,29 @@ def test_faults_are_reported(workdir: Path, board: Board | None, wrong: str, fou
     report = verify(workdir, board, wrong)
     assert not report.passed
     assert re.fullmatch(found, report.text()), report.text()
+
+
+def test_floats_of_many_layers_have_a_larger_tolerance(workdir: Path) -> None:
+    """An error of 3e-5 is too large for one layer and not for 16, unless the vectors set another tolerance."""
+    module = write_library(workdir / "tree", "mean[0] *= 1.00003f; mean[1] *= 1.00003f;")
+    layer = NetworkOperator("dense", "FULLY_CONNECTED", "tvmgen_net_run", macs=4)
+    deep = replace(module, network=Network(48, (), (layer,) * 16))
+    found = {}
+    for name, each in {"one layer": module, "16 layers": deep}.items():
+        for tolerance in (None, 2e-5, 5e-5):
+            path = vectors(workdir, **({} if tolerance is None else {"tolerance": np.array(tolerance)}))
+            found[name, tolerance] = verify_module(workdir / "tree", each, None, path, workdir / "host").passed
+    assert found == {
+        ("one layer", None): False,
+        ("one layer", 2e-5): False,
+        ("one layer", 5e-5): True,
+        ("16 layers", None): True,
+        ("16 layers", 2e-5): False,
+        ("16 layers", 5e-5): True,
+    }
+    image = workdir / "host/build/verify.elf"
+    assert verify_image(image, vectors(workdir), workdir / "alone").passed
+    assert not verify_image(image, vectors(workdir, tolerance=np.array(2e-5)), workdir / "alone").passed
 
 
 def test_element_that_is_never_written_is_found(workdir: Path) -> None:

@@ -168,6 +168,12 @@ def _hook(left: Module, right: Module) -> Iterator[LibraryDifference]:
         yield LibraryDifference(left.name, "hook", "", left.hook, right.hook, change(*words))
 
 
+def _tflm(left: Module, right: Module) -> Iterator[LibraryDifference]:
+    if left.tflm and right.tflm and left.tflm != right.tflm:
+        text = change(f"TensorFlow Lite Micro of {left.tflm}", right.tflm)
+        yield LibraryDifference(left.name, "numbers", "", left.tflm, right.tflm, text)
+
+
 def _devices(left: Module, right: Module) -> Iterator[LibraryDifference]:
     if left.devices != right.devices:
         names = [", ".join(module.devices) or None for module in (left, right)]
@@ -199,6 +205,7 @@ _PARTS: tuple[_Part, ...] = (
     _operators,
     _trace,
     _hook,
+    _tflm,
     graph_differences,
     _parameters,
     code_differences,

@@ -152,6 +152,8 @@ def _origin(module: dict[str, Any]) -> Iterator[_Row]:
         yield "exported", None, printable(module["export_datetime"])
     if module["model_id"]:
         yield "model", None, f"sha256 {printable(module['model_id'])}"
+    if module["tflm"]:
+        yield "numbers", None, f"as TensorFlow Lite Micro of {module['tflm']}"
 
 
 def _tensor_lines(tensors: Sequence[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], str]]:

@@ -60,6 +60,8 @@ class Subject:
     """Whether a caller can provide the workspace: to ``mlf_<module>_run``, or as memory pools."""
     pools: tuple[tuple[str, int], ...] = ()
     """(name, bytes) of the memory pools that the caller must provide for workspaces."""
+    layers: int = 0
+    """Of a network with float outputs, the layers that add to their tolerance; 0 if unknown."""
 
     def to_json(self) -> str:
         """Return the subject as one line of ASCII."""
@@ -75,6 +77,8 @@ class Subject:
         }
         if self.pools:
             fields["pools"] = [{"name": name, "size": size} for name, size in self.pools]
+        if self.layers:
+            fields["layers"] = self.layers
         return json.dumps(fields, separators=(",", ":"))
 
     @classmethod
@@ -95,6 +99,7 @@ class Subject:
             state_size=fields.integer("state_size") if "state_size" in fields else 0,
             takes_workspace=fields.flag("takes_workspace"),
             pools=_pools(fields.objects("pools")) if "pools" in fields else (),
+            layers=fields.integer("layers") if "layers" in fields else 0,
         )
 
 
@@ -135,7 +140,12 @@ def _subject(module: Module, board: str) -> Subject:
         state_size=module.state_size,
         takes_workspace=bool(pools) or (is_reentrant(module) and _has_room(module, board, 2 * workspace_size)),
         pools=pools,
+        layers=module.network.layers if module.network and _has_floats(module) else 0,
     )
+
+
+def _has_floats(module: Module) -> bool:
+    return any(tensor.dtype.startswith("float") for tensor in module.outputs)
 
 
 def _has_room(module: Module, board: str, size: int) -> bool:

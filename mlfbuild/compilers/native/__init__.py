@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.compilers.native.build import compile_graph as compile_graph
+    from mlfbuild.compilers.native.build import compile_graph as compile_graph, read_network as read_network
     from mlfbuild.compilers.native.compiler import NATIVE as NATIVE
     from mlfbuild.compilers.native.settings import most_constants as most_constants
 else:

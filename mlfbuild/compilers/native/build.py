@@ -7,7 +7,7 @@ from mlfbuild.compilers.native.kernels import kernel_files
 from mlfbuild.compilers.native.lowering import check_constants, lower
 from mlfbuild.compilers.native.memory import plan_memory
 from mlfbuild.compilers.native.network import compiled_network
-from mlfbuild.compilers.native.passes import fuse, run_passes
+from mlfbuild.compilers.native.passes import fuse, rounded_products, run_passes
 from mlfbuild.compilers.native.printing import (
     Interface,
     LinkedModel,
@@ -20,7 +20,7 @@ from mlfbuild.compilers.native.printing import (
     source_path,
     traced_tensors,
 )
-from mlfbuild.compilers.native.settings import CodegenSettings, most_constants
+from mlfbuild.compilers.native.settings import TFLM, CodegenSettings, most_constants, tflm_of
 from mlfbuild.compilers.options import refused
 from mlfbuild.compilers.types import CompileRequest
 from mlfbuild.core import UnsupportedModelError, UsageError, read_bytes, sha256
@@ -43,15 +43,24 @@ _LARGEST_TENSOR = (1 << 31) - 1
 
 def compile_model(request: CompileRequest) -> Library:
     """Read and compile the model file of ``request``; raises as ``Compiler.compile``."""
-    graph, model_id, size = _read_model(request)
+    graph, model_id, size = _read_file(request)
     return compile_graph(graph, request, model_id, _budget(request, size))
 
 
-def _read_model(request: CompileRequest) -> tuple[Graph, str, int]:
+def read_network(request: CompileRequest) -> tuple[Graph, str]:
+    """Return the network, with the numbers of the option ``tflm``, and the SHA-256 of its file.
+
+    Raises the errors of ``read_model``.
+    """
+    graph, model_id, _ = _read_file(request)
+    return graph, model_id
+
+
+def _read_file(request: CompileRequest) -> tuple[Graph, str, int]:
     """Return the network, the SHA-256 and the size of its file; only views in the graph keep its bytes in memory."""
     data = read_bytes(request.source, "model")  # read once, so that the hash is that of the compiled bytes
     graph = parse_model(data, request.name, request.source, _budget(request, len(data)))
-    return graph, sha256(data), len(data)
+    return (rounded_products(graph) if tflm_of(request) == TFLM[0] else graph), sha256(data), len(data)
 
 
 def _budget(request: CompileRequest, size: int) -> ConstantBudget:
@@ -102,6 +111,7 @@ def compile_graph(
         trace=traced_tensors(program),
         network=compiled_network(program),
         hook=hook,
+        tflm=tflm_of(request),
     )
     return Library((module,))
 

@@ -46,6 +46,13 @@ class NativeCompiler:
 
     def _check(self, request: CompileRequest) -> None:
         refuse_options(self, request)
+        if "tflm" in request.options and request.source.suffix.lower() == ".onnx":
+            raise UsageError(
+                "tflm-of-onnx",
+                place=f"{request.name}: options.tflm",
+                reason="selects numbers of TensorFlow Lite Micro, which does not run ONNX models",
+                hint="remove it",
+            )
         if request.executor not in {None, *EXECUTORS}:
             known = " or ".join(EXECUTORS)
             reason = f'the native compiler has no executor "{request.executor}"'
@@ -69,16 +76,17 @@ class NativeCompiler:
 
 
 def _check_option(key: str, value: OptionValue) -> Mistake | None:
-    from mlfbuild.compilers.native.settings import MEMORY, most_constants
+    from mlfbuild.compilers.native.settings import MEMORY, TFLM, most_constants
     from mlfbuild.graph import MAX_CONSTANTS
 
     if key in _SWITCHES:
         return check_switch(value)
     if key == MAX_CONSTANTS:
         return None if most_constants({key: value}) is not None else invalid_option("must be a size such as 64 MiB")
-    if key != "memory":
-        return unknown("option", key, ("memory", MAX_CONSTANTS, *_SWITCHES))
-    return None if value in MEMORY else invalid_option(f"must be one of {', '.join(MEMORY)}")
+    choices = {"memory": MEMORY, "tflm": TFLM}
+    if key not in choices:
+        return unknown("option", key, (*choices, MAX_CONSTANTS, *_SWITCHES))
+    return None if value in choices[key] else invalid_option(f"must be one of {', '.join(choices[key])}")
 
 
 NATIVE = NativeCompiler()

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from mlfbuild.compilers.types import CompileRequest
 from mlfbuild.graph import MAX_CONSTANTS
 from mlfbuild.project import OptionValue, parse_size
 from mlfbuild.targets import Cpu
 
 MEMORY = ("smallest", "balanced", "fastest")
 """The values of the option ``memory``."""
+
+TFLM = ("2026-10-12", "2026-10-13")
+"""The values of the option ``tflm``: dates of tflite-micro releases between which numbers changed; the last is the
+default."""
 
 
 def most_constants(options: Mapping[str, OptionValue]) -> int | None:
@@ -33,3 +38,8 @@ class CodegenSettings:
     def has(self, feature: str) -> bool:
         """Return whether the CPU has ``feature``, a word of ``Cpu.features``."""
         return feature in self.cpu.features
+
+
+def tflm_of(request: CompileRequest) -> str:
+    """Return the date of the tflite-micro release whose numbers the code has; empty for ONNX models."""
+    return "" if request.source.suffix.lower() == ".onnx" else str(request.options.get("tflm", TFLM[-1]))

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from mlfbuild.graph.bases.lstm_arithmetic import (
         LSTM_INPUTS as LSTM_INPUTS,
         LstmTensors as LstmTensors,
-        lstm_rescales as lstm_rescales,
         lstm_tensors as lstm_tensors,
     )
     from mlfbuild.graph.bases.movement import Move as Move, Movement as Movement

@@ -23,6 +23,7 @@ from mlfbuild.graph.quantize import (
     multiply_by_quantized_multiplier,
     quantize_multiplier,
     scale_of,
+    scale_product,
     zero_point_of,
 )
 from mlfbuild.graph.types import Array, DType, Tensor
@@ -94,12 +95,15 @@ class LstmRescales:
     """The least and the greatest value of the cell."""
 
 
-def lstm_rescales(tensors: LstmTensors, cell_clip: float) -> LstmRescales:
-    """Return the factors of a quantised node; raises ``OverflowError`` if one has no fixed-point form."""
+def lstm_rescales(tensors: LstmTensors, cell_clip: float, *, rounded: bool) -> LstmRescales:
+    """Return the factors of a quantised node; raises ``OverflowError`` if one has no fixed-point form.
+
+    ``rounded`` is that of ``scale_product``.
+    """
     cell, hidden = scale_of(tensors.cell), scale_of(tensors.hidden)
     return LstmRescales(
-        _gate_rescales(tensors.source, tensors.weights),
-        _gate_rescales(tensors.hidden, tensors.recurrent),
+        _gate_rescales(tensors.source, tensors.weights, rounded=rounded),
+        _gate_rescales(tensors.hidden, tensors.recurrent, rounded=rounded),
         quantize_multiplier(_FRACTION * cell / cell),
         quantize_multiplier(_FRACTION * _FRACTION / cell),
         quantize_multiplier(_FRACTION * _FRACTION / hidden),
@@ -108,10 +112,9 @@ def lstm_rescales(tensors: LstmTensors, cell_clip: float) -> LstmRescales:
     )
 
 
-def _gate_rescales(source: Tensor, matrices: Iterable[Tensor]) -> tuple[Rescale, ...]:
-    """Return the rescaling of the sums over each matrix; the product of the scales is computed in float32."""
-    with np.errstate(over="ignore", under="ignore"):
-        products = [float(np.float32(scale_of(source)) * np.float32(scale_of(matrix))) for matrix in matrices]
+def _gate_rescales(source: Tensor, matrices: Iterable[Tensor], *, rounded: bool) -> tuple[Rescale, ...]:
+    """Return the rescaling of the sums over each matrix."""
+    products = [scale_product(source, matrix, rounded=rounded) for matrix in matrices]
     rescales = tuple(quantize_multiplier(product / _ARGUMENT) for product in products)
     if source.dtype is DType.INT16:
         for rescale in rescales:

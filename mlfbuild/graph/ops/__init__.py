@@ -239,7 +239,6 @@ if TYPE_CHECKING:
     from mlfbuild.graph.ops.svdf import (
         Svdf as Svdf,
         SvdfTensors as SvdfTensors,
-        svdf_rescales as svdf_rescales,
         svdf_tensors as svdf_tensors,
     )
     from mlfbuild.graph.ops.table import (

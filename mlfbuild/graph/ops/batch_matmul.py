@@ -12,7 +12,7 @@ from mlfbuild.graph.bases import rules, weighted
 from mlfbuild.graph.bases.accumulate import centred, finish
 from mlfbuild.graph.bases.binary import binary_tensors
 from mlfbuild.graph.operator import Activation, Operator
-from mlfbuild.graph.quantize import Rescale, fully_connected_rescales
+from mlfbuild.graph.quantize import Rescale, product_rescale
 from mlfbuild.graph.types import Array, DType, Tensor
 
 _LARGEST_INT16_DEPTH = 1 << 16
@@ -25,6 +25,8 @@ class BatchMatmul(Operator):
 
     adj_x: bool = False
     adj_y: bool = False
+    rounded_product: bool = False
+    """Whether the product of two scales is rounded to float32, as TensorFlow Lite Micro did until 2026-10-12."""
 
     name: ClassVar[str] = "BATCH_MATMUL"
     types: ClassVar[tuple[DType, ...]] = weighted.TYPES
@@ -66,7 +68,7 @@ class BatchMatmul(Operator):
 
     def rescale(self, first: Tensor, second: Tensor, output: Tensor) -> Rescale:
         """Return the rescaling of sums of products; raises ``OverflowError``."""
-        return fully_connected_rescales(first, second, output)[0]
+        return product_rescale(first, second, output, rounded=self.rounded_product)
 
     def macs(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> int:
         """Return the number of products: K for each element of the result."""

@@ -12,7 +12,7 @@ from mlfbuild.graph.bases import rules, weighted
 from mlfbuild.graph.bases.accumulate import centred, finish
 from mlfbuild.graph.bases.convolution import convolution_tensors
 from mlfbuild.graph.operator import Activation, Operator
-from mlfbuild.graph.quantize import activation_range, fully_connected_rescales
+from mlfbuild.graph.quantize import Rescale, activation_range, fully_connected_rescales
 from mlfbuild.graph.types import Array, DType, Tensor
 
 
@@ -24,6 +24,8 @@ class FullyConnected(Operator):
     keep_num_dims: bool = False
     int32_sums: bool = False
     """Whether int16 activations are summed in 32 bits if there is no bias, whose type would decide it."""
+    rounded_product: bool = False
+    """Whether the product of two scales is rounded to float32, as TensorFlow Lite Micro did until 2026-10-12."""
 
     name: ClassVar[str] = "FULLY_CONNECTED"
     types: ClassVar[tuple[DType, ...]] = weighted.TYPES
@@ -56,12 +58,18 @@ class FullyConnected(Operator):
         """Return whether sums have 64 bits."""
         return weighted.sums_are_wide(source, bias, int32_sums=self.int32_sums)
 
+    def rescales(self, source: Tensor, weights: Tensor, output: Tensor) -> tuple[Rescale, ...]:
+        """Return a rescaling for each output channel, none for float32; raises ``OverflowError``."""
+        if source.dtype is DType.FLOAT32:
+            return ()
+        return fully_connected_rescales(source, weights, output, rounded=self.rounded_product)
+
     def _check_rescales(self, source: Tensor, weights: Tensor, bias: Tensor | None, output: Tensor) -> str | None:
         if source.dtype is DType.FLOAT32:
             return None
         wide = self.sums_are_wide(source, bias)
         return rules.computable(
-            lambda: weighted.check_rescales(fully_connected_rescales(source, weights, output), wide=wide),
+            lambda: weighted.check_rescales(self.rescales(source, weights, output), wide=wide),
             lambda: activation_range(self.activation, output),
         )
 
@@ -77,6 +85,5 @@ class FullyConnected(Operator):
         rows, matrix, bias = values[0], values[1], values[2] if len(values) > 2 else None
         assert rows is not None and matrix is not None
         sums = centred(source, rows).reshape(-1, weights.shape[1]) @ matrix.T.astype(np.float64)
-        rescales = () if source.dtype is DType.FLOAT32 else fully_connected_rescales(source, weights, output)
-        wide = self.sums_are_wide(source, offset)
+        rescales, wide = self.rescales(source, weights, output), self.sums_are_wide(source, offset)
         return (finish(sums, bias, rescales, output, self.activation, wide=wide).reshape(output.shape),)

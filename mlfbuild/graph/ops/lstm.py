@@ -21,6 +21,7 @@ from mlfbuild.graph.bases import rules
 from mlfbuild.graph.bases.lstm_arithmetic import (
     LSTM_INPUTS,
     LstmParameters,
+    LstmRescales,
     LstmTensors,
     lstm_rescales,
     lstm_tensors,
@@ -44,9 +45,15 @@ class UnidirectionalSequenceLstm(Operator):
 
     time_major: bool = False
     cell_clip: float = 0.0
+    rounded_product: bool = False
+    """Whether the product of two scales is rounded to float32, as TensorFlow Lite Micro did until 2026-10-12."""
 
     name: ClassVar[str] = "UNIDIRECTIONAL_SEQUENCE_LSTM"
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.FLOAT32)
+
+    def rescales(self, tensors: LstmTensors) -> LstmRescales:
+        """Return the factors of a quantised node; raises ``OverflowError`` if one has no fixed-point form."""
+        return lstm_rescales(tensors, self.cell_clip, rounded=self.rounded_product)
 
     def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
         if len(inputs) != LSTM_INPUTS or len(outputs) != _OUTPUTS:
@@ -112,7 +119,7 @@ class UnidirectionalSequenceLstm(Operator):
             rules.same_quantization(tensors.hidden, tensors.output)
             or rules.same_quantization(tensors.hidden, tensors.hidden_after)
             or rules.same_quantization(tensors.cell, tensors.cell_after)
-            or rules.computable(lambda: lstm_rescales(tensors, self.cell_clip))
+            or rules.computable(lambda: self.rescales(tensors))
             or (self._check_sums(tensors) if tensors.source.dtype is DType.INT16 else None)
         )
 
@@ -142,7 +149,7 @@ class UnidirectionalSequenceLstm(Operator):
         weights = LstmParameters(tuple(parameters[:4]), tuple(parameters[4:8]), tuple(parameters[8:]))
         shape, steps = cell.shape, sequence if self.time_major else sequence.swapaxes(0, 1)
         cell = cell.reshape(hidden.shape)
-        rescales = None if tensors.source.dtype is DType.FLOAT32 else lstm_rescales(tensors, self.cell_clip)
+        rescales = None if tensors.source.dtype is DType.FLOAT32 else self.rescales(tensors)
         rows = []
         for row in steps:
             if rescales is None:

@@ -43,18 +43,6 @@ def svdf_tensors(inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> 
     return SvdfTensors(source, feature, time, bias, before, *outputs)
 
 
-def svdf_rescales(tensors: SvdfTensors) -> tuple[Rescale, Rescale]:
-    """Return the rescalings of a feature to the state and of a sum over the state to the output.
-
-    The products of scales are computed in float32, as in TensorFlow Lite Micro. Raises ``OverflowError``.
-    """
-    scales = [np.float32(scale_of(tensor)) for tensor in (tensors.source, tensors.feature, tensors.before)]
-    more = [np.float32(scale_of(tensor)) for tensor in (tensors.before, tensors.time, tensors.output)]
-    with np.errstate(over="ignore", under="ignore"):
-        first, second = (float(np.float32(x * y) / z) for x, y, z in (scales, more))
-    return quantize_multiplier(first), quantize_multiplier(second)
-
-
 @dataclass(frozen=True)
 class Svdf(Operator):
     """A layer of ``rank`` filters for each unit; int8 is clamped only to its range, regardless of ``activation``.
@@ -64,6 +52,8 @@ class Svdf(Operator):
 
     rank: int = 1
     activation: Activation = Activation.NONE
+    rounded_product: bool = False
+    """Whether factors are computed in float32, as TensorFlow Lite Micro did until 2026-10-12."""
 
     name: ClassVar[str] = "SVDF"
 
@@ -74,7 +64,7 @@ class Svdf(Operator):
         if absent is not None:
             return f"input {absent} is absent"
         tensors = svdf_tensors(inputs, outputs)
-        return self._check_types(tensors) or self._check_shapes(tensors) or _check_scales(tensors)
+        return self._check_types(tensors) or self._check_shapes(tensors) or self._check_scales(tensors)
 
     def _check_types(self, tensors: SvdfTensors) -> str | None:
         source, feature, time, _, before, output, after = tensors
@@ -102,6 +92,18 @@ class Svdf(Operator):
             or (None if bias is None else rules.parameters(feature, bias, filters // self.rank, axis=0))
         )
 
+    def rescales(self, tensors: SvdfTensors) -> tuple[Rescale, Rescale]:
+        """Return the rescalings of a feature to the state and of a sum over the state to the output.
+
+        They are computed in double, or in float32 with ``rounded_product``. Raises ``OverflowError``.
+        """
+        kind = np.float32 if self.rounded_product else np.float64
+        scales = [kind(scale_of(tensor)) for tensor in (tensors.source, tensors.feature, tensors.before)]
+        more = [kind(scale_of(tensor)) for tensor in (tensors.before, tensors.time, tensors.output)]
+        with np.errstate(over="ignore", under="ignore"):
+            first, second = (float(x * y / z) for x, y, z in (scales, more))
+        return quantize_multiplier(first), quantize_multiplier(second)
+
     def macs(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> int:
         """Return the number of products: one for each weight of the input and of the state, per row of the batch."""
         tensors = svdf_tensors(inputs, outputs)
@@ -122,19 +124,20 @@ class Svdf(Operator):
         if tensors.source.dtype is DType.FLOAT32:
             result = finish_float(sums, self.activation)
         else:
-            result = finish_quantized(sums, svdf_rescales(tensors)[1:], tensors.output, Activation.NONE)
+            result = finish_quantized(sums, self.rescales(tensors)[1:], tensors.output, Activation.NONE)
         return result, after.reshape(before.shape)
 
     def _latest(self, tensors: SvdfTensors, sums: Array) -> Array:
         """Return the features in the type of the state."""
         if tensors.source.dtype is DType.FLOAT32:
             return finish_float(sums, Activation.NONE)
-        return finish_quantized(sums, svdf_rescales(tensors)[:1], tensors.before, Activation.NONE)
+        return finish_quantized(sums, self.rescales(tensors)[:1], tensors.before, Activation.NONE)
 
-
-def _check_scales(tensors: SvdfTensors) -> str | None:
-    if tensors.source.dtype is DType.FLOAT32:
-        return None
-    if tensors.time.quantization is not None and tensors.time.quantization.zero_point != 0:
-        return f"the weights {tensors.time} have a zero point that is not 0"
-    return rules.same_quantization(tensors.before, tensors.after) or rules.computable(lambda: svdf_rescales(tensors))
+    def _check_scales(self, tensors: SvdfTensors) -> str | None:
+        if tensors.source.dtype is DType.FLOAT32:
+            return None
+        if tensors.time.quantization is not None and tensors.time.quantization.zero_point != 0:
+            return f"the weights {tensors.time} have a zero point that is not 0"
+        return rules.same_quantization(tensors.before, tensors.after) or rules.computable(
+            lambda: self.rescales(tensors)
+        )

@@ -25,6 +25,7 @@ from mlfbuild.library.types import DeviceContext
 EXTENSION = "mlfbuild"
 _VERSION = 1
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _UNKNOWN_DEVICE = 0  # not assigned in DLPack
 _WRITE_AGAIN = "write the archive again"
 
@@ -49,6 +50,7 @@ class Extension:
     network: Network | None = None
     hook: bool = False
     runtime: str = ""
+    tflm: str = ""
     source_sha256: str = ""
 
     def json(self) -> dict[str, Any] | None:
@@ -66,6 +68,7 @@ class Extension:
             "network": None if self.network is None else network_json(self.network),
             "hook": self.hook or None,
             "runtime": self.runtime or None,
+            "tflm": self.tflm or None,
             "source_sha256": self.source_sha256 or None,
         }
         said = {key: value for key, value in members.items() if value is not None}
@@ -96,6 +99,7 @@ def read_extension(fields: Fields) -> Extension:
         network=read_network(key.member("network"), state_size) if "network" in key else None,
         hook="hook" in key and key.flag("hook"),
         runtime=_read_runtime(key),
+        tflm=_read_tflm(key),
         source_sha256=_read_sha256(key),
     )
 
@@ -112,6 +116,13 @@ def _read_runtime(key: Fields) -> str:
     if runtime and runtime not in CONFIGURATIONS:
         raise key.error("runtime", f"{quoted(runtime)} is not a configuration of TVM's runtime", hint=_WRITE_AGAIN)
     return runtime
+
+
+def _read_tflm(key: Fields) -> str:
+    text = key.text("tflm", default="")
+    if text and not _DATE.fullmatch(text):
+        raise key.error("tflm", "must be a date such as 2026-10-13", hint=_WRITE_AGAIN)
+    return text
 
 
 def check_tensors(extension: Extension, tensors: Sequence[TensorInfo], key: str, module: Fields) -> None:

@@ -120,6 +120,7 @@ def _read_module(name: str, fields: Fields, form: Format) -> ModuleRecord:
         network=extension.network,
         hook=extension.hook,
         runtime=extension.runtime,
+        tflm=extension.tflm,
         source_sha256=extension.source_sha256,
     )
     return ModuleRecord(module, extension)

@@ -58,7 +58,7 @@ static unsigned show_{{ name }}(const char *name, const {{ type }} *values, cons
 {% if type in reals %}
             print_{{ name }}(values[i]);
         }
-        wrong += expected != NULL && !({{ real.abs }}(values[i] - expected[i]) <= 1e-5{{ real.suffix }} * largest);
+        wrong += expected != NULL && !({{ real.abs }}(values[i] - expected[i]) <= {{ tolerance }}{{ real.suffix }} * largest);
 {% else %}
             printf(" %ld", (long)values[i]);
         }

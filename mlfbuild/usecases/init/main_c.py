@@ -24,6 +24,7 @@ from mlfbuild.library import (
     symbol_prefix,
 )
 from mlfbuild.usecases.init.sample import Sample
+from mlfbuild.verify import float_tolerance
 
 _TEMPLATES = Path(__file__).resolve().parents[2] / "templates/common"
 _BYTES = {1: "uint8_t", 2: "uint16_t", 4: "uint32_t", 8: "uint64_t"}
@@ -60,11 +61,13 @@ def main_c(library: Library, sample: Sample | None) -> str:
     The modules have the C interface with known inputs and outputs.
     """
     headers = [file.path.name for module in library.modules if (file := header_file(module))]
+    layers = [module.network.layers for module in library.modules if module.network]
     return _filled(
         "main.c",
         modules=[_caller(module) for module in library.modules],
         headers=sorted([*headers, *(["sample.h"] if sample else [])]),
         sample=sample is not None,
+        tolerance=f"{float_tolerance(max(layers, default=0)):.2g}",
     )
 
 

@@ -45,6 +45,11 @@ class Model:
         """The outputs in call order, as ``inputs``."""
         return self._module.outputs
 
+    @property
+    def layers(self) -> int:
+        """The layers that add to the tolerance of floats; 0 if unknown."""
+        return self._module.network.layers if self._module.network else 0
+
     @cached_property
     def traced(self) -> tuple[TracedTensor, ...]:
         """The tensors that ``trace`` returns, in order of execution; empty if the network exposes none."""

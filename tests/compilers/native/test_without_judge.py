@@ -40,6 +40,19 @@ def test_quotients_by_zero(dtype: str, greatest: int) -> None:
     assert zeros == [0, greatest, -greatest - 1]
 
 
+@pytest.mark.parametrize(("dtype", "zero_point"), [("int8", 5), ("int16", 0)])
+@pytest.mark.parametrize("scale", [2.0**-14, 1e-30])
+def test_floats_out_of_range_are_bounded_and_nan_is_the_zero_point(dtype: str, zero_point: int, scale: float) -> None:
+    """For example 3e38 / 2**-14, which no float32 holds, and 65,536, which C may not convert to int16."""
+    limits = np.iinfo(dtype)
+    large = np.array([32768, 65536, 131072, 131073, 2**31, 2**32, 1e12]) * scale
+    values = [*large.tolist(), 3e38, np.inf]
+    net = Network()
+    net.unary("QUANTIZE", net.input((2 * len(values) + 3,)), scale=scale, zero_point=zero_point, dtype=dtype)
+    got = run(net, [*values, *(-value for value in values), np.nan, 0.0, -0.0])
+    assert got == [limits.max] * len(values) + [limits.min] * len(values) + [zero_point] * 3
+
+
 def test_small_quotients_are_zero() -> None:
     assert divided([0, 1, -1, 100, -100], [-128, 127, 127, 1, 1], scale=1.0) == [0, 0, 0, 100, -100]
 

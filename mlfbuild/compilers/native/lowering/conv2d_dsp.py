@@ -19,7 +19,7 @@ from mlfbuild.compilers.native.lowering.common.activation import zero_point
 from mlfbuild.compilers.native.lowering.common.dsp import dsp_channels, spare_memory
 from mlfbuild.compilers.native.lowering.common.matmul_dsp import groups_of, pack_matmul
 from mlfbuild.compilers.native.lowering.common.window import window_fields
-from mlfbuild.graph import Array, Graph, Node, Tensor, activation_range, convolution_rescales, fully_connected_rescales
+from mlfbuild.graph import Array, Graph, Node, Tensor, activation_range
 from mlfbuild.graph.bases import convolution_tensors
 from mlfbuild.graph.ops import Conv2D, FullyConnected
 
@@ -116,10 +116,8 @@ def _pack(graph: Graph, node: Node, *, whole: bool) -> npt.NDArray[np.int32] | N
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     assert weights.data is not None
     folded = folded_bias(None if bias is None else bias.data, weights.data, 0, zero_point(source))
-    if isinstance(node.operator, FullyConnected):
-        rescales = fully_connected_rescales(source, weights, output)
-    else:
-        rescales = convolution_rescales(source, weights, output, output.shape[3])
+    assert isinstance(node.operator, Conv2D | FullyConnected)
+    rescales = node.operator.rescales(source, weights, output)
     matrix = np.asarray(weights.data.reshape(weights.shape[0], -1))
     channels = dsp_channels(matrix, folded, rescales, zero_point(output))
     return None if channels is None else pack_matmul(channels, whole=whole)

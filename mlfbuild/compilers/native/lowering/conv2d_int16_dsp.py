@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter, ScratchBuffer, struct_lines
 from mlfbuild.compilers.native.lowering.common.window import window_lines
-from mlfbuild.graph import Array, Graph, Node, Rescale, Tensor, activation_range, fully_connected_rescales, wide_rescale
+from mlfbuild.graph import Array, Graph, Node, Rescale, Tensor, activation_range, wide_rescale
 from mlfbuild.graph.bases import convolution_tensors
 from mlfbuild.graph.ops import Conv2D, FullyConnected
 
@@ -104,10 +104,7 @@ def lower_fully_connected_int16_dsp(graph: Graph, node: Node, operator: FullyCon
 
 def _matmul(graph: Graph, node: Node, operator: Conv2D | FullyConnected, word: str, rows: int) -> KernelCall | None:
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    if isinstance(operator, FullyConnected):
-        rescales = fully_connected_rescales(source, weights, output)
-    else:
-        rescales = operator.rescales(source, weights, output)
+    rescales = operator.rescales(source, weights, output)
     filter_ = _filter(weights, bias, rescales) if operator.sums_are_wide(source, bias) else None
     if filter_ is None:
         return None

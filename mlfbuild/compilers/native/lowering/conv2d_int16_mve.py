@@ -9,7 +9,7 @@ import numpy as np
 from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter, ScratchBuffer
 from mlfbuild.compilers.native.lowering.common.window import window_lines
 from mlfbuild.compilers.native.lowering.conv2d_int16_dsp import matmul_lines, narrow_channels
-from mlfbuild.graph import Graph, Node, Rescale, Tensor, fully_connected_rescales
+from mlfbuild.graph import Graph, Node, Rescale, Tensor
 from mlfbuild.graph.bases import convolution_tensors
 from mlfbuild.graph.ops import Conv2D, FullyConnected
 
@@ -42,7 +42,7 @@ def lower_conv2d_int16_mve(graph: Graph, node: Node, operator: Conv2D) -> Kernel
 def lower_fully_connected_int16_mve(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall | None:
     """Return the call of ``mlf_matmul_int16_mve``, or ``None`` if another kernel must do it."""
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    wide, rescales = operator.sums_are_wide(source, bias), fully_connected_rescales(source, weights, output)
+    wide, rescales = operator.sums_are_wide(source, bias), operator.rescales(source, weights, output)
     constants = _constants(weights, bias, rescales) if wide else None
     if constants is None:
         return None

@@ -22,7 +22,7 @@ from mlfbuild.compilers.native.lowering.conv2d_int16_dsp import lower_fully_conn
 from mlfbuild.compilers.native.lowering.conv2d_int16_mve import lower_fully_connected_int16_mve
 from mlfbuild.compilers.native.lowering.fully_connected_mve import lower_fully_connected_mve
 from mlfbuild.compilers.native.settings import CodegenSettings
-from mlfbuild.graph import DType, Graph, Node, Tensor, fully_connected_rescales
+from mlfbuild.graph import DType, Graph, Node, Tensor
 from mlfbuild.graph.bases import convolution_tensors
 from mlfbuild.graph.ops import FullyConnected
 
@@ -68,7 +68,7 @@ def _lower_portable(graph: Graph, node: Node, operator: FullyConnected) -> Kerne
         Parameter("const int8_t *", "input", source.name),
         Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", weights.data)),
         Parameter("const struct mlf_channel *", "channels",
-                  channel_table(folded, fully_connected_rescales(source, weights, output))),
+                  channel_table(folded, operator.rescales(source, weights, output))),
         Parameter("int8_t *", "output", output.name),
     ), (
         *matrix,
@@ -79,7 +79,7 @@ def _lower_portable(graph: Graph, node: Node, operator: FullyConnected) -> Kerne
 def _lower_int16(graph: Graph, node: Node, operator: FullyConnected, matrix: Sequence[str]) -> KernelCall:
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     assert weights.data is not None
-    wide, rescales = operator.sums_are_wide(source, bias), fully_connected_rescales(source, weights, output)
+    wide, rescales = operator.sums_are_wide(source, bias), operator.rescales(source, weights, output)
     constant = Constant.array("weights", "int8_t", weights.data)
     parameters = int16_parameters(source, constant, bias, rescales, output, wide=wide)
     return KernelCall("fully_connected", "fully_connected_int16.h", parameters, (

@@ -10,7 +10,7 @@ from mlfbuild.compilers.native.lowering.common.mve import (
     shape_word,
     static_lines,
 )
-from mlfbuild.graph import Graph, Node, fully_connected_rescales
+from mlfbuild.graph import Graph, Node
 from mlfbuild.graph.bases import convolution_tensors
 from mlfbuild.graph.ops import FullyConnected
 
@@ -25,7 +25,7 @@ def lower_fully_connected_mve(graph: Graph, node: Node, operator: FullyConnected
     rows = source.elements // inputs
     if outputs > MOST_CHANNELS:
         return None
-    rescales = fully_connected_rescales(source, weights, output)
+    rescales = operator.rescales(source, weights, output)
     word = f"{shape_word(inputs, 1)}_{rounding(rescales, operator.activation, output)}"
     parameters = matrix_parameters(source, weights, bias, output, operator.activation, rescales, 1)
     if rows == 1:

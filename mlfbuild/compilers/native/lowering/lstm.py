@@ -19,7 +19,7 @@ from mlfbuild.compilers.native.lowering.call import (
 from mlfbuild.compilers.native.lowering.common.activation import suffix, zero_point
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import LOGISTIC_TABLE, Array, DType, Graph, Node, Rescale, Tensor, wide_rescale
-from mlfbuild.graph.bases import LSTM_INPUTS, LstmTensors, lstm_rescales, lstm_tensors
+from mlfbuild.graph.bases import LSTM_INPUTS, LstmTensors, lstm_tensors
 from mlfbuild.graph.ops import UnidirectionalSequenceLstm
 
 _HEADER = "lstm.h"
@@ -103,7 +103,7 @@ def _float(tensors: LstmTensors) -> tuple[Parameter, ...]:
 
 def _quantized(tensors: LstmTensors, operator: UnidirectionalSequenceLstm) -> tuple[Parameter, ...]:
     wide = tensors.source.dtype is DType.INT16
-    rescales = lstm_rescales(tensors, operator.cell_clip)
+    rescales = operator.rescales(tensors)
     factors: dict[str, int | Rescale] = {
         "forget": rescales.forget,
         "update": rescales.update,

@@ -16,7 +16,7 @@ from mlfbuild.compilers.native.lowering.call import (
 from mlfbuild.compilers.native.lowering.common.activation import float_range_line, suffix, zero_point
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import Array, DType, Graph, Node, Rescale
-from mlfbuild.graph.ops import Svdf, SvdfTensors, svdf_rescales, svdf_tensors
+from mlfbuild.graph.ops import Svdf, SvdfTensors, svdf_tensors
 
 _STATE = (4, 1)
 """(input, output) positions of the state."""
@@ -64,7 +64,7 @@ def _float(tensors: SvdfTensors) -> tuple[Parameter, ...]:
 
 def _quantized(tensors: SvdfTensors, operator: Svdf) -> tuple[Parameter, ...]:
     feature, time = _data(tensors.feature.data), _data(tensors.time.data)
-    first, second = svdf_rescales(tensors)
+    first, second = operator.rescales(tensors)
     factors: dict[str, int | Rescale] = {
         "feature": first,
         "output": second,

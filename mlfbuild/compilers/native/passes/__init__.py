@@ -13,5 +13,6 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     from mlfbuild.compilers.native.passes.fusion import fuse as fuse
     from mlfbuild.compilers.native.passes.pipeline import run_passes as run_passes
+    from mlfbuild.compilers.native.passes.round_products import rounded_products as rounded_products
 else:
     __getattr__ = lazy_attributes(__name__)
