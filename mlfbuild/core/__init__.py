@@ -53,11 +53,13 @@ if TYPE_CHECKING:
     from mlfbuild.core.processes import (
         LOOK as LOOK,
         RUN_BY_HAND as RUN_BY_HAND,
+        STOP_SIGNALS as STOP_SIGNALS,
         Tell as Tell,
         find_tool as find_tool,
         run as run,
         run_ninja as run_ninja,
         running as running,
+        stops_held as stops_held,
         tell_nobody as tell_nobody,
         tool_variable as tool_variable,
     )
