@@ -169,7 +169,7 @@ class InputFileError(MlfError):
 
 
 class ConflictError(MlfError):
-    """Going on would overwrite or delete a file that mlfbuild did not write."""
+    """Going on would overwrite or delete a file that mlfbuild did not write, or that another build is writing."""
 
     exit_code = 6
 
