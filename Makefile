@@ -11,7 +11,7 @@ LOWEST := build/lowest
 # Without bytecode files, each of the thousands of processes that the tests start would compile the package again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo test lint generate docs lock benchmark screenshots sweep fuzz clean
+.PHONY: help setup demo test lint generate docs lock benchmark screenshots sweep fuzz faults clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-12s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,10 @@ sweep: ## run the exhaustive tests, and quick tests with the lowest versions of 
 fuzz: ## test damaged archives and models: 100,000 of each, or ten minutes
 	@scripts/setup.sh test
 	$(PYTEST) -m fuzz
+
+faults: ## kill builds, fill disks, remove tools, fetch from hostile servers; some of it needs root
+	@scripts/setup.sh test
+	PYTHONPATH=tests $(BIN)/python -m faults
 
 clean: ## remove build results, but not .venv
 	rm -rf build dist examples/*/build examples/*/.sconsign.dblite
