@@ -45,7 +45,7 @@ def write_operators() -> None:
     rows = [f'    "{name}": ("{stem}", "{kind}"),' for name, (stem, kind) in table.items()]
     text = "\n".join(
         [
-            '"""The operators that model files have, by TFLite\'s names. ``make generate`` writes this file."""',
+            '"""The operators of model files by TFLite\'s names. ``make generate`` writes this file."""',
             "",
             "from __future__ import annotations",
             "",
@@ -59,11 +59,11 @@ def write_operators() -> None:
             "OPERATORS: Mapping[str, tuple[str, str]] = {",
             *rows,
             "}",
-            '"""Name -> (family, which is the stem of the file, and class)."""',
+            '"""Name -> (family, which is the stem of the file; class)."""',
             "",
             "",
             "def operator_class(name: str) -> type[Operator] | None:",
-            '    """Return the operator that TFLite calls ``name``, such as ``CONV_2D``; ``None`` if there is none."""',
+            '    """Return the operator with TFLite\'s ``name``, such as ``CONV_2D``; ``None`` if there is none."""',
             "    if name not in OPERATORS:",
             "        return None",
             "    family, kind = OPERATORS[name]",
@@ -156,7 +156,7 @@ def write_onnx_operators() -> None:
             "",
             "",
             "def converter(name: str) -> Converter | None:",
-            '    """Return what converts nodes of the operator ``name``, and returns the outputs in ONNX\'s order."""',
+            '    """Return the converter of the operator ``name``; ``None`` if there is none."""',
             "    if name not in OPERATORS:",
             "        return None",
             '    table: Mapping[str, Converter] = importlib.import_module(f"{__name__}.{OPERATORS[name]}").OPERATORS',

@@ -1,8 +1,15 @@
-"""From a project to files that firmware is built from: what to make, what is up to date, who makes it.
+"""Build the files of a project that firmware is compiled from: archives, unpacked trees and fragments.
 
-``project_jobs`` turns a project into jobs (``jobs``). ``models`` and ``compilation`` make archives, ``tree`` unpacks
-them. ``inputs`` and ``twin_jobs`` decide what is up to date or shared; ``workers`` and ``progress`` run jobs side by
-side. Nothing here links an image: that is the firmware's own build.
+    for target in target_jobs(load(Path("mlfbuild.yml"))):
+        for job in target.models:
+            compile_if_needed(job)
+            unpack_job(job)
+        finish_target(target, target_dependencies(target))
+
+``project_jobs`` turns a project into jobs (``jobs``). ``models`` and ``compilation`` make archives and decide what is
+up to date; ``tree`` unpacks them. ``twin_jobs`` groups jobs with equal archives, and ``workers`` runs jobs in parallel.
+``firmware_build`` runs CMake and Ninja, which decide themselves what is up to date. Nothing here prints: drivers get
+reports through ``progress``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Archives that must be there before a build can be configured: only they tell which files a tree will have."""
+"""Make the archives that must exist before a build can be configured, because their file lists are not known."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def make_archives(
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> None:
-    """Make the archives of ``targets`` that alone tell what a build must know first, where they are not current.
+    """Make the archives of ``targets`` that must exist before configuration (``made_first``) and are not up to date.
 
-    With ``every`` all others, too. ``jobs`` are made at a time. An archive that is there for one of ``lenders`` is
-    copied. Raises as ``compile_once``; the archives that were finished before stay.
+    With ``every``, all other archives are made, too. ``jobs`` is the number of parallel jobs. An archive that one of
+    ``lenders`` has is copied. Raises as ``compile_once``; archives that are already finished stay.
     """
     watch = progress or Silent()
     wanted = (job for target in targets for job in target.models if every or job.made_first)

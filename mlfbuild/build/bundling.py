@@ -12,7 +12,7 @@ from mlfbuild.project import Provider
 
 
 def with_bundles(job: CompileJob, library: Library) -> Library:
-    """Return ``library`` with those libraries inside that it requires and the project bundles.
+    """Return ``library`` with the external libraries that it requires and the project bundles.
 
     Raises as ``resolve``, ``bundled`` and ``provided_library``.
     """

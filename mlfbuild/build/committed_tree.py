@@ -21,13 +21,13 @@ def committed(
     with_verify: bool = False,
     systems: Sequence[str] = (),
 ) -> TargetJob:
-    """Return the job of the only one of ``targets`` with all its trees in ``folder``; archives stay where they are.
+    """Return the job of the only target in ``targets``, with its trees in ``folder``; archives stay where they are.
 
-    ``with_verify``: the trees also hold the sources of test firmware. ``systems``: the build systems that take the
-    folder for a package of theirs. Raises ``UsageError`` if there are more targets, if test firmware has nothing
-    to run on, for an unknown system or a model name that it cannot take, or where ``folder`` is no place for trees:
-    inside a tree or a model file, or where a model's source would lie among the files of a tree; ``ConflictError``
-    where it holds files of others that would be overwritten.
+    With ``with_verify``, the trees also have the sources of test firmware. The folder becomes a package of the build
+    ``systems``. Raises ``UsageError`` if there are several targets, if the target has no board that can run test
+    firmware, for an unknown system or a model name that it does not allow, if ``folder`` is inside another tree or a
+    model's source, or if a model's source is inside a tree. Raises ``ConflictError`` if files that mlfbuild did not
+    write would be overwritten.
     """
     for name in systems:
         if name not in ADAPTERS:

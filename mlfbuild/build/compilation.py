@@ -1,4 +1,4 @@
-"""From a model file to an archive; apart from what comes after it, so that `mlfbuild compile` imports no more."""
+"""Compile a model file to an archive; in a module of its own, so that ``mlfbuild compile`` imports nothing else."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ __all__ = ["Compiled", "check_ram", "compile_model"]
 
 @dataclass(frozen=True)
 class Compiled:
-    """Bytes of an archive, and of the memory that its modules take together."""
+    """Size of an archive, and of the memory that its modules need together, in bytes."""
 
     size: int
     constants: int
     workspace: int
     workspace_bound: int | None
-    """What of the workspace is in use at one time, so that no plan is smaller; ``None`` if nobody knows."""
+    """Peak bytes of the workspace in use, the least that any plan needs; ``None`` if unknown."""
 
 
 def compile_model(job: CompileJob) -> Compiled:
     """Compile the job's model and write its archive.
 
-    The archive appears whole or not at all. Raises what ``Compiler.compile`` does, ``UnsupportedModelError`` if the
-    arena is larger than the board's RAM, what ``executable`` does of code that others compiled, what ``with_bundles``
-    does of dependencies, and ``StorageError``.
+    The archive is written whole or not at all. Raises as ``Compiler.compile``, as ``executable`` for code of other
+    compilers, as ``with_bundles`` for dependencies, ``UnsupportedModelError`` if the arena is larger than the board's
+    RAM, and ``StorageError``.
     """
     library = compiler_called(job.compiler).compile(job.request)
     if job.compiler != "native":
@@ -51,7 +51,7 @@ def compile_model(job: CompileJob) -> Compiled:
 
 
 def _with_source(library: Library, source: Path) -> Library:
-    """Return ``library`` with the hash of ``source`` in each module that does not say what it was made from."""
+    """Return ``library`` with the hash of ``source`` in each module that does not record its source."""
     with open_binary(source, "model") as file:
         digest = file_sha256(file)
     modules = (
@@ -62,14 +62,14 @@ def _with_source(library: Library, source: Path) -> Library:
 
 
 def _with_bundles(job: CompileJob, library: Library) -> Library:
-    from mlfbuild.build.bundling import with_bundles  # `mlfbuild compile` has no project, and does without
+    from mlfbuild.build.bundling import with_bundles  # `mlfbuild compile` has no project and does not need it
 
     return with_bundles(job, library)
 
 
 def _check_code(library: Library) -> None:
-    """Raise what ``executable`` does of modules that cannot be built, before their archive is there."""
-    from mlfbuild.executor import executable  # the native compiler's modules do without
+    """Raise as ``executable`` for modules that cannot be built, before their archive is written."""
+    from mlfbuild.executor import executable  # the native compiler's modules do not need it
 
     for module in library.modules:
         executable(module)
@@ -78,11 +78,11 @@ def _check_code(library: Library) -> None:
 def check_ram(job: CompileJob, library: Library) -> None:
     """Raise ``UnsupportedModelError`` if an arena of ``library`` is larger than the RAM of the job's board.
 
-    Raises also as ``executable``, which knows what memory is generated for modules of other compilers.
+    Also raises as ``executable``, which computes the memory that is generated for modules of other compilers.
     """
     if job.ram_limit is None:
         return
-    from mlfbuild.executor import arena_size  # `mlfbuild compile` has no board, and does without
+    from mlfbuild.executor import arena_size  # `mlfbuild compile` has no board and does not need it
 
     for module in library.modules:
         arena = arena_size(module)

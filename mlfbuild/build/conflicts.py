@@ -1,6 +1,7 @@
-"""The models of an image share no global symbol: which files an image is linked from, and the error if they do.
+"""Check that the models in an image do not define the same global symbols.
 
-``mlfbuild.c_analysis`` compares the objects; see its ``conflicts`` for what counts.
+This module finds the files that an image is linked from. ``mlfbuild.c_analysis`` compares their symbols; its module
+``conflicts`` defines what counts as a conflict.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from mlfbuild.library import SHARED_WORKSPACE, Fields, parse_json
 
 _SHOWN = 4
 COMPARED = {".o", ".obj", ".a"}
-"""Suffixes of files that may hold global symbols of the firmware."""
+"""Suffixes of files that can define global symbols of the firmware."""
 
 
 def check_image(job: FirmwareJob) -> None:
-    """Check the image of ``job``, which is built, as ``check_libraries`` does.
+    """Check the finished image of ``job`` as ``check_libraries`` does.
 
     Nothing is read unless the image was linked after the last successful check.
     """
@@ -78,9 +79,9 @@ def _hint(conflict: SymbolConflict) -> str:
 
 
 def check_module_names(modules: Mapping[str, Sequence[str]]) -> None:
-    """Raise ``CheckFailedError`` if two models, which are the keys of ``modules``, have a module of the same name.
+    """Raise ``CheckFailedError`` if two models, the keys of ``modules``, have a module of the same name.
 
-    All their symbols would conflict, and in a build their targets and files, too, long before anything is linked.
+    All their symbols would conflict, and so would their build targets and files.
     """
     owners: dict[str, str] = {}
     for model, names in modules.items():
@@ -131,7 +132,7 @@ def _owners(jobs: Iterable[CompileJob]) -> dict[str, str]:
 
 
 def modules_of(job: CompileJob) -> list[str]:
-    """Return the names of the modules in the job's tree; none if there is no tree, because this build left it out.
+    """Return the names of the modules in the job's tree; none if this build made no tree.
 
     The only module of the native compiler has the name of the model.
     """

@@ -1,8 +1,7 @@
-"""The cross build: CMake configures, Ninja builds, and both decide themselves what is out of date.
+"""Run the cross build: CMake configures, Ninja builds, and both decide themselves what is out of date.
 
-A firmware that the project file lists by its sources gets a generated ``CMakeLists.txt``. After each build the image is
-checked as far as this room can: flags of the compiler, symbols that two models share, memory regions. Budgets are
-checked by ``usecases.build``.
+If the project file lists the sources of a firmware, a ``CMakeLists.txt`` is generated. After each build, compiler
+flags, symbols that two models share, and memory regions are checked. ``usecases.build`` checks budgets.
 """
 
 from __future__ import annotations
@@ -73,7 +72,7 @@ def cross_build(
 
 
 def did_something(output: str) -> bool:
-    """Return whether a build that printed ``output`` made anything."""
+    """Return whether a build that printed ``output`` had anything to do."""
     return output.strip() != "ninja: no work to do."
 
 

@@ -34,8 +34,8 @@ _SECONDS = 60
 def check_flags(job: FirmwareJob) -> None:
     """Raise ``UsageError`` if models are compiled for another CPU than the target's, as the build is configured.
 
-    What cannot be known, as of a compiler without GCC's options, is left to compiler and linker. Nothing is asked
-    unless the commands changed since they were last found right.
+    A compiler without GCC's options is not checked. The compiler runs only if the commands changed since the last
+    successful check.
     """
     database = job.build / "compile_commands.json"
     try:
@@ -51,7 +51,7 @@ def check_flags(job: FirmwareJob) -> None:
 
 
 def _commands(content: bytes, tree: Path) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield compiler and flags of each C source of ``tree``, and the folder that it is called in."""
+    """Yield compiler and flags of each C source in ``tree``, and the folder in which the compiler runs."""
     for entry in json.loads(content):
         file = real_place(Path(entry["directory"]) / entry["file"])
         if file.suffix == ".c" and file.is_relative_to(tree):
@@ -59,7 +59,7 @@ def _commands(content: bytes, tree: Path) -> Iterator[tuple[tuple[str, ...], str
 
 
 def _flags(words: Sequence[str], source: str) -> Iterator[str]:
-    """Yield what decides the macros: neither names of files nor what differs from model to model."""
+    """Yield the words that can change predefined macros, without file names and flags that differ between models."""
     left = iter(words)
     for word in left:
         if word in _WITH_A_WORD:

@@ -1,8 +1,7 @@
-"""What a model's archive is made from, beside its settings and mlfbuild itself: files, told by content.
+"""The input files of a model's archive, which are compared by content.
 
-An entry of ``inputs`` in the project file is a file, a folder with all that is below it, or a pattern (``**`` stands
-for any folders). Of folders and patterns, what nobody means is left out: names that begin with a dot, and
-``__pycache__``.
+An entry of ``inputs`` in the project file is a file, a folder with everything below it, or a pattern (``**`` matches
+any folders). In folders and patterns, names that begin with a dot and ``__pycache__`` are ignored.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ _CACHE = "__pycache__"
 
 
 def read_files(job: CompileJob) -> list[Path]:
-    """Return the model file of ``job`` and the files that its program reads beside it, each once."""
+    """Return the model file of ``job`` and the further files that its program reads, each once."""
     return list(dict.fromkeys([job.request.source, *_inputs(job.request.program)]))
 
 
 def watched_inputs(job: CompileJob) -> list[Path]:
-    """Return the files and folders whose change may give the archive other files: none where they are always the same.
+    """Return the files and folders whose change can give the archive other files; none if these are always the same.
 
-    Folders change where a file comes or goes.
+    Folders change if a file is added or removed.
     """
     if job.request.program is not None:
         return [*read_files(job), *_folders(job.request.program)]
@@ -56,7 +55,7 @@ def input_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
 
 
 def check_inputs(job: CompileJob) -> None:
-    """Raise ``UsageError`` if ``job`` reads files that the build writes: it would never be up to date."""
+    """Raise ``UsageError`` if ``job`` reads files that the build writes, because it would never be up to date."""
     program = job.request.program
     if program is None:
         return
@@ -92,7 +91,7 @@ def _entry(entry: str, folder: Path) -> Iterator[Path]:
 
 
 def _folders(program: CompilerProgram) -> Iterator[Path]:
-    """Yield every folder where a further file would be an input."""
+    """Yield every folder in which a new file would be an input."""
     for entry in program.inputs:
         path = program.folder / entry
         if path.is_dir():

@@ -1,4 +1,4 @@
-"""Jobs: what is to be made, where it goes, and everything the result depends on."""
+"""Jobs: descriptions of results to build, with their paths and everything that they depend on."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class CompileJob:
     archive: Path
     tree: Path
     ram_limit: int | None = None
-    """Bytes of RAM on the target's board: an arena beyond it is refused."""
+    """Bytes of RAM on the target's board; a larger arena is an error."""
     verified_on: str | None = None
     """Board, or ``host``, for which the tree also has the sources of test firmware; ``None`` for none."""
     bundles: tuple[Provider, ...] = ()
-    """Dependencies that the archive takes along where it needs them."""
+    """Libraries that are copied into the archive if its code requires them."""
     locked: str | None = None
-    """SHA-256 that the archive must have, in a frozen build: no other one is unpacked."""
+    """SHA-256 that the archive must have in a frozen build; no other archive is unpacked."""
 
     @property
     def model(self) -> str:
@@ -40,25 +40,26 @@ class CompileJob:
 
     @property
     def made_first(self) -> bool:
-        """Whether a build must make its archive before it can be configured: its compiler is a program.
+        """Whether a build must make its archive before it can be configured, because its compiler is a program.
 
-        No other place lists the archive's files and the libraries that they need.
+        The archive's files, and the libraries that they require, are not known before.
         """
         return self.request.program is not None
 
     @property
     def title(self) -> str:
-        """What messages call this job."""
+        """The name of this job in messages."""
         return f"{self.model} for {self.target}"
 
     def module_title(self, module: str, modules: Sequence[str]) -> str:
-        """Return what messages call ``module``, one of the ``modules`` in the job's archive."""
+        """Return the name in messages of ``module``, one of the ``modules`` in the job's archive."""
         return self.model if list(modules) == [self.model] else f"{self.model} (module {module})"
 
     def settings(self) -> str:
-        """Return all that decides the archive, but for the model file's and the generator's content, as canonical JSON.
+        """Return everything that determines the archive except the content of the model file and the generator.
 
-        Free of paths, so that it is equal in every checkout, and of the target: those with the same CPU share archives.
+        The canonical JSON contains no paths, so that it is equal in every checkout, and no target, so that targets with
+        the same CPU share archives.
         """
         request = self.request
         settings: dict[str, Any] = {
@@ -70,18 +71,18 @@ class CompileJob:
             "options": dict(request.options),
             "placement": asdict(request.placement),
         }
-        if request.program is not None:  # where it is found decides nothing
+        if request.program is not None:  # its path has no effect on the archive
             settings["command"] = request.program.command
         return json.dumps(settings, sort_keys=True)
 
     def tree_settings(self) -> str:
-        """Return all that decides whether and how the archive is unpacked, but for its content, as canonical JSON."""
+        """Return everything except the archive's content that determines how it is unpacked, as canonical JSON."""
         return json.dumps({"archive": self.settings(), "ram": self.ram_limit, **self._frozen()})
 
     def unpack_settings(self) -> str:
-        """Return all that decides whether and how the archive is unpacked, but for its content and the model's name.
+        """Return everything except the archive's content and the model's name that determines how it is unpacked.
 
-        As canonical JSON; equal for most models of a target.
+        The canonical JSON is equal for most models of a target.
         """
         placement = asdict(self.request.placement)
         return json.dumps({"placement": placement, "ram": self.ram_limit, "verify": self.verified_on, **self._frozen()})
@@ -90,13 +91,13 @@ class CompileJob:
         return {} if self.locked is None else {"locked": self.locked}
 
     def sharing_key(self) -> tuple[str, str]:
-        """Return what is equal for jobs whose archives are equal: settings and place of the model file."""
+        """Return a key that is equal for jobs with equal archives: settings and path of the model file."""
         return self.settings(), str(self.request.source.absolute())
 
 
 @dataclass(frozen=True)
 class TargetJob:
-    """One target of a project: its models' trees and the fragment that names them all."""
+    """One target of a project: its models' trees and the fragment that includes all of them."""
 
     name: str
     cpu: Cpu
@@ -107,41 +108,41 @@ class TargetJob:
     """Folder of the aggregate fragment ``mlf.cmake`` and of the models' trees."""
     models: tuple[CompileJob, ...]
     others: tuple[CompileJob, ...] = ()
-    """Models of the target that this build leaves alone; their trees stay in the fragment where they are there."""
+    """Models of the target that this build does not make; if their trees exist, they stay in the fragment."""
     systems: tuple[str, ...] = ()
-    """Build systems, by the names of ``firmware.ADAPTERS``, of which the folder is a package, too."""
+    """Build systems of which the folder is a package, by the names in ``ADAPTERS``."""
     placed: tuple[PlacedSection, ...] = ()
-    """Sections of its models that lie in memory regions of the firmware's linker script."""
+    """Sections of its models that are in memory regions of the firmware's linker script."""
     providers: tuple[Provider, ...] = ()
-    """Where the project has external dependencies from: all that it names, needed or not."""
+    """All providers of external libraries in the project file, whether required or not."""
 
     @property
     def toolchain_files(self) -> tuple[Path, ...]:
-        """The toolchain file and those that mlfbuild's own toolchain files share."""
+        """The toolchain file and the files that mlfbuild's toolchain files include."""
         return () if self.toolchain is None else (self.toolchain, *shared_toolchain_files())
 
     @property
     def dependencies_folder(self) -> Path:
-        """Where what its models need beside their archives lies; there where they need anything."""
+        """The folder of the libraries that its models require; it exists if they require any."""
         return self.tree / DEPENDENCIES_FOLDER
 
     @property
     def placement_script(self) -> Path:
-        """The linker script that puts ``placed`` into their regions; there where any are."""
+        """The linker script that puts ``placed`` into their regions; it exists if there are any."""
         return self.tree / PLACEMENT_FOLDER / LINKER_SCRIPT
 
     @property
     def placement_fragment(self) -> Path:
-        """The fragment of CMake that defines ``mlf::placement``; there where any are ``placed``."""
+        """The CMake fragment that defines ``mlf::placement``; it exists if any sections are ``placed``."""
         return self.tree / PLACEMENT_FOLDER / "placement.cmake"
 
     def in_fragment(self) -> list[str]:
-        """Return the names of the models that the aggregate fragment has, in the project file's order of each kind."""
+        """Return the names of the models in the aggregate fragment: ``models``, then ``others`` that have a tree."""
         kept = [job.model for job in self.others if (job.tree / "mlf.cmake").is_file()]
         return [job.model for job in self.models] + kept
 
     def settings(self) -> str:
-        """Return all that decides the aggregate fragment and the board's files as canonical JSON."""
+        """Return everything that determines the aggregate fragment and the board's files, as canonical JSON."""
         board = self.board.name if self.board else None
         placed = [asdict(section) for section in self.placed]
         return json.dumps({"models": self.in_fragment(), "cpu": self.cpu.name, "board": board, "placed": placed})
@@ -154,13 +155,13 @@ class ProfileJob:
     target: TargetJob
     model: CompileJob
     vectors: Mapping[str, Path]
-    """Files by module, under the empty name that of the only one: the first case is run, or zeros without a file."""
+    """Module -> vectors file; the only module has an empty name. The first case is run; without a file, zeros are."""
     folder: Path
-    """Where test firmware is built and counts are kept."""
+    """The folder in which test firmware is built and counts are stored."""
 
 
 def image_title(firmware: str, target: str) -> str:
-    """Return what the image of a firmware for a target is called: in reports, and in the file of a baseline."""
+    """Return the name of the image of a firmware for a target, as in reports and baseline files."""
     return f"{firmware} for {target}"
 
 
@@ -174,23 +175,23 @@ class FirmwareJob:
     sources: tuple[Path, ...]
     include_dirs: tuple[Path, ...]
     cmake: Path | None
-    """Folder of the user's own ``CMakeLists.txt``; without it one is made from ``sources``."""
+    """Folder of the user's own ``CMakeLists.txt``; if it is ``None``, one is generated from ``sources``."""
     build: Path
     root: Path
-    """Folder of the project file: the compiler calls it /src, so that two checkouts give the same image."""
+    """Folder of the project file; the compiler replaces it by /src, so that all checkouts give the same image."""
     params_section: str | None = None
-    """Section whose constants are also written to a file of their own, ``params_binary``."""
+    """Section whose constants are also written to the file ``params_binary``."""
     budget: Budget = field(default_factory=Budget)
     model_budgets: tuple[tuple[str, Budget], ...] = ()
-    """Of models that have one, by name."""
+    """(model, budget) of each model that has a budget."""
     budget_file: BudgetFile | None = None
-    """What the image may grow from, and by how much."""
+    """The baseline of the image's size, and how much it may grow."""
     runs: tuple[ProfileJob, ...] = ()
-    """Of its models; none where the target has no board."""
+    """The profile runs of its models; none if the target has no board."""
 
     @property
     def title(self) -> str:
-        """What the image is called in reports."""
+        """The name of the image in reports."""
         return image_title(self.name, self.target.name)
 
     @property
@@ -206,24 +207,24 @@ class FirmwareJob:
 
     @property
     def limits(self) -> Mapping[str, int]:
-        """Budgets of instructions: of models by name, of all models of the image by the empty name."""
+        """Model -> budget of instructions; the empty name has the budget of all models of the image together."""
         budgets = (*self.model_budgets, ("", self.budget))
         return {name: budget.instructions for name, budget in budgets if budget.instructions is not None}
 
     @property
     def stack_limits(self) -> Mapping[str, int]:
-        """Budgets of stack: of models by name, of ``main`` with all that it calls by the empty name."""
+        """Model -> budget of stack; the empty name has the budget of ``main`` with all functions that it calls."""
         budgets = (*self.model_budgets, ("", self.budget))
         return {name: budget.stack for name, budget in budgets if budget.stack is not None}
 
     @property
     def budgeted_runs(self) -> tuple[ProfileJob, ...]:
-        """Those of ``runs`` whose instructions ``limits`` limit."""
+        """The ``runs`` that are needed to check ``limits``."""
         limits = self.limits
         return tuple(run for run in self.runs if "" in limits or run.model.model in limits)
 
     def report_settings(self) -> str:
-        """Return all that decides a report, but for the image, its map and the baseline, as canonical JSON."""
+        """Return everything that determines a report except image, map and baseline, as canonical JSON."""
         budgets = {name: asdict(budget) for name, budget in (*self.model_budgets, ("", self.budget))}
         target = {"name": self.target.name, "cpu": self.target.cpu.name}
         models = [model.model for model in self.target.models]
@@ -231,5 +232,5 @@ class FirmwareJob:
 
     @property
     def params_binary(self) -> Path:
-        """The bytes of ``params_section`` alone."""
+        """The file with the bytes of ``params_section``."""
         return self.build / f"{self.name}_params.bin"

@@ -1,4 +1,4 @@
-"""The libraries that the models of a target require beside their archives, and the user's files that they come from."""
+"""Find the external libraries that the models of a target require, and the user's files that they come from."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from mlfbuild.project import Provider
 def target_dependencies(target: TargetJob) -> tuple[ResolvedLibrary, ...]:
     """Return the libraries that the models of ``target`` require.
 
-    Archives of ``CompileJob.made_first`` must exist. Models that this build leaves alone count if the target's fragment
-    has them. Raises as ``resolve`` if the project does not provide a library, ``NotFetchedError`` for files that are
-    not on this machine, and ``InputFileError``.
+    Archives of ``CompileJob.made_first`` must exist. Models that this build does not make count if they are in the
+    target's fragment. Raises as ``resolve`` if the project does not provide a library, ``NotFetchedError`` for files
+    that are not on this machine, and ``InputFileError``.
     """
     found = {requirement: library for job in _in_fragment(target) for requirement, library in _required(job)}
     if not found:
@@ -39,7 +39,7 @@ def write_target_dependencies(target: TargetJob) -> UnpackResult:
 
 
 def dependency_settings(dependencies: Sequence[ResolvedLibrary]) -> str:
-    """Return everything that decides the folder ``dependencies``, as canonical JSON without paths of this machine."""
+    """Return everything that determines the folder ``dependencies``, as canonical JSON without absolute paths."""
     from mlfbuild.requirements import content_hash
 
     entries = [{"name": each.name, "version": each.version, "sha256": content_hash(each)} for each in dependencies]
@@ -80,7 +80,7 @@ def _in_fragment(target: TargetJob) -> Iterator[CompileJob]:
 def _required(job: CompileJob) -> Iterator[tuple[Requirement, Library]]:
     """Yield the requirements of the job's archive, each with the content of the archive.
 
-    An archive that is made from another one has the requirements of that one.
+    An archive that is made from another archive has the same requirements.
     """
     path = job.request.source if job.compiler == "archive" else job.archive
     if path.is_file():

@@ -1,4 +1,4 @@
-"""Compile, pack, unpack: from a model file to a tree that a firmware build takes."""
+"""Make archives and trees of models if they are not up to date."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from mlfbuild.library import Library, ResolvedLibrary
 from mlfbuild.project import Placement
 
 _SHOWN = 12
-"""Digits of a hash that messages show."""
+"""Number of digits of a hash in messages."""
 
 
 def archive_key(job: CompileJob) -> str:
     """Return the hash of everything that the job's archive is made from.
 
-    That is settings, model file, and generator, where somebody else's program compiles, its inputs and its version, and
-    the dependencies that the archive may take along: raises as ``ExternalCompiler.version`` and ``bundle_key`` do.
+    This is settings, model file, mlfbuild itself, and the libraries that the archive may bundle; for an external
+    compiler, also its input files and its version. Raises as ``ExternalCompiler.version`` and ``bundle_key``.
     """
     source = sha256(read_bytes(job.request.source, "model"))
     parts = [job.settings(), source, package_fingerprint()]
@@ -50,12 +50,12 @@ def archive_key(job: CompileJob) -> str:
 
 
 def program_version(job: CompileJob) -> str:
-    """Return the version of what compiles the job's model where that is a program; it may be asked for it."""
+    """Return the version of the external program that compiles the job's model, which may be started for that."""
     return EXTERNAL_COMPILERS[job.compiler].version(job.request)
 
 
 def key_file(job: CompileJob) -> Path:
-    """Return the file beside the archive that remembers what it was made from."""
+    """Return the file next to the archive that records what it was made from."""
     return _key_of(job.archive)
 
 
@@ -64,15 +64,15 @@ def _key_of(archive: Path) -> Path:
 
 
 def compile_if_needed(job: CompileJob) -> bool:
-    """Compile the job's model unless its archive was made from the very same things; True if it was compiled."""
+    """Compile the job's model unless its archive is up to date; return whether it was compiled."""
     return compile_once([job]) is not None
 
 
 def compile_once(twins: Sequence[CompileJob], lenders: Sequence[CompileJob] = ()) -> CompileJob | None:
-    """Make the archives of jobs with one sharing key; returns the one that was compiled, or ``None``.
+    """Make the archives of jobs with the same sharing key; return the job that was compiled, or ``None``.
 
-    At most one is: the others get copies of an archive that is current, which may be one of ``lenders``, jobs with the
-    same key that are left alone. Raises as ``compile_model`` does.
+    At most one is compiled. The others get copies of an archive that is up to date, which may belong to one of
+    ``lenders``, jobs with the same key that are not made here. Raises as ``compile_model``.
     """
     key = archive_key(twins[0])
     stale = [job for job in twins if _recorded(job) != _stamp(job, key)]
@@ -82,7 +82,7 @@ def compile_once(twins: Sequence[CompileJob], lenders: Sequence[CompileJob] = ()
     made = next(current, None)
     compiled = None
     if made is None:
-        made = compiled = min(stale, key=_ram)  # where it fits the smallest board, its copies fit the others
+        made = compiled = min(stale, key=_ram)  # if it fits the smallest board, its copies fit the others
         stale.remove(made)
         compile_model(made)
         _remember(made, key)
@@ -106,14 +106,14 @@ def _remember(job: CompileJob, key: str) -> None:
 
 
 def is_current(job: CompileJob) -> bool:
-    """Whether the job's archive is there, unchanged, and made from what there is now."""
+    """Whether the job's archive exists, is unchanged, and is up to date with its inputs."""
     return bool(_recorded(job) == _stamp(job, archive_key(job)))
 
 
 def outline_of(job: CompileJob) -> Library | None:
-    """Return modules and files of what the job's archive will hold, by name; compiles and writes nothing.
+    """Return a library with the names of the modules and files of the job's archive, without compiling.
 
-    ``None`` if only the archive tells, and there is none that is current.
+    ``None`` if they are only known from the archive, and it is missing or out of date.
     """
     known = compiler_called(job.compiler).outline(job.request)
     if known is not None:
@@ -145,10 +145,9 @@ def unpack_archive(
 ) -> UnpackResult:
     """Unpack ``archive`` into the tree ``directory``; ``model`` adds the CMake target ``mlf::<model>`` for its module.
 
-    ``placement`` has the linker sections of what unpacking generates.
-
-    Raises ``InputFileError``, ``ConflictError`` (before anything is written), ``StorageError``, and ``UsageError`` for
-    a placement of what the archive's own code has.
+    ``placement`` has the linker sections of generated data. Raises ``InputFileError``, ``ConflictError`` (before
+    anything is written), ``StorageError``, and ``UsageError`` if ``placement`` has a section for data that the
+    archive's own code defines.
     """
     library, archive_id = archives.open_archive_with_id(archive)
     if placement is not None and placement.sections:
@@ -159,9 +158,9 @@ def unpack_archive(
 def unpack_job(job: CompileJob) -> UnpackResult:
     """Unpack the job's archive into its tree.
 
-    Raises as ``unpack_archive``, and ``UnsupportedModelError``, before anything is written, where the arena is larger
-    than the board's RAM: the archive may have been made for another board. ``CheckFailedError`` likewise, for another
-    archive than the locked one of a frozen build.
+    Raises as ``unpack_archive``. Before anything is written, raises ``UnsupportedModelError`` if the arena is larger
+    than the board's RAM, because the archive may have been made for another board, and ``CheckFailedError`` if a frozen
+    build locks another archive.
     """
     library, archive_id = archives.open_archive_with_id(job.archive)
     if job.locked is not None and archive_id != job.locked:
@@ -183,9 +182,9 @@ def unpack_job(job: CompileJob) -> UnpackResult:
 
 
 def finish_target(target: TargetJob, dependencies: Sequence[ResolvedLibrary] = ()) -> UnpackResult:
-    """Write the target's aggregate fragment, its board's files and what its models need beside their archives.
+    """Write the target's aggregate fragment, its board's files and ``dependencies``, and remove trees of old models.
 
-    Trees of models that are gone are removed. ``dependencies`` are those of ``target_dependencies``.
+    ``dependencies`` is the result of ``target_dependencies``.
     """
     return trees.write_target_tree(
         target.tree, target.in_fragment(), target.board, target.cpu, target.systems, target.placed, dependencies
@@ -193,7 +192,7 @@ def finish_target(target: TargetJob, dependencies: Sequence[ResolvedLibrary] = (
 
 
 def tree_is_whole(directory: Path) -> bool:
-    """Whether every file of the unpacked tree is there and unchanged, by hash."""
+    """Whether every file of the unpacked tree exists and is unchanged, by hash."""
     return not tree_damage(directory)
 
 
@@ -203,10 +202,10 @@ def generated_files(directory: Path) -> list[Path]:
 
 
 def stray_files(target: TargetJob) -> dict[str, list[Path]]:
-    """Return what mlfbuild wrote beside the target's models for others that the project file does not have, by name.
+    """Return name -> files that mlfbuild wrote next to the target's models, for models not in the project file.
 
-    They may be models that it had before, or unpacked by hand. Archives are listed where mlfbuild knows that it made
-    them, folders with a record that cannot be read are not.
+    Such models were removed from the project file, or unpacked by hand. Archives are listed only if mlfbuild made them.
+    Folders whose record cannot be read are skipped.
     """
     known = {job.model for job in (*target.models, *target.others)}
     folders = sorted(target.tree.iterdir()) if target.tree.is_dir() else []
@@ -218,7 +217,7 @@ def stray_files(target: TargetJob) -> dict[str, list[Path]]:
 
 
 def _made_beside(tree: Path) -> list[Path]:
-    """Return the archive of a tree and what remembers how it was made, where both are there."""
+    """Return the archive of a tree and its key file, if both exist."""
     archive = tree.with_name(f"{tree.name}.tar")
     key = _key_of(archive)
     return [archive, key] if archive.is_file() and key.is_file() else []
@@ -233,7 +232,7 @@ def _is_unpacked(folder: Path) -> bool:
 
 
 def prune_folders(directory: Path) -> None:
-    """Remove the empty folders under ``directory``, and itself where it is empty too."""
+    """Remove the empty folders under ``directory``, and ``directory`` itself if it is then empty."""
     for folder in sorted((path for path in directory.rglob("*") if path.is_dir()), reverse=True):
         with contextlib.suppress(OSError):
             folder.rmdir()

@@ -1,4 +1,4 @@
-"""What a tree will hold, known before its model is compiled: what a build must be told of when it is configured."""
+"""List the files of a tree before its model is compiled, because builds need them when they are configured."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ __all__ = ["FRAGMENT", "RECORD", "Outline", "Part", "tree_outline"]
 
 @dataclass(frozen=True)
 class Outline:
-    """An unpacked tree by the names of its files; paths are relative to it."""
+    """The file names of an unpacked tree; paths are relative to it."""
 
     job: CompileJob
     library: Library
-    """Modules and files of what is unpacked, by name; no modules where only the archive tells, and there is none."""
+    """The names of modules and files; no modules if they are only known from the archive, which does not exist."""
 
     @cached_property
     def modules(self) -> tuple[Part, ...]:
-        """The modules that are made of its files."""
+        """The modules in the tree."""
         return parts_of(self.library, self.job.model, self.job.request.placement).modules
 
     @cached_property
     def compiled(self) -> tuple[str, ...]:
-        """``RECORD.json`` and what compilers or firmware name: sources, objects and headers of the interface.
+        """``RECORD.json``, sources, objects and the headers of the interface, which compilers or firmware refer to.
 
-        Other headers lie in folders below those of the interface: what includes them is compiled from this tree, too.
+        Other headers are in further folders, and only sources in this tree include them.
         """
         names = dict.fromkeys([RECORD])
         for module, part in zip(self.library.modules, self.modules, strict=True):
@@ -49,10 +49,10 @@ class Outline:
 
     @property
     def self_contained(self) -> bool:
-        """Whether all that its sources include is known without them.
+        """Whether a build knows everything that the sources include without reading them.
 
-        The native compiler's include the interface, kernels whose hash they contain, and headers of the system; those
-        around a graph include other sources.
+        Sources of the native compiler include the interface, kernel headers whose hash they contain, and system
+        headers. Sources for a graph include other sources.
         """
         return self.job.compiler == "native" and all(module.executor == "aot" for module in self.library.modules)
 
@@ -62,9 +62,9 @@ class Outline:
 
     @cached_property
     def others(self) -> tuple[str, ...]:
-        """All further files of the tree, in alphabetical order; none where its modules are not known.
+        """All further files of the tree, in alphabetical order; none if its modules are not known.
 
-        Of the native compiler all kernel headers, before it has compiled the model: the tree will hold some of them.
+        Before the native compiler has compiled the model, these include all kernel headers; the tree will have some.
         """
         if not self.library.modules:
             return ()
@@ -72,16 +72,15 @@ class Outline:
 
     @cached_property
     def changing(self) -> tuple[str, ...]:
-        """The files that compilers may read and builds must watch: all of ``compiled`` and further headers.
+        """The files that compilers may read and builds must watch: those of ``compiled`` and further headers.
 
-        Kernel headers need not be watched: a source contains the hash of those that it includes, and changes with them.
-        The record is not among them, either.
+        The record is excluded, and so are kernel headers: a source contains the hash of those that it includes.
         """
         further = (path for path in self.others if path.startswith("codegen/") and not _is_kernel(path))
         return tuple(path for path in (*self.compiled, *further) if path != RECORD)
 
     def is_laid_out(self) -> bool:
-        """Whether every file of the modules lies in the tree already, whatever it holds."""
+        """Whether every file of the modules exists in the tree, with any content."""
         codegen = f"{self.job.tree}{os.sep}codegen{os.sep}"
         files = (file for module in self.library.modules for file in module.codegen)
         files = (file for file in files if not is_kernel_header(file.path))
@@ -89,9 +88,9 @@ class Outline:
 
     @cached_property
     def written(self) -> tuple[str, ...]:
-        """The files of the tree but for the record, and each folder of kernel headers, with ``/`` at its end.
+        """The files of the tree except the record; for kernel headers, their folder with ``/`` at its end.
 
-        Which headers a folder will hold is known only after the model was compiled.
+        Which kernel headers the folder contains is known only after the model was compiled.
         """
         if not self.library.modules:
             return (FRAGMENT,)
@@ -112,5 +111,5 @@ def _is_kernel(path: str) -> bool:
 
 
 def tree_outline(job: CompileJob) -> Outline:
-    """Return the outline of the job's tree; compiles nothing, raises as ``outline_of`` does."""
+    """Return the outline of the job's tree without compiling; raises as ``outline_of``."""
     return Outline(job, outline_of(job) or Library(()))

@@ -19,14 +19,14 @@ def check_output(output: Path, *sources: Path) -> None:
 
 
 def check_arrays_output(output: Path, *sources: Path) -> None:
-    """As ``check_output``, for an ``.npz`` file."""
+    """Check an ``.npz`` file as ``check_output``."""
     check_replaced(output, sources, "file", ".npz file", zipfile.is_zipfile)
 
 
 def check_replaced(
     output: Path, sources: tuple[Path, ...], what: str, kind: str, may_be_replaced: Callable[[Path], bool]
 ) -> None:
-    """As ``check_output``, for a file that is a ``what``, over one of this ``kind``."""
+    """Check as ``check_output`` a file named ``what`` in messages, which may only replace a file of this ``kind``."""
     if output.is_dir():
         raise UsageError("output-is-folder", place=output, reason="is a folder", hint=f"name the {what} with -o")
     if not output.is_file():

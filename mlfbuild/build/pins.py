@@ -1,4 +1,4 @@
-"""Git providers at the commits of ``mlfbuild.lock``: builds do not depend on what a tag or branch is today."""
+"""Set Git providers to the commits in ``mlfbuild.lock``, so that builds do not depend on moving tags or branches."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from mlfbuild.requirements import GitPin, Lock, LockedProvider, lock_path, read_
 
 
 def pinned(project: Project) -> Project:
-    """Return ``project`` with each repository among its providers at the commit of its lock file.
+    """Return ``project`` with each repository among its providers at the commit in its lock file.
 
-    If the lock file has none, the provider keeps the reason, which is raised when its files are used. Raises
+    If the lock file has no commit, the provider stores the reason, which is raised when its files are used. Raises
     ``InputFileError`` for a damaged lock file, which is read only if the project has repositories without a commit.
     """
     unpinned = [each for each in project.dependencies.values() if each.kind == "git" and not each.commit]

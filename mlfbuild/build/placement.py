@@ -24,14 +24,14 @@ class ParamsBinary:
 
     section: str
     address: int
-    """The address that they are linked for."""
+    """The address for which they are linked."""
     size: int
 
 
 def write_params_binary(image: Path, section: str, output: Path) -> ParamsBinary:
-    """Write the constants in ``section`` of the linked ``image`` to ``output``, whose time changes with its content.
+    """Write the constants in ``section`` of the linked ``image`` to ``output``, only if its content changes.
 
-    Raises ``InputFileError`` if the image has no such bytes, and ``StorageError``.
+    Raises ``InputFileError`` if the image has no bytes in that section, and ``StorageError``.
     """
     found = linked_section(image, section)
     write_if_changed(output, found.data)
@@ -39,7 +39,7 @@ def write_params_binary(image: Path, section: str, output: Path) -> ParamsBinary
 
 
 def placement_of(words: Sequence[str]) -> Placement:
-    """Return the placement that ``CLASS=SECTION`` words of a command line name; raises ``UsageError``."""
+    """Parse ``CLASS=SECTION`` words of a command line to a placement; raises ``UsageError``."""
     named: dict[str, Any] = {}
     for word in words:
         name, equals, section = word.partition("=")
@@ -68,10 +68,10 @@ def placement_of(words: Sequence[str]) -> Placement:
 
 
 def check_placed(job: FirmwareJob) -> None:
-    """Raise ``CheckFailedError`` if a section of the image that the target has in a region lies anywhere else.
+    """Raise ``CheckFailedError`` if a section of the image is not in the memory region that the target assigns to it.
 
-    The linker puts one that no script mentions somewhere, without a word. One that the script of the tree has placed
-    has symbols of that script; an image without symbols cannot be judged.
+    The linker places sections that no script mentions without a warning. The script of the tree defines symbols for
+    those that it places. An image without symbols is not checked.
     """
     if not job.target.placed:
         return

@@ -1,4 +1,4 @@
-"""How a step tells a driver what it is doing."""
+"""Report progress to a driver."""
 
 from __future__ import annotations
 
@@ -15,52 +15,52 @@ UP_TO_DATE = "up to date"
 
 @dataclass(frozen=True)
 class Task:
-    """A job as people and tools see it: "compile kws for m55"."""
+    """A job as shown to people and tools, such as "compile kws for m55"."""
 
     verb: str
     """``compile``, ``write``, ``build``, ``verify``, ``profile``."""
     title: str
-    """What messages call the job: "kws for m55"."""
+    """The name of the job in messages, such as "kws for m55"."""
     target: str
     model: str = ""
-    """Empty where the job is not about one model."""
+    """Empty if the job is not about one model."""
     firmware: str = ""
-    """Empty where the job is not about one image."""
+    """Empty if the job is not about one image."""
 
     def __str__(self) -> str:
         return f"{self.verb} {self.title}"
 
 
 class Progress(Protocol):
-    """What drivers hand in to watch long work; tasks overlap when jobs run in parallel.
+    """A driver's observer of long work; tasks overlap if jobs run in parallel.
 
-    Each task that is started is finished or fails, unless an interrupt or a defect ends everything.
+    Each task that starts also finishes or fails, unless an interrupt or a defect ends everything.
     """
 
     def expect(self, tasks: int) -> None:
-        """So many more tasks are going to be started."""
+        """Announce that so many more ``tasks`` will start."""
 
     def start(self, task: Task) -> None:
-        """``task`` begins."""
+        """Report that ``task`` starts."""
 
     def step(self, task: Task, doing: str, done: int = 0, of: int = 0) -> None:
-        """``task`` is ``doing`` this now ("building"), and has ``done`` so many ``of`` these: 0 where nobody counts."""
+        """Report the current step of ``task``, such as "building"; ``done`` and ``of`` are 0 if it is not counted."""
 
     def finish(self, task: Task, result: str) -> None:
-        """``task`` ended well; ``result`` tells what came of it ("compiled, 17 files written", ``UP_TO_DATE``)."""
+        """Report that ``task`` succeeded; ``result`` is ``UP_TO_DATE`` or such as "compiled, 17 files written"."""
 
     def fail(self, task: Task, result: str = "failed") -> None:
-        """``task`` ended badly; the error itself is raised, or told by ``another``."""
+        """Report that ``task`` failed; the error itself is raised, or passed to ``another``."""
 
     def output(self, task: Task, text: str) -> None:
-        """Show ``text`` that an external program printed: people should see it although all went well."""
+        """Show ``text`` that an external program printed, even though it succeeded."""
 
     def another(self, error: MlfError) -> None:
-        """``error`` happened beside the one that is raised."""
+        """Report an ``error`` that happened in addition to the one that is raised."""
 
 
 class Silent:
-    """Watches and says nothing."""
+    """An observer that does nothing."""
 
     def expect(self, tasks: int) -> None:
         """Do nothing."""
@@ -86,7 +86,7 @@ class Silent:
 
 @contextlib.contextmanager
 def watched(watch: Progress, task: Task) -> Iterator[None]:
-    """Start ``task``, and say that it failed where the ``with`` block raises ``MlfError``; the block finishes it."""
+    """Report that ``task`` starts, and that it fails if the block raises ``MlfError``; the block itself finishes it."""
     watch.start(task)
     try:
         yield
@@ -96,7 +96,7 @@ def watched(watch: Progress, task: Task) -> Iterator[None]:
 
 
 def raise_first(errors: Mapping[int, MlfError], watch: Progress) -> None:
-    """Raise the error with the lowest number, if there is one, and tell ``watch`` of the others."""
+    """Raise the error with the lowest number, if there is one, and report the others to ``watch``."""
     for number in sorted(errors)[1:]:
         watch.another(errors[number])
     if errors:

@@ -1,4 +1,4 @@
-"""From a project file to jobs: load it, run the checks that need other packages, select targets and models."""
+"""Make jobs of a project file: load it, run the checks that need other rooms, select targets and models."""
 
 from __future__ import annotations
 
@@ -143,11 +143,11 @@ def chosen_names(kind: str, wanted: Sequence[str], known: Collection[str]) -> li
 def target_jobs(
     project: Project, targets: Sequence[str] = (), models: Sequence[str] = (), build: Path | None = None
 ) -> list[TargetJob]:
-    """Return the jobs of the chosen targets and models (all where nothing is chosen), in the project file's order.
+    """Return the jobs of the selected targets and models (by default all), in the project file's order.
 
-    ``build`` is the folder that everything goes to, ``<project>/build`` by default. Raises ``UsageError`` for a name
-    that the project file does not have, and where a model file lies among what is made of the others, and as
-    ``pinned``: repositories among the dependencies are at the commits of the lock file.
+    ``build`` is the output folder, by default ``<project>/build``. Git repositories of external libraries are set to
+    the commits in the lock file. Raises ``UsageError`` for a name that is not in the project file, or if an output
+    would overwrite the source of a model, and as ``pinned``.
     """
     if any(each.kind == "git" for each in project.dependencies.values()):
         from mlfbuild.build.pins import pinned  # few projects have repositories
@@ -190,7 +190,7 @@ def _misplaced(project: Project, targets: Sequence[TargetJob]) -> Iterator[tuple
 
 
 def toolchain_of(target: TargetSpec) -> Path | None:
-    """Return the target's CMake toolchain file: its own, or ours for its CPU; ``None`` for this machine."""
+    """Return the target's CMake toolchain file: its own, or mlfbuild's for its CPU; ``None`` for this machine."""
     return target.toolchain or toolchain_file(CPUS[target.cpu], target.c_compiler)
 
 
@@ -212,7 +212,7 @@ def _target_job(project: Project, target: TargetSpec, models: Sequence[str], bui
 
 
 def _placed(project: Project, target: TargetSpec) -> Iterator[PlacedSection]:
-    """Yield the sections that the target has in memory regions; the project file's checks know what each holds."""
+    """Yield the sections that the target assigns to memory regions."""
     placements = [model.placement for model in project.models_on(target.name)]
     memory = {section for one in placements for kind, section in one.sections.items() if kind in MEMORY_CLASSES}
     for section, region in target.regions.items():
@@ -220,7 +220,7 @@ def _placed(project: Project, target: TargetSpec) -> Iterator[PlacedSection]:
 
 
 def _ram_limit(model: ModelSpec, target: TargetSpec) -> int | None:
-    """Return the bytes that the board of ``target`` has where the workspace of ``model`` lies."""
+    """Return the size of the memory of the target's board in which the workspace of ``model`` is placed."""
     if target.board is None:
         return None
     board = BOARDS[target.board]
@@ -266,10 +266,10 @@ def compile_job(
     python: str | None = None,
     placement: Placement | None = None,
 ) -> CompileJob:
-    """Return the job that compiles one model file, with no project file; raises ``UsageError`` for what it cannot be.
+    """Return the job that compiles one model file without a project file.
 
     ``name`` becomes part of C symbols and must match ``[a-z][a-z0-9_]*``. ``python`` is the interpreter that compiler
-    ``tvm`` runs.
+    ``tvm`` runs. Raises ``UsageError`` for invalid arguments.
     """
     if not re.fullmatch("[a-z][a-z0-9_]*", name):
         raise UsageError(
@@ -301,13 +301,13 @@ def compile_job(
 
 
 def default_compiler(source: Path) -> str:
-    """Return the compiler that reads the file ``source``: by its suffix, and by its content where that says nothing."""
+    """Return the compiler for the file ``source``, by its suffix, or by its content if the suffix is not known."""
     known = SOURCES.get(source_suffix(source.name))
     return known or ("archive" if looks_like_archive(source) else "native")
 
 
 def default_name(source: Path) -> str:
-    """Return the name that a model file suggests, as a C identifier: ``models/KWS-v2.tflite`` is ``kws_v2``."""
+    """Return the default name of a model file as a C identifier, such as ``kws_v2`` for ``models/KWS-v2.tflite``."""
     stem = source.name[: len(source.name) - len(source_suffix(source.name))]
     name = re.sub(r"[^a-z0-9_]", "_", stem.lower())
     return (
@@ -318,7 +318,7 @@ def default_name(source: Path) -> str:
 
 
 def firmware_jobs(project: Project, targets: Sequence[TargetJob], build: Path | None = None) -> list[FirmwareJob]:
-    """Return the firmware images that the project file asks for on ``targets``, where all their models are chosen."""
+    """Return the firmware images of the project file for those of ``targets`` whose models are all selected."""
     chosen = {target.name: {job.model for job in target.models} for target in targets}
     folder = build or project.root / BUILD_FOLDER
     return [
@@ -331,7 +331,7 @@ def firmware_jobs(project: Project, targets: Sequence[TargetJob], build: Path | 
 
 
 def firmware_called(project: Project, name: str, target: TargetJob, folder: Path, build: Path) -> FirmwareJob:
-    """Return the job that makes the firmware ``name``, as the project file says, or from ``folder``'s CMakeLists.txt.
+    """Return the job that builds the firmware ``name`` of the project file, or of the CMakeLists.txt in ``folder``.
 
     Raises ``UsageError`` if there is neither, or if the project file does not list ``target`` for it.
     """
@@ -360,7 +360,7 @@ def firmware_called(project: Project, name: str, target: TargetJob, folder: Path
 
 
 def firmware_job(project: Project, spec: FirmwareSpec, target: TargetJob, build: Path) -> FirmwareJob:
-    """Return the job that makes the firmware ``spec`` for ``target`` under the folder ``build``."""
+    """Return the job that builds the firmware ``spec`` for ``target`` in the folder ``build``."""
     models = project.models_on(target.name, spec.name)
     return FirmwareJob(
         name=spec.name,
@@ -384,7 +384,7 @@ def _model_budgets(models: Iterable[ModelSpec]) -> tuple[tuple[str, Budget], ...
 
 
 def profile_jobs(project: Project, target: TargetJob, build: Path) -> list[ProfileJob]:
-    """Return a job for each chosen model of ``target``, under the folder ``build``; none where it has no board."""
+    """Return a job for each selected model of ``target``, in the folder ``build``; none if it has no board."""
     folder = build / "profile" / target.name
     return [
         ProfileJob(target, model, project.models[model.model].vectors, folder / model.model)

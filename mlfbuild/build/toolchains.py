@@ -1,4 +1,4 @@
-"""Which C compiler a target's firmware is built with here: what a lock file says of toolchains."""
+"""Identify the C compiler that builds a target's firmware on this machine, for the lock file."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ file(WRITE "${CMAKE_BINARY_DIR}/compiler" "${CMAKE_C_COMPILER}")
 
 
 def locked_toolchain(target: TargetJob, root: Path, definitions: Sequence[str] = ()) -> LockedToolchain:
-    """Return what compiles firmware for ``target`` here: programs with their versions, and the toolchain file's hash.
+    """Return the compilers for ``target`` on this machine with their versions, and the hash of the toolchain file.
 
-    The version is the first line that the program prints of it: a distribution's packages have theirs in it, so that it
-    tells rebuilt compilers apart, and it is the same for all machines with that package. A toolchain file of the
-    project's own is asked by CMake; ``root`` is the project's folder. ``definitions`` are CMake cache entries as for
-    ``require_compiler``. Raises ``ToolNotFoundError`` if a program is missing, and ``ProcessFailedError`` for a
-    toolchain file that CMake does not take.
+    The version is the first line of ``--version``. It contains the package version of a distribution, so that it
+    differs between rebuilt compilers and is the same on all machines with that package. CMake evaluates a toolchain
+    file of the project; ``root`` is the project's folder. ``definitions`` are CMake cache entries as for
+    ``require_compiler``. Raises ``ToolNotFoundError`` if a program is missing, and ``ProcessFailedError`` if CMake
+    rejects the toolchain file.
     """
     if target.toolchain is None:
         return LockedToolchain({HOST_COMPILER: _said(_host_compiler())})
@@ -56,12 +56,12 @@ def locked_toolchain(target: TargetJob, root: Path, definitions: Sequence[str] =
 
 
 def _host_compiler() -> Path:
-    """Return the compiler that CMake takes for this machine; raises ``ToolNotFoundError``."""
+    """Return the compiler that CMake uses for this machine; raises ``ToolNotFoundError``."""
     import shutil
 
     require_compiler(None)
     chosen = os.environ.get("CC", "")
-    names = (chosen, *chosen.split()[:1]) if chosen else HOST_COMPILERS  # a path with blanks, or a compiler with flags
+    names = (chosen, *chosen.split()[:1]) if chosen else HOST_COMPILERS  # a path with spaces, or a compiler with flags
     path = next((path for path in map(shutil.which, names) if path), None)
     if path is None:
         place = f"{HOST_COMPILER}: {chosen}"
@@ -73,7 +73,7 @@ def _host_compiler() -> Path:
 
 @functools.cache
 def _compiler_of(toolchain: Path, root: Path, definitions: tuple[str, ...]) -> Path:
-    """Return the C compiler that CMake takes with somebody's ``toolchain`` file: where a project is configured."""
+    """Return the C compiler that CMake uses with the project's ``toolchain`` file, by configuring an empty project."""
     cmake, ninja = find_tool("cmake"), find_tool("ninja")
     entries = [
         f"CMAKE_TOOLCHAIN_FILE={toolchain}",
@@ -92,7 +92,7 @@ def _compiler_of(toolchain: Path, root: Path, definitions: tuple[str, ...]) -> P
 
 @functools.cache
 def _said(program: Path) -> str:
-    """Return the first line of what ``program`` says of its version, without the place where it lies."""
+    """Return the first line that ``program --version`` prints, without the program's folder."""
     try:
         done = subprocess.run(
             [str(program), "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
@@ -114,7 +114,7 @@ def _said(program: Path) -> str:
 
 
 def _files_hash(files: Sequence[Path]) -> str:
-    """Return one hash of names and contents of toolchain files; of a single one that of its content."""
+    """Return a hash of names and contents of toolchain files; for a single file, the hash of its content."""
     hashes = list(_hashes(files))
     return hashes[0][1] if len(hashes) == 1 else sha256(f"{name}\0{digest}\n".encode() for name, digest in hashes)
 

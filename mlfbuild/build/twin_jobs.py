@@ -1,4 +1,4 @@
-"""Jobs whose archives are equal: models of targets with one CPU."""
+"""Group jobs whose archives are equal, such as those of targets with the same CPU."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class Twins:
 
     jobs: list[CompileJob]
     lenders: list[CompileJob]
-    """What is not to be built."""
+    """Jobs with the same archive that are not built, but whose archive can be copied."""
 
 
 def twins(jobs: Iterable[CompileJob], lenders: Iterable[TargetJob]) -> list[Twins]:
-    """Return ``jobs`` in groups with equal archives, each with the jobs of ``lenders`` that have that archive, too."""
+    """Return ``jobs`` in groups with equal archives, each with the jobs of ``lenders`` that have the same archive."""
     groups: dict[tuple[str, str], Twins] = {}
     for job in jobs:
         groups.setdefault(job.sharing_key(), Twins([], [])).jobs.append(job)

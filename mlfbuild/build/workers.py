@@ -1,4 +1,4 @@
-"""Worker processes. Compiling is Python code, so threads could not compile two models at the same time."""
+"""Run functions in worker processes; threads could not compile two models in parallel, because compilers are Python."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ _lock = threading.Lock()
 
 @contextlib.contextmanager
 def _starting_workers() -> Iterator[None]:
-    """Hold interrupts back inside the ``with`` block, and for ever in the worker processes that it starts.
+    """Delay interrupts inside the ``with`` block; processes started there block them from their first instruction.
 
-    Ctrl-C and the end of a terminal reach the whole process group. The parent answers them and ends its workers; a
-    worker's traceback would only hide the answer. The parent answers after the block: a worker that is not told all it
-    needs would complain, too.
+    Ctrl-C and the end of a terminal reach the whole process group. The parent handles them and ends its workers, and
+    tracebacks of workers would only hide its message. The parent handles them after the block, because a worker that is
+    only partly started would also print an error.
     """
     with stops_held():
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
@@ -50,7 +50,7 @@ def _starting_workers() -> Iterator[None]:
 
 
 _runs = itertools.count()
-"""Numbers of ``map_in_workers``: what jobs of one that was given up still tell is not taken for another's."""
+"""Numbers of calls of ``map_in_workers``, so that messages of an abandoned call are not taken for those of another."""
 _tellers: list[SimpleQueue[Any]] = []
 """In a worker process: the queue to its parent."""
 
@@ -88,11 +88,11 @@ def _call_telling(job: tuple[Callable[[A, Callable[[T], None]], R], A, tuple[int
 
 
 def _call(function: Callable[[A], R], argument: A) -> R:
-    """Call ``function(argument)`` in a worker process, which ends where that ends it."""
+    """Call ``function(argument)`` in a worker process; ``SystemExit`` ends the process."""
     try:
         return function(argument)
     except SystemExit as end:
-        os._exit(end.code if isinstance(end.code, int) else 1)  # the pool would take it for a result, and live on
+        os._exit(end.code if isinstance(end.code, int) else 1)  # the pool would handle it as a result and continue
 
 
 def _end_workers() -> None:
@@ -106,10 +106,10 @@ def _end_workers() -> None:
 class _Pool:
     executor: ProcessPoolExecutor
     queue: SimpleQueue[Any]
-    """What workers tell: ((run, number of the job), thing)."""
+    """Messages of workers: ((run, number of the job), thing)."""
 
     def told(self, run: int) -> Iterator[tuple[int, Any]]:
-        """Yield (number of the job, thing) for all that workers have told of ``run`` by now."""
+        """Yield (number of the job, thing) for all messages of ``run`` that workers have sent by now."""
         while not self.queue.empty():
             (of, number), thing = self.queue.get()
             if of == run:
@@ -127,10 +127,10 @@ def _pool(workers: int) -> _Pool:
 
 
 def in_worker(function: Callable[[A], R], argument: A, workers: int | None = None) -> R:
-    """Call ``function(argument)`` in a worker process and return its result; errors come back as they were raised.
+    """Call ``function(argument)`` in a worker process, and return its result or raise its error.
 
     ``function`` must be importable, ``argument`` and result picklable. Safe to call from several threads.
-    Raises ``ProcessFailedError`` if the worker itself died.
+    Raises ``ProcessFailedError`` if the worker process died.
     """
     with _lock:
         pool = _pool(workers or os.cpu_count() or 1)
@@ -159,11 +159,11 @@ def map_in_workers(
     workers: int,
     told: Callable[[A, T], None],
 ) -> Iterator[tuple[A, R | MlfError]]:
-    """Yield (argument, result) for each of ``arguments`` as it is done, ``workers`` at a time.
+    """Yield (argument, result) for each of ``arguments`` when it is done; ``workers`` run in parallel.
 
-    ``function(argument, tell)`` may ``tell`` picklable things of its work; ``told(argument, thing)`` gets them, in this
-    process and before the result is yielded. Where ``function`` raises ``MlfError``, that is yielded as the result:
-    what has begun is done to its end, and nothing else is begun. One worker means this process.
+    ``function(argument, tell)`` can send picklable things with ``tell``; ``told(argument, thing)`` receives them in
+    this process, before the result is yielded. If ``function`` raises ``MlfError``, the error is yielded as the result,
+    running calls are completed, and no further ones are started. With one worker, calls run in this process.
     """
     jobs = list(arguments)
     if workers <= 1 or len(jobs) <= 1:

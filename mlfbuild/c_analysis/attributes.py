@@ -1,4 +1,4 @@
-"""The target of a compiled object: machine, architecture, and where its functions pass floats.
+"""The target of a compiled object: machine, architecture, and the registers for floats.
 
 Arm objects record it in the section ``.ARM.attributes`` ("Addenda to, and Errata in, the ABI for the Arm
 Architecture"), RISC-V objects in the flags of the ELF header ("RISC-V ELF Specification").
@@ -55,13 +55,13 @@ def object_facts(data: bytes, where: str) -> ObjectFacts:
     if machine == "EM_RISCV":
         hard_float = bool(flags & _RISCV_FLOAT_ABI)
     elif attributes:
-        # 0: integer registers; 1: FPU registers; 2: the toolchain's own way; 3: nothing is passed
+        # 0: integer registers; 1: FPU registers; 2: toolchain-specific; 3: compatible with both
         hard_float = {0: False, 1: True}.get(attributes.get(ABI_VFP_ARGS, 0))
     return ObjectFacts(str(machine), bits, attributes, hard_float)
 
 
 def _attributes(elf: ELFFile, data: bytes) -> Iterator[tuple[int, int]]:
-    """Yield (tag, number) of the whole object. Every step goes forward: the time is linear in the section's size."""
+    """Yield (tag, number) of the whole object. Each step moves forward, so the time is linear in the section's size."""
     for section in elf.iter_sections():
         if section.name != ".ARM.attributes":
             continue

@@ -1,4 +1,4 @@
-"""One declaration of C or C++ at file scope: which names it gives, and what the linker sees of them."""
+"""One declaration of C or C++ at file scope: the names that it declares, and their linkage."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ _OPENING, _CLOSING = frozenset("(["), frozenset(")]")
 
 @dataclass(frozen=True)
 class Linkage:
-    """Of the declarations in one block: ``extern "C" {``, ``namespace n {``, or the whole file."""
+    """The linkage of declarations in one block: ``extern "C" {``, ``namespace n {``, or the whole file."""
 
     cplusplus: bool
-    """Whether names are those of C++."""
+    """Whether names have C++ linkage."""
     space: str = ""
-    """The namespaces around, as ``a::b::``."""
+    """The enclosing namespaces, such as ``a::b::``."""
     anonymous: bool = False
     language: bool | None = None
-    """Whether the file is C++; ``None``: as ``cplusplus``."""
+    """Whether the file is C++; ``None`` if it is the same as ``cplusplus``."""
 
     @property
     def is_cplusplus(self) -> bool:
-        """Whether the file is C++, whatever the linkage here."""
+        """Whether the file is C++, regardless of the linkage in this block."""
         return self.cplusplus if self.language is None else self.language
 
     def block(self, tokens: Sequence[Token]) -> Linkage | None:
-        """Return the linkage in the block that begins behind ``tokens``, or ``None`` where it is none of linkage."""
+        """Return the linkage in the block that begins after ``tokens``, or ``None`` if it is another kind of block."""
         words = [token.text for token in tokens]
         if len(words) == 2 and words[0] == "extern" and tokens[1].kind == "string":
             return Linkage(words[1] != '"C"', self.space, self.anonymous, self.is_cplusplus)
@@ -60,21 +60,21 @@ class Declaration:
 
     @property
     def is_function(self) -> bool:
-        """Whether the body that follows is a function's."""
+        """Whether the body that follows is that of a function."""
         words = [self.tokens[index].text for index in self.top]
         while words and words[-1] in _BEHIND and self.linkage.is_cplusplus:
             words.pop()
         return bool(words) and words[-1] == ")" and "=" not in words
 
     def has(self, *words: str) -> bool:
-        """Whether one of ``words`` stands in the declaration, outside of parentheses."""
+        """Return whether the declaration contains one of ``words`` outside of parentheses."""
         return any(self.tokens[index].text in words for index in self.top)
 
 
 def declared_names(declaration: Declaration) -> Iterator[tuple[str, str]]:
-    """Yield (kind, name) for each name the declaration gives to the file.
+    """Yield (kind, name) for each name that the declaration adds to file scope.
 
-    The kinds are the fields of ``Symbols``; ``weak`` may be a declaration, ``weakly defined`` never is.
+    The kinds are ``defined``, ``declared``, ``local``, ``weak`` (perhaps only declared) and ``weakly defined``.
     """
     if declaration.has("typedef", "using", "friend"):
         return
@@ -101,7 +101,7 @@ def _kinds(declaration: Declaration, name: str, is_function: bool, defines: bool
     if declaration.has("static") or declaration.linkage.anonymous or constant:
         yield "local", name
     elif inline and not cplusplus and not declaration.has("extern"):
-        yield "local", name  # C99 gives no external definition of it (6.7.4)
+        yield "local", name  # not an external definition (C99 6.7.4)
     elif (inline and cplusplus) or declaration.has("template") or declaration.attributes & {"weak", "__weak__"}:
         yield "weak", name
         if defines:
@@ -111,7 +111,7 @@ def _kinds(declaration: Declaration, name: str, is_function: bool, defines: bool
 
 
 def _is_constant(declaration: Declaration) -> bool:
-    """Whether the object itself is ``const``, and not what it points to."""
+    """Return whether the object itself is ``const``, not only the object to which it points."""
     texts = [declaration.tokens[index].text for index in declaration.top]
     stars = [position for position, text in enumerate(texts) if text == "*"]
     return any(word in texts[(stars[-1] if stars else 0) :] for word in ("const", "constexpr"))
@@ -121,10 +121,10 @@ def _is_constant(declaration: Declaration) -> bool:
 
 
 def _without_attributes(tokens: Sequence[Token]) -> tuple[frozenset[str], list[Token]]:
-    """Return the words inside of attributes, and the tokens outside of them."""
+    """Return the words in attributes, and the tokens outside of them."""
     words: set[str] = set()
     kept: list[Token] = []
-    depth = 0  # parentheses of an attribute around
+    depth = 0  # open parentheses of an attribute
     begins = False
     for token in tokens:
         if depth or (begins and token.text == "("):
@@ -139,7 +139,7 @@ def _without_attributes(tokens: Sequence[Token]) -> tuple[frozenset[str], list[T
 
 
 def _top_level(tokens: Sequence[Token]) -> Iterator[int]:
-    """Yield the indices of the tokens outside of parentheses and brackets, which themselves count as outside."""
+    """Yield the indices of the tokens outside of parentheses and brackets, including these."""
     depth = 0
     for index, token in enumerate(tokens):
         closes = token.kind == "punctuation" and token.text in _CLOSING
@@ -163,7 +163,7 @@ def _declarators(declaration: Declaration) -> Iterator[list[int]]:
 
 
 def _name_of(declaration: Declaration, declarator: Sequence[int], *, first: bool) -> tuple[str, bool]:
-    """Return the name that a declarator gives, empty for none, and whether it is a function's."""
+    """Return the name in a declarator, empty if there is none, and whether it is the name of a function."""
     tokens = declaration.tokens
     indices = _before_value(tokens, declarator)
     words = [tokens[index].text for index in indices]
@@ -185,7 +185,7 @@ def _name_of(declaration: Declaration, declarator: Sequence[int], *, first: bool
 
 
 def _before_value(tokens: Sequence[Token], declarator: Sequence[int]) -> list[int]:
-    """Return the indices up to an initialiser, or a bit field's colon."""
+    """Return the indices before an initialiser."""
     kept: list[int] = []
     for index in declarator:
         if tokens[index].text == "=":
@@ -195,7 +195,7 @@ def _before_value(tokens: Sequence[Token], declarator: Sequence[int]) -> list[in
 
 
 def _has_type(words: Sequence[str]) -> bool:
-    """Whether a type stands before the last word: ``struct point;`` and ``unsigned;`` declare no object."""
+    """Return whether there is a type before the last word: ``struct point;`` and ``unsigned;`` declare no object."""
     kept = [word for word in words[:-1] if word != "{}"]
     for position, word in enumerate(kept):
         if word in _TAGS:
@@ -204,9 +204,9 @@ def _has_type(words: Sequence[str]) -> bool:
 
 
 def _called(tokens: Sequence[Token], indices: Sequence[int], words: Sequence[str]) -> tuple[str, bool]:
-    """Return the name before the last parentheses or in them, and whether it is a function's.
+    """Return the name before the last parentheses or in them, and whether it is the name of a function.
 
-    That is ``name(...)``, ``(*name)(...)``, ``(*name(...))(...)`` or ``int (*name)``.
+    The forms are ``name(...)``, ``(*name)(...)``, ``(*name(...))(...)`` and ``int (*name)``.
     """
     before = len(words) - 3
     if before < 0:
@@ -230,7 +230,7 @@ def _in_parentheses(inner: Sequence[Token]) -> tuple[str, bool]:
 
 
 def _qualified(tokens: Sequence[Token], indices: Sequence[int], position: int) -> str:
-    """Return the name at ``position`` with the classes and namespaces before it: ``A::f``."""
+    """Return the name at ``position`` with its classes and namespaces, such as ``A::f``."""
     name = tokens[indices[position]].text
     while position >= 3 and tokens[indices[position - 1]].text == tokens[indices[position - 2]].text == ":":
         position -= 3

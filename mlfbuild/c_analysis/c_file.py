@@ -1,7 +1,7 @@
-"""What a generated C file says, as far as its tokens tell: no include or macro is expanded.
+"""Facts of a generated C file from its tokens; includes and macros are not expanded.
 
-Unlike ``c_symbols``, which follows the language to know what a linker sees, this keeps what is written, sound or not:
-the types of parameters, members of structs that C would refuse, a registry that counts wrong.
+``c_symbols`` follows the rules of the language to find the symbols for a linker. This module returns what the file
+contains, even if it is invalid, for example members of structs that are not C names, or a wrong count of a registry.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _COMMENT = re.compile(r"/\*.*?(?:\*/|$)|//.*")
 _OPENING = frozenset("([{")
 _CLOSING = frozenset(")]}")
 _REGISTRY_TYPES = frozenset({"TVMFuncRegistry", "TVMBackendPackedCFunc"})
-_MAX_STATEMENT = 100_000  # tokens; a registry has three a function
+_MAX_STATEMENT = 100_000  # tokens; a registry has three per function
 KEYWORDS = frozenset({
     "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float",
     "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short", "signed", "sizeof",
@@ -35,18 +35,18 @@ class Function:
 
     name: str
     parameters: tuple[str, ...]
-    """The type of each, without the parameter's name."""
+    """The type of each parameter, without its name."""
 
 
 @dataclass(frozen=True)
 class Registry:
-    """A function registry of TVM's system library: ``TVMFuncRegistry`` and the array beside it."""
+    """A function registry of TVM's system library: ``TVMFuncRegistry`` and its array of functions."""
 
     count: int
-    """How many functions it says it has."""
+    """The number of functions that the registry states."""
     names: tuple[str, ...]
     functions: tuple[str, ...]
-    """The array's functions, in its order."""
+    """The functions of the array, in its order."""
 
 
 @dataclass(frozen=True)
@@ -58,15 +58,15 @@ class CFile:
     includes: tuple[str, ...]
     """In order."""
     macros: tuple[tuple[str, str], ...]
-    """(name, value as written) of each ``#define`` without parameters, in order, repeated ones too."""
+    """(name, value as written) of each ``#define`` without parameters, in order, including repeated ones."""
     functions: tuple[Function, ...]
     structs: Mapping[str, tuple[str, ...]]
-    """Members of each struct by its name, those whose names are no identifiers too."""
+    """Members of each struct by its name, including invalid identifiers."""
     registry: Registry | None
 
 
 def read_c_file(path: str, source: Iterable[Token]) -> CFile:
-    """Return the facts of the C file whose tokens are ``source``, which may be unsound; takes time linear in them."""
+    """Return the facts of the C file with the tokens ``source``, which may be invalid; the time is linear."""
     directives: list[str] = []
     functions: list[Function] = []
     structs: dict[str, tuple[str, ...]] = {}
@@ -93,7 +93,7 @@ def read_c_file(path: str, source: Iterable[Token]) -> CFile:
 
 
 def included_files(source: Iterable[Token]) -> tuple[str, ...]:
-    """Return what the C file whose tokens are ``source`` includes, in order, as it stands between the marks."""
+    """Return the names that the C file with the tokens ``source`` includes, in order."""
     return _included(token.text for token in source if token.kind == "directive")
 
 
@@ -114,9 +114,9 @@ def _without_directives(found: Iterable[Token], directives: list[str]) -> Iterat
 
 
 def _statements(found: Iterable[Token]) -> Iterator[list[Token]]:
-    """Yield what stands at the top level: split at ``;`` and behind function bodies, ``extern "C" {`` opened up.
+    """Yield the statements at the top level and in ``extern "C" {``; they end at ``;`` or after a function body.
 
-    The inside of braces is left out but for structs and TVM's function registry.
+    Tokens in braces are omitted, except in structs and in TVM's function registry.
     """
     statement = _Statement()
     for token in found:
@@ -133,23 +133,23 @@ def _statements(found: Iterable[Token]) -> Iterator[list[Token]]:
 
 
 class _Statement:
-    """A statement at the top level, as far as it has been read."""
+    """A statement at the top level that is being read."""
 
     def __init__(self) -> None:
         self.tokens: list[Token] = []
         self.depth = 0
-        """Of parentheses, brackets and braces."""
+        """The number of open parentheses, brackets and braces."""
         self.is_body = False
-        """Whether the braces it is in, or was in last, are those of a function."""
+        """Whether the last braces are those of a function."""
         self._skips = False
         self._is_registry = False
 
     def is_linkage(self) -> bool:
-        """Whether this is the ``extern "C"`` before a brace."""
+        """Return whether this is the ``extern "C"`` before a brace."""
         return len(self.tokens) == 2 and [token.text for token in self.tokens] == ["extern", '"C"']
 
     def take(self, token: Token, mark: str) -> None:
-        """Add ``token``, or pass over it; ``mark`` is its text if it is punctuation."""
+        """Add or skip ``token``; ``mark`` is its text if it is punctuation."""
         opens = self.depth == 0 and mark == "{"
         if opens:
             before = [item.text for item in self.tokens[-2:]]
@@ -167,7 +167,7 @@ class _Statement:
 
 
 def _struct(statement: Sequence[Token]) -> tuple[str, tuple[str, ...]] | None:
-    """Return name and members of ``struct name { ... }``; a member is called what stands last in its declaration."""
+    """Return name and members of ``struct name { ... }``; the name of a member is the last word of its declaration."""
     words = [token.text for token in statement]
     at = words.index("{") if "{" in words else 0
     if at < 2 or words[at - 2] != "struct":
@@ -186,7 +186,7 @@ def _struct(statement: Sequence[Token]) -> tuple[str, tuple[str, ...]] | None:
 
 
 def _function(words: Sequence[str]) -> Function | None:
-    """Return the function that ``words`` declare or define, if they do."""
+    """Return the function that ``words`` declare or define, or ``None``."""
     at = 0
     for at in range(1, len(words)):
         if words[at] in {"=", "{"}:
@@ -201,7 +201,7 @@ def _function(words: Sequence[str]) -> Function | None:
 
 
 def _parameters(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the types of parameters from the words behind the opening parenthesis."""
+    """Return the types of parameters from the words after the opening parenthesis."""
     parameters: list[list[str]] = [[]]
     depth = 0
     for word in words:
@@ -221,7 +221,7 @@ def _cast_names(words: Sequence[str]) -> list[str]:
 
 
 def _registry(text: str, functions: Sequence[str]) -> Registry:
-    """Return the registry whose names are ``text``: a count of two bytes, one in TVM 0.8, and names that end in NUL."""
+    """Return the registry with the names ``text``: a count of two bytes (one in TVM 0.8) and NUL-terminated names."""
     high = text[1:2] if text[1:2] and not (text[1].isalnum() or text[1] == "_") else ""
     names = text[1 + len(high) :].split("\0")
     count = ord(text[0]) + 256 * ord(high or "\0") if text else 0

@@ -1,7 +1,7 @@
-"""The part of C's preprocessor that decides what a source file defines: macros of the file itself, and conditions.
+"""The part of C's preprocessor that affects the definitions of a source file: its own macros, and conditions.
 
-Include files are not read. A macro that the file defines is expanded once, without looking for macros in what comes
-out; a condition is known where it asks for a number or for ``__cplusplus``, and open otherwise.
+Include files are not read. A macro of the file is expanded once; macros in the result are not expanded. A condition
+is known if it is a number or a test of ``__cplusplus``, and unknown otherwise.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from mlfbuild.c_analysis.c_text import Token, tokens
 _DEFINE = re.compile(r"#\s*define\s+(\w+)(\([^)]*\))?(.*)", re.DOTALL)
 _WORDS = re.compile(r"[A-Za-z_]\w*|\d+|[^\w\s]", re.ASCII)
 _COMMENTS = re.compile(r"/\*.*?\*/|//.*", re.DOTALL)
-_MAX_BODY = 16 * 1024  # characters; a longer macro is no set of specifiers
-_MAX_CONDITION = 200  # characters; what is known is shorter
+_MAX_BODY = 16 * 1024  # characters; a longer macro is not a set of specifiers
+_MAX_CONDITION = 200  # characters; known conditions are shorter
 
 
 @dataclass(frozen=True)
 class Macro:
-    """``#define``; ``parameters`` is ``None`` for one that is no function."""
+    """``#define``; ``parameters`` is ``None`` for an object-like macro."""
 
     parameters: tuple[str, ...] | None
     body: tuple[Token, ...]
@@ -38,7 +38,7 @@ KNOWN_MACROS: Mapping[str, Macro] = {"TVM_DLL_EXPORT_TYPED_FUNC": _EXPORT, "TVM_
 
 
 def defined_macro(directive: str) -> tuple[str, Macro] | None:
-    """Return name and macro where the preprocessor line ``directive`` is a ``#define``."""
+    """Return name and macro if the preprocessor line ``directive`` is a ``#define``, else ``None``."""
     found = _DEFINE.match(re.sub(r"\\\r?\n", " ", directive))
     if found is None or len(found[3]) > _MAX_BODY:
         return None
@@ -46,7 +46,7 @@ def defined_macro(directive: str) -> tuple[str, Macro] | None:
 
 
 def arguments(call: Sequence[Token]) -> list[list[Token]]:
-    """Return the arguments of a macro call; ``call`` is what stands between the outer parentheses."""
+    """Return the arguments of a macro call; ``call`` are the tokens between the outer parentheses."""
     found: list[list[Token]] = [[]]
     depth = 0
     for token in call:
@@ -59,9 +59,10 @@ def arguments(call: Sequence[Token]) -> list[list[Token]]:
 
 
 def expanded(macro: Macro, values: Sequence[Sequence[Token]], limit: int) -> list[Token] | None:
-    """Return the body of ``macro`` with ``values`` in place of its parameters, and ``##`` carried out.
+    """Return the body of ``macro`` with its parameters replaced by ``values``, and ``##`` applied.
 
-    ``None`` where that is more than ``limit`` tokens: text that nobody vouches for must not grow without end.
+    Return ``None`` if the result has more than ``limit`` tokens, because an untrusted file must not grow without
+    bounds.
     """
     table = dict(zip(macro.parameters or (), values, strict=False))
     if sum(len(table.get(token.text, (token,))) for token in macro.body) > limit:
@@ -83,7 +84,7 @@ def expanded(macro: Macro, values: Sequence[Sequence[Token]], limit: int) -> lis
 
 
 def condition(directive: str, *, cplusplus: bool) -> bool | None:
-    """Return whether the code behind ``#if``, ``#ifdef``, ``#ifndef`` or ``#elif`` is compiled; ``None``: open."""
+    """Return whether the code after ``#if``, ``#ifdef``, ``#ifndef`` or ``#elif`` is compiled; ``None`` if unknown."""
     words = _WORDS.findall(_COMMENTS.sub(" ", directive[:_MAX_CONDITION]))[1:8]
     match words:
         case ["ifdef", "__cplusplus"] | ["if" | "elif", "__cplusplus"]:
@@ -100,6 +101,6 @@ def condition(directive: str, *, cplusplus: bool) -> bool | None:
 
 
 def directive_name(directive: str) -> str:
-    """Return the word behind the ``#``: ``include``, ``define``, ``if``; empty where there is none."""
+    """Return the word after the ``#``, such as ``include``, ``define`` or ``if``; empty if there is none."""
     found = re.match(r"#\s*(\w*)", directive)
     return found[1] if found else ""

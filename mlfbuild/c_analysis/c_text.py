@@ -1,7 +1,7 @@
-"""C source text as tokens: enough to find structs, macros, definitions and calls, and to edit around them.
+"""C source text as tokens, sufficient to find and edit structs, macros, definitions and calls.
 
-A lexer, not a parser: it knows translation phases 2 and 3 of C99 (6.4), takes any text, sound or not, in time linear
-in its length, and never raises. Include files and macros are not expanded.
+This is a lexer, not a parser: it implements translation phases 2 and 3 of C99 (6.4), accepts any text, valid or not,
+in linear time, and never raises. Include files and macros are not expanded.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ class Token(NamedTuple):
 
     @property
     def end(self) -> int:
-        """The offset behind the token."""
+        """The offset after the token."""
         return self.offset + len(self.text)
 
 
 # No alternative below can fail once it has begun, so nothing is ever read twice.
-_SPLICE = r"\\(?:\r\n|[\s\S]|\Z)"  # a backslash and what it escapes, the end of a line included
+_SPLICE = r"\\(?:\r\n|[\s\S]|\Z)"  # a backslash and the escaped character, which may be the end of a line
 _BLOCK_COMMENT = r"/\*[\s\S]*?(?:\*/|\Z)"
 _LINE_COMMENT = rf"//[^\\\n]*(?:{_SPLICE}[^\\\n]*)*"
 _STRING = rf'"[^"\\\n]*(?:{_SPLICE}[^"\\\n]*)*"?'
@@ -48,14 +48,14 @@ _DIRECTIVE = re.compile(rf"#(?:[^\n\\/\"']+|{_SPLICE}|{_BLOCK_COMMENT}|{_LINE_CO
 def tokens(source: str, start: int = 0) -> Iterator[Token]:
     """Yield the tokens of ``source`` from ``start`` on, in order, without white space and comments.
 
-    A ``directive`` is a whole preprocessor line, with its continuation lines and the comments in it but without the
-    line end; strings and character constants have their quotes and escapes as written. One that does not end before
-    its line does ends there, a comment that does not end takes the rest. Each other character is ``punctuation``.
+    A ``directive`` is a whole preprocessor line, with its continuation lines and comments but without the line end.
+    Strings and character constants have their quotes and escapes as written; an unterminated one ends at the line end,
+    and an unterminated comment at the end of the text. Every other character is ``punctuation``.
     """
-    at, first = start, True  # first: nothing but white space and comments stands before on this line
+    at, first = start, True  # first: only white space and comments precede on this line
     while True:
         found = _TOKEN.match(source, at)
-        assert found is not None  # the last alternative takes anything
+        assert found is not None  # the last alternative matches any character
         kind: Any = found.lastgroup
         text, begin = found[kind], found.start(kind)
         if kind == "end":
@@ -74,7 +74,7 @@ def tokens(source: str, start: int = 0) -> Iterator[Token]:
 
 
 def in_braces(source: Iterator[Token]) -> Iterator[Token]:
-    """Yield the tokens up to the ``}`` that closes a brace which stands before them."""
+    """Yield the tokens up to the ``}`` of a brace that was opened before them."""
     depth = 1
     for token in source:
         depth += (token.text == "{") - (token.text == "}")
@@ -88,9 +88,9 @@ _ESCAPED = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v
 
 
 def string_value(literal: str) -> str:
-    """Return what a string literal, quotes and all, stands for, as C does.
+    """Return the value of a string literal with its quotes, as in C.
 
-    Numeric escapes give the character of that number, modulo 256; an unknown escape is the character it escapes.
+    Numeric escapes are characters modulo 256; an unknown escape is the escaped character.
     """
     body = literal[1:]
     if body.endswith('"') and not _escapes_last(body[:-1]):
@@ -99,7 +99,7 @@ def string_value(literal: str) -> str:
 
 
 def _escapes_last(text: str) -> bool:
-    """Whether ``text`` ends with a backslash that escapes what follows it."""
+    """Return whether ``text`` ends with a backslash that escapes the next character."""
     return (len(text) - len(text.rstrip("\\"))) % 2 == 1
 
 

@@ -6,12 +6,12 @@ not the image. A conflict is one symbol of two objects:
 
 - Two models define the same global symbol, or share a common one (C without ``static``, ``-fcommon``).
 - A model uses a symbol that only another model defines.
-- A model and the rest of the firmware define the same global symbol: the firmware's would be taken.
+- A model and the rest of the firmware define the same global symbol: the linker would use the firmware's.
 - Two models define a weak symbol differently. Equal definitions, and those made to be merged (inline functions of C++,
   helpers of LLVM), are not a conflict.
 
-Local symbols are not compared: kernels are ``static inline``, so that each model has its own. Objects that GCC leaves
-to link-time optimisation are compared; those of clang, and formats other than ELF, cannot be.
+Local symbols are not compared: kernels are ``static inline``, so that each model has its own. Objects that GCC compiled
+for link-time optimisation are compared; those of clang, and formats other than ELF, cannot be.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from mlfbuild.c_analysis.static_library import members
 from mlfbuild.core import read_bytes
 
 _ELF = b"\x7fELF"
-_LTO_MARK = "__gnu_lto_slim"  # in every object that GCC leaves to link-time optimisation
+_LTO_MARK = "__gnu_lto_slim"  # in every object that GCC compiles for link-time optimisation
 
 
 @dataclass(frozen=True)

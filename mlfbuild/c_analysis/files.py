@@ -1,4 +1,4 @@
-"""Kinds of files of generated code, told by their suffixes, and how much of a file is looked into."""
+"""Kinds of files of generated code by suffix, and the largest file that is searched."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ OBJECT_SUFFIXES = frozenset({".o"})
 HEADER_SUFFIXES = frozenset({".h", ".hpp", ".inc"})
 TEXT_SUFFIXES = SOURCE_SUFFIXES | HEADER_SUFFIXES
 LINKED_SUFFIXES = SOURCE_SUFFIXES | OBJECT_SUFFIXES
-"""What becomes part of an image; headers are only read."""
+"""Files that become part of an image; headers are only included."""
 
 MAX_TEXT = 16 * 1024 * 1024
-"""Bytes; a larger file is not searched for what its text says. TVM's are a thousandth of it, weights aside."""
+"""In bytes; the text of larger files is not searched. Without weights, TVM's files are a thousandth of this."""

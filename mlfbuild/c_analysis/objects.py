@@ -3,16 +3,16 @@
 Objects come out of archives and are untrusted. ``opened_object`` checks the header, every table is checked against the
 length of the file, and an object that does not hold what its header promises is an ``InputFileError``.
 
-Objects that GCC leaves to link-time optimisation (``-flto``) hold GIMPLE instead of machine code, and their ELF symbol
-table is empty. Linkers read the sections ``.gnu.lto_.symtab.*`` instead, and so does this module, as GCC's linker
-plugin documents them (``lto-plugin.c``, ``parse_table_entry``). For each symbol:
+Objects for GCC's link-time optimisation (``-flto``) contain GIMPLE instead of machine code, and their ELF symbol
+table is empty. Linkers read the sections ``.gnu.lto_.symtab.*`` instead, and so does this module. GCC's linker plugin
+documents them (``lto-plugin.c``, ``parse_table_entry``). For each symbol:
 
     name, zero byte; name of its COMDAT group, zero byte; kind; visibility; size (8 bytes); slot (4 bytes)
 
 Two definitions of a weak symbol: the linker takes the first and drops the others. That is correct for definitions made
 to be merged (COMDAT groups: inline functions and templates of C++) and for equal ones (helpers that LLVM adds to every
 module), but not for two different C functions that have one name and are marked ``__attribute__((weak))``.
-``weak_definitions`` tells these cases apart.
+``weak_definitions`` distinguishes these cases.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 SHARED = "common"
 """A common symbol: one variable for every object that has it."""
 MERGED = "merged"
-"""A definition that is made to be merged, or GIMPLE, which does not say."""
+"""A definition that may be merged with others, or GIMPLE, for which this is unknown."""
 
 _MAX_NAME = 4096  # bytes; TVM's own limit of a function's name is 120
 _LOCAL, _GLOBAL, _WEAK, _UNIQUE = 0, 1, 2, 10  # STB_* of the ELF specification, and GNU's
@@ -76,7 +76,7 @@ def object_symbols(data: bytes, where: str) -> Symbols:
     """Return the symbols of the ELF relocatable object ``data``, of any machine and byte order.
 
     ``where`` names it in messages. Raises ``InputFileError`` if it is not such an object or is damaged. Time and memory
-    grow with the length of ``data``, regardless of what its tables claim.
+    are linear in the length of ``data``, regardless of the sizes in its tables.
     """
     names: dict[str, set[str]] = {"defined": set(), "weak": set(), "local": set(), "declared": set()}
     for name, binding, section in _entries(data, where):
@@ -109,7 +109,7 @@ def opened_object(data: bytes, where: str) -> ELFFile:
     """Return the ELF relocatable object ``data`` with its header checked.
 
     Raises ``InputFileError`` if it is not one, or if its section table is larger than the file. For damage elsewhere,
-    pyelftools raises ``KeyError``, ``AttributeError`` or an error of its own when it reads that part.
+    pyelftools raises ``KeyError``, ``AttributeError`` or its own exceptions when it reads that part.
     """
     from elftools.elf.elffile import ELFFile
 
@@ -237,13 +237,13 @@ def _definition(elf: ELFFile, symbol: Symbol) -> str:
         return MERGED
     start, size = symbol["st_value"], symbol["st_size"]
     if elf["e_machine"] == "EM_ARM" and symbol["st_info"]["type"] == "STT_FUNC":
-        start &= ~1  # the lowest bit says that the code is Thumb
+        start &= ~1  # the lowest bit marks Thumb code
     empty = section["sh_type"] == "SHT_NOBITS"
     content = bytearray(b"" if empty else section.data()[start : start + size])
     linked = []
     for place, kind, name in _relocations(elf, index, start, size):
         linked.append(f"{place} {kind} {name}\n")
-        if not name:  # an offset into the file's local data, which says nothing about that data
+        if not name:  # an offset into the file's local data, not the data itself
             content[place : place + _WORD] = bytes(_WORD)
     return hashlib.sha256(f"{size} {empty} {''.join(sorted(linked))}".encode() + content).hexdigest()
 

@@ -1,9 +1,9 @@
 """The symbols that a C or C++ source file defines, read from its tokens without compiling it.
 
-What a compiler would do is followed as far as generated code goes: linkage blocks, storage classes, attributes,
-initialisers, tentative definitions, macros that the file itself defines, code that only one of the languages sees.
-Header files are not read, so a macro of theirs counts as a specifier without meaning (``TVM_DLL``), and branches of
-a condition that cannot be decided are all read.
+The rules of the language are implemented as far as generated code needs them: linkage blocks, storage classes,
+attributes, initialisers, tentative definitions, macros of the file itself, and conditions on C++. Header files are not
+read, so a macro from a header, such as ``TVM_DLL``, is treated as a specifier without meaning, and all branches of an
+unknown condition are read.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from mlfbuild.c_analysis.c_text import Token, tokens
 from mlfbuild.c_analysis.objects import Symbols
 
 _BODY = Token("punctuation", "{}", 0)
-"""What stands in a declaration for all that braces hold: members, an initialiser."""
+"""The token that replaces braces and their content in a declaration: members, or an initialiser."""
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 _MAX_BODIES = 64
-"""Braces in one declaration of which any may open a function; text that has more is none that somebody wrote."""
-_GROWTH = 4  # tokens that macros may add, for each one of the file
+"""Limit for braces in one declaration that may begin a function body; real code has fewer."""
+_GROWTH = 4  # limit for the tokens from macros, per token of the file
 
 
 def c_symbols(source: str, *, cplusplus: bool = False) -> Symbols:
@@ -44,9 +44,9 @@ def c_symbols(source: str, *, cplusplus: bool = False) -> Symbols:
 
 
 def _compiled(source: str, reader: _Reader, cplusplus: bool) -> Iterator[Token]:
-    """Yield the tokens that are compiled, and tell ``reader`` of macros and of conditions that are open."""
-    branches: list[bool | None] = []  # of each open #if: whether its present branch is compiled
-    dead = 0  # how many of them are not
+    """Yield the tokens that are compiled, and pass macros and unknown conditions to ``reader``."""
+    branches: list[bool | None] = []  # for each open #if, whether its current branch is compiled
+    dead = 0  # the number of branches that are not compiled
     for token in tokens(source):
         if token.kind != "directive":
             if not dead:
@@ -75,17 +75,17 @@ def _compiled(source: str, reader: _Reader, cplusplus: bool) -> Iterator[Token]:
 
 
 class _Reader:
-    """Takes the tokens of a file one by one, and the declarations out of them."""
+    """Collects declarations from the tokens of a file."""
 
     def __init__(self, cplusplus: bool) -> None:
-        self._linkages = [Linkage(cplusplus)]  # of the linkage and namespace blocks around
-        self._tokens: list[Token] = []  # of the declaration that is being read
-        self._bodies = 0  # that have been opened in it
-        self._depth = 0  # braces of a body around
-        self._function = False  # whether that body is a function's
+        self._linkages = [Linkage(cplusplus)]  # of the enclosing linkage and namespace blocks
+        self._tokens: list[Token] = []  # of the current declaration
+        self._bodies = 0  # opened in the current declaration
+        self._depth = 0  # open braces of a body
+        self._function = False  # whether that body belongs to a function
         self._parentheses = 0
         self._macros: dict[str, Macro] = dict(KNOWN_MACROS)
-        self._call: list[Token] = []  # of a macro, up to its last parenthesis
+        self._call: list[Token] = []  # of the current macro call
         self._call_depth = 0
         self._forks: list[tuple[int, int, bool, int]] = []
         self._seen = 0
@@ -93,7 +93,7 @@ class _Reader:
         self._names: defaultdict[str, set[str]] = defaultdict(set)
 
     def symbols(self) -> Symbols:
-        """Return what has been found: a name that is declared local or weak once is that everywhere."""
+        """Return the symbols; a name that is declared local or weak once is so everywhere."""
         names = self._names
         local = names["local"]
         weak = names["weak"] - local
@@ -105,30 +105,30 @@ class _Reader:
     # Preprocessor ----------------------------------------------------------------------------------------------------
 
     def define(self, directive: str) -> None:
-        """Take a ``#define``."""
+        """Record a ``#define``."""
         found = defined_macro(directive)
         if found is not None:
             self._macros[found[0]] = found[1]
 
     def fork(self) -> None:
-        """Remember where a branch begins that may be compiled or not."""
+        """Save the state at the start of a branch whose condition is unknown."""
         self._forks.append((len(self._tokens), self._depth, self._function, self._parentheses))
 
     def retry(self) -> None:
-        """Go back to where the branch before this one began."""
+        """Restore the state at the start of the previous branch."""
         if self._forks:
             count, self._depth, self._function, self._parentheses = self._forks[-1]
             del self._tokens[count:]
 
     def join(self) -> None:
-        """Go on behind the last branch."""
+        """Continue after the last branch."""
         if self._forks:
             self._forks.pop()
 
     # Tokens ----------------------------------------------------------------------------------------------------------
 
     def take(self, token: Token) -> None:
-        """Take the next token of the file, and expand it where it is a macro outside of any body."""
+        """Process the next token of the file; macros outside of bodies are expanded."""
         self._seen += 1
         if self._call:
             self._take_argument(token)
@@ -151,7 +151,7 @@ class _Reader:
         call, self._call = self._call, []
         if token.text == ")":
             self._expand(self._macros[call[0].text], arguments(call[2:-1]), call)
-        else:  # the name of a function-like macro alone is not its call
+        else:  # the name of a function-like macro without parentheses is not a call
             for word in call:
                 self._plain(word)
 
@@ -183,7 +183,7 @@ class _Reader:
             self._tokens.append(token)
 
     def _open(self) -> None:
-        """Take the brace that begins a block of linkage, a namespace or a body."""
+        """Process the brace at the start of a linkage block, a namespace or a body."""
         self._bodies += 1
         if self._bodies > _MAX_BODIES:
             self._depth, self._function = 1, False

@@ -32,7 +32,7 @@ def members(data: bytes, where: str) -> Iterator[tuple[str, bytes]]:
     try:
         library = arpy.Archive(fileobj=io.BytesIO(data))
         while (header := library.read_next_header()) is not None:
-            if header.size < 0:  # arpy would go back, and read the same headers for ever
+            if header.size < 0:  # arpy would move back and read the same headers forever
                 raise arpy.ArchiveFormatError("the size of an object is negative")
             if header.type not in {arpy.HEADER_NORMAL, arpy.HEADER_GNU, arpy.HEADER_BSD}:
                 continue

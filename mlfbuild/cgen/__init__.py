@@ -1,7 +1,7 @@
-"""Spelling C: literals, identifiers, sections, alignment, lines of limited length, and packing of an arena.
+"""Spell C: literals, identifiers, sections, alignment, lines of limited length; and pack an arena.
 
-What prints C shares it: the native compiler and the executors of foreign modules. It knows tensors and their types, but
-no operators and no processors.
+The native compiler and the generated executors use it. It depends on tensors and their types, but not on operators or
+CPUs. For example, ``floating(0.5)`` is ``0.5f``, and ``member_name("input 1")`` is ``input_1``.
 
     literals    values -> constants and initialisers of arrays
     names       names of tensors -> identifiers, any text -> comments
@@ -10,7 +10,7 @@ no operators and no processors.
     sections    the names of linker sections
     alignment   sizes -> multiples of the alignment
     wrapping    calls and declarations -> lines
-    arena       buffers with lifetimes -> offsets in the least memory; ``skyline`` is its branch and bound
+    arena       buffers with lifetimes -> offsets in little memory; ``skyline`` is its branch and bound
 """
 
 from __future__ import annotations

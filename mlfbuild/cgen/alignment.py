@@ -7,5 +7,5 @@ STATE_ALIGNMENT = 8
 
 
 def aligned(size: int, alignment: int = ALIGNMENT) -> int:
-    """Return the least multiple of ``alignment`` that ``size`` bytes fit in."""
+    """Return ``size`` in bytes, rounded up to a multiple of ``alignment``."""
     return -(-size // alignment) * alignment

@@ -1,8 +1,8 @@
-"""Packing buffers with known lifetimes into the least memory (dynamic storage allocation with offsets).
+"""Pack buffers with known lifetimes into little memory (dynamic storage allocation with offsets).
 
-The problem is NP-hard. A few good rules are tried first, then branch and bound (``skyline``), then improvement of the
-best order in which each buffer is given the lowest offset that is free for its whole life. The search stops as soon as
-it meets the lower bound, the most bytes in use at one time. It is deterministic.
+The problem is NP-hard. An order of buffers determines a packing: each buffer in turn gets the lowest offset that is
+free during its whole lifetime. A few good orders are tried first, then branch and bound (``skyline``), then changes of
+the best order. The search stops when it reaches the lower bound, the peak of bytes in use. It is deterministic.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ class Span:
     last: int
 
     def meets(self, other: Span) -> bool:
-        """Whether both are in use at some time."""
+        """Whether both are in use at the same time."""
         return self.first <= other.last and other.first <= self.last
 
 
 @dataclass(frozen=True)
 class Buffer:
-    """Spans that all begin at one address; those of one buffer may be the same bytes at the same time."""
+    """Spans that begin at the same address; those of one buffer may overlap in time."""
 
     spans: tuple[Span, ...]
 
@@ -41,12 +41,12 @@ class Buffer:
 
     @cached_property
     def first(self) -> int:
-        """When the earliest span begins."""
+        """The time at which the earliest span begins."""
         return min(span.first for span in self.spans)
 
     @cached_property
     def last(self) -> int:
-        """When the latest span ends."""
+        """The time at which the latest span ends."""
         return max(span.last for span in self.spans)
 
     def at(self, time: int) -> int:
@@ -54,7 +54,7 @@ class Buffer:
         return max((span.size for span in self.spans if span.first <= time <= span.last), default=0)
 
     def sizes_beside(self, other: Buffer) -> tuple[tuple[int, int], ...]:
-        """Return (own bytes, bytes of ``other``) of every two spans that meet."""
+        """Return (own bytes, bytes of ``other``) of each pair of spans that meet."""
         if len(self.spans) == len(other.spans) == 1:
             own, its = self.spans[0], other.spans[0]
             return ((own.size, its.size),) if own.meets(its) else ()
@@ -62,21 +62,21 @@ class Buffer:
 
 
 _SEARCHED_BUFFERS = 200
-"""Of more than these, branch and bound would not place all of them even once."""
+"""With more buffers, branch and bound could not complete even one packing within its budget."""
 _IMPROVEMENT_STEPS = 2_000
 _IMPROVEMENT_LOOKS = 400_000
-"""Looks at a neighbour while packings are improved, which bounds the time for networks of very many buffers."""
+"""The most comparisons with a neighbour during improvement, which bounds the time for networks of many buffers."""
 _MOST_PAIRS = 2_000_000
-"""Of buffers in use at the same time; beyond it the search would take minutes and gigabytes."""
+"""The most pairs of buffers in use at the same time; with more, the search would need minutes and gigabytes."""
 
 Order = Sequence[int]
 _Pairs = tuple[tuple[int, int], ...]
 
 
 def place(buffers: Sequence[Buffer]) -> tuple[tuple[int, ...], int]:
-    """Return the offset of each of ``buffers`` and the bytes that all of them need together.
+    """Return the offset of each of ``buffers`` and the total size in bytes.
 
-    Raises ``OverflowError`` if too many of them are in use at once.
+    Raises ``OverflowError`` if too many buffers are in use at the same time.
     """
     search = _Search(buffers)
     search.run()
@@ -84,7 +84,7 @@ def place(buffers: Sequence[Buffer]) -> tuple[tuple[int, ...], int]:
 
 
 def lower_bound(buffers: Sequence[Buffer]) -> int:
-    """Return the most bytes in use at one time, which no packing can go below."""
+    """Return the peak of bytes in use, the least possible size of a packing."""
     times = sorted({span.first for buffer in buffers for span in buffer.spans})
     used = [0] * len(times)
     for buffer in buffers:
@@ -94,7 +94,7 @@ def lower_bound(buffers: Sequence[Buffer]) -> int:
 
 
 def _neighbours(buffers: Sequence[Buffer]) -> list[list[tuple[int, _Pairs]]]:
-    """Return for each of ``buffers`` the others in use at some same time, with ``Buffer.sizes_beside``."""
+    """Return for each of ``buffers`` the others in use at the same time, with ``Buffer.sizes_beside``."""
     _check_pairs(buffers)
     near: list[list[tuple[int, _Pairs]]] = [[] for _ in buffers]
     active: list[int] = []
@@ -118,7 +118,7 @@ def _check_pairs(buffers: Sequence[Buffer]) -> None:
 
 
 def _uses(buffers: Sequence[Buffer]) -> list[Uses]:
-    """Return when ``buffers`` are in use, at the times at which one of them begins to be, and their bytes then."""
+    """Return (time, bytes in use) of each of ``buffers``, for the times at which a span of any buffer begins."""
     times = sorted({span.first for buffer in buffers for span in buffer.spans})
     return [[(index, used) for index, time in enumerate(times) if (used := buffer.at(time))] for buffer in buffers]
 
@@ -156,7 +156,7 @@ class _Search:
         yield sorted(indices, key=lambda i: (-sizes[i] * (lives[i][1] - lives[i][0] + 1), i))
 
     def _try(self, order: Order) -> bool:
-        """Pack in ``order``; keep the packing and return True if it is the best so far."""
+        """Pack in ``order``; return whether the packing is the best so far, and keep it if so."""
         if self.done:
             return False
         offsets = [-1] * len(self.sizes)
@@ -170,7 +170,7 @@ class _Search:
         return True
 
     def _lowest(self, index: int, offsets: Sequence[int]) -> int:
-        """Return the lowest offset where the buffer ``index`` meets none of those that have one."""
+        """Return the lowest offset at which the buffer ``index`` does not overlap a buffer that has an offset."""
         taken = sorted((offsets[j] - own, offsets[j] + its)
                        for j, pairs in self.neighbours[index] if offsets[j] >= 0 for own, its in pairs)  # fmt: skip
         offset = 0
@@ -181,7 +181,7 @@ class _Search:
         return offset
 
     def _search(self) -> None:
-        """Look for a smaller packing by branch and bound, which may prove that there is none."""
+        """Search for a smaller packing by branch and bound, which can prove that there is none."""
         skyline = Skyline(_uses(self.buffers), self.size, self.bound)
         skyline.run()
         self.exact = skyline.exact
@@ -189,7 +189,7 @@ class _Search:
             self.offsets, self.size = tuple(skyline.offsets[index] for index in range(len(self.sizes))), skyline.size
 
     def _improve(self) -> None:
-        """Move one buffer to the front as long as that helps."""
+        """Move single buffers to the front as long as this makes the packing smaller."""
         looks = sum(len(near) for near in self.neighbours)
         steps = min(_IMPROVEMENT_STEPS, _IMPROVEMENT_LOOKS // max(looks, 1))
         better = True

@@ -1,4 +1,4 @@
-"""The first comment of generated C files: the licence of mlfbuild's text, and who wrote the file.
+"""The first comment of generated C files: the licence of mlfbuild's text, and the generator.
 
 ``LICENCE`` starts every C file that mlfbuild generates or copies; ``report`` states the same licence in bills of
 materials. It applies to mlfbuild's text: constants that come from a model are under the model's licence, too.
@@ -10,6 +10,6 @@ LICENCE = "/* SPDX-License-Identifier: Apache-2.0 */\n/* SPDX-FileCopyrightText:
 
 
 def notice(*lines: str) -> str:
-    """Return the comment at the beginning of a generated C file, with ``lines`` that say what the file is."""
+    """Return the comment at the beginning of a generated C file, with ``lines`` about the file."""
     body = "".join(f" * {line}\n" for line in lines)
     return f"{LICENCE}/*\n{body} */"

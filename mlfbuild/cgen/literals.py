@@ -1,4 +1,4 @@
-"""Python and numpy values as C literals, arrays of them quickly and in short lines."""
+"""Print Python and numpy values as C literals; arrays are printed quickly and in short lines."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 from mlfbuild.graph import Array
 
 _NAMED = {-(1 << 31): "INT32_MIN", -(1 << 63): "INT64_MIN"}
-"""The least values of types, which have no literal of their own type."""
+"""The least values of types, for which C has no literal of that type."""
 _ROWS = 4096
-"""Lines that are made at a time."""
+"""Lines that are printed at a time."""
 _WORDS = 9
-"""Hexadecimal words on a line."""
+"""Hexadecimal words per line."""
 
 
 def integer(value: int) -> str:
-    """Return an int64 value as a C literal, of type int where 32 bits hold it."""
+    """Return an int64 value as a C literal, of type int if it fits in 32 bits."""
     if value in _NAMED:
         return _NAMED[value]
     return str(int(value)) if -(1 << 31) < value < 1 << 31 else f"INT64_C({value})"
@@ -34,7 +34,7 @@ def floating(value: float) -> str:
 
 
 def braces(values: Sequence[int]) -> str:
-    """Return integers as an initialiser on one line: ``{1, 2}``."""
+    """Return integers as an initialiser on one line, such as ``{1, 2}``."""
     return f"{{{', '.join(integer(value) for value in values)}}}"
 
 
@@ -57,9 +57,9 @@ def array_lines(values: Array) -> Iterator[str]:
 
 
 def hexadecimal_lines(values: Array) -> Iterator[str]:
-    """Yield 32-bit elements of an array as ``array_lines`` does, but as unsigned hexadecimal constants.
+    """Yield 32-bit elements of an array as ``array_lines``, but as unsigned hexadecimal constants.
 
-    Zeros, which are most words of some networks, are ``0``.
+    Zeros, which are most words of some networks, are printed as ``0``.
     """
     words = np.ascontiguousarray(values).reshape(-1).view(np.uint32).astype(">u4")
     for start in range(0, words.size, _WORDS * _ROWS):
@@ -69,13 +69,13 @@ def hexadecimal_lines(values: Array) -> Iterator[str]:
 
 
 def record_lines(records: Sequence[str], per_line: int) -> Iterator[str]:
-    """Yield initialisers of structs as indented lines of ``per_line`` of them."""
+    """Yield initialisers of structs as indented lines, ``per_line`` on each."""
     for start in range(0, len(records), per_line):
         yield f"    {', '.join(records[start : start + per_line])},"
 
 
 def _integer_lines(rows: Array) -> list[str]:
-    """Return a line for each row; Python makes the text of a whole list much quicker than those of its numbers."""
+    """Return a line for each row; Python prints a whole list much faster than single numbers."""
     text = str(rows.tolist())[2:-2].replace(str(-(1 << 31)), _NAMED[-(1 << 31)])
     return [f"    {line}," for line in text.split("], [")]
 
@@ -89,7 +89,7 @@ def _int64_lines(rows: Array) -> list[str]:
 
 
 def _float_lines(rows: Array) -> list[str]:
-    """Return a line for each row: what ``floating`` returns for each value, but numpy is quicker with whole arrays."""
+    """Return a line for each row; values are printed as by ``floating``, but faster with whole arrays."""
     if not np.isfinite(rows).all():
         return [f"    {', '.join(map(floating, row))}," for row in rows]
     return [f"    {'f, '.join(row)}f," for row in rows.astype(str).tolist()]

@@ -1,7 +1,7 @@
-"""Names of tensors as C identifiers, and any text as part of a C comment.
+"""Turn names of tensors into C identifiers, and any text into part of a C comment.
 
-Model files may name tensors as they like, also with intent. A member of the C interface's structs keeps letters, digits
-and underscores, as in TVM's header; what would then not be an identifier of its own gets an underscore more.
+Names in model files are untrusted. A member of the C interface's structs keeps letters, digits and underscores, as in
+TVM's header. If the result is not a valid identifier or is reserved, an underscore is added.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _RESERVED = frozenset(_RESERVED_WORDS.split())
 _RESERVED_PATTERN = re.compile(
     r"_[A-Z]|__[0-9A-Za-z]|(U?INT|INTPTR|PTRDIFF|SIZE|WCHAR|WINT|SIG_ATOMIC)\w*_(MIN|MAX|C)$"
 )
-"""Names that the C implementation keeps for itself, and limits of ``<stdint.h>``."""
+"""Names that are reserved for the C implementation, and limits of ``<stdint.h>``."""
 
 
 def member_name(tensor_name: str) -> str:
-    """Return the C identifier of the tensor called ``tensor_name``: each byte but letters and digits becomes ``_``.
+    """Return the C identifier of the tensor ``tensor_name``: each byte except letters and digits becomes ``_``.
 
     A name that starts with a digit gets ``_`` in front; a reserved word gets ``_`` at its end, and so does
-    ``workspace``, whose size macro is the arena's.
+    ``workspace``, because its size macro would equal the arena's.
     """
     text = sanitize_name(tensor_name)
     if text[0].isdigit():
@@ -43,6 +43,6 @@ def member_name(tensor_name: str) -> str:
 
 
 def comment_text(text: str, longest: int = 100) -> str:
-    """Return ``text`` as it may stand in a C comment: harmless characters only, at most about ``longest`` of them."""
+    """Return ``text`` for a C comment: other than harmless characters become ``_``, and at most ``longest`` remain."""
     harmless = re.sub(r"[^0-9A-Za-z_./:;,()\[\]=+@ -]", "_", text)
     return harmless if len(harmless) <= longest else f"{harmless[: longest - 3]}..."

@@ -1,4 +1,4 @@
-"""The linker sections of generated code: TVM's names, which linker scripts know."""
+"""The linker sections of generated code: TVM's names, which linker scripts contain."""
 
 PARAMS_SECTION = ".rodata.tvm"
 """Constants."""

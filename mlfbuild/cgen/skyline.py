@@ -1,14 +1,14 @@
-"""Branch and bound over packings of buffers, from the bottom up.
+"""Search packings of buffers by branch and bound, from the bottom up.
 
-Every packing can be pushed down, without growing, until each buffer rests on another one or on the bottom, and then be
-built in the order of its offsets. So it is enough to place one buffer after the other, each on top of those before it
-that it meets, and none below the one before it. What is placed is a skyline, a height for each time; all that is left
-goes above it and above the last offset, which bounds what a partial packing can become. And where one buffer fits
-wholly below another, it is placed first.
+Every packing can be pushed down without growing until each buffer rests on another one or on the bottom, and can then
+be built in the order of offsets. So it is enough to place one buffer after the other, each on top of the placed buffers
+that it meets, and never below the previous one. The placed buffers form a skyline, a height for each time. All others
+go above the skyline and above the last offset, which bounds the size of every completion. If one buffer fits
+completely below another, it is placed first.
 
-The lowest and largest buffers are tried first, as a greedy packing does. How far a branch may depart from that is
-limited, and the limit doubled until nothing is left out (limited discrepancy search), so that an early mistake does not
-cost the whole search.
+The lowest and largest buffers are tried first, as in a greedy packing. The number of departures from this order is
+limited, and the limit is doubled until it excludes no branch (limited discrepancy search), so that an early mistake
+does not cost the whole search.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 Uses = Sequence[tuple[int, int]]
-"""The times at which a buffer is in use, counted from 0, and its bytes then."""
+"""(time from 0, bytes) for the times at which a buffer is in use."""
 
 _BUDGET = 20_000
-"""Offsets that a search computes at most: some 50 ms."""
+"""The most offsets that a search computes, about 50 ms."""
 
 
 @dataclass(frozen=True)
@@ -31,28 +31,28 @@ class _Partial:
     last: int
     """The offset of the buffer that was placed last."""
     heights: tuple[int, ...]
-    """Of the skyline at each time."""
+    """The height of the skyline at each time."""
     ahead: tuple[int, ...]
-    """The bytes at each time of the buffers that are left."""
+    """The bytes at each time of the buffers that are not placed."""
     left: frozenset[int]
 
 
 @dataclass
 class Skyline:
-    """The search for a packing of ``buffers`` in less than ``size`` bytes, which cannot take less than ``bound``."""
+    """The search for a packing of ``buffers`` in less than ``size`` bytes; ``bound`` is a lower bound."""
 
     buffers: Sequence[Uses]
     size: int
     bound: int
     offsets: Mapping[int, int] = field(default_factory=dict, init=False)
-    """Of each buffer in the smallest packing; empty as long as none has less than the first ``size``."""
+    """Offset of each buffer in the smallest packing; empty until one is smaller than the initial ``size``."""
     exact: bool = field(default=False, init=False)
     """Whether no packing is smaller than ``size``."""
     _budget: int = field(default=_BUDGET, init=False)
     _cut: bool = field(default=False, init=False)
-    """Whether the limit of departures has left a branch out."""
+    """Whether the limit of departures has excluded a branch."""
     _seen: dict[tuple[frozenset[int], tuple[int, ...]], int] = field(default_factory=dict, init=False)
-    """How many departures were left where a partial packing was looked at."""
+    """Partial packing -> the departures that were left when it was visited."""
 
     def run(self) -> None:
         """Search until the packing is exact or the budget is spent."""
@@ -72,7 +72,7 @@ class Skyline:
             departures *= 2
 
     def _extend(self, partial: _Partial, departures: int) -> None:
-        """Look at all packings that begin with ``partial``."""
+        """Visit all packings that begin with ``partial``."""
         if not partial.left:
             self.offsets = partial.offsets
             self.size = max(offset + self._most(index) for index, offset in partial.offsets.items())
@@ -95,7 +95,7 @@ class Skyline:
         return max((size for _, size in self.buffers[index]), default=0)
 
     def _candidates(self, partial: _Partial) -> list[tuple[int, int]]:
-        """Return (offset, index) of the buffers that may come next, the best first."""
+        """Return (offset, index) of the buffers that can be placed next, the best first."""
         self._budget -= len(partial.left)
         heights = partial.heights
         offsets = ((max((heights[time] for time, _ in self.buffers[at]), default=0), at) for at in partial.left)
@@ -105,7 +105,7 @@ class Skyline:
         return sorted(below, key=lambda each: (each[0], -sum(size for _, size in self.buffers[each[1]]), each[1]))
 
     def _with(self, partial: _Partial, index: int, offset: int) -> _Partial | None:
-        """Return ``partial`` and the buffer ``index``, or ``None`` if no smaller packing comes of it."""
+        """Return ``partial`` with the buffer ``index`` placed, or ``None`` if this cannot lead to a smaller packing."""
         heights, ahead = list(partial.heights), list(partial.ahead)
         for time, size in self.buffers[index]:
             heights[time] = offset + size

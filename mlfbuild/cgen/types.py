@@ -1,4 +1,4 @@
-"""The types of C that elements of tensors have."""
+"""The C types of tensor elements."""
 
 from __future__ import annotations
 

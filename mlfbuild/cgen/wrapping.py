@@ -1,4 +1,4 @@
-"""Calls and declarations on lines of limited length."""
+"""Print calls and declarations on lines of limited length."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ _LINE_LENGTH = 116
 
 
 def wrapped(start: str, items: Sequence[str], end: str, indent: int) -> str:
-    """Return ``start``, comma-separated ``items`` and ``end``, on lines that continue four columns further in."""
+    """Return ``start``, comma-separated ``items`` and ``end``; continuation lines are indented by four more columns."""
     return f"{start}{joined(items, ',', indent + 4, len(start) + indent)}{end}"
 
 
 def joined(items: Sequence[str], separator: str, indent: int, used: int = 0) -> str:
-    """Return ``items`` with ``separator`` behind all but the last, on lines indented by ``indent`` columns.
+    """Return ``items`` with ``separator`` after all but the last, on lines indented by ``indent`` columns.
 
-    ``used`` columns of the first line are taken.
+    ``used`` columns of the first line are already used.
     """
     text = ""
     length = used

@@ -1,4 +1,14 @@
-"""Compilers turn a model into a library for one CPU."""
+"""Compile a model for one CPU to a library.
+
+A compiler maps a request, which names a model file, a CPU and options, to a ``Library``, the content of an archive:
+
+    request = CompileRequest("kws", Path("kws.tflite"), CPUS["cortex-m4"])
+    library = compiler_called("native").compile(request)
+
+``native`` generates C for ``.tflite`` and ``.onnx`` files. ``archive`` reads an archive that another tool exported.
+``command`` and ``tvm`` run a program that writes one. Compilers do not write archives, cache results or access the
+network.
+"""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class CompileRequest:
     options: Mapping[str, OptionValue] = field(default_factory=dict)
     placement: Placement = field(default_factory=Placement)
     program: CompilerProgram | None = None
-    """What an ``ExternalCompiler`` runs."""
+    """The program of an ``ExternalCompiler``."""
 
 
 class Compiler(Protocol):

@@ -10,8 +10,8 @@ An error is data, and its text is one view of it::
     )
 
 ``code`` is a stable id in kebab-case, unique to this mistake: programs and tests use it, and it does not change if the
-words do. ``place`` is where the mistake is (file, line, key, node, tensor), ``reason`` one clause that says what is
-wrong, ``hint`` one sentence in the imperative that says what to do next, or empty if nothing helps. ``str(error)`` is
+words do. ``place`` locates the mistake (file, line, key, node, tensor), ``reason`` is one clause that describes
+it, ``hint`` one sentence in the imperative with the next step, or empty if nothing helps. ``str(error)`` is
 ``place: reason; hint`` on one line; ``--format json`` prints the fields (``mlfbuild/cli/events.py``).
 
 ``tests/golden/core/test_errors/test_all_wordings/wordings.txt`` lists every code with its class and words, so that a
@@ -101,7 +101,7 @@ class CheckFailedError(MlfError):
 class OverBudgetError(CheckFailedError):
     """Images, or models in them, exceed budgets; the images have been built and stay.
 
-    ``problems`` has one for each budget, ``reports`` the files that say more. The error's fields are those of the first
+    ``problems`` has one for each budget, ``reports`` the files with details. The error's fields are those of the first
     problem.
     """
 
@@ -129,7 +129,7 @@ class DriftError(CheckFailedError):
 
 
 class UsageError(MlfError):
-    """The command line or an API call asks for something that does not exist."""
+    """The command line or an API call requests something that does not exist."""
 
     exit_code = 2
 
@@ -169,13 +169,13 @@ class InputFileError(MlfError):
 
 
 class ConflictError(MlfError):
-    """Going on would overwrite or delete a file that mlfbuild did not write, or that another build is writing."""
+    """Continuing would overwrite or delete a file that mlfbuild did not write, or that another build is writing."""
 
     exit_code = 6
 
 
 class ProcessFailedError(MlfError):
-    """An external program failed; ``output`` is what it printed."""
+    """An external program failed; ``output`` is its output."""
 
     exit_code = 7
 

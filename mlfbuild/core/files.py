@@ -111,7 +111,7 @@ def make_once(path: Path, make: Callable[[Path], Path]) -> Path:
     """Return ``path``; if it does not exist, have ``make`` produce it in an empty folder and move it there.
 
     It appears as a whole or not at all, even if several processes make it at the same time. It is made again if another
-    user than root wrote it, because it may be a program. Raises ``StorageError``, and what ``make`` raises.
+    user than root wrote it, because it may be a program. Raises ``StorageError``, and the errors of ``make``.
     """
     if not path.exists() or path.lstat().st_uid not in {os.geteuid(), 0}:
         with tempfile.TemporaryDirectory(dir=path.parent) as folder:
@@ -126,8 +126,8 @@ def make_once(path: Path, make: Callable[[Path], Path]) -> Path:
 def write_atomic(path: Path, data: bytes | Iterable[bytes]) -> None:
     """Write ``data``, whole or in parts, to ``path``: readers see the old or the new content. The mode is 644.
 
-    The parent folder is created. Raises ``StorageError``, or what producing the parts does, and leaves no temporary
-    file then.
+    The parent folder is created. Raises ``StorageError``, or the errors of the iterable, without leaving a temporary
+    file.
     """
     make_folder(path.parent)
     # The name is chosen before the file exists, so that the file is removed whenever Ctrl-C interrupts.
@@ -146,7 +146,7 @@ def write_atomic(path: Path, data: bytes | Iterable[bytes]) -> None:
 
 
 def abandoned(path: Path) -> list[Path]:
-    """Return the temporary files beside ``path`` of calls of ``write_atomic`` that were killed or are still running."""
+    """Return the temporary files of calls of ``write_atomic`` for ``path`` that were killed or are still running."""
     name = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{{2 * _RANDOM_BYTES}}}\.tmp")
     try:
         return sorted(entry for entry in path.parent.iterdir() if name.fullmatch(entry.name))

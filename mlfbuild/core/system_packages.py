@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HOST_COMPILER = "cc"
-"""Stands for the C compiler of this machine, whatever its name."""
+"""Represents the C compiler of this machine, regardless of its name."""
 
 
 @dataclass(frozen=True)

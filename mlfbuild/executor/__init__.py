@@ -1,7 +1,11 @@
-"""Executors: any flavour of a module becomes C sources behind TVM's C interface.
+"""Generate C sources so that firmware can call every kind of module through TVM's C interface.
 
-A graph becomes constant tables and a loop over them, a packed entry function gets a C interface around it, and what
-TVM's runtime would provide comes from ``runtime/tvm``, for each module on its own.
+    found = executable(module)    # None if the module needs no generated code
+    found.files, found.include_dirs, found.generated
+
+A graph becomes constant tables and a loop over them. A packed function is wrapped by a function with the C interface.
+The functions that kernels expect of TVM's runtime come from ``runtime/tvm``, separately for each module. Modules that
+the native compiler made for the AOT executor are complete. Nothing here compiles C or writes files.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where the arguments of a graph come from: the caller, the parameters of the archive, or the module's own code."""
+"""Find the source of each argument of a graph: the caller, the archive's parameters, or the module's own code."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mlfbuild.library import (
 from mlfbuild.library.graph_json import ExecutorGraph
 
 _CONSTANT = re.compile(r"p[0-9]+")
-"""What TVM calls arguments that it makes of constants."""
+"""The names that TVM gives to arguments that it makes of constants."""
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,13 @@ class GraphArguments:
 
     params: frozenset[str]
     linked: frozenset[str]
-    """Compiled into the code, which knows them by storage id (``link-params`` of TVM 0.8)."""
+    """Parameters compiled into the code, which refers to them by storage id (``link-params`` of TVM 0.8)."""
 
 
 def graph_arguments(graph: ExecutorGraph, kernels: Kernels) -> GraphArguments:
-    """Return where the arguments of ``graph`` come from.
+    """Return the sources of the arguments of ``graph``.
 
-    Raises ``InputFileError`` for a parameter that is of another type or shape than the graph takes, or is nowhere.
+    Raises ``InputFileError`` for a parameter that is missing or has another type or shape than in the graph.
     """
     module = kernels.module
     known = param_infos(module.params)
@@ -72,7 +72,7 @@ def _may_be_linked(module: Module, names: list[str]) -> bool:
 
 
 def _linked(kernels: Kernels) -> Iterator[str]:
-    """Yield the names of arrays of parameters in the code, where it has the function that tells where they lie."""
+    """Yield the names of parameter arrays in the code, if it has the function that returns their addresses."""
     if kernels.defines(LINKED_PARAMETERS):
         pattern = re.compile(rf"\b{LINKED_ARRAY}(\w+)")
         for text in kernels.texts.values():
@@ -83,14 +83,14 @@ def _linked(kernels: Kernels) -> Iterator[str]:
 
 
 def _is_missing(module: Module, name: str) -> bool:
-    """Whether the argument ``name``, for which there are no values, is no input.
+    """Whether the argument ``name``, for which there are no values, is a missing parameter rather than an input.
 
-    Where the metadata does not tell inputs, they are read from the graph itself. Then a name that TVM gives to
-    constants is one of them, if the program's text has no such input.
+    If the metadata does not list inputs, they were read from the graph. Then an argument with a name that TVM gives to
+    constants is a parameter, unless the program's text has such an input.
     """
     if name not in {tensor.name for tensor in module.inputs}:
         return True
     if module.model_id:
-        return False  # the native compiler tells inputs, and calls them as it likes
+        return False  # the native compiler lists inputs, which may have any name
     text = text_of(module.source_text)
     return bool(text) and _CONSTANT.fullmatch(name) is not None and not re.search(rf"%{name}\b", text)

@@ -15,11 +15,11 @@ def callable_modules(module: Module) -> tuple[Module, ...]:
 
 
 def chosen_module(library: Library, name: str | None, where: str) -> Module:
-    """Return the network or operator ``name`` of the archive ``where``; it needs no name where there is only one.
+    """Return the network or operator ``name`` of the archive ``where``; ``None`` selects the only one.
 
-    Called alone it has mlfbuild's runtime: the archive's own is a part of the tree that firmware is built from.
+    The result uses mlfbuild's runtime, because the archive's own runtime is only part of an unpacked tree.
 
-    Raises ``UsageError`` for a name that the archive does not have, or for none where it has several.
+    Raises ``UsageError`` if the archive does not have ``name``, or has several and ``name`` is ``None``.
     """
     modules = {called.name: called for module in library.modules for called in callable_modules(module)}
     if name is None and len(modules) == 1:

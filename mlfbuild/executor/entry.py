@@ -1,4 +1,4 @@
-"""What every generated entry has: the static workspace and the run function of TVM's C interface."""
+"""Print the parts of every generated entry: the static workspace and the run function of TVM's C interface."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ def module_notice(module: str) -> str:
 
 
 def print_around(module: Module, needed: int, inner: str, section: str | None = None) -> str:
-    """Return the C file whose run function lends ``needed`` bytes of workspace to the one that is called ``inner`` now.
+    """Return a C file whose run function provides ``needed`` bytes of workspace and calls ``inner``.
 
-    Both have the signature of the module's header. ``section`` is where the workspace lies, if not where TVM's do.
+    ``inner`` is the renamed run function of the module; both have the signature in the module's header. ``section`` is
+    the linker section of the workspace, by default TVM's.
     """
     prefix = struct_prefix(module.name)
     kinds = [] if module.workspace_io else ["inputs", "outputs"]
@@ -51,12 +52,12 @@ def print_around(module: Module, needed: int, inner: str, section: str | None = 
 
 
 def workspace_header(*, bundled: bool) -> str:
-    """Return the header that defines what kernels call of TVM's runtime, or what the archive's own calls."""
+    """Return the header that defines the runtime functions that kernels call, or those for a bundled runtime."""
     return BUNDLED_HEADER if bundled else WORKSPACE_HEADER
 
 
 def print_begin(workspace: str, size: int, *, bundled: bool) -> Iterator[str]:
-    """Yield the statements that lend kernels ``size`` bytes, and those that the archive's own runtime gives up to."""
+    """Yield the statements that provide ``size`` bytes to kernels, and those to which a bundled runtime aborts."""
     if size:
         yield f"    mlf_workspace_begin({workspace}, {size});"
     if bundled:
@@ -66,15 +67,15 @@ def print_begin(workspace: str, size: int, *, bundled: bool) -> Iterator[str]:
 
 
 def print_workspace(prefix: str, size: int, section: str | None = None) -> str:
-    """Return the definition of the static workspace of ``size`` bytes; empty where the module needs none."""
+    """Return the definition of the static workspace of ``size`` bytes; empty if ``size`` is 0."""
     attributes = f'__attribute__((section("{section or WORKSPACE_SECTION}"), aligned({ALIGNMENT})))'
     return f"{attributes}\nstatic uint8_t {prefix}_workspace[{size}];" if size else ""
 
 
 def print_run(interface: CInterface, body: Sequence[str], hook: str = "") -> str:
-    """Return the run function with the statements ``body``, which know all pointers to be there.
+    """Return the run function with the statements ``body``, before which all pointers are checked.
 
-    It is the hooked one, and another one behind it that nobody hooks, where ``hook`` is the type of hooks.
+    If ``hook``, the C type of hooks, is given, it is the hooked run function, followed by one that calls it with NULL.
     """
     prefix = interface.prefix
     structs = [f"struct {prefix}_{kind} *{kind}" for kind in ("inputs", "outputs")]
@@ -88,7 +89,7 @@ def print_run(interface: CInterface, body: Sequence[str], hook: str = "") -> str
 
 
 def _checked(interface: CInterface, signature: str, body: Sequence[str]) -> Iterator[str]:
-    """Yield the function with ``signature`` and ``body``, which refuses missing pointers."""
+    """Yield the function with ``signature`` and ``body``, which returns -1 if a pointer is NULL."""
     pointers = [
         f"{kind}->{member.name} == NULL"
         for kind, members in (("inputs", interface.inputs), ("outputs", interface.outputs))

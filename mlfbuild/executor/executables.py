@@ -1,7 +1,7 @@
-"""What a build compiles so that a module of any flavour has TVM's C interface.
+"""Decide which files a build compiles so that a module has TVM's C interface.
 
-Modules of the native compiler have it. What another compiler generated is built in *units*, which have the names of
-their module for what all modules would define alike: so any number of them link together, each with its own workspace.
+Modules of the native compiler for the AOT executor already have it. Code of other compilers is built in *units*, which
+rename the symbols that all modules define, so that any number of modules can be linked, each with its own workspace.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ __all__ = ["FOLDER", "INCLUDE_DIR", "PROVIDED_HEADERS", "Executable", "executabl
            "with_c_interface"]  # fmt: skip
 
 INCLUDE_DIR = f"{FOLDER}/include"
-"""Of an unpacked tree: headers of modules that came without one."""
+"""Folder of an unpacked tree for the generated headers of modules that have none."""
 _NAME = re.compile(r"\w+", re.ASCII)
 _ANYWHERE = Placement()
 _ABOUT = ("All tensors are in a static workspace: one call at a time.",)
@@ -62,23 +62,23 @@ class Executable:
     """The sources of a module with TVM's C interface; paths are relative to the tree."""
 
     files: tuple[str, ...]
-    """What is linked: sources, which are compiled first, and objects."""
+    """The files to link: sources, which are compiled first, and objects."""
     include_dirs: tuple[str, ...]
-    """Of the headers that firmware includes."""
+    """Include folders for the firmware."""
     private_include_dirs: tuple[str, ...]
-    """Of those that only the sources need."""
+    """Include folders for these sources only."""
     generated: Mapping[str, Content] = field(default_factory=dict)
-    """The generated files and the runtime's headers, beside the archive's own."""
+    """The files that are not in the archive: generated ones and the runtime's headers."""
     workspace_size: int = 0
-    """Bytes of the generated static workspace; 0 where the module's own code or its caller brings all memory."""
+    """Bytes of the generated static workspace; 0 if the module's own code or its caller provides all memory."""
 
 
 def executable(module: Module, placement: Placement = _ANYWHERE) -> Executable | None:
-    """Return how ``module`` is built; ``None`` for one that needs nothing added: a complete one, or no code.
+    """Return how ``module`` is built; ``None`` if it is complete or has no code, so that nothing must be generated.
 
-    ``placement`` has the sections of what is generated. Raises ``UsageError`` if it is about a workspace that the
-    module's own code has, ``InputFileError`` and ``UnsupportedModelError`` if its graph or its code cannot be run,
-    and ``CheckFailedError`` if something calls a function that nobody defines.
+    ``placement`` has the sections of generated data. Raises ``UsageError`` if it places a workspace that the module's
+    own code defines, ``InputFileError`` and ``UnsupportedModelError`` if the graph or the code cannot be run, and
+    ``CheckFailedError`` if code calls a function that is not defined.
     """
     kernels = Kernels(module)
     if module.complete or not kernels.files:
@@ -114,7 +114,7 @@ def _executable(kernels: Kernels, placement: Placement) -> Executable | None:
 
 
 def with_c_interface(module: Module) -> Module:
-    """Return ``module`` as firmware sees it: with the header of its C interface, also where that is generated."""
+    """Return ``module`` with the header of its C interface, even if that is generated."""
     found = executable(module)
     headers = [path for path in (found.generated if found else ()) if PurePosixPath(path).is_relative_to(INCLUDE_DIR)]
     if found is None or not headers:
@@ -160,9 +160,9 @@ def _with_entries(
     *,
     hooked: bool = False,
 ) -> Executable:
-    """Return how modules are built that share the calls of ``plan`` evenly, each with a function for firmware.
+    """Return how the modules ``called`` are built: each has a function for firmware and as many calls of ``plan``.
 
-    With ``hooked``, which is for a single module, a run asks before each of its calls.
+    With ``hooked``, which requires a single module, the run function calls a hook before each call.
     """
     module = kernels.module
     needed = kernel_workspace(kernels)
@@ -188,14 +188,14 @@ def _with_entries(
 
 
 def _name_in_c(interface: CInterface) -> str:
-    """Return what stands for the module in the names that mlfbuild adds: ``kws`` of ``mlf_kws_hook``."""
+    """Return the module's part of the names that mlfbuild generates, such as ``kws`` in ``mlf_kws_hook``."""
     return interface.prefix.removeprefix(struct_prefix(""))
 
 
 def _header(module: Module, interface: CInterface, calls: int | None) -> tuple[str, bytes]:
-    """Return path and text of the header of ``interface``; it has what the native compiler tells in one of its own.
+    """Return path and text of the header of ``interface``; it includes the header of a native module's facts.
 
-    ``calls`` is how often a hooked run asks; ``None`` if runs cannot be hooked.
+    ``calls`` is the number of hook calls of a run; ``None`` if runs cannot be hooked.
     """
     name = _name_in_c(interface)
     hook = [] if calls is None else [*print_hook_type(name, calls), print_static_hooked_run(name, *_ABOUT_HOOKED)]
@@ -207,7 +207,7 @@ def _header(module: Module, interface: CInterface, calls: int | None) -> tuple[s
 
 
 def _with_interface(kernels: Kernels, placement: Placement) -> Executable:
-    """Return how a module is built that has the C interface: its code, and the workspace that its kernels take."""
+    """Return how a module with the C interface is built: its code, and a workspace if its kernels need one."""
     module = kernels.module
     name, header = struct_prefix(module.name), symbol_prefix(module.name)
     kernels.require(f"{header}_run", "firmware")
@@ -225,7 +225,7 @@ def _with_interface(kernels: Kernels, placement: Placement) -> Executable:
 
 
 def _runtime(module: Module) -> dict[str, Content]:
-    """Return the runtime's headers, and the configuration of the archive's own where that is taken."""
+    """Return the runtime's headers, and the configuration of the bundled runtime if the module uses it."""
     if not module.runtime:
         return runtime_files()
     text = f'{LICENCE}/* Generated by mlfbuild. Do not edit. */\n#include "../../{module.runtime}"\n'
@@ -237,9 +237,9 @@ def _runtime_dirs(module: Module) -> tuple[str, ...]:
 
 
 def _spelling(name: str, code: str) -> tuple[dict[str, str], dict[str, Content]]:
-    """Return what names of the interface become in the code, and a file more, where that spells them otherwise.
+    """Return renamed symbols and a further file for a module whose code spells the names of the interface differently.
 
-    TVM's header has all of them in lower case, its code has the module's own letters, and includes a header of them.
+    TVM's header has names in lower case, but its code has the module's own spelling and includes a header of that name.
     """
     if name == code:
         return {}, {}

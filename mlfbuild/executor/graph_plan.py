@@ -1,8 +1,8 @@
-"""The static plan of an executor graph: where each entry lies, and the calls in order.
+"""Plan the execution of an executor graph: the address of each entry, and the calls in order.
 
-Inputs and outputs lie in the caller's buffers, parameters in flash, everything else in one storage, whose offsets the
-memory planner of the native compiler chooses by lifetimes; the graph's own storage ids are only what it never exceeds.
-A ``__nop`` is no call: what it writes is what it reads. Outputs that nothing can write in place are copied at the end.
+Inputs and outputs are in the caller's buffers, parameters in flash, and all other entries in one storage. Their offsets
+are chosen by lifetimes; the storage is never larger than with the graph's own storage ids. A ``__nop`` is not a call:
+its output has the bytes of its input. Outputs that cannot be written in place are copied at the end.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from mlfbuild.core import InputFileError, UnsupportedModelError
 from mlfbuild.library.graph_json import CALL, ExecutorGraph, GraphNode
 
 MOST_TENSORS = 1 << 16
-"""Of a static graph: calls name them by numbers of 16 bits."""
+"""The most tensors of a static graph, because calls refer to them by 16-bit numbers."""
 NO_CALL = "__nop"
 COPY = "__copy"
 
 
 class Area(enum.Enum):
-    """The kinds of memory, by the words of ``mlf_executor.h``."""
+    """The kinds of memory; the values are the names in ``mlf_executor.h``."""
 
     INPUT = enum.auto()
     OUTPUT = enum.auto()
@@ -34,19 +34,19 @@ class Area(enum.Enum):
 
 @dataclass(frozen=True)
 class TensorPlace:
-    """Where a tensor lies."""
+    """The location of a tensor."""
 
     area: Area
     position: int
-    """Number of the input or output in call order, offset in the storage, or the entry whose parameter it is.
+    """Number of the input or output in call order, offset in the storage, or entry of the parameter.
 
-    Parameters that are compiled into the module are inputs behind the caller's.
+    Parameters that are compiled into the module count as inputs after those of the caller.
     """
 
 
 @dataclass(frozen=True)
 class PlannedTensor:
-    """An entry of the graph, or an output that one is copied to."""
+    """An entry of the graph, or an output to which an entry is copied."""
 
     entry: int
     place: TensorPlace
@@ -59,19 +59,19 @@ class PackedCall:
     function: str | None
     tensors: tuple[PlannedTensor, ...]
     name: str = field(default="", compare=False)
-    """Of the graph's node; of an output that is copied, what it is a copy of."""
+    """Name of the graph's node; for a copy, the name of the node that wrote the copied entry."""
 
 
 @dataclass(frozen=True)
 class GraphPlan:
-    """All that a static executor has to know."""
+    """The calls of a static executor and the addresses of their tensors."""
 
     graph: ExecutorGraph
     calls: tuple[PackedCall, ...]
     storage_size: int
     """Bytes."""
     linked: tuple[int, ...] = ()
-    """The entries of parameters that are compiled into the module, in the order of their places."""
+    """The entries of parameters that are compiled into the module, in the order of their positions."""
 
     @property
     def functions(self) -> tuple[str, ...]:
@@ -86,12 +86,11 @@ class GraphPlan:
 
 
 def plan_graph(graph: ExecutorGraph, params: Collection[str], where: str, linked: Collection[str] = ()) -> GraphPlan:
-    """Return the plan of ``graph``, whose arguments called as ``params`` are constant; ``where`` names it in messages.
+    """Return the plan of ``graph``; ``where`` names it in messages.
 
-    Those called as ``linked`` are constants that only the module's own code knows the places of.
-
-    Raises ``InputFileError`` if a ``__nop`` or ``__copy`` makes no sense, ``UnsupportedModelError`` for a graph of
-    more tensors than ``MOST_TENSORS``.
+    The arguments ``params`` are constants in the archive. The arguments ``linked`` are constants that are compiled into
+    the module's own code. Raises ``InputFileError`` for an invalid ``__nop`` or ``__copy``, and
+    ``UnsupportedModelError`` for a graph with more tensors than ``MOST_TENSORS``.
     """
     if len(graph.shape) + len(graph.heads) > MOST_TENSORS:
         raise UnsupportedModelError(
@@ -104,7 +103,7 @@ def plan_graph(graph: ExecutorGraph, params: Collection[str], where: str, linked
 
 
 class _Planning:
-    """Places found so far, by root: the entry whose bytes an entry is."""
+    """Collects locations by root: the entry that has the bytes of an entry."""
 
     def __init__(self, graph: ExecutorGraph, params: Collection[str], linked: Collection[str], where: str) -> None:
         self._graph = graph
@@ -135,7 +134,7 @@ class _Planning:
         )
 
     def _name(self, entry: int) -> str:
-        """Return the name of the node that ``entry`` is an output of."""
+        """Return the name of the node that writes ``entry``."""
         return self._graph.nodes[bisect_right(self._graph.node_row_ptr, entry) - 1].name
 
     @staticmethod
@@ -176,7 +175,7 @@ class _Planning:
         return tuple(behind)
 
     def _place_outputs(self) -> Iterator[tuple[int, TensorPlace]]:
-        """Place what can be written where the caller wants it; yield (entry, place) of what is to be copied there."""
+        """Place outputs in the caller's buffers if possible; yield (entry, place) of those that must be copied."""
         for index, head in enumerate(self._graph.heads):
             entry, place = self._graph.entry(head), TensorPlace(Area.OUTPUT, index)
             if self._roots[entry] in self._places:
@@ -207,9 +206,9 @@ class _Planning:
         return size
 
     def _in_place(self, spans: Mapping[int, Span]) -> list[list[int]]:
-        """Return the roots in groups that begin at one address.
+        """Return the roots in groups with the same address.
 
-        Where a call writes with the storage id of what it reads for the last time, it writes over that.
+        If a call reads an entry for the last time and writes one with the same storage id, it overwrites the entry.
         """
         groups: list[list[int]] = []
         latest: dict[int, list[int]] = {}
@@ -222,7 +221,7 @@ class _Planning:
         return groups
 
     def _size(self, root: int) -> int:
-        """Return the bytes that a root needs: the most of what is the same."""
+        """Return the bytes that a root needs: those of its largest entry."""
         sizes = (self._graph.tensor(entry, "").size for entry, its in self._roots.items() if its == root)
         return aligned(max(sizes))
 
@@ -243,6 +242,6 @@ class _Planning:
 
 
 def _packed(groups: Sequence[Sequence[int]], spans: Mapping[int, Span]) -> tuple[dict[int, int], int]:
-    """Return the offset of each root, and the bytes of all, where those of a group have one address."""
+    """Return the offset of each root, and the total size; the roots of a group have the same offset."""
     offsets, size = place([Buffer(tuple(spans[root] for root in group)) for group in groups])
     return {root: at for group, at in zip(groups, offsets, strict=True) for root in group}, size

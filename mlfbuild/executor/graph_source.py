@@ -1,4 +1,4 @@
-"""Prints the static executor of a graph: constant tables for ``mlf_executor.h``, and the functions firmware calls."""
+"""Print the static executor of a graph: constant tables for ``mlf_executor.h``, and the functions firmware calls."""
 
 from __future__ import annotations
 
@@ -31,47 +31,47 @@ _CODES = {name: code for code, name in CODE_NAMES.items()}
 
 @dataclass(frozen=True)
 class RunFunction:
-    """A function that firmware calls: a run of the plan's calls in order."""
+    """A function that firmware calls: it makes some of the plan's calls in order."""
 
     interface: CInterface
     first: int
     count: int
-    """Of the plan's calls."""
+    """Number of the plan's calls."""
 
 
 @dataclass(frozen=True)
 class GraphSource:
-    """What the file of a static executor is made of."""
+    """The content of the file of a static executor."""
 
     module: str
-    """What the runtime's names end with."""
+    """The suffix of the runtime's names."""
     entries: tuple[RunFunction, ...]
     plan: GraphPlan
     params: Mapping[str, Array]
-    """By the names of the graph's arguments."""
+    """Argument of the graph -> its value."""
     kernel_workspace: int
-    """Bytes that the kernels take from ``TVMBackendAllocWorkspace`` at a time."""
+    """Peak bytes that kernels allocate with ``TVMBackendAllocWorkspace``."""
     bundled: bool = False
     """Whether kernels call the archive's own runtime."""
     placement: Placement = field(default_factory=Placement)
     """Sections of the parameters and of the static workspace."""
     hooked: str = ""
-    """The name in C of the module whose runs ask before each call; empty where nobody is asked."""
+    """The name in C of the module whose runs call a hook before each call; empty without hooks."""
     operators: tuple[NetworkOperator, ...] = ()
-    """What the calls of functions are in the model, where the archive tells."""
+    """The operators of the model that the calls compute, if the archive lists them."""
     identity: str = ""
     """The definition of the module's id; empty if it has none."""
     read_identity: Sequence[str] = ()
-    """The statements that keep it in the image."""
+    """The statements that keep the id in the image."""
 
     @property
     def prefix(self) -> str:
-        """What the file's own names with external linkage would begin with."""
+        """The prefix of the file's own names with external linkage."""
         return struct_prefix(self.module)
 
     @property
     def workspace_size(self) -> int:
-        """Bytes of the static workspace: storage, then what kernels take."""
+        """Bytes of the static workspace: storage, then the workspace of kernels."""
         return self.plan.storage_size + self.kernel_workspace
 
 
@@ -95,12 +95,12 @@ def print_graph(source: GraphSource, front_matter: str) -> str:
 
 
 def _hook(source: GraphSource) -> str:
-    """Return the C type of hooks; empty where nobody is asked."""
+    """Return the C type of hooks; empty without hooks."""
     return f"mlf_{source.hooked}_hook" if source.hooked else ""
 
 
 def _operators(source: GraphSource) -> Iterator[HookedOperator]:
-    """Yield what the table tells of each call: what it is in the model, or else in the graph."""
+    """Yield the table entry of each call: its name and operator in the model, or else in the graph."""
     functions = [call.function for call in source.plan.calls if call.function is not None]
     known = iter(source.operators if [each.function for each in source.operators] == functions else ())
     for call in source.plan.calls:
@@ -110,7 +110,7 @@ def _operators(source: GraphSource) -> Iterator[HookedOperator]:
 
 
 def _distinct(calls: Sequence[PackedCall]) -> dict[PlannedTensor, int]:
-    """Return the number in the table of every tensor that calls name."""
+    """Return the number in the table of every tensor in ``calls``."""
     tensors = dict.fromkeys(tensor for call in calls for tensor in call.tensors)
     return {tensor: index for index, tensor in enumerate(tensors)}
 
@@ -149,12 +149,12 @@ def _parameters(source: GraphSource) -> Iterator[str]:
 
 
 def parameter_name(entry: int) -> str:
-    """Return what the constant of the parameter that is ``entry`` of the graph is called in C."""
+    """Return the name in C of the constant for the parameter at ``entry`` of the graph."""
     return f"mlf_parameter_{entry}"
 
 
 def class_of(param: Array) -> str:
-    """Return ``weights`` or ``biases``, which are parameters of one axis, if of any, that is longer than 1."""
+    """Return ``weights``, or ``biases`` for a parameter with at most one axis longer than 1."""
     return "weights" if sum(length > 1 for length in param.shape) > 1 else "biases"
 
 
@@ -165,7 +165,7 @@ def _value_lines(values: Array) -> Iterator[str]:
 
 
 def _numbers(values: Array) -> Array:
-    """Return ``values`` as numbers that C has a type for: others as unsigned integers of the same bytes."""
+    """Return ``values`` with a type that exists in C: other types become unsigned integers with the same bytes."""
     values = np.ascontiguousarray(values.astype(values.dtype.newbyteorder("="), copy=False))
     if values.dtype == np.bool_ or values.dtype.name not in C_TYPES:
         return values.view(f"uint{8 * values.dtype.itemsize}")
@@ -197,7 +197,7 @@ def _tables(source: GraphSource, tensors: Mapping[PlannedTensor, int]) -> Iterat
 
 def _tensor_row(tensor: PlannedTensor, shape: tuple[int, ...], dtype: str) -> str:
     kind = parse_dtype(dtype)
-    assert kind is not None  # the graph's reader has seen to it
+    assert kind is not None  # the graph's reader has checked it
     constant = tensor.place.area is Area.CONSTANT
     data, position = (parameter_name(tensor.place.position), 0) if constant else ("NULL", tensor.place.position)
     types = f"{{{_CODES.get(kind.code, 3)}, {kind.bits}, {kind.lanes}}}"

@@ -1,4 +1,4 @@
-"""Headers that code includes and nobody has: what a compiler says of them, in words about the archive."""
+"""Turn a compiler's message about a missing header into an error about the archive."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ STANDARD_HEADER = re.compile(
     r"(?:assert|complex|ctype|errno|fenv|float|inttypes|iso646|limits|locale|math|setjmp|signal|stdalign|stdarg|stdbool"
     r"|stddef|stdint|stdio|stdlib|stdnoreturn|string|tgmath|time|wchar|wctype|arm_acle|arm_mve)\.h"
 )
-"""Those that a C compiler for Arm brings."""
+"""The headers that a C compiler for Arm includes."""
 _MISSING = re.compile(r"fatal error: '?([^\s':]+)'?(?:: No such file or directory| file not found)")
 
 
 def missing_header(module: Module, output: str) -> UnsupportedModelError | None:
-    """Return the error for a header of another library that ``module`` includes, where a compiler's output names one.
+    """Return the error if ``output`` of GCC or clang reports a missing header of a library that ``module`` includes.
 
-    ``None`` if it does not, or where it is a header that the compiler itself should have. GCC's words, and clang's.
+    ``None`` if it reports none, or a header that the compiler itself should have.
     """
     found = _MISSING.search(output)
     if found is None or STANDARD_HEADER.fullmatch(found[1]):

@@ -1,7 +1,4 @@
-"""The id of a module that another compiler generated, in the entry that is generated for it here.
-
-Native modules have theirs in their own code.
-"""
+"""Print the id of a module of another compiler in its generated entry; native modules have it in their own code."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from mlfbuild.library import Identity, Module, identities
 
 
 def print_identity(module: Module) -> str:
-    """Return the definition of the id; empty where nobody knows what the module was made from."""
+    """Return the definition of the id; empty if it is not known from which file the module was made."""
     if not has_identity(module):
         return ""
     text = Identity(module.name, module.source_sha256, __version__)
@@ -25,12 +22,12 @@ def print_identity(module: Module) -> str:
 
 
 def read_identity(module: Module) -> list[str]:
-    """Return the statement that reads the id, so that linkers keep it as long as the model is in use."""
+    """Return the statement that reads the id, so that linkers keep it if the model is used."""
     return [f"    (void)*(const volatile char *){_name(module)};"] if has_identity(module) else []
 
 
 def has_identity(module: Module) -> bool:
-    """Whether an id is generated: the module has none of its own, what it was made from is known, its name fits."""
+    """Whether an id is generated: the module has none, its source file is known, and its name fits the format."""
     text = str(Identity(module.name, module.source_sha256, __version__))
     return not module.model_id and len(identities(text.encode() + b"\0")) == 1
 

@@ -1,8 +1,9 @@
-"""How much memory the kernels of a module take from TVM's workspace at a time.
+"""Compute the peak memory that the kernels of a module allocate from TVM's workspace.
 
-Sources say it: sizes in generated C are literals; a function holds all its pieces at one time at most, and calls others
-only from a module's main function. What stands before those, written by hand, may be called by any. The metadata tells
-it too, but without what aligning every piece costs, and not in every version: that has to do for compiled objects.
+It is read from sources, because sizes in generated C are literals. A function holds at most all its allocations at the
+same time, and only a module's main function calls others. Handwritten functions before them may be called by any. The
+metadata records the size too, but not in every version and without the padding for alignment; it is used for compiled
+objects.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ _TAKEN = re.compile(rf"\b{_ALLOC}\s*\(\s*[^,()]*,[^,()]*,\s*(?:\(uint64_t\))?\s*
 _MAIN = re.compile(r"(\w*__tvm_main__|tvmgen_\w+_run_model)$")
 _SIZE = re.compile(r"\(?([0-9]{1,12})(?:[uUlL]*)\)?")
 _PIECES = 16
-"""What a function of an object is taken to hold at a time: TVM 0.8 counted bytes without what aligning them costs."""
+"""Assumed allocations of a function in an object at the same time: TVM 0.8 does not count padding for alignment."""
 
 
 def kernel_workspace(kernels: Kernels) -> int:
-    """Return the bytes that a module's functions take from the workspace at a time; 0 for none.
+    """Return the peak bytes that a module's functions allocate from the workspace; 0 for none.
 
-    Raises ``UnsupportedModelError`` if a size is computed at run time, or where nothing tells what objects take.
+    Raises ``UnsupportedModelError`` if a size is computed at run time, or if the metadata has no size for objects.
     """
     around = most = 0
     for name, text in kernels.functions():
@@ -49,7 +50,7 @@ def _size(module: str, text: str) -> int:
 
 
 def _of_objects(kernels: Kernels) -> int:
-    """Return what the metadata says of functions in objects; that of a main function counts those that it calls."""
+    """Return the size in the metadata for functions in objects; that of a main function includes its callees."""
     module = kernels.module
     if not any(_ALLOC in symbols.declared for symbols in kernels.symbols.values()):
         return 0

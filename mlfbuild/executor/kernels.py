@@ -1,4 +1,4 @@
-"""The code of a module as its executor sees it: functions in C text, and what a linker sees of compiled objects."""
+"""Read the code of a module: the functions in C sources, and the symbols of compiled objects."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from mlfbuild.library import CodegenFile, Module, known_library, requirements_of
 _FUNCTION = re.compile(r"^(?:TVM_DLL\s+)?int32_t\s+(\w+)\s*\([^;{]*\)\s*\{", re.MULTILINE)
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _TVM_NAME = re.compile(r"\b((?:TVM[A-Z][a-z]|tvmgen_)\w*)\s*\(")
-"""A function of the runtime, or one that TVM generated, where it is called or declared."""
+"""A call or declaration of a function of the runtime, or of one that TVM generated."""
 _BEFORE_CALLS = frozenset({"return", "else", "do", "case"})
-"""Words that a call may stand behind; behind other words stands a declaration."""
+"""Words that can precede a call; a name after any other word is a declaration."""
 _DRIVERS = "TVMDevice"
-"""What functions of a driver begin with: firmware that has the device brings them."""
+"""The prefix of driver functions, which firmware for the device defines."""
 
 
 class Kernels:
-    """The C and C++ sources and the compiled objects of a module; each is read when it is asked for."""
+    """The C and C++ sources and the compiled objects of a module; each is read on first use."""
 
     def __init__(self, module: Module) -> None:
         self.module = module
@@ -40,7 +40,7 @@ class Kernels:
 
     @property
     def files(self) -> tuple[CodegenFile, ...]:
-        """What is linked."""
+        """The files to link."""
         return (*self.sources, *self.objects)
 
     @cached_property
@@ -50,15 +50,15 @@ class Kernels:
 
     @cached_property
     def symbols(self) -> Mapping[PurePosixPath, Symbols]:
-        """What linkers see of the objects; raises ``InputFileError`` for one that is damaged."""
+        """The symbols of each object by path; raises ``InputFileError`` for one that is damaged."""
         return {
             file.path: object_symbols(file.data, f"{self.module.name}: codegen/{file.path}") for file in self.objects
         }
 
     def functions(self) -> Iterator[tuple[str | None, str]]:
-        """Yield name and text of each function of the sources that is in the form in which TVM writes them.
+        """Yield (name, text) of each function in the sources that has the form that TVM writes.
 
-        What stands before the first one of a file comes without a name.
+        For the text before the first function of a file, the name is ``None``.
         """
         for text in self.texts.values():
             found = list(_FUNCTION.finditer(text))
@@ -81,7 +81,7 @@ class Kernels:
 
     @cached_property
     def _all_symbols(self) -> tuple[Symbols, ...]:
-        """Of all files; asked for where the functions in TVM's own form are not enough, as it reads every token."""
+        """The symbols of all files; slow, because it reads every token."""
         found = (c_symbols(text, cplusplus=path.suffix in CXX_SUFFIXES) for path, text in self.texts.items())
         return (*found, *self.symbols.values())
 
@@ -96,7 +96,7 @@ class Kernels:
             )
 
     def require_called(self) -> None:
-        """Raise ``CheckFailedError`` if code calls functions by TVM's names that neither it nor the runtime has."""
+        """Raise ``CheckFailedError`` if code calls a function of TVM that neither it nor the runtime defines."""
         for path, name in (*self._calls_of_sources(), *self._calls_of_objects()):
             if name not in provided_names() and not name.startswith(self._others) and not self._is_known(name):
                 raise CheckFailedError(
@@ -109,12 +109,12 @@ class Kernels:
 
     @cached_property
     def _others(self) -> tuple[str, ...]:
-        """What functions of drivers and of the libraries that the code needs begin with."""
+        """The prefixes of functions of drivers and of the libraries that the code requires."""
         known = (known_library(requirement.name) for requirement in requirements_of(self.module))
         return (_DRIVERS, *(prefix for each in known if each is not None for prefix in each.functions))
 
     def _is_known(self, name: str) -> bool:
-        """Whether a file defines ``name`` as a symbol, for itself or for all, or as a macro."""
+        """Whether a file defines ``name`` as a local or global symbol, or as a macro."""
         macro = re.compile(rf"#\s*define\s+{re.escape(name)}\b")
         return (
             self.defines(name)
@@ -125,7 +125,7 @@ class Kernels:
     def _calls_of_sources(self) -> Iterator[tuple[PurePosixPath, str]]:
         for path, text in self.texts.items():
             names = set(_TVM_NAME.findall(text)) - provided_names().keys() - self._functions
-            if names:  # which may be declared alone, or stand in comments
+            if names:  # these may be mere declarations, or words in comments
                 words = [token for token in tokens(text) if token.kind in {"identifier", "punctuation", "number"}]
                 for before, word, behind in zip(words, words[1:], words[2:], strict=False):
                     is_call = before.kind != "identifier" or before.text in _BEFORE_CALLS

@@ -1,4 +1,4 @@
-"""How much RAM a module takes in firmware, whoever brings it."""
+"""Compute how much RAM a module needs in firmware, including memory that its caller provides."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from mlfbuild.library import Module
 
 
 def arena_size(module: Module) -> int:
-    """Return the bytes of the module's workspaces: generated ones, and pools of its own and of the caller's.
+    """Return the bytes of the module's workspaces: generated ones, and memory pools of the module or its caller.
 
-    What another compiler's metadata says counts where nothing is generated and no pool is known: it is made for TVM's
-    executors, which take more or less than ours. Raises as ``executable``.
+    If there are neither, the result is the size in the metadata. Otherwise that size is ignored, because it applies to
+    TVM's executors, which need more or less memory than those of mlfbuild. Raises as ``executable``.
     """
     recorded = sum(main.workspace_size for main in module.main)
     found = executable(module)
@@ -21,5 +21,5 @@ def arena_size(module: Module) -> int:
 
 
 def ram_size(module: Module) -> int:
-    """Return the bytes of RAM that the module takes: its workspaces, and what it keeps between runs."""
+    """Return the bytes of RAM that the module needs: its workspaces and its state."""
     return arena_size(module) + module.state_size

@@ -1,4 +1,4 @@
-"""What a module computes as it is built here: the tensors of a graph get their places from the static plan."""
+"""Describe the network of a module as it is built: the static plan gives the tensors of a graph their addresses."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _MEMORIES = {Area.INPUT: INPUT, Area.OUTPUT: OUTPUT, Area.STORAGE: ARENA}
 
 
 def module_network(module: Module) -> Network | None:
-    """Return the operators of ``module`` and where its tensors lie in firmware; ``None`` if nobody knows.
+    """Return the operators of ``module`` and the addresses of its tensors in firmware; ``None`` if unknown.
 
-    That is so for what TVM compiled for its AOT executor, and for single operators. The operators of a graph of TVM's
-    are called as their functions are, and their multiply-accumulates are not known. Raises as ``executable``.
+    They are unknown for modules that TVM compiled for its AOT executor, and for single operators. Operators of a graph
+    of TVM have the names of their functions, and their multiply-accumulates are unknown. Raises as ``executable``.
     """
     if module.executor != "graph" or module.graph_json is None:
         return module.network
@@ -41,14 +41,14 @@ def module_network(module: Module) -> Network | None:
 
 
 class _Planned:
-    """The calls of a graph, and its tensors by root: the entry whose bytes an entry is."""
+    """The calls of a graph, and its tensors by root: the entry that has the bytes of an entry."""
 
     def __init__(self, module: Module, graph: ExecutorGraph, arguments: GraphArguments, kernel_bytes: int) -> None:
         self._module, self._graph, self._arguments, self._kernel_bytes = module, graph, arguments, kernel_bytes
         self._plan = plan_graph(graph, arguments.params, module.name, arguments.linked)
         self._nodes = [node for node in graph.nodes if node.op == CALL and node.function != NO_CALL]
         self._calls = self._plan.calls[: len(self._nodes)]
-        """Behind them the plan has copies of outputs that no call writes in place."""
+        """The calls without the copies of outputs, which follow them in the plan."""
 
     def network(self) -> Network:
         """Return the network: an operator for each call."""
@@ -69,7 +69,7 @@ class _Planned:
 
     @cached_property
     def _places(self) -> dict[int, TensorPlace]:
-        """Where each root lies that is no parameter: the caller's inputs first, then what calls write."""
+        """Root -> its location, without parameters: the caller's inputs first, then what calls write."""
         known = self._arguments.params | self._arguments.linked
         inputs = [node for node in self._graph.arg_nodes if self._graph.nodes[node].name not in known]
         places = {self._graph.node_row_ptr[node]: TensorPlace(Area.INPUT, at) for at, node in enumerate(inputs)}
@@ -85,7 +85,7 @@ class _Planned:
         return {root: at for at, root in enumerate(self._places)}
 
     def _times(self) -> Mapping[int, list[int]]:
-        """Return the calls that name each root, with the last of all for those that the caller gets."""
+        """Return the calls that use each root; outputs are also in use at the last call."""
         times: dict[int, list[int]] = {root: [] for root in range(len(self._roots))}
         for root in (root for root, place in self._places.items() if place.area is Area.INPUT):
             times[root].append(0)
@@ -120,12 +120,12 @@ class _Planned:
         )
 
     def _told(self, at: int, call: PackedCall) -> NetworkOperator | None:
-        """Return what the compiler told of a call, if it told of these calls."""
+        """Return the compiler's description of a call, if the archive describes these calls."""
         told = self._module.network.operators if self._module.network else ()
         return told[at] if len(told) == len(self._calls) and told[at].function == call.function else None
 
     def _parameters(self, call: PackedCall) -> Iterator[str]:
-        """Yield the names in C of the parameters that ``call`` reads."""
+        """Yield the C names of the parameters that ``call`` reads."""
         for tensor in call.tensors:
             if tensor.place.area is Area.CONSTANT:
                 yield parameter_name(tensor.place.position)
@@ -134,7 +134,7 @@ class _Planned:
                 yield f"{LINKED_ARRAY}{self._graph.nodes[node].name}"
 
     def _scratch(self, function: str) -> NetworkScratch | None:
-        """Return what ``function`` takes of the workspace behind the tensors, by the metadata."""
+        """Return the scratch memory of ``function`` in the workspace, which follows the tensors, by the metadata."""
         known = [each.workspace for each in self._module.operator_functions if each.name == function]
         taken = max((size for workspace in known for _, size in workspace), default=0)
         taken = min(taken, self._kernel_bytes)
@@ -142,7 +142,7 @@ class _Planned:
 
 
 def _names(module: Module, graph: ExecutorGraph) -> dict[int, str]:
-    """Return the name of each entry: as in the model, where the compiler told it, else of the node that writes it."""
+    """Return the name of each entry: its name in the model if recorded, else that of the node that writes it."""
     nodes: dict[int, GraphNode] = {}
     names: dict[int, str] = {}
     for index, node in enumerate(graph.nodes):

@@ -1,8 +1,8 @@
-"""Single operators: which arguments of a packed function are inputs, which are outputs, and what they are called.
+"""Find the inputs and outputs of single operators, and their names.
 
-The metadata has types and shapes of a function's arguments in order, and TVM's exporter no names. The C of the function
-has them, and shows which arguments it writes. Where there is no C to read, the last argument is the output, as TVM's
-operators are declared.
+The metadata has the types and shapes of a function's arguments in order, but no names. The C code of the function has
+the names, and shows which arguments it writes. Without C code, the last argument is taken as the output, because TVM
+declares operators so.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mlfbuild.library import Module, OperatorBuffer, TensorInfo
 _HANDLE = re.compile(r"\bvoid\s*\*\s*(\w+)\s*=\s*\(\(\(TVMValue\s*\*\)\s*args\)\[\(?([0-9]{1,4})\)?\]\.v_handle\)")
 _DATA = re.compile(r"\bvoid\s*\*\s*(\w+)\s*=\s*\(\(\(DLTensor\s*\*\)\s*(\w+)\)\[\(?0\)?\]\.data\)")
 _STORE = re.compile(r"^\s*[*(][^=;\n]*=(?!=)", re.MULTILINE)
-"""Up to the ``=`` of an assignment through a pointer, each of which TVM writes into a line of its own."""
+"""The left side of an assignment through a pointer; TVM writes each on a separate line."""
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _NUMBERED = re.compile(r"arg[0-9]+")
 
@@ -25,7 +25,7 @@ _NUMBERED = re.compile(r"arg[0-9]+")
 def operator_functions(module: Module) -> tuple[Module, ...]:
     """Return a module for each function of the operator archive's ``module``, with inputs and outputs in its order.
 
-    Each is called as its function, has the arguments of that alone, and all of the code.
+    Each has the name and the arguments of one function, and the code of all.
     """
     kernels = Kernels(module)
     bodies = {function: body for function, body in kernels.functions() if function is not None}
@@ -60,7 +60,7 @@ def _pointers(text: str, data: dict[str, str]) -> list[str]:
 
 
 def _names(buffers: Sequence[OperatorBuffer], handles: dict[int, str], data: dict[str, str]) -> list[str]:
-    """Return a name for each argument: the metadata's, or that of its variable in C; all different."""
+    """Return unique names of the arguments: those in the metadata, or those of the variables in C."""
     found = []
     for at, buffer in enumerate(buffers):
         handle = handles.get(at, f"arg{at}")

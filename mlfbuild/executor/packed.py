@@ -1,6 +1,6 @@
-"""Packed functions that firmware calls: the entry of a module with the packed interface, the functions of an operator.
+"""Plan calls of packed functions: the entry of a module with the packed interface, or the functions of an operator.
 
-Each is a plan of one call, with all inputs and outputs where the caller has them.
+Each plan has one call, with all inputs and outputs in the caller's buffers.
 """
 
 from __future__ import annotations
@@ -14,18 +14,19 @@ from mlfbuild.library import Module, TensorInfo, element_size, parse_dtype, symb
 from mlfbuild.library.graph_json import ExecutorGraph
 
 _FIRST_ENTRY = "tvm__run_func"
-"""What the descriptor ``tvm_model_t network`` of versions 1 and 2 of the format points to."""
+"""The function that the descriptor ``tvm_model_t network`` points to in versions 1 and 2 of the format."""
 
 
 def packed_name(module: Module) -> str:
-    """Return what the packed function of ``module`` is called in firmware, where others may have its name."""
+    """Return the unique name that the packed function of ``module`` gets in firmware."""
     return f"mlf_{module.name}_packed_run"
 
 
 def packed_entry(kernels: Kernels) -> dict[str, str]:
-    """Return what the packed entry function of a module becomes in firmware, and what else stands beside it.
+    """Return the new names of the packed entry function of a module and of its descriptor.
 
-    Before TVM 0.8 it bore no module's name. Raises ``CheckFailedError`` if the module has none.
+    Before TVM 0.8, these names do not contain the module's name. Raises ``CheckFailedError`` if the module has no entry
+    function.
     """
     name = packed_name(kernels.module)
     if kernels.defines(_FIRST_ENTRY):
@@ -38,8 +39,8 @@ def packed_entry(kernels: Kernels) -> dict[str, str]:
 def packed_plan(functions: Sequence[Module]) -> GraphPlan:
     """Return the plan with one call for the packed function of each of ``functions``, in order.
 
-    Its arguments are the module's inputs, then its outputs, or an operator's in the order of its buffers. Raises
-    ``InputFileError`` for one of a type that TVM does not know.
+    Its arguments are the module's inputs, then its outputs; an operator's are in the order of its buffers. Raises
+    ``InputFileError`` for an argument whose type TVM does not have.
     """
     arguments = [list(_arguments(function)) for function in functions]
     for function, its in zip(functions, arguments, strict=True):
@@ -82,5 +83,5 @@ def _check_types(function: Module, tensors: Sequence[TensorInfo]) -> None:
 
 
 def _shape(tensor: TensorInfo) -> tuple[int, ...]:
-    """Return the shape, that of a vector where only the size is known."""
+    """Return the shape; if only the size is known, that of a vector."""
     return (tensor.size // (element_size(tensor.dtype) or 1),) if tensor.shape is None else tensor.shape

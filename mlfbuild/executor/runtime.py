@@ -1,4 +1,4 @@
-"""What a module gets of TVM's runtime: the headers of ``runtime/tvm``, and the names that are its own by them."""
+"""The part of TVM's runtime that each module gets: headers of ``runtime/tvm``, which rename its symbols."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from mlfbuild.library import Content
 from mlfbuild.targets import RUNTIME
 
 FOLDER = "executor"
-"""Of an unpacked tree: where the generated sources stand."""
+"""The folder of generated sources in an unpacked tree."""
 RUNTIME_NAME = "runtime"
-"""The folder of the runtime's headers, beside the generated sources."""
+"""The folder of the runtime's headers, relative to the generated sources."""
 RUNTIME_FOLDER = f"{FOLDER}/{RUNTIME_NAME}"
-"""The same in an unpacked tree."""
+"""The folder of the runtime's headers, relative to the tree."""
 BUNDLED_FOLDER = f"{FOLDER}/bundled"
-"""Of an unpacked tree: where ``crt_config.h`` for the archive's own runtime stands."""
+"""The folder of ``crt_config.h`` for the archive's own runtime, relative to the tree."""
 WORKSPACE_HEADER = "mlf_workspace.h"
-"""Defines what kernels call of the runtime."""
+"""Defines the runtime functions that kernels call."""
 BUNDLED_HEADER = "mlf_bundled.h"
-"""Defines what the archive's own runtime calls, in place of that."""
+"""Defines the functions that the archive's own runtime calls; used instead of ``WORKSPACE_HEADER``."""
 OBJECTS_HEADER = "mlf_objects.h"
-"""Defines what compiled objects name and firmware does not need."""
+"""Defines symbols that compiled objects refer to and firmware does not need."""
 _RUNTIME = RUNTIME / "tvm"
 _OWN = re.compile(rb"^#define (\w+) MLF_OF_MODULE\((\w+)\)$", re.MULTILINE)
 
 PROVIDED_HEADERS = tuple(
     path.relative_to(_RUNTIME).as_posix() for path in sorted(_RUNTIME.rglob("*.h")) if path.parent != _RUNTIME
 )
-"""What the sources of modules may include of TVM's runtime."""
+"""The headers of TVM's runtime that sources of modules can include."""
 
 
 @functools.cache
 def provided_names() -> Mapping[str, str]:
-    """Return the global names of TVM's runtime, each with the first part of what a module has in its place.
+    """Return the global names of TVM's runtime, each with the prefix of the name that replaces it in a module.
 
-    They are those that ``c_runtime_api.h`` renames: what the runtime defines, and what every module would.
+    ``c_runtime_api.h`` renames them: they are defined by the runtime, or by every module.
     """
     return _renamed_in("tvm/runtime/c_runtime_api.h")
 
@@ -48,9 +48,9 @@ def _renamed_in(header: str) -> dict[str, str]:
 
 
 def own_names(owner: str, *headers: str) -> dict[str, str]:
-    """Return what the module ``owner`` calls the global names of TVM's runtime: ``TVMBackendAllocWorkspace_kws``.
+    """Return global name of TVM's runtime -> its name in the module ``owner``, which ends with ``_<owner>``.
 
-    Those that ``headers`` rename, of ``BUNDLED_HEADER`` and ``OBJECTS_HEADER``, are among them.
+    Names that ``headers``, such as ``BUNDLED_HEADER`` and ``OBJECTS_HEADER``, rename are included.
     """
     names = dict(provided_names())
     for header in headers:

@@ -1,7 +1,7 @@
-"""What is compiled and linked of a module's own code, with the names of that module for all that would be global.
+"""Make the files of a module's own code that are compiled and linked, with symbols renamed for the module.
 
-A source is not compiled itself but included by a *unit*, which says which module it belongs to: the runtime's headers
-then rename what every module defines or calls. A compiled object is copied with its symbols renamed likewise.
+A source is not compiled itself but included by a *unit*, which defines the module it belongs to. The runtime's headers
+then rename the symbols that every module defines or calls. A compiled object is copied with the same symbols renamed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mlfbuild.executor.runtime import BUNDLED_HEADER, FOLDER, OBJECTS_HEADER, RU
 from mlfbuild.library import BACKEND, CodegenFile, Content, Module, sanitize_name
 
 _FIRST = ("tvm/runtime/crt/module.h", "tvm/runtime/metadata_types.h")
-"""Headers that a unit includes before its source, so that TVM's own, which a firmware may have, come too late."""
+"""Headers that a unit includes before its source, so that headers of TVM in the firmware have no effect."""
 
 _TAKEN_AS_IT_IS = """\
 /* TVM's code passes int * for int32_t * and calls undeclared functions, which recent compilers refuse. */
@@ -34,12 +34,12 @@ _FORMATS = """\
 
 
 def unit_names(path: PurePosixPath) -> tuple[PurePosixPath, PurePosixPath]:
-    """Return the two paths that the unit of ``path``, in the tree, may have: by its name, or with its folders."""
+    """Return the two possible paths of the unit of ``path`` in the tree: by file name, or with its folders."""
     return PurePosixPath(FOLDER, path.name), PurePosixPath(FOLDER, "_".join(path.parts[1:]))
 
 
 def owner_name(module: str, renamed: Mapping[str, str]) -> str:
-    """Return what the runtime's names end with for ``module``: its name, unless that is one of those ``renamed``."""
+    """Return the suffix of the runtime's names for ``module``: its name, unless that is among ``renamed``."""
     name = sanitize_name(module)
     return f"{name}_module" if name in renamed else name
 
@@ -47,8 +47,8 @@ def owner_name(module: str, renamed: Mapping[str, str]) -> str:
 def units(kernels: Kernels, renamed: Mapping[str, str], headers: Sequence[str] = ()) -> dict[str, Content]:
     """Return the units of a module: path in the tree -> content.
 
-    ``renamed`` are further names that its code has and firmware does not, ``headers`` what sources include first.
-    Raises ``InputFileError`` for an object whose symbols cannot be renamed.
+    ``renamed`` has further symbols to rename, ``headers`` are included before each source. Raises ``InputFileError``
+    for an object whose symbols cannot be renamed.
     """
     times = Counter(file.path.name for file in kernels.files)
     module = kernels.module
@@ -67,7 +67,7 @@ def units(kernels: Kernels, renamed: Mapping[str, str], headers: Sequence[str] =
 
 
 def _source(module: Module, path: str, renamed: Mapping[str, str], headers: Sequence[str]) -> str:
-    """Return the unit of the source ``path``; the archive's own headers know nothing of modules."""
+    """Return the unit of the source ``path``."""
     owner = owner_name(module.name, renamed)
     names = {**own_names(owner, BUNDLED_HEADER), **renamed} if module.runtime else renamed
     name = PurePosixPath(path).name

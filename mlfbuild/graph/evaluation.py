@@ -1,4 +1,4 @@
-"""Run a graph in numpy: the value of every tensor, by the operators' own references."""
+"""Run a graph in numpy with the reference implementations of the operators."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mlfbuild.graph.types import Array, Graph, Tensor
 def evaluate(graph: Graph, inputs: Mapping[str, Array], kept: Mapping[str, Array] | None = None) -> dict[str, Array]:
     """Return the value of every tensor of ``graph``, by name, for ``inputs`` by tensor name.
 
-    ``kept`` has the values of the states before the run, by the names of their ``before``; without it they are the
+    ``kept`` has the values of the states before the run, by the name of ``State.before``; by default, they are the
     initial ones. Raises ``ValueError`` if an input is absent or has another shape or dtype than its tensor.
     """
     values = {tensor.name: tensor.data for tensor in graph.tensors.values() if tensor.data is not None}
@@ -28,7 +28,7 @@ def evaluate(graph: Graph, inputs: Mapping[str, Array], kept: Mapping[str, Array
 
 
 def evaluate_in_turn(graph: Graph, runs: Iterable[Mapping[str, Array]]) -> Iterator[dict[str, Array]]:
-    """Yield what ``evaluate`` returns for each of ``runs``, one after the other from the initial state on."""
+    """Yield the result of ``evaluate`` for consecutive ``runs``, beginning with the initial states."""
     kept = {state.before: state.initial for state in graph.states}
     for inputs in runs:
         values = evaluate(graph, inputs, kept)

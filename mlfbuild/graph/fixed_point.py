@@ -1,7 +1,7 @@
 """gemmlowp's 32-bit fixed-point arithmetic on numpy arrays, bit for bit.
 
 A number of ``i`` integer bits is a raw int32 that represents ``raw / 2**(31 - i)`` (Qi.31-i). Raw values are kept in
-int64 arrays, so that an intermediate product needs no care.
+int64 arrays, so that intermediate products do not overflow.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def shift_left(x: Raw, exponent: int) -> Raw:
 def exp_of_negative(x: Raw, integer_bits: int) -> Raw:
     """Return exp(x), without integer bits, for raw ``x`` <= 0 with ``integer_bits`` of at most 5.
 
-    ``x`` is split into a multiple of -1/4 and a rest in [-1/4, 0), whose exponential is a Taylor polynomial; each bit
-    of the multiple contributes a constant factor.
+    ``x`` is split into a multiple of -1/4 and a rest in [-1/4, 0). The exponential of the rest is a Taylor polynomial;
+    each bit of the multiple contributes a constant factor.
     """
     fraction_bits = 31 - integer_bits
     quarter = 1 << (fraction_bits - 2)
@@ -72,7 +72,7 @@ def _exp_of_small(x: Raw) -> Raw:
 def reciprocal_of_one_plus(x: Raw) -> Raw:
     """Return 1 / (1 + x), without integer bits, for raw ``x`` in [0, 1) without integer bits.
 
-    Three steps of Newton and Raphson for the reciprocal of (1 + x) / 2, from the line 48/17 - 32/17 * y.
+    Three Newton-Raphson steps for the reciprocal of y = (1 + x) / 2, beginning with 48/17 - 32/17 * y.
     """
     return shift_left(_half_reciprocal(x), 1)
 
@@ -101,10 +101,10 @@ def tanh(x: Raw, integer_bits: int) -> Raw:
 
 
 def inverse_square_root(value: int) -> tuple[int, int]:
-    """Return (multiplier, shift) with multiplier * 2**(shift - 31) near 1 / sqrt(value), for whole ``value`` >= 0.
+    """Return (multiplier, shift) with multiplier * 2**(shift - 31) near 1 / sqrt(value), for an integer ``value`` >= 0.
 
-    Five steps of Newton and Raphson from 1, with 3 integer bits, on the value brought to [2**27, 2**29) by pairs of
-    bits; 0 counts as 1.
+    Five Newton-Raphson steps from 1, with 3 integer bits, on the value shifted to [2**27, 2**29) by an even number of
+    bits; 0 is treated as 1.
     """
     if value <= 1:
         return _MAX, 0
@@ -126,11 +126,11 @@ def inverse_square_root(value: int) -> tuple[int, int]:
 def log_of_sum(x: Raw) -> Raw:
     """Return the natural logarithm, with 5 integer bits, of raw ``x`` >= 1 with 12 integer bits.
 
-    x is 2**n * r, with r near the fourth root of 1/2; ln r is a quotient of polynomials of r less that root. Of two
-    ways to choose n, by the leading bit of x and of x * sqrt(1/2), the one with the lesser r counts.
+    x is 2**n * r, with r near the fourth root of 1/2; ln r is a quotient of polynomials of the difference of r and that
+    root. n follows from the leading bit of x or of x * sqrt(1/2), whichever gives the smaller r.
     """
     half_root, centre = constant(math.sqrt(0.5)), constant(0.5**0.25)
-    quarter = 1 << 23  # with 6 integer bits, as the powers
+    quarter = 1 << 23  # with 6 integer bits, like the powers
     headroom = 32 - _bits(x)
     first = shift_left(high_multiply(x << (headroom - 1), half_root), 1)
     first_power = ((12 - headroom) << 25) + quarter
@@ -151,7 +151,7 @@ def log_of_sum(x: Raw) -> Raw:
 
 
 def _bits(x: Raw) -> Raw:
-    """Return the least number of bits that hold each whole ``x`` of at least 0."""
+    """Return the bit length of each integer ``x`` >= 0."""
     return np.frexp(x)[1].astype(np.int64)
 
 

@@ -1,7 +1,7 @@
-"""The logistic function as int16 LOGISTIC and TANH interpolate it, and how they come to its argument.
+"""The table of the logistic function that int16 LOGISTIC and TANH interpolate, and the scaling of its argument.
 
-TFLite tabulates 1 / (1 + exp(-i / 24)) with 16 fraction bits. Its values are not all rounded to nearest, which makes up
-for what straight lines between them lack; so they are data, not a formula.
+TFLite tabulates 1 / (1 + exp(-i / 24)) with 16 fraction bits. Some values are not rounded to
+nearest, to compensate for the error of linear interpolation; therefore the table is data, not a formula.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ _VALUES = (
 LOGISTIC_TABLE = np.array(_VALUES, np.uint16)
 
 _STEPS_OF_ONE = 3 << 12
-"""By which an argument of 1 is scaled: a step of the table has 9 bits for LOGISTIC, 8 for TANH."""
+"""Factor of the argument; a step of the table has 9 bits for LOGISTIC, 8 for TANH."""
 
 
 @dataclass(frozen=True)
 class TableScale:
-    """How a stored value becomes the argument: times ``multiplier``, rounded, over 2**``shift``."""
+    """The argument of a stored value is the value times ``multiplier`` / 2**``shift``, rounded."""
 
     multiplier: int
     shift: int
 
 
 def table_scale(scale: float, most_doublings: int) -> TableScale:
-    """Return how values of ``scale`` become arguments; up to ``most_doublings`` of 2**-12 are taken as exact.
+    """Return the scaling for values of ``scale``; 2**-12 times up to ``most_doublings`` factors of 2 is exact.
 
-    Raises ``OverflowError`` if the scale is so large that 16 bits do not hold the multiplier.
+    Raises ``OverflowError`` if the scale is so large that the multiplier does not fit into 16 bits.
     """
     exponent = math.log2(scale)
     doublings = round(exponent) + 12

@@ -1,6 +1,6 @@
-"""Functions of int16 as tables of 513 values, between which lines are drawn, as TensorFlow Lite has them.
+"""Functions of int16 as tables of 513 values with linear interpolation, as in TensorFlow Lite.
 
-A table is computed in float32, operation by operation as ``LUTPopulate`` does, since its roundings are part of it.
+A table is computed in float32 with the same operations as ``LUTPopulate``, because the roundings affect the result.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Function = Callable[[Floats], Floats]
 
 _STEPS = 512
 _FRACTION_BITS = 7
-"""Of a step of the table, in the 16 bits of its argument."""
+"""Bits of a step of the table, of the 16 bits of its argument."""
 
 _LEAST, _GREATEST = -(1 << 15), (1 << 15) - 1
 
@@ -26,10 +26,10 @@ _LEAST, _GREATEST = -(1 << 15), (1 << 15) - 1
 def lookup_table(
     function: Function, scale: float, zero_point: int, output_scale: float, output_zero_point: int
 ) -> npt.NDArray[np.int16]:
-    """Return the table of ``function``, whose argument and value are quantised so.
+    """Return the table of ``function``, whose argument and value have these scales and zero points.
 
-    A value is moved by half of what a line between its neighbours is wrong by in the middle. Raises ``OverflowError``
-    if a value is no float32.
+    Each value is corrected by half the interpolation error at the midpoint. Raises ``OverflowError`` if float32 cannot
+    represent a value.
     """
     with np.errstate(over="ignore", divide="ignore", invalid="ignore", under="ignore"):
         least, greatest = (np.float32(scale) * np.float32(bound - zero_point) for bound in (_LEAST, _GREATEST))
@@ -50,7 +50,7 @@ def lookup_table(
 
 
 def look_up(table: npt.NDArray[np.int16], stored: Whole) -> Whole:
-    """Return the function in ``table`` of ``stored`` int16 values; a slope wraps at 16 bits, as in C."""
+    """Interpolate ``table`` at ``stored`` int16 values; a slope wraps at 16 bits, as in C."""
     index = (stored >> _FRACTION_BITS) + _STEPS // 2
     rest = stored & ((1 << _FRACTION_BITS) - 1)
     base = table[index].astype(np.int64)

@@ -1,4 +1,4 @@
-"""The interface of every operator of a graph: TFLite name, rules, and a numpy reference of its arithmetic."""
+"""The interface of operators: TFLite name, rules, and a numpy reference."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class Activation(enum.Enum):
-    """Bounds on results, by TFLite's names; the value is (lower bound, upper bound) of the real result.
+    """Bounds of results, by TFLite's names; the value is (lower bound, upper bound) of the real result.
 
-    All but RELU_0_TO_1, which is only a separate operator, may be fused into others in a file.
+    All except RELU_0_TO_1, which is always a separate operator, may be fused into other operators in a file.
     """
 
     NONE = (None, None)
@@ -29,29 +29,29 @@ class Activation(enum.Enum):
 
 @dataclass(frozen=True)
 class Operator(abc.ABC):
-    """An operator with its attributes. Subclasses are frozen dataclasses, one file a family in ``graph/ops``."""
+    """An operator with its attributes. Subclasses are frozen dataclasses, one file per family in ``graph/ops``."""
 
     name: ClassVar[str]
-    """TFLite's name, as in ``BuiltinOperator`` of its schema: ``CONV_2D``."""
+    """TFLite's name in ``BuiltinOperator`` of its schema, such as ``CONV_2D``."""
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.FLOAT32)
-    """The element types of the first input that it takes."""
+    """The supported element types of the first input."""
     results: ClassVar[tuple[DType, ...]] = ()
     """The element types of the outputs, if they differ from ``types``."""
 
     @classmethod
     def family(cls) -> str:
-        """Return the stem of its file in ``graph/ops``, which those in other rooms share."""
+        """Return the stem of the operator's file in ``graph/ops`` and in other rooms."""
         return cls.__module__.rpartition(".")[2]
 
     @abc.abstractmethod
     def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
-        """Return why these tensors break the operator's shape and type rules, or ``None`` if they keep them."""
+        """Return why these tensors break the operator's shape and type rules, or ``None``."""
 
     def macs(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> int:  # noqa: ARG002  # most have none
-        """Return the multiply-accumulates of one run: the products of elements with weights, or of two matrices.
+        """Return the number of multiply-accumulates of one run, with weights or of two matrices.
 
-        Each is counted as in a loop without shortcuts: at the border of an image with the padding's zeros, and without
-        biases, rescalings and activations. Operators that multiply element by element, or add up only, have none.
+        Products with the zeros of a padding count; biases, rescalings and activations do not. Operators that multiply
+        element by element, or only add, have none.
         """
         return 0
 
@@ -59,7 +59,7 @@ class Operator(abc.ABC):
     def reference(
         self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
     ) -> tuple[Array, ...]:
-        """Compute the outputs in numpy, bit for bit as TensorFlow Lite Micro's reference kernels on integers.
+        """Compute the outputs in numpy; on integers, bit for bit like TensorFlow Lite Micro's reference kernels.
 
-        ``values`` holds the value of each of ``inputs`` (constants included); shapes and dtypes are the tensors'.
+        ``values`` has the value of each of ``inputs``, including constants; shapes and dtypes are those of the tensors.
         """

@@ -1,8 +1,8 @@
-"""The integer arithmetic of quantised networks, as TensorFlow Lite Micro's reference kernels do it.
+"""The integer arithmetic of quantised networks, as in TensorFlow Lite Micro's reference kernels.
 
-A real factor becomes a 32-bit multiplier and a power of two; a product is rounded twice, as gemmlowp does: once by the
-doubling high multiply and once by the right shift. The numpy references and the native compiler both take every
-multiplier, shift and clamp from here, so that they cannot disagree.
+A real factor becomes a 32-bit multiplier and a power of two; a product is rounded twice, as in gemmlowp: by the
+doubling high multiply and by the right shift. Both the numpy references and the native compiler take all multipliers,
+shifts and clamps from this module, so that they cannot differ.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SOFTMAX_INTEGER_BITS = 5
 
 @dataclass(frozen=True)
 class Rescale:
-    """A real factor as ``multiplier * 2**(shift - 31)``; a negative shift goes right."""
+    """A real factor as ``multiplier * 2**(shift - 31)``; a negative shift is a right shift."""
 
     multiplier: int
     shift: int
@@ -35,8 +35,8 @@ class Rescale:
 def quantize_multiplier(real: float) -> Rescale:
     """Return the 31-bit multiplier and the shift closest to ``real`` (TFLite's ``QuantizeMultiplier``).
 
-    Factors below 2**-32 become zero. Raises ``OverflowError`` if ``real`` is not a number of at most 2**30,
-    beyond which a left shift of any int32 is undefined.
+    Factors below 2**-32 become zero. Raises ``OverflowError`` if ``real`` is NaN or exceeds 2**30, because a left
+    shift of any int32 would then be undefined.
     """
     if not 0 <= real < math.inf:
         raise OverflowError(f"cannot rescale by {real}")
@@ -78,7 +78,7 @@ def integer_range(dtype: DType) -> tuple[int, int]:
 
 
 def quantize_value(real: float, scale: float, zero_point: int) -> int:
-    """Return the stored value of ``real`` before clamping; the division is float32's. Raises ``OverflowError``."""
+    """Return the stored value of ``real`` before clamping; the division is in float32. Raises ``OverflowError``."""
     with np.errstate(over="ignore"):
         quotient = np.array([real], np.float32) / np.float32(scale)
     if not np.isfinite(quotient[0]):
@@ -121,8 +121,8 @@ def convolution_rescales(source: Tensor, weights: Tensor, output: Tensor, channe
 def fully_connected_rescales(source: Tensor, weights: Tensor, output: Tensor) -> tuple[Rescale, ...]:
     """Return one rescaling for each output channel of FULLY_CONNECTED.
 
-    With one scale for all weights the product of the input's and the weights' scales is rounded to float32 first;
-    with a scale a channel it is computed in double, as in a convolution.
+    If all weights have one scale, the product of the input's and the weights' scales is rounded to float32 first;
+    with one scale per channel it is computed in double, as in a convolution.
     """
     channels = weights.shape[0]
     if len(_scales(weights)) > 1:
@@ -138,7 +138,7 @@ def requantize_rescale(source: Tensor, output: Tensor) -> Rescale:
 
 
 def mean_rescale(source: Tensor, output: Tensor, count: int) -> Rescale:
-    """Return the rescaling of a sum of ``count`` elements, zero points taken off, to their mean (MEAN).
+    """Return the rescaling of a sum of ``count`` elements without zero points to their mean (MEAN).
 
     The division by ``count`` is folded into the multiplier, truncated.
     """
@@ -149,7 +149,7 @@ def mean_rescale(source: Tensor, output: Tensor, count: int) -> Rescale:
 
 @dataclass(frozen=True)
 class SoftmaxRescale:
-    """How SOFTMAX scales the difference from the maximum to Q5.26, and the least difference that counts."""
+    """The rescaling of SOFTMAX's differences from the maximum to Q5.26, and the least difference that counts."""
 
     rescale: Rescale
     least_difference: int
@@ -170,14 +170,14 @@ def softmax_rescale(source: Tensor, beta: float) -> SoftmaxRescale:
 
 
 def log_softmax_rescale(rescale: Rescale) -> Rescale:
-    """Return what brings a Q5.26 difference back to stored values, which LOG_SOFTMAX bounds them by."""
+    """Return the rescaling of a Q5.26 difference to stored values, which LOG_SOFTMAX uses as a bound."""
     return quantize_multiplier((1 << (31 - rescale.shift)) / rescale.multiplier)
 
 
 def softmax_table_rescale(source: Tensor, beta: float) -> Rescale:
     """Return the rescaling of int16 differences to the table of exponentials, which ends at -10.
 
-    Raises ``OverflowError`` if ``beta`` times the input's scale takes differences beyond 32 bits.
+    Raises ``OverflowError`` if ``beta`` times the input's scale makes differences exceed 32 bits.
     """
     rescale = quantize_multiplier(scale_of(source) * beta / (10 / 65535))
     if rescale.shift > 14:
@@ -192,13 +192,13 @@ def _scales(tensor: Tensor) -> tuple[float, ...]:
 
 
 def scale_of(tensor: Tensor) -> float:
-    """Return the only scale of a quantised ``tensor``; raises ``ValueError`` if there is none, or more."""
+    """Return the only scale of a quantised ``tensor``; raises ``ValueError`` unless there is exactly one."""
     (scale,) = _scales(tensor)
     return scale
 
 
 def zero_point_of(tensor: Tensor) -> int:
-    """Return the zero point of a quantised ``tensor``; raises ``ValueError`` as ``scale_of``."""
+    """Return the zero point of a quantised ``tensor``; raises ``ValueError`` like ``scale_of``."""
     if tensor.quantization is None:
         raise ValueError(f"tensor {tensor.name!r} is not quantised")
     return tensor.quantization.zero_point

@@ -1,4 +1,4 @@
-"""How operators of two tensors bring their inputs to one scale and the result to the output's."""
+"""Rescalings of operators on two tensors: inputs to a common scale, and the result to the output's scale."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from mlfbuild.graph.quantize import Rescale, quantize_multiplier, scale_of
 from mlfbuild.graph.types import DType, Tensor
 
 SUM_LEFT_SHIFT = {DType.INT8: 20, DType.INT16: 15}
-"""Bits by which ADD and SUB scale their inputs up before they bring them to one scale."""
+"""Bits by which ADD and SUB shift their inputs left before they bring them to a common scale."""
 
 DIFFERENCE_LEFT_SHIFT = {DType.INT8: 7, DType.INT16: 0}
-"""Bits by which SQUARED_DIFFERENCE does it: the square must fit 32 bits."""
+"""The same for SQUARED_DIFFERENCE, whose square must fit into 32 bits."""
 
 COMPARISON_LEFT_SHIFT = 8
-"""Bits by which EQUAL and its kin scale stored values up before they compare what these mean."""
+"""Bits by which comparisons shift stored values left before they rescale and compare them."""
 
 
 @dataclass(frozen=True)
 class BinaryRescales:
-    """How two inputs, shifted left, come to one scale, and what is computed of them to the output's."""
+    """The rescalings of two inputs, shifted left, to a common scale, and of the result to the output's scale."""
 
     inputs: tuple[Rescale, Rescale]
     output: Rescale
@@ -30,7 +30,7 @@ class BinaryRescales:
 def add_rescales(first: Tensor, second: Tensor, output: Tensor) -> BinaryRescales:
     """Return the three rescalings of a quantised ADD or SUB.
 
-    Raises ``OverflowError`` if the output's scale is so small that the sum would have to grow.
+    Raises ``OverflowError`` if the output's scale is so small that the sum would be multiplied by 1 or more.
     """
     twice_max = 2 * max(scale_of(first), scale_of(second))
     factor = twice_max / ((1 << SUM_LEFT_SHIFT[output.dtype]) * scale_of(output))
@@ -62,8 +62,8 @@ def multiply_rescale(first: Tensor, second: Tensor, output: Tensor) -> Rescale:
 def divide_rescale(first: Tensor, second: Tensor, output: Tensor) -> Rescale:
     """Return the rescaling of a quotient of stored values without zero points (DIV).
 
-    It is computed in double for int8, as TensorFlow Lite Micro does, and in float32 for int16, as LiteRT does. Raises
-    ``OverflowError`` if it would take a quotient beyond 32 bits.
+    It is computed in double for int8, as in TensorFlow Lite Micro, and in float32 for int16, as in LiteRT. Raises
+    ``OverflowError`` if a quotient could exceed 32 bits.
     """
     kind = np.float32 if output.dtype is DType.INT16 else np.float64
     dividend, divisor, unit = (kind(scale_of(tensor)) for tensor in (first, second, output))
@@ -95,9 +95,9 @@ def prelu_rescales(source: Tensor, alpha: Tensor, output: Tensor) -> tuple[Resca
 
 
 def comparison_rescale(tensor: Tensor) -> Rescale:
-    """Return the rescaling of a stored value, shifted left, to a number whatever its scale (EQUAL and its kin).
+    """Return the rescaling of a stored value, shifted left, to a real number, for comparisons such as EQUAL.
 
-    Raises ``OverflowError`` for a scale of 1 and more, of which the product might not fit 32 bits.
+    Raises ``OverflowError`` for a scale of 1 or more, because the product might not fit into 32 bits.
     """
     if scale_of(tensor) >= 1:
         raise OverflowError(f"the scale {scale_of(tensor):g} of {tensor.name!r} is too large to compare")

@@ -1,4 +1,4 @@
-"""Tensor, Node and Graph: frozen values that cannot be built wrong.
+"""Tensor, Node and Graph: frozen values that are checked on construction.
 
 A ``Graph`` is a list of nodes in the order of execution. Nodes name the tensors they read and write; every tensor is
 written at most once (single assignment). The constructor checks this, and the shape and type rules of each operator, so
@@ -41,7 +41,7 @@ class OperatorError(GraphError):
 
 
 class DType(enum.Enum):
-    """Element types, by numpy's name."""
+    """Element types; the value is numpy's name."""
 
     INT8 = "int8"
     UINT8 = "uint8"
@@ -143,7 +143,7 @@ class Tensor:
 
     @property
     def size(self) -> int:
-        """Bytes, rows packed without gaps."""
+        """Size in bytes, without gaps between rows."""
         return self.elements * self.dtype.size
 
     @property
@@ -170,19 +170,19 @@ class State:
     """A value that a streaming network keeps from one run to the next; single assignment requires two tensors."""
 
     before: str
-    """The tensor that holds what the run before left, on the first run ``initial``."""
+    """The tensor with the value of the previous run; on the first run, ``initial``."""
     after: str
     """The tensor whose value is kept for the next run."""
     initial: Array
-    """Of the shape and dtype of both."""
+    """The initial value, with the shape and dtype of both tensors."""
 
 
 class Graph:
     """A network, checked on construction.
 
     ``tensors`` maps names to tensors, ``nodes`` are in order of execution, ``inputs`` and ``outputs`` are tensor
-    names in call order, ``states`` is what is kept between runs. Raises ``GraphError`` if a name dangles, a tensor
-    is written twice, read before it is written (which a cycle always is), or an operator's own rules are broken.
+    names in call order, ``states`` are kept between runs. Raises ``GraphError`` if a name is not a tensor, a tensor is
+    written twice or read before it is written (as in every cycle), or the rules of an operator are broken.
     """
 
     def __init__(
@@ -209,12 +209,12 @@ class Graph:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The tensors that have a value before any node runs: inputs, then what was kept."""
+        """The tensors that have a value before any node runs: inputs and states."""
         return self.inputs + tuple(state.before for state in self.states)
 
     @property
     def results(self) -> tuple[str, ...]:
-        """The tensors that are asked for after all nodes ran: outputs, then what is kept."""
+        """The tensors whose values are needed after all nodes ran: outputs and states."""
         return self.outputs + tuple(state.after for state in self.states)
 
     def tensor(self, name: str) -> Tensor:
@@ -231,7 +231,7 @@ class Graph:
 
     @cached_property
     def constants(self) -> tuple[Tensor, ...]:
-        """The constant tensors that some node reads or the graph returns or keeps, in order of first use."""
+        """The constant tensors that a node reads, or that are outputs or states, in order of first use."""
         return tuple(tensor for tensor in self._used() if tensor.constant)
 
     def _used(self) -> Iterator[Tensor]:

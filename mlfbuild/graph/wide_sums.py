@@ -1,7 +1,7 @@
-"""How 64-bit sums of int16 activations come to the output's scale, as TensorFlow Lite Micro's reference kernels do it.
+"""Rescaling of 64-bit sums of int16 activations, as in TensorFlow Lite Micro's reference kernels.
 
-A factor keeps 15 bits of its multiplier, and the product is rounded once, a half up; sums of 32 bits keep 31 and are
-rounded twice (``quantize.py``). What does not fit the 32 bits of the result wraps.
+The multiplier of a factor has 15 bits, and the product is rounded once, half up; for 32-bit sums it has 31 bits, and
+products are rounded twice (``quantize.py``). A result that does not fit into 32 bits wraps.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from mlfbuild.graph.quantize import Int32Array, Rescale
 from mlfbuild.graph.types import Array
 
 LARGEST_SUM = 1 << 47
-"""Below it, times a multiplier, 64 bits suffice."""
+"""The product of a smaller sum and a multiplier fits into 64 bits."""
 
 _MULTIPLIER_BITS = 15
 _LARGEST_SHIFT = 7
@@ -32,7 +32,7 @@ class WideRescale:
 def wide_rescale(rescale: Rescale) -> WideRescale:
     """Return ``rescale`` with a multiplier rounded to 15 bits.
 
-    Raises ``OverflowError`` for a factor of 2**7 or more, which TensorFlow Lite Micro leaves undefined.
+    Raises ``OverflowError`` for a factor of 2**7 or more, whose result is undefined in TensorFlow Lite Micro.
     """
     if rescale.shift > _LARGEST_SHIFT:
         raise OverflowError(f"cannot rescale sums of 64 bits by 2**{_LARGEST_SHIFT} or more")
@@ -41,7 +41,7 @@ def wide_rescale(rescale: Rescale) -> WideRescale:
 
 
 def rescale_wide(sums: Array, rescales: Sequence[Rescale]) -> Int32Array:
-    """Return int64 ``sums`` (channels last, below ``LARGEST_SUM``) times the factor of each channel, or of all."""
+    """Return int64 ``sums`` (channels last, below ``LARGEST_SUM``) times the factor of each channel, or one for all."""
     wide = [wide_rescale(rescale) for rescale in rescales]
     multiplier = np.array([factor.multiplier for factor in wide], np.int64)
     shift = np.array([factor.right_shift for factor in wide], np.int64)

@@ -5,7 +5,7 @@
     dependencies/cmsis-nn/Include/... Source/... LICENSE    the files, with the paths that they have in the library
     dependencies/cmsis-nn.json                              what to compile, include folders, licence and origin
 
-A folder without the second file is kept and shown like any other folder that an archive names, but it is not built.
+A folder without the second file is kept and shown like any other folder in the metadata, but not built.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def bundle_name(dependency: ExternalDependency) -> str:
 
 
 def bundle_names(library: Library) -> list[str]:
-    """Return the names of the bundles that the modules of ``library`` name and that it describes, sorted."""
+    """Return the names of the bundles that the modules of ``library`` require and that it describes, sorted."""
     described = {file.path for file in library.other_files}
     named = {bundle_name(item) for module in library.modules for item in module.external_dependencies} - {""}
     return sorted(name for name in named if description_path(name) in described)
@@ -85,7 +85,7 @@ def bundles(library: Library, where: str) -> dict[str, ResolvedLibrary]:
     """Return the bundled libraries of the archive content ``library`` by name.
 
     ``where`` names the archive in messages. Raises ``InputFileError`` if a description is damaged or names files that
-    are not there.
+    do not exist.
     """
     return {name: bundle(library, name, f"{where}: {description_path(name)}") for name in bundle_names(library)}
 
@@ -93,7 +93,7 @@ def bundles(library: Library, where: str) -> dict[str, ResolvedLibrary]:
 def bundle(library: Library, name: str, place: str) -> ResolvedLibrary:
     """Return the bundle ``name``, one of ``bundle_names(library)``; ``place`` names its description in messages.
 
-    Raises as ``bundles``.
+    Raises the errors of ``bundles``.
     """
     description = next(file for file in library.other_files if file.path == description_path(name))
     folder = bundle_folder(name)
@@ -108,9 +108,9 @@ def bundle(library: Library, name: str, place: str) -> ResolvedLibrary:
 
 
 def unsafe_option(options: Iterable[str]) -> str | None:
-    """Return the first of ``options`` that an archive may not pass to a compiler; ``None`` if all are harmless.
+    """Return the first of ``options`` that an archive must not pass to a compiler; ``None`` if all are harmless.
 
-    Options of optimisation, macros, warnings and the language are harmless; options that load a plugin, name a file or
+    Options for optimisation, macros, warnings and the language are harmless; options that load a plugin, name a file or
     pass words to another program are not.
     """
     return next((option for option in options if not _OPTION.fullmatch(option)), None)
@@ -125,7 +125,7 @@ class DifferentBundlesError(Exception):
 
 
 def united(parts: Sequence[tuple[str, ResolvedLibrary]]) -> ResolvedLibrary:
-    """Return the library that all of ``parts``, each with the name of its archive, are part of.
+    """Return the union of ``parts``, (name of the archive, library), which must be parts of the same library.
 
     Archives of older versions hold only some files of a library. Raises ``DifferentBundlesError``.
     """

@@ -1,4 +1,4 @@
-"""The header of TVM's C interface as TVM prints it: the part that is the same whoever compiled the module."""
+"""The header of TVM's C interface in TVM's form: the part that is the same for all compilers."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ class Member:
     """An input or output of a module: a member of the struct of pointers."""
 
     name: str
-    """In C."""
+    """The name in C."""
     size: int
     """Bytes."""
 
 
 @dataclass(frozen=True)
 class CInterface:
-    """What a firmware sees of a module."""
+    """The interface of a module for firmware."""
 
     name: str
-    """Of the module."""
+    """The module's name."""
     inputs: tuple[Member, ...]
     outputs: tuple[Member, ...]
-    """In call order; one that is an input, too, is the same member."""
+    """In call order; an output that is also an input is the same member."""
     workspace_size: int
     """Bytes."""
 
     @property
     def prefix(self) -> str:
-        """What the interface's names begin with."""
+        """The prefix of the interface's names."""
         return struct_prefix(self.name)
 
 
 def guarded(guard: str, front_matter: str, parts: Iterable[str]) -> str:
-    """Return the text of a header for C and C++ from its parts."""
+    """Return the text of a header for C and C++ with these parts."""
     return "\n\n".join(
         [
             front_matter,
@@ -54,7 +54,7 @@ def guarded(guard: str, front_matter: str, parts: Iterable[str]) -> str:
 def interface_parts(interface: CInterface, about_run: Sequence[str] = (), results: Sequence[str] = ()) -> Iterator[str]:
     """Yield the parts of ``tvmgen_<module>.h`` in TVM's order.
 
-    ``about_run`` are lines about the run function, ``results`` further lines about what it returns.
+    ``about_run`` are additional lines of the run function's comment, ``results`` lines about its return values.
     """
     prefix, upper = interface.prefix, interface.prefix.upper()
     module = f'for TVM module "{interface.name}"'
@@ -80,9 +80,9 @@ def interface_parts(interface: CInterface, about_run: Sequence[str] = (), result
 
 
 def droppable_table(macro: str, section: str, declarator: str, rows: Iterable[str]) -> str:
-    """Return the definition of a constant table of ``rows`` of which only firmware that names it has a copy.
+    """Return the definition of a constant table of ``rows``, which the linker drops if the firmware does not use it.
 
-    ``macro`` stands for the attribute that puts it into ``section``, a section of its own.
+    ``macro`` is the name of a macro for the attribute that puts it into ``section``, which only this table uses.
     """
     return "\n".join(
         [
@@ -101,7 +101,7 @@ def droppable_table(macro: str, section: str, declarator: str, rows: Iterable[st
 
 
 def brief(*lines: str) -> str:
-    """Return a comment as TVM writes them."""
+    """Return ``lines`` as a comment in TVM's style."""
     first, *more = lines
     return "\n".join(["/*!", rf" * \brief {first}", *(f" * {line}" for line in more), " */"])
 

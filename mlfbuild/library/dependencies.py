@@ -1,4 +1,4 @@
-"""External dependencies: what of one is not as the pre-RFC and TVM have it."""
+"""Check external dependencies against the pre-RFC and TVM."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from mlfbuild.library.types import ExternalDependency
 
 ARCHIVE_FOLDER = "mlf_path"
 URL_TYPES = ("path", "url", "git", ARCHIVE_FOLDER)
-"""A folder of the build machine, a file to download, a repository, and TVM's own: a folder of the archive."""
+"""A folder of the build machine, a file to download, a repository, and, only in TVM, a folder of the archive."""
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://.+|[\w.-]+@[\w.-]+:.+", re.ASCII)
 
 
 def archive_folder(dependency: ExternalDependency) -> PurePosixPath | None:
-    """Return the folder of the archive that ``dependency`` lies in, ``None`` for one that lies elsewhere."""
+    """Return the folder of the archive with ``dependency``, ``None`` if it is not in the archive."""
     return PurePosixPath(dependency.url) if dependency.url_type == ARCHIVE_FOLDER else None
 
 
 def problems(dependency: ExternalDependency) -> Sequence[str]:
-    """Return what is wrong with ``dependency``, a reason each that names the key; empty where it is sound."""
+    """Return the problems of ``dependency``, each with its key; empty if it is valid."""
     found = [f"{key} is empty" for key in ("short_name", "url", "url_type") if not getattr(dependency, key).strip()]
     if any(not text.isprintable() for text in vars(dependency).values()):
         found.append("a value holds control characters")
@@ -38,7 +38,7 @@ def _url_problems(dependency: ExternalDependency) -> Sequence[str]:
     url, kind = dependency.url, dependency.url_type
     parts = url.replace("\\", "/").split("/")
     if kind == "url" and not _SCHEME.fullmatch(url):
-        return [f"url {url!a} has no scheme, as https://"]
+        return [f"url {url!a} has no scheme such as https://"]
     if kind == ARCHIVE_FOLDER and (url.startswith("/") or ".." in parts or _SCHEME.fullmatch(url)):
-        return [f"url {url!a} is no folder of the archive, as ./runtime"]
+        return [f"url {url!a} is not a folder of the archive, such as ./runtime"]
     return []

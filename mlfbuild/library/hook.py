@@ -1,8 +1,7 @@
-"""Prints what every hooked run has in common, whoever executes the network (the option ``hook``).
+"""Print the C code that hooked runs share, regardless of the executor (the option ``hook``).
 
-A hooked run asks a function of the firmware before each operator whether to go on. That feeds a watchdog, lets others
-run, or ends the run with a code of the firmware's own. What a run returns by itself is 0 or negative, so that a
-positive code is never mistaken for that.
+A hooked run calls a function of the firmware before each operator. The function can feed a watchdog, yield to other
+tasks, or cancel the run with a code. The codes of a run itself are 0 or negative, so firmware should use positive ones.
 """
 
 from __future__ import annotations
@@ -15,18 +14,18 @@ from mlfbuild.library.c_interface import brief, droppable_table
 
 @dataclass(frozen=True)
 class HookedOperator:
-    """What the table tells of an operator; both texts may stand in a C string as they are."""
+    """A row of the table of operators; both texts need no escapes in a C string."""
 
     name: str
-    """In the model, or else in the graph."""
+    """The name in the model or, if unknown, in the graph."""
     operator: str
-    """What it is, as ``CONV_2D``, or else the function that a graph calls."""
+    """The kind, such as ``CONV_2D``, or the function that a graph calls."""
 
 
 def print_hook_type(module: str, count: int) -> Iterator[str]:
-    """Yield the parts of a header that say what a hook of ``module`` is, and what its ``count`` operators are.
+    """Yield the parts of a header that declare the hook of ``module`` and the table of its ``count`` operators.
 
-    ``module`` is the name as it stands in C.
+    ``module`` is the module's name in C.
     """
     macro = f"MLF_{module.upper()}_OPERATORS"
     yield brief("Number of operators: the number of hook calls in a run that is not cancelled") + (
@@ -58,7 +57,7 @@ def print_hook_type(module: str, count: int) -> Iterator[str]:
 
 
 def print_operators(module: str, operators: Sequence[HookedOperator]) -> str:
-    """Return the definition of the table of ``operators``; empty where there are none."""
+    """Return the definition of the table of ``operators``; empty if there are none."""
     if not operators:
         return ""
     macro, section = f"TVMGEN_{module.upper()}_OPERATORS_TABLE", f".rodata.mlf_{module}_operators"

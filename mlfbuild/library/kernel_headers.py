@@ -1,6 +1,6 @@
 """The kernel headers in archives of the native compiler: where they are, and which of them code includes.
 
-Generated C includes ``"mlfbuild/conv2d.h"``, and the folder ``mlfbuild`` is beside the source, so that compilers find
+Generated C includes ``"mlfbuild/conv2d.h"``, and the folder ``mlfbuild`` is next to the source, so that compilers find
 it there first, before any include path. ``merge`` renames it to ``mlfbuild_<module>`` if the kernels of two modules
 differ. Older archives have all kernels in ``include/mlfbuild-<hash>``, which is never renamed.
 """
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 
 KERNEL_FOLDER = "mlfbuild"
-"""The folder beside the sources."""
+"""The folder next to the sources."""
 _HEADER = re.compile(r"(\w+)/(src/mlfbuild(?:_\w+)?|include/mlfbuild-[0-9a-f]{12})/\w+\.h", re.ASCII)
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
 
@@ -32,7 +32,7 @@ def kernel_include_dirs(paths: Iterable[PurePosixPath | str]) -> list[str]:
 
 
 def included_names(text: bytes) -> Iterator[str]:
-    """Yield each name that ``text``, C code, includes, whatever the conditions around the directive."""
+    """Yield each name that ``text``, C code, includes, regardless of conditions around the directive."""
     yield from (name.decode(errors="replace") for name in _INCLUDE.findall(text))
 
 

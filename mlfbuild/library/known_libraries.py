@@ -1,8 +1,8 @@
-"""Facts about libraries that the code of archives is known to need: headers, sources by version, licence, origin.
+"""Known libraries that the code of archives may require: headers, sources by version, licence, origin.
 
 A library is recognised by the headers that code includes. Headers do not identify the release, and code that is linked
-with another release computes wrong results. So the release is the one that TVM tested with: ``docker/install`` of each
-tag of ``apache/tvm`` installs CMSIS-NN in ``ubuntu_install_cmsis.sh`` and the Ethos-U driver in
+with another release computes wrong results. Therefore the release is the one that TVM tests with: ``docker/install`` of
+each tag of ``apache/tvm`` installs CMSIS-NN in ``ubuntu_install_cmsis.sh`` and the Ethos-U driver in
 ``ubuntu_install_ethosu_driver_stack.sh``. TVM 0.8 to 0.11 took CMSIS-NN from commits of ``ARM-software/CMSIS_5``, which
 are not releases of CMSIS-NN, so no release is known for them.
 
@@ -24,7 +24,7 @@ __all__ = [
     "short_name",
 ]  # fmt: skip
 STANDALONE_CRT = "tvm_standalone_crt"
-"""The ``short_name`` of the C runtime that TVM puts into ``runtime/``."""
+"""The ``short_name`` of the C runtime that TVM writes to ``runtime/``."""
 _TVM_VERSION = re.compile(r"v?(\d{1,9})\.(\d{1,9})(?:\.\d+)*(?:\.post\d+|rc\d+)?(?P<development>\.dev\d+)?(?:\+.*)?")
 
 
@@ -40,7 +40,7 @@ class Layout(NamedTuple):
 
 @dataclass(frozen=True)
 class KnownLibrary:
-    """A library that the code of archives is known to need."""
+    """A known library that the code of archives may require."""
 
     name: str
     """Short name, as ``short_name`` returns it."""
@@ -49,7 +49,7 @@ class KnownLibrary:
     headers: tuple[str, ...]
     """Names of headers, without folders, that identify the library: code that includes one of them requires it."""
     url: str
-    """Of its Git repository."""
+    """The URL of its Git repository."""
     purl: str
     """Package URL without a version."""
     license: str
@@ -106,7 +106,7 @@ ETHOS_U = KnownLibrary(
     url="https://gitlab.arm.com/artificial-intelligence/ethos-u/ethos-u-core-driver",
     purl="pkg:generic/ethos-u-core-driver",
     license="Apache-2.0",
-    layouts=(Layout(">=21.5,<24", ("src/*.c",), ("include",)),),  # later ones have a source for each device
+    layouts=(Layout(">=21.5,<24", ("src/*.c",), ("include",)),),  # later releases have a source file for each device
     functions=("TVMEthosU",),
     tvm={
         (0, 8): "21.05", **{(0, minor): "21.11" for minor in range(9, 12)}, (0, 12): "22.08",
@@ -126,5 +126,5 @@ def known_library(name: str) -> KnownLibrary | None:
 
 
 def library_of_header(include: str) -> KnownLibrary | None:
-    """Return the library that has the header ``include``, as code writes it between the brackets, if it is known."""
+    """Return the known library with the header ``include`` (the text between the brackets), or ``None``."""
     return _BY_HEADER.get(PurePosixPath(include).name)

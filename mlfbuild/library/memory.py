@@ -25,7 +25,7 @@ class TracedTensor:
     """The output of an operator, as a traced run reports it."""
 
     tensor: TensorInfo
-    """With the name of the tensor in the model, and its shape."""
+    """The tensor, with its name in the model and its shape."""
     operator: str
     """The kind of operator, for example ``CONV_2D``; empty if the archive does not record it."""
     function: str

@@ -1,4 +1,4 @@
-"""A library that code requires, found: the files that a build compiles, or a package that the firmware already has."""
+"""A required library after resolution: files that a build compiles, or a package that the firmware already has."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ class ResolvedLibrary:
     name: str
     """In lower case, with hyphens: ``cmsis-nn``."""
     version: str
-    """As the project or the archive states it; empty if neither does."""
+    """The version in the project or the archive; empty if neither states it."""
     files: Mapping[str, Content] = field(default_factory=dict)
     """By path, sorted."""
     sources: tuple[str, ...] = ()
-    """Those of ``files`` that are compiled."""
+    """The paths in ``files`` that are compiled."""
     include_dirs: tuple[str, ...] = ()
     """Folders of its headers, ``.`` for its own folder."""
     license_files: tuple[str, ...] = ()
-    """Those of ``files`` with the licence text."""
+    """The paths in ``files`` with the licence text."""
     license: str = ""
     """SPDX licence expression; empty if unknown."""
     url: str = ""
     """Origin; empty for a folder of this machine."""
     commit: str = ""
-    """Of Git, hexadecimal; empty if it is not from a repository."""
+    """Git's hexadecimal commit; empty if the library is not from a repository."""
     compile_options: tuple[str, ...] = ()
     """Further options for its own sources."""
     public_headers: bool = False

@@ -1,6 +1,6 @@
 """Checks of budgets in a project file: instructions are counted on a board, so at least one target requires one.
 
-As in ``references``, they work on the plain values and skip a value of the wrong type.
+Like those in ``references``, they work on the plain values and skip values of the wrong type.
 """
 
 from __future__ import annotations

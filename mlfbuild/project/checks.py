@@ -31,7 +31,7 @@ class Rule:
 
     check: Callable[[Any], Mistake | None]
     schema: Mapping[str, Any] = field(default_factory=dict)
-    """Keywords of JSON Schema that say the same."""
+    """The same rule as keywords of JSON Schema."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         from pydantic_core import core_schema

@@ -13,7 +13,7 @@ A key is declared once, as a field of a frozen dataclass::
 
 The field's name, with hyphens, is the key; its type, with the checks in it, decides which values are accepted; its
 default makes it optional; the text below it describes it in the JSON Schema and on the reference page. pydantic reads
-all that when a project file or the schema is asked for, and makes instances. Fields with ``DERIVED`` are no keys: the
+all that when a project file or the schema is needed, and makes instances. Fields with ``DERIVED`` are not keys: the
 reader fills them in, from the name of the entry, the folder of the project or the defaults of other keys.
 """
 
@@ -43,9 +43,9 @@ class Keys:
     """A mapping with a fixed set of keys; any other key is refused."""
 
     TITLE: ClassVar[str]
-    """What the reference page calls the mapping."""
+    """The name of the mapping on the reference page."""
     SCHEMA: ClassVar[Mapping[str, Any]] = {}
-    """What the keys demand of each other, as keywords of JSON Schema."""
+    """Rules between the keys, as keywords of JSON Schema."""
 
     __pydantic_config__: ClassVar[Any] = {"extra": "forbid", "alias_generator": spelled}
 

@@ -15,7 +15,7 @@ PARAMS = "params"
 CONSTANT_CLASSES = ("weights", "biases", "tables")
 """Classes of constants: filters, matrices and constant tensors; biases and scales; lookup tables and the rest."""
 MEMORY_CLASSES = ("workspace", "state")
-"""Classes of static memory: needed during a run only, and kept by a streaming network between runs."""
+"""Classes of static memory: needed only during a run, and kept by a streaming network between runs."""
 
 Section = Annotated[str, SECTION]
 

@@ -1,4 +1,4 @@
-"""Mistakes in a project file: what is wrong, at which key, on which line, and the nearest known word."""
+"""Mistakes in a project file: reason, key, line, and the nearest known word."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class CompilerProgram:
     interpreter: str | None = None
     """With ``compiler: tvm``: the Python that has TVM, a path relative to ``folder`` or the name of a program."""
     inputs: tuple[str, ...] = ()
-    """Files, folders and patterns, relative to ``folder``, whose content decides the result beside the model file."""
+    """Files, folders and patterns, relative to ``folder``, that affect the result in addition to the model file."""
 
 
 def split_command(value: object) -> object:
@@ -85,7 +85,7 @@ def split_command(value: object) -> object:
 
 
 def word_problem(word: str) -> Mistake | None:
-    """Return what is wrong with the placeholders of a command's word, ``None`` if they are all known."""
+    """Return the mistake in the placeholders of a command's word, ``None`` if they are all known."""
     for found in _BRACES.finditer(word):
         name = found[1]
         if name is not None and name not in PLACEHOLDERS:

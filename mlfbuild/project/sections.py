@@ -1,6 +1,6 @@
 """Checks of the linker sections in a project file: what each contains, and its memory region on each target.
 
-As in ``references``, they work on the plain values and skip a value of the wrong type.
+Like those in ``references``, they work on the plain values and skip values of the wrong type.
 """
 
 from __future__ import annotations

@@ -149,7 +149,7 @@ class BudgetFile:
 
     path: Path
     growth: Decimal
-    """Per cent."""
+    """Accepted growth, in per cent."""
 
 
 @dataclass(frozen=True)

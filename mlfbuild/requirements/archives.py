@@ -1,4 +1,4 @@
-"""Requirements from archives on servers, known by the SHA-256 of the file.
+"""Requirements from archives on servers, identified by the SHA-256 of the file.
 
 ``fetch_archive`` downloads with pooch, which checks the hash and keeps the file, and unpacks. ``archive_root`` returns
 the files to builds; it does not access the network.

@@ -1,4 +1,4 @@
-"""Required libraries into an archive and out of it again, so that a firmware build needs only one file."""
+"""Bundle required libraries in an archive, and read them back, so that a firmware build needs only one file."""
 
 from __future__ import annotations
 

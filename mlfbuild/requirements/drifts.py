@@ -27,7 +27,7 @@ class Difference:
     what: str
     """``model digits``, ``archive of digits for m4``."""
     fact: str
-    """Which of its facts; empty if it has only one, or if only one lock has the entry."""
+    """The fact of the entry; empty if it has only one, or if only one lock has the entry."""
     old: str | None
     """``None`` if it is not in the old lock."""
     new: str | None
@@ -136,7 +136,7 @@ def _dependencies(old: Mapping[str, LockedProvider], new: Mapping[str, LockedPro
         if name not in old or name not in new:
             yield found
         elif found.fact in {"commit", "tree", _WORDS["content"]} and not found.new:
-            continue  # it is not known before it is fetched; the reason for that is a difference of its own
+            continue  # unknown before it is fetched; the cause is a separate difference
         elif found.fact == "commit":
             yield _commit(found, old[name], new[name])
         elif found.fact not in {"tree", _WORDS["content"]} or _pinned(old[name]) == _pinned(new[name]):

@@ -128,7 +128,7 @@ def _sources(listing: Listing, provider: Provider, patterns: tuple[str, ...]) ->
 
 
 def _matching(listing: Listing, pattern: str) -> list[str]:
-    """Return the files that ``pattern`` matches; the files beside and below them become files of the library, too."""
+    """Return the files that ``pattern`` matches; all files in and below their folders are added to the library."""
     folder = base_folder(pattern)
     if "/" not in pattern and pattern != "**":
         listing.at_top(["*.h"])

@@ -1,4 +1,4 @@
-"""Requirements from Git repositories: a mirror for each repository, and the files of a commit beside it.
+"""Requirements from Git repositories: a mirror for each repository, and the files of a commit.
 
 ``fetch_version`` and ``fetch_commit`` update the mirror with ``git fetch`` and write the files of the commit to the
 cache. ``git_root`` returns these files to builds. It does not access the network, and runs Git only if the files were

@@ -46,14 +46,14 @@ class LockedModel:
 
 @dataclass(frozen=True)
 class LockedProvider:
-    """A provider of the project, and the files that it stands for."""
+    """A provider of the project, and its files."""
 
     kind: str
     """``git``, ``path``, ``url`` or ``package``."""
     place: str
-    """As the project file has it, without user and password of an address."""
+    """The source in the project file, without user and password of an address."""
     version: str = ""
-    """As the project file states it."""
+    """The version in the project file."""
     commit: str = ""
     """Of Git, hexadecimal."""
     tree: str = ""
@@ -116,7 +116,7 @@ def _content_hash(facts: object) -> str:
 
 
 def lock_path(project: Path) -> Path:
-    """Return the path of the lock file of the project file ``project``: ``firmware.lock`` beside ``firmware.yml``."""
+    """Return the path of the lock file of the project file ``project``: ``firmware.lock`` next to ``firmware.yml``."""
     name = project.name if project.suffix == SUFFIX else project.stem
     return project.with_name(f"{name}{SUFFIX}")
 

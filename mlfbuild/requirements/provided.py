@@ -1,4 +1,4 @@
-"""Providers of the project -> libraries with their files on this machine, without access to the network."""
+"""Find the files of the project's providers on this machine, without access to the network."""
 
 from __future__ import annotations
 

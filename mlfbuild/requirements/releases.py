@@ -1,4 +1,4 @@
-"""The release of a library by the ``$Revision`` lines of its headers: copies and archives have no Git to ask."""
+"""Determine the release of a library by the ``$Revision`` lines of its headers, for copies without Git's data."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def check_release(library: ResolvedLibrary, provider: Provider) -> None:
 
 
 def _release_of(library: ResolvedLibrary, known: KnownLibrary) -> str:
-    """Return the release that all marked headers belong to, empty if there is none."""
+    """Return the release to which all marked headers belong, empty if there is none."""
     headers = {PurePosixPath(path).name: content for path, content in library.files.items() if path.endswith(".h")}
     for release, marks in known.revisions.items():
         if marks.keys() <= headers.keys() and all(_revision(bytes(headers[name])) == marks[name] for name in marks):

@@ -1,4 +1,4 @@
-"""Requirements of archives + providers of the project -> libraries, or every reason why a requirement is not met.
+"""Match the requirements of archives with the providers of the project, or report all requirements that are not met.
 
 They are matched by short name. A provider takes precedence over a library that an archive bundles, and its version has
 to satisfy the requirement, too. This module reads no files and does not access the network: ``library_of`` does, and is

@@ -39,7 +39,7 @@ A = TypeVar("A")
 _jobs: dict[Any, CompileJob] = {}
 """The jobs of project files, by the nodes of their archives and of their trees' folders."""
 _outlines: dict[Any, Outline] = {}
-"""By the same folders. As construction variables, both would require a separate environment for each node."""
+"""Outlines, by the same folders. As construction variables, both would require an environment for each node."""
 
 
 def archive_builder() -> Any:
@@ -112,7 +112,7 @@ def _job(target: list[Any], source: list[Any], env: Any) -> CompileJob:
     if target[0] in _jobs:
         return _jobs[target[0]]
     archive = Path(target[0].get_abspath())
-    from mlfbuild.usecases import file_job  # jobs of project files do without
+    from mlfbuild.usecases import file_job  # not needed for jobs of project files
 
     return file_job(
         Path(source[0].rfile().get_abspath()),
@@ -189,7 +189,7 @@ def _merge_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list
 
 
 def _merge(target: list[Any], source: list[Any], _env: Any) -> None:
-    from mlfbuild.usecases import merge_archives  # most builds merge nothing
+    from mlfbuild.usecases import merge_archives  # not needed in most builds
 
     paths = [Path(node.rfile().get_abspath()) for node in source]
     _call(functools.partial(merge_archives, paths), Path(target[0].get_abspath()))
@@ -213,7 +213,7 @@ def _unpack_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[lis
 
 
 def _announce(env: Any, folder: Any, outline: Outline, nodes: list[Any]) -> None:
-    """Declare the files that are written beside ``nodes``.
+    """Declare the files that are written in addition to ``nodes``.
 
     SCons reads a folder once. Without nodes, headers that are written later would be unknown to the files that include
     them until the next build, and in a variant folder SCons would remove them. If SCons finds the files by itself, they
@@ -243,7 +243,7 @@ def _unpack(target: list[Any], source: list[Any], env: Any) -> None:
     if folder in _jobs:
         _unpack_job(_jobs[folder], source[0])
     else:
-        from mlfbuild.usecases import unpack_file  # jobs of project files do without
+        from mlfbuild.usecases import unpack_file  # not needed for jobs of project files
 
         archive, path = Path(source[0].get_abspath()), Path(folder.get_abspath())
         unpack_file(archive, path, model=env.subst("$MLFNAME"))

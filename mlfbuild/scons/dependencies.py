@@ -13,7 +13,7 @@ _made: dict[str, Any] = {}
 
 
 def dependency_dirs(tree: TreeNodes, source: ResolvedLibrary) -> list[Any]:
-    """Return the header folders of ``source``, whose files are copied beside ``tree``."""
+    """Return the include folders of ``source``, whose files are copied to the folder of the target."""
     folder = _copies(tree, source)
     return [folder.Dir(path) for path in source.include_dirs]
 
@@ -21,8 +21,8 @@ def dependency_dirs(tree: TreeNodes, source: ResolvedLibrary) -> list[Any]:
 def dependency_library(env: Any, folder: Any, tree: TreeNodes, source: ResolvedLibrary, theirs: list[Any]) -> Any:
     """Return the node of the static library of ``source`` in ``folder``, one for all models of ``env``.
 
-    It is compiled with the flags that ``env`` has when the build runs, with its own options, and without warnings, as
-    its code is not part of the firmware. ``theirs`` are the include folders of the firmware.
+    It is compiled with the flags that ``env`` has when the build runs, with its own options, and without warnings,
+    because users cannot change its code. ``theirs`` are the include folders of the firmware.
     """
     if not source.sources:
         return []
@@ -33,7 +33,7 @@ def dependency_library(env: Any, folder: Any, tree: TreeNodes, source: ResolvedL
         changes = {
             "CPPPATH": [*dependency_dirs(tree, source), *theirs],
             "MLFDEPENDENCYFLAGS": _options(env, source),
-            "_CCCOMCOM": f"{env.get('_CCCOMCOM', '')} $MLFDEPENDENCYFLAGS",  # behind all flags of env
+            "_CCCOMCOM": f"{env.get('_CCCOMCOM', '')} $MLFDEPENDENCYFLAGS",  # after all flags of env
         }
         objects = [
             env.StaticObject(_object(env, folder, source, path), copies.File(path), **changes)

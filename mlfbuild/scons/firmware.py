@@ -37,7 +37,7 @@ def mlf_firmware(env: Any, name: str, models: ModelNodes, source: str = "") -> A
 
 
 def _build(target: list[Any], _source: list[Any], env: Any) -> None:
-    from mlfbuild.usecases import build_firmware, reporting_excess  # reads ELF files: builds of models do without
+    from mlfbuild.usecases import build_firmware, reporting_excess  # reads ELF files: not needed to build models
 
     job, image = env["MLFFIRMWAREJOB"], target[0]
     with reporting_excess(job, Path(str(image)), image.GetTag(REPORT_FORMS) or ()):

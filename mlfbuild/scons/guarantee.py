@@ -37,7 +37,7 @@ def check_programs(env: Any) -> None:
 
 
 def _check(target: list[Any], source: list[Any], env: Any) -> None:
-    from mlfbuild.build import (  # reads objects: builds that link nothing need none of it
+    from mlfbuild.build import (  # reads objects: not needed if nothing is linked
         COMPARED,
         check_models,
     )

@@ -2,7 +2,7 @@
 
 SCons reads every source and every included header to find dependencies, and keeps a node for each. The includes of
 sources from the native compiler are known: their own header, kernels, whose folder changes with mlfbuild, and headers
-of the C library, which the firmware may replace by its own.
+of the C library, which the firmware may replace.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _system: dict[tuple[Any, ...], list[Any]] = {}
 
 
 def known_object(env: Any, target: Any, source: Any, headers: list[Any], theirs: list[Any], **overrides: Any) -> Any:
-    """Return the node of an object as ``env.StaticObject`` does, if only ``headers`` of what it includes can change.
+    """Return the node of an object as ``env.StaticObject``, if of its included files only ``headers`` can change.
 
     ``theirs`` are the include folders of the firmware.
     """
@@ -49,7 +49,7 @@ def known_object(env: Any, target: Any, source: Any, headers: list[Any], theirs:
 
 
 def _knowing(builder: BuilderBase) -> BuilderBase:
-    """Return ``builder`` with our scanner instead of SCons'."""
+    """Return ``builder`` with the scanner of this module instead of SCons'."""
     knowing = copy.copy(builder)
     knowing.name = "StaticObject"
     knowing.source_scanner = _SCANNER

@@ -19,14 +19,14 @@ from mlfbuild.scons.trees import TreeNodes
 from mlfbuild.scons.variables import extend, listed
 
 _LIBRARIES_FOLDER = "mlf.lib"
-"""Inside ``$MLFBUILDDIR``; the dot keeps it apart from every target's name."""
+"""Folder in ``$MLFBUILDDIR``; the dot makes it different from every target's name."""
 
 _users: dict[str, list[Any]] = {}
 """The environments that compile into a folder: each has its own subfolder."""
 _made: dict[tuple[str, str], Any] = {}
-"""The library's node, by its folder and its module's place."""
+"""The library's node, by its folder and its module's path."""
 _models: dict[Any, str] = {}
-"""The module's place of each library's node."""
+"""The module's path of each library's node."""
 _include_dirs: set[Any] = set()
 """Every folder that was added to a ``CPPPATH``."""
 

@@ -91,7 +91,7 @@ def mlf_models(
     _lock(env, build)
     (job,) = target_jobs(loaded, [only_target(loaded, target)], models or [], build)
     if flag(env, "MLFFROZEN") and not (GetOption("clean") or GetOption("help")):
-        from mlfbuild.usecases import freeze_beforehand  # reads lock files: most builds have none
+        from mlfbuild.usecases import freeze_beforehand  # reads lock files, which most builds do not
 
         (job,) = freeze_beforehand(loaded, [job], [env.subst(word) for word in env["MLFCMAKEFLAGS"]])
     _make_archives(job, loaded, build)

@@ -33,7 +33,7 @@ def _emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any],
             reason="a report requires an image",
             hint=f'write env.MlfReport("{target[0]}", app)',
         )
-    from mlfbuild.report import form_of  # most builds have no reports
+    from mlfbuild.report import form_of  # not needed in most builds
 
     form = form_of(Path(str(target[0])))
     job = source[0].GetTag(FIRMWARE_JOB)
@@ -79,7 +79,7 @@ def _depend_on_runs(target: list[Any], job: FirmwareJob | None, env: Any) -> Non
 
 
 def _write(target: list[Any], source: list[Any], env: Any) -> None:
-    from mlfbuild.usecases import write_report  # reads ELF files: most builds start without it
+    from mlfbuild.usecases import write_report  # reads ELF files: not needed in most builds
 
     image = source[0]
     job = image.GetTag(FIRMWARE_JOB)

@@ -24,7 +24,7 @@ class TreeNodes:
 
 
 _trees: dict[str, TreeNodes] = {}
-"""By the folder."""
+"""Trees by their folders."""
 _archives: dict[tuple[str, str], Any] = {}
 """The archive that is compiled, by the key that jobs with equal archives share."""
 _targets: dict[str, tuple[str, Any]] = {}

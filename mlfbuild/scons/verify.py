@@ -18,7 +18,7 @@ def mlf_verify(env: Any, models: ModelNodes) -> Any:
     If an output is wrong, the build fails and prints model, case, element, and the expected and actual value. A model
     is checked again if its tree, its vectors or mlfbuild's harness changed. If no model has vectors, SCons stops.
     """
-    from mlfbuild.usecases import verify_jobs  # reads ELF files: most builds start without it
+    from mlfbuild.usecases import verify_jobs  # reads ELF files: not needed in most builds
 
     build = Path(env.Dir(env.subst("$MLFBUILDDIR")).get_abspath())
     nodes = []

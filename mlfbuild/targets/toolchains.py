@@ -11,7 +11,7 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def cmake_folder() -> Path:
-    """Return the folder of the CMake files: inside an installed package, beside the package in a clone."""
+    """Return the folder of the CMake files: inside an installed package, next to the package in a clone."""
     installed = _PACKAGE / "cmake"
     return installed if installed.is_dir() else _PACKAGE.parent / "cmake"
 

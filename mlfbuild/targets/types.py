@@ -49,7 +49,7 @@ class Cpu:
 
     @property
     def is_arm(self) -> bool:
-        """Whether it is a core of Arm."""
+        """Whether it is an Arm core."""
         return self.architecture.startswith("armv")
 
 

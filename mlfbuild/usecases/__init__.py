@@ -1,11 +1,11 @@
 """One module for each verb of the command; the drivers ``cli`` and ``scons`` call these functions.
 
-A verb's function takes values, returns a value, and prints nothing. The two longest verbs are folders: ``init`` writes
-new projects, ``doctor`` checks the machine, and ``lock`` also has the builds that must match ``mlfbuild.lock``.
+A verb's function takes values, returns a value, and prints nothing. The longest verbs are folders: ``init`` writes new
+projects, ``doctor`` checks the machine, and ``lock`` also has the builds that must match ``mlfbuild.lock``.
 
     mlfbuild.yml -> [compile] -> kws.tar -> [unpack] -> build/mlf/<target>/kws/ -> [build] -> app.elf -> [verify]
 
-What several verbs share is in the rooms below: ``build``, ``verify`` and ``report``.
+Code that several verbs share is in other rooms, such as ``build``, ``verify`` and ``report``.
 """
 
 from __future__ import annotations

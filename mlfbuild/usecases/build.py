@@ -1,4 +1,4 @@
-"""Build every model of the chosen targets, then every firmware."""
+"""Build every model of the selected targets, then every firmware."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ModelResult:
     written: int
     """Number of files of the unpacked tree that were written because they were new, changed or damaged."""
     edited: tuple[str, ...] = ()
-    """Those of them that had been edited by hand."""
+    """The written files that had been edited by hand."""
 
 
 @dataclass(frozen=True)
@@ -69,18 +69,18 @@ def build_project(
     locked: Project | None = None,
     toolchains: bool = True,
 ) -> BuildReport:
-    """Compile and unpack what is out of date, ``jobs`` models at a time, then build ``firmware``.
+    """Compile and unpack models that are out of date, ``jobs`` in parallel, then build ``firmware``.
 
     Nothing is built for ``lenders``, but an archive that an earlier build made for one of them is copied instead of
     compiled again. With ``locked``, build what the lock file of that project lists: raise ``DriftError`` if models,
     archives or (if ``toolchains``) toolchains differ from it.
 
-    Raises the first error of any step. What was finished before stays, and models that are being compiled when one
-    fails are finished, too.
+    Raises the first error of any step. Finished results stay, and models that are being compiled when one fails are
+    finished, too.
     """
     watch = progress or Silent()
     if locked is not None:
-        from mlfbuild.usecases.lock import freeze  # reads lock files: most builds have none
+        from mlfbuild.usecases.lock import freeze  # reads lock files, which most builds do not
 
         targets = freeze(locked, targets, lenders=lenders, jobs=jobs, progress=watch, toolchains=toolchains)
     watch.expect(sum(len(target.models) for target in targets) + len(firmware))
@@ -100,7 +100,7 @@ def build_firmware(
     Raises as ``cross_build``, and ``OverBudgetError``.
     """
     output = cross_build(job, definitions, jobs, tell)
-    from mlfbuild.report.budgets import check_budgets  # reads ELF files: builds of models alone start without it
+    from mlfbuild.report.budgets import check_budgets  # reads ELF files, which builds of models do not need
 
     check_budgets(job, tell)
     return output
@@ -152,7 +152,7 @@ def _build_twins(group: Twins, tell: Callable[[tuple[int, str]], None]) -> list[
         trees = []
         for number, job in enumerate(group.jobs):
             tell((number, "unpacking"))
-            trees.append(unpack_job(job))  # writes what differs: nothing, if the tree is whole and of this archive
+            trees.append(unpack_job(job))  # writes nothing if the tree is complete and of this archive
     return [
         ModelResult(job, job is compiled, len(tree.written), tree.edited)
         for job, tree in zip(group.jobs, trees, strict=True)

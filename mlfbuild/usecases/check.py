@@ -38,7 +38,7 @@ def known_requirements(model: ModelSpec) -> tuple[Requirement, ...] | None:
         return ()
     if model.compiler != "archive":
         return None
-    from mlfbuild.archive import open_archive  # few projects have one
+    from mlfbuild.archive import open_archive  # imported late, because few projects need it
 
     try:
         modules = open_archive(model.source).modules

@@ -33,8 +33,8 @@ def file_job(
 ) -> CompileJob:
     """Return the job that compiles the file ``source`` into ``archive`` for ``cpu``.
 
-    An empty ``name`` or ``compiler`` follows from the file, an empty ``executor`` or ``python`` from the compiler.
-    ``places`` are ``CLASS=SECTION`` words. Raises ``UsageError`` for values that are unknown or do not fit together.
+    An empty ``name`` or ``compiler`` is derived from the file, an empty ``executor`` or ``python`` is the compiler's
+    default. ``places`` are ``CLASS=SECTION`` words. Raises ``UsageError`` for unknown or inconsistent values.
     """
     return compile_job(
         name=name or default_name(source),

@@ -14,8 +14,8 @@ from mlfbuild.library import Library
 def convert_archive(path: Path, version: int, output: Path, names: Sequence[str] = ()) -> int:
     """Write the archive ``path`` to ``output`` in ``version`` of the format; return its size in bytes.
 
-    ``names`` renames modules: ``OLD=NEW``, or ``NEW`` if the archive has one module. The output appears whole or not at
-    all. Raises ``InputFileError``, ``UsageError`` for what the version cannot hold and for invalid names,
+    ``names`` renames modules: ``OLD=NEW``, or ``NEW`` if the archive has one module. The output is written whole or not
+    at all. Raises ``InputFileError``, ``UsageError`` for content that the version cannot hold and for invalid names,
     ``ConflictError`` if ``output`` is another kind of file, and ``StorageError``.
     """
     check_output(output, path)

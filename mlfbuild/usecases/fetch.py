@@ -22,11 +22,11 @@ class Fetched:
 
     provider: Provider
     folder: Path
-    """Of its files, in the cache."""
+    """The folder of its files in the cache."""
     new: bool
     """Whether it was fetched now, and was not in the cache before."""
     pin: GitPin | None = None
-    """Of a repository."""
+    """The commit of a repository."""
 
 
 def read_project(path: Path) -> Project:
@@ -84,7 +84,7 @@ def _fetch(provider: Provider, pin: GitPin | None, cache: Cache, tell: Tell) -> 
 
 
 def what(fetched: Fetched) -> str:
-    """Return ``v7.0.0, commit 22080c68d040``, or ``archive c0ffee123456``."""
+    """Return version and commit, such as ``v7.0.0, commit 22080c68d040``, or ``archive c0ffee123456``."""
     provider = fetched.provider
     if fetched.pin is None:
         return f"archive {provider.sha256[:12]}"

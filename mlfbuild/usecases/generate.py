@@ -1,4 +1,4 @@
-"""Make one model for another build system, with the stamp and depfile by which that system decides when."""
+"""Make one model for another build system, with the stamp and the depfile that this system uses."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def chosen_model(
     *,
     frozen: bool = False,
 ) -> CompileJob:
-    """Return the job of the one model for one target that is chosen, as the lock file has it if ``frozen``.
+    """Return the job of the selected model and target, with the locked inputs if ``frozen``.
 
-    Raises ``UsageError`` unless exactly one is chosen, and as ``target_jobs`` and ``freeze_beforehand``.
+    Raises ``UsageError`` unless exactly one is selected, and as ``target_jobs`` and ``freeze_beforehand``.
     """
     jobs = [job for job in target_jobs(project, targets, models, build) if job.models]
     count = sum(len(job.models) for job in jobs)
@@ -82,7 +82,7 @@ def _generated(
 
 
 def _made_from(job: CompileJob) -> list[Path]:
-    """Return what the archive is made from, with the archive itself if configuring the build may have made it."""
+    """Return the inputs of the archive, and the archive itself if it may have been made before configuration."""
     return read_files(job) + ([] if job.request.program is None else [job.archive])
 
 

@@ -35,7 +35,7 @@ def models_in_image(path: Path) -> list[Identity] | None:
 
 
 def inspect_archive(path: Path, modules: Collection[str] = ()) -> dict[str, Any]:
-    """Return what the archive ``path`` holds as JSON values, limited to ``modules`` if there are any.
+    """Return the content of the archive ``path`` as JSON values, limited to ``modules`` if there are any.
 
     Raises ``InputFileError``, and ``UsageError`` for a module that the archive does not have.
     """
@@ -43,7 +43,7 @@ def inspect_archive(path: Path, modules: Collection[str] = ()) -> dict[str, Any]
 
 
 def archive_text(path: Path, modules: Collection[str] = (), *, verbose: bool = False) -> str:
-    """Return what the archive ``path`` holds as text; ``verbose`` shortens no list. Raises as ``inspect_archive``."""
+    """Return the content of the archive ``path`` as text, with full lists if ``verbose``; as ``inspect_archive``."""
     return describe_text(_chosen(open_archive(path), modules, path), verbose=verbose)
 
 

@@ -13,8 +13,8 @@ from mlfbuild.build import check_output
 def merge_archives(paths: Sequence[Path], output: Path) -> list[str]:
     """Write the archives ``paths`` as one to ``output``, in version 7; return the names of its modules.
 
-    The output appears whole or not at all. Raises ``InputFileError``, ``CheckFailedError`` if modules or requirements
-    conflict, ``ConflictError`` if ``output`` is another kind of file, and ``StorageError``.
+    The output is written whole or not at all. Raises ``InputFileError``, ``CheckFailedError`` if modules or
+    requirements conflict, ``ConflictError`` if ``output`` is another kind of file, and ``StorageError``.
     """
     check_output(output, *paths)
     merged = merge([(str(path), open_archive(path)) for path in paths])

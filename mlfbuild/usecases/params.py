@@ -8,8 +8,8 @@ from mlfbuild.build import ParamsBinary, write_params_binary
 
 
 def write_params(image: Path, section: str, output: Path) -> ParamsBinary:
-    """Write the bytes in ``section`` of the linked ``image`` to ``output``, which is touched only if they changed.
+    """Write the bytes in ``section`` of the linked ``image`` to ``output``, unless it already has them.
 
-    Raises ``InputFileError`` if the image has no such bytes, and ``StorageError``.
+    Raises ``InputFileError`` if the image has no bytes in that section, and ``StorageError``.
     """
     return write_params_binary(image, section, output)

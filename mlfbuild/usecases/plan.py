@@ -49,13 +49,13 @@ def plan_build(
     *,
     frozen: bool = False,
 ) -> dict[str, Any]:
-    """Return what a build of the chosen targets and models reads and writes, as JSON values.
+    """Return the files that a build of the selected targets and models reads and writes, as JSON values.
 
-    ``build`` is the output folder, as for ``target_jobs``. Nothing is written or compiled, as compilers know the names
-    of their output files in advance. The output of an external program is known only from its archive: a model without
-    a current one is not ``complete`` (see ``complete_archives``). Settings of ``frozen`` models include their locked
-    hashes. Objects and other files of CMake and Ninja are inside ``build`` of each firmware. Raises as
-    ``Compiler.outline``, and as ``freeze_beforehand`` for ``frozen`` models.
+    ``build`` is the output folder, as for ``target_jobs``. Nothing is written or compiled, because compilers know the
+    names of their output files in advance. The output of an external program is known only from its archive: a model
+    whose archive is not up to date is not ``complete`` (see ``complete_archives``). Settings of ``frozen`` models
+    include their locked hashes. Objects and other files of CMake and Ninja are inside ``build`` of each firmware.
+    Raises as ``Compiler.outline``, and as ``freeze_beforehand`` for ``frozen`` models.
     """
     jobs = target_jobs(project, targets, models, build)
     if frozen:
@@ -84,7 +84,7 @@ def complete_archives(
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> None:
-    """Make what a plan must know in advance: archives of external programs, and copies of the required libraries.
+    """Make the files that a plan requires: archives of external programs, and copies of the required libraries.
 
     Raises as ``make_archives`` and ``write_target_dependencies``, and as ``freeze_beforehand`` if ``frozen``.
     """
@@ -207,7 +207,7 @@ def _images(job: FirmwareJob) -> Iterator[Path]:
 
 
 def _generator() -> dict[str, Any]:
-    """Return mlfbuild's own sources, which decide what is generated, and one hash of all of them."""
+    """Return mlfbuild's own sources, which determine the generated files, and one hash of all of them."""
     return {"fingerprint": package_fingerprint(), "reads": [_text(path) for path in package_files()]}
 
 

@@ -19,7 +19,7 @@ def profile_models(
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> list[ModelRun]:
-    """Build the chosen models (all if none is named) and run each once on its target's board.
+    """Build the selected models (by default all) and run each once on its target's board.
 
     Budgets are not checked. Raises as ``build_project`` and ``report.profiles``.
     """

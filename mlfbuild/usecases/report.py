@@ -23,12 +23,12 @@ _EXCESS_FORMS = (".txt", ".json", ".html")
 
 @dataclass(frozen=True)
 class ProjectReport:
-    """The report of a project that was built for it."""
+    """The report of a project, which was built for it."""
 
     document: report.ReportDocument
     images: tuple[report.ImageSizes, ...]
     over_budget: OverBudgetError | None
-    """Why the build failed, if it did: images over their budget are reported all the same."""
+    """The error of the build if an image exceeds its budget; such images are reported anyway."""
 
 
 def report_project(
@@ -42,7 +42,7 @@ def report_project(
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> ProjectReport:
-    """Build the firmware of the chosen targets (all if none is named) and report its images.
+    """Build the firmware of the selected targets (by default all) and report its images.
 
     With ``profile`` every model runs once on its board. With ``accept`` nothing is compared with the baseline, because
     ``accept_sizes`` will replace it. Raises as ``build_project`` apart from budgets, as ``check_baseline``,
@@ -201,7 +201,7 @@ def write_report(path: Path, elf: Path, job: FirmwareJob | None, *, profile: boo
 
 @contextlib.contextmanager
 def reporting_excess(job: FirmwareJob, elf: Path, forms: Collection[str]) -> Iterator[None]:
-    """If the build in the ``with`` block exceeds a budget, write reports of the image ``elf`` beside it.
+    """If the build in the ``with`` block exceeds a budget, write reports next to the image ``elf``.
 
     For build systems that keep no output of a failed build. ``forms`` are suffixes: the report of ``app.elf`` is
     ``app-over-budget.html``, and is removed when the image is built again. Raises ``OverBudgetError`` with a hint that

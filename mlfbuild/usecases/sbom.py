@@ -50,12 +50,12 @@ def bill_of_materials(
     version: str = "",
     supplier: str = "",
 ) -> Bom:
-    """Return the bill of materials of the chosen targets and models (all if none is named).
+    """Return the bill of materials of the selected targets and models (by default all).
 
-    ``build`` is the build folder, as for ``target_jobs``; ``elfs`` are images of another build, for the one target that
-    is chosen then. ``name``, ``version`` and ``supplier`` describe the product, whose name is that of its firmware by
-    default. ``notes`` of the result list what has not been built, is damaged, or has no licence; the bill contains what
-    the project file declares about it.
+    ``build`` is the build folder, as for ``target_jobs``; ``elfs`` are images of another build, and require that one
+    target is selected. ``name``, ``version`` and ``supplier`` describe the product, whose name is that of its firmware
+    by default. ``notes`` of the result list what has not been built, is damaged, or has no licence; the bill contains
+    what the project file declares about it.
 
     Raises as ``target_jobs``, ``UsageError`` if ``elfs`` are given for several targets, and ``InputFileError`` and
     ``ConflictError`` for files that cannot be read.

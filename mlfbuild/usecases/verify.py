@@ -33,7 +33,7 @@ class VerifyJob:
 
     @property
     def title(self) -> str:
-        """The job in messages: ``kws for m55``."""
+        """The name of the job in messages, such as ``kws for m55``."""
         return f"{self.model.model} (module {self.module}) for {self.target.name}" if self.module else self.model.title
 
     def settings(self) -> str:

@@ -1,4 +1,4 @@
-"""Run a finished firmware image on its target, and keep what it printed."""
+"""Run a finished firmware image on its target, and keep its output."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mlfbuild.verify.emulator import run_elf
 
 
 def run_image(elf: Path, target: TargetJob, log: Path, timeout: float = 600) -> str:
-    """Run ``elf`` on the target's board in QEMU, or on this machine; write what it printed to ``log`` and return it.
+    """Run ``elf`` on the target's board in QEMU, or on this machine; write its output to ``log`` and return it.
 
     ``timeout`` is in seconds. If the exit status is not 0, raises ``ProcessFailedError`` with the output and writes
     nothing.

@@ -105,7 +105,7 @@ def _check(
     image: Path, subject: Subject, vectors: Vectors, workdir: Path, timeout: float | None, tell: Tell
 ) -> VerifyReport:
     board = None if subject.board == HOST else BOARDS[subject.board]
-    # Run a single case twice, because two paints measure the arena; a module with state would continue from the first.
+    # A single case runs twice, because measuring the arena takes two paints; not with state, which would continue.
     again = vectors.cases == 1 and not subject.state_size
     inputs = interleaved(vectors.inputs) * (2 if again else 1)
     size = case_size(subject, _RUNS)

@@ -1,4 +1,4 @@
-"""``mlfbuild.open_archive`` and ``mlfbuild.write_archive``: what scripts use."""
+"""``mlfbuild.open_archive`` and ``mlfbuild.write_archive``, the functions for scripts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mlfbuild.library import ArchiveFile, LazyBytes, Library
 from support.libraries import graph_library, native_library
 
 
-def test_a_script_that_reads_and_writes(tmp_path: Path) -> None:
+def test_script_reads_and_writes_archives(tmp_path: Path) -> None:
     path = tmp_path / "new" / "kws.tar"
     mlfbuild.write_archive(native_library("kws"), str(path))
     library = mlfbuild.open_archive(path)
@@ -34,7 +34,7 @@ def test_a_script_that_reads_and_writes(tmp_path: Path) -> None:
     assert path.read_bytes() == pack_archive(library)
 
 
-def test_an_archive_is_written_over_itself(tmp_path: Path) -> None:
+def test_archive_can_be_overwritten_with_itself(tmp_path: Path) -> None:
     path = tmp_path / "net.tar"
     mlfbuild.write_archive(graph_library(), path)
     before = path.read_bytes()
@@ -62,7 +62,7 @@ def test_importing_the_package_is_cheap() -> None:
     subprocess.run([sys.executable, "-S", "-c", script], check=True, env={**os.environ, "PYTHONPATH": source})
 
 
-def test_types_that_numpy_lacks_are_imported_when_they_are_met(tmp_path: Path) -> None:
+def test_ml_dtypes_is_imported_only_when_needed(tmp_path: Path) -> None:
     (module,) = graph_library().modules
     odd = {**module.params, "b": np.ones(3, ml_dtypes.bfloat16)}
     mlfbuild.write_archive(graph_library(), tmp_path / "plain.tar")
@@ -96,7 +96,7 @@ def test_large_archives_need_little_memory(tmp_path: Path, compressed: bool) -> 
     assert mlfbuild.open_archive(tmp_path / "copy.tar").modules[0].params["f"][-1] == 5
 
 
-def test_the_identity_of_an_archive_is_its_hash(tmp_path: Path) -> None:
+def test_archive_id_is_its_hash(tmp_path: Path) -> None:
     mlfbuild.write_archive(graph_library(), tmp_path / "net.tar")
     library, identity = open_archive_with_id(tmp_path / "net.tar")
     assert library == graph_library()
@@ -125,7 +125,7 @@ def test_an_unsupported_type_writes_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "place"), [("../x", "'../x'"), ("/x", "'/x'"), ("a\nb", r"'a\nb'"), ("METADATA.json", "'METADATA.json'")]
 )
-def test_files_that_no_archive_can_hold(tmp_path: Path, path: str, place: str) -> None:
+def test_invalid_paths_are_not_written(tmp_path: Path, path: str, place: str) -> None:
     library = replace(native_library(), other_files=(ArchiveFile(PurePosixPath(path), b"x"),))
     with pytest.raises(UsageError) as caught:
         mlfbuild.write_archive(library, tmp_path / "a.tar")
@@ -137,7 +137,7 @@ def test_files_that_no_archive_can_hold(tmp_path: Path, path: str, place: str) -
 
 
 class Broken(LazyBytes):
-    """Bytes whose file is cut short."""
+    """Bytes of a truncated file."""
 
     def __len__(self) -> int:
         return 10
@@ -146,7 +146,7 @@ class Broken(LazyBytes):
         raise InputFileError("file-truncated", place="b.tar", reason="was truncated")
 
 
-def test_a_content_that_cannot_be_read_leaves_the_old_archive(tmp_path: Path) -> None:
+def test_unreadable_content_leaves_the_old_archive(tmp_path: Path) -> None:
     (tmp_path / "a.tar").write_bytes(b"old")
     library = replace(native_library(), other_files=(ArchiveFile(PurePosixPath("x"), Broken()),))
     with pytest.raises(InputFileError, match=r"b\.tar"):

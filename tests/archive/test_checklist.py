@@ -1,8 +1,8 @@
-"""TVM's own tests of Model Library Format, each line with the tests here that hold mlfbuild to the same.
+"""TVM's own tests of Model Library Format, each with the tests of mlfbuild that check the same.
 
-The lines are those of ``tests/python/unittest/test_micro_model_library_format.py`` as TVM 0.14 had it. TVM's tests
-export a model and look into the archive; the tests here look into archives that TVM's exporter wrote, and into what
-mlfbuild writes. What no other test looks at is looked at below the table.
+The keys are the tests in ``tests/python/unittest/test_micro_model_library_format.py`` of TVM 0.14. TVM's tests export a
+model and check the archive; mlfbuild's tests check archives from TVM's exporter and from mlfbuild. Facts that no other
+test checks are tested below the table.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ CHECKLIST: Mapping[str, tuple[str, ...]] = {
     "test_export_operator_model_library_format": (
         f"{HERE}::test_an_operator_of_tvm",
         "archive/test_versions.py::test_an_operator_of_each_version",
-        "library/test_metadata.py::test_an_operator_is_one_line_in_tvms_order",
+        "library/test_metadata.py::test_operator_is_one_line_in_order_of_tvm",
     ),
     "test_export_multiple_operator_model_library_format": (
-        "archive/test_convert.py::test_operators_stand_alone",
-        "archive/test_merge.py::test_an_operator",
+        "archive/test_convert.py::test_operator_with_other_modules_is_refused",
+        "archive/test_merge.py::test_operator_is_refused",
     ),
     "test_export_model_library_format_c": (
         f"{HERE}::test_a_model_of_tvm_in_c",
@@ -56,41 +56,41 @@ CHECKLIST: Mapping[str, tuple[str, ...]] = {
     "test_export_non_dso_exportable": ("archive/test_versions.py::test_unsupported_archives_are_refused",),
     "test_export_byoc_c_module": (
         f"{HERE}::test_code_of_another_code_generator",
-        "archive/test_tar.py::test_names_modes_and_owners_are_tvms",
+        "archive/test_tar.py::test_names_modes_and_owners_equal_those_of_tvm",
     ),
     "test_multiple_relay_modules_same_module_name": (
-        f"{HERE}::test_two_modules_of_one_name",
-        "archive/test_merge.py::test_an_archive_given_twice",
-        "archive/test_merge.py::test_names_that_differ_only_in_case",
+        f"{HERE}::test_modules_with_the_same_name_are_refused",
+        "archive/test_merge.py::test_same_archive_twice_is_refused",
+        "archive/test_merge.py::test_module_names_that_differ_only_in_case_are_refused",
     ),
     "test_multiple_relay_modules_graph": (
         f"{HERE}::test_two_graphs_in_one_archive",
-        "archive/test_merge.py::test_each_pair_merges_or_is_refused_for_its_reason",
+        "archive/test_merge.py::test_each_pair_merges_or_is_refused",
     ),
     "test_multiple_relay_modules_c": (
         f"{HERE}::test_two_modules_with_the_c_interface",
-        "archive/test_merge.py::test_equal_runtime_folders_collapse",
+        "archive/test_merge.py::test_equal_runtime_folders_are_merged",
     ),
     "test_multiple_relay_modules_aot_graph": (f"{HERE}::test_modules_of_two_executors",),
     "test_output_name_single / _many": (
         f"{HERE}::test_outputs_are_named_and_flat",
-        "archive/test_interface.py::test_the_signature_of_every_archive",
+        "archive/test_interface.py::test_signature_of_every_tvm_archive",
         "archive/test_interface.py::test_many_outputs_are_sorted_as_numbers",
     ),
     "test_template_files": (
         f"{HERE}::test_both_templates_are_kept",
-        "archive/test_versions.py::test_files_of_no_known_place_are_kept",
+        "archive/test_versions.py::test_files_with_unknown_paths_are_kept",
     ),
     "(history) test_export_model": (
         "archive/test_versions.py::test_a_model_of_each_version",
-        "archive/test_versions.py::test_targets_by_device_stand_in_the_order_of_the_devices",
-        "archive/test_convert.py::test_where_files_lie_in_each_version",
-        "library/test_metadata.py::test_the_table_of_versions_is_history",
+        "archive/test_versions.py::test_targets_by_device_are_in_device_order",
+        "archive/test_convert.py::test_paths_of_files_in_each_version",
+        "library/test_metadata.py::test_table_of_versions",
     ),
 }
 
 
-def test_every_line_has_tests_and_all_of_them_exist() -> None:
+def test_every_test_of_tvm_has_existing_counterparts() -> None:
     assert len(CHECKLIST) == 14
     for line, tests in CHECKLIST.items():
         assert tests, line
@@ -100,7 +100,7 @@ def test_every_line_has_tests_and_all_of_them_exist() -> None:
 
 
 def names_in(path: Path) -> set[str]:
-    """The names of the test functions in a file."""
+    """Return the names of the test functions in a file."""
     tree = ast.parse(path.read_text())
     return {node.name for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")}
 
@@ -194,7 +194,7 @@ def test_code_of_another_code_generator(shared: Path) -> None:
 # Several modules
 
 
-def test_two_modules_of_one_name() -> None:
+def test_modules_with_the_same_name_are_refused() -> None:
     text = packed(tiny_module("a"), tiny_module("b"))[METADATA].decode()
     assert text.count('"b": {') == 1
     with pytest.raises(InputFileError) as caught:

@@ -41,7 +41,7 @@ NET = graph_library().modules[0]
 
 
 def found(left: Module, right: Module) -> list[tuple[str, str, str]]:
-    """What, name and text of the differences of two modules of one name."""
+    """Return kind, name and text of the differences between two modules of the same name."""
     comparison = compare(Library((left,)), Library((right,)))
     assert {difference.module for difference in comparison.differences} <= {left.name}
     json.dumps(comparison.to_json())
@@ -54,7 +54,7 @@ def test_a_library_is_equal_to_itself() -> None:
     assert comparison_text(compare(library, library), "a.tar", "b.tar") == "a.tar and b.tar have the same meaning"
 
 
-def test_files_with_and_without_the_modules_name_are_two_files() -> None:
+def test_files_with_and_without_the_module_name_are_different() -> None:
     named = CodegenFile(PurePosixPath("host/src/tiny_lib0.c"), b"")
     unnamed = CodegenFile(PurePosixPath("host/src/lib0.c"), b"x")
     both = replace(TINY, codegen=(named, unnamed))
@@ -103,7 +103,7 @@ Z = TensorInfo("z", "float32", 16, (4,))
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )  # fmt: skip
-def test_differences(change: dict[str, Any], expected: list[tuple[str, str, str]]) -> None:
+def test_each_difference_is_found(change: dict[str, Any], expected: list[tuple[str, str, str]]) -> None:
     assert found(TINY, replace(TINY, **change)) == expected
     assert len(found(replace(TINY, **change), TINY)) == len(expected), "the other way round, too"
 
@@ -144,14 +144,14 @@ def test_the_order_of_arguments_is_a_difference() -> None:
     assert found(both, replace(both, inputs=(Z, X))) == [("input", "", "order x, z -> z, x")]
 
 
-def test_a_dependency_that_changed() -> None:
+def test_changed_dependency_is_a_difference() -> None:
     crt = ExternalDependency("crt", "./runtime", "mlf_path", "0.14.0")
     modules = [replace(TINY, external_dependencies=(item,)) for item in (crt, replace(crt, version_spec="0.9.0"))]
     assert found(*modules) == [("dependency", "crt", "version spec 0.14.0 -> 0.9.0")]
 
 
 def test_repeated_names_are_compared_one_by_one() -> None:
-    """TVM before 0.9 wrote one entry a target, several of them for one device."""
+    """TVM before 0.9 wrote one entry per target, sometimes several for one device."""
     left = replace(TINY, main=(MainMemory(1, 2, 3), MainMemory(4, 5, 6)))
     right = replace(TINY, main=(MainMemory(9, 2, 3), MainMemory(4, 5, 6)))
     assert found(left, right) == [("memory", "workspace on CPU", "1 -> 9 bytes")]
@@ -162,7 +162,7 @@ def test_repeated_names_are_compared_one_by_one() -> None:
     assert found(TINY, twice) == [("operator", "mlf_tiny_add_0#2", "only in the second")]
 
 
-def test_modules_on_only_one_side() -> None:
+def test_modules_of_only_one_archive() -> None:
     comparison = compare(native_library("a", "b"), native_library("b", "c"))
     assert comparison.differences[:2] == (
         LibraryDifference(None, "module", "a", "a", None, "only in the first"),
@@ -191,7 +191,7 @@ def test_code_differences_are_counted_in_lines() -> None:
     assert found(TINY, one) == [("code", "codegen/host/lib/tiny_lib1.o", "only in the second")]
 
 
-def test_files_of_versions_1_and_2_have_other_names() -> None:
+def test_file_names_of_versions_1_and_2_are_equivalent() -> None:
     old = replace(TINY, codegen=(CodegenFile(PurePosixPath("host/src/lib0.c"), b"x\n"),))
     new = replace(TINY, codegen=(CodegenFile(PurePosixPath("host/src/tiny_lib0.c"), b"x\n"),))
     assert found(old, new) == found(new, old) == []
@@ -260,7 +260,7 @@ def test_large_arrays_are_compared_in_parts() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(-128, 127), st.integers(-128, 127)), max_size=20))
-def test_differing_elements_are_those_of_python(pairs: list[tuple[int, int]]) -> None:
+def test_differing_elements_agree_with_python(pairs: list[tuple[int, int]]) -> None:
     left, right = (np.array([pair[side] for pair in pairs], np.int8) for side in (0, 1))
     distances = [abs(a - b) for a, b in pairs if a != b]
     assert differing_elements(left, right) == (len(distances), float(max(distances)) if distances else None)
@@ -305,7 +305,7 @@ def test_differences_of_graphs(old: str, new: str, expected: list[tuple[str, str
     assert found(NET, with_graph((old, new))) == expected
 
 
-def test_a_graph_on_only_one_side() -> None:
+def test_graph_of_only_one_archive() -> None:
     assert found(NET, replace(NET, graph_json=None)) == [("graph", "", "only in the first")]
 
 
@@ -332,7 +332,7 @@ def test_changes_that_become_notes() -> None:
     )
 
 
-def test_the_text(golden: Callable[[str, str], None]) -> None:
+def test_text_of_a_comparison(golden: Callable[[str, str], None]) -> None:
     crt = ExternalDependency("crt", "./runtime", "mlf_path", "0.14.0")
     left = Library((TINY, NET), other_files=(ArchiveFile(PurePosixPath("runtime/crt.h"), b"x\n"),))
     right = Library(
@@ -352,14 +352,14 @@ def test_the_text(golden: Callable[[str, str], None]) -> None:
 # Archives of TVM
 
 
-def test_an_archive_that_is_written_again_is_equal(shared: Path) -> None:
+def test_rewritten_archive_is_equal(shared: Path) -> None:
     for path in sorted((shared / "archives").glob("*.tar")):
         library = open_archive(path)
         again = read_archive(pack_archive(library, library.version), path.name)
         assert compare(library, again) == LibraryComparison((), ()), path
 
 
-def test_a_converted_archive_is_equal(shared: Path) -> None:
+def test_converted_archive_is_equal(shared: Path) -> None:
     for path in sorted((shared / "archives").glob("v5-*.tar")):
         library = open_archive(path)
         converted = read_archive(pack_archive(library, 7), path.name)

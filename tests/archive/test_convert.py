@@ -1,4 +1,4 @@
-"""Libraries in another version: nothing is lost on the way, and what a version cannot hold is refused by name."""
+"""Conversion to another version: no information is lost, and content that a version cannot hold is refused."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ OLD["sketch"] = sketch_archive()
 
 
 def read(library: Library, version: int | None = None) -> Library:
-    """The library after it was written in ``version`` and read again."""
+    """Return the library after it was written in ``version`` and read again."""
     return read_files(archive_files(library, version), "a.tar")
 
 
@@ -52,7 +52,7 @@ def module_json(library: Library, version: int | None = None) -> Any:
 
 @pytest.mark.parametrize("name", OLD)
 @pytest.mark.parametrize("version", [5, 6, 7])
-def test_a_sample_of_any_version_in_another(name: str, version: int) -> None:
+def test_sample_converts_to_any_version(name: str, version: int) -> None:
     library = read_files(OLD[name], "old.tar")
     converted = convert(library, version)
     assert read(library, version) == converted == read(converted, version)
@@ -62,7 +62,7 @@ def test_a_sample_of_any_version_in_another(name: str, version: int) -> None:
 
 
 @pytest.mark.parametrize("name", TVM_ARCHIVES)
-def test_an_archive_of_tvm_in_version_7_and_back(shared: Path, name: str) -> None:
+def test_tvm_archive_converts_to_version_7_and_back(shared: Path, name: str) -> None:
     library = read_files(tvm_files(shared, name), name)
     current = read(library)
     assert current == convert(library, 7)
@@ -77,7 +77,7 @@ def test_an_archive_of_tvm_in_version_7_and_back(shared: Path, name: str) -> Non
 
 
 def assert_same_meaning(library: Library, other: Library) -> None:
-    """All but the version, where files lie, and whether a single target says that it is for the CPU."""
+    """Compare everything except the version, paths of files, and the device type of a single target."""
     assert other.other_files == library.other_files
     for module, changed in zip(library.modules, other.modules, strict=True):
         unplaced: dict[str, Any] = {"codegen": (), "targets": ()}
@@ -87,7 +87,7 @@ def assert_same_meaning(library: Library, other: Library) -> None:
         assert {bytes(file.content) for file in changed.codegen} == {bytes(file.content) for file in module.codegen}
 
 
-def test_where_files_lie_in_each_version() -> None:
+def test_paths_of_files_in_each_version() -> None:
     library = read_files(model_archive(1), "old.tar")
     common = {
         "README.md", "codegen/host/src/add_lib0.c", "codegen/host/src/add_lib1.c", "metadata.json",
@@ -105,12 +105,12 @@ def test_where_files_lie_in_each_version() -> None:
 
 @pytest.mark.parametrize("version", [5, 6, 7])
 @pytest.mark.parametrize("name", ["1-graph", "2-aot", "4-operator", "sketch"])
-def test_the_metadata_of_old_samples(golden: Callable[[str, str], None], name: str, version: int) -> None:
+def test_metadata_of_converted_samples(golden: Callable[[str, str], None], name: str, version: int) -> None:
     text = bytes(archive_files(read_files(OLD[name], "old.tar"), version)["metadata.json"]).decode()
     golden(text, "metadata.json")
 
 
-def test_the_unpacked_tree_has_the_names_that_its_fragment_says() -> None:
+def test_unpacked_tree_has_the_names_in_its_fragment() -> None:
     files = tree_files(read_files(model_archive(1), "old.tar"))
     fragment = bytes(files["mlf.cmake"]).decode()
     for name in ("add_lib0.c", "add_lib1.c"):
@@ -119,12 +119,12 @@ def test_the_unpacked_tree_has_the_names_that_its_fragment_says() -> None:
         assert f'"../codegen/host/src/{name}"' in bytes(files[f"executor/{name}"]).decode()
 
 
-# What only mlfbuild knows
+# The extension key
 
 
 @pytest.mark.parametrize("library", [native_library(), graph_library()], ids=["native", "graph"])
 @pytest.mark.parametrize("version", [5, 6, 7])
-def test_what_only_mlfbuild_knows_is_kept(library: Library, version: int) -> None:
+def test_extension_key_is_kept(library: Library, version: int) -> None:
     assert read(library, version) == convert(library, version)
     assert convert(read(library, version), 7) == library
 
@@ -136,7 +136,7 @@ def test_contexts_are_kept(version: int) -> None:
     assert read(Library((replace(module, contexts=contexts),)), version).modules[0].contexts == contexts
 
 
-def test_call_order_is_kept_without_a_key_of_tvms() -> None:
+def test_call_order_is_kept_without_tvm_key() -> None:
     inputs = tuple(TensorInfo(name, "int8", 4) for name in ("z", "a", "m"))
     library = Library((replace(native_module(), inputs=inputs),))
     for version in (5, 6, 7):
@@ -144,14 +144,14 @@ def test_call_order_is_kept_without_a_key_of_tvms() -> None:
 
 
 @pytest.mark.parametrize("name", TVM_ARCHIVES)
-def test_archives_of_tvm_need_no_key_of_ours(shared: Path, name: str) -> None:
+def test_tvm_archives_need_no_extension_key(shared: Path, name: str) -> None:
     library = read_files(tvm_files(shared, name), name)
     for version in (library.version, 7):
         assert b'"mlfbuild"' not in bytes(archive_files(library, version)["metadata.json"])
 
 
-def test_names_that_no_other_place_tells_are_kept(shared: Path) -> None:
-    """A graph has no names for its outputs, and version 5 has none in its metadata."""
+def test_output_names_are_kept_in_extension_key(shared: Path) -> None:
+    """Graphs have no names for outputs, and neither has the metadata of version 5."""
     library = read_files(tvm_files(shared, "kws_int8-graph"), "kws")
     assert [tensor.name for tensor in library.modules[0].outputs] == ["Identity"]
     assert [tensor["name"] for tensor in module_json(library, 5)["mlfbuild"]["outputs"]] == ["Identity"]
@@ -174,7 +174,7 @@ def test_a_single_target_is_for_the_cpu() -> None:
     assert read(read(library, 5)) == library
 
 
-def test_devices_are_kept_where_the_version_has_none() -> None:
+def test_devices_are_kept_in_versions_without_devices() -> None:
     library = targets_of(ModuleTarget("c", 1), ModuleTarget("ethos-u", 12))
     assert module_json(library)["target"] == ["c", "ethos-u"]
     for version in (5, 6, 7):
@@ -202,14 +202,14 @@ def with_files(**texts: str) -> Module:
     return replace(module, codegen=tuple(files))
 
 
-def test_files_get_the_name_of_their_module() -> None:
+def test_files_get_their_module_name() -> None:
     module = with_files(lib0__c="", lib12__cc="", lib3__o="", library__c="", lib__c="", lib0a__c="", net_lib1__c="")
     assert renamed(module) == [
         "lib.c", "lib0a.c", "library.c", "net_lib0.c", "net_lib1.c", "net_lib12.cc", "net_lib3.o",
     ]  # fmt: skip
 
 
-def test_files_that_others_include_keep_their_names() -> None:
+def test_included_files_keep_their_names() -> None:
     assert renamed(with_files(lib0__c='#include "lib1.c"\n', lib1__c="")) == ["lib0.c", "lib1.c"]
     assert renamed(with_files(lib0__c=' # include\t"../src/lib1.h"\n', lib1__h="")) == ["lib0.c", "lib1.h"]
     assert renamed(with_files(lib0__c='const char *s = "lib1.c";\n', lib1__c="")) == ["net_lib0.c", "net_lib1.c"]
@@ -223,7 +223,7 @@ def test_files_keep_their_names_if_the_new_ones_are_taken() -> None:
 
 
 @pytest.mark.parametrize("version", [-1, 0, 1, 2, 3, 4, 8])
-def test_versions_that_are_not_written(version: int) -> None:
+def test_unsupported_versions_are_not_written(version: int) -> None:
     with pytest.raises(UsageError) as caught:
         convert(native_library(), version)
     assert (caught.value.code, caught.value.hint) == ("format-version-not-written", "choose one of 5, 6, 7")
@@ -239,7 +239,7 @@ def test_several_modules_need_version_7(version: int) -> None:
     assert caught.value.reason.endswith("m06, m07, ..."), "long lists are cut"
 
 
-def test_operators_stand_alone() -> None:
+def test_operator_with_other_modules_is_refused() -> None:
     (operator,) = read_files(operator_archive(7), "a.tar").modules
     with pytest.raises(UsageError) as caught:
         archive_files(Library((operator, *native_library().modules)))
@@ -277,7 +277,7 @@ def test_a_file_in_place_of_a_folder_is_refused() -> None:
     assert (caught.value.code, caught.value.place) == ("archive-path-invalid", "'src'")
 
 
-def test_dependencies_stand_where_the_version_has_them() -> None:
+def test_dependencies_are_in_the_place_of_each_version() -> None:
     (module,) = graph_library().modules
     dependency = ExternalDependency("nn", "https://example.org/nn.git", "git", "v7")
     library = Library((replace(module, external_dependencies=(dependency,)),))
@@ -288,7 +288,7 @@ def test_dependencies_stand_where_the_version_has_them() -> None:
         )
 
 
-# Whatever the metadata says
+# Random metadata
 
 
 VALUES = [None, True, -1, 7, 10**30, 1.5, "", "aot", "operator", [], [None], ["graph"], {}, {"1": "c"}, {"0": {}}]
@@ -316,7 +316,7 @@ def mutate(document: Any, data: st.DataObject) -> None:
 
 @settings(max_examples=examples(300), deadline=None)
 @given(st.data())
-def test_what_is_read_keeps_its_meaning_in_every_version(data: st.DataObject) -> None:
+def test_readable_metadata_keeps_its_meaning_in_every_version(data: st.DataObject) -> None:
     files = dict(OLD[data.draw(st.sampled_from(sorted(OLD)))])
     name = next(path for path in files if path.startswith("metadata"))
     document = json.loads(files[name])
@@ -334,7 +334,7 @@ def test_what_is_read_keeps_its_meaning_in_every_version(data: st.DataObject) ->
         assert read(converted, version) == converted
 
 
-def test_storage_of_a_module_that_is_no_graph_is_kept() -> None:
+def test_storage_of_aot_module_is_kept() -> None:
     files = model_archive(1, "aot")
     document = json.loads(files["metadata.json"])
     document["memory"] = [{"storage_id": 0, "size_bytes": 4}]

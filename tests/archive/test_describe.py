@@ -1,4 +1,4 @@
-"""``inspect``: text for people, and facts for programs."""
+"""The text and the JSON of ``inspect``."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def rich_library() -> Library:
 
 
 def operator_module() -> Module:
-    """An operator for two devices, with everything that only operators have."""
+    """Return an operator for two devices, with all fields of operators."""
     return Module(
         name="add",
         executor="",
@@ -61,7 +61,7 @@ def operator_module() -> Module:
 
 
 def planned_module() -> Module:
-    """A module whose memory TVM planned: pools, a device that the caller passes, contexts."""
+    """Return a module whose memory TVM planned: pools, a device that the caller passes, contexts."""
     return Module(
         name="npu",
         executor="aot",
@@ -82,7 +82,7 @@ def planned_module() -> Module:
     [rich_library(), Library((operator_module(),), version=4), Library((planned_module(),))],
     ids=["two", "operator", "planned"],
 )
-def test_the_page_and_the_facts(golden: Callable[[str, str], None], library: Library) -> None:
+def test_text_and_json(golden: Callable[[str, str], None], library: Library) -> None:
     golden(describe_text(library) + "\n", "inspect.txt")
     golden(json.dumps(describe(library), indent=2) + "\n", "inspect.json")
 
@@ -126,7 +126,7 @@ def test_operators_and_macs_of_a_network() -> None:
     assert "3 operators\n" in describe_text(library)
 
 
-def test_the_constant_date_is_not_shown() -> None:
+def test_constant_date_is_not_printed() -> None:
     again = read_archive(pack_archive(native_library("tiny")), "a.tar")
     assert describe(again)["modules"][0]["export_datetime"] == "1980-01-01 00:00:00Z"
     assert "1980" not in describe_text(again)

@@ -1,4 +1,4 @@
-"""How a module is called, found in each place that tells: header, entry file, TVMMetadata, graph and Relay text."""
+"""Finding a module's interface in its header, entry file, TVMMetadata, graph and Relay text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from support.libraries import GRAPH_JSON, native_module
 
 
 def module(name: str = "net", executor: str = "aot", relay: str = "", **files: str) -> Module:
-    """A module whose metadata tells nothing; keys of ``files`` are ``lib0``, ``lib1`` and ``header``."""
+    """Return a module with empty metadata; keys of ``files`` are ``lib0``, ``lib1`` and ``header``."""
     paths = {"header": f"host/include/tvmgen_{name}.h"}
     codegen = tuple(
         CodegenFile(PurePosixPath(paths.get(key, f"host/src/{name}_{key}.c")), text.encode())
@@ -39,7 +39,7 @@ def shown(tensors: tuple[TensorInfo, ...]) -> list[tuple[str, str, int, tuple[in
     return [(tensor.name, tensor.dtype, tensor.size, tensor.shape) for tensor in tensors]
 
 
-# What TVM wrote ------------------------------------------------------------------------------------------------------
+# Archives of TVM ------------------------------------------------------------------------------------------------------
 
 A_B = [("a", "uint8", 2, (1, 2)), ("b", "float32", 8, (1, 2))]
 OUTPUT = [("output", "float32", 8, (1, 2))]
@@ -77,7 +77,7 @@ SIGNATURES: dict[str, tuple[str, list[Any], list[Any]]] = {
 
 
 @pytest.mark.parametrize("which", SIGNATURES)
-def test_the_signature_of_every_archive(shared: Path, which: str) -> None:
+def test_signature_of_every_tvm_archive(shared: Path, which: str) -> None:
     archive, name = which.split()
     found = open_archive(shared / "archives" / f"{archive}.tar").module(name)
     assert (found.interface, shown(found.inputs), shown(found.outputs)) == SIGNATURES[which]
@@ -97,12 +97,12 @@ def test_the_signature_of_every_archive(shared: Path, which: str) -> None:
         ("v5-add-aotc", []),
     ],
 )  # fmt: skip
-def test_the_pools_of_archives(shared: Path, archive: str, expected: list[Pool]) -> None:
+def test_pools_of_tvm_archives(shared: Path, archive: str, expected: list[Pool]) -> None:
     (found,) = open_archive(shared / "archives" / f"{archive}.tar").modules
     assert found.pools == tuple(expected)
 
 
-def test_constants_are_as_large_as_the_metadata_and_the_code_say(shared: Path) -> None:
+def test_size_of_constants_agrees_with_metadata_and_code(shared: Path) -> None:
     checked = 0
     for path in sorted((shared / "archives").glob("*.tar")):
         for found in open_archive(path).modules:
@@ -117,7 +117,7 @@ def test_constants_are_as_large_as_the_metadata_and_the_code_say(shared: Path) -
 
 
 def test_places_of_one_archive_agree(shared: Path) -> None:
-    """Names in every place are the same ones, but for outputs that a place has no names for."""
+    """All places have the same names, except for unnamed outputs."""
     (found,) = open_archive(shared / "archives" / "add-aotp.tar").modules
     entry = entry_signature(found, entry_text(found))
     relay = relay_signature(text_of(found.source_text))
@@ -130,13 +130,13 @@ def test_places_of_one_archive_agree(shared: Path) -> None:
     assert [argument.name for argument in relay.inputs or ()] == ["a", "b", "c"]
 
 
-def test_finding_it_again_changes_nothing(shared: Path) -> None:
+def test_finding_the_interface_twice_changes_nothing(shared: Path) -> None:
     for path in sorted((shared / "archives").glob("*.tar")):
         for found in open_archive(path).modules:
             assert with_interface(found, path.name) == found
 
 
-def test_a_native_module_stays_as_its_compiler_made_it() -> None:
+def test_native_module_is_unchanged() -> None:
     assert with_interface(native_module(), "a.tar") == native_module()
 
 
@@ -175,7 +175,7 @@ int32_t tvmgen_net_run(struct tvmgen_net_inputs* inputs, struct tvmgen_net_outpu
 """
 
 
-def test_a_header_with_everything() -> None:
+def test_header_with_all_parts() -> None:
     known = (TensorInfo("a", "int8", 4), TensorInfo("serving_default_x:0", "float32", 8))
     found = with_interface(replace(module(header=HEADER), inputs=known), "a.tar")
     assert [tensor.name for tensor in found.inputs] == ["serving_default_x:0", "a"]
@@ -192,7 +192,7 @@ def test_a_header_with_everything() -> None:
     assert header.sizes["TVMGEN_NET_X_SIZE"] == 8
 
 
-def test_a_header_of_a_name_with_capitals() -> None:
+def test_header_of_a_module_name_with_capitals() -> None:
     text = HEADER.replace("NET", "MYNET").replace("tvmgen_net", "tvmgen_mynet")
     files = (CodegenFile(PurePosixPath("host/include/tvmgen_mynet.h"), text.encode()),)
     header = read_header(replace(module("MyNet"), codegen=files))
@@ -201,13 +201,13 @@ def test_a_header_of_a_name_with_capitals() -> None:
     assert header.pools[0].size == 128
 
 
-def test_a_header_that_is_none_of_the_modules() -> None:
+def test_header_of_another_module_is_ignored() -> None:
     assert read_header(module("other", header=HEADER)) is not None  # by its file name,
     assert read_header(module("other", header=HEADER)).structs == {}  # type: ignore[union-attr]  # not its structs
     assert with_interface(module("other", lib0="int a;"), "a.tar").interface == "packed"
 
 
-def test_a_header_of_an_old_version_gets_types_and_names_from_the_relay_text() -> None:
+def test_old_header_is_completed_from_relay_text() -> None:
     relay = (
         "def @main(%x:0: Tensor[(4), int8], %a: Tensor[(2, 3), uint8], %w: Tensor[(9), int8]) -> Tensor[(2), bool] {"
     )
@@ -217,7 +217,7 @@ def test_a_header_of_an_old_version_gets_types_and_names_from_the_relay_text() -
     assert shown(found.outputs) == [("output", "bool", 2, (2,))]
 
 
-def test_names_without_types_are_no_signature() -> None:
+def test_names_without_types_are_not_a_signature() -> None:
     header = "struct tvmgen_net_inputs { void* x; }; struct tvmgen_net_outputs { void* output; };"
     found = with_interface(module(header=header), "a.tar")
     assert (found.inputs, found.outputs, found.interface) == ((), (), "c")
@@ -264,7 +264,7 @@ def names(arguments: tuple[Argument, ...] | None) -> list[str] | None:
         (DESCRIPTOR, None, None, 3),
     ],
 )
-def test_what_entry_files_tell(text: str, inputs: list[str] | None, outputs: list[str] | None, count: int) -> None:
+def test_signatures_in_entry_files(text: str, inputs: list[str] | None, outputs: list[str] | None, count: int) -> None:
     found = entry_signature(module(), text)
     assert found is not None
     assert (names(found.inputs), names(found.outputs), found.count) == (inputs, outputs, count)
@@ -275,11 +275,11 @@ def test_what_entry_files_tell(text: str, inputs: list[str] | None, outputs: lis
     ["", "int32_t tvmgen_net_run(void);", "int32_t tvmgen_net_run(", "int32_t tvmgen_network_run(int a) {}",
      "int32_t tvmgen_net_run(void* args) { return main(args); }", "tvm_model_t network = {.num_input_tensors = 2};"],
 )  # fmt: skip
-def test_entry_files_that_tell_nothing(text: str) -> None:
+def test_entry_files_without_signature(text: str) -> None:
     assert entry_signature(module(), text) is None
 
 
-def test_an_entry_file_orders_what_the_metadata_names() -> None:
+def test_entry_file_orders_tensors_of_the_metadata() -> None:
     known = (TensorInfo("x", "int8", 1), TensorInfo("y", "int8", 2))
     found = with_interface(replace(module(lib0=UNPACKED_ENTRY), inputs=known), "a.tar")
     assert [tensor.name for tensor in found.inputs] == ["y", "x"]
@@ -298,7 +298,7 @@ __attribute__((section(".rodata.tvm"), aligned(16))) static const uint8_t kernel
 """
 
 
-def test_pools_that_the_code_defines() -> None:
+def test_internal_pools() -> None:
     assert internal_pools(POOLS) == (
         Pool("flash", "constant", 21, external=False),
         Pool("ram", "workspace", 1024, external=False),
@@ -313,13 +313,13 @@ def test_pools_that_the_code_defines() -> None:
         ("static uint8_t ram[16];", 16),
     ],
 )
-def test_the_length_of_a_workspace(text: str, size: int | None) -> None:
+def test_length_of_a_workspace(text: str, size: int | None) -> None:
     assert internal_pools('__attribute__((section(".bss.noinit.tvm")))' + text) == (
         Pool("ram", "workspace", size, external=False),
     )
 
 
-def test_an_odd_struct_has_no_size() -> None:
+def test_unusual_struct_has_no_size() -> None:
     for member in ("q_t x[3];", "float x;", "float x[N];", "float x[3] __attribute__((aligned(0)));", "float x[3]"):
         text = f'__attribute__((section(".rodata.tvm"), )) static struct p {{ {member}'
         assert internal_pools(text) == (Pool("p", "constant", None, external=False),)
@@ -350,7 +350,7 @@ static const int64_t kTvmgenMetadata_outputs_0_shape[1] = { 3L };
 """
 
 
-def test_the_metadata_struct() -> None:
+def test_signature_in_metadata_struct() -> None:
     found = metadata_signature(module(lib0=";", lib1=METADATA))
     assert found == Signature(
         (Argument("b", "uint8", (1, 2)), Argument('a"', "bool", ())),
@@ -359,7 +359,7 @@ def test_the_metadata_struct() -> None:
     assert [argument.size for argument in (*(found.inputs or ()), *(found.outputs or ()))] == [2, 1, 48]
 
 
-def test_the_metadata_struct_orders_a_packed_module() -> None:
+def test_metadata_struct_orders_a_packed_module() -> None:
     known = (TensorInfo('a"', "bool", 1), TensorInfo("b", "uint8", 2))
     found = with_interface(replace(module(lib1=METADATA), inputs=known), "a.tar")
     assert shown(found.inputs) == [("b", "uint8", 2, (1, 2)), ('a"', "bool", 1, ())]
@@ -367,7 +367,7 @@ def test_the_metadata_struct_orders_a_packed_module() -> None:
 
 
 @pytest.mark.parametrize("cut", range(20, len(METADATA), 37))
-def test_a_metadata_struct_cut_off_raises_nothing(cut: int) -> None:
+def test_truncated_metadata_struct_is_ignored(cut: int) -> None:
     found = metadata_signature(module(lib0=METADATA[:cut]))
     assert found is None or len(found.inputs or ()) <= 2
 
@@ -381,7 +381,7 @@ def graph_module(change: Callable[[dict[str, Any]], None] = lambda _: None, **fi
     return replace(module(executor="graph", **files), graph_json=json.dumps(document).encode())
 
 
-def test_a_graph_without_a_parameters_file_tells_inputs_from_parameters_that_are_compiled_in() -> None:
+def test_linked_parameters_are_not_inputs_of_a_graph() -> None:
     linked = "static const float __tvm_param__p0[2] = {\n    0x1p+1   , 0x1p+2   \n};\n"
     assert [tensor.name for tensor in with_interface(graph_module(lib1=linked), "a.tar").inputs] == ["x"]
     assert [tensor.name for tensor in with_interface(graph_module(lib1=";"), "a.tar").inputs] == ["x", "p0"]
@@ -434,7 +434,7 @@ def test_forms_of_relay_text(text: str, inputs: list[Any], outputs: list[Any] | 
      "def @main(%t: (int8, int8)) -> int8 {",
      "def @main(%x(1): int8) -> int8 {", "class Module:\n    def main(x): ...\n", "add 3\n"],
 )  # fmt: skip
-def test_text_that_tells_nothing(text: str) -> None:
+def test_relay_text_without_signature(text: str) -> None:
     assert relay_signature(text) is None
 
 
@@ -450,9 +450,7 @@ RELAY = "def @main(%a: Tensor[(1, 2), uint8], %b: Tensor[(1, 2), float32], %c: T
         ("(int8, int8)", UNPACKED_ENTRY.replace("void* y", "void* arg0"), ["a", "b"]),  # four arguments
     ],
 )
-def test_relay_text_alone_tells_inputs_only_where_something_tells_how_many(
-    result: str, lib0: str, expected: list[str]
-) -> None:
+def test_relay_text_has_inputs_only_if_their_number_is_known(result: str, lib0: str, expected: list[str]) -> None:
     found = with_interface(module(relay=RELAY.format(result), lib0=lib0), "a.tar")
     assert [tensor.name for tensor in found.inputs] == expected
     assert found.interface == "packed"
@@ -461,7 +459,7 @@ def test_relay_text_alone_tells_inputs_only_where_something_tells_how_many(
 # All together --------------------------------------------------------------------------------------------------------
 
 
-def test_relay_text_is_believed_where_version_1_has_nothing_else() -> None:
+def test_relay_text_is_used_in_version_1() -> None:
     relay = "def @main(%z: Tensor[(2), int8], %a: Tensor[(3), int8]) -> Tensor[(2), int8] {\n"
     bare = replace(module(relay=relay), main=())
     assert [tensor.name for tensor in with_interface(bare, "a.tar").inputs] == ["z", "a"]
@@ -469,27 +467,27 @@ def test_relay_text_is_believed_where_version_1_has_nothing_else() -> None:
     assert [tensor.name for tensor in with_interface(counted, "a.tar").inputs] == ["z"], "the other became a constant"
 
 
-def test_places_that_disagree_leave_the_metadata_as_it_is() -> None:
+def test_contradictory_places_do_not_change_the_metadata() -> None:
     known = (TensorInfo("p", "int8", 4), TensorInfo("q", "int8", 4))
     header = "struct tvmgen_net_inputs { void* q; void* r; };"
     found = with_interface(replace(module(header=header), inputs=known), "a.tar")
     assert found.inputs == known
 
 
-def test_a_shape_of_other_bytes_is_not_believed() -> None:
+def test_shape_with_another_size_is_ignored() -> None:
     relay = "def @main(%x: Tensor[(3), int8]) -> int8 {\n"
     found = with_interface(replace(module(relay=relay), inputs=(TensorInfo("x", "int8", 4),)), "a.tar")
     assert found.inputs == (TensorInfo("x", "int8", 4),)
 
 
-def test_a_name_that_relay_prints_with_a_letter_before() -> None:
+def test_relay_prefix_of_names_is_recognised() -> None:
     relay = "def @main(%v_y: Tensor[(2), int8], %v1: Tensor[(3), int8]) -> int8 {\n"
     known = (TensorInfo("1", "int8", 3), TensorInfo("_y", "int8", 2))
     found = with_interface(replace(module(relay=relay), inputs=known), "a.tar")
     assert shown(found.inputs) == [("_y", "int8", 2, (2,)), ("1", "int8", 3, (3,))]
 
 
-def test_named_outputs_of_a_packed_module_stand_in_the_relay_texts_order() -> None:
+def test_named_outputs_of_a_packed_module_are_in_relay_order() -> None:
     relay = 'def @main(%x: int8, output_tensor_names=["z", "a"]) -> (int8, Tensor[(2), int8]) {\n'
     known = (TensorInfo("a", "int8", 2), TensorInfo("z", "int8", 1))
     found = with_interface(replace(module(relay=relay, lib1=METADATA), outputs=known), "a.tar")
@@ -504,9 +502,7 @@ def test_named_outputs_of_a_packed_module_stand_in_the_relay_texts_order() -> No
         ("(int8, int8)", ["a", "z"]),  # of other types: the metadata's order
     ],
 )
-def test_named_outputs_stand_in_the_order_of_their_types_where_no_place_has_the_names(
-    results: str, expected: list[str]
-) -> None:
+def test_named_outputs_are_ordered_by_type_if_names_are_unknown(results: str, expected: list[str]) -> None:
     known = (TensorInfo("a", "int8", 2), TensorInfo("z", "int8", 1))
     found = with_interface(replace(module(relay=f"def @main(%x: int8) -> {results} {{\n"), outputs=known), "a.tar")
     assert [tensor.name for tensor in found.outputs] == expected
@@ -518,7 +514,7 @@ def test_many_outputs_are_sorted_as_numbers() -> None:
     assert [tensor.name for tensor in found.outputs] == ["output0", "output1", "output2", "output10"]
 
 
-def test_names_that_sanitise_alike_stay_in_the_metadatas_order() -> None:
+def test_names_that_sanitise_equally_keep_metadata_order() -> None:
     known = (TensorInfo("x-0", "int8", 1), TensorInfo("x.0", "int8", 2))
     header = "struct tvmgen_net_inputs { void* x_0; };"
     assert with_interface(replace(module(header=header), inputs=known), "a.tar").inputs == known
@@ -537,7 +533,7 @@ FRAGMENTS = [
 
 
 @given(st.lists(st.sampled_from(FRAGMENTS), max_size=60).map("".join))
-def test_no_text_breaks_it(text: str) -> None:
+def test_any_text_is_accepted_as_header_and_source(text: str) -> None:
     found = with_interface(module(header=text, lib0=text, lib1=text, relay=text), "a.tar")
     assert found.interface == "c"
     assert with_interface(module(lib0=text, lib1=text, relay=text), "a.tar").interface == "packed"
@@ -545,11 +541,11 @@ def test_no_text_breaks_it(text: str) -> None:
 
 @pytest.mark.parametrize("fragment", FRAGMENTS)
 def test_hostile_text_takes_little_time(fragment: str) -> None:
-    text = fragment * (200_000 // len(fragment))
+    text = fragment * (40_000 // len(fragment))
     start = time.process_time()
     with_interface(module(header=text, lib0=text, relay=text), "a.tar")
     with_interface(module(lib0=text, lib1="kTvmgenMetadata" + text, relay="def @main(" + text), "a.tar")
-    assert time.process_time() - start < 5
+    assert time.process_time() - start < 1
 
 
 def test_many_tensors_take_little_time() -> None:
@@ -561,7 +557,7 @@ def test_many_tensors_take_little_time() -> None:
     assert found.inputs == tuple(replace(tensor, shape=()) for tensor in reversed(known))
 
 
-def test_many_dimensions_are_no_shape() -> None:
+def test_too_many_dimensions_are_not_a_shape() -> None:
     extents = ", ".join(["999999999999999999"] * 50_000)
     relay = f"def @main(%x: Tensor[({extents}), int8], %y: Tensor[(9223372036854775, 9999), int8]) -> int8 {{\n"
     found = relay_signature(relay)

@@ -1,4 +1,4 @@
-"""Libraries in archives: written the same each time, read back whole, TVM's own kept byte for byte."""
+"""Archives are written reproducibly and read back completely; TVM's archives are rewritten byte for byte."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def native_files(*names: str) -> dict[str, bytes]:
     ],
     ids=["native", "two", "graph", "mixed", "runtime"],
 )
-def test_what_is_written_is_read(library: Library) -> None:
+def test_written_library_reads_back_equal(library: Library) -> None:
     data = pack_archive(library)
     assert read_archive(data, "a.tar") == library
     assert pack_archive(read_archive(data, "a.tar")) == data
 
 
-def test_equality_sees_parameters() -> None:
+def test_equality_includes_parameters() -> None:
     (module,) = graph_library().modules
     (name, value), *_ = module.params.items()
     assert replace(module, params={name: value.copy()}) == module
@@ -70,7 +70,7 @@ def test_equality_sees_parameters() -> None:
         assert replace(module, params={name: other}) != module
 
 
-def test_members_are_those_of_the_format() -> None:
+def test_members_of_an_archive() -> None:
     assert list(native_files()) == [
         "README.md", "codegen/host/include/tvmgen_tiny.h", "codegen/" + KERNEL_PATH, "codegen/host/src/tiny_lib0.c",
         "metadata.json", "parameters/tiny.params", "src/tiny.relay",
@@ -85,7 +85,7 @@ def test_a_header_used_by_one_of_two_modules_stays_with_it() -> None:
     assert read_archive(pack_archive(library), "a.tar") == library
 
 
-def test_two_files_under_one_name_cannot_be_written() -> None:
+def test_two_files_with_the_same_path_are_not_written() -> None:
     first, second = native_library("a", "b").modules
     other = CodegenFile(PurePosixPath(KERNEL_PATH), b"another version")
     with pytest.raises(UsageError) as caught:
@@ -93,7 +93,7 @@ def test_two_files_under_one_name_cannot_be_written() -> None:
     assert (caught.value.code, caught.value.place) == ("archive-path-taken", f"codegen/{KERNEL_PATH}")
 
 
-def test_bytes_depend_on_the_library_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_bytes_depend_only_on_the_library(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     first = pack_archive(native_library("a", "b"))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TZ", "Asia/Tokyo")
@@ -101,7 +101,7 @@ def test_bytes_depend_on_the_library_alone(monkeypatch: pytest.MonkeyPatch, tmp_
     assert pack_archive(Library(tuple(reversed(native_library("a", "b").modules)))) == first
 
 
-def test_source_date_epoch_is_the_one_date(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_source_date_epoch_is_the_only_date(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
     data = pack_archive(native_library())
     (module,) = read_archive(data, "a.tar").modules
@@ -111,7 +111,7 @@ def test_source_date_epoch_is_the_one_date(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("value", ["yesterday", "-1", "1e9", "99999999999"])
-def test_a_bad_source_date_epoch(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+def test_invalid_source_date_epoch_is_refused(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", value)
     with pytest.raises(UsageError) as caught:
         pack_archive(native_library())
@@ -122,7 +122,7 @@ def test_a_bad_source_date_epoch(monkeypatch: pytest.MonkeyPatch, value: str) ->
 
 
 @pytest.mark.parametrize("name", TVM_ARCHIVES)
-def test_an_archive_of_tvm_is_written_as_it_was_read(shared: Path, name: str) -> None:
+def test_tvm_archive_is_rewritten_unchanged(shared: Path, name: str) -> None:
     data = (shared / "archives" / f"{name}.tar").read_bytes()
     library = read_archive(data, name)
     written = pack_archive(library, library.version)
@@ -158,7 +158,7 @@ def test_parameters_and_memory_of_a_graph(shared: Path) -> None:
 
 
 def with_order(library: Library, inputs: list[str]) -> bytes:
-    """The archive of ``library`` without our key, its header naming ``inputs`` in this order."""
+    """Return the archive of ``library`` without the extension key, with ``inputs`` in this order in the header."""
     files = archive_files(library)
     metadata = json.loads(files["metadata.json"])
     del metadata["modules"]["tiny"]["mlfbuild"]
@@ -171,13 +171,13 @@ def with_order(library: Library, inputs: list[str]) -> bytes:
     return packed(files)
 
 
-def test_call_order_is_that_of_the_header() -> None:
+def test_call_order_comes_from_the_header() -> None:
     (module,) = read_archive(with_order(native_library(), ["z", "a_b", "m"]), "a.tar").modules
     assert [tensor.name for tensor in module.inputs] == ["z", "a-b", "m"]
 
 
 @pytest.mark.parametrize("members", [["z", "m"], ["z", "m", "q"], ["z", "m", "m"]])
-def test_a_header_of_other_tensors_says_nothing(members: list[str]) -> None:
+def test_header_with_other_tensors_is_ignored(members: list[str]) -> None:
     (module,) = read_archive(with_order(native_library(), members), "a.tar").modules
     assert [tensor.name for tensor in module.inputs] == ["a-b", "m", "z"]
 
@@ -193,7 +193,7 @@ def test_numbered_outputs_are_sorted_as_numbers() -> None:
     assert [tensor.name for tensor in module.outputs] == [f"output{i}" for i in range(12)]
 
 
-def test_the_inputs_of_a_graph_stand_in_its_order() -> None:
+def test_inputs_are_in_graph_order() -> None:
     (module,) = graph_library().modules
     inputs = tuple(replace(module.inputs[0], name=name) for name in ("b", "a"))
     graph = bytes(module.graph_json or b"")
@@ -205,7 +205,7 @@ def test_the_inputs_of_a_graph_stand_in_its_order() -> None:
     assert [tensor.name for tensor in read_archive(data, "a.tar").modules[0].inputs] == ["b", "a"]
 
 
-# Files that are not what they claim
+# Invalid files
 
 
 def without(path: str) -> dict[str, bytes]:

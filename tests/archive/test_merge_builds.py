@@ -1,4 +1,4 @@
-"""The code of merged archives compiles, links and finds its functions: on this machine, with stubs of TVM's headers."""
+"""The code of merged archives compiles, links and finds its functions on this machine, with stubs of TVM's headers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def archive(shared: Path, name: str) -> tuple[str, Library]:
 
 
 def renamed(pair: tuple[str, Library], old: str, new: str) -> tuple[str, Library]:
-    """The archive of the same model as TVM exports it under the name ``new``."""
+    """Return the archive that TVM would export for the same model under the name ``new``."""
     (module,) = pair[1].modules
 
     def text(data: bytes) -> bytes:
@@ -46,7 +46,7 @@ def renamed(pair: tuple[str, Library], old: str, new: str) -> tuple[str, Library
 
 
 def objects(library: Library, folder: Path, compiler: str, *flags: str) -> list[Path]:
-    """Compile what ``library`` holds; TVM's own C with its warnings off, mlfbuild's with all of them errors."""
+    """Compile the code of ``library``, TVM's without warnings, mlfbuild's with all warnings as errors."""
     include = write_tvm_headers(folder / "tvm")
     files = {file.path: file.data for module in library.modules for file in module.codegen}
     for path, data in files.items():
@@ -125,7 +125,7 @@ int main(void) {
     ("left", "right", "width"),
     [("conv-graph", "kws_int8-graph", 2), ("add-aotp", "conv-aotp", 2), ("v5-add-graph", "v5-kws_int8-graph", 1)],
 )
-def test_the_merged_registry_has_the_functions_of_both(
+def test_merged_registry_has_the_functions_of_both(
     left: str, right: str, width: int, shared: Path, tmp_path: Path, tool: Tool
 ) -> None:
     merged = merge([archive(shared, left), archive(shared, right)])
@@ -144,7 +144,7 @@ def test_the_merged_registry_has_the_functions_of_both(
 
 
 def registered(library: Library, folder: Path, width: int) -> list[str]:
-    """What the registry of an archive as TVM wrote it has, read by the same program."""
+    """Return the content of the registry of a TVM archive, read by the same program."""
     folder.mkdir()
     (folder / "main.c").write_text(LOOKUP)
     (folder / "backend.c").write_text(BACKEND)
@@ -215,7 +215,7 @@ int main(void) {
 """
 
 
-def test_the_table_of_an_object_is_joined(shared: Path) -> None:
+def test_table_of_an_object_is_merged(shared: Path) -> None:
     merged = merge([archive(shared, "conv-llvm_graph_m4"), archive(shared, "many-graph")])
     assert [str(file.path) for file in merged.module("conv").codegen] == [
         "host/lib/conv_lib0.o",
@@ -235,7 +235,7 @@ FUNCTION = "int tvmgen_net_f(void) { return 1; }\n"
 
 
 def with_object(shared: Path, name: str, source: str, folder: Path, tool: Tool) -> tuple[str, Library]:
-    """An archive with an object made of ``source``."""
+    """Return an archive with an object compiled from ``source``."""
     (folder / f"{name}.c").write_text(source)
     run([tool("arm-none-eabi-gcc"), "-c", folder / f"{name}.c", "-o", folder / f"{name}.o"])
     file = CodegenFile(PurePosixPath(f"host/lib/{name}_lib0.o"), (folder / f"{name}.o").read_bytes())
@@ -255,7 +255,7 @@ def test_objects_with_conflicting_symbols(shared: Path, tmp_path: Path, tool: To
     assert (caught.value.code, caught.value.place) == ("merge-system-library-form", place)
 
 
-def test_a_damaged_object_is_named(shared: Path) -> None:
+def test_damaged_object_is_refused(shared: Path) -> None:
     name, library = archive(shared, "conv-llvm_graph_m4")
     (module,) = library.modules
     codegen = tuple(CodegenFile(file.path, file.data[:1000]) for file in module.codegen)
@@ -300,7 +300,7 @@ def with_source(shared: Path, name: str, text: str) -> Module:
     return replace(module, name=name, codegen=(file,))
 
 
-def test_offloaded_functions_of_the_default_name_link_and_run(shared: Path, tmp_path: Path, tool: Tool) -> None:
+def test_offloaded_functions_with_the_default_name_link_and_run(shared: Path, tmp_path: Path, tool: Tool) -> None:
     def as_default(pair: tuple[str, Library]) -> tuple[str, Library]:
         (module,) = pair[1].modules
         own, default = f"tvmgen_{module.name}_ccompiler".encode(), b"tvmgen_default_ccompiler"
@@ -328,12 +328,12 @@ target_link_libraries(second mlf::many mlf::conv mlf::tiny backend m)
 """
 
 
-def test_an_unpacked_merged_archive_builds_with_cmake(shared: Path, tmp_path: Path, tool: Tool) -> None:
+def test_unpacked_merged_archive_builds_with_cmake(shared: Path, tmp_path: Path, tool: Tool) -> None:
     merged = merge([archive(shared, "conv-graph"), archive(shared, "many-graph"), ("tiny.tar", native_library("tiny"))])
     write_archive(merged, tmp_path / "all.tar")
     unpack_archive(tmp_path / "all.tar", tmp_path / "tree")
     write_tvm_headers(tmp_path / "tvm")
-    # A tree gives what would be global the module's name: here the last one, which holds the registry of all.
+    # A tree adds the module's name to global symbols; the last module has the registry of all.
     lookup = LOOKUP.replace("int main", "const TVMModule *TVMSystemLibEntryPoint_many(void);\n\nint main").replace(
         "TVMSystemLibEntryPoint()", "TVMSystemLibEntryPoint_many()"
     )

@@ -1,4 +1,4 @@
-"""Tables of functions of system libraries: read in TVM's form and no other, written so that they are read again."""
+"""Tables of functions of system libraries: only TVM's form is parsed, and written tables are parsed again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TABLE = st.dictionaries(st.one_of(NAME, st.text("aZ0.-\"\\?%'/* é\n", min_size=
 
 
 @given(TABLE, st.sampled_from([1, 2]))
-def test_what_is_written_is_read(table: dict[str, str], count_bytes: int) -> None:
+def test_written_table_is_parsed(table: dict[str, str], count_bytes: int) -> None:
     text = registry_source(table.items(), count_bytes, ["net"])
     registry = parse_registry(text)
     assert registry is not None
@@ -30,7 +30,7 @@ def test_what_is_written_is_read(table: dict[str, str], count_bytes: int) -> Non
 
 
 @pytest.mark.parametrize("count", [0, 1, 9, 34, 92, 255, 256, 300, 1000])
-def test_numbers_of_functions(count: int) -> None:
+def test_number_of_functions_is_parsed(count: int) -> None:
     table = {f"f{number:04}": f"f{number:04}" for number in range(count)}
     registry = parse_registry(registry_source(table.items(), 2, ["net"]))
     assert registry is not None
@@ -55,12 +55,12 @@ def sources(shared: Path, name: str) -> list[str]:
         ),
     ],
 )
-def test_tables_that_tvm_wrote(name: str, count_bytes: int, functions: list[str], rest: str, shared: Path) -> None:
+def test_tables_of_tvm_are_parsed(name: str, count_bytes: int, functions: list[str], rest: str, shared: Path) -> None:
     expected = RegistryTable(tuple((function, function) for function in functions), count_bytes, rest)
     assert [registry for text in sources(shared, name) if (registry := parse_registry(text))] == [expected]
 
 
-def test_what_stands_behind_the_table_stays(shared: Path) -> None:
+def test_text_after_the_table_is_kept(shared: Path) -> None:
     first, second = sources(shared, "conv-aotp")[0], sources(shared, "add-aotc")[0]
     registry = parse_registry(first)
     assert registry is not None
@@ -85,7 +85,7 @@ def test_what_stands_behind_the_table_stays(shared: Path) -> None:
         ("_tvm_func_array,\n};", "_tvm_other_array,\n};"),
     ],
 )  # fmt: skip
-def test_other_forms_are_not_taken(old: str, new: str, shared: Path) -> None:
+def test_other_forms_are_not_parsed(old: str, new: str, shared: Path) -> None:
     text = sources(shared, "add-graph")[0]
     assert parse_registry(text) is not None
     changed = text.replace(old, new, 1)
@@ -94,7 +94,7 @@ def test_other_forms_are_not_taken(old: str, new: str, shared: Path) -> None:
 
 
 @given(st.data())
-def test_spoiled_tables_do_not_end_reading(data: st.DataObject) -> None:
+def test_damaged_tables_never_crash(data: st.DataObject) -> None:
     text = registry_source([("a", "a"), ("b", "c")], 2, ["net"])
     at = data.draw(st.integers(0, len(text)))
     until = data.draw(st.integers(at, len(text)))
@@ -121,7 +121,7 @@ def test_long_tables_take_linear_time(piece: str) -> None:
 # Objects -------------------------------------------------------------------------------------------------------------
 
 
-def test_the_table_of_an_object(shared: Path) -> None:
+def test_table_of_an_object_is_parsed(shared: Path) -> None:
     (module,) = open_archive(shared / "archives/conv-llvm_graph_m4.tar").modules
     table, code = (file.data for file in module.codegen)
     registry = parse_object_registry(table, object_symbols(table, "lib0.o"))
@@ -148,7 +148,7 @@ def test_the_table_of_an_object(shared: Path) -> None:
         (b"", set()),
     ],
 )
-def test_objects_whose_strings_are_no_table(data: bytes, declared: set[str]) -> None:
+def test_objects_with_other_strings_have_no_table(data: bytes, declared: set[str]) -> None:
     symbols = Symbols(defined=frozenset({"TVMSystemLibEntryPoint"}), declared=frozenset(declared))
     assert parse_object_registry(data, symbols) is None
     more = Symbols(defined=frozenset({"TVMSystemLibEntryPoint", "more"}), declared=frozenset({"f", "g"}))

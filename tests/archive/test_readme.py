@@ -1,4 +1,4 @@
-"""README.md of an archive: for people, derived from the rest, never anybody else's."""
+"""The generated README.md of an archive."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ OPERATOR = Module(
     ],
     ids=["native", "graph", "two", "operator", "many"],
 )  # fmt: skip
-def test_the_page(golden: Callable[[str, str], None], library: Library) -> None:
+def test_page_of_each_library(golden: Callable[[str, str], None], library: Library) -> None:
     text = readme_text(library)
     golden(text, "README.md")
     assert is_derived(text.encode())
 
 
-def test_a_packed_module_of_unknown_inputs_has_no_order() -> None:
+def test_packed_module_with_unknown_inputs_has_no_order() -> None:
     text = readme_text(Library((replace(PACKED, inputs=()),)))
     assert "in this order: inputs, then outputs." in text
 
 
-def test_pools_of_constants_come_with_their_data() -> None:
+def test_constant_pools_are_passed_with_their_data() -> None:
     text = readme_text(Library((replace(PLANNED, pools=(Pool("flash", "constant", 24, True),)),)))
     assert (
         "static uint8_t flash[TVMGEN_NPU_FLASH_CONSTANT_POOL_SIZE] __attribute__((aligned(16))) = "
@@ -65,7 +65,7 @@ def test_pools_of_constants_come_with_their_data() -> None:
     ) in text
 
 
-def test_inputs_and_outputs_that_lie_in_the_pools_are_mapped() -> None:
+def test_inputs_and_outputs_in_pools_are_mapped() -> None:
     text = readme_text(Library((replace(PLANNED, workspace_io=True, devices=()),)))
     assert "struct tvmgen_npu_inputs inputs = tvmgen_npu_map_inputs(&workspace_pools);" in text
     assert "struct tvmgen_npu_outputs outputs = tvmgen_npu_map_outputs(&workspace_pools);" in text
@@ -92,7 +92,7 @@ def test_requirements_that_are_not_in_the_metadata(runtime: ExternalDependency, 
 
 
 def test_names_are_escaped() -> None:
-    """Names are not read as Markdown, as HTML, or as the end of a table or a block of code."""
+    """Names are not parsed as Markdown, HTML, or the end of a table or code block."""
     tensor = TensorInfo("a|b`<script>\n```\n# x", "int8", 4)
     dependency = ExternalDependency("<b>|`", "x|y", "[z](http://w)", "1|2")
     module = replace(native_module(), inputs=(tensor,), external_dependencies=(dependency,))
@@ -103,7 +103,7 @@ def test_names_are_escaped() -> None:
     assert ".a_b__script________x = a_b__script________x" in text, "C has sanitised names"
 
 
-def test_an_archive_has_the_page_and_readers_drop_it() -> None:
+def test_archive_has_the_page_and_readers_ignore_it() -> None:
     library = native_library("kws")
     files = archive_files(library)
     assert bytes(files[README]).decode() == readme_text(library)
@@ -112,7 +112,7 @@ def test_an_archive_has_the_page_and_readers_drop_it() -> None:
 
 
 @pytest.mark.parametrize("version", [5, 6, 7])
-def test_the_page_has_the_version_of_the_archive(version: int) -> None:
+def test_page_has_the_version_of_the_archive(version: int) -> None:
     text = bytes(archive_files(native_library("kws"), version)[README]).decode()
     assert f"in Model Library Format, version {version}," in text
 
@@ -127,7 +127,7 @@ def test_another_readme_is_kept() -> None:
 
 @pytest.mark.parametrize("path", ["readme.md", "ReadMe.MD", "README.md/index.md"])
 def test_a_readme_with_another_case_replaces_the_page(path: str) -> None:
-    """Names that differ only in case are one name on some machines, and archives with both are refused."""
+    """Names that differ only in case are equal on some machines, and archives with both are refused."""
     own = ArchiveFile(PurePosixPath(path), b"# Our keyword spotter\n")
     library = replace(native_library("kws"), other_files=(own,))
     assert README not in archive_files(library)
@@ -154,7 +154,7 @@ def test_recognising_the_page_reads_only_its_start() -> None:
     assert max(derived.most, other.most) < 200
 
 
-def test_archives_of_tvm_get_the_page_and_keep_all_other_files(shared: Path) -> None:
+def test_tvm_archives_get_the_page_and_keep_all_files(shared: Path) -> None:
     for path in sorted((shared / "archives").glob("*.tar")):
         library = open_archive(path)
         with path.open("rb") as file:

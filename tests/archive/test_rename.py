@@ -1,4 +1,4 @@
-"""Modules under other names: everything that bears the name changes, and nothing else."""
+"""Renaming modules changes everything with the module's name, and nothing else."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _others(library: Library) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", _RENAMED)
-def test_an_archive_of_tvm_there_and_back(shared: Path, tmp_path: Path, name: str) -> None:
+def test_renaming_a_tvm_archive_twice_restores_it(shared: Path, tmp_path: Path, name: str) -> None:
     path = shared / "archives" / f"{name}.tar"
     library = open_archive(path)
     there = rename_modules(library, _others(library))
@@ -51,7 +51,7 @@ def test_an_archive_of_tvm_there_and_back(shared: Path, tmp_path: Path, name: st
 
 
 @pytest.mark.parametrize("name", ["kws_int8-graph", "conv-usmp_external", "byoc-aotp", "v5-add-aotc"])
-def test_a_renamed_archive_of_tvm_answers_as_before(shared: Path, tmp_path: Path, name: str) -> None:
+def test_renamed_tvm_archive_computes_the_same(shared: Path, tmp_path: Path, name: str) -> None:
     library = open_archive(shared / f"archives/{name}.tar")
     write_archive(rename_modules(library, _others(library)), tmp_path / "a.tar")
     model = mlfbuild.load(tmp_path / "a.tar", "other_0")
@@ -62,8 +62,8 @@ def test_a_renamed_archive_of_tvm_answers_as_before(shared: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize(("old", "new"), [("fully_connected", "some_other_name"), ("run", "abc"), ("gemm", "runs")])
-def test_a_network_called_like_a_kernel(tmp_path: Path, old: str, new: str) -> None:
-    """Kernels are called ``mlf_<word>``, as are the functions of a network called so."""
+def test_network_with_the_name_of_a_kernel(tmp_path: Path, old: str, new: str) -> None:
+    """Kernels are called ``mlf_<word>``, like the functions of a network with that name."""
     (tmp_path / "net.tflite").write_bytes(tiny_network(3))
     made, expected = (
         NATIVE.compile(CompileRequest(name, tmp_path / "net.tflite", CPUS["cortex-m4"])) for name in (old, new)
@@ -77,7 +77,7 @@ def test_a_network_called_like_a_kernel(tmp_path: Path, old: str, new: str) -> N
     np.testing.assert_array_equal(output, tflite_micro_run(tiny_network(3), [inputs])[0])
 
 
-def test_one_of_two_whose_names_begin_alike() -> None:
+def test_renaming_one_of_two_names_with_a_common_prefix() -> None:
     library = native_library("net", "net_b")
     renamed = rename_modules(library, {"net": "a"})
     assert [module.name for module in renamed.modules] == ["a", "net_b"]
@@ -104,8 +104,8 @@ def test_invalid_names_are_refused(library: Library, names: dict[str, str], code
     assert caught.value.code == code
 
 
-def test_a_header_whose_name_no_c_name_could_have() -> None:
-    """TVM's exporter keeps in the header's name what symbols get an underscore for."""
+def test_header_with_a_name_that_is_invalid_in_c() -> None:
+    """TVM's exporter keeps characters in the header's name that become underscores in symbols."""
     (module,) = native_library("my_net").modules
     odd = [
         CodegenFile(
@@ -119,7 +119,7 @@ def test_a_header_whose_name_no_c_name_could_have() -> None:
     assert renamed.codegen == rename_modules(native_library("my_net"), {"my_net": "other"}).modules[0].codegen
 
 
-def test_objects_keep_their_names(shared: Path) -> None:
+def test_module_with_objects_is_refused(shared: Path) -> None:
     with pytest.raises(UsageError) as caught:
         rename_modules(open_archive(shared / "archives/conv-llvm_graph_m4.tar"), {"conv": "other"})
     assert (caught.value.code, caught.value.place) == ("objects-not-renamed", "module conv")

@@ -1,4 +1,4 @@
-"""Tar files: bytes that depend on the content alone, and a reader that trusts none of them."""
+"""Tar files: reproducible bytes, and a reader for untrusted files."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def with_member(header: tarfile.TarInfo) -> bytes:
     return buffer.getvalue()
 
 
-def test_names_modes_and_owners_are_tvms() -> None:
+def test_names_modes_and_owners_equal_those_of_tvm() -> None:
     with tarfile.open(fileobj=io.BytesIO(pack(FILES, 315532800))) as file:
         members = file.getmembers()
     assert [m.name for m in members] == [
@@ -76,7 +76,7 @@ def test_equal_files_give_equal_bytes_in_any_order() -> None:
     assert pack(FILES, 0) == pack(dict(reversed(FILES.items())), 0)
 
 
-def test_what_is_packed_is_unpacked() -> None:
+def test_packed_files_are_unpacked() -> None:
     assert unpack(pack(FILES, 0), "a.tar") == FILES
 
 
@@ -89,7 +89,7 @@ def test_all_dialects_with_and_without_dot(dialect: int, dot: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", [tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
-def test_names_of_more_than_a_header_holds(dialect: int) -> None:
+def test_long_names(dialect: int) -> None:
     long = "/".join(["d" * 60] * 8)
     assert unpack(archive((long, b"1"), dialect=dialect), "a.tar") == {long: b"1"}
 
@@ -99,7 +99,7 @@ def test_compression_is_recognised_by_content(compress) -> None:
     plain = pack(FILES, 0)
     assert unpack(compress(plain), "a.tar") == FILES
     halves = compress(plain[:700]) + compress(plain[700:])
-    padding = b"" if compress is lzma.compress else bytes(512)  # of tapes, which xz is too young for
+    padding = b"" if compress is lzma.compress else bytes(512)  # padding of tapes, which tars in xz do not have
     assert unpack(halves + padding, "a.tar") == FILES
 
 
@@ -173,20 +173,20 @@ def test_a_pax_header_for_all_members(key: str) -> None:
     assert (caught.value.code, caught.value.place) == ("archive-header-unsupported", "a.tar")
 
 
-def test_a_comment_for_all_members_is_no_reason_to_refuse() -> None:
+def test_comment_for_all_members_is_accepted() -> None:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT, pax_headers={"comment": "hello"}) as file:
         file.addfile(member("x"))
     assert unpack(buffer.getvalue(), "a.tar") == {"x": b""}
 
 
-def test_names_that_differ_by_more_than_case_are_distinct() -> None:
+def test_names_with_different_letters_are_distinct() -> None:
     names = ["src/a.c", "src/b.c", "src/a.cc", "a.c", "srcs/a.c", "codegen/host/src/Aa.c"]
     assert list(unpack(archive(*((name, b"") for name in names)), "a.tar")) == names
 
 
 def patched(offset: int, data: bytes) -> bytes:
-    """A tar of one file ``x`` of two bytes with ``data`` at ``offset`` of its header, and a checksum that fits."""
+    """Return a tar of a file ``x`` of two bytes with ``data`` at ``offset`` of its header and a correct checksum."""
     content = bytearray(archive(("x", b"ab")))
     content[offset : offset + len(data)] = data
     content[148:156] = b" " * 8
@@ -228,7 +228,7 @@ def test_damaged_files_are_refused(name: str) -> None:
     assert str(caught.value).isprintable()
 
 
-def test_a_binary_size_that_is_true_is_read() -> None:
+def test_valid_binary_size_is_read() -> None:
     assert unpack(patched(124, b"\x80" + bytes(10) + b"\x02"), "a.tar") == {"x": b"ab"}
 
 
@@ -245,7 +245,7 @@ def test_damaged_pax_headers(record: bytes) -> None:
     assert (caught.value.code, caught.value.place) == ("archive-header-damaged", "a.tar")
 
 
-def test_an_absurdly_long_pax_header() -> None:
+def test_too_long_pax_header_is_refused() -> None:
     record = b"1048600 comment=" + b"x" * 1048583 + b"\n"
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as file:
@@ -256,7 +256,7 @@ def test_an_absurdly_long_pax_header() -> None:
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress], ids=["gzip", "bzip2", "xz"])
-def test_a_bomb_is_refused_before_it_goes_off(compress, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_decompression_bomb_is_refused(compress, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inflate, "MAX_INFLATED", 1 << 20)
     bomb = compress(archive(("x", bytes(1 << 20))))
     assert len(bomb) < 4096
@@ -266,7 +266,7 @@ def test_a_bomb_is_refused_before_it_goes_off(compress, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, bz2.compress], ids=["gzip", "bzip2"])
-def test_unpacking_holds_little_in_memory(compress, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unpacking_needs_little_memory(compress, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inflate, "_IN_MEMORY", 1 << 20)
     packed = compress(archive(("x", bytes(64 << 20)), ("y", b"end")))
     tracemalloc.start()
@@ -280,7 +280,7 @@ def test_unpacking_holds_little_in_memory(compress, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress], ids=["gzip", "bzip2", "xz"])
 def test_compressed_data_that_is_not_a_tar_is_not_decompressed(compress) -> None:
     with pytest.raises(InputFileError) as caught:
-        # The end is missing, which would be another error.
+        # If it were decompressed, the missing end would be another error.
         unpack(compress(random.Random(0).randbytes(3 << 20))[:-20], "a.tar")
     assert caught.value.code == "archive-not-tar"
 
@@ -293,7 +293,7 @@ def test_too_many_members(monkeypatch: pytest.MonkeyPatch) -> None:
     assert caught.value.code == "archive-too-many-members"
 
 
-def test_a_million_members_are_refused_soon() -> None:
+def test_million_members_are_refused_quickly() -> None:
     header = patched(124, b"%011o\0" % 0)[:512]
     names = (b"%07d" % number for number in range(100_001))
     blocks = []
@@ -321,7 +321,7 @@ def test_many_tiny_gzip_streams_are_fast() -> None:
 
 
 class Zeros(LazyBytes):
-    """Zeros of which none is made before it is asked for."""
+    """Zeros that are produced on demand."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -334,7 +334,7 @@ class Zeros(LazyBytes):
 
 
 def write(path: Path, parts: Iterator[bytes]) -> Path:
-    """Write ``parts`` to ``path``, zeros as holes."""
+    """Write ``parts`` to ``path``, with holes for zeros."""
     with path.open("wb") as file:
         for part in parts:
             if part.count(0) == len(part):
@@ -366,7 +366,7 @@ def test_a_small_file_is_not_kept_open(tmp_path: Path) -> None:
     assert file.closed and files == FILES
 
 
-def test_the_file_is_open_as_long_as_it_is_needed(tmp_path: Path) -> None:
+def test_file_is_open_as_long_as_needed(tmp_path: Path) -> None:
     path = write(tmp_path / "a.tar", tar.pack({**FILES, "large": Zeros(2 << 20)}, 0))
     file = path.open("rb")
     files = tar.members(file, "a.tar")
@@ -379,7 +379,7 @@ def test_the_file_is_open_as_long_as_it_is_needed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", gzip.compress(pack(FILES, 0)), bz2.compress(b"no tar" * 100)])
-def test_the_file_is_closed_where_it_is_not_needed(tmp_path: Path, data: bytes) -> None:
+def test_file_is_closed_if_not_needed(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "a.tar").write_bytes(data)
     file = (tmp_path / "a.tar").open("rb")
     with contextlib.suppress(InputFileError):
@@ -387,7 +387,7 @@ def test_the_file_is_closed_where_it_is_not_needed(tmp_path: Path, data: bytes) 
     assert file.closed
 
 
-def test_a_file_that_is_cut_short_after_it_was_opened(tmp_path: Path) -> None:
+def test_file_truncated_while_open_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "a.tar", tar.pack({"x": b"abc" * 1_000_000}, 0))
     files = tar.members(path.open("rb"), "a.tar")
     os.truncate(path, 5000)
@@ -396,7 +396,7 @@ def test_a_file_that_is_cut_short_after_it_was_opened(tmp_path: Path) -> None:
     assert (caught.value.code, caught.value.place) == ("file-truncated", "a.tar")
 
 
-def test_a_full_disk_while_unpacking_is_told(tmp_path: Path) -> None:
+def test_full_disk_while_unpacking_is_reported(tmp_path: Path) -> None:
     (tmp_path / "a.tgz").write_bytes(gzip.compress(archive(("x", bytes(32 << 20)))))
     script = "\n".join(
         [
@@ -429,13 +429,13 @@ def test_a_full_disk_while_unpacking_is_told(tmp_path: Path) -> None:
         (["x" * 300], "'x{300}'"),
     ],
 )
-def test_paths_that_could_not_be_read_are_not_written(paths: list[str], named: str) -> None:
+def test_unreadable_paths_are_not_written(paths: list[str], named: str) -> None:
     with pytest.raises(ValueError, match=named):
         tar.pack(dict.fromkeys(paths, b""), 0)
 
 
 def with_sound_checksums(data: bytearray) -> bytes:
-    """The same bytes with the checksum of each block that looks like a header put right."""
+    """Return the bytes with a correct checksum in each block that looks like a header."""
     for at in range(0, len(data), 512):
         block = data[at : at + 512]
         if block[257:262] == b"ustar":

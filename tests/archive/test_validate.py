@@ -1,4 +1,4 @@
-"""What ``validate`` finds: each code in an archive with that one thing wrong, and nothing in sound ones."""
+"""Findings of ``validate``: each code in an archive with only that flaw, and none in valid archives."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ def judged(files: Files) -> Report:
     return validate(files, "a.tar", NOW)
 
 
-# One archive a code
+# One archive per code
 
 
 @pytest.mark.parametrize("flaw", FLAWS, ids=[f"{index}-{flaw.code}" for index, flaw in enumerate(FLAWS)])
-def test_one_thing_wrong_is_one_finding(flaw: Flaw) -> None:
+def test_each_flaw_has_one_finding(flaw: Flaw) -> None:
     report = judged(flaw.files())
     assert [(finding.code, finding.place) for finding in report.findings] == [(flaw.code, flaw.place)]
     (finding,) = report.findings
@@ -61,7 +61,7 @@ def test_one_thing_wrong_is_one_finding(flaw: Flaw) -> None:
     assert report.failed == (finding.severity == "error")
 
 
-def test_names_that_differ_in_case_only() -> None:
+def test_module_names_that_differ_only_in_case() -> None:
     upper = named("Net")
     document = json.loads(upper[METADATA])
     files = {**net(), **upper}
@@ -90,7 +90,7 @@ def test_every_code_is_produced_by_a_test() -> None:
     ],
     ids=["tiny", "net", "operator", "shared storage", "two", "graph", "bundle"],
 )
-def test_nothing_is_wrong_with_a_sound_archive(files: object) -> None:
+def test_valid_archives_have_no_findings(files: object) -> None:
     assert callable(files)
     report = judged(files())
     assert report.findings == () and not report.failed
@@ -125,7 +125,7 @@ def test_hostile_names_stay_on_one_line() -> None:
     assert finding.code == "MLF201" and finding.place.isprintable() and len(finding.place) < 250
 
 
-# What is no mistake
+# Valid variants
 
 
 def test_objects_may_have_symbols_of_any_name() -> None:
@@ -134,14 +134,14 @@ def test_objects_may_have_symbols_of_any_name() -> None:
     assert codes == {"MLF712"}
 
 
-def test_one_type_has_two_names() -> None:
+def test_bool_and_uint1_are_the_same_type() -> None:
     text = GRAPH_JSON.replace('"float32", "float32", "float32"', '"float32", "uint1", "float32"')
     storage = (StorageEntry(0, 8, "x"), StorageEntry(1, 2, "p0"), StorageEntry(2, 8))
     files = net(graph_json=text.encode(), params={"p0": np.array([[True, False]])}, storage=storage)
     assert judged(files).findings == ()
 
 
-def test_devices_of_targets_are_known() -> None:
+def test_known_devices_of_targets_are_valid() -> None:
     files = described(packed(net_module(), version=5), "target", {"99": "c"})
     assert ("MLF211", f"{METADATA}: target") in {(found.code, found.place) for found in judged(files).findings}
 
@@ -194,7 +194,7 @@ def test_many_findings_of_one_code_are_counted() -> None:
     assert len(lines) == 9 and lines[6] == "  ... and 96 more; --format json lists them"
 
 
-# What cannot be judged
+# Unreadable archives
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ def test_old_operators_have_no_errors(version: int) -> None:
     assert {finding.code for finding in report.findings} <= {"MLF206", "MLF209", "MLF710"}
 
 
-def test_storage_ids_of_the_sketch_have_their_place() -> None:
+def test_storage_ids_of_the_sketch_have_a_place() -> None:
     files = sketch_archive()
     name = next(path for path in files if path.startswith("metadata-"))
     document = json.loads(files[name])
@@ -259,7 +259,7 @@ def test_the_sketch_of_the_first_rfc_has_no_errors() -> None:
     assert not judged(sketch_archive()).failed
 
 
-# Archives that TVM wrote. Their runtime/ was taken out, so MLF802 is right.
+# Archives that TVM wrote. Their runtime/ was removed, so MLF802 is correct.
 
 _AOT = {"MLF206", "MLF802"}
 _V5 = {"MLF206", "MLF209"}
@@ -273,7 +273,7 @@ FOUND = {
     "multi-mixed": _AOT | {"MLF401"}, "operator-add": {"MLF206"}, "v5-add-aotc": _V5, "v5-add-graph": _V5,
     "v5-kws_int8-graph": _V5 | {"MLF401", "MLF502"}, "v5-many-graphlink": _V5 | {"MLF413"},
 }  # fmt: skip
-"""What validate says of TVM's archives: no error, and what is known to be so."""
+"""The expected findings of TVM's archives; none is an error."""
 
 
 def of_tvm(shared: Path, name: str) -> Report:
@@ -284,7 +284,7 @@ def of_tvm(shared: Path, name: str) -> Report:
         return validate(tar.members(file, name), name, datetime(2027, 1, 1, tzinfo=timezone.utc))
 
 
-def test_every_archive_of_tvm_is_expected(shared: Path) -> None:
+def test_every_tvm_archive_has_expected_findings(shared: Path) -> None:
     assert {path.stem for path in (shared / "archives").glob("*.tar")} == FOUND.keys()
 
 
@@ -305,7 +305,7 @@ def test_sizes_of_storage_that_tvm_got_wrong(shared: Path) -> None:
 @pytest.mark.parametrize(
     "names", [("add-graph", "kws_int8-graph"), ("add-aotp", "conv-graph"), ("conv-aotc", "kws_int8-cmsisnn_m4")]
 )
-def test_what_was_merged_has_no_errors(shared: Path, names: tuple[str, str]) -> None:
+def test_merged_archives_have_no_errors(shared: Path, names: tuple[str, str]) -> None:
     libraries = [(name, open_archive(shared / "archives" / f"{name}.tar")) for name in names]
     report = validate(archive_files(merge(libraries)), "both.tar", datetime(2027, 1, 1, tzinfo=timezone.utc))
     assert not report.failed, report.text()
@@ -315,7 +315,7 @@ def test_what_was_merged_has_no_errors(shared: Path, names: tuple[str, str]) -> 
 # Documentation
 
 
-def test_a_dependency_has_one_name_however_it_is_spelt() -> None:
+def test_spellings_of_a_dependency_name_are_equivalent() -> None:
     def found(*versions: str) -> set[str]:
         pairs = zip(("cmsis-nn", "CMSIS_NN"), versions, strict=True)
         needs = [ExternalDependency(name, "https://example.org/nn.git", "git", version) for name, version in pairs]
@@ -326,6 +326,6 @@ def test_a_dependency_has_one_name_however_it_is_spelt() -> None:
     assert "MLF803" not in found("v4.1.0", "v4.1.0")
 
 
-def test_the_table_of_the_documentation_is_the_code() -> None:
+def test_documented_table_equals_the_code() -> None:
     rows = re.findall(r"^\| (MLF\d+) \| (\w+) \| (.+?) \| (.+?) \|$", DOCUMENT.read_text(), re.MULTILINE)
     assert rows == [(name, code.severity, code.meaning, code.advice) for name, code in CODES.items()]

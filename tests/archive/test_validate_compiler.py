@@ -1,4 +1,4 @@
-"""What ``validate`` says of code is so: compiler or linker refuse it for that reason, and take what is sound."""
+"""Findings about code are true: compiler or linker refuse it for that reason, and accept valid code."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ BROKEN = {
     "MLF707": "undefined reference to .tvmgen_net_sub",
     "MLF709": "undefined reference to .tvmgen_tiny_run",
 }
-"""What GCC and GNU ld say of each finding that means that something does not compile or link."""
+"""The messages of GCC and GNU ld for each finding about code that does not compile or link."""
 FLAWED = [flaw for flaw in FLAWS if flaw.code in BROKEN]
 
 
 def links(files: Files, folder: Path, compiler: str) -> tuple[bool, str]:
-    """Whether all C files of an archive become one program that uses each module, and what the compiler says."""
+    """Return whether a program with all C files links and uses each module, and the compiler's output."""
     for path, content in files.items():
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -59,7 +59,7 @@ def links(files: Files, folder: Path, compiler: str) -> tuple[bool, str]:
 
 
 @pytest.mark.parametrize("flaw", FLAWED, ids=[f"{index}-{flaw.code}" for index, flaw in enumerate(FLAWED)])
-def test_the_compiler_refuses_it_too(flaw: Flaw, tool: Callable[[str], str], tmp_path: Path) -> None:
+def test_compiler_refuses_flawed_archives(flaw: Flaw, tool: Callable[[str], str], tmp_path: Path) -> None:
     done, said = links(flaw.files(), tmp_path, tool("gcc"))
     assert not done and re.search(BROKEN[flaw.code], said), said
 
@@ -67,10 +67,10 @@ def test_the_compiler_refuses_it_too(flaw: Flaw, tool: Callable[[str], str], tmp
 @pytest.mark.parametrize(
     "files", [tiny(), net(), packed(tiny_module("a"), tiny_module("b"))], ids=["tiny", "net", "two"]
 )
-def test_the_compiler_takes_what_is_sound(files: Files, tool: Callable[[str], str], tmp_path: Path) -> None:
+def test_compiler_accepts_valid_archives(files: Files, tool: Callable[[str], str], tmp_path: Path) -> None:
     done, said = links(files, tmp_path, tool("gcc"))
     assert done, said
 
 
-def test_every_such_finding_is_tried() -> None:
+def test_every_compiler_finding_is_tested() -> None:
     assert {flaw.code for flaw in FLAWED} == BROKEN.keys()

@@ -1,4 +1,4 @@
-"""No archive whose files are damaged, and none of many modules, stops ``validate``."""
+"""``validate`` completes on damaged archives and on archives with many modules."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NOW = datetime(2024, 1, 1, tzinfo=timezone.utc)
 
 
 def spoiled(content: bytes, choose: random.Random) -> bytes:
-    """``content`` with a few bytes changed, a part of it removed or written twice."""
+    """Return ``content`` with a few bytes changed, or a part removed or repeated."""
     data = bytearray(content)
     for _ in range(choose.randrange(1, 3)):
         at, length = choose.randrange(len(data) + 1), choose.randrange(1, 12)
@@ -59,7 +59,7 @@ def spoiled(content: bytes, choose: random.Random) -> bytes:
     ],
     ids=["native metadata", "graph metadata", "operator metadata", "graph", "source", "header", "bundle"],
 )
-def test_no_spoiled_file_stops_it(files: Files, path: str) -> None:
+def test_damaged_files_never_stop_validation(files: Files, path: str) -> None:
     judged = 0
     for seed in range(300):
         try:

@@ -1,4 +1,4 @@
-"""Every version and style of the format: read by what is there, written as it was, refused with a reason."""
+"""Every version and style of the format is read by its content and rewritten unchanged, or refused."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Files = dict[str, bytes]
 
 
 def plain(library: Library, version: int | None = None) -> Files:
-    """The archive of ``library`` without the page for people."""
+    """Return the archive of ``library`` without ``README.md``."""
     return {path: bytes(data) for path, data in archive_files(library, version).items() if path != "README.md"}
 
 
@@ -46,15 +46,15 @@ def with_metadata(files: Files, edit: Callable[[Any], object]) -> Files:
     return {**files, "metadata.json": json.dumps(document).encode()}
 
 
-# What TVM wrote
+# Archives of TVM
 
 
-def test_every_archive_beside_the_project_is_listed(shared: Path) -> None:
+def test_every_shared_archive_is_listed(shared: Path) -> None:
     assert {path.stem for path in (shared / "archives").glob("*.tar")} == set(TVM_ARCHIVES)
 
 
 @pytest.mark.parametrize("name", TVM_ARCHIVES)
-def test_an_archive_of_tvm_is_written_at_its_own_version_as_it_was(shared: Path, name: str) -> None:
+def test_tvm_archive_is_rewritten_in_its_version_unchanged(shared: Path, name: str) -> None:
     files = tvm_files(shared, name)
     library = read_files(files, name)
     assert library.version == json.loads(files["metadata.json"])["version"]
@@ -115,12 +115,12 @@ def test_an_operator_of_each_version(version: int) -> None:
     + [operator_archive(version) for version in (5, 6, 7)],
     ids=[f"{version}-{executor}" for version, executor in MODELS if version >= 5] + ["op5", "op6", "op7"],
 )
-def test_a_sample_of_a_written_version_is_written_as_it_was(files: Files) -> None:
+def test_sample_is_rewritten_unchanged(files: Files) -> None:
     library = read_files(files, "add.tar")
     assert plain(library, library.version) == files
 
 
-def test_the_sketch_of_the_first_rfc() -> None:
+def test_sketch_of_the_first_rfc_is_read() -> None:
     library = read_files(sketch_archive(), "add.model-lib")
     (module,) = library.modules
     assert (library.version, module.executor, module.export_datetime) == (1, "graph", DATE)
@@ -136,7 +136,7 @@ def test_the_sketch_of_the_first_rfc() -> None:
     }  # fmt: skip
 
 
-def test_parameters_in_json_where_there_is_no_other_form() -> None:
+def test_parameters_in_json_are_read() -> None:
     files = sketch_archive()
     expected = read_files(files, "a.tar")
     del files["parameters/add.params"]
@@ -146,7 +146,7 @@ def test_parameters_in_json_where_there_is_no_other_form() -> None:
     assert archive_files(library)["parameters/add.params"] == params()
 
 
-def test_an_archive_without_the_text_of_the_program() -> None:
+def test_archive_without_program_text_is_read() -> None:
     for version in (5, 6, 7):
         files = without(model_archive(version), LAYOUT[version]["relay"])
         library = read_files(files, "a.tar")
@@ -154,10 +154,10 @@ def test_an_archive_without_the_text_of_the_program() -> None:
         assert plain(library, version) == files
 
 
-# What is there decides
+# Mixed versions
 
 
-def test_a_graph_of_another_versions_place() -> None:
+def test_graph_at_the_path_of_another_version_is_read() -> None:
     files = model_archive(7)
     moved = {path if "graph" not in path else "executor-config/graph/graph.json": data for path, data in files.items()}
     assert read_files(moved, "a.tar") == read_files(files, "a.tar")
@@ -167,7 +167,7 @@ def test_a_graph_of_another_versions_place() -> None:
     assert (caught.value.code, caught.value.place) == ("archive-file-ambiguous", "a.tar")
 
 
-def test_a_graph_of_no_modules_own_belongs_to_none_of_several() -> None:
+def test_unnamed_graph_belongs_to_no_module_if_there_are_several() -> None:
     files = model_archive(7)
     graph_json = files.pop("executor-config/graph/add.graph")
     files = with_metadata(files, lambda document: document["modules"].update(other=document["modules"]["add"]))
@@ -205,7 +205,7 @@ def test_a_mixture_of_versions_is_read(name: str) -> None:
     assert replace(got, **same) == replace(expected, **same)
 
 
-def test_targets_by_device_stand_in_the_order_of_the_devices() -> None:
+def test_targets_by_device_are_in_device_order() -> None:
     files = with_metadata(
         model_archive(5), lambda document: document.update(target={"12": "ethos-u", "2": "cuda", "1": TARGET})
     )
@@ -230,7 +230,7 @@ def test_generated_files_of_any_target_and_kind(path: str) -> None:
      "parameters/other.params", "runtime-config/aot/x"],
 )  # fmt: skip
 @pytest.mark.parametrize("files", [model_archive(5), model_archive(7), operator_archive(7)], ids=["v5", "v7", "op"])
-def test_files_of_no_known_place_are_kept(files: Files, path: str) -> None:
+def test_files_with_unknown_paths_are_kept(files: Files, path: str) -> None:
     library = read_files({**files, path: b"kept"}, "a.tar")
     assert [(str(file.path), file.content) for file in library.other_files] == [(path, b"kept")]
     assert archive_files(library, library.version)[path] == b"kept"
@@ -244,7 +244,7 @@ def two_modules() -> Files:
     return files | {"parameters/other.params": files["parameters/add.params"]}
 
 
-def test_files_of_several_modules_are_told_apart_by_name() -> None:
+def test_files_of_several_modules_are_assigned_by_name() -> None:
     files = two_modules() | {
         "codegen/host/src/other_lib0.c": b"int other;\n", "codegen/host/include/npu.h": b"#pragma once\n",
         "codegen/host/include/tvmgen_other.h": b"#pragma once\n", "codegen/host/NOTICE": b"words\n",
@@ -259,7 +259,7 @@ def test_files_of_several_modules_are_told_apart_by_name() -> None:
     assert read_files(archive_files(library), "a.tar") == library
 
 
-def test_headers_of_no_module_are_not_multiplied_without_end() -> None:
+def test_too_many_shared_headers_are_refused() -> None:
     names = [f"m{i}" for i in range(1500)]
     files = with_metadata(
         model_archive(7, "aot"),
@@ -294,7 +294,7 @@ DEPENDENCIES = [
 
 
 @pytest.mark.parametrize("version", [5, 6, 7])
-def test_dependencies_are_kept_as_they_are(version: int) -> None:
+def test_dependencies_are_kept_unchanged(version: int) -> None:
     def add(document: Any) -> None:
         module = document["modules"]["add"] if version == 7 else document
         module["external_dependencies"] = DEPENDENCIES
@@ -312,7 +312,7 @@ def test_a_dependency_without_a_version_is_read() -> None:
     assert read_files(files, "a.tar").modules[0].external_dependencies[0].version_spec == ""
 
 
-# What is refused
+# Refused archives
 
 
 def without(files: Files, path: str) -> Files:
@@ -493,8 +493,8 @@ def test_unsupported_archives_are_refused(name: str) -> None:
     assert str(caught.value).isprintable()
 
 
-def test_the_samples_are_what_the_format_says() -> None:
-    """The samples' own claims, which no reader checks."""
+def test_samples_have_the_documented_form() -> None:
+    """Check parts of the samples that no reader checks."""
     assert metadata(1, "aot")["memory"] == [] and "style" not in metadata(3, "graph")
     assert set(metadata(7, "graph")) == {"version", "modules"}
     assert len(model_archive(1)["parameters/add.params"]) == 106

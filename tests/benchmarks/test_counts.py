@@ -41,14 +41,12 @@ def ready(shared: Path, tool: Callable[[str], str], committed: Committed) -> Com
 def swept(case: Case) -> bool:
     """Whether only the sweep and ``make benchmark`` measure the case.
 
-    On each push all networks are measured for the Cortex-M4, those of integers for the Cortex-M55, and one network for
-    each other core and each choice of memory.
+    On each push all networks of integers are measured for the Cortex-M4, one of floats and one of integers for the
+    Cortex-M55, and the smallest for each other core and each choice of memory.
     """
-    if case.memory != "balanced":
-        return case.network != "ic"
-    if case.cpu == "cortex-m55":
-        return case.network in {"ic_f32", "vww_f32"}
-    return case.cpu != "cortex-m4" and case.network != "kws"
+    if case.memory != "balanced" or case.cpu not in {"cortex-m4", "cortex-m55"}:
+        return case.network != "ad"
+    return case.network not in ({"kws", "ad_f32"} if case.cpu == "cortex-m55" else {"ad", "kws", "ic", "vww"})
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
-"""Packages in builds of their systems: the very firmware of ``tree-firmware``, on QEMU, and the systems' own tools.
+"""Build packages with their systems: the firmware of ``tree-firmware`` on QEMU, and the systems' own tools.
 
-Where a system is too large for a test, a few of its functions stand in for it; the README.md of the project says what a
+If a system is too large for a test, a few of its functions are replaced; the README.md of each project states what a
 build with them proves.
 """
 
@@ -34,7 +34,7 @@ GIT = {
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Path:
-    """The folder of trees, a package of every system."""
+    """The folder of trees, which is a package of every system."""
     for name in ("arm-none-eabi-gcc", "qemu-system-arm", "cmake", "ninja", "git"):
         tool(name)
     return make_repo(tmp_path_factory.mktemp("packages") / "repo", *PACKAGES) / "models"
@@ -46,7 +46,7 @@ def _back(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def project(name: str, folder: Path, main: str = "src/main.c") -> Path:
-    """Copy a project to ``folder`` and put the firmware's ``main.c`` into it."""
+    """Copy a project to ``folder`` and add the firmware's ``main.c``."""
     shutil.copytree(PROJECTS / name, folder)
     (folder / main).parent.mkdir(parents=True)
     shutil.copy(PROJECT / "src/main.c", folder / main)
@@ -60,7 +60,7 @@ def cmake(folder: Path, *options: str) -> None:
 
 
 def configure(kconfig: Path, settings: Mapping[str, str], folder: Path) -> kconfiglib.Kconfig:
-    """Read Kconfig files with no warning; what they are given must be among their symbols."""
+    """Read Kconfig files without warnings; the given symbols must be defined in them."""
     here = Path.cwd()
     os.chdir(folder)
     try:
@@ -83,7 +83,7 @@ def west(folder: Path, *arguments: str) -> str:
 
 @pytest.fixture
 def workspace(models: Path, tmp_path: Path) -> Path:
-    """A workspace that west made of the application's repository and, as a module, that of the models."""
+    """A workspace that west creates of the application's repository, with the repository of the models as a module."""
     upstream = Path(shutil.copytree(models, tmp_path / "workspace/upstream/models"))
     for command in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-q", "-m", "models"]):
         run(upstream, "git", *command, env=GIT)
@@ -95,14 +95,14 @@ def workspace(models: Path, tmp_path: Path) -> Path:
 
 
 def zephyr_modules(workspace: Path) -> dict[str, Path]:
-    """What Zephyr would find: the name of each project of the workspace with a zephyr/module.yml -> its folder."""
+    """Return the projects that Zephyr finds: name of each project with a zephyr/module.yml -> its folder."""
     folders = [Path(line) for line in west(workspace, "list", "-f", "{abspath}").splitlines()]
     found = [path for path in folders if (path / "zephyr/module.yml").is_file()]
     return {yaml.safe_load((path / "zephyr/module.yml").read_text())["name"]: path for path in found}
 
 
 def build_zephyr(workspace: Path, module: Path, *options: str) -> None:
-    """Do what Zephyr does with a module and with ``prj.conf``."""
+    """Evaluate a module and ``prj.conf`` as Zephyr does."""
     build = yaml.safe_load((module / "zephyr/module.yml").read_text())["build"]
     (workspace / "Kconfig").write_text(
         f'menu "mlf_models"\nosource "{module / build["kconfig"]}"\nconfig ZEPHYR_MLF_MODELS_MODULE\n\tbool\n'
@@ -126,7 +126,7 @@ def test_zephyr(workspace: Path) -> None:
     assert files(workspace / "models") == before
 
 
-def test_zephyr_links_the_models_that_are_switched_on(workspace: Path) -> None:
+def test_zephyr_links_only_models_whose_switch_is_on(workspace: Path) -> None:
     (workspace / "app/prj.conf").write_text("CONFIG_MLF_BETA=y\n")
     (workspace / "app/src/main.c").write_text(
         '#include "tvmgen_beta.h"\nint main(void) { return tvmgen_beta_run(0, 0); }\n'
@@ -136,7 +136,7 @@ def test_zephyr_links_the_models_that_are_switched_on(workspace: Path) -> None:
     assert "tvmgen_beta_run" in symbols and "alpha" not in symbols
 
 
-def test_switches_of_zephyr_are_off_by_default(models: Path) -> None:
+def test_zephyr_switches_are_off_by_default(models: Path) -> None:
     configuration = configure(models / "zephyr/Kconfig", {}, models)
     assert [(symbol.name, symbol.str_value) for symbol in configuration.unique_defined_syms] == [
         ("MLF_ALPHA", "n"),
@@ -169,7 +169,7 @@ def test_rt_thread(bsp: Path) -> None:
     assert files(bsp / "packages") == before
 
 
-def test_rt_thread_compiles_the_models_that_are_switched_on(bsp: Path) -> None:
+def test_rt_thread_compiles_only_models_whose_switch_is_on(bsp: Path) -> None:
     (bsp / "applications/main.c").write_text("int main(void) { return 0; }\n")
     assert "groups: Applications\n" in build_rt_thread(bsp)
     output = build_rt_thread(bsp, PKG_USING_MLF_MODELS="y", MLF_MODELS_USING_ALPHA="n")
@@ -177,7 +177,7 @@ def test_rt_thread_compiles_the_models_that_are_switched_on(bsp: Path) -> None:
     assert "beta_lib0.c" in output and "alpha_lib0" not in output
 
 
-def test_the_package_of_rt_thread_is_a_tree_for_scons_too(models: Path, tmp_path: Path) -> None:
+def test_rt_thread_package_is_also_a_tree_for_scons(models: Path, tmp_path: Path) -> None:
     repo = Path(shutil.copytree(PROJECT, tmp_path / "repo"))
     shutil.copytree(models, repo / "models")
     scons(repo, "-Q")
@@ -194,7 +194,7 @@ def test_esp_idf(models: Path, tmp_path: Path) -> None:
     assert_right(folder / "build/app.elf")
 
 
-def test_platformio_library_compiles_with_its_flags_and_sources_alone(models: Path, tmp_path: Path) -> None:
+def test_platformio_library_compiles_with_only_its_flags_and_sources(models: Path, tmp_path: Path) -> None:
     build = json.loads((models / "library.json").read_text())["build"]
     sources = [entry[2:-1] for entry in build["srcFilter"] if entry.startswith("+")]
     run(models, "gcc", *build["flags"], PROJECT / "src/main.c", *sources, "-o", tmp_path / "app")
@@ -218,7 +218,7 @@ int main(void)
 
 
 def compiled(folder: Path) -> None:
-    """Put the object of the only source of a tree in its place, as archives of compiled code have it."""
+    """Replace the only source of a tree by its object, as in archives of compiled code."""
     (source,) = (folder / "codegen/host/src").glob("*.c")
     include = folder / "codegen/host/include"
     run(folder, "gcc", f"-I{include}", "-c", source, "-o", source.with_suffix(".o"))

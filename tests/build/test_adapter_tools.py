@@ -1,7 +1,7 @@
-"""PlatformIO itself and Espressif's component manager judge packages; each is installed into an environment of its own.
+"""PlatformIO and Espressif's component manager accept packages; each is installed into a separate environment.
 
-PlatformIO builds for this machine, with a platform of a few lines and the SCons that is installed here: its own
-platforms would have to be downloaded.
+PlatformIO builds for this machine, with a minimal platform and the installed SCons, because its own platforms would
+have to be downloaded.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ def models(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str])
 
 
 def installed(folder: Path, package: str) -> Path:
-    """Install ``package`` into a new environment; returns the folder of its programs."""
+    """Install ``package`` into a new environment; return the folder of its programs."""
     subprocess.run([sys.executable, "-m", "venv", folder], check=True, capture_output=True)
     subprocess.run([folder / "bin/pip", "install", "-q", package], check=True, capture_output=True)
     return folder / "bin"
 
 
 def pretend_installed(folder: Path, kind: str, version: str) -> None:
-    """Write what PlatformIO knows its packages by, their manifest and a note of where they came from."""
+    """Write the manifest by which PlatformIO recognises a package, and its note about the origin."""
     name = folder.name
     folder.mkdir(parents=True)
     manifest = {"name": name, "title": name, "version": version, "description": name, "packages": {}}
@@ -70,7 +70,7 @@ def pretend_installed(folder: Path, kind: str, version: str) -> None:
 
 @pytest.fixture(scope="module")
 def platformio(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
-    """A function that runs PlatformIO, which finds the platform ``here`` and SCons as if it had downloaded them."""
+    """Return a function that runs PlatformIO with the platform ``here`` and SCons as if they were downloaded."""
     home = tmp_path_factory.mktemp("platformio")
     programs = installed(home / "venv", "platformio>=6.1,<7")
     question = "from platformio.dependencies import get_core_dependencies as all; print(all()['tool-scons'])"
@@ -102,7 +102,7 @@ def test_platformio_finds_and_builds_the_library(models: Path, platformio: Calla
     assert run(tmp_path, ".pio/build/here/app").splitlines() == expected()
 
 
-def test_the_component_manager_accepts_the_manifest(models: Path, tmp_path: Path) -> None:
+def test_component_manager_accepts_the_manifest(models: Path, tmp_path: Path) -> None:
     compote = installed(tmp_path / "venv", "idf-component-manager>=3.1,<4") / "compote"
     component = Path(shutil.copytree(models, tmp_path / "mlf_models"))
     env = {**CLEAN, "HOME": str(tmp_path)}

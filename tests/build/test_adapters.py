@@ -1,4 +1,4 @@
-"""`mlfbuild build --tree --for`: which files make a folder of trees a package, and what is refused."""
+"""``mlfbuild build --tree --for``: the files that make a folder of trees a package, and rejected arguments."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_the_paths_do_not_depend_on_the_models(system: str, package: str) -> Non
         ("space", "space-in-platformio-path", "model 'kws': kws/codegen/host/src/my lib.c"),
     ],
 )
-def test_files_that_a_platformio_library_cannot_contain(package: str, code: str, place: str) -> None:
+def test_files_that_a_platformio_library_cannot_contain_are_rejected(package: str, code: str, place: str) -> None:
     with pytest.raises(UnsupportedModelError) as error:
         adapter_files(["platformio"], PACKAGES[package])
     assert (error.value.code, error.value.place) == (code, place)
@@ -91,7 +91,7 @@ def test_files_that_a_platformio_library_cannot_contain(package: str, code: str,
 
 
 def assert_as_parts_say(library: Library, folder: Path) -> ModelFiles:
-    """Unpack ``library`` and compare what its record tells with what its modules say."""
+    """Unpack ``library`` and compare the files in its record with those of its modules."""
     unpack(library, folder / "net", archive_id="ab", model="net")
     parts = parts_of(library, "net").modules
 
@@ -114,7 +114,7 @@ def assert_as_parts_say(library: Library, folder: Path) -> ModelFiles:
 @pytest.mark.parametrize(
     "library", [native_library("net"), native_library("one", "two"), graph_library()], ids=["one", "two", "graph"]
 )
-def test_the_record_tells_what_the_modules_say(library: Library, tmp_path: Path) -> None:
+def test_record_lists_the_files_of_the_modules(library: Library, tmp_path: Path) -> None:
     assert assert_as_parts_say(library, tmp_path).sources
 
 
@@ -129,12 +129,12 @@ def test_other_suffixes_and_folders(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["kws_int8-graph", "conv-llvm_graph_m4", "many-aotc", "kws_int8-cmsisnn_m4"])
-def test_archives_of_tvm(name: str, shared: Path, tmp_path: Path) -> None:
+def test_archives_of_tvm_have_the_files_of_their_modules(name: str, shared: Path, tmp_path: Path) -> None:
     assert_as_parts_say(open_archive(shared / "archives" / f"{name}.tar"), tmp_path)
 
 
 @pytest.mark.parametrize("record", [None, b"{", b'{"mlfbuild_record": 1, "complete": false, "files": {}}'])
-def test_a_tree_without_a_complete_record(record: bytes | None, tmp_path: Path) -> None:
+def test_tree_without_complete_record_is_rejected(record: bytes | None, tmp_path: Path) -> None:
     (tmp_path / "kws").mkdir()
     if record is not None:
         (tmp_path / "kws/RECORD.json").write_bytes(record)
@@ -148,7 +148,7 @@ def test_a_tree_without_a_complete_record(record: bytes | None, tmp_path: Path) 
     ("system", "model"),
     [("zephyr", "zephyr"), ("rt-thread", "kconfig")],
 )
-def test_names_that_a_package_needs(system: str, model: str, tmp_path: Path) -> None:
+def test_reserved_model_names_are_rejected(system: str, model: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as error:
         check_target_tree(tmp_path, ["kws", model], None, M4, [system])
     assert (error.value.code, error.value.place) == ("reserved-model-name", f"model {model!r}")
@@ -162,7 +162,7 @@ ALL = [word for system in SYSTEMS for word in ("--for", system)]
 OWN = set(adapter_paths(SYSTEMS))
 
 
-def test_one_folder_for_all_systems_and_no_second_write(folder: Folder) -> None:
+def test_one_folder_for_all_systems_is_written_once(folder: Folder) -> None:
     ended = folder.run("build", "--tree", "tree", *ALL)
     assert (ended.status, ended.out.splitlines()[2:]) == (
         0,
@@ -176,7 +176,7 @@ def test_one_folder_for_all_systems_and_no_second_write(folder: Folder) -> None:
     assert {path: path.stat().st_mtime_ns for path in folder.root.rglob("*")} == before
 
 
-def test_the_folder_is_a_package_of_what_was_asked_for_last(folder: Folder) -> None:
+def test_folder_is_a_package_of_the_last_requested_systems(folder: Folder) -> None:
     folder.run("build", "--tree", "tree", *ALL)
     plain = "for model in MODELS:\n        result +="
     assert plain not in (folder.root / "tree/SConscript").read_text()
@@ -188,7 +188,7 @@ def test_the_folder_is_a_package_of_what_was_asked_for_last(folder: Folder) -> N
     assert not any((folder.root / "tree" / path).exists() for path in OWN)
 
 
-def test_a_model_that_is_gone_is_gone_from_the_package(folder: Folder) -> None:
+def test_removed_model_is_removed_from_the_package(folder: Folder) -> None:
     folder.run("build", "--tree", "tree", *ALL)
     text = (folder.root / "mlfbuild.yml").read_text()
     folder.write("mlfbuild.yml", text.replace("  beta: {source: models/beta.tflite}\n", "").replace(", beta]", "]"))
@@ -206,7 +206,7 @@ def test_the_order_of_models_is_always_the_same(folder: Folder) -> None:
     assert {path: (folder.root / "tree" / path).read_bytes() for path in OWN} == before
 
 
-def test_an_edited_file_is_healed(folder: Folder) -> None:
+def test_edited_file_is_restored(folder: Folder) -> None:
     folder.run("build", "--tree", "tree", "--for", "zephyr")
     folder.write("tree/zephyr/Kconfig", "mine\n")
     assert folder.run("build", "--tree", "tree", "--for", "zephyr").status == 0
@@ -223,9 +223,7 @@ def test_an_edited_file_is_healed(folder: Folder) -> None:
     ],
 )
 @pytest.mark.parametrize("content", ["mine\n", ""])
-def test_files_of_others_are_refused_before_anything_is_written(
-    folder: Folder, system: str, path: str, content: str
-) -> None:
+def test_conflicting_files_are_rejected_before_writing(folder: Folder, system: str, path: str, content: str) -> None:
     folder.write(f"tree/{path}", content)
     before = folder.files()
     ended = folder.run("build", "--tree", "tree", "--for", system)
@@ -253,14 +251,14 @@ def test_files_of_others_are_refused_before_anything_is_written(
         ),
     ],
 )  # fmt: skip
-def test_wrong_words(folder: Folder, arguments: list[str], message: str) -> None:
+def test_unknown_systems_are_rejected(folder: Folder, arguments: list[str], message: str) -> None:
     before = folder.files()
     ended = folder.run("build", *arguments)
     assert (ended.status, ended.out, ended.err) == (2, "", f"mlfbuild: {message}\n")
     assert folder.files() == before
 
 
-def test_a_model_that_cannot_have_its_name(folder: Folder) -> None:
+def test_model_with_a_reserved_name_is_rejected(folder: Folder) -> None:
     text = (folder.root / "mlfbuild.yml").read_text()
     folder.write("mlfbuild.yml", text.replace("  beta:", "  zephyr:").replace(", beta]", "]"))
     before = folder.files()
@@ -271,7 +269,7 @@ def test_a_model_that_cannot_have_its_name(folder: Folder) -> None:
     assert folder.run("build", "--tree", "tree", "--for", "esp-idf").status == 0
 
 
-def test_the_manifests_are_what_their_formats_ask_for(folder: Folder) -> None:
+def test_manifests_match_their_formats(folder: Folder) -> None:
     folder.run("build", "--tree", "tree", *ALL)
     library = json.loads((folder.root / "tree/library.json").read_text())
     assert {"name", "version", "description"} <= library.keys()
@@ -283,7 +281,7 @@ def test_the_manifests_are_what_their_formats_ask_for(folder: Folder) -> None:
     assert package["enable"] in (folder.root / "tree/Kconfig").read_text()
 
 
-def test_the_page_names_every_system_file_and_switch() -> None:
+def test_documentation_names_every_system_file_and_switch() -> None:
     page = (Path(__file__).parents[2] / "docs/packages.md").read_text()
     for system in SYSTEMS:
         (row,) = [line for line in page.splitlines() if line.startswith(f"| [`{system}`]")]

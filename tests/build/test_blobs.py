@@ -1,4 +1,4 @@
-"""Graph and parameters as bytes of the image: both ways of getting them there, on the host and on a board."""
+"""Graph and parameters as bytes of the image, from assembler and from C, on the host and on a board."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ target_link_libraries(app PRIVATE mlf::{m} $<TARGET_NAME_IF_EXISTS:mlf::board>)
 
 
 def fnv1a(data: bytes) -> str:
-    """The 64-bit FNV-1a hash, computed here independently of the C above."""
+    """Return the 64-bit FNV-1a hash, independent of the C implementation above."""
     value = 0xCBF29CE484222325
     for byte in data:
         value = (value ^ byte) * 0x100000001B3 % 2**64
@@ -116,14 +116,14 @@ def test_the_files(golden: Callable[[str, str], None], path: str) -> None:
     golden(blob_files(module)[path].decode(), Path(path).name)
 
 
-def test_a_section_of_the_users_choice_takes_both() -> None:
+def test_chosen_section_contains_both() -> None:
     (module,) = graph_library().modules
     files = blob_files(module, ".qspi.mlf")
     for path in ("blobs/net_blobs.S", "blobs/net_blobs.c"):
         assert files[path].count(b".qspi.mlf") >= 2 and b".rodata" not in files[path]
 
 
-def test_the_source_of_large_parameters_has_every_byte() -> None:
+def test_source_of_large_parameters_has_every_byte() -> None:
     (module,) = graph_library().modules
     module = replace(module, params={"w": np.arange(700_001, dtype=np.uint16)})
     source = blob_files(module)["blobs/net_blobs.c"]
@@ -134,7 +134,7 @@ def test_the_source_of_large_parameters_has_every_byte() -> None:
     assert bytes(map(int, body.replace(",", " ").split())) == bytes(save_params(module.params))
 
 
-def test_a_section_name_is_checked() -> None:
+def test_invalid_section_names_are_rejected() -> None:
     (module,) = graph_library().modules
     with pytest.raises(UsageError) as caught:
         blob_files(module, '.x"\n.global main')
@@ -146,7 +146,7 @@ def test_a_section_name_is_checked() -> None:
 
 @pytest.mark.parametrize("way", ["incbin", "array"])
 @pytest.mark.usefixtures("host")
-def test_both_ways_on_the_host(tmp_path: Path, way: str) -> None:
+def test_assembler_and_c_give_the_same_bytes_on_the_host(tmp_path: Path, way: str) -> None:
     folder = tmp_path / "a firmware"
     (library,) = graph_library().modules
     greater = '"name": "Größe"'.encode()  # bytes beyond ASCII in a char array
@@ -161,7 +161,7 @@ def test_both_ways_on_the_host(tmp_path: Path, way: str) -> None:
 
 
 @pytest.mark.usefixtures("host")
-def test_linking_the_module_brings_its_blobs_and_a_changed_blob_is_seen(tmp_path: Path) -> None:
+def test_changed_blob_is_linked_again(tmp_path: Path) -> None:
     unpack(graph_library(), tmp_path / "tree", archive_id="a")
     write_project(tmp_path, "net", link="net")
     build(tmp_path)
@@ -176,7 +176,7 @@ def test_linking_the_module_brings_its_blobs_and_a_changed_blob_is_seen(tmp_path
 
 
 @pytest.mark.usefixtures("host")
-def test_a_project_without_assembler_gets_the_array(tmp_path: Path) -> None:
+def test_project_without_assembler_uses_the_array(tmp_path: Path) -> None:
     unpack(graph_library(), tmp_path / "tree", archive_id="a")
     write_project(tmp_path, "net")
     text = (tmp_path / "CMakeLists.txt").read_text().replace("LANGUAGES C ASM", "LANGUAGES C")
@@ -185,7 +185,7 @@ def test_a_project_without_assembler_gets_the_array(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("host")
-def test_the_header_is_cxx_too(tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_header_compiles_as_cxx(tmp_path: Path, tool: Callable[[str], str]) -> None:
     unpack(graph_library(), tmp_path, archive_id="a")
     source = tmp_path / "use.cpp"
     source.write_text('#include "mlf_net_blobs.h"\nunsigned use() { return mlf_net_params_size; }\n')
@@ -202,7 +202,7 @@ def test_the_header_is_cxx_too(tmp_path: Path, tool: Callable[[str], str]) -> No
 
 @pytest.mark.parametrize("way", ["incbin", "array"])
 @pytest.mark.usefixtures("arm")
-def test_an_image_reads_both_blobs_back(tmp_path: Path, shared: Path, way: str) -> None:
+def test_image_reads_both_blobs(tmp_path: Path, shared: Path, way: str) -> None:
     folder = tmp_path / "a firmware"
     library = open_archive(shared / "archives" / "kws_int8-graph.tar")
     unpack(library, folder / "tree" / "kws_int8", archive_id="a")
@@ -245,7 +245,7 @@ INCLUDE mlf_board.ld
 @pytest.mark.parametrize("way", ["incbin", "array"])
 @pytest.mark.parametrize("section", [None, ".mlf.weights"])
 @pytest.mark.usefixtures("arm")
-def test_a_linker_script_places_each_section(tmp_path: Path, way: str, section: str | None) -> None:
+def test_linker_script_places_each_section(tmp_path: Path, way: str, section: str | None) -> None:
     unpack(graph_library(), tmp_path / "tree" / "net", archive_id="a", placement=Placement(params=section))
     write_target_tree(tmp_path / "tree", ["net"], BOARD, CPUS["cortex-m4"])
     write_project(tmp_path, "net")

@@ -1,4 +1,4 @@
-"""A committed tree builds and runs with no mlfbuild and no Python packages: CMake, Make, SCons and RT-Thread's."""
+"""A committed tree builds and runs without mlfbuild and Python packages: with CMake, Make, SCons and RT-Thread."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from support.tree_firmware import MODELS, assert_right, files, make_repo, run, s
 
 @pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Path:
-    """The project with its committed tree; its networks, project file and build folder are gone."""
+    """The project with its committed tree, without networks, project file and build folder."""
     for name in ("arm-none-eabi-gcc", "qemu-system-arm"):
         tool(name)
     return make_repo(tmp_path_factory.mktemp("tree") / "repo", "--with-verify")
@@ -35,11 +35,11 @@ def _back(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def work(repo: Path, tmp_path: Path) -> Path:
-    """A copy of the repository somewhere else: the tree does not know where it was made."""
+    """A copy of the repository in another folder."""
     return Path(shutil.copytree(repo, tmp_path / "moved"))
 
 
-def test_no_mlfbuild_is_in_reach_of_the_scons_that_tests_use(work: Path) -> None:
+def test_scons_of_these_tests_cannot_import_mlfbuild(work: Path) -> None:
     (work / "SConstruct").write_text("import importlib.util as u; print('found', u.find_spec('mlfbuild'))\n")
     assert "found None" in scons(work, "-Q")
 
@@ -54,7 +54,7 @@ def test_cmake(work: Path, tool: Callable[[str], str]) -> None:
 
 @pytest.fixture(scope="module")
 def elsewhere(repo: Path, tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Path:
-    """A folder with nothing but the test firmware of ``alpha``, built where there is no Python, and its vectors."""
+    """A folder with only the test firmware of ``alpha``, built without Python, and its vectors."""
     second = Path(shutil.copytree(repo, tmp_path_factory.mktemp("second") / "repo"))
     run(second, tool("cmake"), "-B", "build", "-G", "Ninja", "-DCMAKE_TOOLCHAIN_FILE=arm-none-eabi.cmake")
     run(second, tool("cmake"), "--build", "build", "--target", "mlf_alpha_verify", "--target", "app")
@@ -69,7 +69,7 @@ def elsewhere(repo: Path, tmp_path_factory: pytest.TempPathFactory, tool: Callab
     return third
 
 
-def test_the_image_alone_is_verified_on_a_third_machine(elsewhere: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_image_is_verified_without_project_or_tree(elsewhere: Path, capfd: pytest.CaptureFixture[str]) -> None:
     before = files(elsewhere)
     command = ["-C", str(elsewhere), "verify", "--elf", "alpha_verify.elf"]
     assert mlfbuild([*command, "--vectors", "alpha.npz", "--board", "mps3-an547"]) == 0
@@ -131,7 +131,7 @@ IS_NONE = (
         ),
     ],
 )
-def test_what_is_no_image_to_verify(
+def test_files_that_are_not_test_firmware_are_rejected(
     elsewhere: Path, capfd: pytest.CaptureFixture[str], arguments: list[str], status: int, message: str
 ) -> None:
     assert mlfbuild(["-C", str(elsewhere), "verify", *arguments]) == status
@@ -151,7 +151,7 @@ def test_make(work: Path, tool: Callable[[str], str]) -> None:
     assert "-o build/make/mlf/beta" not in again and "-o build/make/mlf/board" not in again
 
 
-def test_make_takes_an_object_that_is_gone_out_of_its_library(work: Path, tool: Callable[[str], str]) -> None:
+def test_make_removes_a_deleted_object_from_its_library(work: Path, tool: Callable[[str], str]) -> None:
     make, fragment = tool("make"), work / "models/alpha/mlf.mk"
     library = work / "build/make/mlf/libmlf_alpha.a"
     source = "$(MLF_DIR_alpha)/codegen/host/src/alpha_lib0.c"
@@ -167,12 +167,12 @@ def test_make_takes_an_object_that_is_gone_out_of_its_library(work: Path, tool: 
     assert " -c " not in again and "app.elf" in again, "nothing is compiled"
 
 
-def test_make_needs_no_variable_that_nobody_set(work: Path, tool: Callable[[str], str]) -> None:
+def test_make_uses_no_undefined_variables(work: Path, tool: Callable[[str], str]) -> None:
     text = run(work, tool("make"), "-n", "-rR", "--warn-undefined-variables")
     assert "warning" not in text and "beta_lib0.c" in text
 
 
-def test_make_with_rules_of_its_own(work: Path, tool: Callable[[str], str]) -> None:
+def test_make_with_user_defined_rules(work: Path, tool: Callable[[str], str]) -> None:
     makefile = (
         "include models/mlf.mk\n"
         "OBJECTS := $(addprefix out/,$(notdir $(MLF_SOURCES:.c=.o)))\n"
@@ -197,7 +197,7 @@ def test_scons(work: Path) -> None:
     assert "app.elf" in scons(work, "-Q")
 
 
-def test_scons_leaves_the_environment_alone(work: Path) -> None:
+def test_scons_does_not_change_the_environment(work: Path) -> None:
     text = (work / "SConstruct").read_text()
     at = text.index("models = ")
     watched = "before = env.Dump()\n" + text[at:].replace(
@@ -218,16 +218,16 @@ def test_rt_thread(work: Path) -> None:
     assert files(bsp / "packages/models") == before
 
 
-def test_the_tree_is_as_it_was_written(repo: Path) -> None:
+def test_builds_do_not_change_the_tree(repo: Path) -> None:
     damage = [line for folder in ("", *MODELS) for line in tree_damage(repo / "models" / folder)]
     assert damage == []
     text = "".join(path.read_text(errors="replace") for path in (repo / "models").rglob("*") if path.is_file())
     assert str(repo) not in text and sys.prefix not in text
 
 
-def test_make_says_that_it_cannot_hold_spaces(work: Path, tool: Callable[[str], str]) -> None:
+def test_make_rejects_paths_with_spaces(work: Path, tool: Callable[[str], str]) -> None:
     (work / "models").rename(work / "my models")
     (work / "own.mk").write_text("include my\\ models/mlf.mk\nall: ;\n")
     done = subprocess.run([tool("make"), "-f", "own.mk"], cwd=work, text=True, capture_output=True)
     assert done.returncode == 2
-    assert "the path of its folder has spaces, which make cannot hold" in done.stderr
+    assert "the path of its folder has spaces, which make does not support" in done.stderr

@@ -1,4 +1,4 @@
-"""Libraries that models need, built with what a firmware has: CMake and Ninja, GNU Make, SCons."""
+"""Required libraries, built with CMake and Ninja, GNU Make, and SCons."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ WARNINGS = "-Wall -Wextra -Wconversion -Wsign-conversion -Werror"
 
 
 def write_main(folder: Path, *models: str) -> None:
-    """Write ``main.c``, which prints the last element of each model, and does not see the library's headers."""
+    """Write ``main.c``, which prints the last element of each model and cannot include the library's headers."""
     headers = "".join(f'#include "tvmgen_{name}.h"\n' for name in models)
     body = "\n".join(CALL.format(name) for name in models)
     (folder / "main.c").write_text(
@@ -68,14 +68,14 @@ def test_the_fragments_of_a_package(golden: Callable[[str, str], None]) -> None:
     golden(cmake_text(ResolvedLibrary("tiny", "", package="Tiny", target="Tiny::tiny", wanted="v1.0")), "tiny.cmake")
 
 
-def test_the_fragments_of_a_model_that_needs_one(golden: Callable[[str, str], None]) -> None:
+def test_fragments_of_a_model_that_requires_a_library(golden: Callable[[str, str], None]) -> None:
     parts = parts_of(Library((dependent_module("one"),)))
     golden(library_fragment(parts), "one.cmake")
     golden(make_fragment(parts), "one.mk")
     golden(scons_fragment(parts), "one.SConscript")
 
 
-def test_names_from_an_archive_cannot_escape_the_folder() -> None:
+def test_library_names_cannot_escape_the_folder() -> None:
     for name in ("../tiny", "a/b", "tiny;x", "$(shell ls)"):
         needed = ExternalDependency(name, "https://example.org/tiny", "git", "v1")
         module = replace(dependent_module("one"), external_dependencies=(needed,))
@@ -84,13 +84,13 @@ def test_names_from_an_archive_cannot_escape_the_folder() -> None:
         assert (caught.value.code, caught.value.place) == ("requirement-name-not-buildable", ascii(short_name(name)))
 
 
-def test_a_version_from_an_archive_is_not_executed() -> None:
+def test_library_version_is_not_executed() -> None:
     needed = ExternalDependency("tiny", "https://example.org/tiny", "git", '1")\nmessage(FATAL_ERROR "x')
     module = replace(dependent_module("one"), external_dependencies=(needed,))
     assert 'FATAL_ERROR "x' not in library_fragment(parts_of(Library((module,))))
 
 
-def test_a_file_whose_name_a_build_cannot_hold(tmp_path: Path) -> None:
+def test_file_names_that_build_files_cannot_contain_are_rejected(tmp_path: Path) -> None:
     source = tiny_source(files={**FILES, "src/a$b.c": b""})
     with pytest.raises(InputFileError) as caught:
         write_dependencies(tmp_path / "dependencies", [source])
@@ -101,7 +101,7 @@ def test_a_file_whose_name_a_build_cannot_hold(tmp_path: Path) -> None:
 # The folder
 
 
-def test_copies_are_healed_and_pruned(tmp_path: Path) -> None:
+def test_copies_are_restored_and_pruned(tmp_path: Path) -> None:
     folder = tmp_path / "dependencies"
     assert "tiny/src/offset.c" in write_dependencies(folder, [tiny_source()]).written
     assert write_dependencies(folder, [tiny_source()]).written == ()
@@ -167,7 +167,7 @@ def test_one_library_for_two_models_in_cmake(folder: Path) -> None:
     assert "no work to do" in run("cmake", "--build", folder / "build", folder=folder)
 
 
-def test_headers_of_the_library_come_before_others_of_that_name(folder: Path) -> None:
+def test_headers_of_the_library_come_first(folder: Path) -> None:
     write_dependent_tree(folder / "mlf", tiny_source())
     write_cmake(folder)
     (folder / "other/own.h").write_text("#error another library's\n")
@@ -175,14 +175,14 @@ def test_headers_of_the_library_come_before_others_of_that_name(folder: Path) ->
     assert run(folder / "build/app", folder=folder) == "one 7\ntwo 7\n"
 
 
-def test_public_headers_are_for_the_application_too(folder: Path) -> None:
+def test_public_headers_are_visible_to_the_application(folder: Path) -> None:
     write_dependent_tree(folder / "mlf", tiny_source(public_headers=True))
     write_cmake(folder, before="add_compile_definitions(SEES_TINY=1)")
     cmake(folder)
     assert run(folder / "build/app", folder=folder) == "one 7\ntwo 7\n"
 
 
-def test_the_tree_of_one_model_finds_what_it_needs(folder: Path) -> None:
+def test_tree_of_one_model_finds_its_library(folder: Path) -> None:
     write_main(folder, "two")
     write_dependent_tree(folder / "mlf", tiny_source())
     write_cmake(folder, include="mlf/two/mlf.cmake", link="mlf::two")
@@ -190,14 +190,14 @@ def test_the_tree_of_one_model_finds_what_it_needs(folder: Path) -> None:
     assert run(folder / "build/app", folder=folder) == "two 7\n"
 
 
-def test_a_tree_without_the_library_says_what_is_missing(folder: Path) -> None:
+def test_tree_without_the_library_names_it(folder: Path) -> None:
     write_dependent_tree(folder / "mlf")
     write_cmake(folder, include="mlf/two/mlf.cmake", link="mlf::two")
-    with pytest.raises(RuntimeError, match=r"mlf/two/mlf.cmake: two needs tiny v1.0, which is not here: add tiny to"):
+    with pytest.raises(RuntimeError, match=r"mlf/two/mlf.cmake: two requires tiny v1.0, which is missing"):
         cmake(folder)
 
 
-def test_what_the_firmware_has_is_not_built_again(folder: Path) -> None:
+def test_library_of_the_firmware_is_not_built_again(folder: Path) -> None:
     write_dependent_tree(folder / "mlf", tiny_source())
     own = folder / "own"
     own.mkdir()
@@ -219,13 +219,11 @@ def test_two_trees_with_the_same_library_build_it_once(folder: Path) -> None:
     assert len(list(folder.rglob("*add.c.o"))) == 1
 
 
-def test_two_trees_with_other_files_of_one_library_are_refused(folder: Path) -> None:
+def test_two_trees_with_different_files_of_a_library_are_rejected(folder: Path) -> None:
     write_dependent_tree(folder / "a", tiny_source(), models=("one",))
     write_dependent_tree(folder / "b", tiny_source(4), models=("two",))
     write_cmake(folder, include="a/one/mlf.cmake)\ninclude(b/two/mlf.cmake", link="mlf::one mlf::two")
-    with pytest.raises(
-        RuntimeError, match=r"b/\S*tiny.cmake: brings other files of tiny than \S*a/\S*tiny.cmake in the"
-    ):
+    with pytest.raises(RuntimeError, match=r"b/\S*tiny.cmake: has other files of tiny than \S*a/\S*tiny.cmake in the"):
         cmake(folder)
 
 
@@ -241,7 +239,7 @@ set_target_properties(Tiny::tiny PROPERTIES IMPORTED_LOCATION "${{CMAKE_CURRENT_
 
 
 def install_tiny(folder: Path, version: str) -> str:
-    """Install the library as a package of CMake; returns the option that lets CMake find it."""
+    """Install the library as a CMake package; return the option that lets CMake find it."""
     place = folder / "installed"
     place.mkdir(exist_ok=True)
     (place / "tiny.h").write_bytes(FILES["inc/tiny.h"])
@@ -255,7 +253,7 @@ def install_tiny(folder: Path, version: str) -> str:
 PACKAGE = ResolvedLibrary("tiny", "", package="Tiny", target="Tiny::tiny", wanted="v1.0")
 
 
-def test_a_package_is_linked_and_nothing_is_compiled(folder: Path) -> None:
+def test_package_is_linked_and_not_compiled(folder: Path) -> None:
     write_dependent_tree(folder / "mlf", PACKAGE)
     write_cmake(folder)
     cmake(folder, install_tiny(folder, "1.0"))
@@ -263,26 +261,26 @@ def test_a_package_is_linked_and_nothing_is_compiled(folder: Path) -> None:
     assert not list(folder.rglob("*add.c*"))
 
 
-def test_a_package_of_another_version_is_refused(folder: Path) -> None:
+def test_package_of_another_version_is_rejected(folder: Path) -> None:
     write_dependent_tree(folder / "mlf", PACKAGE)
     write_cmake(folder)
-    with pytest.raises(RuntimeError, match=r"tiny: the package Tiny is version 1.1, models need 1.0; install that one"):
+    with pytest.raises(RuntimeError, match=r"tiny: models require version 1.0, and the package Tiny is version"):
         cmake(folder, install_tiny(folder, "1.1"))
 
 
-def test_a_package_that_is_nowhere(folder: Path) -> None:
+def test_missing_package_is_reported(folder: Path) -> None:
     write_dependent_tree(folder / "mlf", PACKAGE)
     write_cmake(folder)
     with pytest.raises(
-        RuntimeError, match=r"has no target Tiny::tiny, and find_package\(Tiny\) brings none; define it"
+        RuntimeError, match=r"neither the firmware nor find_package\(Tiny\) defines the target Tiny::tiny"
     ):
         cmake(folder)
 
 
-def test_a_target_that_does_not_tell_its_version_needs_it_stated(folder: Path) -> None:
+def test_target_without_version_needs_a_stated_one(folder: Path) -> None:
     write_cmake(folder, before="add_library(t INTERFACE)\nadd_library(Tiny::tiny ALIAS t)")
     write_dependent_tree(folder / "mlf", PACKAGE)
-    with pytest.raises(RuntimeError, match=r"models need version v1.0, and Tiny::tiny does not tell its own; state it"):
+    with pytest.raises(RuntimeError, match=r"tiny: models require version v1.0"):
         cmake(folder)
     write_dependent_tree(folder / "mlf", replace(PACKAGE, version="v1.0"))
     with pytest.raises(RuntimeError, match=r"tiny\.h: No such file"):  # of an empty target: configured, that is
@@ -315,21 +313,21 @@ def test_one_library_for_two_models_in_make(folder: Path) -> None:
     assert "is up to date" in make(folder)
 
 
-def test_make_of_a_single_tree_and_of_none(folder: Path) -> None:
+def test_make_of_a_single_tree_with_and_without_the_library(folder: Path) -> None:
     write_main(folder, "two")
     write_dependent_tree(folder / "mlf", tiny_source())
     make(folder, "mlf/two/mlf.mk")
     assert run(folder / "app", folder=folder) == "two 7\n"
     write_dependent_tree(folder / "mlf")
-    with pytest.raises(RuntimeError, match=r"mlf/two: two needs tiny v1\.0, which is not here: add tiny to the depend"):
+    with pytest.raises(RuntimeError, match=r"mlf/two: two requires tiny v1\.0, which is missing"):
         make(folder, "mlf/two/mlf.mk")
     with pytest.raises(RuntimeError, match=r"tiny\.h: No such file"):
         make(folder, "mlf/two/mlf.mk", "MLF_PROVIDED = tiny")
 
 
-def test_make_cannot_find_packages(folder: Path) -> None:
+def test_make_rejects_packages(folder: Path) -> None:
     write_dependent_tree(folder / "mlf", PACKAGE)
-    with pytest.raises(RuntimeError, match=r"tiny: is a package of CMake, which make cannot find; where the firmware"):
+    with pytest.raises(RuntimeError, match=r"tiny: is a CMake package, which make cannot find"):
         make(folder)
 
 
@@ -360,13 +358,13 @@ def test_one_library_for_two_models_in_scons(folder: Path) -> None:
     assert not list((folder / "mlf").rglob("*.o"))
 
 
-def test_scons_of_a_single_tree_and_of_none(folder: Path) -> None:
+def test_scons_of_a_single_tree_with_and_without_the_library(folder: Path) -> None:
     write_main(folder, "two")
     write_dependent_tree(folder / "mlf", tiny_source())
     build_with_scons(folder, "mlf/two/SConscript")
     assert run(folder / "app", folder=folder) == "two 7\n"
     write_dependent_tree(folder / "mlf")
-    with pytest.raises(AssertionError, match=r"two needs tiny v1\.0, which is not here: add tiny to the dependencies"):
+    with pytest.raises(AssertionError, match=r"two requires tiny v1\.0, which is missing"):
         build_with_scons(folder, "mlf/two/SConscript")
     with pytest.raises(AssertionError, match=r"tiny\.h: No such file"):
         build_with_scons(folder, "mlf/two/SConscript", 'env.Append(MLF_PROVIDED=["tiny"])')
@@ -385,7 +383,7 @@ def test_scons_without_variant_dir(folder: Path) -> None:
 # Packages of other build systems
 
 
-def test_a_zephyr_module_with_a_library(folder: Path) -> None:
+def test_zephyr_module_with_a_library(folder: Path) -> None:
     write_dependent_tree(folder / "models", tiny_source(), systems=["zephyr"])
     shutil.copy(PROJECTS / "zephyr-module/app/zephyr.cmake", folder)
     (folder / "CMakeLists.txt").write_text(
@@ -398,7 +396,7 @@ def test_a_zephyr_module_with_a_library(folder: Path) -> None:
     assert run(folder / "build/app", folder=folder) == "one 7\ntwo 7\n"
 
 
-def test_an_esp_idf_component_with_a_library(folder: Path) -> None:
+def test_esp_idf_component_with_a_library(folder: Path) -> None:
     write_dependent_tree(folder / "models", tiny_source(), systems=["esp-idf"])
     text = (PROJECTS / "esp-idf-component/CMakeLists.txt").read_text()
     function = text[text.index("function(") : text.index("endfunction()")]
@@ -411,7 +409,7 @@ def test_an_esp_idf_component_with_a_library(folder: Path) -> None:
     assert run(folder / "build/app", folder=folder) == "one 7\ntwo 7\n"
 
 
-def test_a_platformio_library_with_a_library(folder: Path) -> None:
+def test_platformio_library_with_a_library(folder: Path) -> None:
     write_dependent_tree(folder / "models", tiny_source(compile_options=()), systems=["platformio"])
     build = json.loads((folder / "models/library.json").read_text())["build"]
     sources = [entry[2:-1] for entry in build["srcFilter"] if entry.startswith("+")]
@@ -433,7 +431,7 @@ def test_rt_thread_defines_a_group_once(folder: Path) -> None:
 
 
 def rt_thread_groups(folder: Path) -> list[tuple[str, list[str], dict[str, object]]]:
-    """What the package's SConscript defines with RT-Thread's ``building``, of which this has the interface."""
+    """Return the groups that the package's SConscript defines with a stand-in for RT-Thread's ``building``."""
     (folder / "building.py").write_text(
         "def GetDepend(names):\n    return True\n\n\n"
         "def DefineGroup(name, src, depend, **parameters):\n"
@@ -446,7 +444,7 @@ def rt_thread_groups(folder: Path) -> list[tuple[str, list[str], dict[str, objec
     return [ast.literal_eval(line.removeprefix("GROUP ")) for line in log.splitlines() if line.startswith("GROUP ")]
 
 
-def test_scons_cannot_find_packages(folder: Path) -> None:
+def test_scons_rejects_packages(folder: Path) -> None:
     write_dependent_tree(folder / "mlf", PACKAGE)
-    with pytest.raises(AssertionError, match=r"tiny: is a package of CMake, which SCons cannot find; where the"):
+    with pytest.raises(AssertionError, match=r"tiny: is a CMake package, which SCons cannot find"):
         build_with_scons(folder)

@@ -1,4 +1,4 @@
-"""Fragments, built with CMake, Ninja and the host's compiler: what a firmware's own CMakeLists.txt sees."""
+"""Fragments of trees, built with CMake, Ninja and the host's compiler from a firmware's CMakeLists.txt."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_the_fragment_of_a_native_library(golden: Callable[[str, str], None]) ->
     golden(library_fragment(parts_of(native_library())), "mlf.cmake")
 
 
-def test_the_fragment_of_a_graph_library_by_another_name(golden: Callable[[str, str], None]) -> None:
+def test_fragment_of_a_graph_library_with_another_name(golden: Callable[[str, str], None]) -> None:
     golden(library_fragment(parts_of(graph_library(), "wake_word")), "mlf.cmake")
 
 
@@ -109,12 +109,12 @@ def test_the_fragments_for_make_and_scons(golden: Callable[[str, str], None], pa
     golden(scons_fragment(parts), f"{name}.SConscript")
 
 
-def test_the_text_names_no_place(tmp_path: Path) -> None:
+def test_fragments_contain_no_absolute_paths(tmp_path: Path) -> None:
     unpack(native_library(), tmp_path, archive_id="a")
     assert not any(str(tmp_path) in (tmp_path / name).read_text() for name in ("mlf.cmake", "mlf.mk", "SConscript"))
 
 
-def test_files_outside_the_usual_folders_are_no_include_folders() -> None:
+def test_files_outside_the_usual_folders_add_no_include_folders() -> None:
     files = tuple(
         CodegenFile(PurePosixPath(path), b"") for path in ("x.h", "host/include", "host/include/x.h", "a/b/c.h")
     )
@@ -135,7 +135,7 @@ def test_two_models_in_one_firmware(project: Project) -> None:
     assert project.output() == "one 7\ntwo 9\n"
 
 
-def test_two_modules_of_one_archive_and_the_projects_name_for_both(project: Project) -> None:
+def test_modules_of_one_archive_and_the_project_name_are_targets(project: Project) -> None:
     unpack(native_library("one", "two"), project.folder / "both", archive_id="a", model="pair")
     project.write("one", "two", link="mlf::pair", include=included("both"))
     project.configure()
@@ -143,7 +143,7 @@ def test_two_modules_of_one_archive_and_the_projects_name_for_both(project: Proj
     assert project.output() == "one 7\ntwo 8\n"
 
 
-def test_the_projects_name_for_the_only_module(project: Project) -> None:
+def test_project_name_of_the_only_module_is_a_target(project: Project) -> None:
     unpack(native_library("default"), project.folder / "kws", archive_id="a", model="kws")
     project.write("default", link="mlf::kws", include=included("kws"))
     project.configure()
@@ -151,7 +151,7 @@ def test_the_projects_name_for_the_only_module(project: Project) -> None:
     assert project.output() == "default 7\n"
 
 
-def test_the_tree_may_be_moved(project: Project) -> None:
+def test_tree_can_be_moved(project: Project) -> None:
     unpack(native_library(), project.folder / "here", archive_id="a")
     shutil.move(project.folder / "here", project.folder / "over there")
     project.write("tiny", link="mlf::tiny", include='include("over there/mlf.cmake")')
@@ -166,7 +166,7 @@ def with_sources(library: Library, *names: str) -> Library:
     return Library((replace(module, codegen=(*module.codegen, *files)),))
 
 
-def test_ninja_alone_follows_every_change_of_the_tree(project: Project) -> None:
+def test_ninja_alone_follows_changes_of_the_tree(project: Project) -> None:
     tree = project.folder / "tiny"
     unpack(with_sources(native_library(), "tiny_lib1.c"), tree, archive_id="a")
     project.write("tiny", link="mlf::tiny", include=included("tiny"))
@@ -189,7 +189,7 @@ def test_ninja_alone_follows_every_change_of_the_tree(project: Project) -> None:
     assert project.output() == "tiny 24\n"
 
 
-def test_models_that_nobody_links_are_not_built(project: Project) -> None:
+def test_models_that_are_not_linked_are_not_built(project: Project) -> None:
     unpack(native_library("one"), project.folder / "one", archive_id="a")
     unpack(graph_library("two"), project.folder / "two", archive_id="b")
     project.write("one", link="mlf::one", include=included("one", "two"))
@@ -212,7 +212,7 @@ def test_objects_of_an_archive_are_linked(project: Project) -> None:
     assert project.output() == "tiny 7\n"
 
 
-def test_headers_of_tvms_runtime_are_for_the_module_alone(project: Project) -> None:
+def test_runtime_headers_are_private_to_the_module(project: Project) -> None:
     def including(module: Module) -> Module:
         files = [
             replace(file, content=b"#include <tvm/runtime.h>\n" + file.data) if file.path.suffix == ".c" else file
@@ -236,25 +236,25 @@ def test_headers_of_tvms_runtime_are_for_the_module_alone(project: Project) -> N
 # Mistakes
 
 
-def test_a_project_without_c_is_told_what_to_write(project: Project) -> None:
+def test_project_without_c_gets_a_hint(project: Project) -> None:
     unpack(native_library(), project.folder / "tiny", archive_id="a")
     project.write("tiny", link="mlf::tiny", include=included("tiny"), languages="NONE")
     with pytest.raises(RuntimeError, match=r"needs the language C: project\(<name> LANGUAGES C\)"):
         project.configure()
 
 
-def test_sources_in_cxx_ask_for_the_language(project: Project) -> None:
+def test_sources_in_cxx_require_the_language(project: Project) -> None:
     unpack(with_sources(native_library(), "tiny_lib1.cc"), project.folder / "tiny", archive_id="a")
     project.write("tiny", link="mlf::tiny", include=included("tiny"))
     with pytest.raises(RuntimeError, match=r"needs the language CXX: project\(<name> LANGUAGES C CXX\)"):
         project.configure()
 
 
-def test_one_module_in_two_archives_is_told_apart(project: Project) -> None:
+def test_same_module_in_two_archives_is_rejected(project: Project) -> None:
     unpack(native_library("default"), project.folder / "kws", archive_id="a", model="kws")
     unpack(native_library("default"), project.folder / "vww", archive_id="a", model="vww")
     project.write("default", link="mlf::kws mlf::vww", include=included("kws", "vww"))
-    with pytest.raises(RuntimeError, match="two archives with a module called default do not fit"):
+    with pytest.raises(RuntimeError, match="another archive already defines the module default"):
         project.configure()
 
 
@@ -290,17 +290,17 @@ def test_make_puts_graph_and_parameters_into_the_library(
     assert (library.stat().st_mtime_ns != before) == (blobs == "incbin")
 
 
-def test_make_refuses_two_modules_of_one_name(project: Project, tool: Callable[[str], str]) -> None:
+def test_make_rejects_two_modules_with_the_same_name(project: Project, tool: Callable[[str], str]) -> None:
     for tree in ("a", "b"):
         unpack(native_library(), project.folder / tree, archive_id=tree)
     (project.folder / "Makefile").write_text("include a/mlf.mk a/mlf.mk\nall: ;\n")
     run(tool("make"), "-C", project.folder)
     (project.folder / "Makefile").write_text("include a/mlf.mk b/mlf.mk\nall: ;\n")
-    with pytest.raises(RuntimeError, match="b: there is a module tiny already: a; two archives with a module of this"):
+    with pytest.raises(RuntimeError, match="b: module tiny is already defined by a; rename one of the modules"):
         run(tool("make"), "-C", project.folder)
 
 
-def test_make_says_which_file_it_cannot_hold(project: Project, tool: Callable[[str], str]) -> None:
+def test_make_names_the_file_that_it_cannot_use(project: Project, tool: Callable[[str], str]) -> None:
     unpack(with_sources(native_library(), "with space.c"), project.folder / "tree", archive_id="a")
     (project.folder / "Makefile").write_text("include tree/mlf.mk\nall: ;\n")
     with pytest.raises(RuntimeError, match=r"tree: codegen/host/src/with space\.c has a space in its name, which"):
@@ -327,7 +327,7 @@ def test_scons_puts_graph_and_parameters_into_the_library(project: Project, blob
     assert ("is up to date" in run(*command)) == (blobs == "array"), "the assembler reads the file itself"
 
 
-def test_scons_says_which_forms_of_graph_and_parameters_there_are(project: Project) -> None:
+def test_scons_lists_the_valid_forms_of_blobs(project: Project) -> None:
     unpack(graph_library(), project.folder / "tree", archive_id="a")
     (project.folder / "SConstruct").write_text(
         "env = Environment(MLF_BLOBS='hex')\nSConscript('tree/SConscript', exports='env')\n"

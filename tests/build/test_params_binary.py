@@ -1,4 +1,4 @@
-"""The constants of an image for external flash: what is found, and what is no image that has them."""
+"""Read the constants of an image for external flash, and reject files without them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 
 from mlfbuild.build.tree.params_binary import has_symbol, linked_section, section_names
 from mlfbuild.core.errors import InputFileError
+from support.errors import raises
 
 SOURCE = """\
 const unsigned char params[40] __attribute__((section(".mlf_params"))) = {1, 2, 3};
@@ -47,14 +48,14 @@ def test_the_bytes_and_their_address(image: Path) -> None:
     assert section_names(image) == [".text", ".copied", ".bss.ws", ".mlf_params"]
 
 
-def test_objcopy_finds_the_same(image: Path, tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_objcopy_extracts_the_same_bytes(image: Path, tmp_path: Path, tool: Callable[[str], str]) -> None:
     output = tmp_path / "params.bin"
     objcopy = [tool("arm-none-eabi-objcopy"), "-O", "binary", "--only-section=.mlf_params", str(image), str(output)]
     subprocess.run(objcopy, check=True)
     assert output.read_bytes() == linked_section(image).data
 
 
-def test_what_start_up_code_copies_is_programmed_where_it_is_loaded(image: Path) -> None:
+def test_copied_data_has_its_load_address(image: Path) -> None:
     assert linked_section(image, ".copied").address == 0x08010000
 
 
@@ -69,14 +70,14 @@ def test_symbols(image: Path, tmp_path: Path, tool: Callable[[str], str]) -> Non
     assert linked_section(stripped) == linked_section(image), "sections are enough"
 
 
-def test_an_image_of_this_machine(tmp_path: Path) -> None:
+def test_image_of_this_machine(tmp_path: Path) -> None:
     (tmp_path / "main.c").write_text(SOURCE)
     subprocess.run(["gcc", "main.c", "-o", "app"], cwd=tmp_path, check=True)
     assert linked_section(tmp_path / "app").data == b"\1\2\3" + bytes(37)
 
 
 def without_section_headers(data: bytes) -> bytes:
-    """What ``objcopy --strip-section-headers`` of new binutils leaves."""
+    """Return the image as ``objcopy --strip-section-headers`` of recent binutils writes it."""
     return data[:32] + struct.pack("<I", 0) + data[36:46] + struct.pack("<HHH", 40, 0, 0) + data[52:]
 
 
@@ -88,7 +89,7 @@ def without_section_headers(data: bytes) -> bytes:
         (".bss.ws", "section-without-bytes", ": .bss.ws"),
     ],
 )
-def test_sections_that_hold_no_constants(image: Path, section: str, code: str, place: str) -> None:
+def test_sections_without_constants_are_rejected(image: Path, section: str, code: str, place: str) -> None:
     with pytest.raises(InputFileError) as caught:
         linked_section(image, section)
     assert (caught.value.code, caught.value.place) == (code, f"{image}{place}")
@@ -106,7 +107,7 @@ def test_sections_that_hold_no_constants(image: Path, section: str, code: str, p
     ],
     ids=["empty", "hex", "header cut off", "no class", "half", "no section headers"],
 )
-def test_damaged_images_are_refused(image: Path, tmp_path: Path, change: Callable[[bytes], bytes], code: str) -> None:
+def test_damaged_images_are_rejected(image: Path, tmp_path: Path, change: Callable[[bytes], bytes], code: str) -> None:
     path = tmp_path / "app.elf"
     path.write_bytes(change(image.read_bytes()))
     with pytest.raises(InputFileError) as caught:
@@ -114,18 +115,18 @@ def test_damaged_images_are_refused(image: Path, tmp_path: Path, change: Callabl
     assert (caught.value.code, caught.value.place) == (code, str(path))
 
 
-def test_an_object_was_not_linked(image: Path) -> None:
+def test_object_that_is_not_linked_is_rejected(image: Path) -> None:
     with pytest.raises(InputFileError) as caught:
         linked_section(image.with_name("main.o"))
     assert (caught.value.code, caught.value.place) == ("image-not-linked", str(image.with_name("main.o")))
 
 
 def test_a_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(InputFileError, match="no such firmware image"):
+    with raises(InputFileError, "no-such-input", "app.elf"):
         linked_section(tmp_path / "app.elf")
 
 
-def test_every_cut_and_flip_is_refused_or_harmless(image: Path, tmp_path: Path) -> None:
+def test_every_cut_and_flip_is_rejected_or_harmless(image: Path, tmp_path: Path) -> None:
     data, path = image.read_bytes(), tmp_path / "app.elf"
     starts = [*range(52), *range(len(data) - 40 * 12, len(data), 3)]
     refused = 0

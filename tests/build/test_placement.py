@@ -1,4 +1,4 @@
-"""The linker script of placed sections: beside a firmware's own script, and on every board that QEMU emulates."""
+"""The linker script of placed sections, with a firmware's own script and on every board that QEMU emulates."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ Link = Callable[..., Path]
 
 @pytest.fixture
 def link(tmp_path: Path, tool: Callable[[str], str]) -> Link:
-    """A function that links FIRMWARE with a product's script and that of ``sections``; warnings are errors."""
+    """Return a function that links FIRMWARE with a product's script and that of ``sections``; warnings are errors."""
 
     def link(sections: Sequence[PlacedSection], *options: str, product: str = PRODUCT, source: str = FIRMWARE) -> Path:
         script = placement_files(sections, on_board=False)[f"{PLACEMENT_FOLDER}/{LINKER_SCRIPT}"]
@@ -84,11 +84,11 @@ def test_the_script(golden: Callable[[str, str], None]) -> None:
         golden(placement_files([PARAMS, AXI], on_board=on_board)[f"{PLACEMENT_FOLDER}/{LINKER_SCRIPT}"].decode(), name)
 
 
-def test_no_sections_no_files() -> None:
+def test_without_sections_there_are_no_files() -> None:
     assert placement_files([], on_board=True) == {}
 
 
-def test_sections_lie_in_their_regions(link: Link) -> None:
+def test_sections_are_in_their_regions(link: Link) -> None:
     image = link([PARAMS, AXI])
     found, symbols = sections_of(image), symbols_of(image)
     assert found[".mlf_params"] == (0x90000000, "SHT_PROGBITS")
@@ -97,7 +97,7 @@ def test_sections_lie_in_their_regions(link: Link) -> None:
     assert (symbols["__mlf_axi_start"], symbols["__mlf_axi_end"]) == (0x24000000, 0x24000064)
 
 
-def test_without_it_the_linker_puts_them_anywhere(link: Link) -> None:
+def test_without_the_script_sections_are_elsewhere(link: Link) -> None:
     found = sections_of(link([PARAMS, AXI], "-Wl,--no-fatal-warnings"))
     assert 0x08000000 <= found[".mlf_params"][0] < 0x08100000
     assert 0x20000000 <= found[".axi"][0] < 0x20020000
@@ -106,7 +106,7 @@ def test_without_it_the_linker_puts_them_anywhere(link: Link) -> None:
         link([PARAMS, AXI], "-Wl,--orphan-handling=warn")
 
 
-def test_the_product_s_script_may_include_it(link: Link) -> None:
+def test_product_script_can_include_it(link: Link) -> None:
     found = sections_of(link([PARAMS, AXI], "-Wl,--build-id=none", product=f"{PRODUCT}INCLUDE {LINKER_SCRIPT}\n"))
     assert (found[".mlf_params"][0], found[".axi"][0]) == (0x90000000, 0x24000000)
 
@@ -116,17 +116,17 @@ def test_firmware_without_the_models_links(link: Link) -> None:
     assert not {".mlf_params", ".axi"} & set(found)
 
 
-def test_a_region_that_the_script_does_not_have(link: Link) -> None:
+def test_unknown_region_is_rejected(link: Link) -> None:
     with pytest.raises(AssertionError, match=r"\.mlf_params: the linker script has no memory region OSPI"):
         link([PlacedSection(".mlf_params", "OSPI", memory=False), AXI])
 
 
-def test_memory_behind_the_beginning_of_the_heap(link: Link) -> None:
-    with pytest.raises(AssertionError, match=r"\.axi: lies in RAM, where the heap begins; take another region"):
+def test_memory_after_the_start_of_the_heap_is_rejected(link: Link) -> None:
+    with pytest.raises(AssertionError, match=r"\.axi: is in RAM, in which the heap begins; use another region"):
         link([PARAMS, PlacedSection(".axi", "RAM", memory=True)])
 
 
-def test_a_region_that_is_too_small(link: Link) -> None:
+def test_section_larger_than_its_region_is_rejected(link: Link) -> None:
     with pytest.raises(AssertionError, match=r"region `AXI_SRAM' overflowed by \d+ bytes"):
         link([PARAMS, AXI], product=PRODUCT.replace("512K", "96"))
 
@@ -177,7 +177,7 @@ ON_PUSH = [
     [pytest.param(*place, marks=[] if place in ON_PUSH else pytest.mark.sweep) for place in REGIONS],
     ids=lambda value: getattr(value, "name", value),
 )
-def test_every_region_of_a_board_holds_constants_and_memory(
+def test_every_region_of_a_board_can_have_constants_and_memory(
     board: Board, region: str, tmp_path: Path, tool: Callable[[str], str]
 ) -> None:
     tool("qemu-system-arm")

@@ -1,4 +1,4 @@
-"""The folder of a target: one fragment for all models, the board's files, and no tree of a model that is gone."""
+"""The folder of a target: one fragment for all models, the board's files, and no trees of removed models."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def test_the_fragment(tmp_path: Path, golden: Callable[[str, str], None]) -> Non
     golden((tmp_path / "mlf.cmake").read_text(), "mlf.cmake")
 
 
-def test_a_board_brings_its_files_and_no_other_boards(tmp_path: Path) -> None:
+def test_board_files_are_only_those_of_the_board(tmp_path: Path) -> None:
     result = write_target_tree(tmp_path, ["kws"], BOARD, M4)
     assert "board/board.cmake" in result.written and "board/startup.c" in result.written
     assert [name for name in names(tmp_path) if name.endswith(".ld")] == ["board/mlf_board.ld", "board/mps2-an386.ld"]
     assert tree_damage(tmp_path) == []
 
 
-def test_without_a_board_there_is_none(tmp_path: Path) -> None:
+def test_without_board_there_are_no_board_files(tmp_path: Path) -> None:
     write_target_tree(tmp_path, ["kws"], BOARD, M4)
     write_target_tree(tmp_path, ["kws"], None, HOST)
     assert set(names(tmp_path)) == OWN
@@ -70,7 +70,7 @@ def test_git_keeps_every_byte(tmp_path: Path, tool: Callable[[str], str]) -> Non
     assert run("status", "--porcelain", folder="second") == ""
 
 
-def test_attributes_of_its_owner_stay(tmp_path: Path) -> None:
+def test_attributes_of_the_user_stay(tmp_path: Path) -> None:
     (tmp_path / ".gitattributes").write_text("* text\n")
     for board in (BOARD, None):
         assert ".gitattributes" not in write_target_tree(tmp_path, ["kws"], board, M4).written
@@ -78,7 +78,7 @@ def test_attributes_of_its_owner_stay(tmp_path: Path) -> None:
     assert tree_damage(tmp_path) == []
 
 
-def test_what_somebody_edited_is_told(tmp_path: Path) -> None:
+def test_edited_files_are_listed(tmp_path: Path) -> None:
     write_target_tree(tmp_path, ["kws", "vww"], BOARD, M4)
     (tmp_path / "mlf.mk").write_text("edited")
     (tmp_path / "board/startup.c").unlink()
@@ -88,14 +88,14 @@ def test_what_somebody_edited_is_told(tmp_path: Path) -> None:
     assert not write_target_tree(tmp_path, ["kws"], BOARD, M4).edited
 
 
-def test_a_second_time_nothing_is_written(tmp_path: Path) -> None:
+def test_unchanged_folder_is_not_written(tmp_path: Path) -> None:
     first = write_target_tree(tmp_path, ["kws"], BOARD, M4)
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
     assert write_target_tree(tmp_path, ["kws"], BOARD, M4).unchanged == first.written
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 
-def test_the_tree_of_a_model_that_is_gone_goes(tmp_path: Path) -> None:
+def test_tree_of_a_removed_model_is_removed(tmp_path: Path) -> None:
     unpack_models(tmp_path, "kws", "vww")
     write_target_tree(tmp_path, ["kws", "vww"], None, HOST)
     (tmp_path / "mine").mkdir()
@@ -106,7 +106,7 @@ def test_the_tree_of_a_model_that_is_gone_goes(tmp_path: Path) -> None:
     assert tree_damage(tmp_path) == tree_damage(tmp_path / "vww") == []
 
 
-def test_other_peoples_files_in_it_stay(tmp_path: Path) -> None:
+def test_files_of_the_user_in_a_removed_tree_stay(tmp_path: Path) -> None:
     unpack_models(tmp_path, "kws")
     write_target_tree(tmp_path, ["kws"], None, HOST)
     (tmp_path / "kws" / "notes.txt").write_text("mine")
@@ -114,7 +114,7 @@ def test_other_peoples_files_in_it_stay(tmp_path: Path) -> None:
     assert set(names(tmp_path)) == {*OWN, "kws/notes.txt"}
 
 
-def test_the_tree_of_a_gone_model_behind_a_link_is_left_alone(tmp_path: Path) -> None:
+def test_tree_behind_a_link_is_not_removed(tmp_path: Path) -> None:
     unpack_models(tmp_path / "elsewhere", "kws")
     before = names(tmp_path / "elsewhere")
     (tmp_path / "target").mkdir()
@@ -124,7 +124,7 @@ def test_the_tree_of_a_gone_model_behind_a_link_is_left_alone(tmp_path: Path) ->
     assert names(tmp_path / "elsewhere") == before
 
 
-def test_a_removal_stopped_half_way_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_removal_is_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     unpack_models(tmp_path, "kws", "vww")
     write_target_tree(tmp_path, ["kws", "vww"], None, HOST)
 
@@ -143,13 +143,13 @@ def test_a_removal_stopped_half_way_is_finished(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("name", ["board", "models"])
-def test_names_that_the_folder_needs(tmp_path: Path, name: str) -> None:
+def test_reserved_names_are_rejected(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError) as caught:
         write_target_tree(tmp_path, [name], None, HOST)
     assert (caught.value.code, caught.value.place) == ("reserved-model-name", f"model '{name}'")
 
 
-def test_other_peoples_fragment_is_not_overwritten(tmp_path: Path) -> None:
+def test_fragment_of_the_user_is_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "mlf.cmake").write_text("# mine\n")
     with pytest.raises(ConflictError, match=r"mlf\.cmake"):
         write_target_tree(tmp_path, ["kws"], None, HOST)

@@ -1,4 +1,4 @@
-"""Compile on one machine, build on a second without Python, verify on a third; only the result is carried along."""
+"""Compile on one machine, build on a second without Python, and verify on a third; only results are copied."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _back(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def second_machine(folder: Path, kind: str, tool: Callable[[str], str]) -> dict[str, str]:
-    """The whole environment of a machine that has a toolchain and nothing else: no Python, no mlfbuild."""
+    """The environment of a machine with only a toolchain: no Python, no mlfbuild."""
     folder.mkdir()
     for name in (*TOOLS[kind], *SHELL):
         (folder / name).symlink_to(tool(name))
@@ -61,12 +61,12 @@ def second_machine(folder: Path, kind: str, tool: Callable[[str], str]) -> dict[
 
 @pytest.fixture(scope="module")
 def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The firmware repo as the first machine leaves it: a tree with test firmware, no network, no project file."""
+    """The firmware repository after the first machine: a tree with test firmware, without network and project file."""
     return make_repo(tmp_path_factory.mktemp("first") / "repo", "--with-verify")
 
 
 @pytest.mark.parametrize("way", ["cmake", "make", "scons"])
-def test_a_tree_is_built_on_the_second_and_verified_on_the_third(
+def test_tree_is_built_on_the_second_and_verified_on_the_third_machine(
     first: Path, tmp_path: Path, tool: Callable[[str], str], capfd: pytest.CaptureFixture[str], way: str
 ) -> None:
     tool("qemu-system-arm")
@@ -97,7 +97,7 @@ def test_a_tree_is_built_on_the_second_and_verified_on_the_third(
 
 
 @pytest.mark.parametrize("way", ["tar", "unpack"])
-def test_an_archive_is_all_that_is_carried(tmp_path: Path, tool: Callable[[str], str], way: str) -> None:
+def test_archive_is_enough_for_the_second_machine(tmp_path: Path, tool: Callable[[str], str], way: str) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     for folder in (one, two):
         folder.mkdir()
@@ -111,7 +111,7 @@ def test_an_archive_is_all_that_is_carried(tmp_path: Path, tool: Callable[[str],
         run(two, tool("tar"), "xf", "alpha.tar", env=env)
         sources = [*(two / "codegen/host/src").glob("*.c")]
         run(two, tool("gcc"), "-std=c99", "-Icodegen/host/include", "main.c", *sources, "-o", "app", "-lm", env=env)
-    else:  # once, where there is Python; from then on the tree is enough
+    else:  # unpacking needs Python; afterwards the tree is enough
         assert mlfbuild(["-C", str(two), "unpack", "alpha.tar", "-o", "tree"]) == 0
         (two / "alpha.tar").unlink()
         rule = "app: main.c $(MLF_LIBRARIES)\n\t$(CC) $(MLF_INCLUDES) -o $@ $^ -lm\n"

@@ -1,4 +1,4 @@
-"""Unpacked trees: only what changed is written, nothing of anybody else's is touched, half-way states heal."""
+"""Unpacked trees: only changed files are written, files of the user stay, and incomplete trees are repaired."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from mlfbuild.build.tree.tree import write_tree
 from mlfbuild.core.errors import ConflictError, InputFileError, StorageError
 from mlfbuild.core.files import write_atomic
 from mlfbuild.library import ArchiveFile, CodegenFile, LazyBytes, Library
+from support.errors import raises
 from support.libraries import graph_library, native_library, native_module
 
 SOURCE = "codegen/host/src/tiny_lib0.c"
@@ -35,7 +36,7 @@ EXTRA = "codegen/host/src/tiny_lib1.c"
 
 
 def library_with(*extra: str, offset: int = 3) -> Library:
-    """A native library with further empty sources called ``tiny_lib<n>.c`` or whatever ``extra`` says."""
+    """Return a native library with further empty sources, by default called ``tiny_lib<n>.c``."""
     module = native_module(offset=offset)
     files = tuple(CodegenFile(PurePosixPath(path).relative_to("codegen"), b"\n") for path in extra)
     return Library((replace(module, codegen=(*module.codegen, *files)),))
@@ -50,7 +51,7 @@ def times(folder: Path) -> dict[str, int]:
 
 
 def age(folder: Path) -> None:
-    """Set all times back, so that anything written later shows."""
+    """Set all times to the past, so that files written later are recognised."""
     for path in folder.rglob("*"):
         os.utime(path, (1_000_000_000, 1_000_000_000))
 
@@ -58,7 +59,7 @@ def age(folder: Path) -> None:
 # What is written, kept and removed
 
 
-def test_a_new_tree_holds_archive_fragment_and_record(tmp_path: Path) -> None:
+def test_new_tree_has_archive_fragment_and_record(tmp_path: Path) -> None:
     result = unpack(native_library(), tmp_path, archive_id="0" * 64)
     assert sorted(contents(tmp_path)) == [
         "README.md", "RECORD.json", "SConscript",
@@ -71,7 +72,7 @@ def test_a_new_tree_holds_archive_fragment_and_record(tmp_path: Path) -> None:
     assert {path.stat().st_mode & 0o777 for path in tmp_path.rglob("*") if path.is_file()} == {0o644}
 
 
-def test_a_large_archive_is_unpacked_part_by_part(tmp_path: Path) -> None:
+def test_large_archive_is_unpacked_in_parts(tmp_path: Path) -> None:
     (module,) = graph_library().modules
     weights = np.arange(16 << 20, dtype=np.int32)
     write_archive(Library((replace(module, params={**module.params, "w": weights}),)), tmp_path / "a.tar")
@@ -87,7 +88,7 @@ def test_a_large_archive_is_unpacked_part_by_part(tmp_path: Path) -> None:
     assert (tmp_path / "tree" / "parameters/net.params").stat().st_size > weights.nbytes
 
 
-def test_a_second_time_nothing_is_written(tmp_path: Path) -> None:
+def test_unchanged_tree_is_not_written(tmp_path: Path) -> None:
     first = unpack(native_library(), tmp_path, archive_id="a")
     age(tmp_path)
     before = times(tmp_path)
@@ -95,7 +96,7 @@ def test_a_second_time_nothing_is_written(tmp_path: Path) -> None:
     assert times(tmp_path) == before
 
 
-def test_only_what_changed_is_written(tmp_path: Path) -> None:
+def test_only_changed_files_are_written(tmp_path: Path) -> None:
     unpack(native_library(), tmp_path, archive_id="a")
     age(tmp_path)
     before = times(tmp_path)
@@ -104,14 +105,14 @@ def test_only_what_changed_is_written(tmp_path: Path) -> None:
     assert {path for path, time in times(tmp_path).items() if time != before[path]} == {*result.written, "RECORD.json"}
 
 
-def test_another_archive_with_the_same_files_changes_the_record_alone(tmp_path: Path) -> None:
+def test_other_archive_with_the_same_files_changes_only_the_record(tmp_path: Path) -> None:
     unpack(native_library(), tmp_path, archive_id="a")
     assert unpack(native_library(), tmp_path, archive_id="b").written == ()
     record = read_record(tmp_path)
     assert record is not None and record.archive == "b" and record.complete
 
 
-def test_what_the_new_archive_lacks_is_removed(tmp_path: Path) -> None:
+def test_files_missing_in_the_new_archive_are_removed(tmp_path: Path) -> None:
     unpack(library_with(EXTRA, "codegen/host/extra/deep/notes.txt"), tmp_path, archive_id="a")
     result = unpack(native_library(), tmp_path, archive_id="b")
     assert result.removed == ("codegen/host/extra/deep/notes.txt", EXTRA)
@@ -121,7 +122,7 @@ def test_what_the_new_archive_lacks_is_removed(tmp_path: Path) -> None:
     assert {k: v for k, v in contents(tmp_path).items() if not k.startswith("fresh/")} == contents(fresh)
 
 
-def test_other_peoples_files_stay(tmp_path: Path) -> None:
+def test_files_of_the_user_stay(tmp_path: Path) -> None:
     unpack(library_with("codegen/host/extra/notes.txt"), tmp_path, archive_id="a")
     (tmp_path / "codegen/host/extra/mine.txt").write_text("mine")
     (tmp_path / "README").write_text("mine")
@@ -133,7 +134,7 @@ def test_other_peoples_files_stay(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["delete", "edit", "truncate", "folder"])
-def test_damage_is_seen_and_healed(tmp_path: Path, damage: str) -> None:
+def test_damage_is_found_and_repaired(tmp_path: Path, damage: str) -> None:
     unpack(native_library(), tmp_path, archive_id="a")
     whole = contents(tmp_path)
     victim = "codegen/host/include/tvmgen_tiny.h" if damage == "folder" else SOURCE
@@ -150,7 +151,7 @@ def test_damage_is_seen_and_healed(tmp_path: Path, damage: str) -> None:
     assert contents(tmp_path) == whole and tree_damage(tmp_path) == []
 
 
-def test_a_file_may_become_a_folder_and_back(tmp_path: Path) -> None:
+def test_file_can_become_a_folder_and_back(tmp_path: Path) -> None:
     unpack(library_with("codegen/host/x"), tmp_path, archive_id="a")
     unpack(library_with("codegen/host/x/y/z"), tmp_path, archive_id="b")
     assert (tmp_path / "codegen/host/x/y/z").is_file()
@@ -163,7 +164,7 @@ def test_a_file_may_become_a_folder_and_back(tmp_path: Path) -> None:
 
 
 def refused(folder: Path, library: Library | None = None) -> ConflictError:
-    """The error of unpacking into ``folder``, which must not have changed anything."""
+    """Return the error of unpacking into ``folder``, which must not change it."""
     before, stamps = contents(folder), times(folder)
     with pytest.raises(ConflictError) as caught:
         unpack(library or native_library(), folder, archive_id="c")
@@ -172,7 +173,7 @@ def refused(folder: Path, library: Library | None = None) -> ConflictError:
     return caught.value
 
 
-def test_a_file_in_the_way_is_refused(tmp_path: Path) -> None:
+def test_conflicting_file_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "metadata.json").write_text("mine")
     (tmp_path / "mlf.cmake").write_text("mine")
     error = refused(tmp_path)
@@ -180,13 +181,13 @@ def test_a_file_in_the_way_is_refused(tmp_path: Path) -> None:
     assert error.reason.endswith(": metadata.json, mlf.cmake")
 
 
-def test_a_new_file_of_the_archive_may_not_replace_other_peoples(tmp_path: Path) -> None:
+def test_new_file_of_the_archive_cannot_replace_a_file_of_the_user(tmp_path: Path) -> None:
     unpack(native_library(), tmp_path, archive_id="a")
     (tmp_path / EXTRA).write_text("int mine;\n")
     assert EXTRA in refused(tmp_path, library_with(EXTRA)).reason
 
 
-def test_many_conflicts_stay_one_line(tmp_path: Path) -> None:
+def test_many_conflicts_are_reported_in_one_line(tmp_path: Path) -> None:
     extra = [f"codegen/host/src/tiny_lib{i}.c" for i in range(1, 16)]
     for path in extra:
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
@@ -194,7 +195,7 @@ def test_many_conflicts_stay_one_line(tmp_path: Path) -> None:
     assert " and 5 more" in refused(tmp_path, library_with(*extra)).reason
 
 
-def test_the_same_content_is_no_conflict(tmp_path: Path) -> None:
+def test_file_with_the_same_content_is_no_conflict(tmp_path: Path) -> None:
     unpack(native_library(), tmp_path, archive_id="a")
     (tmp_path / "RECORD.json").unlink()
     assert tree_damage(tmp_path) == [f"{tmp_path}/RECORD.json: is missing or damaged"]
@@ -202,24 +203,24 @@ def test_the_same_content_is_no_conflict(tmp_path: Path) -> None:
     assert tree_damage(tmp_path) == []
 
 
-def test_a_folder_in_the_way_is_refused(tmp_path: Path) -> None:
+def test_conflicting_folder_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "metadata.json").mkdir()
     (tmp_path / "metadata.json/mine.txt").write_text("mine")
     assert ": metadata.json/mine.txt" in refused(tmp_path).reason
 
 
-def test_an_empty_folder_is_in_nobodys_way(tmp_path: Path) -> None:
+def test_empty_folder_is_no_conflict(tmp_path: Path) -> None:
     (tmp_path / "metadata.json/empty").mkdir(parents=True)
     unpack(native_library(), tmp_path, archive_id="a")
     assert tree_damage(tmp_path) == []
 
 
-def test_a_file_where_a_folder_must_be_is_refused(tmp_path: Path) -> None:
+def test_file_in_place_of_a_folder_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "codegen").write_text("mine")
     assert ": codegen" in refused(tmp_path).reason
 
 
-def test_a_file_where_the_tree_must_be_is_refused(tmp_path: Path) -> None:
+def test_file_in_place_of_the_tree_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "tree").write_text("mine")
     with pytest.raises(ConflictError) as caught:
         unpack(native_library(), tmp_path / "tree", archive_id="a")
@@ -245,7 +246,7 @@ def test_symbolic_links_are_not_followed(tmp_path: Path, link: str, recorded: bo
     assert contents(outside) == before
 
 
-def test_a_tree_may_lie_behind_a_symbolic_link(tmp_path: Path) -> None:
+def test_tree_can_be_behind_a_symbolic_link(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     unpack(native_library(), tmp_path / "link", archive_id="a")
@@ -255,7 +256,7 @@ def test_a_tree_may_lie_behind_a_symbolic_link(tmp_path: Path) -> None:
 # The record
 
 
-def test_a_record_that_leads_elsewhere_is_not_trusted(tmp_path: Path) -> None:
+def test_record_with_paths_outside_the_tree_is_ignored(tmp_path: Path) -> None:
     outside = tmp_path / "outside.txt"
     outside.write_text("mine")
     folder = tmp_path / "tree"
@@ -270,7 +271,7 @@ def test_a_record_that_leads_elsewhere_is_not_trusted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [b"", b"{", b"\xff", b'{"mlfbuild_record": 1}', b'{"mlfbuild_record": "x"}', b"[1]"])
-def test_a_damaged_record_counts_as_none(tmp_path: Path, text: bytes) -> None:
+def test_damaged_record_counts_as_none(tmp_path: Path, text: bytes) -> None:
     unpack(native_library(), tmp_path, archive_id="a")
     (tmp_path / "RECORD.json").write_bytes(text)
     assert tree_damage(tmp_path) == [f"{tmp_path}/RECORD.json: is missing or damaged"]
@@ -279,7 +280,7 @@ def test_a_damaged_record_counts_as_none(tmp_path: Path, text: bytes) -> None:
     assert tree_damage(tmp_path) == []
 
 
-def test_a_record_of_another_program_is_refused(tmp_path: Path) -> None:
+def test_record_of_another_program_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "RECORD.json").write_text('{"album": "Kind of Blue"}')
     error = refused(tmp_path)
     assert (error.code, error.place) == ("not-a-record", f"{tmp_path}/RECORD.json")
@@ -287,7 +288,7 @@ def test_a_record_of_another_program_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["folder", "link"])
-def test_a_record_that_is_no_file_is_refused(tmp_path: Path, kind: str) -> None:
+def test_record_that_is_not_a_file_is_rejected(tmp_path: Path, kind: str) -> None:
     if kind == "folder":
         (tmp_path / "RECORD.json").mkdir()
     else:
@@ -296,7 +297,7 @@ def test_a_record_that_is_no_file_is_refused(tmp_path: Path, kind: str) -> None:
     assert (error.code, error.place) == ("record-is-not-a-file", f"{tmp_path}/RECORD.json")
 
 
-def test_a_record_of_a_later_version_is_refused(tmp_path: Path) -> None:
+def test_record_of_a_later_version_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "RECORD.json").write_text('{"mlfbuild_record": 2}')
     with pytest.raises(InputFileError) as caught:
         unpack(native_library(), tmp_path, archive_id="a")
@@ -311,7 +312,7 @@ def test_recorded_files_end_with_the_record(tmp_path: Path) -> None:
     assert recorded_files(tmp_path / "nowhere") == []
 
 
-def test_removing_a_tree_leaves_nothing(tmp_path: Path) -> None:
+def test_removing_a_tree_leaves_no_file(tmp_path: Path) -> None:
     folder = tmp_path / "tree"
     unpack(graph_library(), folder, archive_id="a")
     files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
@@ -323,14 +324,14 @@ def test_removing_a_tree_leaves_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["RECORD.json", "mlf.cmake"])
-def test_names_that_unpacking_needs(tmp_path: Path, name: str) -> None:
+def test_reserved_names_are_rejected(tmp_path: Path, name: str) -> None:
     library = replace(native_library(), other_files=(ArchiveFile(PurePosixPath(name), b""),))
     with pytest.raises(InputFileError) as caught:
         unpack(library, tmp_path, archive_id="a")
     assert (caught.value.code, caught.value.place) == ("reserved-file-name", name)
 
 
-def test_names_that_build_files_cannot_hold(tmp_path: Path) -> None:
+def test_names_that_build_files_cannot_contain_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(InputFileError) as caught:
         unpack(library_with("codegen/host/src/a;b.c"), tmp_path, archive_id="a")
     assert (caught.value.code, caught.value.place) == ("file-name-not-buildable", "'codegen/host/src/a;b.c'")
@@ -345,11 +346,11 @@ def test_names_that_build_files_cannot_hold(tmp_path: Path) -> None:
 
 
 class Killed(BaseException):
-    """Stands for a process that ends between two system calls."""
+    """A process that ends between two system calls."""
 
 
 def stop_after(monkeypatch: pytest.MonkeyPatch, count: int, leave: Callable[[Path], None]) -> None:
-    """Let ``count`` writes and removals of ``write_tree`` happen; the next one leaves something and is the last."""
+    """Let ``count`` writes and removals of ``write_tree`` happen; the next one is interrupted, and no more follow."""
     done = 0
 
     def step(path: Path) -> None:
@@ -375,7 +376,7 @@ def stop_after(monkeypatch: pytest.MonkeyPatch, count: int, leave: Callable[[Pat
 
 
 def leave_temporary_file(path: Path) -> None:
-    """Leave what a write leaves that is killed (not interrupted: then it would clean up) before it renames."""
+    """Leave the temporary file of a write that was killed before its rename."""
 
     def killed(*_: object) -> None:
         raise Killed
@@ -395,7 +396,7 @@ STEPS = 1 + 3 + 7 + 1
 
 @pytest.mark.parametrize("count", range(STEPS + 1))
 @pytest.mark.parametrize("then", [NEW, OLD, native_library()], ids=["again", "back", "third"])
-def test_the_next_run_heals_whatever_state_was_left(
+def test_next_run_completes_every_interrupted_state(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, then: Library
 ) -> None:
     folder, fresh = tmp_path / "tree", tmp_path / "fresh"
@@ -417,7 +418,7 @@ def test_the_next_run_heals_whatever_state_was_left(
     assert tree_damage(folder) == []
 
 
-def test_a_first_run_that_was_stopped_is_healed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_first_run_is_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         stop_after(patch, 4, leave_temporary_file)
         with pytest.raises(Killed):
@@ -427,7 +428,7 @@ def test_a_first_run_that_was_stopped_is_healed(tmp_path: Path, monkeypatch: pyt
     assert contents(tmp_path / "tree") == contents(tmp_path / "fresh")
 
 
-def test_a_read_only_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_read_only_folder_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     open_file = Path.open
 
     def refuse_new(path: Path, mode: str = "r", *rest: object, **named: object) -> object:
@@ -436,13 +437,15 @@ def test_a_read_only_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         return open_file(path, mode, *rest, **named)
 
     monkeypatch.setattr(Path, "open", refuse_new)  # root, who runs many test suites, may write anywhere
-    with pytest.raises(StorageError, match=r"RECORD\.json: cannot write: Permission denied; check free space"):
+    with raises(StorageError, "cannot-write", "RECORD.json"):
         unpack(native_library(), tmp_path, archive_id="a")
     assert contents(tmp_path) == {}
 
 
 @pytest.mark.parametrize("count", range(STEPS))
-def test_a_full_disk_is_one_line_and_heals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+def test_full_disk_is_reported_in_one_line_and_repaired(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
     unpack(OLD, tmp_path, archive_id="old")
     calls = 0
     replace_file = Path.replace

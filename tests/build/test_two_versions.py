@@ -62,7 +62,7 @@ BUILDS = {
 
 @pytest.fixture
 def trees(tmp_path: Path, tool: Callable[[str], str]) -> Path:
-    """A folder with the trees of two models; the kernels of the second have greater results."""
+    """A folder with the trees of two models; the kernels of the second one return larger results."""
     for name in ("gcc", "cmake", "ninja", "make"):
         tool(name)
     unpack(Library((native_module("one"),)), tmp_path / "one", archive_id="a")
@@ -72,7 +72,7 @@ def trees(tmp_path: Path, tool: Callable[[str], str]) -> Path:
 
 
 @pytest.mark.parametrize("system", BUILDS)
-def test_two_trees_in_one_build(trees: Path, system: str) -> None:
+def test_each_tree_uses_its_own_kernels(trees: Path, system: str) -> None:
     name, text, commands = BUILDS[system]
     (trees / name).write_text(text)
     for command in commands:
@@ -81,7 +81,7 @@ def test_two_trees_in_one_build(trees: Path, system: str) -> None:
 
 
 def test_firmware_does_not_see_the_kernels(trees: Path) -> None:
-    """The folder is on the private include path of the model, and neither interface includes anything from it."""
+    """The private include path of the model has the folder, and neither interface includes a file of it."""
     fragment = (trees / "one/mlf.cmake").read_text()
     assert 'target_include_directories(mlf_one PRIVATE "${CMAKE_CURRENT_LIST_DIR}/codegen/host/src")' in fragment
     public = next(line for line in fragment.splitlines() if "PUBLIC" in line)
@@ -93,5 +93,5 @@ def test_firmware_does_not_see_the_kernels(trees: Path) -> None:
     assert not [path for path in read if "mlfbuild" in path]
 
 
-def test_packages_for_other_systems_name_the_folder(trees: Path) -> None:
+def test_packages_for_other_systems_use_the_folder(trees: Path) -> None:
     assert model_files(trees, "one").private_include_dirs == ("one/codegen/host/src",)

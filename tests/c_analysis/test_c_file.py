@@ -1,4 +1,4 @@
-"""The facts of a C file, and that no text, however hostile, stops reading it."""
+"""Facts of C files, including hostile ones."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_functions(text: str, functions: list[Function]) -> None:
     assert list(read(text).functions) == functions
 
 
-def test_structs_with_names_that_c_does_not_have() -> None:
+def test_structs_with_invalid_member_names() -> None:
     text = "struct a { void* x; int8_t y[4] __attribute__((aligned(16))); void* 2z; void* int; };\nstruct b;\n"
     assert read(text).structs == {"a": ("x", "y", "2z", "int")}
 
@@ -90,7 +90,7 @@ PIECES = [
 
 @given(st.lists(st.sampled_from(PIECES) | st.text(max_size=4), max_size=60).map("".join))
 @settings(max_examples=300, deadline=None)
-def test_any_text_is_taken(text: str) -> None:
+def test_any_text_is_accepted(text: str) -> None:
     read(text)
 
 

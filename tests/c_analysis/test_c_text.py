@@ -1,4 +1,4 @@
-"""C text as tokens: what TVM and people write, and text that is no C at all."""
+"""C text as tokens, including text that is not C."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_directive_is_one_token(source: str, directive: str) -> None:
     assert shown(source) == [("directive", directive), ("identifier", "b")]
 
 
-def test_a_number_sign_inside_a_line_is_no_directive() -> None:
+def test_number_sign_inside_a_line_is_not_a_directive() -> None:
     assert shown("a # b ## c") == [
         ("identifier", "a"),
         ("punctuation", "#"),
@@ -80,7 +80,7 @@ def test_a_number_sign_inside_a_line_is_no_directive() -> None:
         ("// a \\", []),
     ],
 )
-def test_what_does_not_end(source: str, expected: list[tuple[str, str]]) -> None:
+def test_unterminated_tokens(source: str, expected: list[tuple[str, str]]) -> None:
     assert shown(source) == expected
 
 
@@ -104,7 +104,7 @@ def test_the_value_of_a_string(literal: str, value: str) -> None:
 
 
 @given(st.text(st.sampled_from("ab1.#\"'\\/*\r\n \t{};=<>+-é")))
-def test_tokens_lie_in_the_text_in_order(source: str) -> None:
+def test_tokens_are_in_the_text_in_order(source: str) -> None:
     end = 0
     for token in tokens(source):
         assert token.text
@@ -123,8 +123,8 @@ def test_hostile_text_takes_linear_time(unit: str) -> None:
     assert time.process_time() - start < 5
 
 
-def test_the_code_of_every_archive(shared: Path) -> None:
-    """TVM's C has nothing but what C's grammar knows, balanced."""
+def test_code_of_tvm_archives_is_balanced(shared: Path) -> None:
+    """TVM's C has only valid tokens and balanced brackets."""
     read = 0
     for path in sorted((shared / "archives").glob("*.tar")):
         with tarfile.open(path) as archive:

@@ -1,4 +1,4 @@
-"""Symbols of objects under other names, judged by GNU nm and the linker."""
+"""Renamed symbols of objects, checked by GNU nm and the linker."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_nm_finds_the_new_names(tmp_path: Path, tool: Tool, compiler: str, nm: s
 
 
 def test_the_renamed_object_links(tmp_path: Path, tool: Tool) -> None:
-    """Two copies of one object live side by side in a program, each with a function of its own below it."""
+    """Two copies of an object link into one program, each with a separate function that it calls."""
     gcc = tool("gcc")
     data = compiled(tmp_path, gcc)
     for name in ("one", "two"):
@@ -92,7 +92,7 @@ def test_other_files_are_refused() -> None:
 
 
 @given(st.data())
-def test_damage_is_an_error_or_harmless(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+def test_damaged_objects_are_refused_or_renamed(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     folder = tmp_path_factory.getbasetemp()
     sound = folder / "sound.o"
     if not sound.exists():

@@ -1,4 +1,4 @@
-"""Static libraries: those of ar are read, damaged ones are refused."""
+"""Static libraries from ar are read, and damaged ones are refused."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONG = "a_name_that_does_not_fit_into_sixteen_bytes.o"
 
 @pytest.fixture
 def made(tmp_path: Path, tool: Callable[[str], str]) -> Callable[..., bytes]:
-    """A function that lets ar put files, by name, into a library."""
+    """Return a function that packs files, by name, into a library with ar."""
 
     def make(files: Sequence[tuple[str, bytes]], *options: str) -> bytes:
         for name, content in files:

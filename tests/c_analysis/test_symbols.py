@@ -29,7 +29,7 @@ def compiled(source: str, folder: Path, compiler: str, *flags: str, suffix: str 
 
 
 def nm(data: bytes, folder: Path, *flags: str) -> Symbols:
-    """The symbols of an object as GNU nm tells them; what only a compiler makes up, as ``f.part.0``, left out."""
+    """Return the symbols that GNU nm lists for an object, without those that compilers add, such as ``f.part.0``."""
     (folder / "listed.o").write_bytes(data)
     command = ["arm-none-eabi-nm" if data[18] == 40 else "nm", *flags, str(folder / "listed.o")]
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
@@ -147,7 +147,7 @@ def test_c_agrees_with_the_compiler(name: str, case: str, tmp_path: Path, tool: 
     source = C_CASES[case]
     expected = nm(compiled(source, tmp_path, tool(name), "-w", "-O0", "-std=gnu99"), tmp_path)
     found = c_symbols(source)
-    renamed = {"h_g": "g"}  # an assembler name that the file itself chose is not followed
+    renamed = {"h_g": "g"}  # assembler names in the file are not supported
     assert found.defined == {renamed.get(name, name) for name in expected.defined}
     assert found.weak == expected.weak
     assert {name for name in expected.local if name.isidentifier()} <= found.local
@@ -211,7 +211,7 @@ def test_hostile_text_takes_linear_time(piece: str) -> None:
         c_symbols(text, cplusplus=True)
         return time.process_time() - start
 
-    small, large = seconds(10_000), seconds(100_000)
+    small, large = seconds(5_000), seconds(50_000)
     assert large < 40 * small + 0.5
 
 
@@ -343,7 +343,7 @@ def refusal(data: bytes, read: Callable[[bytes, str], object] = object_symbols) 
     return ""
 
 
-def test_an_object_of_a_billion_sections_is_refused_at_once() -> None:
+def test_object_with_a_billion_sections_is_refused_quickly() -> None:
     header = b"\x7fELF\1\1\1" + bytes(9) + struct.pack("<HHIIIIIHHHHHH", 1, 40, 1, 0, 0, 52, 0, 52, 0, 0, 40, 0, 0)
     section = struct.pack("<10I", 0, 0, 0, 0, 0, 2**30, 0, 0, 0, 0)  # e_shnum is 0: sh_size of the first one counts
     with pytest.raises(InputFileError) as error:

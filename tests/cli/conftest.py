@@ -31,14 +31,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 
 @pytest.fixture
 def host_tools(tool: Callable[[str], str]) -> None:
-    """What a build for this machine needs."""
+    """Require the tools for builds for this machine."""
     for name in ("cmake", "ninja", "gcc"):
         tool(name)
 
 
 @pytest.fixture(scope="session")
 def linked(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Path:
-    """A folder with ``app.elf`` and its map, of a build that knows nothing of mlfbuild."""
+    """Return a folder with ``app.elf`` and its map, from a build without mlfbuild."""
     folder = tmp_path_factory.mktemp("linked")
     gcc = [tool("arm-none-eabi-gcc"), "-mcpu=cortex-m4", "-mthumb", "-Os"]
     for name, text in IMAGE_SOURCES.items():
@@ -53,7 +53,7 @@ def linked(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str])
 
 @pytest.fixture
 def bare(folder: Folder, linked: Path) -> Folder:
-    """The image in a folder without a project file."""
+    """Return a folder with the image and without a project file."""
     (folder.root / "mlfbuild.yml").unlink()
     for name in ("app.elf", "app.elf.map"):
         shutil.copy(linked / name, folder.root)
@@ -62,7 +62,7 @@ def bare(folder: Folder, linked: Path) -> Folder:
 
 @pytest.fixture
 def archives(folder: Folder) -> Folder:
-    """A folder with ``tiny.tar``, ``net.tar`` (a graph), ``both.tar`` and ``junk.tar``."""
+    """Return a folder with ``tiny.tar``, ``net.tar`` (a graph), ``both.tar`` and ``junk.tar``."""
     folder.write("tiny.tar", pack_archive(native_library("tiny")))
     folder.write("net.tar", pack_archive(graph_library("net")))
     folder.write("both.tar", pack_archive(native_library("one", "two")))

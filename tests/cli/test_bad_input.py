@@ -1,4 +1,4 @@
-"""Files and machines as they should not be: one clear line, the right exit status, nothing half-written."""
+"""Invalid files and broken machines: one line, the right exit status, no partial output."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from support.command import INTERRUPTED, Ended, Folder
+from support.examples import first_on_push
 from support.firmware_repo import tiny_network
 
 MODEL = tiny_network(0)
@@ -28,12 +29,12 @@ def assert_one_line(ended: Ended, status: int) -> None:
 
 
 def noise(size: int) -> bytes:
-    """As many bytes without any sense, always the same ones."""
+    """Return ``size`` pseudo-random bytes, always the same."""
     return random.Random(size).randbytes(size)
 
 
 def spoiled(seed: int) -> bytes:
-    """The model with a few of its bytes changed."""
+    """Return the model with a few bytes changed."""
     chance = random.Random(seed)
     data = bytearray(MODEL)
     for _ in range(chance.randint(1, 8)):
@@ -47,14 +48,14 @@ def spoiled(seed: int) -> bytes:
      b"x" * (1 << 20), b"mlfbuild: 1\n", b"PK\x03\x04" + MODEL],
     ids=["empty", "one-byte", "header", "half", "cut", "random", "zeros", "large", "text", "zip"],
 )  # fmt: skip
-def test_what_is_no_model(folder: Folder, content: bytes) -> None:
+def test_files_that_are_not_models(folder: Folder, content: bytes) -> None:
     folder.write("broken.tflite", content)
     assert_one_line(folder.run(*COMPILE), 5)
     assert not (folder.root / "out").exists()
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_a_spoiled_model_compiles_or_gets_one_line(folder: Folder, seed: int) -> None:
+def test_damaged_model_compiles_or_is_refused_in_one_line(folder: Folder, seed: int) -> None:
     folder.write("broken.tflite", spoiled(seed))
     ended = folder.run(*COMPILE)
     assert ended.status in {0, 4, 5}
@@ -65,49 +66,43 @@ def test_a_spoiled_model_compiles_or_gets_one_line(folder: Folder, seed: int) ->
 
 @pytest.mark.parametrize("content", [b"", MODEL, noise(3000), b"\x1f\x8b" + noise(500)])
 @pytest.mark.parametrize("verb", [("inspect",), ("unpack", "-o", "tree")], ids=["inspect", "unpack"])
-def test_what_is_no_archive(folder: Folder, content: bytes, verb: tuple[str, ...]) -> None:
+def test_files_that_are_not_archives(folder: Folder, content: bytes, verb: tuple[str, ...]) -> None:
     folder.write("broken.tar", content)
     assert_one_line(folder.run(*verb, "broken.tar"), 5)
     assert not (folder.root / "tree").exists()
 
 
-def test_a_folder_as_a_source(folder: Folder) -> None:
+def test_folder_as_a_source_is_refused(folder: Folder) -> None:
     assert_one_line(folder.run("compile", "models", "--cpu", "host", "-o", "a.tar"), 5)
     (folder.root / "models/beta.tflite").unlink()
     (folder.root / "models/beta.tflite").mkdir()
-    ended = folder.run("build")
-    assert (ended.status, ended.err) == (
-        2, "mlfbuild.yml:6:18: models.beta.source: models/beta.tflite: is a folder, not a file; name a file\n",
-    )  # fmt: skip
+    assert folder.mistakes("build") == [("not-a-file", "mlfbuild.yml:6:18: models.beta.source")]
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("content", "code", "place"),
     [
-        (b"mlfbuild: 1\ntargets: {m4: {cpu: host}\n", "mlfbuild.yml:3:1: not YAML: "),
-        (b"\x89PNG\r\n\x1a\n", "mlfbuild.yml:1:1: not UTF-8 text"),
-        (MODEL, "mlfbuild.yml:"),
-        (b"", "mlfbuild.yml:1:1: the file is empty"),
+        (b"mlfbuild: 1\ntargets: {m4: {cpu: host}\n", "not-yaml", "mlfbuild.yml:3:1"),
+        (b"\x89PNG\r\n\x1a\n", "not-utf8", "mlfbuild.yml:1:1"),
+        (MODEL, "not-utf8", "mlfbuild.yml:1:57"),
+        (b"", "project-file-empty", "mlfbuild.yml:1:1"),
     ],
     ids=["open-bracket", "png", "model", "empty"],
 )
-def test_what_is_no_project_file(folder: Folder, content: bytes, message: str) -> None:
+def test_files_that_are_not_project_files(folder: Folder, content: bytes, code: str, place: str) -> None:
     folder.write("mlfbuild.yml", content)
-    ended = folder.run("build")
-    assert (ended.status, ended.out, ended.err.count("\n")) == (2, "", 1)
-    assert ended.err.startswith(message)
+    assert folder.mistakes("build") == [(code, place)]
+    assert folder.run("build").err.count("\n") == 1
 
 
 @pytest.mark.parametrize("output", ["/proc/a.tar", "main.c/a.tar", "/dev/full/a.tar"])
-def test_a_folder_that_cannot_be_written(folder: Folder, output: str) -> None:
+def test_read_only_output_folder(folder: Folder, output: str) -> None:
     assert_one_line(folder.run("compile", "models/alpha.tflite", "--cpu", "host", "-o", output), 8)
 
 
-def test_a_file_in_the_way_of_the_build_folder(folder: Folder) -> None:
+def test_file_in_place_of_the_build_folder(folder: Folder) -> None:
     folder.write("build", "mine")
-    ended = folder.run("build", "-q")
-    assert_one_line(ended, 8)
-    assert "move away the file where a folder is needed" in ended.err
+    assert folder.refused("build", "-q") == (8, "file-in-the-way", "build/mlf/pc")
     assert (folder.root / "build").read_text() == "mine"
 
 
@@ -116,7 +111,7 @@ def test_a_file_in_the_way_of_the_build_folder(folder: Folder) -> None:
     [("main.c", 6), ("models/alpha.tflite", 6), ("models", 2), (".", 2), ("..", 2)],
     ids=["text", "model", "folder", "this-folder", "parent-folder"],
 )
-def test_an_output_that_is_something_else(folder: Folder, name: str, status: int) -> None:
+def test_outputs_of_another_kind_are_not_overwritten(folder: Folder, name: str, status: int) -> None:
     before = {path: (folder.root / path).read_bytes() for path in folder.files()}
     assert_one_line(folder.run("compile", "models/alpha.tflite", "--cpu", "host", "-o", name), status)
     assert {path: (folder.root / path).read_bytes() for path in folder.files()} == before
@@ -129,7 +124,7 @@ def test_unpacking_over_other_files(folder: Folder) -> None:
     assert {path for path in folder.files() if path.startswith("tree/")} == {"tree/metadata.json"}
 
 
-def test_a_missing_tool_is_named_with_the_way_to_get_it(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_tool_is_reported_with_install_command(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     for name in ("CMAKE", "NINJA"):
         monkeypatch.delenv(f"MLFBUILD_{name}", raising=False)
@@ -139,7 +134,7 @@ def test_a_missing_tool_is_named_with_the_way_to_get_it(folder: Folder, monkeypa
 
 
 @pytest.mark.usefixtures("host_tools")
-def test_a_failing_compiler_is_shown(folder: Folder) -> None:
+def test_output_of_a_failing_compiler_is_printed(folder: Folder) -> None:
     folder.write("main.c", "int main(void) { return undeclared; }\n")
     ended = folder.run("build", "-q")
     assert ended.status == 7
@@ -148,7 +143,7 @@ def test_a_failing_compiler_is_shown(folder: Folder) -> None:
     assert "Traceback" not in ended.err
 
 
-def test_a_full_disk_leaves_nothing(folder: Folder) -> None:
+def test_full_disk_leaves_no_files(folder: Folder) -> None:
     def allow_files_of_1_kib() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
 
@@ -170,7 +165,7 @@ def test_results_to_a_full_disk(folder: Folder, arguments: tuple[str, ...]) -> N
         assert_one_line(folder.spawn(*arguments, stdout=full), 8)
 
 
-def test_a_reader_that_has_seen_enough(folder: Folder) -> None:
+def test_closed_pipe_ends_quietly(folder: Folder) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     ended = folder.spawn("schema", stdout=writer)
@@ -178,7 +173,7 @@ def test_a_reader_that_has_seen_enough(folder: Folder) -> None:
     assert (ended.status, ended.err) == (0, "")
 
 
-def test_text_that_the_terminal_cannot_show(folder: Folder) -> None:
+def test_unprintable_text_is_escaped(folder: Folder) -> None:
     environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}
     ended = folder.spawn("compile", "models/alpha.tflite", "--cpu", "host", "-o", "→.tar", env=environment)
     assert (ended.status, ended.err) == (0, "")
@@ -186,7 +181,7 @@ def test_text_that_the_terminal_cannot_show(folder: Folder) -> None:
 
 
 def interrupted_after(folder: Folder, seconds: float, *arguments: str) -> Ended:
-    """Send the group of a new process what Ctrl-C sends, ``seconds`` after its start."""
+    """Send SIGINT, like Ctrl-C, to the group of a new process ``seconds`` after its start."""
     with subprocess.Popen(
         [sys.executable, "-m", "mlfbuild", *arguments], cwd=folder.root, text=True, start_new_session=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -198,8 +193,10 @@ def interrupted_after(folder: Folder, seconds: float, *arguments: str) -> Ended:
 
 
 @pytest.mark.usefixtures("host_tools")
-@pytest.mark.parametrize(("seconds", "jobs"), [(0.7, "1"), (0.4, "2"), (0.6, "2"), (1.0, "2"), (1.6, "2")])
-def test_ctrl_c_leaves_nothing_that_a_later_build_trusts(folder: Folder, seconds: float, jobs: str) -> None:
+@pytest.mark.parametrize(
+    ("seconds", "jobs"), first_on_push([(0.7, "1"), (0.6, "2"), (0.4, "2"), (1.0, "2"), (1.6, "2")], 2)
+)
+def test_interrupted_build_is_completed_later(folder: Folder, seconds: float, jobs: str) -> None:
     ended = interrupted_after(folder, seconds, "build", "-q", "-j", jobs)
     assert ended.status in {0, 130}
     assert "Traceback" not in ended.err
@@ -212,7 +209,7 @@ def test_ctrl_c_leaves_nothing_that_a_later_build_trusts(folder: Folder, seconds
     assert subprocess.run([folder.root / "build/pc/app/app"], check=True, capture_output=True).stdout
 
 
-def test_a_build_that_takes_its_time_can_be_stopped(folder: Folder, tmp_path: Path) -> None:
+def test_long_build_can_be_interrupted(folder: Folder, tmp_path: Path) -> None:
     slow = tmp_path / "bin" / "cmake"
     folder.write("bin/cmake", "#!/bin/sh\nsleep 60\n")
     slow.chmod(0o755)

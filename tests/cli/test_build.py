@@ -1,4 +1,4 @@
-"""`mlfbuild build`: models and firmware are made once; builds here are for this machine, which is quick."""
+"""`mlfbuild build` builds models and firmware once; these tests build for this machine, which is fast."""
 
 from __future__ import annotations
 
@@ -55,17 +55,16 @@ def test_firmware_links_the_models_of_its_target(folder: Folder) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "code", "place"),
     [
-        ("build --target pcc", """target 'pcc': not in the project file (did you mean "pc"?)"""),
-        ("build --model gamma", "model 'gamma': not in the project file (the project has alpha, beta)"),
-        ("plan --model alhpa", """model 'alhpa': not in the project file (did you mean "alpha"?)"""),
-        ("verify --target mars", "target 'mars': not in the project file (the project has pc)"),
+        ("build --target pcc", "unknown-target", "target 'pcc'"),
+        ("build --model gamma", "unknown-model", "model 'gamma'"),
+        ("plan --model alhpa", "unknown-model", "model 'alhpa'"),
+        ("verify --target mars", "unknown-target", "target 'mars'"),
     ],
 )
-def test_unknown_targets_and_models(folder: Folder, arguments: str, message: str) -> None:
-    ended = folder.run(*arguments.split())
-    assert (ended.status, ended.out, ended.err) == (2, "", f"mlfbuild: {message}\n")
+def test_unknown_targets_and_models(folder: Folder, arguments: str, code: str, place: str) -> None:
+    assert folder.refused(*arguments.split()) == (2, code, place)
 
 
 def test_a_model_that_is_not_built_for_the_target(folder: Folder) -> None:
@@ -73,11 +72,8 @@ def test_a_model_that_is_not_built_for_the_target(folder: Folder) -> None:
     text = text.replace("{cpu: host}", "{cpu: host}\n  spare: {cpu: host}")
     text = text.replace("beta.tflite}", "beta.tflite, targets: [spare]}").replace("[alpha, beta]", "[alpha]")
     folder.write("mlfbuild.yml", text)
-    ended = folder.run("build", "--target", "pc", "--model", "beta")
-    assert (ended.status, ended.err) == (
-        2,
-        "mlfbuild: model 'beta': not built for pc; choose one of its targets (spare), or add the target to the model\n",
-    )
+    arguments = ("build", "--target", "pc", "--model", "beta")
+    assert folder.refused(*arguments) == (2, "model-not-built-for-target", "model 'beta'")
 
 
 @pytest.mark.parametrize("name", ["kws.tar.gz", "kws.model-library-format", "kws.model-lib"])

@@ -1,4 +1,4 @@
-"""`mlfbuild compare`: archives by their content; test_compare_inputs.py has what they compute."""
+"""`mlfbuild compare` of the content of archives; test_compare_inputs.py compares what they compute."""
 
 from __future__ import annotations
 

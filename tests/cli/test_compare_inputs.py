@@ -27,7 +27,7 @@ X = np.random.default_rng(0).normal(0, 1, (3, 1, 4)).astype(np.float32)
 
 
 def network(first: Array = W1, second: Array = W2, *, prefix: str = "", name: str = "net", source: str = "x") -> Graph:
-    """``y = second |first x|``; what lies between is called ``hidden`` and ``bent`` behind ``prefix``."""
+    """Return ``y = second |first x|`` with the tensors ``hidden`` and ``bent`` in between, named after ``prefix``."""
     hidden, bent = f"{prefix}hidden", f"{prefix}bent"
     tensors = [Tensor(each, (1, 4), DType.FLOAT32) for each in (source, hidden, bent)]
     tensors += [Tensor("w1", (4, 4), DType.FLOAT32, None, first), Tensor("w2", (2, 4), DType.FLOAT32, None, second)]
@@ -57,7 +57,7 @@ def project(
     tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Folder:
-    """A folder with ``a.tar`` and ``x.npz``, three cases."""
+    """Return a folder with ``a.tar`` and ``x.npz`` with three cases."""
     tool("gcc")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
     add(folder, "a.tar", compiled(network()))
@@ -91,7 +91,7 @@ def test_equal_networks(project: Folder) -> None:
     ],
     ids=["first", "last"],
 )
-def test_a_weight_that_differs(project: Folder, other: Graph, operator: str) -> None:
+def test_different_weight_is_located(project: Folder, other: Graph, operator: str) -> None:
     add(project, "b.tar", compiled(other))
     ended = compare(project, "a.tar", "b.tar")
     assert (ended.status, ended.err) == (1, "mlfbuild: a.tar and b.tar: the archives differ\n")
@@ -104,8 +104,8 @@ def test_a_weight_that_differs(project: Folder, other: Graph, operator: str) -> 
     assert [output["name"] for output in found["outputs"]] == ["y"]
 
 
-def test_what_is_told_of_the_element(project: Folder) -> None:
-    """The third row of the first matrix gives element 2 of what it is multiplied with."""
+def test_reported_element_and_values(project: Folder) -> None:
+    """The third row of the first matrix determines element 2 of the product."""
     other = changed(W1, 2, 0, 5)
     add(project, "b.tar", compiled(network(other)))
     found = compare(project, "a.tar", "b.tar", "--format", "json").json["operator"]
@@ -118,7 +118,7 @@ def test_what_is_told_of_the_element(project: Folder) -> None:
 
 
 def test_an_early_difference_in_a_late_case_comes_first(project: Folder) -> None:
-    """In case 0 only the last operator differs, in case 2 the first one does."""
+    """In case 0 only the last operator differs; in case 2 the first one does."""
     inputs = X.copy()
     inputs[:2, :, 1] = 0
     np.savez(project.root / "late.npz", in0=inputs)
@@ -128,12 +128,12 @@ def test_an_early_difference_in_a_late_case_comes_first(project: Folder) -> None
     assert (found["outputs"][0]["case"], found["outputs"][0]["cases"]) == (0, 3)
 
 
-def test_floats_as_close_as_verify_wants_them(project: Folder) -> None:
+def test_float_differences_within_the_tolerance_of_verify(project: Folder) -> None:
     add(project, "b.tar", compiled(network(changed(W1, 0, 0, 1 + 1e-7))))
     assert compare(project, "a.tar", "b.tar").status == 0
 
 
-def test_a_difference_that_no_output_sees(project: Folder) -> None:
+def test_difference_without_effect_on_outputs(project: Folder) -> None:
     add(project, "b.tar", compiled(network(W1 * np.float32(-1))))
     ended = compare(project, "a.tar", "b.tar")
     assert ended.status == 1, "a tensor of that name is another one"
@@ -141,8 +141,8 @@ def test_a_difference_that_no_output_sees(project: Folder) -> None:
     assert ended.out.endswith("\nall outputs are equal\n")
 
 
-def test_other_names(project: Folder) -> None:
-    """Both matrices differ in signs that the ABS between them takes away: what is only probably the same may differ."""
+def test_networks_with_other_names(project: Folder) -> None:
+    """Both matrices differ in signs that the ABS between them removes; tensors paired by guess may differ."""
     add(project, "b.tar", compiled(network(W1 * np.float32(-1), prefix="other_")))
     ended = compare(project, "a.tar", "b.tar")
     assert (ended.status, ended.err) == (0, "")
@@ -156,7 +156,7 @@ def test_other_names(project: Folder) -> None:
 
 
 @pytest.mark.parametrize("other", [network(), network(W1, changed(W2, 1, 3, 7))], ids=["equal", "different"])
-def test_archives_that_hand_nothing_out(project: Folder, other: Graph) -> None:
+def test_archives_without_traced_tensors(project: Folder, other: Graph) -> None:
     add(project, "b.tar", compiled(other, trace=False))
     ended = compare(project, "a.tar", "b.tar")
     different = bool((other.tensor("w2").data != W2).any())
@@ -169,7 +169,7 @@ def test_archives_that_hand_nothing_out(project: Folder, other: Graph) -> None:
 
 
 def counter(step: Array) -> Graph:
-    """A sum of what came in, to which each run adds ``step``, too."""
+    """Return a network that adds its input and ``step`` to a state in each run."""
     tensors = [Tensor(each, (1, 4), DType.FLOAT32) for each in ("x", "kept", "more", "total", "y")]
     nodes = [
         Node("more", ops.Mul(), ("kept", "step"), ("more",)),
@@ -180,8 +180,8 @@ def counter(step: Array) -> Graph:
     return Graph("net", [*tensors, constant], nodes, ["x"], ["y"], [State("kept", "y", np.zeros((1, 4), np.float32))])
 
 
-def test_networks_with_a_state_are_blamed_for_the_first_wrong_case(project: Folder) -> None:
-    """The state is 0 in case 0; in case 1 the factor shows, and from case 2 on in all that comes from the state."""
+def test_networks_with_a_state_report_the_first_wrong_case(project: Folder) -> None:
+    """The state is 0 in case 0; the factor has an effect from case 1 on, and on the state from case 2 on."""
     for name, factor in (("one", 2), ("two", 3)):
         add(project, f"{name}.tar", compiled(counter(np.full((1, 4), factor, np.float32))))
     found = compare(project, "one.tar", "two.tar", "--format", "json").json
@@ -191,8 +191,8 @@ def test_networks_with_a_state_are_blamed_for_the_first_wrong_case(project: Fold
 # Archives of TVM
 
 
-def test_a_broken_parameter_of_a_graph(project: Folder, shared: Path) -> None:
-    """Each parameter is one of the network's last layer, or of a layer before it."""
+def test_changed_parameter_of_a_graph_is_located(project: Folder, shared: Path) -> None:
+    """Each parameter belongs to the network's last layer or to an earlier one."""
     path = shared / "archives/conv-graph.tar"
     library = open_archive(path)
     (module,) = library.modules
@@ -235,23 +235,17 @@ def port_graph(dtype: DType = DType.FLOAT32, shape: tuple[int, ...] = (1, 4), in
 
 
 @pytest.mark.parametrize(
-    ("other", "reason"),
-    [
-        (port_graph(DType.INT32), "input 'x' float32 [1, 4] of the first network is 'x' int32 [1, 4] in the second"),
-        (port_graph(shape=(2, 2)), "input 'x' float32 [1, 4] of the first network is 'x' float32 [2, 2] in the second"),
-        (port_graph(inputs=2), "the first network has 1 input, the second 2"),
-        (port_graph(), "output 'y' float32 [1, 2] of the first network is 'y' float32 [1, 4] in the second"),
-    ],
+    "other",
+    [port_graph(DType.INT32), port_graph(shape=(2, 2)), port_graph(inputs=2), port_graph()],
     ids=["dtype", "shape", "count", "output"],
 )
-def test_networks_that_are_not_alike(project: Folder, other: Graph, reason: str) -> None:
+def test_different_interfaces_are_refused(project: Folder, other: Graph) -> None:
     add(project, "b.tar", compiled(other))
     refused = project.refused("compare", "a.tar", "b.tar", "--inputs", "x.npz")
     assert refused == (2, "interfaces-differ", "a.tar and b.tar")
-    assert reason in compare(project, "a.tar", "b.tar").err
 
 
-def test_inputs_of_other_names_and_in_another_order(project: Folder) -> None:
+def test_inputs_with_other_names_and_order(project: Folder) -> None:
     def difference(*names: str) -> Library:
         tensors = [Tensor(name, (1, 4), DType.FLOAT32) for name in (*sorted(names), "y")]
         return compiled(Graph("net", tensors, [Node("sub", ops.Sub(), ("p", "q"), ("y",))], list(names), ["y"]))
@@ -266,7 +260,7 @@ def test_inputs_of_other_names_and_in_another_order(project: Folder) -> None:
     assert "\n  inputs were paired by position, because their names differ\n" in ended.out
 
 
-def test_code_that_crashes_or_hangs_is_named_by_its_archive(project: Folder) -> None:
+def test_crash_or_timeout_names_the_archive(project: Folder) -> None:
     (module,) = compiled(network()).modules
     for name, code in (("crash", "*(volatile int *)8 = 1;"), ("hang", "for (volatile int i = 0;; i++) {}")):
         files = tuple(
@@ -274,51 +268,43 @@ def test_code_that_crashes_or_hangs_is_named_by_its_archive(project: Folder) -> 
             for file in module.codegen
         )
         add(project, f"{name}.tar", Library((replace(module, codegen=files),)))
-    ended = compare(project, "a.tar", "crash.tar")
-    assert (ended.status, ended.out) == (7, "")
-    assert ended.err == "mlfbuild: crash.tar: net: its code crashed (SIGSEGV)\n"
-    ended = compare(project, "hang.tar", "a.tar", "--timeout", "0.5")
-    assert (ended.status, ended.err) == (
-        7,
-        "mlfbuild: hang.tar: net: the run did not end within 0.5 s and was stopped; set a longer --timeout\n",
-    )
+    inputs = ("--inputs", "x.npz")
+    assert project.refused("compare", "a.tar", "crash.tar", *inputs) == (7, "run-crashed", "crash.tar: net")
+    arguments = ("compare", "hang.tar", "a.tar", *inputs, "--timeout", "0.5")
+    assert project.refused(*arguments) == (7, "run-timed-out", "hang.tar: net")
 
 
-def test_what_this_machine_cannot_run_is_named_by_its_archive(project: Folder, shared: Path) -> None:
+def test_unrunnable_code_names_the_archive(project: Folder, shared: Path) -> None:
     foreign = shared / "archives/conv-llvm_graph_m4.tar"
-    ended = compare(project, "a.tar", str(foreign))
-    assert (ended.status, ended.out) == (2, "")
-    assert ended.err.startswith(f"mlfbuild: {foreign}: conv: codegen/host/lib/conv_lib0.o: is an object for ARM")
+    place = f"{foreign}: conv: codegen/host/lib/conv_lib0.o"
+    arguments = ("compare", "a.tar", str(foreign), "--inputs", "x.npz")
+    assert project.refused(*arguments) == (2, "object-for-another-cpu", place)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status", "message"),
+    ("arguments", "refused"),
     [
-        (["--inputs", "none.npz"], 5, "none.npz: no such vectors file"),
-        (["--inputs", "a.tar"], 5, "a.tar: the file is not a .npz file"),
-        (["--inputs", "bad.npz"], 5, "bad.npz: in0: the array has the type float64, but 'x' is float32"),
-        (["--inputs", "empty.npz"], 1, "empty.npz: the file holds no cases"),
-        (["--inputs", "x.npz", "--model", "kws"], 2, "a.tar: the archive has no module 'kws'; choose one of net"),
-        (["--inputs", "x.npz", *["--model", "net"] * 3], 2, "--model: 3 models are named for two archives"),
-        (["--inputs", "x.npz", "--timeout", "0"], 2, "--timeout"),
-        (["--timeout", "3"], 2, "--timeout: the option applies only if both archives run"),
-        (["--model", "net"], 2, "--model: the option applies only if both archives run"),
+        (["--inputs", "none.npz"], (5, "no-such-input", "none.npz")),
+        (["--inputs", "a.tar"], (5, "not-a-vectors-file", "a.tar")),
+        (["--inputs", "bad.npz"], (5, "vectors-array-type", "bad.npz: in0")),
+        (["--inputs", "empty.npz"], (1, "vectors-without-cases", "empty.npz")),
+        (["--inputs", "x.npz", "--model", "kws"], (2, "unknown-module", "a.tar")),
+        (["--inputs", "x.npz", *["--model", "net"] * 3], (2, "too-many-models", "--model")),
+        (["--inputs", "x.npz", "--timeout", "0"], (2, "command-line-invalid", "")),
+        (["--timeout", "3"], (2, "option-needs-another", "--timeout")),
+        (["--model", "net"], (2, "option-needs-another", "--model")),
     ],
 )
-def test_mistakes(project: Folder, arguments: list[str], status: int, message: str) -> None:
+def test_mistakes(project: Folder, arguments: list[str], refused: tuple[int, str, str]) -> None:
     np.savez(project.root / "bad.npz", in0=X.astype(np.float64))
     np.savez(project.root / "empty.npz", in0=X[:0])
-    ended = project.run("compare", "a.tar", "a.tar", *arguments)
-    assert (ended.status, ended.out) == (status, "")
-    assert message in ended.err and ended.err.count("\n") <= 4
+    assert project.refused("compare", "a.tar", "a.tar", *arguments) == refused
 
 
 def test_networks_of_different_names(project: Folder) -> None:
     both = Library((*compiled(network(name="kws")).modules, *compiled(network(name="vww")).modules))
     add(project, "both.tar", both)
-    ended = compare(project, "both.tar", "a.tar")
-    assert (ended.status, ended.err) == (
-        2, "mlfbuild: both.tar: the archive has several modules; choose one of kws, vww\n",
-    )  # fmt: skip
+    arguments = ("compare", "both.tar", "a.tar", "--inputs", "x.npz")
+    assert project.refused(*arguments) == (2, "module-not-chosen", "both.tar")
     found = compare(project, "both.tar", "a.tar", "--model", "vww", "--model", "net", "--format", "json").json
     assert (found["models"], found["equal"]) == (["vww", "net"], True)

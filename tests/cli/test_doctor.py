@@ -1,4 +1,4 @@
-"""`mlfbuild doctor`: what it prints and how it ends."""
+"""`mlfbuild doctor`: output and exit status."""
 
 from __future__ import annotations
 

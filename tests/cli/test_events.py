@@ -1,4 +1,4 @@
-"""``--format json``: events on stderr, one a line and all as their schema says; results alone on stdout."""
+"""``--format json``: one event per line on stderr, which fits the schema, and only results on stdout."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from support.command import Ended, Folder
 
 @pytest.fixture(scope="module")
 def validator() -> jsonschema.Draft202012Validator:
-    """What judges an event, by the schema that the command prints."""
+    """Return the validator for the schema of events that the command prints."""
     command = [sys.executable, "-m", "mlfbuild", "schema", "--events"]
     schema = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
     jsonschema.Draft202012Validator.check_schema(schema)
@@ -27,7 +27,7 @@ def validator() -> jsonschema.Draft202012Validator:
 
 
 def events(ended: Ended, validator: jsonschema.Draft202012Validator) -> list[dict[str, Any]]:
-    """Every line of stderr, as the schema says, but for the times, which differ from run to run."""
+    """Return the events on stderr, checked by the schema, without times, which vary."""
     found = [json.loads(line) for line in ended.err.splitlines()]
     for event in found:
         validator.validate(event)
@@ -41,7 +41,7 @@ def of_kind(found: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.usefixtures("host_tools")
-def test_a_build_tells_what_each_job_does(folder: Folder, validator: jsonschema.Draft202012Validator) -> None:
+def test_build_reports_each_job(folder: Folder, validator: jsonschema.Draft202012Validator) -> None:
     folder.write("main.c", '#warning "old"\nint main(void) { return 0; }\n')
     ended = folder.run("build", "--format", "json", "-j", "1")
     found = events(ended, validator)
@@ -70,7 +70,7 @@ def test_a_build_tells_what_each_job_does(folder: Folder, validator: jsonschema.
 
 
 @pytest.mark.usefixtures("host_tools")
-def test_verify_tells_its_cases(folder: Folder, validator: jsonschema.Draft202012Validator) -> None:
+def test_verify_reports_each_case(folder: Folder, validator: jsonschema.Draft202012Validator) -> None:
     folder.write_vectors("alpha", wrong=True)
     ended = folder.run("verify", "--format", "json", "-j", "1")
     found = events(ended, validator)
@@ -115,7 +115,7 @@ def test_a_model_that_fails_is_a_job_and_an_error(folder: Folder, validator: jso
 
 
 @pytest.mark.usefixtures("host_tools")
-def test_an_error_has_what_the_program_printed(folder: Folder, validator: jsonschema.Draft202012Validator) -> None:
+def test_error_has_the_output_of_the_program(folder: Folder, validator: jsonschema.Draft202012Validator) -> None:
     folder.write("main.c", "int main(void) { return missing; }\n")
     found = events(folder.run("build", "--format", "json"), validator)
     assert (found[-1]["exit_code"], found[-1]["kind"]) == (7, "process-failed")
@@ -174,5 +174,5 @@ def test_a_full_disk_and_ctrl_c_are_events(folder: Folder, validator: jsonschema
         ("--format json build --format text", False), ("--format", False),
     ],
 )  # fmt: skip
-def test_which_command_lines_ask_for_events(line: str, json: bool) -> None:
+def test_command_lines_that_request_events(line: str, json: bool) -> None:
     assert wants_events(line.split()) == json

@@ -1,4 +1,4 @@
-"""Archives that cannot be built: the same line and exit status whatever is done with them."""
+"""Archives that cannot be built: the same line and exit status for every verb."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from support.foreign_archives import A, B, Files, graph_archive, operators_archi
 from support.old_archives import EMPTY_PARAMS
 
 BAD: dict[str, tuple[Files, int, str]] = {
-    "function": (graph_archive(7, kernel=("fused_cast", "fused_other")), 1, "the graph calls tvmgen_add_fused_cast_"),
+    "function": (graph_archive(7, kernel=("fused_cast", "fused_other")), 1, "function-not-defined"),
     "runtime": (
         graph_archive(7, kernel=("  return 0;", "  return TVMFuncCall(0, 0, 0, 0, 0, 0);")),
         1,
-        "codegen/host/src/add_lib1.c calls TVMFuncCall, ",
+        "runtime-function-not-defined",
     ),
-    "parameter": ({**graph_archive(7), "parameters/add.params": EMPTY_PARAMS}, 5, "the graph reads 'p0', "),
+    "parameter": ({**graph_archive(7), "parameters/add.params": EMPTY_PARAMS}, 5, "graph-argument-missing"),
 }
 VERBS = {
     "compile": ["compile", "add.tar", "--cpu", "cortex-m4", "-o", "out.tar"],
@@ -43,32 +43,22 @@ def project(folder: Folder) -> Folder:
 
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("kind", BAD)
-def test_what_cannot_be_built(project: Folder, kind: str, verb: str) -> None:
-    files, status, reason = BAD[kind]
+def test_unbuildable_archives_are_refused_by_every_verb(project: Folder, kind: str, verb: str) -> None:
+    files, status, code = BAD[kind]
     written(project.root, files)
     before = {path.name for path in project.root.iterdir()}
-    ended = project.run(*VERBS[verb])
-    assert ended.status == status
-    line = ended.err.splitlines()[-1]
-    assert line.startswith(f"mlfbuild: add: {reason}")
-    assert "Traceback" not in ended.err
+    assert project.refused(*VERBS[verb]) == (status, code, "add")
     left = {path.name for path in project.root.iterdir() if path.is_file() or any(path.rglob("*.c"))}
     assert left <= before
 
 
-def test_a_runtime_that_an_archive_does_not_bring(project: Folder) -> None:
+def test_runtime_option_must_match_the_archive(project: Folder) -> None:
     written(project.root, graph_archive(7))
-    ended = project.run("compile", "add.tar", "--cpu", "cortex-m4", "-O", "runtime=bundled", "-o", "out.tar")
-    assert ended.status == 2
-    assert ended.err.startswith("mlfbuild: add: options.runtime: add.tar contains no TVM runtime (")
+    arguments = ("compile", "add.tar", "--cpu", "cortex-m4", "-o", "out.tar", "-O")
+    assert project.refused(*arguments, "runtime=bundled") == (2, "archive-without-runtime", "add: options.runtime")
     written(project.root, with_runtime(graph_archive(7), project.root, most=24))
-    ended = project.run("compile", "add.tar", "--cpu", "cortex-m4", "-O", "runtime=own", "-o", "out.tar")
-    assert ended.status == 2
-    assert (
-        ended.err == "mlfbuild: option 'runtime': must be bundled, the runtime in the archive; correct or remove it\n"
-    )
-    ended = project.run("compile", "add.tar", "--cpu", "cortex-m4", "-O", "runtime=bundled", "-o", "out.tar")
-    assert ended.status == 0
+    assert project.refused(*arguments, "runtime=own") == (2, "invalid-option", "option 'runtime'")
+    assert project.run(*arguments, "runtime=bundled").status == 0
     assert project.run("inspect", "out.tar", "--format", "json").json["modules"][0]["runtime"]
 
 
@@ -77,7 +67,6 @@ def test_operators_of_an_archive_need_a_name(project: Folder) -> None:
     np.savez(project.root / "x.npz", in0=np.array([[1, 2, 3]], np.int32))
     words = ["run", "add.tar", "--inputs", "x.npz", "-o", "out.npz"]
     assert project.refused(*words) == (2, "module-not-chosen", "add.tar")
-    assert "choose one of twice, both" in project.run(*words).err
     assert project.run("run", "add.tar", "--model", "twice", "--inputs", "x.npz", "-o", "out.npz").status == 0
     np.testing.assert_array_equal(np.load(project.root / "out.npz")["T_out"], [[2, 4, 6]])
 
@@ -88,7 +77,7 @@ int main(void) { return tvmgen_add_run(0, 0); }
 """
 
 
-def test_an_image_tells_which_archive_a_model_came_from(project: Folder, tool: Callable[[str], str]) -> None:
+def test_image_has_the_id_of_the_archive(project: Folder, tool: Callable[[str], str]) -> None:
     for name in ("cmake", "ninja", "arm-none-eabi-gcc"):
         tool(name)
     written(project.root, graph_archive(7))
@@ -115,7 +104,7 @@ def test_an_image_tells_which_archive_a_model_came_from(project: Folder, tool: C
 
 
 @pytest.mark.parametrize("archive", [graph_archive(7), operators_archive()], ids=["graph", "operators"])
-def test_unpacked_by_hand_a_model_has_the_id_of_its_archive(archive: Files, project: Folder) -> None:
+def test_unpacked_model_has_the_id_of_its_archive(archive: Files, project: Folder) -> None:
     written(project.root, archive)
     digest = sha256((project.root / "add.tar").read_bytes()).hexdigest()
     for path in ("add.tar", "again.tar"):

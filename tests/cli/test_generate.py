@@ -1,11 +1,11 @@
-"""The step that other build systems run for one model: stamp, depfile, and files that keep their time."""
+"""`mlfbuild generate`, which other build systems run for one model: stamp, depfile, and unchanged files."""
 
 from __future__ import annotations
 
 from support.command import Folder
 
 
-def test_a_depfile_names_what_the_archive_is_made_from(folder: Folder) -> None:
+def test_depfile_lists_the_inputs_of_the_archive(folder: Folder) -> None:
     ended = folder.run(
         *["generate", "--target", "pc", "--model", "alpha", "--stamp", "s/made", "--depfile", "s/made.d"]
     )
@@ -17,7 +17,7 @@ def test_a_depfile_names_what_the_archive_is_made_from(folder: Folder) -> None:
     assert not (folder.root / "build/mlf/pc/beta").exists()
 
 
-def test_a_depfile_names_the_files_of_the_tree(folder: Folder) -> None:
+def test_depfile_lists_the_files_of_the_tree(folder: Folder) -> None:
     arguments = "generate --target pc --model alpha --build-dir out --stamp s --depfile d --depends tree"
     assert folder.run(*arguments.split()).status == 0
     target, _, files = (folder.root / "d").read_text().partition(": ")
@@ -26,7 +26,7 @@ def test_a_depfile_names_the_files_of_the_tree(folder: Folder) -> None:
     assert set(files.split()) == {str(path) for path in tree.rglob("*") if path.is_file()}
 
 
-def test_files_that_are_right_keep_their_time(folder: Folder) -> None:
+def test_unchanged_files_keep_their_time(folder: Folder) -> None:
     arguments = ["generate", "--target", "pc", "--model", "alpha", "--stamp", "s", "--format", "json"]
     assert folder.run(*arguments).json["compiled"]
     stamp = folder.root / "s"
@@ -44,7 +44,7 @@ def test_one_model_and_a_stamp_are_required(folder: Folder) -> None:
     assert folder.refused(*depfile) == (2, "option-needs-another", "--depfile")
 
 
-def test_a_model_that_cannot_be_made_leaves_no_stamp(folder: Folder) -> None:
+def test_failed_model_leaves_no_stamp(folder: Folder) -> None:
     folder.write("models/alpha.tflite", b"no model")
     ended = folder.run("generate", "--model", "alpha", "--stamp", "s")
     assert ended.status == 5

@@ -1,4 +1,4 @@
-"""Networks for the graph executor on the command line: compiled, looked at, merged, run here and on boards."""
+"""Networks for the graph executor on the command line: compile, inspect, merge, run here and on boards."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def project(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Folder:
-    """A folder with a model and ``x.npz``, two of its cases."""
+    """Return a folder with a model and ``x.npz`` with two cases."""
     for name in ("gcc", "arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm"):
         tool(name)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
@@ -54,7 +54,7 @@ def test_boards(cpu: str, board: str, project: Folder) -> None:
     np.testing.assert_array_equal(outputs(project, "kws.tar", "--board", board), expected.reshape(2, 1, 12))
 
 
-def test_merged_with_the_aot_executor(project: Folder) -> None:
+def test_graph_merges_with_aot_module(project: Folder) -> None:
     compiled(project, "host", "graph", "kws.tar")
     alone = outputs(project, "kws.tar")
     project.write("tiny.tflite", tiny_network(0))
@@ -70,7 +70,7 @@ def test_merged_with_the_aot_executor(project: Folder) -> None:
     np.testing.assert_array_equal(outputs(project, "all.tar", "--model", "kws"), alone)
 
 
-def test_what_inspect_and_compare_say(project: Folder) -> None:
+def test_inspect_and_compare_graphs(project: Folder) -> None:
     compiled(project, "cortex-m4", "graph", "kws.tar")
     compiled(project, "cortex-m4", "graph", "again.tar")
     assert (project.root / "kws.tar").read_bytes() == (project.root / "again.tar").read_bytes()
@@ -84,7 +84,7 @@ def test_what_inspect_and_compare_say(project: Folder) -> None:
     assert "executor" in ended.out
 
 
-def test_what_a_graph_has_no_place_for(project: Folder) -> None:
+def test_trace_of_a_graph_is_refused(project: Folder) -> None:
     words = ["kws.tflite", "--cpu", "cortex-m4", "--executor", "graph", "-O", "trace=true", "-o", "kws.tar"]
     assert project.refused("compile", *words) == (2, "trace-of-graph", "kws: options.trace")
     assert not (project.root / "kws.tar").exists()

@@ -1,4 +1,4 @@
-"""`mlfbuild init` writes all of a project or nothing of it, and says what it did."""
+"""`mlfbuild init` writes a whole project or nothing."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ OWN = {
 
 @pytest.fixture
 def empty(folder: Folder) -> Folder:
-    """A folder with a model beside it and nothing in it."""
+    """Return an empty folder; a model is in its parent."""
     for path in sorted(folder.root.rglob("*"), reverse=True):
         path.rmdir() if path.is_dir() else path.unlink()
     (folder.root / "fw").mkdir()
@@ -44,10 +44,10 @@ def empty(folder: Folder) -> Folder:
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
-def test_the_example(empty: Folder, golden, template: str) -> None:
+def test_example_project(empty: Folder, golden, template: str) -> None:
     ended = empty.run("init", "fw", "--template", template)
     assert (ended.status, ended.err) == (0, "")
-    golden(re.sub("wrote [0-9]+ files", "wrote some files", ended.out), "said.txt")  # kernels come and go
+    golden(re.sub("wrote [0-9]+ files", "wrote some files", ended.out), "said.txt")  # the number of kernels varies
     files = {name.removeprefix("fw/") for name in empty.files() if name.startswith("fw/")}
     assert files >= COMMON | OWN[template] | {"models/tones.tflite", "tests/tones.npz"}
     for name in sorted(COMMON | OWN[template]):
@@ -90,7 +90,7 @@ def test_vectors_are_copied_and_their_first_case_is_the_sample(empty: Folder) ->
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
-def test_a_model_in_its_place_is_not_copied(empty: Folder, template: str) -> None:
+def test_model_in_the_project_folder_is_not_copied(empty: Folder, template: str) -> None:
     empty.write("fw/models/kws.tflite", tiny_network(2))
     (empty.root / "fw/tests").mkdir()
     np.savez(empty.root / "fw/tests/kws.npz", in0=np.zeros((1, 1, 8), np.int8), out0=np.zeros((1, 1, 4), np.int8))
@@ -153,7 +153,7 @@ def test_every_board_has_its_core(empty: Folder, board: str) -> None:
     assert empty.run("-C", "fw", "check").status == 0
 
 
-# What is refused -----------------------------------------------------------------------------------------------------
+# Errors -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("there", ["README.md", "src/main.c", "mlf/mlf.mk", "models/tones.tflite"])
@@ -165,7 +165,7 @@ def test_nothing_is_overwritten(empty: Folder, there: str) -> None:
     assert (empty.root / "fw" / there).read_text() == "mine\n"
 
 
-def test_other_files_stay(empty: Folder) -> None:
+def test_other_files_are_kept(empty: Folder) -> None:
     empty.write("fw/src/driver.c", "mine\n")
     empty.write("fw/.git/HEAD", "ref\n")
     assert empty.run("init", "fw").status == 0
@@ -174,7 +174,7 @@ def test_other_files_stay(empty: Folder) -> None:
 
 
 @pytest.mark.parametrize("place", ["file", "file/fw"])
-def test_a_file_in_place_of_the_folder(empty: Folder, place: str) -> None:
+def test_file_in_place_of_the_folder_is_refused(empty: Folder, place: str) -> None:
     empty.write("file", "mine\n")
     status, code, refused = empty.refused("init", place)
     assert (status, code, Path(refused).name) == (6, "folder-is-a-file", "file")
@@ -183,46 +183,44 @@ def test_a_file_in_place_of_the_folder(empty: Folder, place: str) -> None:
 
 
 def unsupported() -> bytes:
-    """A network with an operator that no compiler of mlfbuild has."""
+    """Return a network with an operator that mlfbuild does not support."""
     network = Network()
     source = network.input((1, 4))
     return network.build([network.operator("UNIQUE", [source], network.activation((1, 4)))])
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status", "message"),
+    ("arguments", "refused"),
     [
-        ("--template cmak", 2, '--template cmak: unknown template (did you mean "cmake"?)'),
-        ("--template ninja", 2, "--template ninja: unknown template; choose scons, cmake or bare-metal"),
-        ("--board mps2-an368", 2, 'mps2-an368: unknown board (did you mean "mps2-an386"?)'),
-        ("--model missing.tflite", 5, "missing.tflite: no such model; check the path"),
-        ("--model fw", 5, "fw: is a folder, not a model; name the file itself"),
-        ("--model half.tflite", 5, "half.tflite: operators: an offset"),
-        ("--archive net.tflite", 5, "net.tflite: is not a tar file; copy or export the archive again"),
-        ("--model odd.tflite", 4, "odd.tflite: "),
-        ("--model big.tflite", 4, "big.tflite: the model requires 42"),
-        ("--model net.tflite --archive net.tar", 2, "--model and --archive: a project starts with one of them"),
-        ("--vectors v.npz", 2, "--vectors v.npz: vectors belong to a network"),
-        ("--model net.tflite --vectors v.npz", 5, "v.npz: no array for input 0 of the model; add an array in0 or in_"),
-        ("--model net.tflite --vectors no.npz", 5, "no.npz: no such vectors file; check the path"),
+        ("--template cmak", (2, "unknown-template", "--template cmak")),
+        ("--template ninja", (2, "unknown-template", "--template ninja")),
+        ("--board mps2-an368", (2, "unknown-board", "mps2-an368")),
+        ("--model missing.tflite", (5, "no-such-input", "missing.tflite")),
+        ("--model fw", (5, "input-is-folder", "fw")),
+        ("--model half.tflite", (5, "tflite-malformed", "half.tflite: operators")),
+        ("--archive net.tflite", (5, "archive-not-tar", "net.tflite")),
+        ("--model odd.tflite", (4, "operator-unsupported", "odd.tflite: operator 0 (UNIQUE) writing 't1'")),
+        ("--model big.tflite", (4, "board-too-small", "big.tflite")),
+        ("--model net.tflite --archive net.tar", (2, "options-exclude-each-other", "--model and --archive")),
+        ("--vectors v.npz", (2, "option-needs-another", "--vectors v.npz")),
+        ("--model net.tflite --vectors v.npz", (5, "vectors-array-missing", "v.npz")),
+        ("--model net.tflite --vectors no.npz", (5, "no-such-input", "no.npz")),
     ],
-)  # fmt: skip
-def test_mistakes_write_nothing(empty: Folder, arguments: str, status: int, message: str) -> None:
+)
+def test_mistakes_write_nothing(empty: Folder, arguments: str, refused: tuple[int, str, str]) -> None:
     empty.write("net.tflite", tiny_network(1))
     empty.write("half.tflite", tiny_network(1)[:100])
     empty.write("odd.tflite", unsupported())
     empty.write("big.tflite", large_network())
     np.savez(empty.root / "v.npz", x=np.zeros(1))
     before = empty.files()
-    ended = empty.run("init", "fw", *arguments.split())
-    assert ended.err.startswith(f"mlfbuild: {message}"), ended.err
-    assert (ended.status, ended.err.count("\n")) == (status, 1)
+    assert empty.refused("init", "fw", *arguments.split()) == refused
     assert empty.files() == before
     assert list((empty.root / "fw").iterdir()) == []
 
 
 @pytest.mark.parametrize("template", ["scons", "cmake"])
-def test_an_archive_that_needs_a_library(shared: Path, empty: Folder, template: str) -> None:
+def test_archive_with_a_requirement(shared: Path, empty: Folder, template: str) -> None:
     archive = shared / "archives/kws_int8-cmsisnn_m4.tar"
     ended = empty.run("init", "fw", "--template", template, "--archive", str(archive))
     assert (ended.status, ended.err) == (0, "")
@@ -238,7 +236,7 @@ def test_an_archive_that_needs_a_library(shared: Path, empty: Folder, template: 
     assert empty.run("-C", "fw", "check").status == 0
 
 
-def test_a_library_that_a_committed_tree_would_require(shared: Path, empty: Folder) -> None:
+def test_requirement_of_a_committed_tree_is_refused(shared: Path, empty: Folder) -> None:
     archive = shared / "archives/kws_int8-cmsisnn_m4.tar"
     arguments = ("init", "fw", "--template", "bare-metal", "--archive", str(archive))
     assert empty.refused(*arguments) == (4, "template-without-dependencies", str(archive))
@@ -265,7 +263,7 @@ STATED = f"cmsis-nn: {{git: {NN.url}, version: VERSION}}"
         ),
     ],
 )
-def test_a_library_that_only_the_user_can_state(empty: Folder, needs: list[ExternalDependency], line: str) -> None:
+def test_unknown_requirement_is_left_to_the_user(empty: Folder, needs: list[ExternalDependency], line: str) -> None:
     empty.write("a.tar", changed(external_dependencies=tuple(needs)))
     arguments = ("init", "fw", "--archive", "a.tar")
     assert empty.refused(*arguments) == (4, "init-library-unknown", "a.tar: module tiny")
@@ -273,11 +271,11 @@ def test_a_library_that_only_the_user_can_state(empty: Folder, needs: list[Exter
     assert list((empty.root / "fw").iterdir()) == []
 
 
-def test_headers_of_a_library_that_only_the_archive_names(empty: Folder) -> None:
+def test_requirement_stated_only_in_the_metadata(empty: Folder) -> None:
     npu = ExternalDependency("npu", "https://example.org/npu", "git", "v1.2")
     empty.write("a.tar", with_code('#include "vendor/npu.h"\n', external_dependencies=(npu,)))
-    ended = empty.run("init", "fw", "--archive", "a.tar")
-    assert ended.status == 4 and ended.err.startswith("mlfbuild: a.tar: module tiny: requires npu, ")
+    arguments = ("init", "fw", "--archive", "a.tar")
+    assert empty.refused(*arguments) == (4, "init-library-unknown", "a.tar: module tiny")
 
 
 @pytest.mark.parametrize("name", ["conv-llvm_graph_m4", "operator-add"])
@@ -287,18 +285,17 @@ def test_archives_of_objects_and_operators(shared: Path, empty: Folder, name: st
 
 
 def changed(**fields: object) -> bytes:
-    """An archive with the C interface whose module has these fields, as TVM would have written it."""
+    """Return an archive with the C interface, like one from TVM, whose module has these fields."""
     library = native_library("tiny")
     (module,) = library.modules
     return pack_archive(replace(library, modules=(replace(module, model_id="", **fields),)))
 
 
-def test_an_archive_for_another_core(empty: Folder) -> None:
+def test_archive_for_another_core_is_refused(empty: Folder) -> None:
     empty.write("m55.tar", changed(targets=(ModuleTarget("c -keys=arm_cpu,cpu -mcpu=cortex-m55"),)))
     assert empty.run("init", "fw", "--archive", "m55.tar", "--board", "mps3-an547").status == 0
-    ended = empty.run("init", "other", "--archive", "m55.tar")
-    assert ended.status == 2
-    assert "module tiny: was exported for cortex-m55, with MVE (Helium) instructions, which cortex-m4" in ended.err
+    arguments = ("init", "other", "--archive", "m55.tar")
+    assert empty.refused(*arguments) == (2, "module-for-another-cpu", "m55: m55.tar: module tiny")
     assert not (empty.root / "other").exists()
 
 
@@ -316,31 +313,29 @@ def with_code(text: str, **fields: object) -> bytes:
         ('#include "vendor/npu.h"\n', (4, "header-missing", "a.tar: module tiny")),
     ],
 )
-def test_code_that_requires_other_code(empty: Folder, code: str, refused: tuple[int, str, str]) -> None:
+def test_archive_with_missing_code_is_refused(empty: Folder, code: str, refused: tuple[int, str, str]) -> None:
     empty.write("a.tar", with_code(code))
     assert empty.refused("init", "fw", "--archive", "a.tar") == refused
 
 
 @pytest.mark.parametrize(("memory", "code"), [(POOLS, "constant-pool-required"), (WORKSPACE_IO, "ports-in-pools")])
-def test_memory_that_the_templates_do_not_provide(empty: Folder, memory: str, code: str) -> None:
+def test_unsupported_memory_pools_are_refused(empty: Folder, memory: str, code: str) -> None:
     empty.write("net.tar", aot_archive(memory))
     assert empty.refused("init", "other", "--archive", "net.tar") == (4, code, "net.tar: module net")
     assert not (empty.root / "other").exists()
 
 
-def test_a_module_with_a_name_that_c_cannot_have(empty: Folder) -> None:
+def test_module_with_a_name_that_is_invalid_in_c(empty: Folder) -> None:
     empty.write("a.tar", pack_archive(native_library("Tiny")))
     ended = empty.run("init", "fw", "--archive", "a.tar")
     assert "note: the module 'Tiny' is named tiny in the project, as names become part of C\n" in ended.out
     assert (empty.root / "fw/models/tiny.tar").is_file()
     empty.write("b.tar", changed(name="x-y"))
-    ended = empty.run("init", "other", "--archive", "b.tar")
-    assert ended.status == 5
-    assert "'x-y': the name of this module cannot be the name of a build target" in ended.err
+    assert empty.refused("init", "other", "--archive", "b.tar") == (5, "module-name-not-buildable", "'x-y'")
 
 
 def large_network() -> bytes:
-    """A network whose activations are larger than any board's RAM, with few weights."""
+    """Return a network with few weights whose activations are larger than the RAM of every board."""
     network = Network()
     source = network.input((1, 1026, 1024, 1), scale=0.1)
     weights = np.ones((4, 1, 1, 1), np.int8)
@@ -354,7 +349,7 @@ def test_a_misspelt_option(empty: Folder) -> None:
     assert "No such option '--modle'. Did you mean '--model'?" in ended.err
 
 
-def test_a_full_disk_leaves_nothing(empty: Folder) -> None:
+def test_full_disk_leaves_no_files(empty: Folder) -> None:
     def limit_files() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (2048, 2048))
@@ -368,14 +363,14 @@ def test_a_full_disk_leaves_nothing(empty: Folder) -> None:
     assert not (empty.root / "new").exists()
 
 
-def test_a_folder_that_cannot_be_written(empty: Folder) -> None:
+def test_read_only_folder_is_reported(empty: Folder) -> None:
     ended = empty.run("init", "/proc/fw")
     assert ended.status == 8
     assert ended.err.startswith("mlfbuild: /proc: cannot write: ")
 
 
-def test_ctrl_c_leaves_nothing(empty: Folder) -> None:
-    """The model comes through a pipe, so that the interrupt is sure to find the command at work."""
+def test_interrupt_leaves_no_files(empty: Folder) -> None:
+    """The model comes through a pipe, so that the interrupt arrives while the command runs."""
     os.mkfifo(empty.root / "slow.tflite")
     command = [sys.executable, "-m", "mlfbuild", "init", "fw", "--model", "slow.tflite"]
     process = subprocess.Popen(command, cwd=empty.root, stderr=subprocess.PIPE, text=True, start_new_session=True)

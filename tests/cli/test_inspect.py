@@ -1,4 +1,4 @@
-"""`mlfbuild inspect`: what an archive holds."""
+"""`mlfbuild inspect`."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_verbose_shows_complete_lists(archives: Folder) -> None:
 
 
 def quoted(text: str) -> list[tuple[str, str]]:
-    """Commands in a document and what it says they print, ``...`` for lines left out."""
+    """Return the commands in a document with the quoted output; ``...`` stands for omitted lines."""
     return re.findall(r"^```\n\$ mlfbuild (.*?)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
 
 

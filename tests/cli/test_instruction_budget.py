@@ -1,4 +1,4 @@
-"""Budgets of instructions: checked by builds and by `mlfbuild profile`, on QEMU where something changed."""
+"""Budgets of instructions: builds and `mlfbuild profile` check them on QEMU if something changed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ firmware: {app: {sources: [main.c]}}
 
 
 class Project(Folder):
-    """A firmware with two models, and how often QEMU has run."""
+    """A firmware with two models, and the number of QEMU's runs."""
 
     runs: Path
 
@@ -55,7 +55,7 @@ class Project(Folder):
         self.write("mlfbuild.yml", text)
 
     def new_runs(self) -> int:
-        """How often QEMU ran since this was asked last."""
+        """Return the number of QEMU's runs since the last call."""
         count = len(self.runs.read_text().splitlines()) if self.runs.exists() else 0
         self.runs.unlink(missing_ok=True)
         return count
@@ -87,7 +87,7 @@ def counts_of(project: Project) -> dict[str, int]:
     return {run["model"]: run["instructions"] for run in facts}
 
 
-def test_runs_happen_where_something_changed(project: Project) -> None:
+def test_models_run_only_if_something_changed(project: Project) -> None:
     project.set_budgets("1 M")
     ended = project.run("build", "--target", "m4", "--format", "json")
     assert ended.status == 0, ended.err
@@ -204,7 +204,7 @@ def test_a_report_with_a_run_of_each_model(project: Project) -> None:
     assert "profile" not in network and network["operators"][0]["instructions"] is None
 
 
-def test_reports_that_cannot_have_a_run(project: Project) -> None:
+def test_reports_without_possible_runs_are_refused(project: Project) -> None:
     project.write("mlfbuild.yml", NO_BOARD)
     ended = project.run("report", "--profile")
     assert (ended.status, ended.out) == (1, "")
@@ -213,7 +213,7 @@ def test_reports_that_cannot_have_a_run(project: Project) -> None:
     assert refused == (2, "option-not-applicable", "--profile")
 
 
-def test_without_an_emulator(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_emulator_is_reported(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLFBUILD_QEMU_SYSTEM_ARM", "/no/such/qemu")
     project.set_budgets("1 M")
     for verb in ("build", "profile"):
@@ -223,7 +223,7 @@ def test_without_an_emulator(project: Project, monkeypatch: pytest.MonkeyPatch) 
     assert not (project.root / "build/profile").exists(), "said before anything is built for it"
 
 
-def test_vectors_that_do_not_fit(project: Project) -> None:
+def test_wrong_vectors_are_refused(project: Project) -> None:
     project.set_budgets("1 M")
     np.savez(project.root / "alpha.npz", in0=np.zeros((1, 3), np.int8))
     ended = project.run("build", "--target", "m4")

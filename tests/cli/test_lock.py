@@ -1,4 +1,4 @@
-"""`mlfbuild lock` and builds that take what it wrote, and nothing else."""
+"""`mlfbuild lock`, and frozen builds, which accept only locked inputs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BUILT = "build/mlf/pc/alpha/RECORD.json"
 
 @pytest.fixture
 def locked(folder: Folder, tool: Callable[[str], str]) -> Folder:
-    """The folder with a lock file; nothing of it is built but archives."""
+    """Return the folder with a lock file; only archives are built."""
     for name in ("cmake", "ninja", "gcc"):
         tool(name)
     assert folder.run("lock", "-q").status == 0
@@ -38,12 +38,12 @@ def lock_of(folder: Folder) -> Lock:
 
 
 def relock(folder: Folder, **sections: object) -> None:
-    """Write the lock file as mlfbuild would, with other facts."""
+    """Write a valid lock file with other facts."""
     folder.write("mlfbuild.lock", dataclasses.replace(lock_of(folder), **sections).to_text())  # type: ignore[arg-type]
 
 
 def other_compiler(folder: Folder, monkeypatch: pytest.MonkeyPatch, version: str) -> None:
-    """Let this machine have another version of its C compiler."""
+    """Pretend that this machine has another version of its C compiler."""
     real = shutil.which("gcc")
     script = f'#!/bin/sh\nif [ "$1" = --version ]; then echo "{version}"; else exec {real} "$@"; fi\n'
     path = folder.write("tools/my-cc", script)
@@ -56,7 +56,7 @@ def add_model(folder: Folder, name: str) -> None:
     folder.write("mlfbuild.yml", text.replace("models:\n", f"models:\n  {name}: {{source: models/beta.tflite}}\n"))
 
 
-def test_it_says_what_it_locked_and_then_that_nothing_changed(folder: Folder, tool: Callable[[str], str]) -> None:
+def test_lock_prints_changes(folder: Folder, tool: Callable[[str], str]) -> None:
     tool("gcc")
     first = folder.run("lock")
     lines = first.out.splitlines()
@@ -74,7 +74,7 @@ def test_it_says_what_it_locked_and_then_that_nothing_changed(folder: Folder, to
     assert folder.run("lock", "--format", "json").json == {"lock": "mlfbuild.lock", "written": False, "changes": []}
 
 
-def test_a_frozen_build_is_a_build_and_a_second_one_does_nothing(locked: Folder) -> None:
+def test_second_frozen_build_does_nothing(locked: Folder) -> None:
     assert locked.run("build", "--frozen", "--offline").status == 0
     assert "compiled" not in locked.run("build", "-v").err, "the archives that were locked are there"
     before = {name: (locked.root / name).stat().st_mtime_ns for name in locked.files()}
@@ -84,7 +84,7 @@ def test_a_frozen_build_is_a_build_and_a_second_one_does_nothing(locked: Folder)
     assert {name: (locked.root / name).stat().st_mtime_ns for name in locked.files()} == before
 
 
-def test_the_lock_of_another_project_file_has_its_name(folder: Folder) -> None:
+def test_lock_file_is_named_after_the_project_file(folder: Folder) -> None:
     (folder.root / "mlfbuild.yml").rename(folder.root / "other.yml")
     assert folder.run("lock", "-f", "other.yml").status == 0
     assert (folder.root / "other.lock").is_file()
@@ -96,7 +96,7 @@ def test_the_lock_of_another_project_file_has_its_name(folder: Folder) -> None:
     [["build"], ["verify"], ["report"], ["profile"], ["plan"], ["generate", "--model", "alpha"], ["lock", "--check"]],
     ids=lambda verb: verb[0],
 )
-def test_a_model_that_changed_stops_every_verb_before_it_compiles(locked: Folder, verb: list[str]) -> None:
+def test_changed_model_stops_every_verb_before_compiling(locked: Folder, verb: list[str]) -> None:
     locked.write("models/alpha.tflite", tiny_network(5))
     before = locked.files()
     ended = locked.run(*verb, *([] if verb[0] == "lock" else ["--frozen"]))
@@ -107,7 +107,7 @@ def test_a_model_that_changed_stops_every_verb_before_it_compiles(locked: Folder
     assert locked.files() == before, "nothing was built"
 
 
-def test_every_drift_is_named_as_event_too(locked: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_drift_is_an_event(locked: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     locked.write("models/alpha.tflite", tiny_network(5))
     add_model(locked, "gamma")
     other_compiler(locked, monkeypatch, "cc 99.1")
@@ -122,7 +122,7 @@ def test_every_drift_is_named_as_event_too(locked: Folder, monkeypatch: pytest.M
     assert [problem["message"] for problem in event["problems"]] == [line.strip() for line in lines[1:]]
 
 
-def test_options_that_changed_are_told_by_the_archive_before_it_is_unpacked(locked: Folder) -> None:
+def test_changed_options_are_detected_before_unpacking(locked: Folder) -> None:
     assert locked.run("build", "--frozen").status == 0
     record = (locked.root / BUILT).read_bytes()
     text = (locked.root / "mlfbuild.yml").read_text()
@@ -136,7 +136,7 @@ def test_options_that_changed_are_told_by_the_archive_before_it_is_unpacked(lock
     assert locked.run("generate", "--frozen", "--model", "alpha").status == 1, "nor is what was built before taken"
 
 
-def test_another_version_of_mlfbuild(locked: Folder) -> None:
+def test_another_version_of_mlfbuild_is_a_drift(locked: Folder) -> None:
     models = {
         name: dataclasses.replace(entry, compiler="native 0.0.9") for name, entry in lock_of(locked).models.items()
     }
@@ -148,7 +148,7 @@ def test_another_version_of_mlfbuild(locked: Folder) -> None:
     )
 
 
-def test_another_toolchain(locked: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_toolchain_is_a_drift(locked: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     other_compiler(locked, monkeypatch, "cc (Debian 12.2.0-15) 12.2.0")
     ended = locked.run("build", "--frozen")
     assert (ended.status, ended.err.partition(": locked")[0]) == (1, "mlfbuild: mlfbuild.lock: toolchain of pc: cc")
@@ -160,7 +160,7 @@ def test_another_toolchain(locked: Folder, monkeypatch: pytest.MonkeyPatch) -> N
     assert changed.out.endswith(" -> cc (Debian 12.2.0-15) 12.2.0\n")
 
 
-def test_what_the_project_no_longer_has(locked: Folder) -> None:
+def test_obsolete_entries_are_reported_and_removed(locked: Folder) -> None:
     text = (locked.root / "mlfbuild.yml").read_text()
     text = text.replace("  beta: {source: models/beta.tflite}\n", "").replace("[alpha, beta]", "[alpha]")
     locked.write("mlfbuild.yml", text)
@@ -170,7 +170,7 @@ def test_what_the_project_no_longer_has(locked: Folder) -> None:
     assert locked.run("lock").out == "model beta: removed\narchive of beta for pc: removed\n"
 
 
-def test_what_was_not_chosen_is_not_judged_and_stays_locked(locked: Folder) -> None:
+def test_unselected_entries_are_ignored_and_kept(locked: Folder) -> None:
     before = lock_of(locked)
     for name in ("alpha", "beta"):
         locked.write(f"models/{name}.tflite", tiny_network(5))
@@ -184,18 +184,14 @@ def test_what_was_not_chosen_is_not_judged_and_stays_locked(locked: Folder) -> N
     assert locked.run("build", "--frozen").status == 1
 
 
-def test_a_project_without_a_lock_file(folder: Folder) -> None:
-    ended = folder.run("build", "--frozen")
-    assert ended.status == 1 and ended.err.startswith("mlfbuild: mlfbuild.lock: ")
-    assert "run `mlfbuild lock`" in ended.err
+def test_frozen_build_without_a_lock_file_is_refused(folder: Folder) -> None:
+    assert folder.refused("build", "--frozen") == (1, "lock-missing", "mlfbuild.lock")
 
 
-def test_a_damaged_lock_file(locked: Folder) -> None:
+def test_damaged_lock_file_is_refused(locked: Folder) -> None:
     text = (locked.root / "mlfbuild.lock").read_text()
     locked.write("mlfbuild.lock", text.replace("native 0.1.0", "native 0.1.1", 1))
-    ended = locked.run("build", "--frozen")
-    assert ended.status == 5 and ended.err.startswith("mlfbuild: mlfbuild.lock: ")
-    assert "run `mlfbuild lock`" in ended.err
+    assert locked.refused("build", "--frozen") == (5, "lock-edited", "mlfbuild.lock")
     assert locked.run("build").status == 0, "a build that is not frozen needs none"
     again = locked.run("lock")
     assert again.status == 0
@@ -206,19 +202,18 @@ def test_a_damaged_lock_file(locked: Folder) -> None:
 def test_a_file_of_another_program_is_not_replaced(folder: Folder) -> None:
     folder.write("mlfbuild.lock", "npm was here\n")
     before = folder.files()
-    ended = folder.run("lock")
-    assert ended.status == 6 and ended.err.startswith("mlfbuild: mlfbuild.lock: ")
+    assert folder.refused("lock") == (6, "not-a-lock-file", "mlfbuild.lock")
     assert folder.files() == before
 
 
-def test_a_model_that_cannot_be_compiled_leaves_the_old_lock(locked: Folder) -> None:
+def test_failed_compilation_keeps_the_old_lock(locked: Folder) -> None:
     text = (locked.root / "mlfbuild.lock").read_text()
     locked.write("models/beta.tflite", b"no model")
     assert locked.run("lock").status == 5
     assert (locked.root / "mlfbuild.lock").read_text() == text
 
 
-def test_a_toolchain_that_is_not_installed_here(locked: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_toolchain_does_not_stop_lock(locked: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (locked.root / "mlfbuild.yml").read_text()
     locked.write("mlfbuild.yml", text.replace("targets:\n  pc: {cpu: host}\n", CROSS))
     monkeypatch.setenv("MLFBUILD_ARM_NONE_EABI_GCC", str(locked.root / "none"))
@@ -244,7 +239,7 @@ def test_a_toolchain_that_is_not_installed_here(locked: Folder, monkeypatch: pyt
     assert checked.err == f"not checked: toolchain of m4: {locked.root}/none: program not found\n"
 
 
-def test_a_toolchain_file_of_the_projects_own(locked: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_toolchain_file_of_the_project_is_locked(locked: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     other_compiler(locked, monkeypatch, "cc 99.1")
     locked.write("own.cmake", f'set(CMAKE_C_COMPILER "{locked.root}/tools/my-cc")\n')
     text = (locked.root / "mlfbuild.yml").read_text()
@@ -257,7 +252,7 @@ def test_a_toolchain_file_of_the_projects_own(locked: Folder, monkeypatch: pytes
     assert ended.err.startswith("mlfbuild: mlfbuild.lock: toolchain of pc: toolchain file: locked ")
 
 
-def test_a_date_that_archives_hold_is_named(locked: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_source_date_epoch_is_reported(locked: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
     shutil.rmtree(locked.root / "build")
     ended = locked.run("lock", "--check")
@@ -296,7 +291,7 @@ def test_programs_that_compile_are_locked_by_version_and_inputs(
     assert lines[2] == "  model gamma: compiler: locked tvm 0.14.0, here tvm 0.15.0"
 
 
-def test_a_build_that_is_not_frozen_is_not_slowed_down(locked: Folder) -> None:
+def test_build_without_frozen_does_not_compare_locks(locked: Folder) -> None:
     assert locked.run("build", "-q").status == 0
     loaded = "import sys; from mlfbuild.cli.invocation import run; run({!r}); print(*sys.modules)"
     for words in (["build", "-q"], ["plan", "-q", "--lines", "--complete"]):

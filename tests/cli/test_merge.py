@@ -1,4 +1,4 @@
-"""`mlfbuild merge`: several archives become one."""
+"""`mlfbuild merge`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options, help and usage mistakes: nothing here builds anything."""
+"""Options, help and usage errors; no test builds anything."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mlfbuild.cli.app import VERBS
 from support.command import Folder
 
 
-def test_the_verbs_are_those_of_the_manual() -> None:
+def test_documented_verbs_equal_the_code() -> None:
     assert " ".join(VERBS) == (
         "init check plan fetch lock generate build verify report profile sbom compile inspect validate convert merge "
         "compare unpack run params clashes doctor schema cmake-dir"
@@ -20,7 +20,7 @@ def test_the_verbs_are_those_of_the_manual() -> None:
 
 
 @pytest.mark.parametrize("verb", ["", *VERBS])
-def test_help_reads_well(folder: Folder, golden, monkeypatch: pytest.MonkeyPatch, verb: str) -> None:
+def test_help_text(folder: Folder, golden, monkeypatch: pytest.MonkeyPatch, verb: str) -> None:
     monkeypatch.setenv("COLUMNS", "100")  # click writes at most 80
     ended = folder.run(*verb.split(), "--help")
     assert (ended.status, ended.err) == (0, "")
@@ -69,25 +69,25 @@ def test_usage_mistakes(folder: Folder, arguments: str, message: str) -> None:
 @pytest.mark.parametrize(
     "arguments", ["-q -f mlfbuild.yml check", "check -q -f mlfbuild.yml", "-q check -f mlfbuild.yml"]
 )
-def test_shared_options_stand_before_or_after_the_verb(folder: Folder, arguments: str) -> None:
+def test_shared_options_are_accepted_before_or_after_the_verb(folder: Folder, arguments: str) -> None:
     folder.write("other.yml", "")
     ended = folder.run(*arguments.split())
     assert (ended.status, ended.out, ended.err) == (0, "", "")
 
 
-def test_the_later_option_wins(folder: Folder) -> None:
+def test_last_option_wins(folder: Folder) -> None:
     assert folder.run("-f", "missing.yml", "check", "-f", "mlfbuild.yml").status == 0
     assert folder.run("--format", "json", "check", "--format", "text").out.startswith("mlfbuild.yml: no mistakes")
 
 
-def test_c_works_in_another_folder(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_option_c_changes_the_folder(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir("/")
     ended = folder.run("-C", str(folder.root), "check")
     assert ended.out == "mlfbuild.yml: no mistakes (1 target, 2 models, 1 firmware)\n"
 
 
 @pytest.mark.parametrize("verb", ["--help", "compile"])
-def test_starting_loads_little(folder: Folder, verb: str) -> None:
+def test_starting_imports_few_modules(folder: Folder, verb: str) -> None:
     rest = "['models/alpha.tflite', '--cpu', 'host', '-o', 'a.tar', '-q']" if verb == "compile" else "[]"
     code = (
         f"import sys; from mlfbuild.cli import main; assert main(['{verb}', *{rest}]) == 0\n"

@@ -1,11 +1,11 @@
-"""`mlfbuild params`: constants of an image as a file; tests/build/test_params_binary.py has images of every kind."""
+"""`mlfbuild params`; tests/build/test_params_binary.py tests various images."""
 
 from __future__ import annotations
 
 from support.command import Folder
 
 
-def test_the_bytes_of_a_section(bare: Folder) -> None:
+def test_bytes_of_a_section(bare: Folder) -> None:
     ended = bare.run("params", "app.elf", "--section", ".rodata", "-o", "out/app.bin")
     assert (ended.status, ended.err) == (0, "")
     data = (bare.root / "out/app.bin").read_bytes()
@@ -15,7 +15,7 @@ def test_the_bytes_of_a_section(bare: Folder) -> None:
     assert bare.run("params", "app.elf", "--section", ".rodata", "-o", "app.bin", "-q").out == ""
 
 
-def test_an_image_without_the_section(bare: Folder) -> None:
+def test_missing_section_is_refused(bare: Folder) -> None:
     ended = bare.run("params", "app.elf", "-o", "app.bin")
     assert (ended.status, ended.out) == (5, "")
     assert not (bare.root / "app.bin").exists()

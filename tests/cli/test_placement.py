@@ -1,7 +1,8 @@
-"""Sections on the command line: what reaches the C, and what is refused, each in one line."""
+"""Sections on the command line: their effect on C code, and errors."""
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -21,17 +22,18 @@ def model(tmp_path: Path) -> Path:
 
 def compile_placed(model: Path, *words: str) -> int:
     places = [text for word in words for text in ("--place", word)]
-    return run(["compile", str(model), "--cpu", "cortex-m4", "-o", str(model.with_suffix(".tar")), *places])
+    command = ["compile", str(model), "--cpu", "cortex-m4", "-o", str(model.with_suffix(".tar")), *places]
+    return run([*command, "--format", "json"])
 
 
-def test_compile(model: Path) -> None:
+def test_compile_with_sections(model: Path) -> None:
     assert compile_placed(model, "weights=.ext", "params=.rodata.mlf") == 0
     text = generated(open_archive(model.with_suffix(".tar")))
     sections = re.findall(r'section\("(\.(?:ext|rodata)[^"]*)"\)', text)
     assert sections == [".rodata.mlf", ".ext"]
 
 
-def test_unpack(shared: Path, tmp_path: Path) -> None:
+def test_unpack_with_sections(shared: Path, tmp_path: Path) -> None:
     archive = shared / "archives/conv-graph.tar"
     places = ["--place", "params=.ext", "--place", "workspace=.bss.far"]
     assert run(["unpack", str(archive), "-o", str(tmp_path / "tree"), *places]) == 0
@@ -40,35 +42,30 @@ def test_unpack(shared: Path, tmp_path: Path) -> None:
     assert 'section(".rodata.tvm")))\nstatic const char mlf_conv_model_id[]' in text, "the id alone is no parameter"
 
 
-def test_unpack_of_what_its_own_code_has(shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unpack_keeps_sections_of_the_code(shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     archive = shared / "archives/conv-aotc.tar"
-    assert run(["unpack", str(archive), "-o", str(tmp_path / "tree"), "--place", "params=.ext"]) == 2
-    assert "conv-aotc.tar: placement.params: the C code in" in capsys.readouterr().err
+    words = ["unpack", str(archive), "-o", str(tmp_path / "tree"), "--place", "params=.ext", "--format", "json"]
+    assert run(words) == 2
+    error = json.loads(capsys.readouterr().err)
+    assert error["code"] == "archive-chooses-section" and error["place"].endswith("conv-aotc.tar: placement.params")
     assert not (tmp_path / "tree").exists()
 
 
 @pytest.mark.parametrize(
-    ("words", "reason"),
+    ("words", "code"),
     [
-        (["workspace"], "--place workspace: has no section; write CLASS=SECTION, such as params=.mlf_params"),
-        (["wights=.x"], '--place wights=.x: unknown placement class "wights" (did you mean "weights"?)'),
-        (["weights=.x", "weights=.y"], "--place weights=.y: weights is already in .x; give it once"),
-        (
-            ["weights=1x"],
-            '--place weights=1x: "1x" cannot name a linker section; use letters, digits, _ and ., no digit first',
-        ),
-        (["weights=.x", "state=.x"], "--place state=.x: .x cannot contain both constants and memory"),
-        (
-            ["params=.bss.x"],
-            "--place params=.bss.x: .bss.x is not part of the image, so constants in it would be lost; choose",
-        ),
+        (["workspace"], "placement-without-section"),
+        (["wights=.x"], "unknown-placement-class"),
+        (["weights=.x", "weights=.y"], "placement-given-twice"),
+        (["weights=1x"], "invalid-name"),
+        (["weights=.x", "state=.x"], "mixed-section"),
+        (["params=.bss.x"], "section-cannot-hold-constants"),
     ],
 )
-def test_mistakes(model: Path, capsys: pytest.CaptureFixture[str], words: list[str], reason: str) -> None:
+def test_mistakes(model: Path, capsys: pytest.CaptureFixture[str], words: list[str], code: str) -> None:
     assert compile_placed(model, *words) == 2
-    error = capsys.readouterr().err
-    assert error.startswith(f"mlfbuild: {reason}")
-    assert error.count("\n") == 1
+    error = json.loads(capsys.readouterr().err)
+    assert (error["code"], error["place"]) == (code, f"--place {words[-1]}")
     assert not model.with_suffix(".tar").exists()
 
 

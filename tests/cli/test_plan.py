@@ -1,4 +1,4 @@
-"""What ``plan`` tells other build systems, beside the files that it names."""
+"""`mlfbuild plan`, which other build systems read."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_plan_as_text(folder: Folder, golden) -> None:
     golden(ended.out, "plan.txt")
 
 
-def test_lines_are_the_parts_of_the_plan(folder: Folder) -> None:
+def test_lines_have_the_content_of_the_plan(folder: Folder) -> None:
     whole = folder.run("plan", "--format", "json").json
     first, *parts = [json.loads(line) for line in folder.run("plan", "--lines").out.splitlines()]
     assert parts == [*whole["targets"], *whole["models"]]
@@ -54,7 +54,7 @@ def test_lines_are_the_parts_of_the_plan(folder: Folder) -> None:
     assert first["generator"] == whole["generator"]
 
 
-def test_a_build_watches_all_code_but_kernel_headers(folder: Folder) -> None:
+def test_inputs_include_all_code_except_kernel_headers(folder: Folder) -> None:
     assert folder.run("build", "--model", "alpha").status == 0
     model, _ = folder.run("plan", "--format", "json").json["models"]
     tree = folder.root / "build/mlf/pc/alpha"
@@ -65,7 +65,7 @@ def test_a_build_watches_all_code_but_kernel_headers(folder: Folder) -> None:
     assert set(model["changing"]) < set(model["writes"])
 
 
-def test_models_that_are_gone_are_told_with_all_that_was_made_of_them(folder: Folder) -> None:
+def test_removed_models_are_listed_with_their_files(folder: Folder) -> None:
     assert folder.run("generate", "--model", "beta").status == 0
     tree = "build/mlf/pc/beta"
     made = {path for path in folder.files() if path.startswith("build/mlf/pc/")}

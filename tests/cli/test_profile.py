@@ -1,4 +1,4 @@
-"""`mlfbuild profile`: what it prints and how it ends."""
+"""`mlfbuild profile`: output and exit status."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_models_on_boards(folder: Folder, tool: Callable[[str], str]) -> None:
     )
 
 
-def test_the_code_is_what_the_targets_compiler_makes(
+def test_profile_uses_the_compiler_of_the_target(
     folder: Folder, tool: Callable[[str], str], newest_clang: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm", "gcc"):

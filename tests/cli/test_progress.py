@@ -1,4 +1,4 @@
-"""Long work shows itself on a terminal, and only there; everywhere else there are plain lines."""
+"""Moving progress on terminals, and plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ ALPHA, BETA = Task("compile", "alpha for pc", "pc", model="alpha"), Task("compil
 
 
 def programs(folder: Folder, alpha: str, beta: str) -> None:
-    """Let two shell scripts compile, which fail in the end."""
+    """Use two shell scripts as compilers, which fail at their end."""
     folder.write("mlfbuild.yml", PROGRAMS % (alpha, beta))
 
 
 def after(name: str) -> str:
-    """Return the words of a script that wait for the other one's file."""
+    """Return shell commands that wait for the file of the other script."""
     return f"while [ ! -e {name} ]; do sleep 0.05; done"
 
 
-def test_a_job_leaves_a_plain_line_above_the_result(folder: Folder) -> None:
+def test_finished_job_is_a_plain_line(folder: Folder) -> None:
     seen = Terminal().run(folder.root, "build", "--model", "alpha")
     assert (seen.status, seen.cursor) == (0, True)
     done, result = seen.lines
@@ -44,7 +44,7 @@ def test_a_job_leaves_a_plain_line_above_the_result(folder: Folder) -> None:
     assert result == "alpha for pc: build/mlf/pc/alpha"
 
 
-def test_two_jobs_have_a_line_each_and_the_last_one_counts(folder: Folder) -> None:
+def test_two_jobs_have_rows_and_a_count(folder: Folder) -> None:
     programs(folder, f"touch a; {after('b')}; sleep 1", f"touch b; {after('a')}; sleep 1")
     seen = Terminal().run(folder.root, "build", "-j", "2")
     assert seen.status == 7
@@ -58,14 +58,14 @@ def test_two_jobs_have_a_line_each_and_the_last_one_counts(folder: Folder) -> No
     assert "\n".join(seen.lines).count("exit status 3") == 2, "each program's failure is told"
 
 
-def test_jobs_are_told_as_they_end(folder: Folder) -> None:
+def test_jobs_are_printed_as_they_end(folder: Folder) -> None:
     programs(folder, "touch a; sleep 1", after("a"))
     ended = folder.spawn("build", "-j", "2")
     assert re.findall(r"^compile (\w+) for pc: failed", ended.err, re.MULTILINE) == ["beta", "alpha"]
     assert "\x1b" not in ended.err
 
 
-def test_a_narrow_terminal_cuts_what_moves_and_nothing_else(folder: Folder) -> None:
+def test_narrow_terminal_cuts_only_moving_rows(folder: Folder) -> None:
     programs(folder, "sleep 0.6", "sleep 0.6")
     seen = Terminal((24, 30)).run(folder.root, "build", "-j", "1")
     live = [screen for screen in seen.screens if screen[-1:] == ["0 of 2 done"]]
@@ -74,7 +74,7 @@ def test_a_narrow_terminal_cuts_what_moves_and_nothing_else(folder: Folder) -> N
     assert seen.lines[1].startswith("iled (")
 
 
-def test_a_window_that_changes_its_size(folder: Folder) -> None:
+def test_resized_window(folder: Folder) -> None:
     programs(folder, "sleep 1.5", "sleep 1.5")
     terminal = Terminal((100, 30))
     shrunk: list[bool] = []
@@ -91,7 +91,7 @@ def test_a_window_that_changes_its_size(folder: Folder) -> None:
     assert seen.cursor
 
 
-def test_ctrl_c_leaves_a_terminal_as_it_was(folder: Folder) -> None:
+def test_interrupt_restores_the_terminal(folder: Folder) -> None:
     programs(folder, "sleep 60", "sleep 60")
     terminal = Terminal()
     pressed: list[bool] = []
@@ -108,7 +108,7 @@ def test_ctrl_c_leaves_a_terminal_as_it_was(folder: Folder) -> None:
 
 
 @pytest.mark.usefixtures("host_tools")
-def test_what_a_program_says_stands_whole_below_what_is_done(folder: Folder) -> None:
+def test_program_output_is_printed_in_full_below_finished_jobs(folder: Folder) -> None:
     folder.write("main.c", "int main(void) { return missing; }\n")
     seen = Terminal((200, 60)).run(folder.root, "build", "-j", "1")
     assert seen.status == 7
@@ -120,7 +120,7 @@ def test_what_a_program_says_stands_whole_below_what_is_done(folder: Folder) -> 
 
 
 @pytest.mark.usefixtures("host_tools")
-def test_what_is_up_to_date_is_one_line(folder: Folder) -> None:
+def test_up_to_date_build_prints_one_line(folder: Folder) -> None:
     folder.write("main.c", '#warning "old"\nint main(void) { return 0; }\n')
     first = folder.run("build")
     assert re.search(r"^build app for pc:\n(.*\n)*.*warning: #warning \"old\"", first.err, re.MULTILINE)
@@ -137,7 +137,7 @@ def test_what_is_up_to_date_is_one_line(folder: Folder) -> None:
     ("arguments", "environment"),
     [((), {"TERM": "dumb"}), ((), {"CI": "true"}), ((), {"NO_COLOR": "1"}), (("-q",), {})],
 )
-def test_nothing_moves_where_it_is_not_wanted(
+def test_no_moving_rows_without_a_terminal(
     folder: Folder, arguments: tuple[str, ...], environment: dict[str, str]
 ) -> None:
     seen = Terminal().run(folder.root, "build", "--model", "alpha", *arguments, **environment)
@@ -148,12 +148,12 @@ def test_nothing_moves_where_it_is_not_wanted(
     assert bool(re.search(COMPILED, seen.raw)) == (not arguments)
 
 
-def test_a_variable_ci_that_is_empty_or_false_is_no_ci(folder: Folder) -> None:
+def test_empty_or_false_ci_variable_is_ignored(folder: Folder) -> None:
     for value in ("", "false", "0"):
         assert "\x1b[" in Terminal().run(folder.root, "plan", "--model", "alpha", "--complete", CI=value).raw
 
 
-def test_lines_go_to_stderr_and_leave_out_what_was_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
+def test_lines_go_to_stderr_without_up_to_date_jobs(capsys: pytest.CaptureFixture[str]) -> None:
     for settings in (SharedOptions(), SharedOptions(verbose=True), SharedOptions(quiet=True)):
         with showing_progress(settings) as watch:
             watch.start(ALPHA)
@@ -190,7 +190,7 @@ def test_rows_fit_the_terminal() -> None:
     assert len(rows_of(lines)) == 4
 
 
-def test_times_read_well() -> None:
+def test_durations_as_text() -> None:
     assert [duration(0.04), duration(59.94), duration(65.7), duration(3600)] == [
         "0.0 s",
         "59.9 s",
@@ -199,7 +199,7 @@ def test_times_read_well() -> None:
     ]
 
 
-def test_an_error_ends_the_lines_and_stands_last(folder: Folder) -> None:
+def test_error_is_printed_last(folder: Folder) -> None:
     folder.write("models/alpha.tflite", b"no model")
     seen = Terminal((200, 30)).run(folder.root, "build", "--model", "alpha")
     assert seen.status == 5

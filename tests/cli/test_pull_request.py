@@ -1,4 +1,4 @@
-"""A change that makes a model larger, from the build that fails to the review that accepts it, with a real repository.
+"""A change that makes a model larger, from the failing build to the accepted review, in a real repository.
 
 The golden files contain only words, for review; numbers are checked here, because the size of code depends on the
 compiler.
@@ -49,7 +49,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 @pytest.fixture
 def main_branch(folder: Folder, tool: Callable[[str], str]) -> Folder:
-    """A repository whose main branch has a baseline, and, beside it, the report that CI kept of it."""
+    """Return a repository whose main branch has a baseline, and the report that CI kept of it."""
     for name in ("git", "cmake", "ninja", "arm-none-eabi-gcc"):
         tool(name)
     git(folder.root, "init", "-q")
@@ -66,7 +66,7 @@ def main_branch(folder: Folder, tool: Callable[[str], str]) -> Folder:
 
 
 def words(text: str) -> str:
-    """The text without its figures, which the compiler decides, and without the steps of the build."""
+    """Return the text without figures, which depend on the compiler, and without the steps of the build."""
     lines = [line for line in text.splitlines() if not line.startswith(("compile ", "build "))]
     return re.sub(r"(?<![A-Za-z_])[+-]?\d+([.,]\d+)*", "#", re.sub(r" {2,}", "  ", "\n".join(lines))) + "\n"
 

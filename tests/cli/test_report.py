@@ -1,4 +1,4 @@
-"""`mlfbuild report` and budgets, on an image that is linked for real."""
+"""`mlfbuild report` and budgets, with a linked image."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ int main(void)
 
 @pytest.fixture
 def project(folder: Folder, tool: Callable[[str], str]) -> Folder:
-    """A repo whose image has room for all."""
+    """Return a project whose image is within its budgets."""
     for name in ("cmake", "ninja", "arm-none-eabi-gcc"):
         tool(name)
     folder.write("alpha.tflite", tiny_network(1))
@@ -55,7 +55,7 @@ def set_budget(folder: Folder, flash: str) -> None:
     folder.write("mlfbuild.yml", PROJECT.replace("FLASH", flash))
 
 
-def test_a_report_and_a_budget_that_is_exceeded(project: Folder) -> None:
+def test_report_and_exceeded_budget(project: Folder) -> None:
     ended = project.run("report")
     assert ended.status == 0, ended.err
     elf = project.root / "build/m4/app/app.elf"
@@ -127,7 +127,7 @@ def with_baseline(folder: Folder, rest: str = "budget-growth: 2 %\n", models: st
     )
 
 
-def test_a_baseline_from_the_first_to_an_accepted_growth(project: Folder) -> None:
+def test_baseline_is_created_and_updated(project: Folder) -> None:
     beta = "  beta: {source: beta.tflite}\n"
     with_baseline(project, models=beta)
     sizes = project.root / "sizes.json"
@@ -204,7 +204,7 @@ def test_a_baseline_from_the_first_to_an_accepted_growth(project: Folder) -> Non
             assert sizes.read_text() == content
 
 
-def test_a_larger_model_has_to_be_accepted(project: Folder) -> None:
+def test_larger_model_must_be_accepted(project: Folder) -> None:
     with_baseline(project, "", models="  beta: {source: beta.tflite}\n")
     assert project.run("report", "--update-baseline", "-q").status == 0
     (planned,) = project.run("plan", "--format", "json").json["firmware"]

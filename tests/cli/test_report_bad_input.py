@@ -1,6 +1,6 @@
-"""What a report is made of as it should not be: exit status 5, one line that says why, and never a number.
+"""Invalid inputs of a report: exit status 5, one line with the reason, and no numbers.
 
-A project's image is built once; each test spoils one thing behind the back of the build.
+A project's image is built once; each test damages one file afterwards.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ int main(void)
 """
 ELF, MAP = "build/m4/app/app.elf", "build/m4/app/app.elf.map"
 RECORD = "build/m4/app/.mlfbuild-sizes.json"
-"""What tells a build that the budgets of an image hold; without it they are checked again."""
+"""The record of checked budgets; without it, a build checks them again."""
 OTHER_MAPS = {
     "lld": """\
      VMA      LMA     Size Align Out     In      Symbol
@@ -71,7 +71,7 @@ Memory Map of the image
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Path:
-    """A repo whose image is built, with its report in good.json."""
+    """Return a project whose image is built, with its report in good.json."""
     for name in ("cmake", "ninja", "arm-none-eabi-gcc"):
         tool(name)
     root = tmp_path_factory.mktemp("built")
@@ -88,7 +88,7 @@ def built(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) 
 
 @pytest.fixture
 def repo(built: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """That repo, and all as it was afterwards."""
+    """Yield that project, and restore it afterwards."""
     before = {name: (built / name).read_bytes() for name in (ELF, MAP, "mlfbuild.yml", "good.json")}
     (built / RECORD).unlink(missing_ok=True)
     monkeypatch.chdir(built)
@@ -101,7 +101,7 @@ def repo(built: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture
 def refused(repo: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """A function that runs a verb, which must refuse what it is given, and returns the one line that says why."""
+    """Return a function that runs a verb, which must fail, and returns its one-line error."""
 
     def ended(*arguments: str) -> Ended:
         capsys.readouterr()
@@ -123,14 +123,14 @@ Refused = Callable[..., str]
 
 
 def everywhere(refused: Refused) -> str:
-    """The reason why the image has no report, which is the same where its budget is to be checked, and of any build."""
+    """Return the error for a report, which must be the same for a budget check and for ``--elf``."""
     reason = refused("report", *OUTPUTS)
     assert refused("build") == reason, "a budget that nobody can check does not hold"
     assert refused("report", "--elf", ELF, *OUTPUTS) == reason
     return reason
 
 
-def test_the_repo_is_sound(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_undamaged_project_is_reported(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["report", "-q", "-j", "1", "--compare", "good.json", *OUTPUTS]) == 0
     assert json.loads((repo / "new.json").read_text())["compared"]["images"][0]["same"]
     assert capsys.readouterr() == ("", "")
@@ -157,7 +157,7 @@ def test_a_map_of_other_firmware(repo: Path, linked: Path, refused: Refused) -> 
     assert everywhere(refused).startswith(f"{MAP}: section ")
 
 
-def test_a_map_that_was_cut_off(repo: Path, refused: Refused) -> None:
+def test_truncated_map_is_refused(repo: Path, refused: Refused) -> None:
     text = (repo / MAP).read_text()
     (repo / MAP).write_text(text[: text.index("Linker script and memory map")])
     assert everywhere(refused).startswith(
@@ -228,7 +228,7 @@ def test_a_report_of_other_firmware(repo: Path, refused: Refused) -> None:
         ({"boot for m4": {"": {"flash": 1, "ram": 1}}}, "image boot for m4"),
     ],
 )
-def test_a_baseline_of_what_no_longer_exists(images: object, gone: str, repo: Path, refused: Refused) -> None:
+def test_obsolete_baseline_is_refused(images: object, gone: str, repo: Path, refused: Refused) -> None:
     (repo / "mlfbuild.yml").write_text(f"{PROJECT}budget-file: sizes.json\n")
     (repo / "sizes.json").write_text(json.dumps({"mlfbuild_sizes": 1, "images": images}))
     assert refused("report", *OUTPUTS) == (

@@ -1,4 +1,4 @@
-"""Reports in files, `mlfbuild report -o`, `--from` and `--compare`, of an image that is linked for real."""
+"""Reports in files: `mlfbuild report -o`, `--from` and `--compare`, with a linked image."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OF_IMAGE = ("report", "--elf", "app.elf")
 
 @pytest.fixture(scope="module")
 def grown(linked: Path, tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Path:
-    """A folder with the image of a firmware whose model has more weights and no more RAM."""
+    """Return a folder with an image whose model has more weights and equal RAM."""
     folder = tmp_path_factory.mktemp("grown")
     for name in ("main.o", "libhelper.a", "alpha.c"):
         shutil.copy(linked / name, folder)
@@ -36,14 +36,14 @@ def grown(linked: Path, tmp_path_factory: pytest.TempPathFactory, tool: Callable
 
 @pytest.fixture
 def reported(bare: Folder, grown: Path) -> Folder:
-    """A folder with the report ``old.json``, and the image of a larger model."""
+    """Return a folder with the report ``old.json``, and the image of a larger model."""
     assert bare.run(*OF_IMAGE, "-q", "-o", "old.json").status == 0
     for name in ("app.elf", "app.elf.map"):
         shutil.copy(grown / name, bare.root)
     return bare
 
 
-def test_files_have_what_is_printed(bare: Folder) -> None:
+def test_files_equal_the_printed_report(bare: Folder) -> None:
     ended = bare.run(*OF_IMAGE, "-o", "out/report.txt", "-o", "sizes.json")
     assert (ended.status, ended.err) == (0, "out/report.txt: written\nsizes.json: written\n")
     assert (bare.root / "out/report.txt").read_text() == ended.out
@@ -53,7 +53,7 @@ def test_files_have_what_is_printed(bare: Folder) -> None:
     assert "model alpha, largest in flash" in (bare.root / "out/report.txt").read_text(), "files do not depend on -v"
 
 
-def test_a_page_that_needs_nothing_else(reported: Folder) -> None:
+def test_page_is_self_contained(reported: Folder) -> None:
     for arguments in ((), ("--compare", "old.json")):
         ended = reported.run(*OF_IMAGE, *arguments, "-o", "report.html", "-o", "new.json")
         assert (ended.status, ended.err) == (0, "report.html: written\nnew.json: written\n")
@@ -64,7 +64,7 @@ def test_a_page_that_needs_nothing_else(reported: Folder) -> None:
         assert (reported.root / "again.html").read_text() == html
 
 
-def test_nothing_is_said_when_quiet(bare: Folder) -> None:
+def test_quiet_report_prints_nothing(bare: Folder) -> None:
     ended = bare.run(*OF_IMAGE, "-q", "-o", "report.txt")
     assert (ended.status, ended.out, ended.err) == (0, "", "")
     assert (bare.root / "report.txt").is_file()
@@ -79,36 +79,31 @@ def test_a_report_is_written_over_one_of_its_form(reported: Folder) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "status", "message"),
+    ("name", "status", "code"),
     [
-        ("notes.txt", 6, "notes.txt: exists and is not a report as text; remove it, or choose another file for -o"),
-        ("data.json", 6, "data.json: exists and is not a report as JSON; remove it, or choose another file for -o"),
-        ("page.html", 6, "page.html: exists and is not a report as HTML; remove it, or choose another file for -o"),
-        ("app.elf", 2, "app.elf: reports are text, JSON or HTML; name the file .txt, .json or .html"),
-        ("old.json", 6, "old.json: is also the input; choose another file for -o"),
-        ("link.json", 6, "link.json: is also the input; choose another file for -o"),
-        ("folder.txt", 2, "folder.txt: is a folder; name the report with -o"),
-        (
-            "notes.txt/report.txt",
-            8,
-            "notes.txt: cannot write: File exists; move away the file where a folder is needed",
-        ),
+        ("notes.txt", 6, "output-of-another-kind"),
+        ("data.json", 6, "output-of-another-kind"),
+        ("page.html", 6, "output-of-another-kind"),
+        ("app.elf", 2, "unknown-report-form"),
+        ("old.json", 6, "output-is-input"),
+        ("link.json", 6, "output-is-input"),
+        ("folder.txt", 2, "output-is-folder"),
+        ("notes.txt/report.txt", 8, "file-in-the-way"),
     ],
 )
-def test_what_is_never_written_over(name: str, status: int, message: str, reported: Folder) -> None:
+def test_other_files_are_not_overwritten(name: str, status: int, code: str, reported: Folder) -> None:
     reported.write("notes.txt", "app for m4: remember the milk\n")
     reported.write("page.html", "<!DOCTYPE html><title>A page</title>")
     reported.write("data.json", '{"answer": {"mlfbuild_report": 1}}')
     (reported.root / "link.json").symlink_to("old.json")
     (reported.root / "folder.txt").mkdir()
     before = {path: (reported.root / path).read_bytes() for path in reported.files()}
-    ended = reported.run(*OF_IMAGE, "--compare", "old.json", "-q", "-o", name)
-    assert (ended.status, ended.out) == (status, "")
-    assert ended.err.startswith(f"mlfbuild: {message}") and ended.err.count("\n") == 1
+    refused = reported.refused(*OF_IMAGE, "--compare", "old.json", "-q", "-o", name)
+    assert refused == (status, code, name.removesuffix("/report.txt"))
     assert {path: (reported.root / path).read_bytes() for path in reported.files()} == before
 
 
-def test_a_report_from_a_file_is_the_one_of_its_image(reported: Folder) -> None:
+def test_report_from_a_file_equals_that_of_its_image(reported: Folder) -> None:
     assert reported.run(*OF_IMAGE, "-q", "-o", "new.json").status == 0
     (reported.root / "app.elf").rename(reported.root / "image")
     ended = reported.run("report", "--from", "new.json")
@@ -119,7 +114,7 @@ def test_a_report_from_a_file_is_the_one_of_its_image(reported: Folder) -> None:
     assert facts == json.loads((reported.root / "new.json").read_text())
 
 
-def test_what_changed(reported: Folder) -> None:
+def test_comparison_with_an_old_report(reported: Folder) -> None:
     ended = reported.run(*OF_IMAGE, "--compare", "old.json", "-o", "changes.txt", "-o", "new.json")
     assert ended.status == 0
     assert (reported.root / "changes.txt").read_text() == ended.out

@@ -1,4 +1,4 @@
-"""External dependencies in the bill of materials of a project that is built for real."""
+"""External dependencies in the bill of materials of a built project."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LAID_OUT = "build/mlf/pc/dependencies"
 
 
 def build(folder: Folder, project: str, *, bundle: bool = False, **changes: str) -> None:
-    """Build a model whose code calls ``tiny``, which the project has in a folder, or the archive inside."""
+    """Build a model whose code calls ``tiny``, a library in a folder of the project or in the archive."""
     tiny = replace(TINY_SOURCE, **changes)
     library = Library((dependent_module("one"),))
     write_archive(bundled(library, {"tiny": tiny}) if bundle else library, folder.root / "one.tar")
@@ -73,7 +73,7 @@ def test_a_folder_with_the_files_that_are_built(folder: Folder) -> None:
     assert f"{LAID_OUT}/tiny/src/add.c: was edited; run `mlfbuild build` to restore it" in ended.err
 
 
-def test_what_the_archive_brings_along(folder: Folder) -> None:
+def test_bundled_library(folder: Folder) -> None:
     build(folder, PROJECT, bundle=True)
     ended, found = bill_of(folder)
     assert ended.err == ""
@@ -83,7 +83,7 @@ def test_what_the_archive_brings_along(folder: Folder) -> None:
     assert not [file for file in found["code/pc/one"]["files"] if "tiny" in file["path"]], "it is no generated code"
 
 
-def test_a_bundle_that_says_no_licence(folder: Folder) -> None:
+def test_bundle_without_a_licence(folder: Folder) -> None:
     build(folder, PROJECT, bundle=True, license="")
     ended, found = bill_of(folder)
     assert found["dependency/tiny"]["license"] == ""
@@ -98,7 +98,7 @@ def test_a_package_of_the_firmware_has_no_files(folder: Folder) -> None:
     assert found["dependency/tiny"]["properties"] == {"provided-by": "package", "package": "Tiny"}
 
 
-def test_what_nobody_provides_or_has_built(folder: Folder) -> None:
+def test_missing_and_unbuilt_libraries_are_noted(folder: Folder) -> None:
     build(folder, PROJECT + TINY)
     (folder.root / LAID_OUT / "RECORD.json").unlink()
     ended, found = bill_of(folder)

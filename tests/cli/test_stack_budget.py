@@ -1,4 +1,4 @@
-"""Budgets of stack, and the stack in reports, on an image that is linked for real."""
+"""Budgets of stack, and the stack in reports, with a linked image."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def set_budgets(folder: Folder, model: str = "", image: str = "") -> None:
     folder.write("mlfbuild.yml", PROJECT.replace("MODEL", model).replace("IMAGE", image))
 
 
-def test_a_stack_that_is_reported_and_held_against_budgets(project: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stack_is_reported_and_checked(project: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     facts = project.run("report", "--format", "json").json
     jsonschema.validate(facts, project.run("schema", "--report").json)
     (image,) = facts["images"]

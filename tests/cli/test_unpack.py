@@ -1,4 +1,4 @@
-"""`mlfbuild unpack`: trees of archives of every age."""
+"""`mlfbuild unpack` and other verbs on TVM's archives."""
 
 from __future__ import annotations
 

@@ -52,8 +52,5 @@ def test_warnings_fail_only_with_strict(archives: Folder) -> None:
 
 @pytest.mark.parametrize("verb", ["inspect", "validate"])
 def test_unreadable_archives(archives: Folder, verb: str) -> None:
-    for name, reason in (("junk.tar", "junk.tar: is not a tar file"), ("none.tar", "none.tar: no such archive")):
-        ended = archives.run(verb, name, "--format", "json")
-        assert (ended.status, ended.out) == (5, "")
-        assert ended.err.startswith(f'{{"event":"error","exit_code":5,"kind":"input-file","message":"{reason}')
-        assert ended.err.count("\n") == 1
+    assert archives.refused(verb, "junk.tar") == (5, "archive-not-tar", "junk.tar")
+    assert archives.refused(verb, "none.tar") == (5, "no-such-input", "none.tar")

@@ -48,7 +48,7 @@ def test_other_models_are_verified_after_an_error(folder: Folder) -> None:
     assert ended.err.splitlines()[-1].startswith("mlfbuild: verify: alpha for pc: ")
 
 
-def test_no_vectors_at_all_is_a_failure(folder: Folder) -> None:
+def test_missing_vectors_are_a_failure(folder: Folder) -> None:
     assert folder.refused("verify", "--model", "beta") == (1, "nothing-to-verify", "mlfbuild.yml")
 
 

@@ -1,4 +1,4 @@
-"""Models whose shapes, scales and numbers no firmware can compute with: exit status 4, one line, nothing written."""
+"""Models with unusable shapes, scales and numbers: exit status 4, one line, nothing written."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GREATEST = 2**31 - 1
 
 
 def assert_one_line(ended: Ended, status: int) -> str:
-    """Return the line, without what begins all of them."""
+    """Return the line without its common prefix."""
     assert ended.status == status, ended
     assert ended.out == ""
     assert re.fullmatch(r"mlfbuild: [^\n]+\n", ended.err), ended.err
@@ -28,7 +28,7 @@ def assert_one_line(ended: Ended, status: int) -> str:
 
 
 def edited(build: Build, index: int, **fields: object) -> Build:
-    """``build``, and then other ``fields`` of tensor ``index``."""
+    """Return ``build`` with other ``fields`` of tensor ``index``."""
 
     def build_and_edit(net: Network) -> None:
         build(net)
@@ -39,7 +39,7 @@ def edited(build: Build, index: int, **fields: object) -> Build:
 
 
 def options(build: Build, **fields: float) -> Build:
-    """``build``, and then other options of the first operator."""
+    """Return ``build`` with other options of the first operator."""
 
     def build_and_edit(net: Network) -> None:
         build(net)
@@ -61,20 +61,20 @@ def depthwise(net: Network, **window: object) -> int:
 
 
 def huge(net: Network) -> None:
-    """Tensors of 1 GiB, three of which are in use at once."""
+    """Add tensors of 1 GiB, three of which are in use at once."""
     first = net.pool2d("MAX", net.input((1, 1, 1 << 15, 1 << 13), name="x"), (1, 1))
     net.add(net.pool2d("MAX", first, (1, 2), padding="SAME"), net.pool2d("MAX", first, (2, 1), padding="SAME"))
 
 
 def crowd(net: Network) -> None:
-    """Very many tensors in use at once."""
+    """Add very many tensors that are in use at once."""
     x = net.input((2500, 2))
     net.many("SPLIT", [net.integers(0), x], [net.like(x, (1, 2)) for _ in range(2500)], "SplitOptions", NumSplits=2500)
     net.outputs = net.operators[0].outputs[:1]
 
 
 def moved(net: Network, name: str, shape: tuple[int, ...], *values: list[int] | list[list[int]], **rest: float) -> None:
-    """The operator ``name`` on a 1x4 tensor, with 64-bit constants."""
+    """Add the operator ``name`` on a 1x4 tensor, with 64-bit constants."""
     source = net.input((1, 4), 0.1, name="x")
     kind = {"PAD": "PadOptions", "SLICE": "SliceOptions", "TILE": "TileOptions"}[name]
     net.move(name, source, shape, *(net.integers(each, "int64") for each in values), kind=kind, **rest)
@@ -201,7 +201,7 @@ WRONG: dict[str, tuple[Build, str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_one_thing_wrong(folder: Folder, name: str) -> None:
+def test_models_with_one_mistake_are_refused(folder: Folder, name: str) -> None:
     build, expected = WRONG[name]
     net = Network()
     build(net)
@@ -212,7 +212,7 @@ def test_one_thing_wrong(folder: Folder, name: str) -> None:
     assert not (folder.root / "out").exists()
 
 
-def test_the_same_line_from_a_project_and_nothing_of_it_is_built(folder: Folder) -> None:
+def test_project_with_an_unsupported_model_builds_nothing(folder: Folder) -> None:
     net = Network()
     expand_dims(net)
     net.tensors[0].zero_points = [300]
@@ -223,7 +223,7 @@ def test_the_same_line_from_a_project_and_nothing_of_it_is_built(folder: Folder)
     assert not [path for path in folder.files() - before if path.startswith("build/mlf/pc/beta")]
 
 
-def test_an_arena_beyond_the_board_names_the_option_that_helps(folder: Folder) -> None:
+def test_too_large_arena_names_the_option_that_helps(folder: Folder) -> None:
     net = Network()
     weights = np.ones((4, 3, 3, 4), np.int8)
     wide = net.conv2d(net.input((1, 1200, 1200, 4), 0.1), weights, weight_scales=[0.1], scale=1, padding="SAME")

@@ -1,4 +1,4 @@
-"""Mistakes in the use of CMake's package: each stops the configure step with one line that says what to do."""
+"""Mistakes in the use of the CMake package: each stops the configuration with one line that names the remedy."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def repo(tmp_path: Path, tool: Callable[[str], str]) -> CMakeRepo:
 
 
 def the_error(ran: Ran) -> str:
-    """The only line of CMake's only error."""
+    """Return the only line of CMake's only error."""
     assert ran.status == 1, ran.output
     assert ran.output.count("CMake Error") == 1, ran.output
     (line,) = error_lines(ran.output)
@@ -84,12 +84,12 @@ def the_error(ran: Ran) -> str:
     ],
     ids=["target", "model-of-another-target", "model", "file", "no-target", "stray", "keyword", "old", "none", "gone"],
 )  # fmt: skip
-def test_one_line_says_what_to_do(repo: CMakeRepo, call: str, words: str) -> None:
+def test_mistakes_are_reported_in_one_line(repo: CMakeRepo, call: str, words: str) -> None:
     repo.replace("CMakeLists.txt", CALL, call)
     assert the_error(repo.configure()) == words.replace("@@", INSTALL).replace("@", str(repo.root))
 
 
-def test_every_mistake_of_the_project_file_is_shown_at_its_line(repo: CMakeRepo) -> None:
+def test_project_file_mistakes_are_reported_with_their_lines(repo: CMakeRepo) -> None:
     repo.replace("mlfbuild.yml", "alpha.tflite}", "alpha.tflite, vectros: x.npz}")
     repo.replace("mlfbuild.yml", "beta.tflite}", "beta.tflite, tragets: [pc]}")
     ran = repo.configure()
@@ -107,7 +107,7 @@ def test_every_mistake_of_the_project_file_is_shown_at_its_line(repo: CMakeRepo)
         ("link.tflite", "the tree of model 'beta'"),
     ],
 )
-def test_an_output_folder_around_the_source_of_another_model(repo: CMakeRepo, source: str, words: str) -> None:
+def test_output_folder_around_the_source_of_another_model_is_rejected(repo: CMakeRepo, source: str, words: str) -> None:
     inside = repo.write("build/mlf/pc/beta/net.tflite", tiny_network(1))
     repo.write("build/mlf/pc/beta.tar", b"")
     (repo.root / "link.tflite").symlink_to(inside)
@@ -118,7 +118,7 @@ def test_an_output_folder_around_the_source_of_another_model(repo: CMakeRepo, so
     )
 
 
-def test_a_generator_that_is_missing(repo: CMakeRepo) -> None:
+def test_missing_generator_is_reported(repo: CMakeRepo) -> None:
     repo.replace("mlfbuild.yml", "alpha.tflite}", "alpha.tflite, compiler: tvn}")
     ran = repo.configure()
     assert ran.status == 1
@@ -126,7 +126,7 @@ def test_a_generator_that_is_missing(repo: CMakeRepo) -> None:
     assert line.startswith(f"{repo.root}/mlfbuild.yml:7:50: models.alpha.compiler: ")
 
 
-def test_a_file_of_somebody_else_where_a_tree_goes(repo: CMakeRepo, tool: Callable[[str], str]) -> None:
+def test_file_of_the_user_in_place_of_a_tree_is_rejected(repo: CMakeRepo, tool: Callable[[str], str]) -> None:
     tool("gcc")
     repo.replace("CMakeLists.txt", "LANGUAGES NONE", "LANGUAGES C")
     repo.write("build/mlf/pc/alpha/metadata.json", "mine")
@@ -139,7 +139,7 @@ def test_a_file_of_somebody_else_where_a_tree_goes(repo: CMakeRepo, tool: Callab
     assert (repo.build_dir / "mlf/pc/alpha/metadata.json").read_text() == "mine"
 
 
-def test_an_older_cmake_is_no_error_where_the_package_is_optional(repo: CMakeRepo) -> None:
+def test_old_cmake_is_no_error_for_an_optional_package(repo: CMakeRepo) -> None:
     repo.replace("CMakeLists.txt", CALL, "")
     repo.replace(
         "CMakeLists.txt",
@@ -151,7 +151,7 @@ def test_an_older_cmake_is_no_error_where_the_package_is_optional(repo: CMakeRep
     assert "found: 0" in ran.output
 
 
-def test_a_command_of_another_version(repo: CMakeRepo, tmp_path: Path) -> None:
+def test_command_of_another_version_is_rejected(repo: CMakeRepo, tmp_path: Path) -> None:
     other = tmp_path / "mlfbuild"
     other.write_text('#!/bin/sh\necho "{}"\n')
     other.chmod(0o755)
@@ -161,7 +161,7 @@ def test_a_command_of_another_version(repo: CMakeRepo, tmp_path: Path) -> None:
     assert line.endswith(f"; set mlfbuild_DIR to what `{other} cmake-dir` prints")
 
 
-def test_one_build_folder_is_for_one_target(repo: CMakeRepo) -> None:
+def test_build_folder_is_for_one_target(repo: CMakeRepo) -> None:
     repo.replace("CMakeLists.txt", "LANGUAGES NONE", "LANGUAGES C")
     repo.replace("CMakeLists.txt", CALL, f"{CALL}\nmlfbuild_models(mlfbuild.yml TARGET pc2)")
     file = f"{repo.root}/mlfbuild.yml"
@@ -171,7 +171,7 @@ def test_one_build_folder_is_for_one_target(repo: CMakeRepo) -> None:
     )
 
 
-def test_two_project_files_with_a_model_of_one_name(repo: CMakeRepo) -> None:
+def test_two_project_files_with_the_same_model_name_are_rejected(repo: CMakeRepo) -> None:
     repo.replace("CMakeLists.txt", "LANGUAGES NONE", "LANGUAGES C")
     repo.replace("CMakeLists.txt", CALL, f"{CALL}\nmlfbuild_models(other.yml TARGET pc)")
     shutil.copy(repo.root / "mlfbuild.yml", repo.root / "other.yml")
@@ -181,7 +181,7 @@ def test_two_project_files_with_a_model_of_one_name(repo: CMakeRepo) -> None:
     )
 
 
-def test_a_model_that_cannot_be_compiled_fails_the_build_with_the_commands_words(
+def test_model_that_cannot_be_compiled_fails_the_build_with_its_error(
     repo: CMakeRepo, tool: Callable[[str], str]
 ) -> None:
     tool("gcc")
@@ -200,7 +200,7 @@ def test_a_model_that_cannot_be_compiled_fails_the_build_with_the_commands_words
     assert not (repo.build_dir / "mlf/.cmake/pc/alpha.made").exists()
 
 
-def test_a_python_that_is_gone(repo: CMakeRepo, tmp_path: Path) -> None:
+def test_deleted_python_is_reported(repo: CMakeRepo, tmp_path: Path) -> None:
     command = tmp_path / "mlfbuild"
     command.write_text("#!/nowhere/python\n")
     command.chmod(0o755)

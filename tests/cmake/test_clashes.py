@@ -1,4 +1,4 @@
-"""Models that one image links: a global symbol that two of them share fails the build, before anything is linked."""
+"""Models that are linked into one image: if two share a global symbol, the build fails before linking."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CLASH = (
 
 @pytest.fixture(params=MOSTLY_NINJA)
 def repo(request: pytest.FixtureRequest, tmp_path: Path, tool: Callable[[str], str]) -> CMakeRepo:
-    """A repo whose two models, archives from elsewhere, share the symbol ``helper``."""
+    """A repository with two models, which are archives that both define the symbol ``helper``."""
     for name in ("gcc", "cmake", "ninja", "make"):
         tool(name)
     repo = CMakeRepo(tmp_path, request.param)
@@ -41,7 +41,7 @@ def repo(request: pytest.FixtureRequest, tmp_path: Path, tool: Callable[[str], s
 
 
 def clash(repo: CMakeRepo) -> str:
-    """What is printed by a build that fails because of a clash."""
+    """Return the output of a build that fails because of a conflict."""
     assert repo.configure().status == 0
     ran = repo.run_build()
     assert ran.status != 0
@@ -50,7 +50,7 @@ def clash(repo: CMakeRepo) -> str:
     return ran.output
 
 
-def test_a_clash_fails_the_build_until_it_is_mended(repo: CMakeRepo) -> None:
+def test_conflict_fails_the_build_until_it_is_resolved(repo: CMakeRepo) -> None:
     assert CLASH in clash(repo).splitlines()
     assert CLASH in clash(repo).splitlines(), "and is told again"
     repo.write("beta.tar", archive_with("beta", "static int helper;\nint *beta_helper = &helper;\n"))
@@ -88,7 +88,7 @@ add_executable(no_model src/main.c)
 
 
 def compared(repo: CMakeRepo) -> dict[str, set[str]]:
-    """The models of each image that are compared before it is linked."""
+    """Return the models of each image that are compared before it is linked."""
     ran = repo.configure()
     assert ran.status == 0, ran.output
     folder = repo.build_dir / "mlf/.cmake/images"
@@ -98,7 +98,7 @@ def compared(repo: CMakeRepo) -> dict[str, set[str]]:
     }
 
 
-def test_every_image_with_two_models_is_looked_at(repo: CMakeRepo) -> None:
+def test_every_image_with_two_models_is_checked(repo: CMakeRepo) -> None:
     linked = "target_link_libraries({0} PRIVATE mlf::models)\n"
     there = linked.format("linked_in_another_folder") + "add_executable(made_there ../src/main.c)\n"
     repo.write("part/CMakeLists.txt", there + linked.format("made_there"))
@@ -116,7 +116,7 @@ def test_every_image_with_two_models_is_looked_at(repo: CMakeRepo) -> None:
         assert "images/app.checked" in repo.ninja("-t", "query", "app")
 
 
-def test_a_committed_tree_counts(repo: CMakeRepo) -> None:
+def test_committed_tree_is_checked(repo: CMakeRepo) -> None:
     for name in ("alpha", "beta"):
         repo.mlfbuild("unpack", f"{name}.tar", "-o", f"trees/{name}")
     repo.replace("CMakeLists.txt", "mlf::models", "mlf::alpha mlf::beta")

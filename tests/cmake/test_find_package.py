@@ -1,4 +1,4 @@
-"""Where CMake finds the package after `pip install mlfbuild`."""
+"""CMake finds the package after ``pip install mlfbuild``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ message(STATUS "version ${{mlfbuild_VERSION}}, command ${{MLFBUILD_COMMAND}}")
 
 @pytest.fixture
 def prefix(tmp_path: Path) -> Path:
-    """What `pip install` leaves in a virtual environment: the files that wheels put there, and the command."""
+    """A virtual environment after ``pip install``: the files of the wheel, and the command."""
     share = tmp_path / "venv/share/cmake/mlfbuild"
     share.mkdir(parents=True)
     (share / "mlfbuild-config.cmake").write_bytes((cmake_folder() / "prefix/mlfbuild-config.cmake").read_bytes())
@@ -50,18 +50,18 @@ def configure(folder: Path, *arguments: str, version: str = "", path: str = "") 
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
 
 
-def test_by_the_prefix_of_a_virtual_environment(tmp_path: Path, prefix: Path, tool: Callable[[str], str]) -> None:
+def test_prefix_of_a_virtual_environment(tmp_path: Path, prefix: Path, tool: Callable[[str], str]) -> None:
     tool("ninja")
     done = configure(tmp_path, f"-DCMAKE_PREFIX_PATH={prefix}")
     assert f"version {__version__}, command {prefix}/bin/mlfbuild" in done.stdout, done.stderr
 
 
-def test_in_an_active_virtual_environment(tmp_path: Path, prefix: Path) -> None:
+def test_active_virtual_environment(tmp_path: Path, prefix: Path) -> None:
     done = configure(tmp_path, path=f"{prefix}/bin")
     assert f"version {__version__}, command {prefix}/bin/mlfbuild" in done.stdout, done.stderr
 
 
-def test_a_command_that_does_not_run(tmp_path: Path, prefix: Path) -> None:
+def test_command_that_does_not_run_is_reported(tmp_path: Path, prefix: Path) -> None:
     (prefix / "bin/mlfbuild").write_text("#!/bin/sh\necho no Python here >&2\nexit 3\n")
     done = configure(tmp_path, f"-DCMAKE_PREFIX_PATH={prefix}")
     assert done.returncode == 1
@@ -74,13 +74,13 @@ def test_versions(tmp_path: Path, prefix: Path, version: str, fits: bool) -> Non
     assert (done.returncode == 0) == fits, done.stderr
 
 
-def test_the_version_is_that_of_the_package() -> None:
+def test_package_version_is_that_of_mlfbuild() -> None:
     text = (cmake_folder() / "mlfbuild-config-version.cmake").read_text()
     assert re.findall(r"^set\(PACKAGE_VERSION (.+)\)$", text, re.MULTILINE) == [__version__]
 
 
 @pytest.mark.sweep
-def test_the_wheel_has_all_of_it(tmp_path: Path) -> None:
+def test_wheel_has_all_files(tmp_path: Path) -> None:
     root = cmake_folder().parent
     subprocess.run(["pip", "-q", "wheel", "--no-deps", "-w", tmp_path, root], check=True)
     (wheel,) = tmp_path.glob("*.whl")

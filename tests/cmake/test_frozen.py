@@ -1,4 +1,4 @@
-"""``MLFBUILD_FROZEN``: CMake, and the build behind it, take what mlfbuild.lock has and stop at any drift from it."""
+"""``MLFBUILD_FROZEN``: CMake and the build use the inputs in mlfbuild.lock, and stop at differences."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ACCEPT = "accept it with `mlfbuild lock`"
 
 @pytest.fixture(scope="module")
 def locked(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Path:
-    """A folder of a repo with a lock file; nothing is configured."""
+    """A folder of a repository with a lock file; nothing is configured."""
     for name in ("cmake", "ninja", "gcc"):
         tool(name)
     repo = CMakeRepo(tmp_path_factory.mktemp("locked"))
@@ -27,7 +27,7 @@ def locked(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str])
 
 @pytest.fixture(scope="module")
 def shared_repo(locked: Path, tmp_path_factory: pytest.TempPathFactory) -> CMakeRepo:
-    """A repo that was built frozen."""
+    """A repository that was built frozen."""
     folder = tmp_path_factory.mktemp("frozen")
     shutil.copytree(locked, folder, dirs_exist_ok=True)
     repo = CMakeRepo(folder)
@@ -41,12 +41,12 @@ def shared_repo(locked: Path, tmp_path_factory: pytest.TempPathFactory) -> CMake
 
 @pytest.fixture
 def repo(shared_repo: CMakeRepo) -> CMakeRepo:
-    """A repo as it was built frozen."""
+    """A copy of the repository that was built frozen."""
     restore(shared_repo.folder)
     return shared_repo
 
 
-def test_a_model_that_changes_stops_the_build(repo: CMakeRepo) -> None:
+def test_changed_model_stops_the_build(repo: CMakeRepo) -> None:
     right = (repo.root / "models/alpha.tflite").read_bytes()
     repo.write_model("alpha", 7)
     stopped = repo.run_build()
@@ -62,7 +62,7 @@ def test_a_model_that_changes_stops_the_build(repo: CMakeRepo) -> None:
     assert repo.build().trees == {"alpha"}
 
 
-def test_options_that_change_stop_the_build(repo: CMakeRepo) -> None:
+def test_changed_options_stop_the_build(repo: CMakeRepo) -> None:
     repo.replace("mlfbuild.yml", "alpha.tflite}", "alpha.tflite, options: {trace: true}}")
     stopped = repo.run_build()
     assert stopped.status != 0
@@ -72,7 +72,7 @@ def test_options_that_change_stop_the_build(repo: CMakeRepo) -> None:
     assert not stopped.linked
 
 
-def test_a_lock_that_changes_stops_cmake(repo: CMakeRepo) -> None:
+def test_changed_lock_stops_cmake(repo: CMakeRepo) -> None:
     text = (repo.root / "mlfbuild.lock").read_text()
     repo.write("mlfbuild.lock", text.replace("native 0.1.0", "native 0.0.9"))
     stopped = repo.run_build()
@@ -83,7 +83,7 @@ def test_a_lock_that_changes_stops_cmake(repo: CMakeRepo) -> None:
     assert not repo.build().linked
 
 
-def test_the_compiler_of_the_build_is_judged(locked: Path, tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_compiler_of_the_build_is_compared(locked: Path, tmp_path: Path, tool: Callable[[str], str]) -> None:
     shutil.copytree(locked, tmp_path, dirs_exist_ok=True)
     repo = CMakeRepo(tmp_path)
     compiler = repo.write("my-cc", f'#!/bin/sh\n[ "$1" = --version ] && echo "cc 99" || exec {tool("gcc")} "$@"\n')

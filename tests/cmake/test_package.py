@@ -1,4 +1,4 @@
-"""mlfbuild as a CMake package: found by its folder, a tree included by its name."""
+"""mlfbuild as a CMake package: found by its folder; it includes a tree by name."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def configure(folder: Path) -> subprocess.CompletedProcess[str]:
     return cmake(folder, "-B", "build", "-G", "Ninja", f"-Dmlfbuild_DIR={cmake_folder()}")
 
 
-def test_a_tree_builds(project: Path) -> None:
+def test_tree_builds(project: Path) -> None:
     tree = project / "models of mine"
     unpack(native_library("tiny"), tree / "tiny", archive_id="0" * 64)
     write_target_tree(tree, ["tiny"], None, CPUS["host"])
@@ -62,7 +62,7 @@ def test_a_tree_builds(project: Path) -> None:
 
 @pytest.mark.parametrize("name", ["tiny/codegen/host/src/tiny_lib0.c", "tiny/mlf.cmake", "mlf.mk"])
 @pytest.mark.parametrize("damage", ["was edited", "is missing"])
-def test_a_tree_edited_by_hand_is_refused(project: Path, name: str, damage: str) -> None:
+def test_edited_tree_is_rejected(project: Path, name: str, damage: str) -> None:
     tree = project / "models of mine"
     unpack(native_library("tiny"), tree / "tiny", archive_id="0" * 64)
     write_target_tree(tree, ["tiny"], None, CPUS["host"])
@@ -79,14 +79,14 @@ def test_a_tree_edited_by_hand_is_refused(project: Path, name: str, damage: str)
     )
 
 
-def test_files_of_others_in_a_tree_are_no_damage(project: Path) -> None:
+def test_files_of_the_user_in_a_tree_are_ignored(project: Path) -> None:
     unpack(native_library("tiny"), project / "models of mine", archive_id="0" * 64)
     (project / "models of mine/NOTES.md").write_text("mine")
     project.joinpath("CMakeLists.txt").write_text(PROJECT.replace("mlf::models", "mlf::tiny"))
     assert configure(project).returncode == 0
 
 
-def test_a_missing_tree_says_how_to_make_it(project: Path) -> None:
+def test_missing_tree_error_names_the_command_that_makes_it(project: Path) -> None:
     configured = configure(project)
     assert configured.returncode != 0
     assert "models of mine holds no mlf.cmake; run scons or `mlfbuild build` first\n" in configured.stderr

@@ -1,4 +1,4 @@
-"""Sections in memory regions and constants in a file, where CMake builds the firmware with the package or a tree."""
+"""Sections in memory regions and constants in a file, if CMake builds the firmware with the package or a tree."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SCRIPT = "mlf/m4/placement/mlf_placement.ld"
 def repo(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]
 ) -> CMakeRepo:
-    """A repo that was built; each test leaves it as it was, but for what the next build puts right."""
+    """A repository that was built; each test leaves it as it was, apart from files that the next build restores."""
     for name in ("arm-none-eabi-gcc", "cmake", "ninja", "make"):
         tool(name)
     repo = CMakeRepo(tmp_path_factory.mktemp("placed"), request.param)
@@ -56,7 +56,7 @@ def address(image: Path) -> int:
 
 
 def made(ran: Ran) -> set[str]:
-    """What of objects, images and files of constants was written."""
+    """Return the objects, images and files of constants that were written."""
     return {path for path in ran.written if path.endswith((".obj", ".elf", ".bin", "_placement.ld", ".tar"))}
 
 
@@ -68,7 +68,7 @@ def test_the_image_and_the_file(repo: CMakeRepo) -> None:
     assert found.address == 0x21000000
 
 
-def test_what_is_rebuilt(repo: CMakeRepo) -> None:
+def test_changes_rebuild_only_dependent_files(repo: CMakeRepo) -> None:
     assert made(repo.build()) == set()
     repo.replace("mlfbuild.yml", "PSRAM", "FLASH")
     ran = repo.build()
@@ -85,7 +85,7 @@ def test_what_is_rebuilt(repo: CMakeRepo) -> None:
     assert made(repo.build()) == set()
 
 
-def test_an_edited_script_is_put_right(repo: CMakeRepo) -> None:
+def test_edited_script_is_restored(repo: CMakeRepo) -> None:
     script = repo.build_dir / SCRIPT
     text = script.read_text()
     script.write_text(text.replace("PSRAM", "FLASH"))
@@ -94,7 +94,7 @@ def test_an_edited_script_is_put_right(repo: CMakeRepo) -> None:
     assert address(repo.build_dir / "app.elf") == 0x21000000
 
 
-def test_a_section_that_the_image_does_not_have(repo: CMakeRepo) -> None:
+def test_section_that_the_image_does_not_have_is_reported(repo: CMakeRepo) -> None:
     repo.replace("CMakeLists.txt", "OUTPUT app_params.bin", "SECTION .weights OUTPUT app_params.bin")
     (repo.build_dir / "app_params.bin").unlink()
     ran = repo.run_build()
@@ -105,7 +105,7 @@ def test_a_section_that_the_image_does_not_have(repo: CMakeRepo) -> None:
 
 
 @pytest.mark.parametrize("arguments", ["app", "nothing OUTPUT x.bin"])
-def test_wrong_arguments(tmp_path: Path, tool: Callable[[str], str], arguments: str) -> None:
+def test_wrong_arguments_are_rejected(tmp_path: Path, tool: Callable[[str], str], arguments: str) -> None:
     repo = CMakeRepo(tmp_path)
     repo.write("mlfbuild.yml", PROJECT)
     repo.write("CMakeLists.txt", CMAKELISTS.replace("app OUTPUT app_params.bin", arguments))
@@ -125,7 +125,7 @@ models:
 """
 
 
-def test_two_project_files_place_alike_or_not_at_all(tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_two_project_files_must_have_the_same_placement(tmp_path: Path, tool: Callable[[str], str]) -> None:
     repo = CMakeRepo(tmp_path)
     repo.write("mlfbuild.yml", PROJECT.replace(", board: mps2-an386", ""))
     repo.write("other.yml", OTHER)

@@ -1,4 +1,4 @@
-"""Models that programs compile, in CMake: archives are made when it is configured, as they alone tell their files."""
+"""Models of external compilers in CMake: archives are made at configuration, because their file lists are not known."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def repo(tmp_path: Path, tool: Callable[[str], str]) -> ProgramRepo:
 
 
 def cmake(repo: ProgramRepo, *arguments: str, status: int = 0) -> str:
-    """Return what CMake prints; asserts its exit status."""
+    """Run CMake, assert its exit status, and return its output."""
     done = subprocess.run(
         ["cmake", *arguments], cwd=repo.root, text=True, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
@@ -61,13 +61,13 @@ def configure(repo: ProgramRepo, generator: str, status: int = 0) -> str:
 
 
 def build(repo: ProgramRepo) -> int:
-    """Build, and return what the program computes."""
+    """Build, and return the results of the program."""
     cmake(repo, "--build", "out")
     return subprocess.run([repo.root / "out/app"], check=False).returncode
 
 
 @pytest.mark.parametrize("generator", MOSTLY_NINJA)
-def test_what_each_change_runs(repo: ProgramRepo, generator: str) -> None:
+def test_changes_run_only_affected_programs(repo: ProgramRepo, generator: str) -> None:
     configure(repo, generator)
     assert repo.ran() == ["alpha host", "beta host", "tvm"]
     assert build(repo) == 7
@@ -78,7 +78,7 @@ def test_what_each_change_runs(repo: ProgramRepo, generator: str) -> None:
         os.utime(repo.root / path, (time.time() + 2, time.time() + 2))
     build(repo)
     assert repo.ran() == []
-    time.sleep(2.1)  # what was touched is in the past now
+    time.sleep(2.1)  # so that touched files are in the past
 
     repo.write("data/new.txt", "maybe\n")
     build(repo)
@@ -97,7 +97,7 @@ def test_what_each_change_runs(repo: ProgramRepo, generator: str) -> None:
     assert repo.ran() == []
 
 
-def test_a_program_that_fails_stops_the_configuration(repo: ProgramRepo) -> None:
+def test_failing_program_stops_the_configuration(repo: ProgramRepo) -> None:
     repo.write("tools/export.py", "import sys\nprint('reading')\nsys.exit('no operator Foo')\n")
     output = configure(repo, "Ninja", status=1)
     assert "tools/export.py {source} --cpu={cpu}" in output

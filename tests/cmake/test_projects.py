@@ -1,4 +1,4 @@
-"""Whole projects that use CMake's package, as readers could have written them (tests/projects/cmake-*)."""
+"""Complete projects that use the CMake package, as users would write them (tests/projects/cmake-*)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ import pytest
 from mlfbuild.targets import board_called, cmake_folder
 from mlfbuild.verify.emulator import run_elf
 from support.cmake_repo import MOSTLY_NINJA, mlfbuild_command
+from support.examples import first_on_push
 from support.firmware_repo import tiny_network
 
 PROJECTS = Path(__file__).parents[1] / "projects"
 
 
 def copy(name: str, folder: Path, *models: str) -> Path:
-    """Copy the project ``name`` into a folder with a space in its name, and write its ``models``."""
+    """Copy the project ``name`` to a folder with a space in its name, and write its ``models``."""
     root = folder / "my project"
     shutil.copytree(PROJECTS / name, root)
     for seed, model in enumerate(models):
@@ -38,7 +39,7 @@ def run(folder: Path, *command: str | Path) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize(("preset", "board"), [("m4", "mps2-an386"), ("m55", "mps3-an547")])
+@pytest.mark.parametrize(("preset", "board"), first_on_push([("m4", "mps2-an386"), ("m55", "mps3-an547")]))
 def test_presets(preset: str, board: str, tmp_path: Path, tool: Callable[[str], str]) -> None:
     for name in ("cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm"):
         tool(name)

@@ -1,4 +1,4 @@
-"""What each change rebuilds through CMake's package, and what it must not, by what Ninja and Make say and write."""
+"""Changes rebuild exactly what depends on them through the CMake package, by the output and files of Ninja and Make."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 
 import mlfbuild
 from support.cmake_repo import MOSTLY_NINJA, PROJECT, CMakeRepo, Ran, mlfbuild_command
+from support.examples import first_on_push
 from support.snapshot import keep, restore
 
 MADE_ALPHA = ["Checking the tree of model alpha for pc", "Making model alpha for pc"]
@@ -36,14 +37,14 @@ def shared_repo(
 
 @pytest.fixture
 def repo(shared_repo: CMakeRepo) -> CMakeRepo:
-    """A repo as it was written first, all built."""
+    """A repository after its first complete build."""
     restore(shared_repo.folder)
     return shared_repo
 
 
 @pytest.fixture
 def package_copy(tmp_path: Path) -> Path:
-    """A folder with a copy of mlfbuild to change, with its compiled modules."""
+    """A folder with a copy of mlfbuild and its compiled modules, which tests can change."""
     package = Path(mlfbuild.__file__).parent
     shutil.copytree(package, tmp_path / "mlfbuild")
     shutil.copytree(package.parent / "cmake", tmp_path / "cmake")
@@ -51,7 +52,7 @@ def package_copy(tmp_path: Path) -> Path:
 
 
 def settle(repo: CMakeRepo, env: dict[str, str] | None = None) -> None:
-    """Build until nothing is left to do, which takes one build more after one that wrote what it also watches."""
+    """Build until nothing is left to do; a build that writes files that it also watches needs another one."""
     for _ in range(2):
         if not repo.build(env=env).steps:
             return
@@ -74,7 +75,7 @@ def test_nothing_changed(repo: CMakeRepo) -> None:
         assert "ninja: no work to do." in ran.output
 
 
-def test_the_configure_step_compiles_nothing(tmp_path: Path) -> None:
+def test_configuration_compiles_nothing(tmp_path: Path) -> None:
     repo = CMakeRepo(tmp_path)
     ran = repo.configure()
     assert ran.status == 0, ran.output
@@ -84,12 +85,12 @@ def test_the_configure_step_compiles_nothing(tmp_path: Path) -> None:
     assert made == models | {"mlf/.cmake/generator", "mlf/.cmake/images/app.libraries"}
 
 
-def test_configuring_anew_makes_nothing_again(repo: CMakeRepo) -> None:
+def test_second_configuration_makes_nothing(repo: CMakeRepo) -> None:
     (repo.build_dir / "CMakeCache.txt").unlink()
     assert_nothing_ran(repo.build())
 
 
-def test_a_fresh_configure_compiles_no_model_again(repo: CMakeRepo) -> None:
+def test_fresh_configuration_compiles_no_model_again(repo: CMakeRepo) -> None:
     (repo.build_dir / "CMakeCache.txt").unlink()
     shutil.rmtree(repo.build_dir / "CMakeFiles")  # as `cmake --fresh` does
     ran = repo.build()
@@ -108,7 +109,7 @@ def test_touch(repo: CMakeRepo) -> None:
 
 
 @pytest.mark.parametrize("touched", ["mlfbuild.yml", "CMakeLists.txt"])
-def test_touching_what_configures(repo: CMakeRepo, touched: str) -> None:
+def test_touching_inputs_of_the_configuration(repo: CMakeRepo, touched: str) -> None:
     (repo.root / touched).touch()
     ran = repo.build(explain=True)
     assert ran.configured
@@ -174,7 +175,7 @@ def test_a_model_is_removed(repo: CMakeRepo) -> None:
     assert ran.linked
 
 
-def test_the_generators_source_with_the_same_output(repo: CMakeRepo, package_copy: Path) -> None:
+def test_changed_generator_with_the_same_output(repo: CMakeRepo, package_copy: Path) -> None:
     path = {"PYTHONPATH": str(package_copy)}
     assert repo.configure(env=path).status == 0
     settle(repo, path)
@@ -209,8 +210,10 @@ def test_a_firmware_header(repo: CMakeRepo) -> None:
     assert "app.h" in ran.causes
 
 
-@pytest.mark.parametrize("damage", ["deleted", "edited", "record deleted", "fragment edited", "fragment deleted"])
-def test_an_unpacked_file_is_healed(repo: CMakeRepo, damage: str) -> None:
+@pytest.mark.parametrize(
+    "damage", first_on_push(["edited", "fragment deleted", "deleted", "record deleted", "fragment edited"], 2)
+)
+def test_unpacked_file_is_restored(repo: CMakeRepo, damage: str) -> None:
     names = {"record": "RECORD.json", "fragment": "mlf.cmake"}
     victim = repo.build_dir / "mlf/pc/alpha" / names.get(damage.split(maxsplit=1)[0], "codegen/host/src/alpha_lib0.c")
     good = victim.read_bytes()
@@ -227,7 +230,7 @@ def test_an_unpacked_file_is_healed(repo: CMakeRepo, damage: str) -> None:
     settle(repo)
 
 
-def test_a_file_is_healed_that_was_edited_before_a_stopped_build_went_on(repo: CMakeRepo) -> None:
+def test_file_edited_before_a_build_is_resumed_is_restored(repo: CMakeRepo) -> None:
     victim = repo.build_dir / "mlf/pc/alpha/codegen/host/src/alpha_lib0.c"
     good = victim.read_bytes()
     (checked,) = (repo.build_dir / "mlf/.cmake/pc").glob("alpha.*.checked")
@@ -241,7 +244,7 @@ def test_a_file_is_healed_that_was_edited_before_a_stopped_build_went_on(repo: C
     settle(repo)
 
 
-def test_a_model_that_is_made_takes_one_run_of_mlfbuild(repo: CMakeRepo, tmp_path: Path) -> None:
+def test_making_a_model_runs_mlfbuild_once(repo: CMakeRepo, tmp_path: Path) -> None:
     command = tmp_path / "mlfbuild"
     command.write_text(f'#!/bin/sh\necho "$1" >> "{tmp_path}/verbs"\nexec "{mlfbuild_command()}" "$@"\n')
     command.chmod(0o755)
@@ -253,7 +256,7 @@ def test_a_model_that_is_made_takes_one_run_of_mlfbuild(repo: CMakeRepo, tmp_pat
     assert (tmp_path / "verbs").read_text().split() == ["generate", "clashes"]
 
 
-def test_clean_leaves_what_people_wrote(repo: CMakeRepo) -> None:
+def test_clean_keeps_files_of_the_user(repo: CMakeRepo) -> None:
     mine = repo.write("build/mlf/pc/alpha/codegen/host/src/notes.txt", "mine")
     repo.build("--target", "clean")
     assert mine.read_text() == "mine"
@@ -268,7 +271,7 @@ def test_clean_leaves_what_people_wrote(repo: CMakeRepo) -> None:
 
 
 def test_makefiles(tmp_path: Path, tool: Callable[[str], str]) -> None:
-    """The other tests run with Makefiles in the sweep."""
+    """In the sweep, the other tests run with Makefiles."""
     tool("make")
     repo = CMakeRepo(tmp_path, "Unix Makefiles")
     settle(repo)

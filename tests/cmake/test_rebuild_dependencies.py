@@ -1,4 +1,4 @@
-"""What each change of a required library rebuilds through CMake's package, by the output and files of Ninja."""
+"""Changes of a required library rebuild what depends on it through the CMake package, by Ninja's output and files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RELINKED = ["Comparing the models in app", "Linking C executable app", "Linking 
 
 
 class Repo(CMakeRepo):
-    """A repo whose two models need a library that lies beside it."""
+    """A repository whose two models require a library in a folder next to it."""
 
     library: Path
 
@@ -54,7 +54,7 @@ def shared_repo(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], 
 
 @pytest.fixture
 def repo(shared_repo: Repo) -> Iterator[Repo]:
-    """A repo as it was written first, all built."""
+    """A repository after its first complete build."""
     restore(shared_repo.folder)
     yield shared_repo
     assert_nothing_ran(shared_repo.build())
@@ -66,7 +66,7 @@ def assert_nothing_ran(ran: Ran) -> None:
 
 
 def rebuilt(repo: Repo) -> Ran:
-    """Build once, and hold that no model was compiled or unpacked."""
+    """Build once, and assert that no model was compiled or unpacked."""
     ran = repo.build(explain=True)
     assert not ran.archives
     assert not ran.trees - {"dependencies"}
@@ -106,7 +106,7 @@ def test_a_header(repo: Repo) -> None:
     assert ran.objects == {"add.c.o", "offset.c.o"}
 
 
-def test_a_header_that_models_include(repo: Repo) -> None:
+def test_header_that_models_include(repo: Repo) -> None:
     header = repo.library / "src/tiny.h"
     header.write_text(header.read_text() + "/* changed */\n")
     ran = rebuilt(repo)
@@ -114,7 +114,7 @@ def test_a_header_that_models_include(repo: Repo) -> None:
 
 
 @pytest.mark.parametrize("harm", ["delete", "edit"])
-def test_a_copy_is_put_right(repo: Repo, harm: str) -> None:
+def test_edited_copy_is_restored(repo: Repo, harm: str) -> None:
     copy = repo.build_dir / "mlf/pc/dependencies/tiny/src/offset.c"
     if harm == "delete":
         copy.unlink()
@@ -125,7 +125,7 @@ def test_a_copy_is_put_right(repo: Repo, harm: str) -> None:
     assert repo.output == "7 7\n"
 
 
-def test_keys_of_the_provider(repo: Repo) -> None:
+def test_changed_provider_keys(repo: Repo) -> None:
     repo.replace("mlfbuild.yml", "compile-options: [-O1]", "compile-options: [-O2]")
     ran = rebuilt(repo)
     assert ran.objects == {"add.c.o", "offset.c.o", "twice.c.o"}
@@ -147,7 +147,7 @@ def test_another_folder(repo: Repo) -> None:
     assert repo.output == "5 5\n"
 
 
-def test_a_model_that_needs_another_function(repo: Repo) -> None:
+def test_model_that_requires_another_function(repo: Repo) -> None:
     write_model(repo.root, "two", "tiny_twice")
     ran = repo.build()
     assert ran.archives == {"two"}
@@ -155,8 +155,8 @@ def test_a_model_that_needs_another_function(repo: Repo) -> None:
     assert repo.output == "7 8\n"
 
 
-def test_the_archive_of_a_program_names_its_library(repo: Repo) -> None:
-    """CMake has the archive made first, because only the archive names the libraries that its code needs."""
+def test_archive_of_a_program_names_its_library(repo: Repo) -> None:
+    """CMake makes the archive first, because only the archive names the libraries that its code requires."""
     text = (repo.root / "mlfbuild.yml").read_text()
     repo.write("mlfbuild.yml", text.replace("{source: models/one.tar}", EXPORTED))
     repo.build()
@@ -169,7 +169,7 @@ def test_the_archive_of_a_program_names_its_library(repo: Repo) -> None:
     assert repo.output == "8 7\n"
 
 
-def test_without_a_provider_configuring_stops(repo: Repo) -> None:
+def test_missing_provider_stops_the_configuration(repo: Repo) -> None:
     text = (repo.root / "mlfbuild.yml").read_text()
     repo.write("mlfbuild.yml", text[: text.index("dependencies:")])
     failed = repo.run_build()

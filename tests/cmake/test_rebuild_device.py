@@ -1,4 +1,4 @@
-"""What a change of the firmware itself rebuilds for a device: code, linker script, toolchain file; never a model."""
+"""Changes of firmware code, linker script and toolchain file for a device rebuild the firmware, but never a model."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def shared_repo(
 
 @pytest.fixture
 def repo(shared_repo: CMakeRepo) -> CMakeRepo:
-    """A repo as it was written first, all built."""
+    """A repository after its first complete build."""
     restore(shared_repo.folder)
     return shared_repo
 
@@ -76,7 +76,7 @@ APP = ["Building C object main.c.obj", "Linking C executable app.elf"]
     ],
     ids=["source", "header", "linker script", "linker script of the board", "header touched"],
 )
-def test_firmware(repo: CMakeRepo, name: str, text: str | None, steps: list[str]) -> None:
+def test_changed_firmware(repo: CMakeRepo, name: str, text: str | None, steps: list[str]) -> None:
     if text is None:
         (repo.root / name).touch()
     else:
@@ -90,7 +90,7 @@ def test_firmware(repo: CMakeRepo, name: str, text: str | None, steps: list[str]
 
 
 @pytest.mark.parametrize("change", ["comment", "flag"])
-def test_toolchain_file(repo: CMakeRepo, change: str) -> None:
+def test_changed_toolchain_file(repo: CMakeRepo, change: str) -> None:
     repo.write("device.cmake", TOOLCHAIN + {"comment": "# none\n", "flag": "add_compile_options(-fwrapv)\n"}[change])
     ran = repo.build()
     assert ran.configured
@@ -106,7 +106,7 @@ def test_toolchain_file(repo: CMakeRepo, change: str) -> None:
     assert repo.build().steps == []
 
 
-def test_the_board_is_healed(repo: CMakeRepo) -> None:
+def test_board_file_is_restored(repo: CMakeRepo) -> None:
     startup = repo.build_dir / "mlf/m4/board/startup.c"
     assert startup.read_bytes() == (RUNTIME / "board/startup.c").read_bytes()
     startup.write_bytes(b"")
@@ -116,7 +116,7 @@ def test_the_board_is_healed(repo: CMakeRepo) -> None:
     assert repo.build().steps == []
 
 
-def test_the_folder_of_the_build_can_go(repo: CMakeRepo) -> None:
+def test_deleted_build_folder(repo: CMakeRepo) -> None:
     shutil.rmtree(repo.build_dir)
     assert repo.configure(f"-DCMAKE_TOOLCHAIN_FILE={repo.root}/device.cmake").status == 0
     ran = repo.build()

@@ -1,4 +1,4 @@
-"""The toolchain files, driven by CMake and Ninja as a firmware repo does."""
+"""The toolchain files, used by CMake and Ninja as in a firmware repository."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def write_firmware(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize(("cpu", "compiler"), ROWS, ids=lambda value: getattr(value, "name", value))
-def test_code_is_made_for_the_cpu(
+def test_code_is_for_the_cpu(
     cpu: Cpu, compiler: str, tmp_path: Path, tool: Callable[[str], str], newest_clang: dict[str, str]
 ) -> None:
     gcc = "arm-none-eabi-gcc" if cpu.is_arm else "riscv64-unknown-elf-gcc"
@@ -131,7 +131,7 @@ def test_code_is_made_for_the_cpu(
 
 
 def knows(compiler: str, cpu: Cpu) -> bool:
-    """Whether the compiler is as new as the table wants."""
+    """Whether the compiler is new enough for the CPU."""
     text = run(compiler, "--version").stdout
     match = re.search(r"(?:version |\) )(\d+)\.", text)
     assert match, text
@@ -190,7 +190,7 @@ def test_flags_of_the_project_are_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("cross_cxx")
-def test_an_edited_linker_script_links_again(tmp_path: Path) -> None:
+def test_edited_linker_script_links_again(tmp_path: Path) -> None:
     source = write_firmware(tmp_path / "firmware")
     assert configure(source, tmp_path / "build", TOOLCHAINS / "cortex-m4.cmake").returncode == 0
     build(tmp_path / "build")
@@ -201,7 +201,7 @@ def test_an_edited_linker_script_links_again(tmp_path: Path) -> None:
         assert "Linking CXX executable app.elf" in output and "Building" not in output
 
 
-def test_a_missing_compiler_is_named_with_what_to_do(tmp_path: Path) -> None:
+def test_missing_compiler_error_has_a_hint(tmp_path: Path) -> None:
     source = write_library(tmp_path / "source")
     toolchain = f"-DCMAKE_TOOLCHAIN_FILE={TOOLCHAINS / 'cortex-m4.cmake'}"
     environment = {"MLFBUILD_ARM_NONE_EABI_GCC": "arm-missing-gcc"}
@@ -212,7 +212,7 @@ def test_a_missing_compiler_is_named_with_what_to_do(tmp_path: Path) -> None:
     assert line.endswith(" or set MLFBUILD_ARM_NONE_EABI_GCC to its path")
 
 
-def test_the_compiler_can_be_chosen(tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_compiler_can_be_selected(tmp_path: Path, tool: Callable[[str], str]) -> None:
     for language in ("gcc", "g++"):
         (tmp_path / f"my-{language}").symlink_to(tool(f"arm-none-eabi-{language}"))
     source = write_library(tmp_path / "source")
@@ -224,7 +224,7 @@ def test_the_compiler_can_be_chosen(tmp_path: Path, tool: Callable[[str], str]) 
     assert f"MLFBUILD_ARM_NONE_EABI_GCC:FILEPATH={tmp_path / 'my-gcc'}" in cache
 
 
-def test_a_wrong_board_is_named(tmp_path: Path) -> None:
+def test_unknown_board_is_reported(tmp_path: Path) -> None:
     source = write_firmware(tmp_path / "firmware")
     (source / "CMakeLists.txt").write_text(FIRMWARE.replace("mps2-an386", "mps9"))
     done = configure(source, tmp_path / "build", TOOLCHAINS / "cortex-m4.cmake")
@@ -245,7 +245,7 @@ def test_clang_compiles_every_language(tmp_path: Path, newest_clang: dict[str, s
     assert b"clang version" in image
 
 
-def test_clang_takes_newlib_nanos_headers_with_its_libraries(tmp_path: Path, newest_clang: dict[str, str]) -> None:
+def test_clang_uses_newlib_nano_headers_with_its_libraries(tmp_path: Path, newest_clang: dict[str, str]) -> None:
     source = write_library(tmp_path / "source")
     shutil.copytree(RUNTIME / "board", source / "board")
     with_board = "set(MLF_BOARD mps2-an386)\ninclude(board/board.cmake)\ntarget_link_libraries(library mlf::board)\n"
@@ -256,7 +256,7 @@ def test_clang_takes_newlib_nanos_headers_with_its_libraries(tmp_path: Path, new
     build(tmp_path / "build")
 
 
-def test_clang_without_gcc_says_so(tmp_path: Path, newest_clang: dict[str, str]) -> None:
+def test_clang_without_gcc_is_reported(tmp_path: Path, newest_clang: dict[str, str]) -> None:
     source = write_library(tmp_path / "source")
     environment = {**newest_clang, "MLFBUILD_ARM_NONE_EABI_GCC": "arm-missing-gcc"}
     done = configure(source, tmp_path / "build", TOOLCHAINS / "cortex-m4-clang.cmake", env=environment)

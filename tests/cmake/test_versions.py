@@ -1,4 +1,4 @@
-"""The package with the oldest CMake that it takes, the newest there is, and one that is too old, each from a wheel."""
+"""The package with the oldest supported CMake, the newest one, and one that is too old, each from a wheel."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def installed(requirement: str, folder: Path) -> str:
 
 
 @pytest.mark.parametrize("requirement", ["cmake==3.22.*", "cmake==3.27.*", "cmake==3.31.*", "cmake>=4"])
-def test_it_builds_and_rebuilds_what_changed(requirement: str, tmp_path: Path) -> None:
+def test_build_and_rebuild(requirement: str, tmp_path: Path) -> None:
     cmake = installed(requirement, tmp_path / "venv")
     for generator in GENERATORS:
         repo = CMakeRepo(tmp_path / generator, generator, cmake)
@@ -42,7 +42,7 @@ def test_it_builds_and_rebuilds_what_changed(requirement: str, tmp_path: Path) -
         assert source.read_bytes() == good
 
 
-def test_an_older_one_is_refused(tmp_path: Path) -> None:
+def test_older_cmake_is_rejected(tmp_path: Path) -> None:
     repo = CMakeRepo(tmp_path / "repo", cmake=installed("cmake==3.21.*", tmp_path / "venv"))
     repo.replace("CMakeLists.txt", "VERSION 3.22", "VERSION 3.18")
     ran = repo.configure()

@@ -1,4 +1,4 @@
-"""A compiler or a toolchain file for another CPU than the target's: refused by the configure step, with the reason."""
+"""A compiler or toolchain file for another CPU than the target's stops the configuration with the reason."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def repo(tmp_path: Path, tool: Callable[[str], str]) -> CMakeRepo:
 
 
 def refusal(repo: CMakeRepo, toolchain: str, target: str = "m4", *arguments: str) -> str:
-    """Why the configure step stops; empty where it does not."""
+    """Return the reason why the configuration stops; empty if it does not."""
     repo.replace("CMakeLists.txt", "TARGET m4", f"TARGET {target}")
     chosen = [f"-DCMAKE_TOOLCHAIN_FILE={toolchain}"] if toolchain else []
     ran = repo.configure(*chosen, *arguments)
@@ -71,12 +71,12 @@ def refusal(repo: CMakeRepo, toolchain: str, target: str = "m4", *arguments: str
 
 
 @pytest.mark.parametrize(("cpu", "target"), [("cortex-m4", "m55"), ("cortex-m4", "pc"), ("cortex-m4+nofp", "m4")])
-def test_a_toolchain_file_of_mlfbuild_for_another_cpu(repo: CMakeRepo, cpu: str, target: str) -> None:
+def test_toolchain_file_of_mlfbuild_for_another_cpu_is_rejected(repo: CMakeRepo, cpu: str, target: str) -> None:
     toolchain = f"{TOOLCHAINS}/{cpu}.cmake"
     assert refusal(repo, toolchain, target) == f"{toolchain} is for {cpu}"
 
 
-def test_the_compiler_of_this_machine_for_a_device(repo: CMakeRepo) -> None:
+def test_host_compiler_for_a_device_is_rejected(repo: CMakeRepo) -> None:
     assert refusal(repo, "").endswith(" does not compile for armv7e-m, the architecture of cortex-m4")
 
 
@@ -91,7 +91,7 @@ def test_the_compiler_of_this_machine_for_a_device(repo: CMakeRepo) -> None:
         ("m4", f"{M4} -mfloat-abi=hard", ""),
     ],
 )  # fmt: skip
-def test_a_toolchain_file_of_ones_own(repo: CMakeRepo, target: str, flags: str, reason: str) -> None:
+def test_toolchain_file_of_the_project_is_checked(repo: CMakeRepo, target: str, flags: str, reason: str) -> None:
     found = refusal(repo, f"{repo.root}/device.cmake", target, f"-DCMAKE_C_FLAGS={flags}")
     assert found.rpartition("/")[2] == reason
 
@@ -107,7 +107,7 @@ def test_a_toolchain_file_of_ones_own(repo: CMakeRepo, target: str, flags: str, 
     ],
     ids=["of the folder", "of the library", "of the library, wrong", "of what it links", "known to the generator only"],
 )
-def test_flags_count_wherever_they_come_from(repo: CMakeRepo, lines: str, reason: str) -> None:
+def test_flags_are_checked_wherever_they_are_set(repo: CMakeRepo, lines: str, reason: str) -> None:
     call = "mlfbuild_models(mlfbuild.yml TARGET m4)\n"
     text = lines.replace("{}", call).replace("@", M4)
     repo.replace("CMakeLists.txt", call, text)

@@ -1,4 +1,4 @@
-"""The compiler of archives: takes what was exported, refuses what it cannot change."""
+"""The compiler ``archive`` accepts exported archives and rejects options that it cannot apply."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from mlfbuild.compilers.archive import ARCHIVE
 from mlfbuild.core.errors import InputFileError, UsageError
 from mlfbuild.library import Library
 from mlfbuild.targets import cpu_called
+from support.errors import raises
 from support.libraries import graph_library, native_library
 
 HOST = cpu_called("host")
@@ -27,18 +28,18 @@ def request(tmp_path: Path, library: Library) -> CompileRequest:
 
 
 @pytest.mark.parametrize("library", [native_library(), graph_library()], ids=["aot", "graph"])
-def test_the_library_is_the_archives(tmp_path: Path, library: Library) -> None:
+def test_library_is_that_of_the_archive(tmp_path: Path, library: Library) -> None:
     assert ARCHIVE.compile(request(tmp_path, library)) == library
 
 
-def test_what_the_native_compiler_made_is_taken_whole(tmp_path: Path, shared: Path) -> None:
+def test_archives_of_the_native_compiler_are_unchanged(tmp_path: Path, shared: Path) -> None:
     model = CompileRequest("kws", shared / "models" / "kws_int8.tflite", HOST)
     library = compiler_called("native").compile(model)
     assert ARCHIVE.compile(request(tmp_path, library)) == library
 
 
-def test_what_the_code_needs_is_written_down(tmp_path: Path, shared: Path) -> None:
-    """The archive that a build makes says what the one it was made of only shows in its code."""
+def test_requirements_are_recorded(tmp_path: Path, shared: Path) -> None:
+    """The archive of a build records requirements that are only visible in the code of its source."""
     asked = CompileRequest("kws", shared / "archives/kws_int8-cmsisnn_m4.tar", cpu_called("cortex-m4"))
     (module,) = ARCHIVE.compile(asked).modules
     assert [(item.short_name, item.version_spec) for item in module.external_dependencies] == [
@@ -50,7 +51,7 @@ def test_what_the_code_needs_is_written_down(tmp_path: Path, shared: Path) -> No
     assert not [each for each in found if each.code in {"MLF713", "MLF801"}]
 
 
-def test_the_executor_is_the_archives(tmp_path: Path) -> None:
+def test_executor_must_be_that_of_the_archive(tmp_path: Path) -> None:
     asked_for_none = replace(request(tmp_path, graph_library()), executor=None)
     assert ARCHIVE.compile(asked_for_none).modules[0].executor == "graph"
     wrong = replace(request(tmp_path, graph_library()), executor="aot")
@@ -59,7 +60,7 @@ def test_the_executor_is_the_archives(tmp_path: Path) -> None:
     assert (caught.value.code, caught.value.place) == ("archive-of-another-executor", "kws: executor")
 
 
-def test_an_archive_takes_no_options(tmp_path: Path) -> None:
+def test_unknown_options_are_rejected(tmp_path: Path) -> None:
     assert ARCHIVE.check_options({}) == []
     ((key, mistake),) = ARCHIVE.check_options({"memory": "small"})
     assert (key, mistake.code) == ("memory", "option-of-compiled-archive")
@@ -71,7 +72,7 @@ def test_an_archive_takes_no_options(tmp_path: Path) -> None:
     assert (caught.value.code, caught.value.place) == ("option-of-compiled-archive", "kws: options.memory")
 
 
-def test_placement_is_possible_where_parameters_are_data(tmp_path: Path) -> None:
+def test_placement_is_possible_for_data_of_graphs(tmp_path: Path) -> None:
     params = Placement(params=".rodata.qspi")
     assert ARCHIVE.compile(replace(request(tmp_path, graph_library()), placement=params)) == graph_library()
     with pytest.raises(UsageError) as caught:
@@ -82,8 +83,8 @@ def test_placement_is_possible_where_parameters_are_data(tmp_path: Path) -> None
     assert (caught.value.code, caught.value.place) == ("archive-chooses-section", "kws: placement.workspace")
 
 
-def test_what_is_no_archive_is_named(tmp_path: Path) -> None:
+def test_files_that_are_not_archives_are_rejected(tmp_path: Path) -> None:
     path = tmp_path / "model.tar"
     path.write_bytes(b"hello" * 200)
-    with pytest.raises(InputFileError, match=r"model\.tar: is not a tar file"):
+    with raises(InputFileError, "archive-not-tar", "model.tar"):
         ARCHIVE.compile(CompileRequest("kws", path, HOST))

@@ -1,4 +1,4 @@
-"""Scratch memory of CMSIS-NN functions in TVM's code, which is that of the core TVM was told."""
+"""The scratch memory of CMSIS-NN functions in TVM's code is checked for the CPU."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def kws(shared: Path) -> Module:
 
 
 def edited(module: Module, old: str, new: str) -> Module:
-    """``module`` with each ``old`` in its sources in another way."""
+    """Return ``module`` with each ``old`` text in its sources replaced."""
     assert any(old.encode() in file.data for file in module.codegen)
     files = (CodegenFile(file.path, file.data.replace(old.encode(), new.encode())) for file in module.codegen)
     return replace(module, codegen=tuple(files))
 
 
 @pytest.mark.parametrize("cpu", [PLAIN, DSP, CPUS["cortex-m33"], CPUS["host"]], ids=lambda cpu: cpu.name)
-def test_an_archive_of_a_core_with_dsp_has_enough_for_it_and_for_smaller_ones(kws: Module, cpu) -> None:
+def test_archive_for_a_core_with_dsp_fits_it_and_smaller_ones(kws: Module, cpu) -> None:
     assert list(scratch_problems(kws, cpu)) == []
 
 
@@ -44,8 +44,8 @@ def test_mve_needs_more_for_depthwise_convolutions(kws: Module) -> None:
     assert [(each.place, each.reason) for each in scratch_problems(kws, MVE)] == [(PLACE, reason)] * 4
 
 
-def test_memory_that_is_null(kws: Module) -> None:
-    """As TVM writes it for no core in particular."""
+def test_missing_scratch_memory_is_found(kws: Module) -> None:
+    """TVM writes NULL if its target names no core."""
     plain = edited(kws, "context= {context_buffer_4_let,256}", "context= {NULL,0}")
     assert list(scratch_problems(plain, PLAIN)) == []
     (found,) = scratch_problems(plain, DSP)
@@ -53,7 +53,7 @@ def test_memory_that_is_null(kws: Module) -> None:
     assert (found.code, found.place, found.reason) == ("scratch-memory-too-small", PLACE, reason)
 
 
-def test_a_build_for_another_core_is_refused(shared: Path) -> None:
+def test_build_for_another_core_is_rejected(shared: Path) -> None:
     archive = shared / "archives/kws_int8-cmsisnn_m4.tar"
     with pytest.raises(UsageError) as caught:
         compiler_called("archive").compile(CompileRequest("kws", archive, MVE))
@@ -77,19 +77,19 @@ def test_a_build_for_another_core_is_refused(shared: Path) -> None:
         ("arm_nnfunctions.h", "my_functions.h"),
     ],
 )
-def test_what_has_another_form_is_not_judged(kws: Module, old: str, new: str) -> None:
+def test_code_in_another_form_is_not_checked(kws: Module, old: str, new: str) -> None:
     other = edited(kws, old, new)
     if old == "arm_nnfunctions.h":
         other = edited(edited(other, "arm_nn_types.h", ""), "arm_nn_math_types.h", "")
     assert not [each for each in scratch_problems(other, MVE) if "1,152" in each.reason]
 
 
-def test_another_release_is_not_judged(kws: Module) -> None:
+def test_other_releases_are_not_checked(kws: Module) -> None:
     (crt,) = kws.external_dependencies
     assert list(scratch_problems(replace(kws, external_dependencies=(replace(crt, version_spec="0.11.1"),)), MVE)) == []
 
 
-def test_hostile_code_takes_no_time(kws: Module) -> None:
+def test_malicious_code_is_checked_quickly(kws: Module) -> None:
     for text in (
         "arm_avgpool_s8(&context,",
         "cmsis_nn_context context= {NULL,0};",
@@ -127,7 +127,7 @@ SIZE(arm_depthwise_conv_wrapper_s16, cmsis_nn_dw_conv_params)
 
 @pytest.fixture(scope="module")
 def library(cmsis_nn_4: Path, tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    """The functions of CMSIS-NN v4.1.0 that tell sizes: they have those of other cores, too."""
+    """The size functions of CMSIS-NN v4.1.0, which also has those for other cores."""
     folder = tmp_path_factory.mktemp("sizes")
     (folder / "sizes.c").write_text(_SIZES)
     sources = [str(path) for path in cmsis_nn_4.glob("Source/*/*get_buffer_sizes*.c")]
@@ -157,7 +157,7 @@ void f(void) {{
 
 
 def is_judged(function: str, values: list[int]) -> bool:
-    """Whether CMSIS-NN v4.0.0 needs what v4.1.0 does."""
+    """Return whether CMSIS-NN v4.0.0 and v4.1.0 need the same size."""
     area = values[3] * values[5] * values[6]
     is_row = values[1] == values[5] == 1
     return not (function == "arm_convolve_wrapper_s8" and is_row) and not (
@@ -170,7 +170,7 @@ def is_judged(function: str, values: list[int]) -> bool:
     ["arm_convolve_wrapper_s8", "arm_convolve_wrapper_s16", "arm_depthwise_conv_wrapper_s8",
      "arm_depthwise_conv_wrapper_s16"],
 )  # fmt: skip
-def test_the_sizes_are_the_librarys(library: ctypes.CDLL, kws: Module, function: str) -> None:
+def test_sizes_equal_those_of_cmsis_nn(library: ctypes.CDLL, kws: Module, function: str) -> None:
     chance = random.Random(function)
     (source, *_) = (file for file in kws.codegen if file.path.name == "kws_int8_lib2.c")
     params = "cmsis_nn_dw_conv_params" if "depthwise" in function else "cmsis_nn_conv_params"

@@ -1,4 +1,4 @@
-"""``compiler: command``: what becomes of the archive that a program leaves, and of a program that fails."""
+"""``compiler: command``: the archive that a program writes, and programs that fail."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ E = TypeVar("E", bound=MlfError)
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A project's folder, with spaces in its name, an exporter and a model that it exports."""
+    """A project's folder with spaces in its name, an exporter and a model that it exports."""
     root = tmp_path / "my project"
     write_exporter(root)
     write_archive(native_library("tiny"), root / "models" / "tiny.h5")
@@ -47,13 +47,13 @@ def request(root: Path, *command: str, source: str = "models/tiny.h5", cpu: str 
 
 
 def script(root: Path, code: str) -> CompileRequest:
-    """A request for a command that runs Python ``code``, whose ``sys.argv[1]`` is the archive to write."""
+    """Return a request for a command that runs Python ``code``; ``sys.argv[1]`` is the archive to write."""
     (root / "export.py").write_text(f"import os, sys\n{code}\n")
     return request(root, PYTHON, "export.py", "{output}")
 
 
 def failure(root: Path, request: CompileRequest, kind: type[E]) -> E:
-    """Return the error of compiling ``request``, which leaves no temporary folder; its place has no machine's paths."""
+    """Return the error of compiling ``request``, which leaves no temporary folder and has no absolute path."""
     before = set(Path(os.environ["TMPDIR"]).iterdir())
     with pytest.raises(kind) as caught:
         COMMAND.compile(request)
@@ -74,7 +74,7 @@ def _temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 # What it makes -------------------------------------------------------------------------------------------------------
 
 
-def test_the_library_is_the_archives(root: Path) -> None:
+def test_library_is_that_of_the_archive(root: Path) -> None:
     assert COMMAND.compile(request(root)) == native_library("tiny")
     assert runs(root) == ["kws cortex-m4 models/tiny.h5"]
     assert not list(Path(os.environ["TMPDIR"]).iterdir())
@@ -87,7 +87,7 @@ def test_runs_that_differ_in_dates_order_and_owners_give_one_archive(root: Path)
     assert b"2026-01" not in first
 
 
-def test_what_the_code_needs_is_written_down(root: Path, shared: Path) -> None:
+def test_requirements_are_recorded(root: Path, shared: Path) -> None:
     archive = shared / "archives/kws_int8-cmsisnn_m4.tar"
     (module,) = COMMAND.compile(request(root, "cp", str(archive), "{output}")).modules
     assert [(item.short_name, item.url_type, item.version_spec) for item in module.external_dependencies] == [
@@ -95,32 +95,32 @@ def test_what_the_code_needs_is_written_down(root: Path, shared: Path) -> None:
     ]  # fmt: skip
 
 
-def test_an_archive_of_an_older_version_is_brought_to_the_current_one(root: Path) -> None:
+def test_archive_of_an_older_version_is_converted(root: Path) -> None:
     (root / "models/tiny.h5").write_bytes(pack_archive(native_library("tiny"), 5))
     command = ("cp", "{source}", "{output}")
     assert COMMAND.compile(request(root, *command)).version == 7
 
 
-def test_a_program_beside_the_project_file_needs_no_path(root: Path) -> None:
+def test_program_next_to_the_project_file_needs_no_path(root: Path) -> None:
     program = root / "tools" / "copy"
     program.write_text('#!/bin/sh\necho "$PWD" >&2\nexec cp "$1" "$2"\n')
     program.chmod(0o755)
     assert COMMAND.compile(request(root, "tools/copy", "{source}", "{output}")) == native_library("tiny")
 
 
-def test_a_model_file_elsewhere_is_named_by_its_whole_path(root: Path) -> None:
+def test_model_file_elsewhere_has_an_absolute_path(root: Path) -> None:
     outside = root.parent / "outside.bin"
     outside.write_bytes((root / "models/tiny.h5").read_bytes())
     COMMAND.compile(request(root, source="../outside.bin"))
     assert runs(root) == [f"kws cortex-m4 {root}/../outside.bin"]
 
 
-def test_a_name_that_looks_like_an_option_is_no_option(root: Path) -> None:
+def test_name_that_looks_like_an_option_is_no_option(root: Path) -> None:
     (root / "-rf").write_bytes((root / "models/tiny.h5").read_bytes())
     assert COMMAND.compile(request(root, "cp", "{source}", "{output}", source="-rf")) == native_library("tiny")
 
 
-def test_what_still_runs_when_the_program_has_ended_is_ended(root: Path) -> None:
+def test_remaining_processes_are_killed_when_the_program_ends(root: Path) -> None:
     (root / "copy.sh").write_text('sleep 600 & echo $! > "pid"; cp "$1" "$2"\n')
     started = time.monotonic()
     COMMAND.compile(request(root, "sh", "copy.sh", "{source}", "{output}"))
@@ -129,7 +129,7 @@ def test_what_still_runs_when_the_program_has_ended_is_ended(root: Path) -> None
 
 
 def has_ended(pid: int) -> bool:
-    """Whether the process is gone; one whose parent does not ask for its status counts as gone."""
+    """Return whether the process has ended; a zombie counts as ended."""
     for _ in range(100):
         try:
             if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
@@ -143,18 +143,18 @@ def has_ended(pid: int) -> bool:
 # Programs that fail --------------------------------------------------------------------------------------------------
 
 
-def test_a_failed_program_is_reported_with_its_output(root: Path) -> None:
+def test_failed_program_is_reported_with_its_output(root: Path) -> None:
     error = failure(root, script(root, "print('reading the graph'); sys.exit('no operator Foo')"), ProcessFailedError)
     assert (error.code, error.place) == ("program-failed", "kws: python export.py {output}")
     assert error.output.strip() == "reading the graph\nno operator Foo"
 
 
-def test_a_killed_program_is_reported_with_the_signal(root: Path) -> None:
+def test_killed_program_is_reported_with_the_signal(root: Path) -> None:
     error = failure(root, script(root, "os.kill(os.getpid(), 11)"), ProcessFailedError)
     assert (error.code, error.reason) == ("program-failed", "was killed by SIGSEGV")
 
 
-def test_of_long_output_the_end_is_shown(root: Path) -> None:
+def test_end_of_long_output_is_shown(root: Path) -> None:
     error = failure(root, script(root, "print('x' * 500_000 + 'the end'); sys.exit(3)"), ProcessFailedError)
     assert error.output.startswith("...x") and error.output.rstrip().endswith("xthe end")
     assert len(str(error)) < 70_000
@@ -168,13 +168,13 @@ def test_of_long_output_the_end_is_shown(root: Path) -> None:
         (("tools/export.py", "{output}"), "program-not-executable"),
     ],
 )
-def test_a_missing_program_is_named(root: Path, words: tuple[str, ...], code: str) -> None:
+def test_missing_program_is_reported(root: Path, words: tuple[str, ...], code: str) -> None:
     error = failure(root, request(root, *words), ToolNotFoundError)
     assert (error.code, error.place) == (code, f"kws: {' '.join(words)}: {words[0]}")
     assert ToolNotFoundError.exit_code == 3
 
 
-def test_a_program_that_cannot_be_started_is_named(root: Path) -> None:
+def test_program_that_cannot_be_started_is_reported(root: Path) -> None:
     (root / "broken").write_text("#!/no/such/interpreter\n")
     (root / "broken").chmod(0o755)
     error = failure(root, request(root, "./broken", "{output}"), ToolNotFoundError)
@@ -184,28 +184,28 @@ def test_a_program_that_cannot_be_started_is_named(root: Path) -> None:
 # Archives that are none ----------------------------------------------------------------------------------------------
 
 
-def test_no_archive_is_told_with_the_output(root: Path) -> None:
+def test_missing_archive_is_reported_with_the_output(root: Path) -> None:
     error = failure(root, script(root, "print('wrote module.tar')"), ProcessFailedError)
     assert (error.code, error.output.strip()) == ("archive-not-written", "wrote module.tar")
 
 
-def test_a_folder_is_no_archive(root: Path) -> None:
+def test_folder_in_place_of_the_archive_is_rejected(root: Path) -> None:
     error = failure(root, script(root, "os.mkdir(sys.argv[1])"), ProcessFailedError)
     assert error.code == "archive-not-written" and "a folder" in error.reason
 
 
-def test_what_is_no_archive_is_named(root: Path) -> None:
+def test_file_that_is_not_an_archive_is_rejected(root: Path) -> None:
     message = str(failure(root, script(root, "open(sys.argv[1], 'w').write('hello' * 500)"), InputFileError))
     assert message.endswith(": its archive: is not a tar file; copy or export the archive again")
 
 
-def test_an_archive_that_was_cut_off_is_refused(root: Path) -> None:
+def test_truncated_archive_is_rejected(root: Path) -> None:
     cut = "data = open('models/tiny.h5', 'rb').read()\nopen(sys.argv[1], 'wb').write(data[:len(data) // 2])"
     message = str(failure(root, script(root, cut), InputFileError))
     assert re.search(r": its archive: .*(ends|cut)", message)
 
 
-def test_an_unsafe_archive_is_refused(root: Path) -> None:
+def test_unsafe_archive_is_rejected(root: Path) -> None:
     unsafe = (
         "import tarfile\nwith tarfile.open(sys.argv[1], 'w') as tar:\n"
         " tar.addfile(tarfile.TarInfo('../../metadata.json'))"
@@ -216,7 +216,7 @@ def test_an_unsafe_archive_is_refused(root: Path) -> None:
 
 
 @pytest.mark.parametrize("flaw", FLAWS[:8], ids=lambda flaw: flaw.code)
-def test_an_archive_that_breaks_a_rule_is_refused_and_a_warning_is_none(root: Path, flaw: Flaw) -> None:
+def test_archive_that_breaks_a_rule_is_rejected_but_not_for_a_warning(root: Path, flaw: Flaw) -> None:
     (root / "models/tiny.h5").write_bytes(b"".join(pack(flaw.files(), 0)))
     copy = request(root, "cp", "{source}", "{output}", cpu="host")
     code = CODES[flaw.code]
@@ -229,14 +229,14 @@ def test_an_archive_that_breaks_a_rule_is_refused_and_a_warning_is_none(root: Pa
         assert COMMAND.compile(copy).modules
 
 
-def test_the_executor_that_was_asked_for_is_the_archives(root: Path) -> None:
+def test_executor_must_be_that_of_the_archive(root: Path) -> None:
     write_archive(graph_library("net"), root / "models/tiny.h5")
     assert COMMAND.compile(replace(request(root), executor="graph")).modules[0].executor == "graph"
     error = failure(root, replace(request(root), executor="aot"), UsageError)
     assert (error.code, error.place) == ("archive-of-another-executor", "kws: executor")
 
 
-def test_code_for_another_cpu_is_refused(root: Path) -> None:
+def test_code_for_another_cpu_is_rejected(root: Path) -> None:
     (module,) = native_library("tiny").modules
     theirs = replace(module, model_id="", targets=(replace(module.targets[0], text="c -mcpu=cortex-m55"),))
     write_archive(Library((theirs,)), root / "models/tiny.h5")
@@ -245,12 +245,12 @@ def test_code_for_another_cpu_is_refused(root: Path) -> None:
     assert error.code == "module-for-another-cpu" and error.place.endswith(": module tiny")
 
 
-def test_placement_is_the_archives(root: Path) -> None:
+def test_placement_must_be_that_of_the_archive(root: Path) -> None:
     placed = replace(request(root), placement=Placement(workspace=".bss.dtcm"))
     assert failure(root, placed, UsageError).place == "kws: placement.workspace"
 
 
-def test_it_takes_no_options(root: Path) -> None:
+def test_options_are_rejected(root: Path) -> None:
     assert COMMAND.check_options({}) == []
     ((key, mistake),) = COMMAND.check_options({"memory": "smallest"})
     assert (key, mistake.code) == ("memory", "option-of-command")
@@ -281,7 +281,7 @@ HANG = 'echo half > "$2"\nsleep 600 &\necho $! > "$1.child"\necho $$ > "$1.pid"\
      (2, signal.SIGTERM, False), (2, signal.SIGHUP, True), (2, signal.SIGKILL, False)],
     ids=["ctrl-c", "kill-term", "two-ctrl-c", "two-kill-int", "two-kill-term", "two-hang-up", "two-kill-9"],
 )  # fmt: skip
-def test_a_program_that_hangs_is_ended_with_its_children(
+def test_program_that_hangs_is_killed_with_its_children(
     root: Path, jobs: int, number: signal.Signals, whole_group: bool
 ) -> None:
     (root / "mlfbuild.yml").write_text(PROJECT)

@@ -1,4 +1,4 @@
-"""Archives for one CPU, asked for another: refused with the reason, or rightly let through."""
+"""Archives for another CPU than the requested one are rejected with the reason, unless their code runs on it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def with_object(data: bytes) -> Library:
 
 @pytest.fixture(scope="module")
 def compiled(tool: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], bytes]:
-    """A function that compiles a function of floats for a CPU of the table."""
+    """A function that compiles a function with floats for a CPU of the table."""
 
     def compile_for(name: str) -> bytes:
         cpu = cpu_called(name)
@@ -53,7 +53,7 @@ FITS = [
 
 
 @pytest.mark.parametrize(("made", "wanted"), FITS)
-def test_an_object_that_runs_on_the_cpu_is_taken(compiled: Callable[[str], bytes], made: str, wanted: str) -> None:
+def test_object_that_runs_on_the_cpu_is_accepted(compiled: Callable[[str], bytes], made: str, wanted: str) -> None:
     check_fit(with_object(compiled(made)), cpu_called(wanted), "kws.tar")
 
 
@@ -74,7 +74,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("made", "wanted", "reason"), REFUSED, ids=lambda text: text[:14])
-def test_an_object_for_another_cpu_is_refused(
+def test_object_for_another_cpu_is_rejected(
     compiled: Callable[[str], bytes], made: str, wanted: str, reason: str
 ) -> None:
     with pytest.raises(UsageError) as caught:
@@ -83,13 +83,13 @@ def test_an_object_for_another_cpu_is_refused(
     assert caught.value.reason == reason
 
 
-def test_an_object_for_this_machine_is_no_firmware(compiled: Callable[[str], bytes]) -> None:
+def test_object_for_this_machine_is_rejected_for_firmware(compiled: Callable[[str], bytes]) -> None:
     with pytest.raises(UsageError) as caught:
         check_fit(with_object(compiled("host")), cpu_called("cortex-m4"), "kws.tar")
     assert (caught.value.code, caught.value.place) == (CODE, PLACE)
 
 
-def test_softfp_code_needs_an_fpu_too(tool: Callable[[str], str], tmp_path: Path) -> None:
+def test_softfp_code_needs_an_fpu(tool: Callable[[str], str], tmp_path: Path) -> None:
     (tmp_path / "half.c").write_text(SOURCE)
     flags = ["-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=softfp", "-mfpu=fpv4-sp-d16"]
     output = tmp_path / "half.o"
@@ -99,7 +99,7 @@ def test_softfp_code_needs_an_fpu_too(tool: Callable[[str], str], tmp_path: Path
     assert (caught.value.code, caught.value.place) == (CODE, PLACE)
 
 
-def test_an_object_of_data_alone_fits_every_arm(tool: Callable[[str], str], tmp_path: Path) -> None:
+def test_object_with_only_data_fits_every_arm_cpu(tool: Callable[[str], str], tmp_path: Path) -> None:
     (tmp_path / "data.bin").write_bytes(b"weights")
     words = ["-I", "binary", "-O", "elf32-littlearm", "-B", "arm", "data.bin", "data.o"]
     subprocess.run([tool("arm-none-eabi-objcopy"), *words], cwd=tmp_path, check=True)
@@ -116,7 +116,7 @@ def test_objects_that_tvm_wrote_are_read(shared: Path) -> None:
 
 
 @pytest.mark.parametrize("name", CPUS)
-def test_a_target_that_says_nothing_fits(name: str) -> None:
+def test_target_without_cpu_fits(name: str) -> None:
     library = graph_library()
     assert library.modules[0].targets[0].text.split()[0] == "c"
     plain = replace(library, modules=(replace(library.modules[0], targets=(ModuleTarget("c -keys=cpu"),)),))
@@ -136,7 +136,7 @@ def test_a_target_that_says_nothing_fits(name: str) -> None:
         ("c -keys=arm_cpu,cpu -mcpu=cortex-r82", "cortex-m3", None),
     ],
 )
-def test_the_target_string_tells_the_instructions(target: str, wanted: str, missing: str | None) -> None:
+def test_target_string_determines_the_instructions(target: str, wanted: str, missing: str | None) -> None:
     library = graph_library()
     module = replace(library.modules[0], targets=(ModuleTarget(target),), model_id="")
     changed = replace(library, modules=(module,))
@@ -150,7 +150,7 @@ def test_the_target_string_tells_the_instructions(target: str, wanted: str, miss
 
 
 @pytest.mark.parametrize("name", CPUS)
-def test_what_the_native_compiler_made_is_portable(name: str) -> None:
+def test_code_of_the_native_compiler_is_portable(name: str) -> None:
     library = native_library()
     module = replace(
         library.modules[0], targets=(ModuleTarget("c -keys=arm_cpu,cpu -mcpu=cortex-m55"),), model_id="0" * 64
@@ -158,7 +158,7 @@ def test_what_the_native_compiler_made_is_portable(name: str) -> None:
     check_fit(replace(library, modules=(module,)), cpu_called(name), "kws.tar")
 
 
-def test_damaged_objects_are_refused_and_never_hang(compiled: Callable[[str], bytes]) -> None:
+def test_damaged_objects_are_rejected_and_never_hang(compiled: Callable[[str], bytes]) -> None:
     whole = compiled("cortex-m4")
     start = whole.index(b"aeabi\0") - 5
     for position in range(start, start + 60):

@@ -1,4 +1,4 @@
-"""The outline of a compiler: the names of what it makes, without compiling anything."""
+"""The outline of a compiler has the names of its output files, without compiling."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 
 def same_names(compiler: str, request: CompileRequest, model: str) -> None:
-    """Assert that outline and compiled library unpack to the same files, with the same fragment."""
+    """Assert that outline and compiled library unpack to the same files with the same fragment."""
     outlined = tree_files(compiler_called(compiler).outline(request), model=model)
     compiled = tree_files(compiler_called(compiler).compile(request), model=model)
     assert list(outlined) == list(compiled)
@@ -49,7 +49,7 @@ def test_every_native_model_has_the_same_files(name: str, executor: str) -> None
 
 @pytest.mark.parametrize("name", ["digits/models/digits", "two-models/models/iris", "two-models/models/wine"])
 @pytest.mark.parametrize("executor", ["aot", "graph"])
-def test_archives_contain_the_kernel_headers_that_their_sources_reach(name: str, executor: str) -> None:
+def test_archives_contain_the_kernel_headers_that_their_sources_include(name: str, executor: str) -> None:
     native = compiler_called("native")
     request = CompileRequest("net", EXAMPLES / f"{name}.tflite", CPUS["cortex-m4"], executor=executor)
     outlined = {path for path in tree_files(native.outline(request), model="net") if is_kernel(path)}
@@ -73,13 +73,13 @@ def test_archives_contain_the_kernel_headers_that_their_sources_reach(name: str,
 
 
 @pytest.mark.parametrize("library", [native_library("tiny"), graph_library("big")], ids=["aot", "graph"])
-def test_archives_tell_their_files_by_their_index(library: Library, tmp_path: Path) -> None:
+def test_outline_of_an_archive_is_read_from_its_index(library: Library, tmp_path: Path) -> None:
     source = tmp_path / "archive.tar"
     write_archive(library, source)
     same_names("archive", CompileRequest("mine", source, CPUS["cortex-m4"]), "mine")
 
 
-def test_the_native_outline_reads_no_model(tmp_path: Path) -> None:
+def test_native_outline_does_not_read_the_model(tmp_path: Path) -> None:
     request = CompileRequest("net", tmp_path / "missing.tflite", CPUS["host"])
     (module,) = compiler_called("native").outline(request).modules
     paths = [str(file.path) for file in module.codegen if not is_kernel_header(file.path)]
@@ -89,14 +89,14 @@ def test_the_native_outline_reads_no_model(tmp_path: Path) -> None:
     assert (caught.value.code, caught.value.place) == ("no-such-input", str(tmp_path / "missing.tflite"))
 
 
-def test_the_native_outline_refuses_what_compiling_would(tmp_path: Path) -> None:
+def test_native_outline_rejects_what_compiling_rejects(tmp_path: Path) -> None:
     request = CompileRequest("net", tmp_path / "net.tflite", CPUS["host"], executor="vm")
     with pytest.raises(UsageError) as caught:
         compiler_called("native").outline(request)
     assert (caught.value.code, caught.value.place) == ("unknown-executor", "net: executor")
 
 
-def test_the_outline_imports_no_compiler(tmp_path: Path) -> None:
+def test_outline_imports_no_compiler(tmp_path: Path) -> None:
     (tmp_path / "net.tflite").write_bytes(tiny_network(0))
     script = (
         "import sys; from pathlib import Path; from mlfbuild.targets import CPUS\n"

@@ -1,4 +1,4 @@
-"""``compiler: tvm``: the command lines of its versions, and what becomes of what the stand-in for TVM writes."""
+"""``compiler: tvm``: the command lines for its versions, and the archives that a stand-in for TVM writes."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def root(tmp_path: Path) -> Path:
 
 
 def request(root: Path, version: str = "0.14.0", cpu: str = "cortex-m4", **options: OptionValue) -> CompileRequest:
-    """A request for TVM ``version``; underscores in the names of options are dashes."""
+    """Return a request for TVM ``version``; underscores in the names of options become dashes."""
     named = {key.replace("_", "-"): value for key, value in options.items()}
     program = CompilerProgram(root, interpreter=f"./tvm-{version}")
     return CompileRequest("kws", root / "models/kws.tflite", CPUS[cpu], options=named, program=program)
 
 
 def told(root: Path) -> list[list[str]]:
-    """The arguments of each run of tvmc."""
+    """Return the arguments of each run of tvmc."""
     path = root / "tvmc.txt"
     lines = path.read_text().splitlines() if path.exists() else []
     return [
@@ -84,7 +84,7 @@ def arguments(version: tuple[int, int], cpu: str = "cortex-m55", executor: str |
     return tvmc_arguments(asked, version, "kws.onnx", Path("out.tar"))
 
 
-def test_the_cpu_is_told_to_targets_that_know_cpus() -> None:
+def test_cpu_is_passed_to_targets_that_support_it() -> None:
     assert "--target-c-mcpu=cortex-m55" in arguments((0, 14))
     both = arguments((0, 14), target="cmsis-nn,c")
     assert {"--target=cmsis-nn,c", "--target-c-mcpu=cortex-m55", "--target-cmsis-nn-mcpu=cortex-m55"} <= {*both}
@@ -94,14 +94,14 @@ def test_the_cpu_is_told_to_targets_that_know_cpus() -> None:
         assert not [word for word in arguments((0, 14), cpu=without) if "mcpu" in word]
 
 
-def test_a_target_that_names_its_cpu_keeps_it() -> None:
+def test_target_that_names_its_cpu_is_unchanged() -> None:
     words = arguments((0, 14), target="cmsis-nn -mcpu=cortex-m7, c -keys=cpu -mcpu=cortex-m0plus")
     assert not [word for word in words if "-mcpu=cortex-m55" in word]
     words = arguments((0, 14), arguments="--target-c-mcpu=cortex-m0plus")
     assert [word for word in words if "mcpu" in word] == ["--target-c-mcpu=cortex-m0plus"]
 
 
-def test_c_has_no_vectors_unless_somebody_wants_them() -> None:
+def test_vectorization_is_disabled_by_default() -> None:
     assert "--pass-config=tir.disable_vectorize=1" in arguments((0, 14))
     words = arguments((0, 14), pass_config="tir.disable_vectorize=0")
     assert [word for word in words if "vectorize" in word] == ["--pass-config=tir.disable_vectorize=0"]
@@ -115,12 +115,12 @@ def test_the_packed_interface_has_packed_arguments() -> None:
     assert {"--runtime=cpp", "--runtime-cpp-system-lib=1", "--executor-aot-interface-api=packed"} <= {*cpp}
 
 
-def test_further_arguments_come_last_before_the_model() -> None:
+def test_further_arguments_are_last_before_the_model() -> None:
     words = arguments((0, 14), arguments="--desired-layout NCHW --tuning-records 'my log.json'")
     assert words[-5:] == ["--desired-layout", "NCHW", "--tuning-records", "my log.json", "kws.onnx"]
 
 
-def test_options_of_another_executor_are_refused() -> None:
+def test_options_of_another_executor_are_rejected() -> None:
     with pytest.raises(UsageError) as caught:
         arguments((0, 14), executor="graph", interface_api="c")
     assert (caught.value.code, caught.value.place) == ("option-of-other-executor", "kws: options.interface-api")
@@ -136,7 +136,7 @@ def test_mlfbuild_adds_the_hook_to_graphs_of_tvm(root: Path) -> None:
 
 
 @pytest.mark.parametrize("option", ["opt-level", "constant-byte-alignment"])
-def test_options_that_came_later_are_refused(option: str) -> None:
+def test_options_of_later_versions_are_rejected(option: str) -> None:
     with pytest.raises(UsageError) as caught:
         arguments((0, 8), **{option: 2})
     assert (caught.value.code, caught.value.place) == ("option-newer-than-tvm", f"kws: options.{option}")
@@ -168,7 +168,7 @@ def test_options_that_came_later_are_refused(option: str) -> None:
         ("arguments", "-f so", "reserved-tvmc-argument"),
     ],
 )
-def test_wrong_options_are_refused(key: str, value: OptionValue, code: str) -> None:
+def test_invalid_options_are_rejected(key: str, value: OptionValue, code: str) -> None:
     ((found, mistake),) = TVM.check_options({key: value})
     assert (found, mistake.code) == (key, code)
 
@@ -185,7 +185,7 @@ def test_valid_options_are_accepted() -> None:
 # Runs ----------------------------------------------------------------------------------------------------------------
 
 
-def test_two_runs_give_one_archive_and_the_version_is_asked_once(root: Path) -> None:
+def test_two_runs_give_one_archive_and_the_version_is_read_once(root: Path) -> None:
     first, second = (pack_archive(TVM.compile(request(root))) for _ in range(2))
     assert first == second
     assert len(told(root)) == 2
@@ -200,7 +200,7 @@ def test_tvm_is_not_imported_here(root: Path) -> None:
     assert not [name for name in sys.modules if name.partition(".")[0] == "tvm"]
 
 
-def test_what_tvm_0_8_calls_default_gets_the_models_name(root: Path) -> None:
+def test_module_called_default_by_tvm_0_8_is_renamed(root: Path) -> None:
     python_with_tvm(root / "tvm-0.8.0", "0.8.0")
     (module,) = TVM.compile(request(root, "0.8.0")).modules
     assert module.name == "kws"
@@ -219,7 +219,7 @@ def test_a_failure_of_tvm_includes_its_output(root: Path) -> None:
     assert "tvmc compile: error: unrecognized arguments: --no-such-argument" in unknown.output
 
 
-def test_code_for_another_cpu_is_refused(root: Path) -> None:
+def test_code_for_another_cpu_is_rejected(root: Path) -> None:
     asked = request(root, cpu="cortex-m0plus", target="c -mcpu=cortex-m7", arguments="--target-c-mcpu=cortex-m7")
     assert failure(asked, UsageError).code == "module-for-another-cpu"
 
@@ -233,7 +233,7 @@ def test_code_for_another_cpu_is_refused(root: Path) -> None:
         ("unknown", "tvm-without-version"),
     ],
 )
-def test_other_versions_are_refused(root: Path, version: str, code: str) -> None:
+def test_unsupported_versions_are_rejected(root: Path, version: str, code: str) -> None:
     python_with_tvm(root / f"tvm-{version}", version)
     error = failure(request(root, version), ToolNotFoundError)
     assert (error.code, error.place) == (code, f"{root}/tvm-{version}")
@@ -241,7 +241,7 @@ def test_other_versions_are_refused(root: Path, version: str, code: str) -> None
     assert not told(root)
 
 
-def test_a_python_without_tvm_is_named(root: Path) -> None:
+def test_python_without_tvm_is_reported(root: Path) -> None:
     bare = python_with_tvm(root / "tvm-none", "0.14.0")
     bare.write_text(bare.read_text().replace("stand_in_tvm", "no_such_folder"))
     error = failure(request(root, "none"), ToolNotFoundError)
@@ -249,7 +249,7 @@ def test_a_python_without_tvm_is_named(root: Path) -> None:
     assert "ModuleNotFoundError: No module named 'tvm'" in error.reason
 
 
-def test_a_python_that_is_missing_is_named(root: Path) -> None:
+def test_missing_python_is_reported(root: Path) -> None:
     error = failure(request(root, "missing"), ToolNotFoundError)
     assert (error.code, error.place) == ("program-not-found", "kws: TVM's interpreter: ./tvm-missing")
 

@@ -43,7 +43,7 @@ def test_an_outer_place_comes_first() -> None:
         ProjectFileError([Diagnostic("unknown-key", "mlfbuild.yml:3:1", "unknown key")]),
     ],
 )
-def test_errors_survive_the_way_out_of_a_worker(error: MlfError) -> None:
+def test_errors_can_be_pickled(error: MlfError) -> None:
     copy = pickle.loads(pickle.dumps(error))
     assert (type(copy), vars(copy), str(copy)) == (type(error), vars(error), str(error))
 

@@ -32,7 +32,7 @@ def test_the_last_column_is_wrapped_at_blanks() -> None:
     assert max(map(len, text_table([("target", "word " * 50)], width=40, indent=3).splitlines())) <= 40
 
 
-def test_a_blank_at_the_beginning_of_a_cell_stays() -> None:
+def test_blank_at_the_beginning_of_a_cell_is_kept() -> None:
     assert text_table([("a", "  b"), ("c", "d")], width=20) == "a    b\nc  d"
 
 
@@ -48,7 +48,7 @@ def test_wide_characters_take_two_columns() -> None:
 
 
 @pytest.mark.parametrize("variables", [{"COLUMNS": "20"}, {"FORCE_COLOR": "1", "TERM": "xterm-256color"}])
-def test_the_terminal_makes_no_difference(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]) -> None:
+def test_tables_do_not_depend_on_the_terminal(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]) -> None:
     rows = [("name" * 100, "text " * 100)]
     expected = text_table(rows)
     assert len(expected.splitlines()) == 1

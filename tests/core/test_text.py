@@ -18,7 +18,7 @@ def test_long_lists_are_cut() -> None:
     assert listed([str(number) for number in range(9)]) == "0, 1, 2, 3, 4, 5, 6, 7, ..."
 
 
-def test_plain_names_stay_as_they_are() -> None:
+def test_plain_names_are_unchanged() -> None:
     assert (printable("kws"), shown("kws"), quoted("kws")) == ("kws", "kws", "'kws'")
     assert (shown("x" * 200, 3), quoted("x" * 200, 3)) == ("xxx...", "'xxx'...")
 

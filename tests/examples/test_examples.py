@@ -87,7 +87,7 @@ def test_two_models_answer_as_on_the_host(repo: Callable[[str], Path], target: s
     assert output.splitlines()[-1] == "Test_result: PASS"
 
 
-@pytest.mark.parametrize("target", ["m3", pytest.param("m4", marks=SWEEP), "m55"])
+@pytest.mark.parametrize("target", ["m3", pytest.param("m4", marks=SWEEP), pytest.param("m55", marks=SWEEP)])
 def test_two_tasks_do_not_disturb_each_other_in_one_network(repo: Callable[[str], Path], target: str) -> None:
     output = scons(repo("two-tasks"), f"target={target}")
     assert "alone: 54 of 54 answers as on the host\n" in output
@@ -99,8 +99,8 @@ def test_two_tasks_do_not_disturb_each_other_in_one_network(repo: Callable[[str]
 @pytest.mark.parametrize(
     ("file", "right", "wrong"),
     [
-        ("main.c", "worker->workspace);", "workers[0].workspace);"),
-        ("tasks.c", "#if defined(__ARM_FP) || defined(__ARM_FEATURE_MVE)", "#if 0"),
+        pytest.param("main.c", "worker->workspace);", "workers[0].workspace);", marks=SWEEP),
+        pytest.param("tasks.c", "#if defined(__ARM_FP) || defined(__ARM_FEATURE_MVE)", "#if 0", marks=SWEEP),
         ("tasks.c", "s16-s31", "s0-s15"),
     ],
     ids=["one workspace for both", "no floating-point register is saved", "half of them are not saved"],

@@ -1,4 +1,4 @@
-"""The runtime that an archive brings along, in place of mlfbuild's."""
+"""The runtime in an archive is used instead of mlfbuild's."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def compiled(folder: Path, files: Files) -> Library:
 
 def verify(folder: Path, library: Library, board: Board | None) -> VerifyReport:
     np.savez(folder / "add.npz", in0=A, in1=B, out0=OUT)
-    write_archive(library, folder / "made.tar")  # the choice is a part of what the archive says
+    write_archive(library, folder / "made.tar")  # the archive records the option
     library = open_archive(folder / "made.tar")
     unpack(library, folder / "tree", archive_id="")
     toolchain = toolchain_file(cpu_called(board.cpu)) if board else None
@@ -57,21 +57,21 @@ def test_its_functions_are_called(tmp_path: Path, board: Board | None, template:
 
 
 @pytest.mark.parametrize("board", [None, M4], ids=["host", "m4"])
-def test_where_it_gives_up_the_run_ends(tmp_path: Path, board: Board | None) -> None:
+def test_abort_of_the_bundled_runtime_ends_the_run(tmp_path: Path, board: Board | None) -> None:
     files = with_runtime(allocating(graph_archive(7)), tmp_path, most=23)
     report = verify(tmp_path, compiled(tmp_path, files), board)
     assert not report.passed
     assert "add: case 0: the run function returned 4660, not 0" in report.text()
 
 
-def test_alone_a_module_has_our_runtime(tmp_path: Path) -> None:
+def test_module_run_alone_uses_the_runtime_of_mlfbuild(tmp_path: Path) -> None:
     library = compiled(tmp_path, with_runtime(allocating(graph_archive(7)), tmp_path, most=23))
     write_archive(library, tmp_path / "made.tar")
     (output,) = mlfbuild.load(tmp_path / "made.tar").run({"a": A, "b": B}).values()
     np.testing.assert_array_equal(output, OUT)
 
 
-def test_archives_without_one(tmp_path: Path) -> None:
+def test_archives_without_a_runtime_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"^add: options\.runtime: "):
         compiled(tmp_path, graph_archive(7))
     whole = with_runtime(graph_archive(7), tmp_path, most=24)
@@ -79,7 +79,7 @@ def test_archives_without_one(tmp_path: Path) -> None:
         compiled(tmp_path, {path: data for path, data in whole.items() if path not in CONFIGURATIONS})
 
 
-def test_a_configuration_is_no_path_of_choice(tmp_path: Path) -> None:
+def test_path_of_the_configuration_is_checked(tmp_path: Path) -> None:
     (module,) = compiled(tmp_path, with_runtime(graph_archive(7), tmp_path, most=24)).modules
     write_archive(Library((replace(module, runtime="../../etc/passwd"),)), tmp_path / "bad.tar")
     with pytest.raises(InputFileError) as caught:

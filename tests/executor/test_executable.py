@@ -1,4 +1,4 @@
-"""What is generated around modules of other compilers."""
+"""The generated code around modules of other compilers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_generated_files(shared: Path, archive: str, golden: Callable[[str, str]
         golden(text, path.rpartition("/")[2])
 
 
-def test_storage_of_a_graph_is_far_below_what_its_ids_ask(shared: Path) -> None:
+def test_storage_of_a_graph_is_smaller_than_its_ids_require(shared: Path) -> None:
     found = executable(module_of(shared, "kws_int8-graph"))
     assert found is not None
     text = bytes(found.generated["executor/kws_int8_entry.c"]).decode()
@@ -79,7 +79,7 @@ def test_workspace_of_kernels() -> None:
     assert error.value.code == "workspace-size-unknown"
 
 
-def test_tensor_names_that_are_equal_in_c(shared: Path) -> None:
+def test_tensor_names_that_become_equal_in_c(shared: Path) -> None:
     module = module_of(shared, "add-aotp")
     clash = (replace(module.inputs[0], name="a.b"), replace(module.inputs[1], name="a/b"))
     with pytest.raises(InputFileError) as error:
@@ -87,7 +87,7 @@ def test_tensor_names_that_are_equal_in_c(shared: Path) -> None:
     assert (error.value.code, error.value.place) == ("tensor-names-equal-in-c", "add")
 
 
-def test_a_module_without_known_tensors_is_left_alone(shared: Path) -> None:
+def test_module_without_known_tensors_is_unchanged(shared: Path) -> None:
     module = module_of(shared, "add-aotp")
     assert executable(replace(module, inputs=(), outputs=())) is None
     assert executable(replace(module, codegen=())) is None
@@ -101,7 +101,7 @@ def test_sizes_without_shapes(shared: Path) -> None:
     assert "mlf_shape_2, " in bytes(found.generated["executor/add_entry.c"]).decode()
 
 
-def test_units_say_whose_they_are(shared: Path) -> None:
+def test_units_name_their_module(shared: Path) -> None:
     module = module_of(shared, "add-aotp")
     other = CodegenFile(PurePosixPath("host/src/more.c"), b"int more;\n")
     found = executable(replace(module, codegen=(*module.codegen, other)))
@@ -117,7 +117,7 @@ def test_units_say_whose_they_are(shared: Path) -> None:
     assert lines[-1] == '#include "../codegen/host/src/more.c"'
 
 
-def test_objects_bear_the_names_of_their_module(shared: Path) -> None:
+def test_objects_have_symbols_of_their_module(shared: Path) -> None:
     found = executable(module_of(shared, "conv-llvm_graph_m4"))
     assert found is not None
     assert found.files == ("executor/conv_entry.c", "executor/conv_lib0.o", "executor/conv_lib1.o")
@@ -136,10 +136,10 @@ def test_objects_bear_the_names_of_their_module(shared: Path) -> None:
 
 @pytest.mark.parametrize("compiler", ["arm-none-eabi-gcc", "gcc", "clang"])
 @pytest.mark.parametrize("archive", ["byoc-aotp", "operator-add"])
-def test_later_compilers_take_what_tvm_wrote(
+def test_recent_compilers_accept_code_of_tvm(
     shared: Path, tmp_path: Path, tool: Callable[[str], str], newest_clang: dict[str, str], archive: str, compiler: str
 ) -> None:
-    """GCC 14 and clang 16 take for errors what compilers only warned of when TVM wrote its code generator."""
+    """GCC 14 and clang 16 report errors that were warnings when TVM's code generator was written."""
     unpack(open_archive(shared / f"archives/{archive}.tar"), tmp_path, archive_id="a")
     errors = [f"-Werror={name}" for name in ("incompatible-pointer-types", "implicit-function-declaration")]
     command = [newest_clang["MLFBUILD_CLANG"] if compiler == "clang" else tool(compiler), "-std=c99", *errors]

@@ -1,4 +1,4 @@
-"""Static plans of random executor graphs, played through: whatever a call reads must still be there."""
+"""Static plans of random executor graphs, simulated: every value that a call reads is still in memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.examples import examples
 
 
 def graph_of(nodes: list[tuple[GraphNode, list[tuple[int, ...]]]], heads: list[NodeEntry]) -> ExecutorGraph:
-    """A graph of nodes with the shapes of their int8 outputs; each entry has a storage id of its own."""
+    """Return a graph of nodes with int8 outputs of these shapes; each entry has a separate storage id."""
     shapes = [shape for _, its in nodes for shape in its]
     rows = tuple(itertools.accumulate((len(its) for _, its in nodes), initial=0))
     return ExecutorGraph(
@@ -34,7 +34,7 @@ def call(name: str, *inputs: NodeEntry) -> GraphNode:
 
 @st.composite
 def graphs(draw: st.DrawFn) -> ExecutorGraph:
-    """Two inputs, two parameters and up to 12 nodes, which may be ``__nop`` and ``__copy``; any entries are outputs."""
+    """Draw two inputs, two parameters and up to 12 nodes, some ``__nop`` or ``__copy``; any entries are outputs."""
     sizes = st.sampled_from([(4,), (3, 20), (100,), ()])
     nodes = [(GraphNode(INPUT, name), [draw(sizes)]) for name in ("x", "p0", "y", "p1")]
     known = [(NodeEntry(at), its[0]) for at, (_, its) in enumerate(nodes)]
@@ -49,7 +49,7 @@ def graphs(draw: st.DrawFn) -> ExecutorGraph:
 
 
 def values_of(graph: ExecutorGraph) -> list[int]:
-    """The entry whose value each entry has."""
+    """Return the entry whose value each entry has."""
     values = list(range(len(graph.shape)))
     for index, node in enumerate(graph.nodes):
         if node.function in {NO_CALL, COPY}:
@@ -59,8 +59,8 @@ def values_of(graph: ExecutorGraph) -> list[int]:
 
 @settings(max_examples=examples(300), deadline=None, derandomize=True)
 @given(graphs())
-def test_nothing_is_lost_before_it_is_read(graph: ExecutorGraph) -> None:
-    plan = plan_graph(graph, {"p0"}, "net", {"p1"})  # whose place is that of an input behind the others
+def test_values_are_in_memory_when_they_are_read(graph: ExecutorGraph) -> None:
+    plan = plan_graph(graph, {"p0"}, "net", {"p1"})  # p1 has the position of an input after the others
     value = values_of(graph)
     memory: dict[tuple[Area, int], tuple[int, int]] = {}
 
@@ -100,19 +100,19 @@ def test_nothing_is_lost_before_it_is_read(graph: ExecutorGraph) -> None:
 
 
 def chain(ids: tuple[int, ...]) -> ExecutorGraph:
-    """x of 100 bytes through four calls of 100, with these storage ids."""
+    """Return a graph with x of 100 bytes and four calls of 100 bytes in a chain, with these storage ids."""
     nodes: list[tuple[GraphNode, list[tuple[int, ...]]]] = [(GraphNode(INPUT, "x"), [(100,)])]
     nodes += [(call(f"f{at}", NodeEntry(at)), [(100,)]) for at in range(4)]
     graph = graph_of(nodes, [NodeEntry(4)])
     return ExecutorGraph(**(vars(graph) | {"storage_id": ids}))
 
 
-def test_storage_is_shared_by_lifetime_whatever_the_ids() -> None:
+def test_storage_is_shared_by_lifetime_regardless_of_ids() -> None:
     assert plan_graph(chain((0, 1, 2, 3, 4)), (), "net").storage_size == 2 * 112
     assert plan_graph(chain((0, 1, 2, 1, 2)), (), "net").storage_size == 2 * 112
 
 
-def test_a_call_writes_over_what_it_reads_where_the_ids_say_so() -> None:
+def test_call_overwrites_its_input_if_the_ids_are_equal() -> None:
     nodes: list[tuple[GraphNode, list[tuple[int, ...]]]] = [(GraphNode(INPUT, "x"), [(100,)])]
     sizes = (100, 100, 60, 60, 60)  # of which the last one is the output
     nodes += [(call(f"f{at}", NodeEntry(at)), [(size,)]) for at, size in enumerate(sizes)]
@@ -124,7 +124,7 @@ def test_a_call_writes_over_what_it_reads_where_the_ids_say_so() -> None:
     assert first == second
 
 
-def test_an_argument_may_be_a_parameter_that_comes_first() -> None:
+def test_first_argument_can_be_a_parameter() -> None:
     nodes: list[tuple[GraphNode, list[tuple[int, ...]]]] = [
         (GraphNode(INPUT, "p0"), [(4,)]),
         (GraphNode(INPUT, "x"), [(4,)]),
@@ -139,7 +139,7 @@ def test_an_argument_may_be_a_parameter_that_comes_first() -> None:
 
 
 @pytest.mark.parametrize("name", [NO_CALL, COPY])
-def test_copies_of_other_sizes(name: str) -> None:
+def test_copies_of_different_sizes_are_rejected(name: str) -> None:
     nodes: list[tuple[GraphNode, list[tuple[int, ...]]]] = [
         (GraphNode(INPUT, "x"), [(4,)]),
         (call(name, NodeEntry(0)), [(5,)]),

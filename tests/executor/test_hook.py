@@ -1,4 +1,4 @@
-"""Graphs with the option ``hook``: the static executor asks before each call, whoever compiled the network."""
+"""Graphs with the option ``hook``: the static executor calls it before each call, for networks of any compiler."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def program(name: str, inputs: list[Array], output: Array) -> str:
 
 
 def tree(library: Library, folder: Path, main: str) -> tuple[list[Path], list[str]]:
-    """Unpack the only module of ``library`` and put ``main`` beside it; returns sources and folders of headers."""
+    """Unpack the only module of ``library`` and write ``main`` next to it; return sources and include folders."""
     unpack(library, folder, archive_id="a")
     found = executable(library.modules[0])
     assert found is not None
@@ -106,7 +106,7 @@ def tree(library: Library, folder: Path, main: str) -> tuple[list[Path], list[st
 
 
 def sums() -> Graph:
-    """Two layers, and a reshape between them that is no call."""
+    """Two layers, and a reshape between them that is not a call."""
     s = Sketch("sums")
     s.node(ops.FullyConnected(), s.tensor("x", 1, 4), s.weights("w", 6, 4), s.tensor("hidden", 1, 6, scale=0.5))
     s.node(ops.Reshape(), "hidden", s.tensor("flat", 6, scale=0.5))
@@ -138,7 +138,7 @@ def executable_of(library: Library) -> Executable:
 
 
 def cases(shared: Path) -> list[tuple[Library, str, list[str]]]:
-    """Libraries, the programs that run them, and what these print."""
+    """Libraries, the programs that run them, and the output of these programs."""
     add = np.load(shared / "archives/add-graph.npz")
     ours = ["node hidden FULLY_CONNECTED", "node y ADD"]
     theirs = ["tvmgen_add_fused_cast_multiply_add tvmgen_add_fused_cast_multiply_add"]
@@ -177,13 +177,13 @@ def test_on_a_board(shared: Path, tmp_path: Path, tool: Callable[[str], str]) ->
         assert (result.stdout.splitlines(), result.exit_status) == ([*lines, "done"], 0)
 
 
-def test_python_sees_every_tensor_of_it(
+def test_python_sees_every_tensor(
     tmp_path: Path,
     tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,
     tool: Callable[[str], str],
 ) -> None:
-    """The executor that tells of its calls on this machine asks as well, and nobody answers."""
+    """The executor that traces calls on this machine also calls the hook, which does nothing."""
     tool("gcc")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
     write_archive(native_graph(), tmp_path / "sums.tar")
@@ -206,7 +206,7 @@ def test_golden_files(shared: Path, archive: str, golden: Callable[[str, str], N
         golden(text, path.rpartition("/")[2])
 
 
-def test_without_the_option_nothing_of_it_is_there(shared: Path) -> None:
+def test_without_the_option_there_is_no_hook(shared: Path) -> None:
     for library in (native_graph(hook=False), of_tvm(shared, "add-graph", hook=False)):
         assert not library.modules[0].hook
         generated = executable_of(library).generated
@@ -214,7 +214,7 @@ def test_without_the_option_nothing_of_it_is_there(shared: Path) -> None:
         assert not [text for text in own if b"hook" in text or b"HOOK" in text]
 
 
-def test_a_hooked_graph_calls_what_it_called_before(shared: Path) -> None:
+def test_hooked_graph_makes_the_same_calls(shared: Path) -> None:
     plain, hooked = (executable_of(of_tvm(shared, "kws_int8-graph", hook=value)) for value in (False, True))
     assert hooked.files == plain.files
     assert hooked.workspace_size == plain.workspace_size
@@ -223,14 +223,14 @@ def test_a_hooked_graph_calls_what_it_called_before(shared: Path) -> None:
     assert tables[0].split("};\n\n__attribute__")[0] == tables[1].split("};\n\n#if")[0]
 
 
-def test_the_archive_keeps_it(tmp_path: Path) -> None:
+def test_archive_records_the_option(tmp_path: Path) -> None:
     for version in (5, 6, 7):
         write_archive(native_graph(), tmp_path / "sums.tar", version)
         assert open_archive(tmp_path / "sums.tar").modules[0].hook
 
 
-def test_what_an_archive_says_of_seams_that_it_does_not_have_is_nothing(shared: Path) -> None:
-    """Its metadata may say what it likes."""
+def test_recorded_hook_of_a_module_that_has_none_is_ignored(shared: Path) -> None:
+    """The metadata of an archive is untrusted."""
     for name in ("add-aotp", "operator-add"):
         module = open_archive(shared / f"archives/{name}.tar").modules[0]
         plain, claimed = (executable(replace(module, hook=value)) for value in (False, True))
@@ -252,19 +252,19 @@ AOT = "archive-for-aot-executor"
         ("operator-add", "operator-without-hook"),
     ],
 )
-def test_archives_that_cannot_run_a_hook(shared: Path, archive: str, code: str) -> None:
+def test_archives_that_cannot_run_a_hook_are_rejected(shared: Path, archive: str, code: str) -> None:
     with pytest.raises(UsageError) as raised:
         of_tvm(shared, archive)
     assert (raised.value.code, raised.value.place) == (code, "net: options.hook")
 
 
-def test_every_module_must_be_able_to_run_the_hook(shared: Path) -> None:
+def test_every_module_must_support_the_hook(shared: Path) -> None:
     with pytest.raises(UsageError) as caught:
         of_tvm(shared, "multi-mixed")
     assert (caught.value.code, caught.value.place) == (AOT, "net: options.hook")
 
 
-def test_what_mlfbuild_compiled_has_it_or_not(tmp_path: Path) -> None:
+def test_archives_of_mlfbuild_keep_their_hook(tmp_path: Path) -> None:
     for hook in (True, False):
         wanted = replace(request("sums"), options={"hook": hook})
         write_archive(compile_graph(SUMS, wanted, sha256(b"sums")), tmp_path / "sums.tar")
@@ -277,7 +277,9 @@ def test_what_mlfbuild_compiled_has_it_or_not(tmp_path: Path) -> None:
             assert (caught.value.code, caught.value.place) == ("archive-without-hook", "net: options.hook")
 
 
-def test_the_project_file_is_told_where(shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_error_has_the_place_in_the_project_file(
+    shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "add.tar").write_bytes((shared / "archives/add-aotc.tar").read_bytes())
     (tmp_path / "mlfbuild.yml").write_text(
         "mlfbuild: 1\ntargets: {pc: {cpu: host}}\nmodels:\n  add: {source: add.tar, options: {hook: true}}\n"
@@ -287,7 +289,7 @@ def test_the_project_file_is_told_where(shared: Path, tmp_path: Path, capsys: py
     assert message.startswith("mlfbuild.yml:4:42: models.add.options.hook: add.tar was exported for the AOT executor")
 
 
-def test_an_archive_that_cannot_be_read_is_told_as_ever(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_archive_that_cannot_be_read_is_reported_as_before(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "add.tar").write_bytes(b"no archive" * 100)
     (tmp_path / "mlfbuild.yml").write_text(
         "mlfbuild: 1\ntargets: {pc: {cpu: host}}\nmodels:\n  add: {source: add.tar, options: {hook: true}}\n"
@@ -297,6 +299,6 @@ def test_an_archive_that_cannot_be_read_is_told_as_ever(tmp_path: Path, capsys: 
 
 
 @pytest.mark.parametrize("value", ["yes", 1])
-def test_the_option_is_true_or_false(value: str | int) -> None:
+def test_option_must_be_a_boolean(value: str | int) -> None:
     ((key, mistake),) = ARCHIVE.check_options({"hook": value})
     assert (key, mistake.code) == ("hook", "invalid-option")

@@ -1,4 +1,4 @@
-"""Sections of modules that other compilers made: of what is generated for them, and why not of what they have."""
+"""Sections of modules of other compilers: generated data can be placed, data in their own code cannot."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ PSRAM = BOARDS["mps2-an386"].regions["PSRAM"]
 
 
 def placed(shared: Path, name: str, placement: Placement, folder: Path) -> Path:
-    """The tree of an archive of TVM, its generated code placed."""
+    """A tree of an archive of TVM with its generated code in sections."""
     request = CompileRequest("net", shared / f"archives/{name}.tar", CPUS["cortex-m4"], placement=placement)
     unpack(compiler_called("archive").compile(request), folder / "tree", archive_id="a", placement=placement)
     return folder / "tree"
 
 
 def sections_of_entry(tree: Path, compiler: str) -> dict[str, str]:
-    """The section of every variable of the generated entry."""
+    """Return the section of every variable of the generated entry."""
     (entry,) = (tree / "executor").glob("*_entry.c")
     folders = [tree / "executor/include", tree / "executor", tree / "executor/runtime", *tree.glob("codegen/*/include")]
     includes = [f"-I{folder}" for folder in folders]
@@ -58,7 +58,9 @@ def sections_of_entry(tree: Path, compiler: str) -> dict[str, str]:
         }
 
 
-def test_parameters_of_a_graph_by_their_shapes(shared: Path, tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_parameters_of_a_graph_are_classified_by_shape(
+    shared: Path, tmp_path: Path, tool: Callable[[str], str]
+) -> None:
     placement = Placement(weights=".far", biases=".near", workspace=".bss.ws")
     tree = placed(shared, "kws_int8-graph", placement, tmp_path)
     found = sections_of_entry(tree, tool("arm-none-eabi-gcc"))
@@ -90,7 +92,7 @@ def test_classes_of_parameters(shape: tuple[int, ...], name: str) -> None:
         ("conv-llvm_graph_m4", ".mlf_params: PSRAM, .far: PSRAM", "params: .mlf_params, workspace: .far"),
     ],
 )
-def test_results_are_right_with_all_of_it_in_another_memory(
+def test_results_do_not_depend_on_sections(
     shared: Path, tmp_path: Path, tool: Callable[[str], str], name: str, regions: str, placement: str
 ) -> None:
     for needed in ("cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm"):
@@ -138,7 +140,9 @@ def test_constants_in_the_code_of_an_archive_cannot_be_placed(
         (Placement(params=".x", workspace=".x"), "mixed-section", "workspace"),
     ],
 )
-def test_what_cannot_be_placed(shared: Path, tmp_path: Path, placement: Placement, code: str, key: str) -> None:
+def test_data_that_cannot_be_placed_is_rejected(
+    shared: Path, tmp_path: Path, placement: Placement, code: str, key: str
+) -> None:
     with pytest.raises(UsageError) as caught:
         placed(shared, "kws_int8-graph", placement, tmp_path)
     assert (caught.value.code, caught.value.place) == (code, f"net: placement.{key}")
@@ -147,7 +151,7 @@ def test_what_cannot_be_placed(shared: Path, tmp_path: Path, placement: Placemen
 
 
 @pytest.mark.parametrize("name", ["conv-aotp", "conv-aotc", "add-aotc", "operator-add"])
-def test_a_workspace_that_the_module_s_own_code_has(shared: Path, tmp_path: Path, name: str) -> None:
+def test_workspace_in_the_code_of_a_module_cannot_be_placed(shared: Path, tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError) as caught:
         placed(shared, name, Placement(workspace=".far"), tmp_path)
     module = name.rpartition("-")[2] if name.startswith("operator") else name.partition("-")[0]
@@ -156,7 +160,7 @@ def test_a_workspace_that_the_module_s_own_code_has(shared: Path, tmp_path: Path
     assert not (tmp_path / "tree").exists()
 
 
-def test_an_archive_of_the_native_compiler_is_compiled(tmp_path: Path) -> None:
+def test_archive_of_the_native_compiler_is_already_compiled(tmp_path: Path) -> None:
     archive = tmp_path / "net.tar"
     write_archive(compile_bytes(tiny_network(1)), archive)
     for placement, section in (

@@ -39,8 +39,8 @@ def disk(folder: Path, kilobytes: int) -> Iterator[Callable[[str], None]]:
 
 
 def _used(folder: Path) -> int:
-    """Return the bytes of a folder in pages."""
-    return sum(4096 + -(-path.lstat().st_size // 4096) * 4096 for path in folder.rglob("*"))
+    """Return the bytes of the files in a folder, in pages."""
+    return sum(-(-path.lstat().st_size // 4096) * 4096 for path in folder.rglob("*") if path.is_file())
 
 
 def _small_disks(site: Site, steps: int) -> Tally:

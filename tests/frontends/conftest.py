@@ -1,4 +1,4 @@
-"""What tests of ONNX networks share."""
+"""Fixtures of the tests of front ends."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 @pytest.fixture
 def same_numbers() -> None:
-    """A test draws the same numbers, whichever tests run before it."""
+    """Seed numpy's generator, so that a test draws the same numbers regardless of other tests."""
     from support import onnx_checks, onnx_quantized
 
     onnx_checks.restart()

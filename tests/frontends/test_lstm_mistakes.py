@@ -1,4 +1,4 @@
-"""UNIDIRECTIONAL_SEQUENCE_LSTM in forms that are not supported, and with tensors that do not fit: exit code 4."""
+"""Unsupported forms of UNIDIRECTIONAL_SEQUENCE_LSTM, and tensors that do not fit: exit code 4."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RULE = "UNIDIRECTIONAL_SEQUENCE_LSTM 'y'"
 
 
 def layer(dtype: str) -> Network:
-    """A layer of 3 units over 'x' [2, 5, 4]; inputs of the operator are named by their position."""
+    """Return a layer of 3 units over 'x' [2, 5, 4]; inputs of the operator are named by their position."""
     network = Network()
     source = network.input((2, 5, 4), None if dtype == "float32" else 0.02, dtype=dtype)
     add_lstm(network, np.random.default_rng(3), source, 3, dtype, zero_point=-5)
@@ -37,7 +37,7 @@ def at(network: Network, position: int) -> TensorSpec:
 
 
 def more(position: int) -> Callable[[Network], None]:
-    """Give the operator an input that the plain form has not."""
+    """Return an edit that adds an input that the plain form does not have."""
 
     def edit(network: Network) -> None:
         network.operators[0].inputs[position] = network.constant(np.ones(3, np.float32))
@@ -66,7 +66,7 @@ def tensor(position: int, **values: Any) -> Callable[[Network], None]:
 
 
 def replaced(position: int, data: np.ndarray[Any, Any], scale: float | None = None) -> Callable[[Network], None]:
-    """Another constant in the place of one."""
+    """Return an edit that replaces a constant."""
 
     def edit(network: Network) -> None:
         index = network.operators[0].inputs[position] = network.constant(data, scale)

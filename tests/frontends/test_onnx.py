@@ -1,4 +1,4 @@
-"""ONNX networks: names, shapes and layout stay as the file has them, whatever version it is of."""
+"""ONNX networks keep the names, shapes and layout of the file, in every version."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_a_small_network() -> None:
     assert_equal(small_network(), floats(1, 3, 8, 6))
 
 
-def test_names_and_shapes_of_inputs_and_outputs_stay() -> None:
+def test_names_and_shapes_of_inputs_and_outputs_are_kept() -> None:
     graph = parse_onnx(small_network(), "net", "net.onnx")
     assert [(name, graph.tensor(name).shape) for name in graph.inputs] == [("x", (1, 3, 8, 6))]
     assert [(name, graph.tensor(name).shape) for name in graph.outputs] == [("y", (1, 5)), ("p1", (1, 4, 4, 3))]
@@ -32,8 +32,8 @@ def test_only_inputs_and_outputs_are_transposed() -> None:
     assert [outputs for _, outputs in moved[1:]] == [("p1",)]
 
 
-def test_one_tensor_under_two_orders() -> None:
-    """A transpose moves nothing by itself; what reads both must still get both."""
+def test_tensor_read_in_two_orders() -> None:
+    """A transpose does not move data, but readers of both tensors must get the right order."""
     data = model(
         [helper.make_node("Transpose", ["x"], ["t"], perm=[1, 0]), helper.make_node("Add", ["x", "t"], ["y"]),
          helper.make_node("Flatten", ["x"], ["f"]), helper.make_node("Flatten", ["t"], ["g"])],
@@ -44,7 +44,7 @@ def test_one_tensor_under_two_orders() -> None:
 
 
 @pytest.mark.parametrize("outputs", [["y", "x"], ["y", "y"], ["x"]], ids=" ".join)
-def test_inputs_and_outputs_that_are_one_tensor(outputs: list[str]) -> None:
+def test_input_or_output_used_twice(outputs: list[str]) -> None:
     data = model([helper.make_node("Relu", ["x"], ["y"])], [("x", (1, 4))], [(name, (1, 4)) for name in outputs])
     graph = parse_onnx(data, "net", "net.onnx")
     assert graph.outputs == tuple(outputs)
@@ -53,8 +53,8 @@ def test_inputs_and_outputs_that_are_one_tensor(outputs: list[str]) -> None:
     assert "y" not in outputs or values["y"].tolist() == [[0, 2, 0, 4]]
 
 
-def test_shapes_that_are_computed_in_the_graph() -> None:
-    """What PyTorch exports for ``x.view(x.size(0), -1)``."""
+def test_computed_shapes_are_folded() -> None:
+    """PyTorch exports this for ``x.view(x.size(0), -1)``."""
     node = helper.make_node
     data = model(
         [
@@ -84,7 +84,7 @@ def test_the_same_tensor_as_two_outputs_and_an_input_as_output() -> None:
 
 @pytest.mark.parametrize("opset", [7, 9, 10, 11, 12, 13, 18, 21])
 def test_every_version_of_the_operators(opset: int) -> None:
-    """Pad's attributes became inputs on the way."""
+    """Between these versions, Pad's attributes became inputs."""
     node = helper.make_node
     pads = [0, 0, 1, 0, 0, 0, 0, 2]
     constants = {"pads": np.array(pads)} if opset >= 11 else {}
@@ -95,8 +95,8 @@ def test_every_version_of_the_operators(opset: int) -> None:
     assert_equal(data, floats(1, 2, 3, 4), compiled=False)
 
 
-def test_softmax_of_everything_behind_an_axis() -> None:
-    """What version 11 means by its axis; ONNX's evaluator knows only the meaning of version 13."""
+def test_softmax_of_all_dimensions_from_an_axis() -> None:
+    """This is the meaning of the axis in version 11; ONNX's evaluator implements only that of version 13."""
     data = model([helper.make_node("Softmax", ["x"], ["y"])], [("x", (2, 3, 4))], [("y", (2, 3, 4))], opset=11)
     x = floats(2, 3, 4)
     exponentials = np.exp(x)

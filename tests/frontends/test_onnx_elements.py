@@ -1,6 +1,6 @@
-"""ONNX operators that are made of others: attributes and shapes drawn, against ONNX's own evaluator.
+"""ONNX operators that become several operators, with random attributes and shapes, against ONNX's evaluator.
 
-All read an image whose channels are stored last, so that they must count dimensions as ONNX does.
+All read an image whose channels are stored last, so that converters must map ONNX's dimensions to stored ones.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ SHAPE = (2, 3, 4, 5)
 
 @st.composite
 def gathered_elements(draw: st.DrawFn) -> Case:
-    """By constant indices, and by such as the network computes."""
+    """Draw constant or computed indices."""
     axis = draw(st.integers(0, 3))
-    sizes = list(SHAPE)  # ONNX's evaluator takes no smaller ones beside the axis, nor a negative one
+    sizes = list(SHAPE)  # ONNX's evaluator supports neither smaller sizes beside the axis nor a negative axis
     sizes[axis] = draw(st.integers(1, 6))
     indices = RANDOM.integers(-SHAPE[axis], SHAPE[axis], sizes)
     node = helper.make_node("GatherElements", ["p", "i"], ["y"], axis=axis)
@@ -108,7 +108,7 @@ def products(draw: st.DrawFn) -> Case:
 
 @st.composite
 def pools(draw: st.DrawFn) -> Case:
-    """One to three dimensions; the evaluator goes wrong where padding differs from side to side."""
+    """Draw pools of one to three dimensions; the evaluator is wrong if padding differs between sides."""
     dimensions = draw(st.integers(1, 3))
     operator = draw(st.sampled_from(["MaxPool", "AveragePool", "LpPool"]))
     kernel = [draw(st.integers(1, 3)) for _ in range(dimensions)]
@@ -162,7 +162,7 @@ def others(draw: st.DrawFn) -> Case:
 
 @st.composite
 def nearby_channels(draw: st.DrawFn) -> Case:
-    """The evaluator takes as many channels as the batch has images."""
+    """Draw an LRN; the evaluator requires as many channels as images in the batch."""
     beta = draw(st.sampled_from([0.5, 0.75, 1.0]))
     node = helper.make_node("LRN", ["p"], ["y"], size=draw(st.integers(1, 5)), alpha=0.1, beta=beta, bias=2.0)
     return [node], {}, (3, 3, 4, 5)
@@ -179,7 +179,7 @@ FAMILIES = {
 @pytest.mark.parametrize("family", FAMILIES)
 @settings(max_examples=examples(40), deadline=None, derandomize=True)
 @given(data=st.data())
-def test_on_images(family: str, data: st.DataObject) -> None:
+def test_operators_on_images(family: str, data: st.DataObject) -> None:
     nodes, constants, shape = data.draw(FAMILIES[family])
     if family == "pools":
         made = model(nodes, [("x", shape)], [("y", [None] * len(shape))])
@@ -200,7 +200,7 @@ def test_norms_of_images(p: int) -> None:
 @pytest.mark.parametrize("shape", [(3,), (2, 3), (2, 1, 3)])
 @pytest.mark.parametrize("weights", [(3,), (3, 4), (1, 3, 4), (1, 1, 3, 4), (2, 3, 4)])
 def test_products_of_any_ranks(shape: tuple[int, ...], weights: tuple[int, ...]) -> None:
-    """A vector is a row on the left side and a column on the right one, and goes again."""
+    """A vector is a row on the left side and a column on the right side, and its dimension is removed afterwards."""
     node = helper.make_node("MatMul", ["x", "w"], ["y"])
     made = model([node], [("x", shape)], [("y", [None])], {"w": floats(*weights)})
     assert_equal(made, floats(*shape), compiled=False)
@@ -208,8 +208,8 @@ def test_products_of_any_ranks(shape: tuple[int, ...], weights: tuple[int, ...])
 
 @pytest.mark.parametrize("operator", ["Gather", "GatherND"])
 @pytest.mark.parametrize("computed", [False, True])
-def test_one_element_of_a_vector(operator: str, computed: bool) -> None:
-    """What is left has no dimensions."""
+def test_one_element_of_a_vector_is_a_scalar(operator: str, computed: bool) -> None:
+    """The result has no dimensions."""
     wanted = np.array(-2) if operator == "Gather" else np.array([-2])
     nodes = [helper.make_node("ReduceMax", ["zeros"], ["zero"], keepdims=0),
              helper.make_node("Add", ["zero", "real"], ["sum"]),
@@ -223,8 +223,8 @@ def test_one_element_of_a_vector(operator: str, computed: bool) -> None:
 
 @pytest.mark.parametrize("shape", [(3,), (2, 1), (4, 1, 3), (1, 1, 1, 1), (2, 3)])
 @pytest.mark.parametrize("power", [2.0, 0.0, 0.5])
-def test_one_power_that_widens(shape: tuple[int, ...], power: float) -> None:
-    """Equal exponents are one number only where they broadcast to what is there."""
+def test_scalar_power_that_adds_dimensions(shape: tuple[int, ...], power: float) -> None:
+    """Equal exponents are treated as one number only if they do not change the shape."""
     x = np.abs(floats(2, 1))
     constants = {"power": np.full(shape, power, np.float32)}
     made = model([helper.make_node("Pow", ["x", "power"], ["y"])], [("x", x.shape)], [("y", [None])], constants)
@@ -239,8 +239,8 @@ INTEGERS = {"Add": WHOLE, "Sub": WHOLE, "Mul": WHOLE, "Div": WHOLE[:-1], "Mod": 
 @pytest.mark.parametrize("operator", INTEGERS)
 @settings(max_examples=examples(20), deadline=None, derandomize=True)
 @given(data=st.data())
-def test_integers(operator: str, data: st.DataObject) -> None:
-    """That stand for themselves: narrow ones wrap round."""
+def test_operators_on_integers(operator: str, data: st.DataObject) -> None:
+    """Integers that are not quantised; narrow ones wrap around."""
     dtype = data.draw(st.sampled_from(INTEGERS[operator]))
     limits = np.iinfo(dtype) if np.dtype(dtype).itemsize < 4 else np.iinfo(np.int16)
     x = RANDOM.integers(limits.min, limits.max + 1, (3, 20)).astype(dtype)

@@ -1,4 +1,4 @@
-"""Networks as exporters write them: read, run in numpy, as C on this machine, and as C on an emulated Cortex-M4."""
+"""Exported networks, run in numpy, as C on this machine, and as C on an emulated Cortex-M4."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Array = npt.NDArray[Any]
 
 
 def case(data: bytes, name: str) -> tuple[Graph, Array]:
-    """The graph and a random input."""
+    """Return the graph and a random input."""
     graph = parse_onnx(data, name, f"{name}.onnx")
     (tensor,) = (graph.tensor(name) for name in graph.inputs)
     random = np.random.default_rng(6)
@@ -40,7 +40,7 @@ def assert_close(made: Array, wanted: Array) -> None:
     np.testing.assert_allclose(made, wanted, rtol=0, atol=1e-5 * np.abs(wanted).max())
 
 
-def test_in_numpy_and_as_c() -> None:
+def test_networks_in_numpy_and_as_c() -> None:
     jobs, expected = [], []
     for name, make in EXPORTED.items():
         data = make()
@@ -57,15 +57,15 @@ def test_in_numpy_and_as_c() -> None:
 
 @pytest.mark.parametrize(("name", "transposes"), [("keras", 0), ("segmentation", 2), ("mobile", 3)])
 def test_number_of_transposes(name: str, transposes: int) -> None:
-    """Keras' transposes vanish; of an image of several channels the input and the output are transposed, no more.
+    """Transposes from Keras are removed; only an input or output image with several channels is transposed.
 
-    Shuffling channels is a transpose; its result is flattened as ONNX stores it.
+    Shuffling channels is a transpose; its result is flattened in ONNX's order.
     """
     graph = case(EXPORTED[name](), name)[0]
     assert sum(isinstance(node.operator, Transpose) for node in graph.nodes) == transposes
 
 
-def test_on_a_board(tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_networks_on_a_board(tmp_path: Path, tool: Callable[[str], str]) -> None:
     jobs: list[Job] = []
     for name, data in (("mobile", EXPORTED["mobile"]()), ("quantized", quantized_network().bytes())):
         graph, value = case(data, name)

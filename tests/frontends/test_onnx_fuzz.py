@@ -1,4 +1,4 @@
-"""Damaged ONNX networks end as a graph or as one line of ours: no traceback, no huge memory, no endless loop."""
+"""Damaged ONNX networks become a graph or a one-line error, without traceback, huge memory or endless loop."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def outcome(data: bytes) -> str:
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
 def test_networks_with_inconsistent_parts(damage: Callable[[Random, ModelProto], None]) -> None:
-    """Every message is one line, and nothing needs more memory than a sound network by far."""
+    """Every message is one line, and memory is not much larger than for a valid network."""
     random, lines = Random(damage.__name__), set()
     tracemalloc.start()
     for _ in range(30):

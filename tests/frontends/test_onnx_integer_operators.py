@@ -1,4 +1,4 @@
-"""ONNX's and Microsoft's operators on integers, which are read as pairs around real ones."""
+"""ONNX's and Microsoft's operators on integers, which are rewritten as QuantizeLinear pairs around float ones."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("same_numbers")
 
 
 def operator_by_operator() -> dict[str, QuantizedNetwork]:
-    """QLinearConv, QLinearMatMul and MatMulInteger, ConvInteger; what they are written out as is tested above."""
+    """Return networks of QLinearConv, QLinearMatMul, MatMulInteger and ConvInteger."""
     made = {}
     network = QuantizedNetwork()
     network.inputs.append(helper.make_tensor_value_info("x", onnx.TensorProto.UINT8, (1, 2, 5, 5)))
@@ -63,7 +63,7 @@ def test_operators_on_integers(operator: str) -> None:
 
 
 def test_existing_names_are_kept_when_operators_are_rewritten() -> None:
-    """What QLinearMatMul is written out as has names of its own, whatever the file calls other tensors."""
+    """The tensors of a rewritten QLinearMatMul get names that the file does not use."""
     network = QuantizedNetwork()
     network.inputs.append(helper.make_tensor_value_info("a", onnx.TensorProto.UINT8, (3, 6)))
     network.constants |= {"b": RANDOM.integers(-127, 128, (6, 4)).astype(np.int8)}
@@ -81,7 +81,7 @@ MICROSOFT = ("QLinearAdd", "QLinearMul", "QLinearAveragePool", "QLinearGlobalAve
 
 @pytest.mark.parametrize("operator", MICROSOFT)
 def test_rewritten_operators_of_com_microsoft(operator: str) -> None:
-    """ONNX's evaluator does not know them: they must equal the pairs around ONNX's own operator."""
+    """ONNX's evaluator does not support them, so they are compared with pairs around ONNX's own operator."""
     scale = Scale(1 / 256, 0) if operator == "QLinearSigmoid" else Scale(0.06, 100)
     attributes: dict[str, Any] = {"QLinearAveragePool": {"kernel_shape": [2, 2]}, "QLinearConcat": {"axis": 1}}.get(
         operator, {}
@@ -113,8 +113,8 @@ def values_of_pairs(network: QuantizedNetwork) -> tuple[Graph, list[Array], list
     return found
 
 
-def test_as_c() -> None:
-    """Networks of all kinds in one program under sanitizers: bit for bit what numpy makes of the graph."""
+def test_networks_as_c() -> None:
+    """All kinds of networks, in one program under sanitizers, equal the graph in numpy bit for bit."""
     networks = [quantized_network(), *operator_by_operator().values()]
     jobs, expected = [], []
     for number, network in enumerate(networks):

@@ -1,4 +1,4 @@
-"""LSTM of ONNX against ONNX's own evaluator, in numpy and as C, and what of it is refused."""
+"""LSTM of ONNX against ONNX's evaluator, in numpy and as C, and refused variants."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DIRECTIONS = {"forward": 1, "reverse": 1, "bidirectional": 2}
 
 @dataclass(frozen=True)
 class Layer:
-    """A node, what it is fed and its constants."""
+    """A node, its inputs and its constants."""
 
     data: bytes
     feeds: dict[str, Array]
@@ -36,7 +36,7 @@ def layer(
     direction: str = "forward", layout: int = 0, *, steps: int = 4, fed: tuple[str, ...] = (), outputs: str = "YHC",
     inputs: str = "XWRB HC", constants: dict[str, Array] | None = None, **attributes: Any,
 ) -> Layer:  # fmt: skip
-    """An LSTM of ``inputs`` by their first letters; those in ``fed`` are inputs of the model, as the sequence is."""
+    """Return an LSTM with ``inputs`` by their first letters; those in ``fed`` are inputs of the model."""
     random, count = np.random.default_rng(2), DIRECTIONS[direction]
     kept = (BATCH, count, UNITS) if layout else (count, BATCH, UNITS)
     shapes = {
@@ -103,8 +103,8 @@ def test_inputs_and_outputs(options: dict[str, Any]) -> None:
     check(layer(**options))
 
 
-def test_rows_that_are_passed_to_a_second_layer() -> None:
-    """Exporters keep what a stream remembers as inputs and outputs: two runs are one over both halves."""
+def test_states_passed_to_a_second_layer() -> None:
+    """Exporters make states of a stream inputs and outputs: two runs equal one run over both halves."""
     whole, half = layer(outputs="Y", fed=("H", "C")), layer(steps=2, fed=("H", "C"))
     (expected,) = reference(whole.data, whole.feeds)
     graph = parse_onnx(half.data, "net", "net.onnx")
@@ -140,7 +140,7 @@ REFUSED: dict[str, tuple[dict[str, Any], Refusal]] = {
 
 
 @pytest.mark.parametrize(("options", "expected"), REFUSED.values(), ids=REFUSED)
-def test_what_is_refused(options: dict[str, Any], expected: Refusal) -> None:
+def test_unsupported_variants_are_refused(options: dict[str, Any], expected: Refusal) -> None:
     with pytest.raises(UnsupportedModelError) as caught:
         parse_onnx(layer(**options).data, "net", "net.onnx")
     assert_refused(caught.value, *expected)
@@ -175,7 +175,7 @@ BROKEN: dict[str, tuple[dict[str, Any], Refusal]] = {
 
 
 @pytest.mark.parametrize(("options", "expected"), BROKEN.values(), ids=BROKEN)
-def test_shapes_that_do_not_fit(options: dict[str, Any], expected: Refusal) -> None:
+def test_wrong_shapes_are_refused(options: dict[str, Any], expected: Refusal) -> None:
     with pytest.raises(InputFileError) as caught:
         parse_onnx(layer(**options).data, "net", "net.onnx")
     assert_refused(caught.value, *expected)

@@ -1,4 +1,4 @@
-"""One ONNX file for each kind of mistake inside: whatever it asks for ends as one line that names the place."""
+"""ONNX files with one mistake each: the error is one line with the place."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ HUGE = 1 << 40
 
 
 def changed(change: Callable[[onnx.ModelProto], object]) -> bytes:
-    """The small network after ``change``."""
+    """Return the small network after ``change``."""
     made = onnx.load_from_string(small_network())
     change(made)
     return bytes(made.SerializeToString())
 
 
 def attribute(name: str, value: object) -> Callable[[onnx.ModelProto], object]:
-    """Put another value at an attribute of the first node, a Conv."""
+    """Return a change of an attribute of the first node, a Conv."""
     return lambda made: made.graph.node[0].attribute[0].CopyFrom(helper.make_attribute(name, value))
 
 
@@ -131,7 +131,7 @@ WHOLE: dict[str, tuple[Callable[[onnx.ModelProto], object], type[MlfError], Refu
 
 
 @pytest.mark.parametrize("kind", WHOLE)
-def test_files(kind: str) -> None:
+def test_invalid_files_are_refused(kind: str) -> None:
     change, error, expected = WHOLE[kind]
     expect(changed(change), error, *expected)
 
@@ -143,7 +143,7 @@ def expect(data: bytes, kind: type[MlfError], *expected: str) -> None:
 
 
 @pytest.mark.parametrize("version", range(1, 7))
-def test_old_versions(version: int) -> None:
+def test_old_versions_are_refused(version: int) -> None:
     data = changed(lambda made: setattr(made.opset_import[0], "version", version))
     expect(data, UnsupportedModelError, "opset-too-old", "", f"version {version}")
 
@@ -159,18 +159,18 @@ def test_old_versions(version: int) -> None:
         ((1, "rows", "columns"), UnsupportedModelError, ("shape-dynamic", "input 'x'", "[1, ?, ?]")),
     ],
 )
-def test_sizes_of_inputs(shape: Sequence[int | str | None], kind: type[MlfError], expected: Refusal) -> None:
+def test_invalid_input_sizes(shape: Sequence[int | str | None], kind: type[MlfError], expected: Refusal) -> None:
     expect(model([helper.make_node("Relu", ["x"], ["y"])], [("x", shape)], [("y", [None])]), kind, *expected)
 
 
 @pytest.mark.parametrize("name", ["DOUBLE", "FLOAT16", "BFLOAT16", "UINT32", "STRING", "COMPLEX64", "FLOAT8E4M3FN"])
-def test_types_of_inputs(name: str) -> None:
+def test_unsupported_input_types(name: str) -> None:
     element = TensorProto.DataType.Value(name)
     data = model([helper.make_node("Identity", ["x"], ["y"])], [("x", (2,))], [("y", (2,))], element=element)
     expect(data, UnsupportedModelError, "type-unsupported", "input 'x'", name)
 
 
-def test_weights_in_another_file_as_an_attribute() -> None:
+def test_attribute_in_another_file_is_refused() -> None:
     tensor = numpy_helper.from_array(np.ones(2, np.float32))
     tensor.ClearField("raw_data")
     tensor.data_location = TensorProto.EXTERNAL
@@ -185,7 +185,7 @@ def test_weights_in_another_file_as_an_attribute() -> None:
     )
 
 
-def test_a_loop() -> None:
+def test_loop_is_refused() -> None:
     scalar, row = [helper.make_tensor_value_info("c", TensorProto.BOOL, [])], ("s", TensorProto.FLOAT, [1])
     body = helper.make_graph(
         [helper.make_node("Identity", ["c"], ["c2"]), helper.make_node("Identity", ["s"], ["s2"])], "body",

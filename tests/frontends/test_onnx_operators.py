@@ -1,4 +1,4 @@
-"""ONNX operators, attributes and shapes drawn, against ONNX's own evaluator."""
+"""ONNX operators with random attributes and shapes, against ONNX's evaluator."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("same_numbers")
 
 @st.composite
 def convolutions(draw: st.DrawFn) -> tuple[bytes, Floats]:
-    """A Conv of one to three dimensions, every attribute drawn."""
+    """Draw a Conv of one to three dimensions with all attributes."""
     dimensions = draw(st.integers(1, 3))
     size = [draw(st.integers(1, 9 if dimensions < 3 else 5)) for _ in range(dimensions)]
     kernel = [draw(st.integers(1, 4)) for _ in range(dimensions)]
@@ -62,8 +62,8 @@ def test_convolutions(case: tuple[bytes, Floats]) -> None:
     assert_equal(case[0], case[1], compiled=False)
 
 
-def test_volumes() -> None:
-    """As C, too: a convolution in groups, a pool and a mean of volumes."""
+def test_convolution_and_pool_of_volumes() -> None:
+    """A grouped convolution, a pool and a mean of volumes, also as C."""
     node = helper.make_node
     made = model(
         [
@@ -84,7 +84,7 @@ def test_volumes() -> None:
 @settings(max_examples=examples(60), deadline=None, derandomize=True)
 @given(st.data())
 def test_broadcasting_of_images(data: st.DataObject) -> None:
-    """A pool leaves its output with the channels last; any constant must still meet the right dimensions."""
+    """The output of a pool has its channels last; constants must be broadcast to the right dimensions."""
     shape = (1, 3, 4, 2)
     rank = data.draw(st.integers(0, 4))
     other = tuple(size if data.draw(st.booleans()) else 1 for size in shape[4 - rank :])
@@ -132,7 +132,7 @@ def pads(draw: st.DrawFn) -> Case:
 
 @st.composite
 def gathers(draw: st.DrawFn) -> Case:
-    """Indices of any rank, positive and negative, known or computed."""
+    """Draw indices of any rank, positive and negative, constant or computed."""
     shape, axis = (2, 3, 4, 5), draw(st.integers(-4, 3))
     size = shape[axis]
     rank = draw(st.integers(0, 2))
@@ -189,7 +189,7 @@ def transposed_convolutions(draw: st.DrawFn) -> Case:
 
 
 def test_transposed_convolution_in_groups() -> None:
-    """Each group is one of its own; ONNX's evaluator does not take them."""
+    """Each group is a separate convolution; ONNX's evaluator does not support groups."""
     x, w = floats(1, 4, 3, 3), floats(4, 3, 2, 2)
     node = helper.make_node
     grouped = model(
@@ -203,7 +203,7 @@ def test_transposed_convolution_in_groups() -> None:
     np.testing.assert_allclose(made, np.concatenate(parts, axis=1), rtol=1e-5, atol=1e-5)
 
 
-def test_negative_padding_cuts_off() -> None:
+def test_negative_padding_crops() -> None:
     x = floats(2, 5)
     data = model([helper.make_node("Pad", ["x", "pads"], ["y"])], [("x", (2, 5))], [("y", (2, 4))],
                  {"pads": np.array([0, -2, 0, 1])})  # fmt: skip
@@ -222,7 +222,7 @@ def reductions(draw: st.DrawFn) -> Case:
 
 @st.composite
 def others(draw: st.DrawFn) -> Case:
-    """Comparisons, choices and normalisations, on dimensions that are stored in another order."""
+    """Draw comparisons, selections and normalisations on dimensions that are stored in another order."""
     node, shape = helper.make_node, (2, 4, 2, 6)
     scale = {"s": floats(4), "b": floats(4), "row": floats(6), "flags": RANDOM.integers(0, 2, (4, 1, 6)).astype(bool)}
     return draw(st.sampled_from([
@@ -251,7 +251,7 @@ def others(draw: st.DrawFn) -> Case:
 )  # fmt: skip
 @settings(max_examples=examples(50), deadline=None, derandomize=True)
 @given(data=st.data())
-def test_on_images(family: st.SearchStrategy[Case], data: st.DataObject) -> None:
-    """A pool leaves its output with the channels last, as convolutions do; what follows must count as ONNX does."""
+def test_operators_on_images(family: st.SearchStrategy[Case], data: st.DataObject) -> None:
+    """The output of a pool has its channels last; the next operator must use ONNX's dimensions."""
     nodes, constants, shape = data.draw(family)
     assert_equal(on_images(nodes, constants, shape), floats(*shape), compiled=False)

@@ -1,4 +1,4 @@
-"""Nodes of ONNX files whose axes, sizes and indices are out of range: one line that names the node and the reason."""
+"""Nodes of ONNX files with axes, sizes and indices out of range: one line with the node and the reason."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BITS = {"d": np.array(3), "v": np.array([0, 1], np.float32)}
 def refused(
     operator: str, constants: Mapping[str, Array], attributes: Mapping[str, Any], outputs: Sequence[str]
 ) -> MlfError:
-    """The error about one node that reads ``x`` and ``constants``."""
+    """Return the error for a node that reads ``x`` and ``constants``."""
     node = helper.make_node(operator, ["x", *constants], list(outputs), **attributes)
     data = model([node], [("x", SHAPE)], [(name, [None] * 4) for name in outputs], constants)
     with pytest.raises((InputFileError, UnsupportedModelError)) as caught:
@@ -57,7 +57,7 @@ AXES: dict[str, tuple[dict[str, Array], dict[str, Any]]] = {
 
 @pytest.mark.parametrize("axis", [9, -9, HUGE])
 @pytest.mark.parametrize("operator", AXES)
-def test_an_axis(operator: str, axis: int) -> None:
+def test_axis_out_of_range(operator: str, axis: int) -> None:
     constants, attributes = AXES[operator]
     rank = 5 if operator == "OneHot" else 4
     found = refused(operator, constants, {**attributes, "axis": axis}, ["y"])
@@ -65,7 +65,7 @@ def test_an_axis(operator: str, axis: int) -> None:
 
 
 @pytest.mark.parametrize("operator", ["CumSum", "ReduceSum", "ReduceProd", "ReduceL2", "Squeeze", "Unsqueeze"])
-def test_axes_that_are_inputs(operator: str) -> None:
+def test_input_axes_out_of_range(operator: str) -> None:
     rank = 5 if operator == "Unsqueeze" else 4
     found = refused(operator, {"a": integers(9)}, {}, ["y"])
     assert_refused(found, "onnx-malformed", f"node 0 ({operator}) writing 'y'", f"9 of {rank}")
@@ -172,7 +172,7 @@ SIZES: dict[str, Case] = {
 
 
 @pytest.mark.parametrize("kind", SIZES)
-def test_sizes(kind: str) -> None:
+def test_sizes_out_of_range(kind: str) -> None:
     operator, constants, attributes, expected = SIZES[kind]
     code, place, *facts = expected
     assert_refused(refused(operator, constants, attributes, ["y"]), code, place.format(operator), *facts)
@@ -181,7 +181,7 @@ def test_sizes(kind: str) -> None:
 @pytest.mark.parametrize("value", [0, -1, 1 << 31, 1 << 62])
 @pytest.mark.parametrize("name", ["kernel_shape", "dilations"])
 @pytest.mark.parametrize("operator", ["MaxPool", "AveragePool", "LpPool", "Conv"])
-def test_windows(operator: str, name: str, value: int) -> None:
+def test_windows_out_of_range(operator: str, name: str, value: int) -> None:
     attributes = {} if operator == "Conv" else {"kernel_shape": [2, 2]}
     found = refused(operator, FILTER if operator == "Conv" else {}, {**attributes, name: [value, value]}, ["y"])
     words = ("does not fit 6 pixels", "below 1", "attribute kernel_shape is")
@@ -201,7 +201,7 @@ def test_windows(operator: str, name: str, value: int) -> None:
         ([1, 1, 2], "has scales [1.0, 1.0, 2.0] for 4 dimensions"),
     ],
 )
-def test_scales_of_images(scales: list[float], fact: str) -> None:
+def test_scales_of_images_out_of_range(scales: list[float], fact: str) -> None:
     node = helper.make_node("Resize", ["x", "", "s"], ["y"])
     data = model([node], [("x", SHAPE)], [("y", [None] * 4)], {"s": np.array(scales, np.float32)})
     with pytest.raises((InputFileError, UnsupportedModelError)) as caught:
@@ -210,7 +210,7 @@ def test_scales_of_images(scales: list[float], fact: str) -> None:
 
 
 @pytest.mark.parametrize("limits", [(0, np.inf, 1), (0, 1, 0), (0, 1e30, 1)])
-def test_ranges(limits: tuple[float, float, float]) -> None:
+def test_ranges_out_of_range(limits: tuple[float, float, float]) -> None:
     nodes = [helper.make_node("Range", ["a", "b", "c"], ["r"]), helper.make_node("Add", ["x", "r"], ["y"])]
     constants = {name: np.array(value, np.float32) for name, value in zip("abc", limits, strict=True)}
     with pytest.raises((InputFileError, UnsupportedModelError)) as caught:

@@ -1,4 +1,4 @@
-"""Quantised ONNX operators: within one step of ONNX's evaluator, and in integers where there is a form.
+"""Quantised ONNX operators: within one step of ONNX's evaluator, and in integers if there is an integer form.
 
 A network here is one operator between DequantizeLinear and QuantizeLinear.
 """
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("same_numbers")
 
 @st.composite
 def convolutions(draw: st.DrawFn) -> QuantizedNetwork:
-    """Any groups, weights with one scale or one for each channel, biases as int32 or float32."""
+    """Draw groups, weights with one scale or one for each channel, and an int32 or float32 bias."""
     network = QuantizedNetwork()
     groups, inside, outputs = draw(st.sampled_from([(1, 3, 4), (3, 1, 3), (2, 2, 4), (3, 1, 6), (1, 1, 2)]))
     source = draw(scales())
@@ -75,7 +75,7 @@ def test_transposed_convolutions(data: st.DataObject) -> None:
 @PROPERTIES
 @given(st.data())
 def test_dense_layers(data: st.DataObject) -> None:
-    """Gemm and MatMul, the scales of the latter's weights along their columns."""
+    """Gemm and MatMul; the scales of MatMul's weights are along their columns."""
     network, target = QuantizedNetwork(), data.draw(scales(0.02, 0.1))
     source = data.draw(scales())
     x = network.input("x", (3, 8), source)
@@ -95,8 +95,8 @@ def test_dense_layers(data: st.DataObject) -> None:
 
 @PROPERTIES
 @given(st.data())
-def test_two_operands(data: st.DataObject) -> None:
-    """Two tensors, or a tensor and a number; an output as wide as the results are."""
+def test_operators_with_two_operands(data: st.DataObject) -> None:
+    """Two tensors, or a tensor and a number; the output's scale covers all results."""
     network, operator = QuantizedNetwork(), data.draw(st.sampled_from(["Add", "Sub", "Mul"]))
     first, second = data.draw(scales()), data.draw(scales())
     names = [network.input("x", (1, 3, 4, 2), first)]
@@ -115,7 +115,7 @@ def test_two_operands(data: st.DataObject) -> None:
 @PROPERTIES
 @given(source=scales(), divisor=scales(), target=scales(0.05, 1.0))
 def test_quotients(source: Scale, divisor: Scale, target: Scale) -> None:
-    """By constants other than 0, of which a quotient is infinite."""
+    """Divide by constants other than 0, for which a quotient is infinite."""
     network = QuantizedNetwork()
     stored = integers((1, 3, 4, 2), divisor.dtype)
     stored[stored == divisor.zero_point] ^= 1
@@ -149,7 +149,7 @@ UNARY: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("operator", UNARY)
 @settings(max_examples=12, deadline=None, derandomize=True)
 @given(st.data())
-def test_one_operand(operator: str, data: st.DataObject) -> None:
+def test_operators_with_one_operand(operator: str, data: st.DataObject) -> None:
     network = QuantizedNetwork()
     source, target = data.draw(scales()), data.draw(scales())
     x = network.input("x", (1, 4, 4, 6), source)
@@ -164,10 +164,10 @@ def test_one_operand(operator: str, data: st.DataObject) -> None:
 )
 @settings(max_examples=12, deadline=None, derandomize=True)
 @given(source=scales(0.01, 0.03), target=scales())
-def test_functions_that_become_tables(
+def test_tabulated_functions(
     operator: str, function: Callable[[Array], Array], least: float, source: Scale, target: Scale
 ) -> None:
-    """All 256 values of which the function is a number; ONNX's evaluator stumbles over infinity."""
+    """Test all 256 values for which the function is finite; ONNX's evaluator does not handle infinity."""
     network = QuantizedNetwork()
     network.add(operator, [network.input("x", (256,), source)], "y")
     network.output(network.quantized("y", target), 1, target.dtype)
@@ -185,8 +185,8 @@ def test_functions_that_become_tables(
 @pytest.mark.parametrize("operator", ["Sigmoid", "Tanh", "Softmax"])
 @settings(max_examples=12, deadline=None, derandomize=True)
 @given(source=scales(0.01, 0.1), fine=st.booleans())
-def test_functions_whose_integer_form_has_a_scale_of_its_own(operator: str, source: Scale, fine: bool) -> None:
-    """A finer output is computed in float32."""
+def test_functions_with_a_fixed_output_scale(operator: str, source: Scale, fine: bool) -> None:
+    """If the output has a finer scale, the function is computed in float32."""
     network = QuantizedNetwork()
     steps = 128 if operator == "Tanh" else 256
     scale = float(np.float32(1 / steps)) * (0.5 if fine else 1.0)
@@ -197,7 +197,7 @@ def test_functions_whose_integer_form_has_a_scale_of_its_own(operator: str, sour
 
 @pytest.mark.parametrize("ratio", [1.0, 1.7, 0.5])
 def test_average_pool(ratio: float) -> None:
-    """Rounded on the input's scale first, and so only where the output's is no finer."""
+    """The result is rounded with the input's scale first, so int8 is used only if the output's scale is not finer."""
     network = QuantizedNetwork()
     x = network.input("x", (1, 3, 6, 6), Scale(0.1, 120))
     network.add("AveragePool", [x], "y", kernel_shape=[3, 2], pads=[1, 0, 1, 0], count_include_pad=1)
@@ -217,7 +217,7 @@ def test_average_pool(ratio: float) -> None:
 )
 @pytest.mark.parametrize("ratio", [1.0, 1.3, 0.5])
 def test_bilinear_resizing(way: str, size: tuple[int, int], exact: bool, ratio: float) -> None:
-    """In integers where these hold the positions exactly, and the wanted scale is no finer."""
+    """Integers are used if they represent the positions exactly and the output's scale is not finer."""
     network = QuantizedNetwork()
     x = network.input("x", (1, 3, 4, 5), Scale(0.1, 120))
     network.constants["sizes"] = np.array([1, 3, *size])

@@ -1,4 +1,4 @@
-"""Quantised ONNX networks: what stays in integers, what is computed in float32, and what is refused."""
+"""Quantised ONNX networks: operators in integers, operators in float32, and errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("same_numbers")
 
 
 def test_movement_stays_in_integers() -> None:
-    """Splits, slices, pads, gathers and transposes between the pairs; the pair between them has one scale."""
+    """Splits, slices, pads, gathers and transposes between pairs with one scale stay in integers."""
     network, scale = QuantizedNetwork(), Scale(0.05, 100)
     x = network.input("x", (1, 4, 5, 6), scale)
     network.constants |= {
@@ -70,8 +70,8 @@ def test_a_scale_for_each_channel_of_an_input() -> None:
     check(network, floats=True)
 
 
-def test_types_and_scales_of_inputs_and_outputs_stay() -> None:
-    """uint8 is int8 inside only."""
+def test_types_and_scales_of_inputs_and_outputs_are_kept() -> None:
+    """uint8 becomes int8 only inside the network."""
     network = QuantizedNetwork()
     network.add("Relu", [network.input("x", (1, 3), Scale(0.5, 100))], "y")
     network.output(network.quantized("y", Scale(0.25, 7)), 2)
@@ -82,7 +82,7 @@ def test_types_and_scales_of_inputs_and_outputs_stay() -> None:
 
 
 def test_quantised_weights_that_a_float_network_uses() -> None:
-    """Only the weights are quantised, as some tools do to make files smaller."""
+    """Some tools quantise only the weights to make files smaller."""
     network = QuantizedNetwork()
     network.inputs.append(helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, (1, 2, 4, 4)))
     network.outputs.append(helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [None] * 4))
@@ -95,7 +95,7 @@ def test_quantised_weights_that_a_float_network_uses() -> None:
 
 
 def test_float_weights_that_the_network_quantises() -> None:
-    """What training for quantisation exports: float32 weights, then a pair."""
+    """Quantisation-aware training exports float32 weights followed by a pair."""
     network = QuantizedNetwork()
     x = network.input("x", (1, 2, 4, 4), Scale(0.05, 128))
     network.constants["w"] = RANDOM.uniform(-1, 1, (3, 2, 3, 3)).astype(np.float32)
@@ -108,7 +108,7 @@ def test_float_weights_that_the_network_quantises() -> None:
 
 
 def test_an_input_with_two_quantisations() -> None:
-    """Then its elements mean nothing by themselves: both are computed."""
+    """Its elements have no single meaning, so both are computed."""
     network = QuantizedNetwork()
     first = network.input("x", (1, 6), Scale(0.1, 100))
     parameters = network.parameters("other", Scale(0.3, 7))
@@ -118,8 +118,8 @@ def test_an_input_with_two_quantisations() -> None:
     check(network, floats=True)
 
 
-def test_an_input_that_is_an_output_and_a_tensor_that_is_read_in_float32() -> None:
-    """What is quantised for one reader and real for another stays float32."""
+def test_tensors_read_as_integers_and_as_float32() -> None:
+    """A tensor that only one of its readers quantises stays float32."""
     network = QuantizedNetwork()
     x = network.input("x", (1, 2, 3, 3), Scale(0.1, 100))
     w = network.weights("w", integers((2, 2, 2, 2), "int8"), Scale(0.01, 0, "int8"))
@@ -133,7 +133,7 @@ def test_an_input_that_is_an_output_and_a_tensor_that_is_read_in_float32() -> No
 
 
 def test_a_quantised_network_has_only_integers() -> None:
-    """Each of its seven operators may be off by a step, and the last one's scale is half as fine as the first one's."""
+    """Each of the seven operators may differ by a step; the last scale is half as fine as the first one."""
     graph, _, made, wanted = values_of(quantized_network().bytes())
     assert_within_a_step(made, wanted, steps=7)
     assert {tensor.dtype for tensor in graph.tensors.values()} == {DType.UINT8, DType.INT8, DType.INT32}
@@ -195,7 +195,7 @@ REFUSED: dict[str, tuple[bytes, Refusal]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refused(name: str) -> None:
+def test_unsupported_networks_are_refused(name: str) -> None:
     data, expected = REFUSED[name]
     with pytest.raises(UnsupportedModelError) as caught:
         parse_onnx(data, "net", "net.onnx")

@@ -115,7 +115,7 @@ CASES: dict[str, tuple[bytes, type[MlfError], Refusal]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_mistakes(name: str) -> None:
+def test_unsupported_operators_are_refused(name: str) -> None:
     data, kind, expected = CASES[name]
     with pytest.raises(kind) as caught:
         parse_onnx(data, "net", "net.onnx")

@@ -1,4 +1,4 @@
-"""Arithmetic on shapes that is done in numpy equals what ONNX's own evaluator makes of the node."""
+"""Arithmetic on shapes in numpy gives the results of ONNX's evaluator."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Array = npt.NDArray[Any]
 
 
 def read(operator: str, inputs: Sequence[Array], **attributes: Any) -> tuple[RawNode, bytes]:
-    """The node and the model around it, whose constants are ``inputs``."""
+    """Return the node and a model that contains it, with the constants ``inputs``."""
     names = [f"i{number}" for number in range(len(inputs))]
     node = helper.make_node(operator, names, ["y"], **attributes)
     data = model([node], [], [("y", [])], dict(zip(names, inputs, strict=True)), element=onnx.TensorProto.INT64)
@@ -32,7 +32,7 @@ def read(operator: str, inputs: Sequence[Array], **attributes: Any) -> tuple[Raw
 
 
 def check(operator: str, *inputs: Array, left: bool = False, **attributes: Any) -> None:
-    """It is computed as the evaluator does, or ``left`` to that."""
+    """Check that the result equals the evaluator's, or that the node is ``left`` to the evaluator."""
     node, data = read(operator, inputs, **attributes)
     wanted = np.asarray(ReferenceEvaluator(onnx.load_from_string(data)).run(None, {})[0])
     made = computed(node, inputs)
@@ -66,7 +66,7 @@ def test_slices_and_gathers(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("values", [whole(3, 1, 4), whole(5), np.arange(6).reshape(1, 2, 3)])
-def test_the_others(values: Array) -> None:
+def test_other_operators(values: Array) -> None:
     check("Add", values, values + 7)
     check("Sub", np.array(4), values)
     check("Mul", values, np.array(-3))
@@ -80,7 +80,7 @@ def test_the_others(values: Array) -> None:
     check("Squeeze", values[np.newaxis], whole(0))
 
 
-def test_what_is_left_to_the_evaluator() -> None:
+def test_operators_for_the_evaluator() -> None:
     check("Div", whole(-3, 3), whole(2, 2), left=True)
     check("Add", np.array([0.5], np.float32), np.array([1.5], np.float32), left=True)
     check("Cast", whole(1), left=True, to=onnx.TensorProto.INT32)
@@ -96,7 +96,7 @@ def test_what_is_left_to_the_evaluator() -> None:
         ("Add", (whole(1, 2), whole(1, 2, 3)), {}, "shape mismatch"),
     ],
 )
-def test_mistakes(operator: str, inputs: tuple[Array, ...], attributes: dict[str, Any], words: str) -> None:
+def test_wrong_inputs_raise(operator: str, inputs: tuple[Array, ...], attributes: dict[str, Any], words: str) -> None:
     node, _ = read(operator, inputs, **attributes)
     with pytest.raises(GraphError) as caught:
         fold(node, inputs, 21)

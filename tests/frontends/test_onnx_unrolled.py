@@ -1,4 +1,4 @@
-"""GRU and RNN of ONNX against their formulas in numpy, as graphs and as C, and what of them is refused."""
+"""GRU and RNN of ONNX against their formulas in numpy, as graphs and as C, and refused variants."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ GATES = {"GRU": 3, "RNN": 1}
 
 
 def weights(operator: str, count: int) -> dict[str, Array]:
-    """All inputs behind the sequence but its lengths."""
+    """Return all inputs after the sequence except its lengths."""
     random, rows = np.random.default_rng(4), GATES[operator] * UNITS
     shapes = {
         "W": (count, rows, FEATURES),
@@ -39,7 +39,7 @@ def weights(operator: str, count: int) -> dict[str, Array]:
 def network(
     operator: str, constants: dict[str, Array], names: str = "XWRB H", layout: int = 0, **attributes: Any
 ) -> bytes:
-    """A layer of inputs by their letters, whose rows to begin with are an input of the network."""
+    """Return a layer with inputs by their letters; its initial states are an input of the network."""
     count = constants["W"].shape[0]
     given = {name: value for name, value in constants.items() if name != "H" and name in names}
     shape = (BATCH, STEPS, FEATURES) if layout else (STEPS, BATCH, FEATURES)
@@ -57,7 +57,7 @@ def sigmoid(x: Array) -> Array:
 
 
 def expected(operator: str, x: Array, w: dict[str, Array], direction: str, *, reset_last: bool) -> tuple[Array, Array]:
-    """ONNX's formulas: Y [steps, directions, batch, units] and the last states [directions, batch, units]."""
+    """Return Y [steps, directions, batch, units] and the last states [directions, batch, units] of ONNX's formulas."""
     result = np.zeros((STEPS, len(DIRECTIONS[direction]), BATCH, UNITS))
     last = []
     for at, backwards in enumerate(DIRECTIONS[direction]):
@@ -80,7 +80,7 @@ def expected(operator: str, x: Array, w: dict[str, Array], direction: str, *, re
 
 @pytest.mark.parametrize(("operator", "reset_last"), [("RNN", False), ("GRU", False), ("GRU", True)])
 def test_layers(operator: str, reset_last: bool) -> None:
-    """In every direction and both layouts, in numpy and as C."""
+    """Test all directions and both layouts, in numpy and as C."""
     x = np.random.default_rng(1).normal(size=(STEPS, BATCH, FEATURES)).astype(np.float32)
     jobs, wanted = [], []
     for number, (direction, layout) in enumerate((d, n) for d in DIRECTIONS for n in (0, 1)):
@@ -102,7 +102,7 @@ def test_layers(operator: str, reset_last: bool) -> None:
             np.testing.assert_allclose(value.reshape(right.shape), right, rtol=0, atol=2e-6)
 
 
-def test_without_biases_and_rows_to_begin_with() -> None:
+def test_layers_without_biases_and_initial_states() -> None:
     w = weights("GRU", 1)
     x = np.random.default_rng(1).normal(size=(STEPS, BATCH, FEATURES)).astype(np.float32)
     zeros = {**w, "B": w["B"] * 0, "H": w["H"] * 0}
@@ -110,7 +110,7 @@ def test_without_biases_and_rows_to_begin_with() -> None:
     np.testing.assert_allclose(made["Y"], expected("GRU", x, zeros, "forward", reset_last=False)[0], rtol=0, atol=2e-6)
 
 
-def test_other_functions() -> None:
+def test_other_activation_functions() -> None:
     w = weights("RNN", 1)
     x = np.random.default_rng(1).normal(size=(STEPS, BATCH, FEATURES)).astype(np.float32)
     made = evaluate(parse_onnx(network("RNN", w, activations=["Relu"]), "net", "net.onnx"), {"X": x, "H": w["H"]})
@@ -137,7 +137,7 @@ REFUSED: dict[str, tuple[dict[str, Any], Refusal]] = {
 
 
 @pytest.mark.parametrize("kind", REFUSED)
-def test_refused(kind: str) -> None:
+def test_unsupported_variants_are_refused(kind: str) -> None:
     attributes, expected = REFUSED[kind]
     with pytest.raises((InputFileError, UnsupportedModelError)) as caught:
         parse_onnx(network("GRU", weights("GRU", 1), "XWRB", **attributes), "net", "net.onnx")
@@ -153,14 +153,14 @@ def test_refused(kind: str) -> None:
         ("R", (), ["[]", "[1, 0, 0]"]),
     ],
 )
-def test_sizes(name: str, shape: tuple[int, ...], facts: list[str]) -> None:
+def test_wrong_sizes_are_refused(name: str, shape: tuple[int, ...], facts: list[str]) -> None:
     constants = {**weights("GRU", 1), name: np.ones(shape, np.float32)}
     with pytest.raises(InputFileError) as caught:
         parse_onnx(network("GRU", constants, "XWRB"), "net", "net.onnx")
     assert_refused(caught.value, "onnx-malformed", "node 0 (GRU) writing 'Y'", *facts)
 
 
-def test_long_sequences() -> None:
+def test_long_sequences_are_refused() -> None:
     node = helper.make_node("GRU", ["X", "W", "R"], ["Y"], hidden_size=UNITS)
     w = weights("GRU", 1)
     data = model([node], [("X", (500, 1, FEATURES))], [("Y", [None] * 4)], {"W": w["W"], "R": w["R"]})

@@ -1,4 +1,4 @@
-"""Large weights are views of the file: what is read does not change by that, nor what is refused."""
+"""Large weights are views of the file, which changes neither results nor errors."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _model(weights: list[np.ndarray]) -> onnx.ModelProto:
         max_size=6,
     )
 )
-def test_every_initializer_reads_as_onnx_itself_reads_it(tensors: list[tuple[int, str]]) -> None:
+def test_initializers_are_read_like_onnx(tensors: list[tuple[int, str]]) -> None:
     rng = np.random.default_rng(len(tensors))
     weights = [_LARGE, *(rng.integers(0, 2, size).astype(kind) for size, kind in tensors)]
     model = _model(weights)
@@ -57,7 +57,7 @@ def test_large_weights_are_not_copied() -> None:
 
 
 def test_weights_that_do_not_start_at_a_multiple_of_their_size_are_read() -> None:
-    for length in range(1, 9):  # the name moves what stands behind it
+    for length in range(1, 9):  # the name shifts the data after it
         model = _model([_LARGE])
         model.producer_name = "p" * length
         model.graph.initializer[0].name = "w" * length
@@ -101,7 +101,7 @@ def _elsewhere(tensor: TensorProto) -> None:
         (_elsewhere, "weights-external", "weights 'w0'", ""),
     ],
 )
-def test_large_weights_that_are_wrong_are_refused(
+def test_damaged_large_weights_are_refused(
     damage: Callable[[TensorProto], None], code: str, place: str, fact: str
 ) -> None:
     model = _model([_LARGE])
@@ -111,7 +111,7 @@ def test_large_weights_that_are_wrong_are_refused(
     assert_refused(raised.value, code, place, fact)
 
 
-def test_a_graph_in_two_pieces_is_read_as_onnx_reads_it() -> None:
+def test_graph_in_two_pieces_is_read_like_onnx() -> None:
     whole = _model([_LARGE])
     first, second = onnx.ModelProto(), onnx.ModelProto()
     first.CopyFrom(whole)
@@ -123,7 +123,7 @@ def test_a_graph_in_two_pieces_is_read_as_onnx_reads_it() -> None:
 
 
 @given(st.binary(max_size=200))
-def test_small_files_are_not_changed_in_meaning(data: bytes) -> None:
+def test_small_files_keep_their_meaning(data: bytes) -> None:
     small, weights = without_large_weights(data)
     assert not any(weights)
     assert small == data or _parsed(small) == _parsed(data)

@@ -1,4 +1,4 @@
-"""SVDF whose tensors do not fit, and variables that more than one operator uses: one line of place and reason."""
+"""SVDF with tensors that do not fit, and variables of several operators: one line with place and reason."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SOURCE, FEATURE, TIME, BIAS, STATE, OUTPUT = range(6)
 
 
 def svdf(*, quantized: bool) -> Network:
-    """Two units of rank 2 over three inputs that remember four runs."""
+    """Return two units of rank 2 over three inputs with a memory of four runs."""
     net = Network()
     random = np.random.default_rng(1)
     source = net.input((1, 3), *((0.5, -3) if quantized else ()))
@@ -73,7 +73,7 @@ def computed(tensor: int) -> Callable[[Network], None]:
 
 
 def int8_state(net: Network) -> None:
-    """Time weights of int8 may have a zero point in the file; those of int16 never."""
+    """Make the time weights int8, which may have a zero point in the file, unlike int16."""
     change(TIME, type=TensorType.INT8, content=bytes(16), zero_points=[2])(net)
     change(STATE, type=TensorType.INT8)(net)
 

@@ -1,4 +1,4 @@
-"""Sound TFLite files: attributes, names, constants."""
+"""Valid TFLite files: attributes, names, constants."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def parse(network: Network) -> Graph:
 
 
 def operator_of(build: Callable[[Network, int], object], *, scale: float | None = 0.5) -> Operator:
-    """The operator that ``build`` adds after an input of shape [1, 7, 8, 2]."""
+    """Return the operator that ``build`` adds after an input of shape [1, 7, 8, 2]."""
     network = Network()
     build(network, network.input((1, 7, 8, 2), scale, 3))
     (node,) = parse(network).nodes
@@ -50,7 +50,7 @@ def test_depthwise_conv2d() -> None:
     assert operator == ops.DepthwiseConv2D(depth_multiplier=2)
 
 
-def test_depth_multiplier_left_out_follows_from_the_weights() -> None:
+def test_absent_depth_multiplier_follows_from_the_weights() -> None:
     def build(net: Network, x: int) -> None:
         net.depthwise_conv2d(x, DEPTHWISE, weight_scales=[0.1] * 4, scale=1)
         del net.operators[0].options["DepthMultiplier"]
@@ -96,7 +96,7 @@ def test_quantisation_per_channel() -> None:
 
 
 def test_biases_have_scales_along_their_only_dimension() -> None:
-    """Whatever the file says: converters write the dimension that the weights have theirs along."""
+    """The dimension in the file is ignored, because converters write that of the weights."""
     network = Network()
     image = network.input((1, 3, 3, 2), 0.5, 3)
     network.depthwise_conv2d(image, DEPTHWISE, np.ones(4, np.int32), weight_scales=[0.1] * 4, scale=1)
@@ -124,7 +124,7 @@ def test_constants_are_views_of_the_file() -> None:
     assert not weights.data.flags.writeable
 
 
-def test_content_after_the_flatbuffer() -> None:
+def test_content_after_the_flatbuffer_is_read() -> None:
     network = Network()
     network.add(network.input((4,)), network.constant(np.arange(4, dtype=np.float32)))
     content = np.arange(4, dtype=np.float32)
@@ -174,14 +174,14 @@ def test_a_free_batch_is_the_batch_of_the_shape() -> None:
     assert graph.tensor(graph.inputs[0]).shape == (1, 4)
 
 
-def test_unused_tensors_may_be_anything() -> None:
+def test_unused_tensors_may_have_any_type() -> None:
     network = Network()
     network.softmax(network.input((4,)))
     network.tensor((2, 0), "string")
     assert len(parse(network).tensors) == 2
 
 
-def test_no_operator_at_all() -> None:
+def test_network_without_operators() -> None:
     network = Network()
     network.input((4,), name="through")
     graph = parse_tflite(network.build(outputs=[0]), "model", "model.tflite")
@@ -197,7 +197,7 @@ def test_read_model_reads_a_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "code"), [("missing.tflite", "no-such-input"), ("folder", "input-is-folder")])
-def test_no_file(tmp_path: Path, name: str, code: str) -> None:
+def test_missing_files_are_refused(tmp_path: Path, name: str, code: str) -> None:
     (tmp_path / "folder").mkdir()
     with pytest.raises(InputFileError) as caught:
         read_model(tmp_path / name, "net")

@@ -1,4 +1,4 @@
-"""Operators that do not fit their tensors or have impossible attributes: one line of place and reason, exit code 4."""
+"""Operators that do not fit their tensors or have invalid attributes: one line with the place, exit code 4."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ MISTAKES: dict[str, tuple[Callable[[Network, int], object], Refusal]] = {
 }  # fmt: skip
 
 
-def test_a_scale_whose_greatest_number_is_no_float32() -> None:
+def test_scale_too_large_for_float32() -> None:
     net = Network()
     net.unary("EXP", net.input((2,), 3e38, dtype="int16"), "ExpOptions", scale=0.1, dtype="int16")
     with pytest.raises(UnsupportedModelError) as caught:

@@ -1,4 +1,4 @@
-"""Damaged files of every kind end as a graph or as one of our errors, never in a traceback."""
+"""Damaged files become a graph or an ``MlfError``, never a traceback."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.wake_word import wake_word
 
 
 def network() -> bytes:
-    """All twelve operators in one file."""
+    """Return a file with twelve operators."""
     random = np.random.default_rng(7)
 
     def integers(*shape: int) -> np.ndarray:
@@ -36,17 +36,17 @@ SOUND = network()
 
 
 def read(data: bytes) -> None:
-    """Read ``data``; whatever but an ``MlfError`` of ours fails the test."""
+    """Read ``data``; any exception except ``MlfError`` fails the test."""
     with contextlib.suppress(InputFileError, UnsupportedModelError):
         parse_tflite(data, "net", "net.tflite")
 
 
-def test_the_network_itself_is_sound() -> None:
+def test_undamaged_network_is_valid() -> None:
     assert len(parse_tflite(SOUND, "net", "net.tflite").nodes) == 12
 
 
 def test_every_truncation_is_refused() -> None:
-    # A flatbuffer is written from its end: nearly every cut takes away something that an offset leads to.
+    # A flatbuffer is written from its end, so nearly every cut removes the target of an offset.
     for size in range(0, len(SOUND), 7):
         with pytest.raises(InputFileError):
             parse_tflite(SOUND[:size], "net", "net.tflite")

@@ -1,4 +1,4 @@
-"""Errors about files that are not valid TFLite models, and about operators that contradict their own rules."""
+"""Errors for invalid TFLite files, and for operators that break their rules."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from support.tflite_builder import Network
 from support.tflite_writer import TensorSpec
 
 IMAGE, WEIGHTS, BIAS, FEATURES, FLAT = range(5)
-"""Tensors of ``network``."""
+"""Indices of tensors of ``network``."""
 
 
 def network() -> Network:
-    """A convolution and a reshape; the tests below break one thing each."""
+    """Return a convolution and a reshape; each test changes one part."""
     net = Network()
     image = net.input((1, 4, 4, 2), 0.5, 3, name="image")
     weights = np.ones((3, 2, 2, 2), np.int8)
@@ -42,7 +42,7 @@ def assert_malformed(data: bytes, place: str, *facts: str) -> None:
     assert_refused(refused(data), "tflite-malformed", place, *facts)
 
 
-def test_the_network_itself_is_sound() -> None:
+def test_undamaged_network_is_valid() -> None:
     assert len(parse_tflite(network().build(), "net", "net.tflite").nodes) == 2
 
 
@@ -55,29 +55,29 @@ HEADERS = {
 
 
 @pytest.mark.parametrize("data", HEADERS.values(), ids=HEADERS)
-def test_not_tflite_at_all(data: bytes) -> None:
+def test_file_of_another_format(data: bytes) -> None:
     assert_malformed(data, "header", "TFL3")
 
 
-def test_empty() -> None:
+def test_empty_file() -> None:
     assert_malformed(b"", "header", "empty")
 
 
-def test_only_a_header() -> None:
+def test_file_with_only_a_header() -> None:
     assert_malformed(b"\x1c\x00\x00\x00TFL3", "header")
 
 
-def test_random_after_the_header() -> None:
+def test_random_bytes_after_the_header() -> None:
     assert refused(b"\x1c\x00\x00\x00TFL3" + b"\xff" * 4096).code == "tflite-malformed"
 
 
-def test_another_version() -> None:
+def test_unsupported_schema_version() -> None:
     net = network()
     net.version = 2
     assert_malformed(net.build(), "header", "2", "3")
 
 
-def test_no_subgraph() -> None:
+def test_file_without_subgraph() -> None:
     net = network()
     net.subgraphs = 0
     assert_malformed(net.build(), "subgraphs")
@@ -431,13 +431,13 @@ ATTRIBUTES: dict[str, tuple[Callable[[Network, int], object], Refusal]] = {
 
 
 @pytest.mark.parametrize(("build", "expected"), ATTRIBUTES.values(), ids=ATTRIBUTES)
-def test_wrong_attribute(build: Callable[[Network, int], None], expected: Refusal) -> None:
+def test_wrong_attributes(build: Callable[[Network, int], None], expected: Refusal) -> None:
     net = Network()
     build(net, net.input((1, 4, 4, 2), name="x"))
     assert_refused(refused(net.build(), UnsupportedModelError), *expected)
 
 
-def test_a_bool_that_is_neither() -> None:
+def test_bool_that_is_neither_true_nor_false() -> None:
     net = Network()
     x = net.input((2,), dtype="bool", name="x")
     net.operator("LOGICAL_AND", [x, net.constant(np.array([False, True]))], net.activation((2,), dtype="bool"))
@@ -445,7 +445,7 @@ def test_a_bool_that_is_neither() -> None:
     assert_malformed(net.build(), "tensor 't1'", "false (0)")
 
 
-def test_tensors_that_overlap() -> None:
+def test_overlapping_vectors() -> None:
     net = network()
     net.tensors += [TensorSpec("x" * 10_000, [1], 0)] * 3000
     data = net.build()
@@ -453,6 +453,6 @@ def test_tensors_that_overlap() -> None:
     assert_malformed(data, "vectors")
 
 
-def test_more_tensors_than_any_network_has(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "MAXIMUM_COUNT", 4)
     assert_malformed(network().build(), "tensors", "5", "4")

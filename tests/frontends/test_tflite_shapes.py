@@ -1,4 +1,4 @@
-"""Operators of shapes, and what is computed of their values, are constants when a file has been read."""
+"""Operators such as SHAPE, and results computed from them, become constants when a file is read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from support.tflite_builder import Network
 
 
 def flattened() -> Network:
-    """What Keras writes of a Flatten whose batch may be any: SHAPE, STRIDED_SLICE, PACK, RESHAPE."""
+    """Return Keras' form of a Flatten with a dynamic batch: SHAPE, STRIDED_SLICE, PACK, RESHAPE."""
     net = Network()
     x = net.input((2, 3, 4))
     shape = net.operator("SHAPE", [x], net.activation((3,), dtype="int32"), "ShapeOptions", OutType=2)
@@ -31,7 +31,7 @@ def flattened() -> Network:
     return net
 
 
-def test_shapes_are_attributes() -> None:
+def test_computed_shapes_become_attributes() -> None:
     model = flattened().build()
     graph = parse_tflite(model, "net", "net")
     assert [node.operator.name for node in graph.nodes] == ["RESHAPE"]
@@ -66,7 +66,7 @@ def range_of(net: Network) -> None:
 
 
 @pytest.mark.parametrize("build", [shape_of, rank_of, zeros_like, broadcast_args, range_of])
-def test_values(build: Callable[[Network], None]) -> None:
+def test_values_of_shape_operators(build: Callable[[Network], None]) -> None:
     net = Network()
     build(net)
     model = net.build()
@@ -97,7 +97,9 @@ PLACE = "operator 0 (SHAPE) writing 't1'"
          ("tflite-malformed", PLACE, "2 inputs and 1 outputs")),
     ],
 )  # fmt: skip
-def test_mistakes(shape: tuple[int, ...], dtype: str, inputs: int, kind: type[MlfError], expected: Refusal) -> None:
+def test_wrong_outputs(
+    shape: tuple[int, ...], dtype: str, inputs: int, kind: type[MlfError], expected: Refusal
+) -> None:
     net = Network()
     x = net.input((2, 5))
     net.operator("SHAPE", [x] * inputs, net.activation(shape, dtype=dtype), "ShapeOptions")
@@ -106,7 +108,7 @@ def test_mistakes(shape: tuple[int, ...], dtype: str, inputs: int, kind: type[Ml
     assert_refused(caught.value, *expected)
 
 
-def test_a_value_is_written_once() -> None:
+def test_value_written_twice_is_refused() -> None:
     net = Network()
     x, y = net.input((2, 5)), net.activation((2,), dtype="int32")
     for _ in range(2):
@@ -116,7 +118,7 @@ def test_a_value_is_written_once() -> None:
     assert_refused(caught.value, "tflite-malformed", "operator 1 (SHAPE) writing 't1'", "writes a constant")
 
 
-def test_shapes_that_do_not_broadcast() -> None:
+def test_incompatible_shapes_are_refused() -> None:
     net = Network()
     net.input((1,))
     net.operator("BROADCAST_ARGS", [net.integers([2, 3]), net.integers([4])], net.activation((2,), dtype="int32"))
@@ -133,7 +135,7 @@ def test_shapes_that_do_not_broadcast() -> None:
         ((5, 0, 2), 5, ["'t4' int32[5]", "0"]),
     ],
 )
-def test_ranges_that_do_not_fit(bounds: tuple[int, ...], count: int, facts: list[str]) -> None:
+def test_wrong_ranges_are_refused(bounds: tuple[int, ...], count: int, facts: list[str]) -> None:
     net = Network()
     net.input((1,))
     net.operator("RANGE", [net.integers(number) for number in bounds], net.activation((count,), dtype="int32"),
@@ -145,7 +147,7 @@ def test_ranges_that_do_not_fit(bounds: tuple[int, ...], count: int, facts: list
 
 @pytest.mark.parametrize("name", ["ZEROS_LIKE", "RANGE"])
 def test_a_small_file_cannot_request_a_huge_constant(name: str) -> None:
-    """A file of a few bytes may ask for gigabytes."""
+    """A file of a few bytes could otherwise allocate gigabytes."""
     net = Network()
     inputs = [net.input((1 << 28,))] if name == "ZEROS_LIKE" else [net.integers(at) for at in (0, 1 << 28, 1)]
     net.operator(name, inputs, net.activation((1 << 28,), dtype="int32", name="y"))
@@ -154,7 +156,7 @@ def test_a_small_file_cannot_request_a_huge_constant(name: str) -> None:
     assert (caught.value.code, "1073741824 bytes" in caught.value.reason) == ("model-too-large", True)
 
 
-def test_a_range_to_a_computed_end() -> None:
+def test_range_with_a_computed_end_is_refused() -> None:
     net = Network()
     end = net.input((), dtype="int32", name="end")
     numbers = [net.integers(0), end, net.integers(1)]
@@ -164,7 +166,7 @@ def test_a_range_to_a_computed_end() -> None:
     assert_refused(caught.value, "input-not-constant", "operator 0 (RANGE) writing 't3'", "'end' int32[]")
 
 
-def test_numbers_that_break_a_rule() -> None:
+def test_invalid_numbers_are_refused() -> None:
     net = Network()
     net.input((1,))
     net.operator("ADD", [net.integers([2, 3]), net.integers([4, 5, 6])], net.activation((2,), dtype="int32"),

@@ -36,7 +36,7 @@ def test_unsupported_operators_are_all_named() -> None:
     check(net, "operator-unsupported", "operator 1 (RFFT2D) writing 'hidden'", names)
 
 
-def test_an_operator_of_the_future() -> None:
+def test_unknown_operator_code() -> None:
     net = Network()
     net.reshape(net.input((4,)), (2, 2))
     net.operators[0].code = 5000
@@ -75,7 +75,7 @@ CONV = "operator 0 (CONV_2D) writing 't3'"
         (3, 100, (f"{CONV}: tensor 3 't3'", "100")),
     ],
 )
-def test_other_types(tensor: int, tag: int, expected: Refusal) -> None:
+def test_unsupported_types(tensor: int, tag: int, expected: Refusal) -> None:
     net = edited(quantized_conv2d, lambda net: setattr(net.tensors[tensor], "type", tag))
     check(net, "type-unsupported", *expected)
 

@@ -1,4 +1,4 @@
-"""Variables of TFLite files: what a network keeps from run to run, as TensorFlow Lite Micro keeps it, and mistakes."""
+"""Variables of TFLite files become states, as in TensorFlow Lite Micro; invalid uses are refused."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def assert_as_tflite_micro(model: bytes, runs: int = 4) -> Graph:
 
 
 def accumulator(affine: dict[str, float]) -> tuple[Network, int, int]:
-    """A network that adds its input to a variable; returns it with the variable's handle and the sum."""
+    """Return a network that adds its input to a variable, with the variable's handle and the sum."""
     net = Network()
     handle = net.variable("total")
     total = net.add(net.read(handle, (2, 3), **affine), net.input((2, 3), **affine), **affine)
@@ -49,7 +49,7 @@ def accumulator(affine: dict[str, float]) -> tuple[Network, int, int]:
 
 
 def initialisation(data: Array, affine: dict[str, float], name: str = "total") -> Network:
-    """A subgraph that assigns ``data`` to a variable."""
+    """Return a subgraph that assigns ``data`` to a variable."""
     net = Network()
     net.assign(net.variable(name), net.constant(data, **affine))
     return net
@@ -87,7 +87,7 @@ def test_initial_values_may_be_computed() -> None:
     assert set(state.initial.ravel().tolist()) == {7}
 
 
-def test_the_last_of_several_assignments_counts() -> None:
+def test_last_of_several_assignments_counts() -> None:
     net, handle, total = accumulator(FLOAT)
     again = net.read(handle, (2, 3))
     net.assign(handle, net.add(again, again))
@@ -95,7 +95,7 @@ def test_the_last_of_several_assignments_counts() -> None:
 
 
 def test_values_may_be_inputs_and_swapped() -> None:
-    """A variable keeps the input of the last run, another one what the first had: a delay of two runs."""
+    """A variable keeps the input of the previous run, another one the value of the first: a delay of two runs."""
     net = Network()
     x = net.input((3,))
     first, second = net.variable("first"), net.variable("second", container="other")
@@ -132,7 +132,7 @@ def test_a_variable_that_is_only_written_is_not_a_state() -> None:
 
 
 def test_a_variable_that_is_only_read_is_a_constant() -> None:
-    """Networks whose weights are variables are written so; as constants they can be weights here."""
+    """Files may store weights in variables; as constants, they can be weights of a graph."""
     net = Network()
     x = net.input((1, 3))
     net.call_once(1)
@@ -149,7 +149,7 @@ def test_a_variable_that_is_only_read_is_a_constant() -> None:
     assert_as_tflite_micro(net.build([y]))
 
 
-def test_names_stay_unique() -> None:
+def test_names_are_unique() -> None:
     net, _, total = accumulator(FLOAT)
     net.tensors[net.inputs[0]].name = "total"
     net.tensors[total].name = "total_after"
@@ -190,7 +190,7 @@ def calls(index: int, *others: Network) -> Callable[[Network], None]:
 
 
 def starting(build: Callable[[Network], object] = lambda _: None) -> Network:
-    """A subgraph that assigns to ``v``, whose handle is tensor 0, and what ``build`` does."""
+    """Return a subgraph that assigns to ``v``, whose handle is tensor 0, after ``build`` changed it."""
     net = initialisation(np.ones(3, np.float32), FLOAT, "v")
     build(net)
     net.outputs = []

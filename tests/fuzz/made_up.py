@@ -1,4 +1,4 @@
-"""Archives made up from nothing: metadata of about the right shape, beside members of about the right names."""
+"""Generate archives with roughly valid metadata and member names."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ CONTENTS = st.sampled_from((b"", EMPTY_PARAMS, EMPTY_PARAMS, b"{}", b"int a;\n",
 
 
 class MadeUp(bytes):
-    """An archive that shows what it is made of, not its 10 KB of tar."""
+    """An archive whose repr shows its parts instead of 10 KB of tar."""
 
     def __repr__(self) -> str:
         return "an archive: read it back from the examples' database, or print(data.hex())"
@@ -90,7 +90,7 @@ class MadeUp(bytes):
 
 @st.composite
 def archives_made_up(draw: st.DrawFn) -> MadeUp:
-    """A tar with a ``metadata.json`` that is about right."""
+    """Draw a tar with a roughly valid ``metadata.json``."""
     files = draw(st.dictionaries(PATHS, CONTENTS, max_size=8))
     files["metadata.json"] = json.dumps(draw(METADATA)).encode()
     return MadeUp(b"".join(tar.pack(files, 0)))

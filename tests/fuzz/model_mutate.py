@@ -1,4 +1,4 @@
-"""Damaged models: a sound TFLite file with something wrong in its bytes, or in its tensors and operators."""
+"""Damage valid TFLite files: their bytes, or their tensors and operators."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ DTYPES = (
 
 
 class ModelMutator:
-    """Makes damaged models, the same ones for the same seed."""
+    """Damages models; the same seed gives the same models."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
 
     def model(self, data: bytes) -> bytes:
-        """Return ``data``, a sound file, with one thing wrong, or some."""
+        """Return the valid file ``data`` with one or more defects."""
         if self._random.random() < 0.25:
             return self._bytes(data)
         network = copy_of(data)
@@ -46,14 +46,14 @@ class ModelMutator:
             )(network)  # fmt: skip
         try:
             return network.build(network.outputs)
-        except (TypeError, OverflowError):  # a number that its field in the file cannot hold
+        except (TypeError, OverflowError):  # a number that does not fit its field
             return self._bytes(data)
 
     def _pick(self, *choices: Any) -> Any:
         return self._random.choice(choices)
 
     def _bytes(self, data: bytes) -> bytes:
-        """Bytes and words that lie, more often in the tables at both ends of a file than in its weights."""
+        """Change bytes and words, more often in the tables at both ends of a file than in its weights."""
         changed = bytearray(data)
         for _ in range(self._pick(1, 1, 2, 8)):
             near = self._random.randrange(min(len(changed), 4096))
@@ -73,7 +73,7 @@ class ModelMutator:
         return bytes(changed[: self._pick(*[len(changed)] * 9, self._random.randrange(len(changed)))])
 
     def _any_tensor(self, network: Network) -> TensorSpec:
-        """A tensor, more often one that an operator names."""
+        """Return a tensor, more often one that an operator uses."""
         named = [index for operator in network.operators for index in (*operator.inputs, *operator.outputs)]
         known = [index for index in named if 0 <= index < len(network.tensors)]
         index = self._pick(*known, self._random.randrange(len(network.tensors)))
@@ -84,7 +84,7 @@ class ModelMutator:
         return operator
 
     def _shape(self, network: Network) -> None:
-        """A dimension of one tensor, of all tensors of that shape, or another number of dimensions."""
+        """Change a dimension of one tensor or of all tensors of that shape, or the number of dimensions."""
         tensor = self._any_tensor(network)
         shape = list(tensor.shape)
         change = self._random.randrange(5)
@@ -137,7 +137,7 @@ class ModelMutator:
             tensor.type = self._pick(*DTYPES)
 
     def _content(self, network: Network) -> None:
-        """What a constant holds: other numbers, more or fewer, none; or content where a value should be computed."""
+        """Change or remove the content of a constant, or add content to a computed tensor."""
         constants = [tensor for tensor in network.tensors if tensor.content]
         change = self._random.randrange(6)
         tensor = self._pick(*constants) if constants and change else self._any_tensor(network)
@@ -181,7 +181,7 @@ class ModelMutator:
                 operator.options[name] = self._pick(*INTEGERS, old + 1, old - 1)
 
     def _operands(self, network: Network) -> None:
-        """Which tensors an operator reads and writes: none, others, one twice, its own, more, in another order."""
+        """Change the tensors that an operator reads and writes."""
         operator = self._any_operator(network)
         side = self._pick(operator.inputs, operator.inputs, operator.outputs)
         every = range(-1, len(network.tensors) + 1)
@@ -199,7 +199,7 @@ class ModelMutator:
             side[self._random.randrange(len(side))] = self._pick(*near, self._pick(*every), self._pick(-1, -2, 1 << 30))
 
     def _operator(self, network: Network) -> None:
-        """Another kind of operator, one less, one twice, or two in another order."""
+        """Change the type of an operator, or remove, repeat or swap operators."""
         at = self._random.randrange(len(network.operators))
         change = self._random.randrange(4)
         if change == 0:
@@ -212,7 +212,7 @@ class ModelMutator:
             self._random.shuffle(network.operators)
 
     def _ports(self, network: Network) -> None:
-        """What goes in and comes out: any tensor, none, one twice, an input as output."""
+        """Change the inputs and outputs of the model."""
         side = self._pick(network.inputs, network.outputs)
         change: Callable[[], Any] = self._pick(
             side.clear,

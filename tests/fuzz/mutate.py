@@ -1,4 +1,4 @@
-"""Damaged archives: one sound archive with something wrong in its bytes, its members, or what a member says."""
+"""Damage valid archives: their bytes, their members, or the content of a member."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ VALUES: tuple[Any, ...] = (
 
 
 class Mutator:
-    """Makes damaged archives, the same ones for the same seed."""
+    """Damages archives; the same seed gives the same archives."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
 
     def archive(self, files: dict[str, bytes]) -> bytes:
-        """Return a tar of ``files`` with something wrong; often more than one thing."""
+        """Return a tar of ``files`` with one or more defects."""
         members = list(files.items())
         for _ in range(self._random.choice((0, 1, 1, 1, 2, 4))):
             self._pick(self._content, self._content, self._content, self._names, self._members)(members)
@@ -111,10 +111,10 @@ class Mutator:
         elif change == 2 and isinstance(node[key], int):
             node[key] = self._pick(node[key] + 1, node[key] - 1, *INTERESTING)
         else:
-            node[key] = copy.deepcopy(self._pick(*VALUES))  # one value in two places could hold itself
+            node[key] = copy.deepcopy(self._pick(*VALUES))  # a shared value could contain itself
 
     def _text(self, content: bytes) -> bytes:
-        """Cut, repeat or move pieces between brackets, quotes and spaces, which keeps most of the text sensible."""
+        """Cut, repeat or move pieces between brackets, quotes and spaces, which keeps most of the text valid."""
         ends = [0, *(i for i, byte in enumerate(content) if byte in b" \n(){}[];,\"'*/#%:"), len(content)]
         first, last = sorted(self._random.choice(ends) for _ in range(2))
         last = min(last, first + 200)
@@ -149,7 +149,7 @@ class Mutator:
         return bytes(changed)
 
     def _headers(self, data: bytes) -> bytes:
-        """Change fields of a member's header and give it a sound checksum."""
+        """Change fields of a member's header and correct its checksum."""
         changed = bytearray(data)
         at = self._random.randrange(len(changed) // HEADER) * HEADER
         field, width = self._pick((0, 100), (124, 12), (156, 1), (257, 8), (345, 155))

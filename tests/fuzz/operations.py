@@ -1,4 +1,4 @@
-"""Everything that can be done with an archive, on one that may be damaged."""
+"""Apply all operations on archives to one that may be damaged."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from mlfbuild.library import Library, bundles, short_name
 from mlfbuild.usecases.validate import validate_archive
 
 SECONDS = 20
-"""No input may take longer; a sound one takes less than a second."""
+"""The time limit for one input; a valid one takes less than a second."""
 
 
 @contextlib.contextmanager
 def no_hang() -> Iterator[None]:
-    """Fail where the block takes longer than ``SECONDS``."""
+    """Fail if the block takes longer than ``SECONDS``."""
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
         raise AssertionError(f"still busy after {SECONDS} s")
@@ -48,10 +48,10 @@ def no_hang() -> Iterator[None]:
 
 
 def exercise(data: bytes, other: Library, folder: Path) -> str:
-    """Do everything with the archive ``data``; returns how far it came: ``refused``, or ``read``.
+    """Apply all operations to the archive ``data``; return ``refused`` or ``read``.
 
-    ``other`` is a sound library to merge and compare with, ``folder`` an empty folder. Fails where an error is not one
-    of the documented ones, is longer than a line, or where a file is written beside the place it was meant for.
+    ``other`` is a valid library to merge and compare with, ``folder`` an empty folder. Fails if an error is not
+    documented or longer than a line, or if a file is written outside its intended place.
     """
     with no_hang():
         try:
@@ -100,7 +100,7 @@ def _look(library: Library, other: Library) -> None:
 
 
 def _write(library: Library) -> None:
-    """What is written reads back equal, in every version that holds it, and is written again as the same bytes."""
+    """Check that the written library reads back equal in every possible version, and is rewritten as the same bytes."""
     for version in (5, 6, 7):
         with _documented(InputFileError, UsageError):
             converted = convert(library, version)
@@ -113,12 +113,12 @@ def _write(library: Library) -> None:
 def _merge(library: Library, other: Library) -> None:
     with _documented(InputFileError, CheckFailedError):
         merged = merge([("a.tar", library), ("b.tar", other)])
-        with _documented(UsageError):  # files of no module may lie where the layout puts a module's
+        with _documented(UsageError):  # files of no module may have the path of a module's file
             assert read_archive(pack_archive(merged), "c.tar") == merged
 
 
 def _read_bundles(library: Library) -> None:
-    """A bundled library names only files that it contains."""
+    """Check that bundled libraries name only files that they contain."""
     with _documented(InputFileError):
         for name, bundle in bundles(library, "a.tar").items():
             assert short_name(bundle.name) == name

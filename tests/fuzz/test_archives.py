@@ -1,4 +1,4 @@
-"""Damaged archives by the thousand: each is read or refused in one line, quickly, and writes nowhere else.
+"""Thousands of damaged archives: each is read, or refused quickly with a one-line error, and writes no other files.
 
 ``make fuzz`` tries 100,000, or as many as ten minutes allow; the suite tries a few hundred.
 """
@@ -26,11 +26,11 @@ FEW = 150
 WORKERS = 2
 INPUTS = 100_000 // WORKERS
 SECONDS = 600
-LARGEST_SEED = 120_000  # bytes; what is learnt of larger ones does not pay for the time
+LARGEST_SEED = 120_000  # bytes; larger archives take too much time
 
 
 def sound_archives(shared: Path) -> list[dict[str, bytes]]:
-    """Files of the archives that are damaged: ours, TVM's, and those of versions that no release wrote."""
+    """Return the files of valid archives: mlfbuild's, TVM's, and those of versions that no release wrote."""
     own = [archive_files(library) for library in (native_library(), native_library("a", "b"), graph_library())]
     files = [dict(tar.members(path.open("rb"), path.name)) for path in sorted((shared / "archives").glob("*.tar"))]
     old = [model_archive(version, executor) for version in range(1, 7) for executor in ("graph", "aot")]
@@ -41,7 +41,7 @@ def sound_archives(shared: Path) -> list[dict[str, bytes]]:
 
 
 def fuzz(seed: int, count: int, seconds: float, shared: Path, folder: Path) -> Counter[str]:
-    """Try up to ``count`` damaged archives for up to ``seconds``; returns how many were read and refused."""
+    """Try up to ``count`` damaged archives for up to ``seconds``; return how many were read and refused."""
     archives, other, end = sound_archives(shared), graph_library("other"), time.monotonic() + seconds
     done: Counter[str] = Counter()
     for index in range(count):
@@ -60,7 +60,7 @@ def fuzz(seed: int, count: int, seconds: float, shared: Path, folder: Path) -> C
 
 
 @pytest.mark.parametrize("seed", range(WORKERS))
-def test_damaged_archives(seed: int, shared: Path, tmp_path: Path) -> None:
+def test_damaged_archives_are_read_or_refused(seed: int, shared: Path, tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     done = fuzz(seed, FEW, 120, shared, folder)
@@ -69,7 +69,7 @@ def test_damaged_archives(seed: int, shared: Path, tmp_path: Path) -> None:
 
 @pytest.mark.fuzz
 @pytest.mark.parametrize("seed", range(100, 100 + WORKERS))
-def test_damaged_archives_for_long(seed: int, shared: Path, tmp_path: Path) -> None:
+def test_many_damaged_archives_are_read_or_refused(seed: int, shared: Path, tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     print(f"{dict(fuzz(seed, INPUTS, SECONDS, shared, folder))}")
@@ -77,7 +77,7 @@ def test_damaged_archives_for_long(seed: int, shared: Path, tmp_path: Path) -> N
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(archives_made_up())
-def test_archives_made_up(data: bytes) -> None:
+def test_generated_archives_are_read_or_refused(data: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         exercise(data, graph_library("other"), Path(folder))
 
@@ -85,6 +85,6 @@ def test_archives_made_up(data: bytes) -> None:
 @pytest.mark.fuzz
 @settings(max_examples=10_000, deadline=None, suppress_health_check=list(HealthCheck), derandomize=False)
 @given(archives_made_up())
-def test_many_archives_made_up(data: bytes) -> None:
+def test_many_generated_archives_are_read_or_refused(data: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         exercise(data, graph_library("other"), Path(folder))

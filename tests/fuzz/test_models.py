@@ -1,4 +1,4 @@
-"""Damaged models by the thousand: each is compiled, or refused in one line, quickly and in little memory.
+"""Thousands of damaged models: each is compiled, or refused quickly with a one-line error, in little memory.
 
 ``make fuzz`` tries 100,000, or as many as ten minutes allow; the suite tries a few hundred.
 """
@@ -25,10 +25,10 @@ WORKERS = 2
 INPUTS = 100_000 // WORKERS
 SECONDS = 600
 MEMORY = 1 << 20
-"""KiB that a damaged model may take beyond what the tests took before."""
+"""KiB of memory that a damaged model may take in addition to the peak before."""
 
 LONGEST = 5000
-"""Characters of a message, which may list all operators there are."""
+"""Maximum characters of a message, which may list all operators."""
 
 CPUS = ("cortex-m0plus", "cortex-m4", "cortex-m55", "host")
 MEMORIES = ("smallest", "balanced", "fastest")
@@ -39,14 +39,14 @@ def few_models() -> list[bytes]:
 
 
 def many_models(shared: Path) -> list[bytes]:
-    """Networks of each operator alone, of many, and real ones."""
+    """Return networks of a single operator, of many, and real ones."""
     single = [case.model for operator, dtype in OPERATORS_AND_TYPES for case in drawn(operator, dtype, 2)]
     real = [(shared / "models" / f"{name}.tflite").read_bytes() for name in ("ad_int8", "ic_int8", "kws_int8")]
     return [*single, *few_models(), *real]
 
 
 def exercise(data: bytes, cpu: str, memory: str) -> str:
-    """Compile ``data``; fails where an error is not one of the documented ones, or not a line."""
+    """Compile ``data``; fail if an error is not documented, or longer than a line."""
     with no_hang():
         try:
             compile_bytes(data, "net", cpu, memory)
@@ -57,7 +57,7 @@ def exercise(data: bytes, cpu: str, memory: str) -> str:
 
 
 def fuzz(models: list[bytes], seed: int, count: int, seconds: float, folder: Path) -> Counter[str]:
-    """Try up to ``count`` damaged models for up to ``seconds``; returns how many were compiled and refused."""
+    """Try up to ``count`` damaged models for up to ``seconds``; return how many were compiled and refused."""
     end, before = time.monotonic() + seconds, _peak()
     done: Counter[str] = Counter()
     for index in range(seed * 1_000_003, seed * 1_000_003 + count):
@@ -81,12 +81,12 @@ def _peak() -> int:
 
 
 @pytest.mark.parametrize("seed", range(WORKERS))
-def test_damaged_models(seed: int, tmp_path: Path) -> None:
+def test_damaged_models_are_compiled_or_refused(seed: int, tmp_path: Path) -> None:
     done = fuzz(few_models(), seed, FEW, 120, tmp_path)
     assert done["compiled"] > FEW // 10 and done["refused"] > FEW // 10, "the damage is neither too great nor too small"
 
 
 @pytest.mark.fuzz
 @pytest.mark.parametrize("seed", range(100, 100 + WORKERS))
-def test_damaged_models_for_long(seed: int, shared: Path, tmp_path: Path) -> None:
+def test_many_damaged_models_are_compiled_or_refused(seed: int, shared: Path, tmp_path: Path) -> None:
     print(f"{dict(fuzz(many_models(shared), seed, INPUTS, SECONDS, tmp_path))}")

@@ -12,7 +12,7 @@ INT8 = Quantization((0.5,), (0,))
 
 
 def network() -> Graph:
-    """y = x + c in int8, then z = y in float32."""
+    """Return y = x + c in int8, then z = y in float32."""
     return Graph(
         "net",
         [
@@ -45,13 +45,13 @@ def test_evaluate_returns_every_tensor() -> None:
         ({"x": X.astype(np.int16)}, r"input 'x' is int16\[2, 3\], should be 'x' int8\[2, 3\]"),
     ],
 )
-def test_wrong_inputs(inputs: dict[str, np.ndarray], message: str) -> None:
+def test_wrong_inputs_are_refused(inputs: dict[str, np.ndarray], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         evaluate(network(), inputs)
 
 
 def counter(**changes: object) -> Graph:
-    """total = kept + x, which is kept and returned."""
+    """Return total = kept + x, where total is kept and returned."""
     arguments = {
         "name": "counter",
         "tensors": [Tensor(name, (2,), DType.FLOAT32) for name in ("x", "kept", "total")],
@@ -63,7 +63,7 @@ def counter(**changes: object) -> Graph:
     return Graph(**(arguments | changes))
 
 
-def test_a_state_goes_from_run_to_run() -> None:
+def test_state_is_kept_between_runs() -> None:
     runs = [{"x": np.array([1, step], np.float32)} for step in range(4)]
     totals = [values["total"].tolist() for values in evaluate_in_turn(counter(), runs)]
     assert totals == [[11, 0], [12, 1], [13, 3], [14, 6]]
@@ -81,12 +81,12 @@ def test_a_state_goes_from_run_to_run() -> None:
         ({"states": []}, "reads 'kept' before anything wrote it"),
     ],
 )
-def test_bad_states(changes: dict[str, object], message: str) -> None:
+def test_invalid_states_are_refused(changes: dict[str, object], message: str) -> None:
     with pytest.raises(GraphError, match=message):
         counter(**changes)
 
 
-def test_a_state_left_in_another_shape() -> None:
+def test_state_of_another_shape_is_refused() -> None:
     tensors = [
         Tensor("x", (2,), DType.FLOAT32),
         Tensor("kept", (1,), DType.FLOAT32),

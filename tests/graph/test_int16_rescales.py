@@ -1,6 +1,6 @@
-"""Each of the 65536 values of int16 through functions that only rescale, against TensorFlow Lite Micro.
+"""All 65536 int16 values through functions that only rescale, against TensorFlow Lite Micro.
 
-Whether a ratio of scales is computed in float32 or in double shows in one value of ten thousand.
+Whether a ratio of scales is computed in float32 or in double changes one value in ten thousand.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ EVERY = np.arange(-(1 << 15), 1 << 15).astype(np.int16)
 
 
 @pytest.mark.parametrize("name", ["ABS", "LEAKY_RELU", "RELU"])
-def test_every_value(name: str) -> None:
+def test_every_int16_value(name: str) -> None:
     random = np.random.default_rng(5)
     kind, options = ("LeakyReluOptions", {"Alpha": 0.1}) if name == "LEAKY_RELU" else (None, {})
     for scales in random.uniform(0.001, 0.002, (6, 2)):

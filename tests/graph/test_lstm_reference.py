@@ -1,4 +1,4 @@
-"""UNIDIRECTIONAL_SEQUENCE_LSTM where drawn networks do not come, and its rules."""
+"""Cases of UNIDIRECTIONAL_SEQUENCE_LSTM that random networks do not cover, and its rules."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from support.tflite_builder import Network
 
 
 def layer(dtype: str = "int8", **options: Any) -> Network:
-    """A layer of 3 units over [2, 5, 4], named so that messages are short."""
+    """Return a layer of 3 units over [2, 5, 4] with short names."""
     network, random = Network(), np.random.default_rng(3)
     quantized = dtype != "float32"
     source = network.input((2, 5, 4), 0.02 if quantized else None, 7 if dtype == "int8" else 0, dtype=dtype)
@@ -36,7 +36,7 @@ def run_once(network: Network, value: Array) -> Array:
 @pytest.mark.parametrize("power", [-24, -15, -12, -9, -4, 0])
 @pytest.mark.parametrize("dtype", ["int8", "int16"])
 def test_cells_at_both_ends_of_their_scale(dtype: str, power: int) -> None:
-    """The scale of cells decides whether the argument of tanh is shifted up or down, and by how much."""
+    """The scale of cells determines the shift of the argument of tanh."""
     limits = np.iinfo(dtype)
     value = np.random.default_rng(1).integers(limits.min, limits.max + 1, (2, 5, 4)).astype(dtype)
     network = layer(dtype, power=power)
@@ -45,7 +45,7 @@ def test_cells_at_both_ends_of_their_scale(dtype: str, power: int) -> None:
 
 
 def test_files_without_the_inputs_of_layer_normalisation() -> None:
-    """Older converters write 20 inputs; TensorFlow Lite Micro has to be given 24."""
+    """Older converters write 20 inputs; TensorFlow Lite Micro requires 24."""
     network = layer()
     value = np.random.default_rng(0).integers(-128, 128, (2, 5, 4)).astype(np.int8)
     (expected,) = tflite_micro_run(network.build(), [value])
@@ -54,7 +54,7 @@ def test_files_without_the_inputs_of_layer_normalisation() -> None:
 
 
 def tensors() -> tuple[list[Tensor | None], list[Tensor]]:
-    """Of an int8 layer of 3 units over [1, 2, 4]."""
+    """Return the tensors of an int8 layer of 3 units over [1, 2, 4]."""
     step, cells = Quantization((0.02,), (0,)), Quantization((2.0**-11,), (0,))
 
     def tensor(name: str, *shape: int, dtype: DType = DType.INT8, constant: bool = False) -> Tensor:

@@ -1,4 +1,4 @@
-"""Multiply-accumulates of operators, and of networks whose number is known."""
+"""Multiply-accumulates of operators, and of networks with published numbers."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_macs_of_fused_operators() -> None:
     [("ad_int8", 264_192), ("kws_int8", 2_656_768), ("vww_int8", 7_489_664), ("ic_int8", 12_501_632)],
 )
 def test_macs_of_the_networks_of_mlperf_tiny(name: str, expected: int, shared: Path) -> None:
-    """As published: 0.27, 2.66, 7.49 and 12.5 millions (Banbury et al., MLPerf Tiny Benchmark, 2021)."""
+    """The published numbers are 0.27, 2.66, 7.49 and 12.5 millions (Banbury et al., MLPerf Tiny Benchmark, 2021)."""
     path = shared / "models" / f"{name}.tflite"
     assert total(parse_model(path.read_bytes(), name, path)) == expected
 

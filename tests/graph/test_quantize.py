@@ -74,7 +74,7 @@ def test_products_are_rounded_twice(x: int, multiplier: int, shift: int) -> None
 
 
 def test_a_left_shift_comes_before_the_product() -> None:
-    # (3 * 8) * (2**30 + 1) / 2**31 is 12 and a little; shifting the rounded product of 3 would give 8 * 2 = 16.
+    # (3 * 8) * (2**30 + 1) / 2**31 is slightly more than 12; shifting the rounded product of 3 would give 8 * 2 = 16.
     assert multiply_by_quantized_multiplier(np.array([3], np.int32), 2**30 + 1, 3).tolist() == [12]
 
 
@@ -95,7 +95,7 @@ def test_shift_right_rounds_half_away(x: int, expected: int) -> None:
     assert shift_right(np.array([x]), 1).tolist() == [expected]
 
 
-def test_shift_right_by_nothing() -> None:
+def test_shift_right_by_zero() -> None:
     assert shift_right(np.array([-3, 3]), 0).tolist() == [-3, 3]
 
 
@@ -133,7 +133,7 @@ def test_activation_range(activation: Activation, scale: float, zero_point: int,
     assert activation_range(activation, tensor(scale, zero_point)) == expected
 
 
-def test_a_bound_that_no_float32_holds() -> None:
+def test_bound_too_large_for_float32() -> None:
     with pytest.raises(OverflowError, match=r"6\.0 divided by the scale 1e-39 is no float32"):
         activation_range(Activation.RELU6, tensor(1e-39))
 
@@ -156,7 +156,7 @@ def test_mean_folds_the_count_into_the_multiplier() -> None:
     assert mean_rescale(tensor(1), tensor(1), 6) == Rescale(2**30 * 4 // 6, -1)
 
 
-def test_add_refuses_sums_that_would_grow() -> None:
+def test_add_refuses_a_rescaling_above_one() -> None:
     assert add_rescales(tensor(1), tensor(0.5), tensor(1)).inputs == (Rescale(2**30, 0), Rescale(2**30, -1))
     with pytest.raises(OverflowError, match="the output's scale 1e-06 is too small for inputs of scale 1"):
         add_rescales(tensor(1), tensor(0.5), tensor(1e-6))

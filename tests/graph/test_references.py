@@ -1,4 +1,4 @@
-"""Each operator's numpy reference against that of TensorFlow Lite Micro or LiteRT, whole networks against vectors."""
+"""The numpy reference of each operator against TensorFlow Lite Micro or LiteRT, and networks against vectors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from support.oracle import tflite_micro_run
 from support.tflite_builder import Network
 
 FLOAT_TOLERANCE = 1e-5
-"""Of float32, as a part of a tensor's greatest magnitude."""
+"""Tolerance for float32, relative to a tensor's greatest magnitude."""
 
 
 @pytest.mark.parametrize(("operator", "dtype"), OPERATORS_AND_TYPES)
@@ -32,14 +32,14 @@ def test_reference_equals_tflite(operator: str, dtype: str, data: st.DataObject)
     for name, expected in zip(graph.outputs, judged(operator, dtype, case), strict=True):
         got = values[name]
         assert got.dtype == expected.dtype
-        # Where a float32 sum cancels, its error is in the size of the operands, which are around 1.
+        # If a float32 sum cancels, its error is relative to the operands, which are around 1.
         tolerance = FLOAT_TOLERANCE * max(1, np.abs(expected).max()) if got.dtype == np.float32 else 0
         np.testing.assert_allclose(got, expected.reshape(got.shape), rtol=0, atol=tolerance)
 
 
 @pytest.mark.parametrize("margins", [((1, 2), (0, 0)), ((2, 1), (3, 3)), ((4, 2), (0, 2))])
 def test_margins_of_space_to_batch_are_padding(margins: tuple[tuple[int, int], ...]) -> None:
-    """TensorFlow Lite Micro does not initialise what it fills them with; LiteRT takes the zero point."""
+    """TensorFlow Lite Micro does not initialise them; LiteRT uses the zero point."""
     quantization = Quantization((0.5,), (-7,))
     value = np.arange(2 * 3 * 6, dtype=np.int8).reshape(2, 3, 6, 1)
     padded = np.pad(value, ((0, 0), *margins, (0, 0)), constant_values=-7)
@@ -56,7 +56,7 @@ def test_margins_of_space_to_batch_are_padding(margins: tuple[tuple[int, int], .
 @pytest.mark.parametrize(("operator", "scale", "zero_point"), [("LOGISTIC", 1 / 256, -128), ("TANH", 1 / 128, 0)])
 @pytest.mark.parametrize("argument", [1e-8, 3.9, 4.1, 7.9, 8.1, 16.0, 67.4, 1e9])
 def test_sigmoids_of_any_scale(operator: str, scale: float, zero_point: int, argument: float) -> None:
-    """From 8 on no argument is left between the ends of the function; below 4e-9 C leaves a shift open."""
+    """From 8 on, all arguments are at the ends of the function; below 4e-9, a shift is undefined in C."""
     network = Network()
     network.unary(operator, network.input((256,), argument, 3), scale=scale, zero_point=zero_point)
     model, value = network.build(), np.arange(-128, 128).astype(np.int8)
@@ -69,7 +69,7 @@ MODELS = ("ad_f32", "ad_int8", "ic_f32", "ic_int8", "kws_int8", "vww_f32", "vww_
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_networks_equal_their_vectors(shared: Path, model: str) -> None:
+def test_networks_reproduce_their_vectors(shared: Path, model: str) -> None:
     graph = read_model(shared / "models" / f"{model}.tflite", model)
     vectors = np.load(shared / "golden" / f"{model}.npz")
     assert len(vectors["in0"]) > 0
@@ -80,7 +80,7 @@ def test_networks_equal_their_vectors(shared: Path, model: str) -> None:
 
 
 def scalars(*, quantized: bool) -> bytes:
-    """ADD, QUANTIZE and DEQUANTIZE of tensors without dimensions, all of them outputs."""
+    """Return ADD, QUANTIZE and DEQUANTIZE of tensors without dimensions, all of which are outputs."""
     network = Network()
     x = network.input((), 0.1, 3) if quantized else network.input(())
     total = network.add(x, x, scale=0.25 if quantized else None)
@@ -88,8 +88,8 @@ def scalars(*, quantized: bool) -> bytes:
     return network.build([total, stored, network.dequantize(stored)])
 
 
-def test_probabilities_as_the_keyword_benchmark_returns_them() -> None:
-    """TensorFlow's converter gives an int16 SOFTMAX the scale 1/65535 and makes int32 of it."""
+def test_int16_softmax_with_scale_1_65535() -> None:
+    """TensorFlow's converter writes the scale 1/65535 for an int16 SOFTMAX and converts it to int32."""
     network = Network()
     scores = network.input((3, 4), 0.07, 2)
     softmax = network.activation((3, 4), 1 / 65535, -(1 << 15), dtype="int16")
@@ -102,7 +102,7 @@ def test_probabilities_as_the_keyword_benchmark_returns_them() -> None:
 
 
 @pytest.mark.parametrize("quantized", [True, False])
-def test_scalars_stay_scalars(quantized: bool) -> None:
+def test_results_of_scalars_are_scalars(quantized: bool) -> None:
     model = scalars(quantized=quantized)
     graph = parse_tflite(model, "network", "network.tflite")
     value = np.array(40, np.int8 if quantized else np.float32)

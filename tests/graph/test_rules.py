@@ -1,4 +1,4 @@
-"""Rules that no TFLite file can break, because its reader resolves what they are about."""
+"""Rules that no TFLite file can break, because its reader ensures them."""
 
 from __future__ import annotations
 

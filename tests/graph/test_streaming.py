@@ -1,4 +1,4 @@
-"""Networks that keep a state, run after run, in numpy against TensorFlow Lite Micro."""
+"""Several runs of networks with a state, in numpy against TensorFlow Lite Micro."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values that cannot be built wrong."""
+"""Tensors, nodes and graphs are checked on construction."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_quantisation_of_one_and_of_many_scales() -> None:
         ((float("inf"),), (0,), "every scale must be a positive number"),
     ],
 )
-def test_wrong_quantisation(scales: tuple[float, ...], zero_points: tuple[int, ...], reason: str) -> None:
+def test_wrong_quantisation_is_refused(scales: tuple[float, ...], zero_points: tuple[int, ...], reason: str) -> None:
     with pytest.raises(GraphError) as caught:
         Quantization(scales, zero_points)
     assert str(caught.value) == f"quantisation: {reason}"
@@ -92,7 +92,7 @@ def test_constant_data_becomes_read_only() -> None:
         ({"data": np.zeros((2, 3), np.int16)}, "tensor 't': holds int16[2, 3], declared int8[2, 3]"),
     ],
 )
-def test_wrong_tensor(fields: dict[str, object], message: str) -> None:
+def test_wrong_tensor_is_refused(fields: dict[str, object], message: str) -> None:
     with pytest.raises(GraphError) as caught:
         Tensor(**{"name": "t", "shape": (2, 3), "dtype": DType.INT8, **fields})  # type: ignore[arg-type]
     assert str(caught.value) == message
@@ -153,7 +153,7 @@ def test_an_absent_input_is_none() -> None:
         ),
     ],
 )
-def test_wrong_graph(changes: dict[str, object], message: str) -> None:
+def test_wrong_graph_is_refused(changes: dict[str, object], message: str) -> None:
     with pytest.raises(GraphError) as caught:
         graph(**changes)  # type: ignore[arg-type]
     assert str(caught.value) == message

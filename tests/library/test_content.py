@@ -1,4 +1,4 @@
-"""Contents that stay where they are: the same bytes as in memory, and errors of the file in the user's words."""
+"""Contents that stay in their file: the same bytes as in memory, and documented errors."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_large_content_is_spooled_to_a_file(size: int, kind: type, monkeypatch: 
 
 @pytest.fixture
 def small_files() -> Iterator[None]:
-    """No file may become larger than 64 KiB, as if the disk were full."""
+    """Limit files to 64 KiB, as if the disk were full."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, hard))
     yield

@@ -1,4 +1,4 @@
-"""External dependencies: what is wrong with one is said key by key."""
+"""Problems of external dependencies name the key."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ def test_a_sound_dependency_has_no_problems(dependency: ExternalDependency) -> N
         (replace(CRT, url_type="svn"), ["url_type 'svn' is none of path, url, git, mlf_path"]),
         (replace(CRT, url_type="Git"), ["url_type 'Git' is none of path, url, git, mlf_path"]),
         (replace(CRT, short_name="a\nb"), ["a value holds control characters"]),
-        (replace(CRT, url="/runtime"), ["url '/runtime' is no folder of the archive, as ./runtime"]),
-        (replace(CRT, url="../runtime"), ["url '../runtime' is no folder of the archive, as ./runtime"]),
-        (replace(CRT, url="a\\..\\b"), ["url 'a\\\\..\\\\b' is no folder of the archive, as ./runtime"]),
-        (replace(CRT, url="https://a.b"), ["url 'https://a.b' is no folder of the archive, as ./runtime"]),
+        (replace(CRT, url="/runtime"), ["url '/runtime' is not a folder of the archive, such as ./runtime"]),
+        (replace(CRT, url="../runtime"), ["url '../runtime' is not a folder of the archive, such as ./runtime"]),
+        (replace(CRT, url="a\\..\\b"), ["url 'a\\\\..\\\\b' is not a folder of the archive, such as ./runtime"]),
+        (replace(CRT, url="https://a.b"), ["url 'https://a.b' is not a folder of the archive, such as ./runtime"]),
         (
             ExternalDependency("nn", "https://a.b/nn.git", "git"),
             ["version_spec is missing, and url_type git needs a branch, a tag or a commit"],
         ),
-        (ExternalDependency("nn", "a.b/nn.zip", "url"), ["url 'a.b/nn.zip' has no scheme, as https://"]),
+        (ExternalDependency("nn", "a.b/nn.zip", "url"), ["url 'a.b/nn.zip' has no scheme such as https://"]),
         (
             ExternalDependency("", "", "", ""),
             ["short_name is empty", "url is empty", "url_type is empty"],
@@ -55,5 +55,5 @@ def test_a_sound_dependency_has_no_problems(dependency: ExternalDependency) -> N
     ],
     ids=str,
 )
-def test_each_mistake_is_named(dependency: ExternalDependency, expected: list[str]) -> None:
+def test_problems_name_the_key(dependency: ExternalDependency, expected: list[str]) -> None:
     assert list(problems(dependency)) == expected

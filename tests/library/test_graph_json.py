@@ -1,4 +1,4 @@
-"""Graphs: what TVM wrote comes back byte for byte, what could not run is refused with its place."""
+"""Graphs: TVM's are rewritten byte for byte, and invalid ones are refused with the place."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def graphs_of(archives: Path) -> Iterator[tuple[str, bytes]]:
                     yield path.name, file.read()
 
 
-def test_every_graph_of_tvm_is_written_byte_for_byte(shared: Path) -> None:
+def test_tvm_graphs_are_rewritten_byte_for_byte(shared: Path) -> None:
     names = []
     for name, data in graphs_of(shared / "archives"):
         assert graph_text(parse_graph(data, name)).encode() == data, name
@@ -74,7 +74,7 @@ def test_several_outputs_are_numbered() -> None:
     ]
 
 
-def test_a_shared_storage_is_as_large_as_its_largest_entry() -> None:
+def test_shared_storage_has_the_size_of_its_largest_entry() -> None:
     document = small()
     document["attrs"]["storage_id"][1] = [0, 1, 0]
     document["attrs"]["shape"][1] = [[1, 2], [1, 2], [3, 5]]
@@ -101,7 +101,7 @@ def test_members_unknown_to_tvm_are_kept_and_written_last() -> None:
 
 
 def changed(place: str, value: object) -> str:
-    """The small graph with ``value`` at ``place``, as ``nodes.2.inputs``; ``...`` removes what is there."""
+    """Return the small graph with ``value`` at ``place``, such as ``nodes.2.inputs``; ``...`` removes the member."""
     document: Any = small()
     *way, last = [int(part) if part.isdigit() else part for part in place.split(".")]
     target = document
@@ -212,7 +212,7 @@ def test_graphs_that_the_c_runtime_cannot_run(changed_place: str, value: object,
     assert parsed(graph_text(graph)) == graph
 
 
-def test_the_c_runtime_counts_arguments() -> None:
+def test_too_many_arguments_for_the_c_runtime() -> None:
     document = small()
     document["nodes"][2]["inputs"] = [[0, 0, 0]] * 9
     document["nodes"][2]["attrs"]["num_inputs"] = "9"
@@ -291,7 +291,7 @@ JSON = st.recursive(
 
 
 @given(sound_graphs(), st.data())
-def test_no_changed_graph_breaks_the_reader(graph: ExecutorGraph, data: st.DataObject) -> None:
+def test_changed_graphs_never_crash(graph: ExecutorGraph, data: st.DataObject) -> None:
     document: Any = json.loads(graph_text(graph))
     target = document
     while True:  # walk to any value and replace it
@@ -307,7 +307,7 @@ def test_no_changed_graph_breaks_the_reader(graph: ExecutorGraph, data: st.DataO
 
 
 @given(sound_graphs(), st.data())
-def test_no_damaged_text_breaks_the_reader(graph: ExecutorGraph, data: st.DataObject) -> None:
+def test_damaged_graph_text_never_crashes(graph: ExecutorGraph, data: st.DataObject) -> None:
     text = bytearray(graph_text(graph).encode())
     start = data.draw(st.integers(0, len(text)))
     text[start : start + data.draw(st.integers(0, 9))] = data.draw(st.binary(max_size=9))

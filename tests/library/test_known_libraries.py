@@ -1,4 +1,4 @@
-"""What is known of libraries that code needs: names, headers, and the release that goes with one of TVM."""
+"""Known libraries: names, headers, and the release that belongs to a release of TVM."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from mlfbuild.library.known_libraries import (
 
 
 @pytest.mark.parametrize("text", ["cmsis-nn", "CMSIS_NN", " Cmsis NN ", "CMSIS-NN", "cmsis__nn"])
-def test_a_short_name_is_compared_in_one_spelling(text: str) -> None:
+def test_spellings_of_a_short_name_are_equivalent(text: str) -> None:
     assert short_name(text) == "cmsis-nn"
     assert known_library(text) is CMSIS_NN
 
 
-def test_names_and_headers_are_one_librarys() -> None:
+def test_names_and_headers_belong_to_one_library() -> None:
     assert [known.name for known in KNOWN] == [short_name(known.name) for known in KNOWN]
     headers = [header for known in KNOWN for header in known.headers]
     assert len(headers) == len(set(headers))
@@ -43,7 +43,7 @@ def test_names_and_headers_are_one_librarys() -> None:
         ("", None),
     ],
 )
-def test_a_header_tells_the_library(include: str, known: KnownLibrary | None) -> None:
+def test_library_is_recognised_by_its_header(include: str, known: KnownLibrary | None) -> None:
     assert library_of_header(include) is known
 
 
@@ -54,26 +54,26 @@ def test_a_header_tells_the_library(include: str, known: KnownLibrary | None) ->
         ("0.14.0+g7315c9d5b", "v4.1.0", "23.05"),
         ("0.14.dev273", "v4.1.0", "23.05"),
         ("0.13.0rc0", "v4.1.0", "23.05"),
-        ("0.13.dev12+gabcdef", "", ""),  # which releases of both were changed during
+        ("0.13.dev12+gabcdef", "", ""),  # the releases of both changed during its development
         ("0.12.0", "v4.0.0", "22.08"),
         ("0.11.1", "", "21.11"),  # CMSIS-NN was a part of CMSIS 5
         ("0.11.dev3", "", "21.11"),
         ("0.8.0", "", "21.05"),
         ("0.8.dev0", "", ""),
         ("0.18.0", "v4.1.0", "23.05"),
-        ("0.19.0", "", ""),  # which exports no archives
+        ("0.19.0", "", ""),  # does not export archives
         ("1.14.0", "", ""),
         ("", "", ""),
         ("main", "", ""),
         ("0.14; rm -rf", "", ""),
     ],
 )
-def test_the_release_goes_by_that_of_tvm(version: str, cmsis_nn: str, ethos_u: str) -> None:
+def test_release_follows_from_tvm_version(version: str, cmsis_nn: str, ethos_u: str) -> None:
     assert (CMSIS_NN.version_for_tvm(version), ETHOS_U.version_for_tvm(version)) == (cmsis_nn, ethos_u)
 
 
 @pytest.mark.parametrize("release", ["cmsis_nn_4", "cmsis_nn_7"])
-def test_the_layout_of_cmsis_nn_is_that_of_its_releases(request: pytest.FixtureRequest, release: str) -> None:
+def test_layout_of_cmsis_nn_matches_its_releases(request: pytest.FixtureRequest, release: str) -> None:
     root: Path = request.getfixturevalue(release)
     assert all((root / CMSIS_NN.include_dirs[0] / header).is_file() for header in CMSIS_NN.headers)
     sources = {path for pattern in CMSIS_NN.sources for path in root.glob(pattern)}

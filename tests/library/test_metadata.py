@@ -1,4 +1,4 @@
-"""``metadata.json``: TVM's keys and layout, what TVM leaves out beside them, and one clear line for anything else."""
+"""``metadata.json``: TVM's keys and layout, the extension key, and errors for everything else."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ DATE = "1980-01-01 00:00:00Z"
 
 
 def known(library: Library) -> dict[str, Extension]:
-    """All that our own key can say of native modules."""
+    """Return the extension key of native modules."""
     return {
         module.name: Extension(
             inputs=module.inputs,
@@ -67,7 +67,7 @@ def records(data: bytes, where: str = "metadata.json") -> list[ModuleRecord]:
 
 
 def reread(library: Library) -> Library:
-    """What metadata and our key say, without the call order and details that files tell."""
+    """Return the library from the metadata and the extension key, without information from other files."""
     modules = []
     for record in records(text_of(library)):
         inputs, outputs = record.extension.inputs, record.extension.outputs
@@ -86,13 +86,13 @@ def without_files(library: Library) -> Library:
 
 
 def traced_library() -> Library:
-    """A native library whose only operator hands out what it has written."""
+    """Return a native library with one traced operator."""
     (module,) = native_library().modules
     return Library((replace(module, trace=(TracedTensor(module.outputs[0], "ADD", "mlf_tiny_add_0"),)),))
 
 
 def network_library() -> Library:
-    """A native library that tells of its operators: one with a workspace, one for which there is nothing to do."""
+    """Return a native library with a network: an operator with scratch memory, and one without a function."""
     (module,) = native_library().modules
     tensors = (
         NetworkTensor("x", "int8", (1, 4), 4, "input", 0, 0, 0),
@@ -132,7 +132,7 @@ LIBRARIES = {
 
 
 def in_version(library: Library, version: int) -> Library:
-    """The library with the targets of a version, 5 having one for each device."""
+    """Return the library with the targets of a version; version 5 has one for each device."""
     device = 1 if version == 5 else None
     modules = (
         replace(module, targets=tuple(replace(target, device=device) for target in module.targets))
@@ -145,12 +145,12 @@ WRITTEN = [(name, version) for name in LIBRARIES for version in (5, 6, 7) if ver
 
 
 @pytest.mark.parametrize(("name", "version"), WRITTEN)
-def test_the_text_of_each_version(golden: Callable[[str, str], None], name: str, version: int) -> None:
+def test_text_of_each_version(golden: Callable[[str, str], None], name: str, version: int) -> None:
     golden(text_of(in_version(LIBRARIES[name], version)).decode(), "metadata.json")
 
 
 @pytest.mark.parametrize(("name", "version"), WRITTEN)
-def test_everything_written_is_read(name: str, version: int) -> None:
+def test_written_metadata_is_read(name: str, version: int) -> None:
     library = in_version(LIBRARIES[name], version)
     assert reread(library) == without_files(library)
 
@@ -159,7 +159,7 @@ def test_top_level_has_exactly_version_and_modules() -> None:
     assert document(native_library("a", "b")).keys() == {"version", "modules"}
 
 
-def test_a_module_has_tvms_keys_and_ours() -> None:
+def test_module_has_keys_of_tvm_and_extension() -> None:
     native = document(native_library())["modules"]["tiny"]
     assert native.keys() == {"model_name", "export_datetime", "executors", "style", "target", "memory", "mlfbuild"}
     assert native["memory"].keys() == {"functions"}
@@ -168,7 +168,7 @@ def test_a_module_has_tvms_keys_and_ours() -> None:
     assert graph["memory"].keys() == {"functions", "sids"}
 
 
-def test_an_operator_is_one_line_in_tvms_order() -> None:
+def test_operator_is_one_line_in_order_of_tvm() -> None:
     text = text_of(operator_library()).decode()
     assert "\n" not in text
     assert list(json.loads(text)) == [
@@ -176,8 +176,8 @@ def test_an_operator_is_one_line_in_tvms_order() -> None:
     ]  # fmt: skip
 
 
-def test_the_table_of_versions_is_history() -> None:
-    """What changed from each version to the next, and nothing else."""
+def test_table_of_versions() -> None:
+    """Compare the changes from each version to the next with the documented ones."""
     rows = {version: vars(form) for version, form in FORMATS.items()}
     changed = {
         version: {key for key in row if row[key] != rows[version - 1][key]} - {"version"}
@@ -194,7 +194,7 @@ def test_the_table_of_versions_is_history() -> None:
     }
 
 
-def test_the_date_of_the_module_comes_before_the_writers() -> None:
+def test_date_of_the_module_takes_precedence() -> None:
     module = replace(native_module(), export_datetime="2024-02-29 12:00:00Z")
     assert document(Library((module,)))["modules"]["tiny"]["export_datetime"] == "2024-02-29 12:00:00Z"
     assert document(native_library())["modules"]["tiny"]["export_datetime"] == DATE
@@ -208,7 +208,7 @@ def test_an_extension_of_a_newer_version_is_ignored() -> None:
 
 
 def edit(path: str, value: object, library: Library) -> dict[str, Any]:
-    """The metadata of ``library`` with the member at the dotted ``path`` replaced, or removed for ``...``."""
+    """Return the metadata of ``library`` with the member at the dotted ``path`` replaced, or removed for ``...``."""
     text = document(library)
     *parents, last = path.split(".")
     at: Any = text
@@ -358,7 +358,7 @@ def test_text_that_is_not_json(text: bytes, code: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_control_characters_in_a_key_stay_off_the_terminal() -> None:
+def test_control_characters_in_a_key_are_escaped() -> None:
     text = json.dumps({"version": 7, "modules": {"a\n\x1b[31mb": 1}}).encode()
     with pytest.raises(InputFileError) as caught:
         records(text)

@@ -1,4 +1,4 @@
-"""Names of tensors in C, as TVM writes them."""
+"""Names of tensors in C, in TVM's form."""
 
 from __future__ import annotations
 

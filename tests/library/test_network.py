@@ -1,4 +1,4 @@
-"""What a network says of itself: its multiply-accumulates, and what its arena holds at what time."""
+"""Multiply-accumulates of a network, and the use of its arena over time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``.params`` files: TVM's bytes exactly, and one clear line for bytes that are not."""
+"""``.params`` files: exactly TVM's bytes, and errors for invalid files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mlfbuild.core.errors import InputFileError, UsageError
 from mlfbuild.library import CHUNK, LazyBytes
 from mlfbuild.library.params import ParamInfo, load_params, param_infos, save_params
 
-# {"p0": float32[1,2] = [2, 4]} as TVM 0.14 saved it.
+# {"p0": float32[1,2] = [2, 4]}, saved by TVM 0.14.
 TVM_BYTES = bytes.fromhex(
     "b79c04054f8de5f70000000000000000 01000000000000000200000000000000"
     "7030010000000000 00003fa1b496f0405edd00000000000000000100000000000000"
@@ -47,7 +47,7 @@ def test_no_parameters_take_32_bytes() -> None:
 @pytest.mark.parametrize(
     "dtype", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool", "float16", "float64"]
 )
-def test_each_type_survives(dtype: str) -> None:
+def test_each_type_is_saved_and_loaded(dtype: str) -> None:
     value = np.array([[0, 1], [1, 1]], dtype=dtype)
     params = load_params(save_params({"p": value}))
     assert params["p"].dtype == value.dtype and params["p"].tolist() == value.tolist()
@@ -73,7 +73,7 @@ def test_types_that_numpy_lacks(name: str, code: int, bits: int) -> None:
     assert loaded.info("p") == ParamInfo(name, (2, 2), value.nbytes)
 
 
-def test_the_float8_of_dlpack_is_tvms() -> None:
+def test_codes_of_float8_agree_with_tvm() -> None:
     value = np.array([1, -448], ml_dtypes.float8_e4m3fn)
     data = bytearray(bytes(save_params({"p": value})))
     data[41 + 28] = 10
@@ -114,7 +114,7 @@ def test_saved_parameters_are_loaded_in_the_same_order(params: dict[str, np.ndar
 
 
 class Counted(LazyBytes):
-    """Bytes that count how many of them were read."""
+    """Bytes that count how many were read."""
 
     def __init__(self, data: bytes) -> None:
         self.data, self.count = data, 0
@@ -146,7 +146,7 @@ LARGE = {
 }
 
 
-def test_large_files_come_in_chunks_of_the_same_bytes() -> None:
+def test_large_files_are_produced_in_chunks() -> None:
     data = save_params(LARGE)
     assert isinstance(data, LazyBytes)
     whole = b"".join(data.chunks())
@@ -158,7 +158,7 @@ def test_large_files_come_in_chunks_of_the_same_bytes() -> None:
     assert all(loaded[name].tolist() == value.tolist() for name, value in LARGE.items())
 
 
-def test_writing_makes_no_second_copy() -> None:
+def test_writing_does_not_copy_arrays() -> None:
     value = np.zeros(64 << 20, np.uint8)
     tracemalloc.start()
     size = sum(len(chunk) for chunk in save_params({"p": value}).chunks())
@@ -237,14 +237,14 @@ def test_damaged_files_are_refused(name: str) -> None:
     assert str(caught.value).isprintable()
 
 
-def test_a_name_that_occurs_twice() -> None:
+def test_name_that_occurs_twice_is_refused() -> None:
     one = bytes(save_params({"a": np.zeros(1, np.int8), "b": np.zeros(1, np.int8)}))
     with pytest.raises(InputFileError) as caught:
         load_params(one.replace(b"b", b"a", 1))
     assert caught.value.code == "params-name-twice"
 
 
-def test_a_long_name_does_not_fill_the_screen() -> None:
+def test_long_name_is_shortened_in_error() -> None:
     data = bytes(save_params({"x" * 5000: np.zeros(1, np.int8)}))
     with pytest.raises(InputFileError) as caught:
         load_params(data[:-1])

@@ -159,14 +159,14 @@ def test_a_firmware_links_the_models_of_its_target_by_default(tmp_path: Path) ->
     assert [model.name for model in project.models_on("b", "app")] == ["both", "one"]
 
 
-def test_aliases_stand_for_their_value() -> None:
+def test_aliases_are_expanded() -> None:
     project = load_project(VALID / "aliases.yml")
     assert project.targets["spare"].board == "mps2-an386"
     assert project.models["ad"].options == {"memory": "balanced"}
     assert project.models["ad"].targets == ("m4", "spare")
 
 
-def test_json_is_yaml() -> None:
+def test_json_is_accepted() -> None:
     assert load_project(VALID / "json.yml").models["kws"].options == {"ratio": 0.25}
 
 
@@ -252,7 +252,7 @@ def test_the_known_compilers_are_the_compilers_of_this_version() -> None:
     assert set(SOURCES.values()) <= set(rules.COMPILERS)
 
 
-def test_importing_costs_neither_pydantic_nor_yaml() -> None:
+def test_importing_loads_neither_pydantic_nor_yaml() -> None:
     code = (
         "import sys, mlfbuild.build.project_jobs; from mlfbuild.project import Project, Provider, load_project; "
         "print(sorted({'pydantic', 'yaml'} & set(sys.modules)))"

@@ -125,5 +125,5 @@ def test_scalars_are_read_as_pyyaml_does_or_refused(text: str) -> None:
 
 
 @given(st.text(st.characters(exclude_categories=["Cc", "Cs"])))
-def test_quotes_make_text_of_anything(text: str) -> None:
+def test_quoted_scalars_are_text(text: str) -> None:
     assert read_scalar(text, plain=False) == text

@@ -16,7 +16,7 @@ FOLDER = Path(__file__).parent
 
 
 def values(folder: str) -> list[object]:
-    """Name and value of each file in ``folder`` that is YAML for an editor too."""
+    """Return name and value of each file in ``folder`` that is valid YAML for an editor."""
     found = []
     for path in sorted((FOLDER / folder).glob("*.yml")):
         with contextlib.suppress(yaml.YAMLError, ValueError, TypeError):
@@ -43,12 +43,12 @@ def validator() -> jsonschema.Draft202012Validator:
 
 
 @pytest.mark.parametrize(("name", "value"), values("valid"))
-def test_valid_files_fit(name: str, value: object, validator: jsonschema.Draft202012Validator) -> None:
+def test_valid_files_fit_schema(name: str, value: object, validator: jsonschema.Draft202012Validator) -> None:
     assert not list(validator.iter_errors(value)), name
 
 
 @pytest.mark.parametrize(("name", "value"), values("invalid"))
-def test_invalid_files_do_not_fit(name: str, value: object, validator: jsonschema.Draft202012Validator) -> None:
+def test_invalid_files_do_not_fit_schema(name: str, value: object, validator: jsonschema.Draft202012Validator) -> None:
     assert validator.is_valid(value) == (name in BEYOND_A_SCHEMA)
 
 

@@ -1,4 +1,4 @@
-"""A linked image with two models, a library and a firmware, made by the compiler itself."""
+"""A linked image with two models, a library and firmware."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ SECTIONS {
 
 @pytest.fixture(scope="session")
 def image(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Path:
-    """The ELF ``app.elf``, with ``app.elf.map`` beside it."""
+    """Return the ELF file ``app.elf``; ``app.elf.map`` is in the same folder."""
     folder = tmp_path_factory.mktemp("image")
     gcc = tool("arm-none-eabi-gcc")
     flags = [gcc, "-mcpu=cortex-m4", "-mthumb", "-O1", "-ffunction-sections"]

@@ -1,4 +1,4 @@
-"""The baseline file, and images that have grown since."""
+"""The baseline file, and growth of images."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
         assert str(caught.value).startswith(f"{path}: ")
 
 
-def test_entries_that_the_project_no_longer_has() -> None:
+def test_obsolete_entries_are_refused() -> None:
     check_known(WHERE, IMAGES, {"app for m4": ["vww", "kws"], "app for m7": [], "other for m4": []})
     for known, names in (
         ({"app for m4": ["kws"]}, "image app for m7"),
@@ -114,7 +114,7 @@ def test_entries_that_the_project_no_longer_has() -> None:
         assert caught.value.reason.endswith(names)
 
 
-def test_growth_up_to_the_limit_is_silent() -> None:
+def test_growth_up_to_the_limit_is_accepted() -> None:
     assert grown(sizes(1000)) == []
     assert grown(sizes(1020)) == []
     assert grown(sizes(900, ram=1)) == []

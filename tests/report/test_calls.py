@@ -1,4 +1,4 @@
-"""What functions call, as the instructions of an image say."""
+"""Calls of functions from the instructions of an image."""
 
 from __future__ import annotations
 

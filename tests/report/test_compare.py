@@ -1,4 +1,4 @@
-"""What changed between two reports, as values, JSON and text."""
+"""Changes between two reports, as values, JSON and text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LONG = "tvmgen_kws_a_name_that_is_much_longer_than_any_terminal_is_wide_so_that_
 
 
 def text(now: Json, before: Json = BEFORE, *, verbose: bool = False) -> str:
-    """The text, which fits a terminal."""
+    """Return the text, which must fit a terminal."""
     made = comparison_text(compare_reports(now, before), "old.json", verbose=verbose)
     assert all(len(line) <= 80 and line == line.rstrip() for line in made.splitlines()), made
     return made
@@ -69,7 +69,7 @@ def test_text_of_a_removed_model(golden: Callable[[str, str], None]) -> None:
 
 
 def networks(length: int, sha256: str, *, work: int = 0, counted: bool = True) -> Json:
-    """A report of a model with a network; its second operator has ``work`` more MACs and instructions."""
+    """Return a report of a model with a network; its second operator has ``work`` more MACs and instructions."""
     network = chain(length, counted=counted)
     second = network["operators"][1]
     second["macs"] += work
@@ -120,7 +120,7 @@ def test_the_same_image() -> None:
     ]
 
 
-def test_images_of_one_side() -> None:
+def test_images_of_only_one_report() -> None:
     now = report(image("app for m4", [kws()], others()), image("app for m7", [kws()], others()))
     before = report(image("app for m4", [kws()], others()), image("tool", [], others()))
     found = compare_reports(now, before)

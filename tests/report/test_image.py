@@ -1,4 +1,4 @@
-"""Sections and symbols of an ELF file, as binutils print them."""
+"""Sections and symbols of an ELF file, compared with binutils."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mlfbuild.report.sizes.image import Berkeley, read_image
 from support.errors import raises
 
 
-def test_sizes_are_those_of_size(image: Path, tool: Callable[[str], str]) -> None:
+def test_sizes_agree_with_the_size_program(image: Path, tool: Callable[[str], str]) -> None:
     tool("arm-none-eabi-gcc")
     printed = subprocess.run(["arm-none-eabi-size", str(image)], capture_output=True, text=True, check=True).stdout
     text, data, bss = map(int, printed.splitlines()[1].split()[:3])
@@ -61,7 +61,7 @@ def test_other_files_are_not_read_as_images(tmp_path: Path, image: Path, tool: C
 
 
 @given(st.data())
-def test_damage_is_never_a_defect(image: Path, tmp_path_factory: pytest.TempPathFactory, data) -> None:
+def test_damaged_images_are_refused_or_read(image: Path, tmp_path_factory: pytest.TempPathFactory, data) -> None:
     content = bytearray(image.read_bytes())
     for _ in range(data.draw(st.integers(1, 8))):
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))

@@ -1,4 +1,4 @@
-"""What each operator of a model has of an image: every byte once."""
+"""Flash of each operator of a model; every byte is counted once."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Json = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def facts(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str], shared: Path) -> Json:
-    """The report of an image with models of every origin."""
+    """Return the report of an image with models from every compiler."""
     for name in ("cmake", "ninja", "arm-none-eabi-gcc"):
         tool(name)
     folder = tmp_path_factory.mktemp("operators")
@@ -72,7 +72,7 @@ def taken(network: Json) -> int:
 
 
 @pytest.mark.parametrize("name", ["kws", "calls", "tvm"])
-def test_operators_and_rest_are_the_flash_of_the_model(facts: Json, name: str) -> None:
+def test_operators_and_rest_add_up_to_the_flash_of_the_model(facts: Json, name: str) -> None:
     model = models(facts)[name]
     (network,) = model["networks"]
     assert taken(network) == model["flash"]

@@ -34,7 +34,7 @@ def run_of(network: Network | None, profile: Profile = PROFILE, model: str = "ne
     return ModelRun("m4", model, inputs, profile, operator_runs(profile, network, M4))
 
 
-def test_calls_are_the_operators_that_have_a_function() -> None:
+def test_operators_without_function_have_no_call() -> None:
     first, second, last = operator_runs(PROFILE, NETWORK, M4)
     assert [each.number for each in (first, second, last)] == [0, 2, 3]
     assert (first.instructions, second.instructions, last.instructions) == (6000, 5000, 900)
@@ -46,13 +46,13 @@ def test_calls_are_the_operators_that_have_a_function() -> None:
 @pytest.mark.parametrize(
     "network", [None, Network(4, (TENSOR,), OPERATORS[:3]), Network(4, (TENSOR,), OPERATORS[::-1])]
 )
-def test_other_calls_than_those_of_the_network_have_no_names(network: Network | None) -> None:
+def test_calls_that_do_not_match_the_network_have_no_names(network: Network | None) -> None:
     found = operator_runs(PROFILE, network, M4)
     assert [each.function for each in found] == ["conv", "conv", "softmax"]
     assert {(each.number, each.name, each.macs, each.bound) for each in found} == {(None, "", None, None)}
 
 
-def test_bounds_that_nobody_knows() -> None:
+def test_unknown_bounds() -> None:
     nameless = NetworkOperator("node", "fused", "conv")
     (found,) = operator_runs(Profile("net", "b", CALLS[:1], 0, 0), Network(0, (), (nameless,)), M4)
     assert (found.operator, found.macs, found.bound) == ("fused", None, None)
@@ -74,13 +74,13 @@ def test_short_names(name: str, short: str) -> None:
     assert len(short_name(name * 100)) < 100
 
 
-def test_the_table(golden: Callable[[str, str], None]) -> None:
+def test_table_of_a_run(golden: Callable[[str, str], None]) -> None:
     golden(run_text(run_of(NETWORK, inputs="net.npz")) + "\n", "table.txt")
     golden(run_text(run_of(NETWORK), verbose=True) + "\n", "verbose.txt")
     golden(run_text(run_of(None, model="other")) + "\n", "functions.txt")
 
 
-def test_the_table_fits_a_terminal() -> None:
+def test_table_of_a_run_fits_a_terminal() -> None:
     large = Profile("net", "mps2-an386", (CallCount("conv", 123_456_789),), 0, 64)
     name = "net/" + "long" * 30
     network = Network(4, (TENSOR,), (NetworkOperator(name, "DEPTHWISE_CONV_2D", "conv", macs=98_765_432, inputs=(0,)),))
@@ -89,7 +89,7 @@ def test_the_table_fits_a_terminal() -> None:
     assert name in run_text(run_of(network, large), verbose=True)
 
 
-def test_names_do_not_steer_the_terminal() -> None:
+def test_names_are_escaped() -> None:
     hostile = NetworkOperator("net/\x1b[2J", "CONV\r", "conv", macs=1, inputs=(0,))
     run = run_of(Network(4, (TENSOR,), (hostile,)), Profile("net", "b", CALLS[:1], 0, 0))
     for text in (run_text(run), run_text(run, verbose=True), *map(str, excesses([run], {"net": 0}, NONE))):

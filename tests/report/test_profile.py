@@ -1,4 +1,4 @@
-"""Counts of instructions: exact, in the order of the calls, and the same as another counter's."""
+"""Counts of instructions are exact, in the order of the calls, and equal those of another counter."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def counted(module: Module, vectors: Path, board: Board = BOARD) -> Profile:
 
 
 def committed(network: str, cpu: str) -> int | None:
-    """Counts of the benchmark; ``None`` if they are of another compiler."""
+    """Return the committed counts of the benchmark; ``None`` if they are of another compiler."""
     known = json.loads(COUNTS.read_text())
     version = subprocess.run(["arm-none-eabi-gcc", "-dumpfullversion"], capture_output=True, text=True).stdout.strip()
     found = {(each["network"], each["cpu"], each["memory"]): each["instructions"] for each in known["results"]}
     return found[network, cpu, "balanced"] if known["compiler"] == version else None
 
 
-def test_counts_are_those_of_another_counter_and_repeat(shared: Path) -> None:
+def test_counts_agree_with_another_counter_and_repeat(shared: Path) -> None:
     module = kws(shared, "aot")
     found = counted(module, shared / "golden/kws_int8.npz")
     assert counted(module, shared / "golden/kws_int8.npz") == found
@@ -75,7 +75,7 @@ def test_each_call_is_an_operator_of_the_network(shared: Path) -> None:
 
 
 def check_operators(module: Module, found: Profile, cpu: str) -> None:
-    """Fail where an operator has no name, or takes fewer instructions than its multiply-accumulates need."""
+    """Fail if an operator has no name, or fewer instructions than its multiply-accumulates require."""
     network = module_network(module)
     assert network is not None
     runs = operator_runs(found, network, CPUS[cpu])
@@ -108,7 +108,7 @@ def test_a_graph_calls_the_same_functions(shared: Path) -> None:
 
 @pytest.mark.parametrize(("executor", "most"), [("aot", 26), ("graph", 130)])
 def test_an_unused_hook_costs_little(shared: Path, executor: str, most: int) -> None:
-    """Of the network's thirteen operators each costs two instructions at most, or ten in the loop over a graph."""
+    """Each of the thirteen operators costs at most two instructions, or ten in the loop over a graph."""
     plain, hooked = (
         counted(kws(shared, executor, hook=hook), shared / "golden/kws_int8.npz") for hook in (False, True)
     )

@@ -42,7 +42,7 @@ GOOD["compared"] = comparison_json(compare_reports(GOOD, report(image("app for m
 
 
 def refusal(content: str | bytes, folder: Path) -> InputFileError:
-    """The error of a report with this ``content``; its place is within the file."""
+    """Return the error for a report with this ``content``; its place is within the file."""
     path = folder / "old.json"
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     with pytest.raises(InputFileError) as caught:
@@ -55,7 +55,7 @@ def refusal(content: str | bytes, folder: Path) -> InputFileError:
 
 
 def spoilt(way: str, value: object) -> str:
-    """The good report with another value at the path ``way``, or without it if ``value`` is ``...``."""
+    """Return the valid report with ``value`` at the path ``way``, or without it if ``value`` is ``...``."""
     made = copy.deepcopy(GOOD)
     *path, last = [int(part) if part.isdigit() else part for part in way.split("/")]
     place: Any = made
@@ -179,7 +179,7 @@ def test_damaged_reports_are_refused(way: str, value: object, place: str, tmp_pa
         ("images/0/models/0/stack/frames/1", 241, "264, but its functions have 265"),
     ],
 )
-def test_wrong_sums_are_stated(way: str, value: object, fact: str, tmp_path: Path) -> None:
+def test_wrong_sums_are_refused(way: str, value: object, fact: str, tmp_path: Path) -> None:
     assert fact in refusal(spoilt(way, value), tmp_path).reason
 
 
@@ -191,7 +191,7 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
 
 
 def read_or_one_line(path: Path) -> Json | None:
-    """The report in ``path``, or ``None`` if it is refused in one line."""
+    """Return the report in ``path``, or ``None`` if it is refused in one line."""
     try:
         return dict(read_report(path))
     except InputFileError as error:
@@ -201,7 +201,7 @@ def read_or_one_line(path: Path) -> Json | None:
 
 
 def places(value: object, way: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Every place of a JSON value."""
+    """Yield every path in a JSON value."""
     yield way
     pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, member in pairs:
@@ -221,7 +221,7 @@ def mutated(changes: list[tuple[tuple[str | int, ...], str, Any]]) -> Json:
     made = copy.deepcopy(GOOD)
     for (*path, last), how, value in changes:
         place: Any = made
-        with contextlib.suppress(LookupError, TypeError, AttributeError):  # an earlier change took the place away
+        with contextlib.suppress(LookupError, TypeError, AttributeError):  # an earlier change removed the place
             for part in path:
                 place = place[part]
             if how == "remove":
@@ -237,7 +237,7 @@ def mutated(changes: list[tuple[tuple[str | int, ...], str, Any]]) -> Json:
 
 @settings(max_examples=150, deadline=None)
 @given(CHANGES)
-def test_the_schema_is_checked_as_by_jsonschema(changes: list[Any]) -> None:
+def test_schema_check_agrees_with_jsonschema(changes: list[Any]) -> None:
     made = mutated(changes)
     valid = jsonschema.Draft202012Validator(report_schema()).is_valid(made)
     found = mistake_in(made, report_schema())
@@ -249,7 +249,7 @@ def test_the_schema_is_checked_as_by_jsonschema(changes: list[Any]) -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(CHANGES)
-def test_mutations_are_refused_in_one_line_or_shown(
+def test_mutated_reports_are_refused_in_one_line_or_shown(
     tmp_path_factory: pytest.TempPathFactory, changes: list[Any]
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "mutated.json"
@@ -267,7 +267,7 @@ def test_mutations_are_refused_in_one_line_or_shown(
 
 @settings(max_examples=150, deadline=None)
 @given(st.data())
-def test_spoilt_bytes_are_refused_in_one_line_or_read(
+def test_damaged_bytes_are_refused_in_one_line_or_read(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     content = bytearray(json.dumps(GOOD).encode())

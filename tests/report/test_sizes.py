@@ -26,7 +26,7 @@ def kinds(owner: Owner) -> dict[str, int]:
     return {kind: owner.of_kind(kind) for kind in (WEIGHTS, TABLES, ARENA, STATE, DATA)}
 
 
-def test_the_sums_are_those_of_the_image(image: Path, sizes: Sizes) -> None:
+def test_sums_equal_those_of_the_image(image: Path, sizes: Sizes) -> None:
     found = read_image(image)
     owners = (*sizes.models, *sizes.others)
     assert sum(owner.flash for owner in owners) == found.flash
@@ -54,14 +54,14 @@ def test_other_owners(sizes: Sizes) -> None:
     assert (others["firmware"].flash - others["firmware"].of_kind(CODE), others["firmware"].ram) == (100, 100)
 
 
-def test_a_model_that_is_not_in_the_image_has_nothing(image: Path) -> None:
+def test_model_that_is_not_in_the_image_has_no_bytes(image: Path) -> None:
     path = image.with_name("app.elf.map")
     found = sizes_of(read_image(image), read_map(path), {"alpha": "alpha", "gamma": "gamma"}, path)
     assert [(owner.name, owner.flash > 0) for owner in found.models] == [("alpha", True), ("gamma", False)]
     assert "mlf_beta" in {owner.name for owner in found.others}
 
 
-def test_a_library_that_models_need_has_its_own_name(image: Path) -> None:
+def test_required_library_is_a_separate_owner(image: Path) -> None:
     path = image.with_name("app.elf.map")
     placed = [
         replace(part, source=part.source.replace("libhelper.a", "libmlf_dep_cmsis-nn.a")) for part in read_map(path)

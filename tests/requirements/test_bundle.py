@@ -55,7 +55,7 @@ DESCRIPTION = "dependencies/lib.json"
 
 
 def calling(function: str, name: str = "tiny", wants: str = "LIB") -> Module:
-    """A module whose code calls ``function`` of a library that its metadata names as ``wants``."""
+    """Return a module whose code calls ``function`` of a library, which its metadata names ``wants``."""
     module = native_module(name)
     code = f'#include "lib.h"\nint {name}_more(void) {{ return {function}(); }}\n'.encode()
     files = (*module.codegen, CodegenFile(PurePosixPath(f"host/src/{name}_lib1.c"), code))
@@ -77,7 +77,7 @@ def check(error: pytest.ExceptionInfo[MlfError], code: str, place: str) -> None:
 
 
 def edited(change: Callable[[dict[str, object]], object]) -> Library:
-    """A library with a bundle whose description was changed by hand."""
+    """Return a library with a bundle whose description was changed."""
     library = with_lib()
     (description,) = (file for file in library.other_files if str(file.path) == DESCRIPTION)
     facts = json.loads(description.data)
@@ -86,7 +86,7 @@ def edited(change: Callable[[dict[str, object]], object]) -> Library:
     return replace(library, other_files=(*kept, ArchiveFile(description.path, json.dumps(facts).encode())))
 
 
-def test_the_archive_has_the_library_and_names_it() -> None:
+def test_archive_contains_the_library_and_its_description() -> None:
     files = archive_files(with_lib())
     assert [path for path in files if path.startswith("dependencies")] == [
         "dependencies/lib.json",
@@ -100,14 +100,14 @@ def test_the_archive_has_the_library_and_names_it() -> None:
     ]
 
 
-def test_a_bundle_is_read_as_it_was_written() -> None:
+def test_bundle_reads_back_unchanged() -> None:
     library = read_archive(pack_archive(with_lib()), WHERE)
     (source,) = bundles(library, WHERE).values()
     assert {path: bytes(content) for path, content in source.files.items()} == LIB.files
     assert replace(source, files={}) == replace(LIB, files={})
 
 
-def test_the_same_bytes_every_time() -> None:
+def test_bundling_is_reproducible() -> None:
     library = with_lib()
     assert pack_archive(library) == pack_archive(with_lib())
     read = read_archive(pack_archive(library), WHERE)
@@ -142,13 +142,13 @@ def test_other_files_in_its_folder_are_not_overwritten() -> None:
     check(error, "bundle-folder-taken", "dependency lib")
 
 
-def test_a_requirement_finds_its_folder() -> None:
+def test_requirement_is_matched_with_its_folder() -> None:
     library = with_lib()
     (requirement,) = requirements_of(library.modules[0])
     assert bundled_library(library, requirement, WHERE) == bundles_of(library)["lib"]
 
 
-def test_a_folder_without_a_description_is_no_bundle() -> None:
+def test_folder_without_a_description_is_not_a_bundle() -> None:
     library = with_lib()
     kept = tuple(file for file in library.other_files if str(file.path) != DESCRIPTION)
     bare = replace(library, other_files=kept)
@@ -159,7 +159,7 @@ def test_a_folder_without_a_description_is_no_bundle() -> None:
     check(error, "bundle-not-described", f"{WHERE}: dependency 'lib'")
 
 
-def test_a_folder_of_another_library() -> None:
+def test_folder_of_another_library_is_refused() -> None:
     (module,) = with_lib().modules
     named = replace(module.external_dependencies[0], short_name="cmsis-nn")
     library = replace(with_lib(), modules=(replace(module, external_dependencies=(named,)),))
@@ -184,7 +184,7 @@ def test_a_folder_of_another_library() -> None:
         "-include",
     ],
 )
-def test_options_that_reach_beyond_the_code_are_refused(option: str) -> None:
+def test_unsafe_options_are_refused(option: str) -> None:
     with pytest.raises(UsageError) as error:
         with_lib(source=replace(LIB, compile_options=(option,)))
     check(error, "bundle-option-refused", "dependency lib")
@@ -209,7 +209,7 @@ def test_options_that_reach_beyond_the_code_are_refused(option: str) -> None:
         (lambda facts: facts.update(public_headers=1), "public_headers"),
     ],
 )
-def test_descriptions_from_outside_are_not_trusted(change: Callable[[dict[str, object]], object], key: str) -> None:
+def test_invalid_descriptions_are_refused(change: Callable[[dict[str, object]], object], key: str) -> None:
     library = edited(change)
     with pytest.raises(InputFileError) as caught:
         bundles(library, WHERE)
@@ -219,7 +219,7 @@ def test_descriptions_from_outside_are_not_trusted(change: Callable[[dict[str, o
     assert [(found.code, found.place) for found in report.findings if found.code[3] == "8"] == [("MLF805", DESCRIPTION)]
 
 
-def test_a_description_that_is_no_json_or_too_long() -> None:
+def test_description_that_is_not_json_or_too_long() -> None:
     for content in (b"{", b"[]", b" " * (1 << 20) + b"{}"):
         library = with_lib()
         kept = [file for file in library.other_files if str(file.path) != DESCRIPTION]
@@ -270,8 +270,8 @@ def test_compare_reports_differences(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "v1.3.0" in shown and DESCRIPTION in shown
 
 
-def test_merging_unites_parts() -> None:
-    """Archives of older versions hold only the files that their code needs."""
+def test_merging_joins_partial_bundles() -> None:
+    """Archives of older versions contain only the files that their code needs."""
     parts = [
         replace(LIB, sources=(own,), files={path: LIB.files[path] for path in ("LICENSE", own, "include/lib.h")})
         for own in ("a.c", "b.c")

@@ -1,4 +1,4 @@
-"""``bundle: true`` in the project file: which libraries archives contain, and when archives are made again."""
+"""``bundle: true`` in the project file: the libraries in archives, and when archives are rebuilt."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ BUNDLED = f"{PROJECT}dependencies:\n  cmsis-nn: {{path: cmsis-nn, version: v4.1.
 
 @pytest.fixture
 def folder(tmp_path: Path, shared: Path, stub_cmsis_nn_4: Path) -> Path:
-    """A project's folder with a network that TVM compiled for CMSIS-NN, and the library beside it."""
+    """Return the folder of a project with a network that TVM compiled for CMSIS-NN, and with the library."""
     shutil.copyfile(shared / "archives" / "kws_int8-cmsisnn_m4.tar", tmp_path / "kws.tar")
     shutil.copytree(stub_cmsis_nn_4, tmp_path / "cmsis-nn")
     return tmp_path
@@ -67,7 +67,7 @@ def test_a_library_from_git_has_its_commit(
     assert str(folder).encode() not in job.archive.read_bytes()
 
 
-def test_another_project_needs_no_library_for_it(folder: Path, tmp_path: Path) -> None:
+def test_archive_needs_no_provider_in_another_project(folder: Path, tmp_path: Path) -> None:
     job = job_of(folder)
     compile_if_needed(job)
     other = tmp_path / "other"
@@ -78,16 +78,16 @@ def test_another_project_needs_no_library_for_it(folder: Path, tmp_path: Path) -
     assert again.archive.read_bytes() == job.archive.read_bytes()
 
 
-def test_it_runs_with_no_project(folder: Path, shared: Path) -> None:
+def test_archive_runs_without_a_project(folder: Path, shared: Path) -> None:
     check_alone(job_of(folder), shared)
 
 
-def test_the_real_library_runs_with_no_project(folder: Path, shared: Path, cmsis_nn_4: Path) -> None:
+def test_archive_with_real_library_runs_without_a_project(folder: Path, shared: Path, cmsis_nn_4: Path) -> None:
     check_alone(job_of(folder, BUNDLED.replace("path: cmsis-nn", f"path: {cmsis_nn_4}")), shared)
 
 
 def check_alone(job: CompileJob, shared: Path) -> None:
-    """Hold what the job's archive computes on a board, built of nothing but that, to what is right."""
+    """Check the results of the job's archive on a board, built only from the archive."""
     compile_if_needed(job)
     vectors, outputs = shared / "archives" / "kws_int8-cmsisnn_m4.npz", job.archive.with_name("out.npz")
     arguments = ["--board", "mps2-an386", "--inputs", str(vectors), "-o", str(outputs)]
@@ -96,7 +96,7 @@ def check_alone(job: CompileJob, shared: Path) -> None:
         assert np.array_equal(got["Identity"], expected["out0"])
 
 
-def test_the_key_has_the_library_where_it_is_bundled_and_needed(folder: Path) -> None:
+def test_build_key_includes_a_bundled_library(folder: Path) -> None:
     key = archive_key(job_of(folder))
     plain = archive_key(job_of(folder, PROJECT))
     assert key != plain
@@ -121,7 +121,7 @@ def test_a_wrong_version_is_refused(folder: Path, capsys: pytest.CaptureFixture[
     assert "dependencies.cmsis-nn: is v7.0.0, but kws (kws.tar) requires v4.1.0, " in capsys.readouterr().err
 
 
-def test_options_that_no_archive_may_have_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unsafe_options_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "mlfbuild.yml").write_text(BUNDLED.replace("bundle", "compile-options: [-fplugin=x.so], bundle"))
     assert run(["-C", str(folder), "build"]) == 2
     error = capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Downloading and unpacking archives from servers of every kind."""
+"""Download and unpack archives from various servers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def cache(tmp_path: Path) -> Cache:
 
 
 def tar(files: Mapping[str, bytes] = FILES, top: str = "lib-1.0/", **about: object) -> bytes:
-    """A tar of files; ``about`` is set at the last member."""
+    """Return a tar of files; ``about`` are attributes of the last member."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         for path, data in files.items():
@@ -55,7 +55,7 @@ def tar(files: Mapping[str, bytes] = FILES, top: str = "lib-1.0/", **about: obje
 
 
 def zipped(files: Mapping[str, bytes] = FILES, top: str = "lib-1.0/", mode: int = 0) -> bytes:
-    """A zip of files; ``mode`` is that of the last one."""
+    """Return a zip of files; ``mode`` is that of the last one."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         if top:
@@ -76,7 +76,7 @@ def content(root: Path) -> dict[str, bytes]:
 
 
 def fetched(source: Source, data: bytes, cache: Cache, name: str = "a") -> dict[str, bytes]:
-    """What is unpacked where the server has ``data``."""
+    """Return the unpacked files if the server has ``data``."""
     source.files[name] = data
     fetch_archive(source.url(name), digest_of(data), cache)
     return content(archive_root(source.url(name), digest_of(data), cache))
@@ -99,12 +99,12 @@ PACKED: dict[str, Callable[[], bytes]] = {
 
 
 @pytest.mark.parametrize("kind", PACKED)
-def test_every_kind_of_archive_holds_the_same_tree(source: Source, cache: Cache, kind: str) -> None:
+def test_every_kind_of_archive_unpacks_to_the_same_tree(source: Source, cache: Cache, kind: str) -> None:
     data = PACKED[kind]()
     assert fetched(source, data, cache) == FILES
 
 
-def test_what_is_there_is_not_fetched_again(source: Source, cache: Cache) -> None:
+def test_cached_archive_is_not_fetched_again(source: Source, cache: Cache) -> None:
     data = source.files["a"] = tar()
     assert fetch_archive(source.url("a"), digest_of(data), cache) is True
     assert fetch_archive(source.url("a"), digest_of(data), cache) is False
@@ -124,7 +124,7 @@ def test_a_hash_of_another_user_is_not_trusted(source: Source, cache: Cache) -> 
     assert content(archive_root(source.url("a"), digest_of(data), cache)) == FILES
 
 
-def test_a_file_is_an_address(cache: Cache, tmp_path: Path) -> None:
+def test_file_url_is_an_address(cache: Cache, tmp_path: Path) -> None:
     data = gzip.compress(tar())
     path = tmp_path / "lib.tar.gz"
     path.write_bytes(data)
@@ -139,7 +139,7 @@ def test_a_file_is_an_address(cache: Cache, tmp_path: Path) -> None:
 # Hashes --------------------------------------------------------------------------------------------------------------
 
 
-def test_another_hash(source: Source, cache: Cache) -> None:
+def test_wrong_hash_is_refused(source: Source, cache: Cache) -> None:
     data = source.files["a"] = tar()
     with pytest.raises(InputFileError) as error:
         fetch_archive(source.url("a"), "0" * 64, cache)
@@ -150,7 +150,7 @@ def test_another_hash(source: Source, cache: Cache) -> None:
 
 
 @pytest.mark.parametrize("digest", ["", "0" * 63, "0" * 65, "g" * 64, "A" * 64, "0" * 64 + "\n"])
-def test_an_invalid_hash(source: Source, cache: Cache, digest: str) -> None:
+def test_invalid_hash_is_refused(source: Source, cache: Cache, digest: str) -> None:
     with pytest.raises(UsageError) as error:
         fetch_archive(source.url("a"), digest, cache)
     check(error, "sha256-invalid", source.url("a"))
@@ -158,7 +158,7 @@ def test_an_invalid_hash(source: Source, cache: Cache, digest: str) -> None:
 
 
 @pytest.mark.parametrize("url", ["", "lib.tar", "ftp://host/a", "data:,x", "-o", "https://me:secret@host/a", "http://"])
-def test_an_invalid_address(cache: Cache, url: str) -> None:
+def test_invalid_address_is_refused(cache: Cache, url: str) -> None:
     with pytest.raises(UsageError) as error:
         fetch_archive(url, "0" * 64, cache)
     check(error, "url-invalid", "url")
@@ -168,7 +168,7 @@ def test_an_invalid_address(cache: Cache, url: str) -> None:
 # Networks ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_download_that_is_cut_off_starts_again(source: Source, cache: Cache) -> None:
+def test_interrupted_download_starts_again(source: Source, cache: Cache) -> None:
     data = source.files["a"] = tar()
     source.cut_after = 100_000
     with pytest.raises(ProcessFailedError) as error:
@@ -182,7 +182,7 @@ def test_a_download_that_is_cut_off_starts_again(source: Source, cache: Cache) -
 
 
 @pytest.mark.parametrize("limit", ["SILENCE", "TOTAL_TIME"])
-def test_a_slow_server(source: Source, cache: Cache, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
+def test_slow_server_times_out(source: Source, cache: Cache, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
     monkeypatch.setattr(download, limit, 0.2 if limit == "SILENCE" else -1.0)
     data = source.files["a"] = tar()
     source.stall_after = 1000 if limit == "SILENCE" else None
@@ -192,7 +192,7 @@ def test_a_slow_server(source: Source, cache: Cache, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1/a", "nothing"])
-def test_a_server_without_the_file(source: Source, cache: Cache, url: str) -> None:
+def test_missing_file_on_server(source: Source, cache: Cache, url: str) -> None:
     address = url if "://" in url else source.url(url)
     with pytest.raises(ProcessFailedError) as error:
         fetch_archive(address, "0" * 64, cache)
@@ -219,7 +219,7 @@ def test_a_redirection_from_https_to_http_is_refused() -> None:
         handler.redirect_request(request, io.BytesIO(), 302, "", {}, "http://host/a")
 
 
-def test_credentials_go_to_their_host_only(
+def test_credentials_are_sent_only_to_their_host(
     source: Source, cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     netrc = tmp_path / "netrc"
@@ -233,7 +233,7 @@ def test_credentials_go_to_their_host_only(
     assert "Authorization" not in source.headers[1]
 
 
-def test_a_large_download(source: Source, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_large_download_is_refused(source: Source, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(download, "MAX_SIZE", 1 << 10)
     data = source.files["a"] = tar()
     with pytest.raises(InputFileError) as error:
@@ -253,7 +253,7 @@ def test_progress(source: Source, cache: Cache) -> None:
 # The cache -----------------------------------------------------------------------------------------------------------
 
 
-def test_an_archive_that_was_not_fetched(cache: Cache) -> None:
+def test_archive_that_was_not_fetched_is_refused(cache: Cache) -> None:
     with pytest.raises(NotFetchedError) as error:
         archive_root("https://host/a.tar", "0" * 64, cache)
     check(error, "archive-not-fetched", "https://host/a.tar")
@@ -315,7 +315,7 @@ UNSAFE: dict[str, tuple[bytes, str]] = {
     "nothing": (b"", ""),
     "something else": (b"<html>moved</html>" * 100, ""),
 }
-"""Content and code of the error; errors in tar files have the codes of ``mlfbuild.archive.tar``."""
+"""Content and code of the error; the codes for tar files are those of ``mlfbuild.archive.tar``."""
 
 
 @pytest.mark.parametrize("kind", UNSAFE)
@@ -331,7 +331,7 @@ def test_unsafe_archives_are_refused(source: Source, cache: Cache, kind: str) ->
         archive_root(source.url("a"), digest_of(data), cache)
 
 
-def test_encrypted_members(source: Source, cache: Cache) -> None:
+def test_encrypted_members_are_refused(source: Source, cache: Cache) -> None:
     data = bytearray(zipped(X, top=""))
     for mark, at in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
         data[data.index(mark) + at] |= 1
@@ -340,7 +340,7 @@ def test_encrypted_members(source: Source, cache: Cache) -> None:
     check(error, "zip-member-refused", f"{source.url('a')}: member 'x.c'")
 
 
-def test_a_member_without_a_name(source: Source, cache: Cache) -> None:
+def test_member_without_a_name_is_refused(source: Source, cache: Cache) -> None:
     data = bytearray(zipped({"x": b""}, top=""))
     at = data.index(b"PK\1\2") + 28
     assert data[at : at + 4] == b"\1\0\0\0"  # lengths of the name and of extra data
@@ -350,7 +350,7 @@ def test_a_member_without_a_name(source: Source, cache: Cache) -> None:
     check(error, "zip-member-refused", f"{source.url('a')}: member ''")
 
 
-def test_bombs(source: Source, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_decompression_bombs_are_refused(source: Source, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
     files = {"x": bytes(1 << 20)}
     monkeypatch.setattr("mlfbuild.archive.tar.inflate.MAX_INFLATED", 1 << 20)
     monkeypatch.setattr("mlfbuild.requirements.unpack.MAX_INFLATED", (1 << 20) - 1)
@@ -364,7 +364,7 @@ def test_bombs(source: Source, cache: Cache, monkeypatch: pytest.MonkeyPatch) ->
     check(error, "zip-too-many-members", source.url("a"))
 
 
-def test_a_zip_with_wrong_sizes(source: Source, cache: Cache) -> None:
+def test_zip_with_wrong_sizes_is_refused(source: Source, cache: Cache) -> None:
     data = bytearray(zipped({"x": bytes(100_000)}, top=""))
     at = data.index(b"PK\1\2") + 24
     assert int.from_bytes(data[at : at + 4], "little") == 100_000

@@ -1,4 +1,4 @@
-"""The verb `mlfbuild fetch`: killed, many at once, on full disks; and builds, which do not use the network."""
+"""`mlfbuild fetch` when killed, run concurrently and on full disks; and builds, which do not use the network."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SLOW_SSH = Path(__file__).parents[1] / "support/slow_ssh.py"
 
 
 class Repo:
-    """A project with dependencies, and a cache of its own."""
+    """A project with dependencies and a separate cache."""
 
     def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.root = root
@@ -64,13 +64,13 @@ class Repo:
         )
 
     def fetch(self, **environment: str) -> tuple[int, str, str]:
-        """Run the verb in a process of its own, to its end: status, stdout and stderr."""
+        """Run the verb in a separate process and return status, stdout and stderr."""
         with self.start(**environment) as process:
             out, err = process.communicate(timeout=60)
         return process.returncode, out, err
 
     def slow_ssh(self, stall_after: int = 1 << 30) -> dict[str, str]:
-        """What makes Git take a program for ssh that stops after so many bytes, until there is a file ``go-on``."""
+        """Return variables that make Git use an ssh that stalls after some bytes until the file ``go-on`` exists."""
         return {
             "GIT_SSH_COMMAND": f"{sys.executable} {SLOW_SSH}",
             "GIT_SSH_VARIANT": "simple",
@@ -79,7 +79,7 @@ class Repo:
         }
 
     def check(self, url: str, files: dict[str, bytes], version: str = "main") -> None:
-        """The cache has the version, and all of its files and mirrors are intact."""
+        """Check that the cache has the version, and that all files and mirrors are intact."""
         pin = mirrored_pin(url, version, self.cache)
         assert pin is not None
         root = git_root(url, pin, self.cache)
@@ -94,7 +94,7 @@ class Repo:
 def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: Callable[[str], str]) -> Iterator[Repo]:
     tool("git")
     yield Repo(tmp_path, monkeypatch)
-    (tmp_path / "go-on").touch()  # whatever still waits for it
+    (tmp_path / "go-on").touch()  # for processes that still wait for it
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def source() -> Iterator[Source]:
 
 
 def archive(repo: Repo) -> tuple[bytes, str]:
-    """An archive of the library, and its hash."""
+    """Return an archive of the library, and its hash."""
     command = ["git", f"--git-dir={repo.remote.folder}", "archive", "--format=tar.gz", "--prefix=lib-1/", "main"]
     data = subprocess.run(command, check=True, capture_output=True, timeout=60).stdout
     return data, hashlib.sha256(data).hexdigest()
@@ -120,7 +120,7 @@ def wait_for(condition: Callable[[], object]) -> None:
 # What it prints ------------------------------------------------------------------------------------------------------
 
 
-def test_what_it_says(repo: Repo, source: Source, capsys: pytest.CaptureFixture[str]) -> None:
+def test_fetch_prints_each_source(repo: Repo, source: Source, capsys: pytest.CaptureFixture[str]) -> None:
     commit = repo.remote.commit()
     source.files["lib.tgz"], digest = archive(repo)
     repo.depend(
@@ -162,14 +162,14 @@ def test_nothing_to_fetch(repo: Repo, capsys: pytest.CaptureFixture[str]) -> Non
     assert not repo.cache.root.exists()
 
 
-def test_models_need_not_be_there(repo: Repo) -> None:
+def test_fetch_does_not_need_models(repo: Repo) -> None:
     repo.remote.commit()
     repo.depend(lib="git: remote.git, version: main")
     (repo.root / "a.tflite").unlink()
     assert run(["fetch", "-q"]) == 0
 
 
-def test_mistakes_do_not_stop_the_others(repo: Repo, source: Source, capsys: pytest.CaptureFixture[str]) -> None:
+def test_errors_do_not_stop_other_downloads(repo: Repo, source: Source, capsys: pytest.CaptureFixture[str]) -> None:
     commit = repo.remote.commit()
     repo.remote.tag("v7.0.0")
     url = source.url("lib.tgz")
@@ -192,7 +192,7 @@ def test_mistakes_do_not_stop_the_others(repo: Repo, source: Source, capsys: pyt
 # Builds --------------------------------------------------------------------------------------------------------------
 
 
-def test_builds_never_go_out(repo: Repo, source: Source) -> None:
+def test_builds_do_not_access_the_network(repo: Repo, source: Source) -> None:
     repo.remote.commit()
     source.files["lib.tgz"], digest = archive(repo)
     repo.depend(lib="git: remote.git, version: main", other=f"url: '{source.url('lib.tgz')}', sha256: '{digest}'")
@@ -202,7 +202,7 @@ def test_builds_never_go_out(repo: Repo, source: Source) -> None:
     assert source.requests == [] and not repo.cache.root.exists()
 
 
-def test_builds_that_need_what_was_not_fetched(
+def test_builds_fail_without_fetched_sources(
     repo: Repo, source: Source, tool: Callable[[str], str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     tool("gcc")
@@ -234,7 +234,7 @@ def test_builds_that_need_what_was_not_fetched(
 
 
 @pytest.mark.parametrize("after", [0, 200, 5000, 150_000], ids=["at once", "asking", "beginning", "halfway"])
-def test_a_fetch_that_is_killed_while_git_receives(repo: Repo, after: int) -> None:
+def test_fetch_continues_after_kill_during_git_transfer(repo: Repo, after: int) -> None:
     repo.remote.commit(LARGE)
     url = f"ssh://host{repo.remote.folder}"
     repo.depend(lib=f"git: '{url}', version: main")
@@ -242,7 +242,7 @@ def test_a_fetch_that_is_killed_while_git_receives(repo: Repo, after: int) -> No
         wait_for((repo.root / "stalled").exists)
         process.kill()
         process.communicate()
-    # The Git that it had started is still there, and waits.
+    # The Git process that it started still waits.
     status, out, err = repo.fetch(**repo.slow_ssh())
     assert (status, out.startswith("lib: main, commit ")) == (0, True), err
     repo.check(url, LARGE)
@@ -253,7 +253,7 @@ def test_a_fetch_that_is_killed_while_git_receives(repo: Repo, after: int) -> No
     assert list((repo.cache.root / "tmp").glob("*/*")) == []
 
 
-def test_a_fetch_that_is_interrupted(repo: Repo) -> None:
+def test_fetch_continues_after_interrupt(repo: Repo) -> None:
     repo.remote.commit(LARGE)
     repo.depend(lib=f"git: 'ssh://host{repo.remote.folder}', version: main")
     ssh = repo.slow_ssh(150_000)
@@ -270,7 +270,7 @@ def test_a_fetch_that_is_interrupted(repo: Repo) -> None:
 
 
 @pytest.mark.parametrize("sight", ["tmp/*/mirror", "tmp/*/tree/Source/f5*", "trees/*", "git/*"])
-def test_a_fetch_that_is_killed_while_it_checks_out(repo: Repo, sight: str) -> None:
+def test_fetch_continues_after_kill_during_checkout(repo: Repo, sight: str) -> None:
     files = {**LARGE, **{f"more/{number}.h": b"%d" % number for number in range(1000)}}
     repo.remote.commit(files)
     repo.depend(lib=f"git: '{repo.remote.url}', version: main")
@@ -283,7 +283,7 @@ def test_a_fetch_that_is_killed_while_it_checks_out(repo: Repo, sight: str) -> N
     assert list((repo.cache.root / "tmp").iterdir()) == []
 
 
-def test_a_download_that_is_killed_starts_again(repo: Repo, source: Source) -> None:
+def test_killed_download_starts_again(repo: Repo, source: Source) -> None:
     repo.remote.commit(LARGE)
     data, digest = archive(repo)
     source.files["lib.tgz"] = data
@@ -302,7 +302,7 @@ def test_a_download_that_is_killed_starts_again(repo: Repo, source: Source) -> N
 # At the same time ----------------------------------------------------------------------------------------------------
 
 
-def test_many_at_once_on_an_empty_cache(repo: Repo, source: Source) -> None:
+def test_concurrent_fetches_on_an_empty_cache(repo: Repo, source: Source) -> None:
     repo.remote.commit(LARGE)
     source.files["lib.tgz"], digest = archive(repo)
     repo.depend(
@@ -317,7 +317,7 @@ def test_many_at_once_on_an_empty_cache(repo: Repo, source: Source) -> None:
     assert list((repo.cache.root / "tmp").iterdir()) == []
 
 
-def test_who_waits_says_so(repo: Repo, source: Source) -> None:
+def test_waiting_fetch_prints_a_message(repo: Repo, source: Source) -> None:
     repo.remote.commit()
     source.files["lib.tgz"], digest = archive(repo)
     repo.depend(lib=f"url: '{source.url('lib.tgz')}', sha256: '{digest}'")
@@ -339,7 +339,7 @@ def test_who_waits_says_so(repo: Repo, source: Source) -> None:
 
 @pytest.fixture
 def small_disk(repo: Repo) -> Iterator[Callable[[str], None]]:
-    """The cache lies on a disk of 200 KiB; the function mounts it again with other options."""
+    """Put the cache on a disk of 200 KiB; yield a function that mounts it again with other options."""
     folder = repo.cache.root
     folder.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=200k", "none", str(folder)]
@@ -351,7 +351,7 @@ def small_disk(repo: Repo) -> Iterator[Callable[[str], None]]:
         subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
-def test_a_full_disk_and_one_that_is_read_only(
+def test_full_disk_and_read_only_disk(
     repo: Repo, small_disk: Callable[[str], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     repo.remote.commit(LARGE)
@@ -371,7 +371,7 @@ def test_a_full_disk_and_one_that_is_read_only(
     assert capsys.readouterr().err.startswith(f"mlfbuild: {lock}: ")
 
 
-def test_a_cache_that_cannot_be(
+def test_cache_that_cannot_be_created(
     repo: Repo, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     repo.remote.commit()

@@ -1,4 +1,4 @@
-"""Folders with sources: the files of the library, those that are compiled, and refusals."""
+"""Folders with sources: the files of the library, compiled files, and errors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def write(root: Path, *names: str) -> Path:
 
 
 def refusal(root: Path, kind: type[MlfError], **keys) -> tuple[str, str]:
-    """Code and place of the error."""
+    """Return code and place of the error."""
     with pytest.raises(kind) as caught:
         folder_library(root, provider(**keys))
     assert "\n" not in str(caught.value)
@@ -73,7 +73,7 @@ def test_every_release_has_the_same_layout(cmsis_nn_4: Path, cmsis_nn_7: Path) -
         ({"name": "ethos-u-core-driver", "version": "24.11", "sources": ()}, "sources"),
     ],
 )
-def test_a_missing_list_is_a_mistake_of_the_project(tmp_path: Path, keys: dict, missing: str) -> None:
+def test_missing_list_is_a_project_file_error(tmp_path: Path, keys: dict, missing: str) -> None:
     write(tmp_path, "src/a.c", "include/a.h", "Source/a.c", "Include/a.h")
     with pytest.raises(ProjectFileError) as caught:
         folder_library(tmp_path, Provider(**{**vars(provider()), **keys}))
@@ -138,7 +138,7 @@ def test_names_that_begin_with_a_dot_are_left_out(tmp_path: Path) -> None:
         ({"name": "cmsis-nn", "version": "v7.0.0", "include_dirs": ()}, "include-dir-missing", "include-dirs"),
     ],
 )
-def test_files_that_do_not_exist_are_mistakes_of_the_project(tmp_path: Path, keys: dict, code: str, key: str) -> None:
+def test_missing_files_are_project_file_errors(tmp_path: Path, keys: dict, code: str, key: str) -> None:
     write(tmp_path, "src/a.c", "src/notes.txt", "include/a.h")
     with pytest.raises(ProjectFileError) as caught:
         folder_library(tmp_path, Provider(**{**vars(provider()), **keys}))
@@ -175,7 +175,7 @@ def test_links_that_lead_out_are_refused(tmp_path: Path, target: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["sources", "include_dirs"])
-def test_a_folder_behind_a_link_that_leads_out_is_none_of_the_library(tmp_path: Path, key: str) -> None:
+def test_folder_behind_a_link_that_leads_out_is_refused(tmp_path: Path, key: str) -> None:
     write(tmp_path, "secret/x.h", "secret/x.c")
     root = write(tmp_path / "lib", "src/a.c")
     (root / "api").symlink_to("../secret")
@@ -184,7 +184,7 @@ def test_a_folder_behind_a_link_that_leads_out_is_none_of_the_library(tmp_path: 
     assert refusal(root, ProjectFileError, **{key: (pattern,)}) == (code, f"{WHERE}.{key.replace('_', '-')}")
 
 
-def test_links_outside_of_its_own_folders_do_not_matter(tmp_path: Path) -> None:
+def test_links_outside_of_library_folders_are_ignored(tmp_path: Path) -> None:
     root = write(tmp_path / "lib", "src/a.c", "include/a.h")
     (root / "venv").mkdir()
     (root / "venv/python").symlink_to("/usr/bin/env")
@@ -206,12 +206,12 @@ def test_special_files_are_refused(tmp_path: Path) -> None:
     assert refusal(root, InputFileError) == ("library-file-refused", WHERE)
 
 
-def test_names_that_no_build_takes_are_refused(tmp_path: Path) -> None:
+def test_invalid_names_are_refused(tmp_path: Path) -> None:
     root = write(tmp_path, "src/a.c", "src/b\n.c")
     assert refusal(root, InputFileError) == ("library-file-refused", WHERE)
 
 
-def test_what_is_larger_than_any_library_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_large_folders_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = write(tmp_path, *(f"src/{i}.c" for i in range(5)))
     monkeypatch.setattr(listing, "MOST_FILES", 4)
     assert refusal(root, InputFileError) == ("library-too-large", WHERE)
@@ -220,7 +220,7 @@ def test_what_is_larger_than_any_library_is_refused(tmp_path: Path, monkeypatch:
     assert refusal(root, InputFileError) == ("library-too-large", WHERE)
 
 
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+def test_unreadable_files_are_refused(tmp_path: Path) -> None:
     assert refusal(tmp_path / "nowhere", InputFileError) == ("library-unreadable", f"{tmp_path}/nowhere")
     write(tmp_path, "lib")
     assert refusal(tmp_path / "lib", InputFileError) == ("library-unreadable", f"{tmp_path}/lib")
@@ -243,7 +243,7 @@ def one(**files: bytes) -> ResolvedLibrary:
     return ResolvedLibrary("lib", "1", {name.replace("__", "/"): content for name, content in files.items()}, (), ())
 
 
-def test_the_hash_is_that_of_sha256sums_lines(tmp_path: Path) -> None:
+def test_hash_equals_that_of_sha256sum_output(tmp_path: Path) -> None:
     root = write(tmp_path, "src/a.c", "src/b/c.h", "a.h")
     source = folder_library(root, provider())
     lines = "".join(
@@ -254,7 +254,7 @@ def test_the_hash_is_that_of_sha256sums_lines(tmp_path: Path) -> None:
     assert content_sha256(pickle.loads(pickle.dumps(source))) == content_sha256(source), "workers read the same files"
 
 
-def test_every_byte_and_every_name_counts() -> None:
+def test_hash_depends_on_every_byte_and_name() -> None:
     sources = [one(a=b"", b=b""), one(a=b"\0", b=b""), one(a=b"", b=b"\0"), one(a=b""), one(a__b=b"", b=b""), one()]
     assert len({content_sha256(source) for source in sources}) == len(sources)
     assert content_sha256(one(a=b"1", b=b"2")) == content_sha256(one(b=b"2", a=b"1")), "order is not content"

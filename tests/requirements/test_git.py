@@ -33,7 +33,7 @@ def cache(tmp_path: Path) -> Cache:
 
 @pytest.fixture(autouse=True)
 def own_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Git's configuration of the user of these tests."""
+    """Use an empty Git configuration for the user; return its path."""
     path = tmp_path / "gitconfig"
     path.touch()
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(path))
@@ -91,7 +91,7 @@ def test_a_tag_precedes_a_branch_and_both_precede_an_abbreviation(remote: Remote
     assert fetch(remote, old, cache).commit == old, "a full hash is always a commit"
 
 
-def test_a_version_that_does_not_exist(remote: Remote, cache: Cache) -> None:
+def test_unknown_version_is_refused(remote: Remote, cache: Cache) -> None:
     with pytest.raises(UsageError) as error:
         fetch(remote, "v1", cache)
     check(error, "git-version-unknown", remote.url)
@@ -113,7 +113,7 @@ def test_a_version_that_does_not_exist(remote: Remote, cache: Cache) -> None:
 @pytest.mark.parametrize(
     "version", ["", "-v1", "--upload-pack=touch x", "a b", "v1\n", "a..b", "v1^{tree}", "HEAD~1", "x:y", "*", "a.lock"]
 )
-def test_versions_that_git_would_misread(remote: Remote, cache: Cache, version: str) -> None:
+def test_unsafe_version_names_are_refused(remote: Remote, cache: Cache, version: str) -> None:
     remote.commit()
     with pytest.raises(UsageError) as error:
         fetch(remote, version, cache)
@@ -121,14 +121,14 @@ def test_versions_that_git_would_misread(remote: Remote, cache: Cache, version: 
 
 
 @pytest.mark.parametrize("command", ["ext::sh -c 'touch {}'", "--upload-pack=touch {}", "foo://host/x", "x::{}"])
-def test_addresses_that_run_programs(cache: Cache, tmp_path: Path, command: str) -> None:
+def test_addresses_that_run_programs_are_refused(cache: Cache, tmp_path: Path, command: str) -> None:
     with pytest.raises(UsageError) as error:
         fetch_version(command.format(tmp_path / "ran"), "main", cache)
     check(error, "git-address-invalid", "git")
     assert not (tmp_path / "ran").exists()
 
 
-def test_an_address_rewritten_to_a_program(cache: Cache, tmp_path: Path, own_configuration: Path) -> None:
+def test_address_rewritten_to_a_program_is_refused(cache: Cache, tmp_path: Path, own_configuration: Path) -> None:
     own_configuration.write_text(f'[url "ext::touch {tmp_path}/ran "]\n  insteadOf = https://host/\n')
     with pytest.raises(ProcessFailedError) as error:
         fetch_version("https://host/x", "main", cache)
@@ -152,7 +152,7 @@ def test_a_moved_tag(remote: Remote, cache: Cache) -> None:
     assert content(git_root(remote.url, pin, cache)) == OLD, "the locked commit stays"
 
 
-def test_a_locked_commit_that_no_branch_is_at(remote: Remote, cache: Cache) -> None:
+def test_locked_commit_without_a_branch(remote: Remote, cache: Cache) -> None:
     old = remote.commit(OLD)
     pin = fetch(remote, "main", cache)
     remote.commit(parent=old)
@@ -180,7 +180,7 @@ def test_a_locked_commit_after_a_force_push(remote: Remote, cache: Cache) -> Non
 def test_a_lock_with_the_hash_of_other_files(remote: Remote, cache: Cache) -> None:
     old = remote.commit(OLD)
     wrong = GitPin(old, "0" * 64)
-    for _ in range(2):  # not in the cache yet, and in it
+    for _ in range(2):  # first not in the cache, then in it
         with pytest.raises(InputFileError) as error:
             fetch_commit(remote.url, "main", wrong, cache)
         check(error, "commit-other-files", f"commit {old}")
@@ -193,7 +193,7 @@ def test_a_lock_with_the_hash_of_other_files(remote: Remote, cache: Cache) -> No
 # The cache -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_commit_that_was_not_fetched(remote: Remote, cache: Cache) -> None:
+def test_commit_that_was_not_fetched_is_refused(remote: Remote, cache: Cache) -> None:
     with pytest.raises(NotFetchedError) as error:
         git_root(remote.url, GitPin(remote.commit(), "0" * 64), cache)
     check(error, "commit-not-fetched", remote.url)
@@ -248,7 +248,7 @@ def test_a_poisoned_cache_is_detected(remote: Remote, cache: Cache) -> None:
     assert content(git_root(remote.url, pin, cache)) == FILES, "the lock file decides"
 
 
-def test_builds_that_find_the_same_damage(remote: Remote, cache: Cache) -> None:
+def test_concurrent_builds_repair_the_same_damage(remote: Remote, cache: Cache) -> None:
     files = {f"{number}.c": b"%d" % number for number in range(100)}
     remote.commit(files)
     pin = fetch(remote, "main", cache)
@@ -268,7 +268,7 @@ def test_damaged_files_without_git(remote: Remote, cache: Cache, monkeypatch: py
         git_root(remote.url, pin, cache)
 
 
-def test_permissions_and_times_do_not_count(remote: Remote, cache: Cache) -> None:
+def test_permissions_and_times_are_ignored(remote: Remote, cache: Cache) -> None:
     remote.commit({"run.sh": b"true\n"}, modes={"run.sh": "100755"})
     pin = fetch(remote, "main", cache)
     shutil.rmtree(cache.mirror(remote.url))
@@ -309,7 +309,7 @@ def test_a_damaged_mirror_is_fetched_again(remote: Remote, cache: Cache, half: s
     assert content(git_root(remote.url, pin, cache)) == FILES, "the mirror is complete again"
 
 
-def test_leftovers_of_killed_fetches(remote: Remote, cache: Cache) -> None:
+def test_files_of_killed_fetches_are_removed(remote: Remote, cache: Cache) -> None:
     remote.commit(OLD)
     fetch(remote, "main", cache)
     mirror = cache.mirror(remote.url)
@@ -342,7 +342,7 @@ ODD = {
 }  # fmt: skip
 
 
-def test_attributes_filters_and_hooks_change_nothing(
+def test_attributes_filters_and_hooks_are_ignored(
     remote: Remote, cache: Cache, tmp_path: Path, own_configuration: Path
 ) -> None:
     hooks, template = tmp_path / "hooks", tmp_path / "template"
@@ -458,13 +458,13 @@ def test_a_server_of_plain_files(remote: Remote, cache: Cache) -> None:
         assert fetch_version(url, old, cache)[0].commit == old
 
 
-def test_no_git(remote: Remote, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_git_is_reported(remote: Remote, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(ToolNotFoundError):
         fetch(remote, "main", cache)
 
 
-def test_a_repository_that_does_not_exist(cache: Cache, tmp_path: Path) -> None:
+def test_missing_repository_is_reported(cache: Cache, tmp_path: Path) -> None:
     with pytest.raises(ProcessFailedError) as error:
         fetch_version(f"file://{tmp_path}/nothing", "main", cache)
     check(error, "git-failed", f"file://{tmp_path}/nothing")

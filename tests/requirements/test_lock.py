@@ -1,4 +1,4 @@
-"""The lock file: what is written is read, and whatever else stands there is refused with the reason."""
+"""The lock file is written and read back, and any other content is refused."""
 
 from __future__ import annotations
 
@@ -56,18 +56,18 @@ def edit(path: Path, change: Callable[[str], str]) -> None:
     path.write_text(change(text))
 
 
-def test_it_stands_beside_the_project_file() -> None:
+def test_lock_file_is_next_to_the_project_file() -> None:
     assert lock_path(Path("firmware/mlfbuild.yml")) == Path("firmware/mlfbuild.lock")
     assert lock_path(Path("other.yaml")) == Path("other.lock")
     assert lock_path(Path("odd.lock")) == Path("odd.lock.lock")
 
 
-def test_one_fact_a_line_sorted_with_a_hash_over_all(path: Path, golden: Callable[[str, str], None]) -> None:
+def test_text_of_a_lock_file(path: Path, golden: Callable[[str, str], None]) -> None:
     golden(path.read_text(), "mlfbuild.lock")
     assert b"\r" not in path.read_bytes()
 
 
-def test_what_is_written_is_read(path: Path) -> None:
+def test_written_lock_is_read(path: Path) -> None:
     assert read_lock(path) == LOCK
     assert read_lock(path.with_name("none.lock")) is None
 
@@ -93,7 +93,7 @@ locks = st.builds(
 
 
 @given(lock=locks)
-def test_every_lock_is_read_as_it_was_written(lock: Lock, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_any_lock_reads_back_unchanged(lock: Lock, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.getbasetemp() / "any.lock"
     path.write_text(lock.to_text())
     assert read_lock(path) == lock
@@ -101,13 +101,13 @@ def test_every_lock_is_read_as_it_was_written(lock: Lock, tmp_path_factory: pyte
 
 
 @given(old=locks, new=locks)
-def test_locks_that_differ_say_in_what(old: Lock, new: Lock) -> None:
+def test_different_locks_have_differences(old: Lock, new: Lock) -> None:
     assert bool(differences(old, new)) == (old != new)
     assert all("\n" not in found.as_change() + found.as_drift() for found in differences(old, new))
 
 
 @given(lock=locks, data=st.data())
-def test_no_other_text_is_believed(lock: Lock, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_changed_text_is_refused(lock: Lock, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
     text = lock.to_text()
     at = data.draw(st.integers(0, len(text) - 1))
     put = data.draw(st.sampled_from(["", "x", "0", '"', "}", "\n", ","]))
@@ -134,7 +134,7 @@ def test_no_other_text_is_believed(lock: Lock, data: st.DataObject, tmp_path_fac
         (lambda _: " " * (16 * 1024 * 1024 + 1), "lock-too-large"),
     ],
 )
-def test_damage(path: Path, change: Callable[[str], str], code: str) -> None:
+def test_damaged_lock_file_is_refused(path: Path, change: Callable[[str], str], code: str) -> None:
     edit(path, change)
     with pytest.raises(InputFileError) as caught:
         read_lock(path)
@@ -159,19 +159,19 @@ def test_damage(path: Path, change: Callable[[str], str], code: str) -> None:
         (lambda _: "[" * 100_000, ""),
     ],
 )
-def test_invalid_members(path: Path, change: Callable[[str], str], key: str) -> None:
+def test_invalid_members_are_refused(path: Path, change: Callable[[str], str], key: str) -> None:
     edit(path, change)
     with pytest.raises(InputFileError) as caught:
         read_lock(path)
     assert str(caught.value).startswith(f"{path}: {key}") and "\n" not in str(caught.value)
 
 
-def test_a_folder_and_a_pipe(tmp_path: Path) -> None:
+def test_folder_and_pipe_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputFileError):
         read_lock(tmp_path)
 
 
-def test_only_what_mlfbuild_wrote_is_replaced(path: Path, tmp_path: Path) -> None:
+def test_only_lock_files_are_replaced(path: Path, tmp_path: Path) -> None:
     edit(path, lambda text: f"<<<<<<< ours\n{text[:200]}")
     check_replaceable(path)
     check_replaceable(tmp_path / "none.lock")
@@ -188,7 +188,7 @@ def test_only_what_mlfbuild_wrote_is_replaced(path: Path, tmp_path: Path) -> Non
 
 
 def changed(section: str, name: str, **facts: object) -> Lock:
-    """The lock with other facts of one entry."""
+    """Return the lock with other facts of one entry."""
     entries = getattr(LOCK, section)
     entry = type(entries[name])(**{**vars(entries[name]), **facts})
     return Lock(**{**vars(LOCK), section: {**entries, name: entry}})
@@ -225,16 +225,16 @@ def changed(section: str, name: str, **facts: object) -> Lock:
         (Lock(models={"kws2": LOCK.models["kws"]}), "model kws2: is not in the lock file"),
     ],
 )  # fmt: skip
-def test_each_drift_by_its_name(now: Lock, line: str) -> None:
+def test_each_drift_is_reported(now: Lock, line: str) -> None:
     assert drift(LOCK, now) == [line]
 
 
-def test_what_is_not_looked_at_does_not_drift() -> None:
+def test_unselected_entries_do_not_drift() -> None:
     assert drift(LOCK, Lock()) == []
     assert drift(LOCK, Lock(models={"kws": LOCK.models["kws"]}, archives={"m4": {"kws": A}})) == []
 
 
-def test_what_is_left_over_is_named() -> None:
+def test_obsolete_entries_are_reported() -> None:
     everything = {"m4": ["kws", "vww"], "m55": ["kws"], "host": []}
     assert list(left_over(LOCK, everything, LOCK.dependencies)) == []
     left = sorted(left_over(LOCK, {"m4": ["kws"]}, ["cmsis-nn", "dsp", "fft"]))
@@ -247,7 +247,7 @@ def test_what_is_left_over_is_named() -> None:
     ]
 
 
-def test_changes_tell_old_and_new() -> None:
+def test_changes_have_old_and_new_value() -> None:
     new = changed("dependencies", "cmsis-nn", commit=OTHER_COMMIT, tree=OTHER_TREE)
     assert [found.as_change() for found in differences(LOCK, new)] == [
         "dependency cmsis-nn: v7.0.0: 3f3f3f3f3f3f -> 9b9b9b9b9b9b (v7.0.0 moved)"
@@ -260,6 +260,6 @@ def test_changes_tell_old_and_new() -> None:
     ]
 
 
-def test_names_from_a_lock_file_stay_on_their_line() -> None:
+def test_names_from_a_lock_file_are_escaped() -> None:
     found = differences(Lock(), Lock(models={"a\nb\x1b[2J": LOCK.models["kws"]}))
     assert found[0].as_drift().isprintable()

@@ -36,7 +36,7 @@ def test_patterns(pattern: str, found: set[str]) -> None:
     ("pattern", "folder"),
     [("a.c", ""), ("src/a.c", "src"), ("./src/x/*.c", "src/x"), ("src/*/y/a.c", "src"), ("**", ""), ("a/[x]/b", "a")],
 )
-def test_bases(pattern: str, folder: str) -> None:
+def test_base_folders(pattern: str, folder: str) -> None:
     assert base_folder(pattern) == folder
     assert has_wildcard(pattern) == any(character in pattern for character in "*?[")
 
@@ -46,7 +46,7 @@ NAMES = st.sampled_from(["a", "b", "ab", "a.c"])
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which every path of three names or fewer is a file, where it is no folder."""
+    """Return a folder in which every path of at most three names is a folder or a file."""
     root = tmp_path_factory.mktemp("tree")
     for first in ("a", "b", "ab"):
         for second in ("a", "b", "ab"):
@@ -59,12 +59,12 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @settings(max_examples=200, deadline=None)
 @given(pattern=st.lists(NAMES | st.sampled_from(["*", "a*", "?", "**", "[ab]", "."]), min_size=1, max_size=4))
-def test_patterns_are_those_of_pathlib(tree: Path, pattern: list[str]) -> None:
+def test_patterns_agree_with_pathlib(tree: Path, pattern: list[str]) -> None:
     text = "/".join(pattern)
     files = {path.relative_to(tree).as_posix() for path in tree.rglob("*") if path.is_file()}
     ours = {path for path in files if matches(text, path)}
     assert all(path.startswith(base_folder(text)) for path in ours)
     if pattern[-1] in {"**", "."} or not plain_path(text):
-        return  # pathlib means folders by these
+        return  # pathlib matches folders with these
     theirs = {os.path.relpath(path, tree) for path in tree.glob(plain_path(text)) if path.is_file()}
     assert ours == theirs

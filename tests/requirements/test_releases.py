@@ -1,4 +1,4 @@
-"""Copies of a library whose headers say that they are another release than the project states."""
+"""Copies of a library whose headers belong to another release than the stated one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RELEASES = list(CMSIS_NN.revisions)
 
 
 def copy_of(folder: Path, release: str, **others: str) -> Path:
-    """A library with the headers of ``release``; ``others`` have another revision, by name without suffix."""
+    """Write a library with the headers of ``release``; ``others`` have another revision, by name without suffix."""
     (folder / "Include").mkdir(parents=True)
     (folder / "Source").mkdir()
     (folder / "Source/a.c").write_text("int a;\n")
@@ -67,7 +67,7 @@ def test_headers_between_two_releases_are_accepted(tmp_path: Path) -> None:
     state(folder, "v4.1.0")
 
 
-def test_the_real_library(cmsis_nn_4: Path, cmsis_nn_7: Path, tmp_path: Path) -> None:
+def test_releases_of_the_real_library(cmsis_nn_4: Path, cmsis_nn_7: Path, tmp_path: Path) -> None:
     for folder, release, other in ((cmsis_nn_4, "v4.1.0", "v7.0.0"), (cmsis_nn_7, "v7.0.0", "v4.1.0")):
         copy = shutil.copytree(folder, tmp_path / release, ignore=shutil.ignore_patterns(".git", "Tests"))
         state(copy, release)

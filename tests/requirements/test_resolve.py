@@ -1,4 +1,4 @@
-"""Requirements and providers: what resolves, and every reason why a requirement is not met."""
+"""Matching requirements with providers, and every reason why a requirement is not met."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def provider(version: str = "v4.1.0", kind: str = "git", name: str = "cmsis-nn",
 
 
 def source_of(wanted: Provider | Requirement) -> ResolvedLibrary:
-    """Stands for a library that was fetched or unpacked, in the stated version."""
+    """Return a stub for a library that was fetched or unpacked, in the stated version."""
     return ResolvedLibrary(wanted.name, wanted.version, {"a.c": b""}, ("a.c",), (".",), commit=COMMIT)
 
 
@@ -48,7 +48,7 @@ def problem(
     providers: tuple[Provider, ...] = (),
     of: Callable[[Provider | Requirement], ResolvedLibrary] = never,
 ) -> Diagnostic:
-    """The only problem of the project file."""
+    """Return the only problem of the project file."""
     with pytest.raises(ProjectFileError) as caught:
         resolve(requirements, providers, of)
     (found,) = caught.value.problems
@@ -58,7 +58,7 @@ def problem(
 
 
 def refused(of: Callable[[Provider | Requirement], ResolvedLibrary], *requirements: Requirement) -> tuple[str, str]:
-    """Code and place of the error in input files."""
+    """Return code and place of the error in input files."""
     with pytest.raises(InputFileError) as caught:
         resolve(requirements, (), of)
     assert str(caught.value).isprintable()
@@ -89,18 +89,18 @@ def test_no_requirements() -> None:
         ("v4.1.0", ""),
     ],
 )
-def test_versions_that_satisfy(stated: str, wanted: str) -> None:
+def test_satisfying_versions(stated: str, wanted: str) -> None:
     (found,) = resolve([declared(version=wanted)], [provider(stated)], source_of)
     assert found.version == stated
 
 
-def test_a_tag_stands_for_its_commit() -> None:
+def test_tag_satisfies_its_commit() -> None:
     assert resolve([declared(version=COMMIT)], [provider("v7.0.0")], source_of) == (source_of(provider("v7.0.0")),)
     found = problem(declared(version=COMMIT[::-1]), providers=(provider("v7.0.0"),), of=source_of)
     assert (found.code, found.place) == ("provider-other-commit", WHERE)
 
 
-def test_a_package() -> None:
+def test_package_meets_a_requirement() -> None:
     package = provider("v4.1.0", "package", target="CMSISNN::nn")
     nn = ResolvedLibrary("cmsis-nn", "v4.1.0", package="CMSISNN", target="CMSISNN::nn", wanted="v4.1.0")
     assert resolve([recognised()], [package], never) == (nn,)
@@ -144,7 +144,7 @@ def test_bundles_of_two_archives_are_one_library() -> None:
     assert (found.sources, found.license_files) == (("a.c", "b.c"), ("LICENSE",))
 
 
-def test_the_library_of_a_folder(stub_cmsis_nn_4: Path) -> None:
+def test_library_of_a_folder_is_resolved(stub_cmsis_nn_4: Path) -> None:
     def folders(wanted: Provider | Requirement) -> ResolvedLibrary:
         assert isinstance(wanted, Provider)
         return folder_library(stub_cmsis_nn_4, wanted)
@@ -206,13 +206,13 @@ def test_the_line_to_add_is_yaml(requirement: Requirement, line: dict[str, objec
         *((declared(), provider("", kind), "provider-without-version") for kind in ("path", "url")),
     ],
 )  # fmt: skip
-def test_versions_that_do_not_satisfy(requirement: Requirement, provider: Provider, code: str) -> None:
+def test_unsatisfying_versions_are_refused(requirement: Requirement, provider: Provider, code: str) -> None:
     found = problem(requirement, providers=(provider,))
     assert (found.code, found.place) == (code, WHERE)
 
 
 @pytest.mark.parametrize("provided", [(), (provider("v7.0.0"),), (provider("v1"),)])
-def test_archives_that_require_different_versions(provided: tuple[Provider, ...]) -> None:
+def test_archives_that_require_different_versions_are_refused(provided: tuple[Provider, ...]) -> None:
     found = problem(declared("vww (b.tar)"), recognised("kws (a.tar)"), providers=provided)
     assert (found.code, found.place) == (
         "requirement-two-versions",
@@ -268,12 +268,12 @@ def test_a_provider_may_be_a_mirror() -> None:
         declared(version="^7.0"),
     ],
 )
-def test_invalid_requirements(requirement: Requirement) -> None:
+def test_invalid_requirements_are_refused(requirement: Requirement) -> None:
     code, place = refused(never, requirement)
     assert code == "requirement-invalid" and place.startswith("vww: dependency ")
 
 
-def test_a_library_of_another_name() -> None:
+def test_library_of_another_name_is_refused() -> None:
     bundle = declared(url="./dependencies/cmsis-nn", url_type="mlf_path")
     assert refused(lambda wanted: ResolvedLibrary("zlib", wanted.version), bundle) == (
         "library-other-name",
@@ -282,7 +282,7 @@ def test_a_library_of_another_name() -> None:
 
 
 @pytest.mark.parametrize("differ", ["files", "options"])
-def test_bundles_that_differ(differ: str) -> None:
+def test_different_bundles_are_refused(differ: str) -> None:
     a, b = (declared(name, url="./dependencies/cmsis-nn", url_type="mlf_path") for name in "ab")
 
     def bundle(wanted: Provider | Requirement) -> ResolvedLibrary:

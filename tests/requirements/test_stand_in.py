@@ -1,4 +1,4 @@
-"""The stand-in for CMSIS-NN: every other test of dependencies counts on it being right to the bit."""
+"""The stand-in for CMSIS-NN, on which all other tests of dependencies rely, is bit-exact."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror
 
 @pytest.mark.parametrize("core", CORES)
 @pytest.mark.parametrize("version", VERSIONS)
-def test_compiles_without_a_warning(version: Version, core: str, tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_compiles_without_warnings(version: Version, core: str, tmp_path: Path, tool: Callable[[str], str]) -> None:
     folder = write_cmsis_nn(tmp_path / "stub", version)
     sources = sorted(map(str, (folder / "Source").rglob("*.c")))
     compiler = [tool("arm-none-eabi-gcc"), "-mthumb", *CORES[core], *WARNINGS, f"-I{folder / 'Include'}"]
@@ -26,7 +26,7 @@ def test_compiles_without_a_warning(version: Version, core: str, tmp_path: Path,
     assert len(sources) > 25
 
 
-def test_the_versions_differ_where_the_real_ones_do(stub_cmsis_nn_4: Path, stub_cmsis_nn_7: Path) -> None:
+def test_stand_in_versions_differ_like_the_real_ones(stub_cmsis_nn_4: Path, stub_cmsis_nn_7: Path) -> None:
     old, new = ((folder / "Include" / "arm_nnfunctions.h").read_text() for folder in (stub_cmsis_nn_4, stub_cmsis_nn_7))
     assert "upscale_dims" in new and "upscale_dims" not in old
     assert "arm_vector_sum_s8" in new and "arm_vector_sum_s8" not in old
@@ -35,7 +35,7 @@ def test_the_versions_differ_where_the_real_ones_do(stub_cmsis_nn_4: Path, stub_
 
 
 def test_a_network_of_tvm_is_exact_with_it(shared: Path, stub_cmsis_nn_4: Path, tmp_path: Path) -> None:
-    """The archive becomes self-contained by taking the stand-in among its own files."""
+    """The stand-in is added to the files of the archive, which makes it self-contained."""
     archive = self_contained(shared / "archives" / TVM_ARCHIVE, cmsis_nn_source(stub_cmsis_nn_4), tmp_path / "kws.tar")
     vectors, outputs = shared / "archives" / "kws_int8-cmsisnn_m4.npz", tmp_path / "out.npz"
     assert run(["run", str(archive), "--board", "mps2-an386", "--inputs", str(vectors), "-o", str(outputs)]) == 0
@@ -43,7 +43,7 @@ def test_a_network_of_tvm_is_exact_with_it(shared: Path, stub_cmsis_nn_4: Path, 
         assert np.array_equal(got["Identity"], expected["out0"])
 
 
-def test_the_repository_is_the_same_every_time(tmp_path: Path) -> None:
+def test_repository_is_reproducible(tmp_path: Path) -> None:
     first, second = (write_cmsis_nn_repository(tmp_path / name) for name in ("a", "b"))
     assert git(first, "rev-parse", "v4.1.0", "v7.0.0") == git(second, "rev-parse", "v4.1.0", "v7.0.0")
     assert git(first, "tag").split() == list(VERSIONS)

@@ -17,7 +17,7 @@ COMMIT = "22080c68d040c98139e6cb1549473e3149735f4d"
         ("23.05", "23.5"), ("v7.0.0", ">=6, <8, !=7.1"),
     ],
 )  # fmt: skip
-def test_what_satisfies(stated: str, wanted: str) -> None:
+def test_satisfying_versions(stated: str, wanted: str) -> None:
     assert satisfies(stated, wanted)
 
 
@@ -30,28 +30,28 @@ def test_what_satisfies(stated: str, wanted: str) -> None:
         ("v7.0.0+m", "7.0"), ("20230501", "2023050"),
     ],
 )  # fmt: skip
-def test_what_does_not(stated: str, wanted: str) -> None:
+def test_unsatisfying_versions(stated: str, wanted: str) -> None:
     assert not satisfies(stated, wanted)
 
 
 @pytest.mark.parametrize("wanted", ["^7.0", ">=", "7.*.1", ">=6,,<8,x", "=7", "> main", "~7"])
-def test_ranges_that_are_none(wanted: str) -> None:
+def test_invalid_ranges(wanted: str) -> None:
     assert is_range(wanted)
     assert range_problem(wanted) == "is neither a version nor a range in the form of pip (>=6,<8)"
 
 
 @pytest.mark.parametrize("wanted", [">=6,<8", "7.*", "v7.*", "~=7.0", "v7.0.0", "main", COMMIT, "6.*,!=6.1"])
-def test_sound_ones(wanted: str) -> None:
+def test_valid_ranges(wanted: str) -> None:
     assert range_problem(wanted) is None
 
 
 @given(st.text(max_size=12), st.text(max_size=12))
-def test_versions_are_the_same_both_ways(one: str, other: str) -> None:
+def test_same_version_is_symmetric(one: str, other: str) -> None:
     assert same_version(one, one)
     assert same_version(one, other) == same_version(other, one)
 
 
 @given(st.text("0123456789v.*<>=~!, abcf", max_size=12))
-def test_any_text_is_judged(wanted: str) -> None:
+def test_any_text_is_accepted_or_refused(wanted: str) -> None:
     if range_problem(wanted) is None:
         assert isinstance(satisfies("v7.0.0", wanted), bool)

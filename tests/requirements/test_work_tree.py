@@ -1,4 +1,4 @@
-"""Checkouts at another version than the project states."""
+"""Checkouts of another version than the stated one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WHERE = "mlfbuild.yml:9:3: d"
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A work tree at v7.0.0 of a repository that has v4.1.0, too."""
+    """Return a work tree at v7.0.0 of a repository that also has v4.1.0."""
     return write_cmsis_nn_repository(tmp_path_factory.mktemp("checkout") / "CMSIS-NN")
 
 
@@ -36,11 +36,11 @@ def refused(folder: Path, version: str) -> str:
 
 
 @pytest.mark.parametrize("version", ["v7.0.0", "7.0.0", "7.0", ""])
-def test_the_version_that_is_checked_out(checkout: Path, version: str) -> None:
+def test_checked_out_version_is_accepted(checkout: Path, version: str) -> None:
     state(checkout, version)
 
 
-def test_the_commit_that_is_checked_out(checkout: Path) -> None:
+def test_checked_out_commit_is_accepted(checkout: Path) -> None:
     commit = git(checkout, "rev-parse", "HEAD")
     state(checkout, commit)
     state(checkout, commit[:8].upper())
@@ -81,11 +81,11 @@ def test_linked_work_trees_and_folders_inside_of_one(checkout: Path, tmp_path: P
     vendored = tmp_path / "project/vendor"
     git(tmp_path, "clone", "--quiet", str(checkout), str(vendored))
     (vendored / ".git").rename(tmp_path / "elsewhere")
-    state(vendored, "v7.0.0")  # the tags of the project around it are not its own
+    state(vendored, "v7.0.0")  # the tags of the enclosing project do not apply
 
 
 def test_nothing_is_checked_without_git(checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    state(checkout, "v4.1.0", kind="git")  # its version is what was fetched
+    state(checkout, "v4.1.0", kind="git")  # its version is the fetched one
     monkeypatch.setenv("GIT_DIR", "/nowhere")
     refused(checkout, "v4.1.0")  # a hook of another repository sets this variable
     monkeypatch.delenv("GIT_DIR")

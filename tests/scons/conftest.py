@@ -1,4 +1,4 @@
-"""What several tests of the SCons tool need."""
+"""Fixtures that several tests of the SCons tool use."""
 
 from __future__ import annotations
 

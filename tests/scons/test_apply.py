@@ -17,6 +17,7 @@ from SCons.Util import CLVar
 
 from mlfbuild.archive import pack_archive
 from mlfbuild.scons.variables import extend
+from support.examples import first_on_push
 from support.firmware_repo import FirmwareRepo, Ran
 from support.libraries import graph_library, native_library
 from support.scons_versions import takes_deques
@@ -58,7 +59,7 @@ OBJECTS = {"alpha_lib0.o", "beta_lib0.o", "main.o"}
 
 @pytest.fixture
 def repo(tmp_path: Path, tool: Callable[[str], str]) -> FirmwareRepo:
-    """A repo that has not been built yet."""
+    """A repository that has not been built yet."""
     tool("gcc")
     repo = FirmwareRepo(tmp_path)
     for name in ("CMakeLists.txt", "src/app.h"):
@@ -74,7 +75,7 @@ def objects(ran: Ran) -> set[str]:
 
 
 def explained(repo: FirmwareRepo, *arguments: str) -> dict[str, str]:
-    """Build and return what SCons made, each with the rest of the line that says why."""
+    """Build and return what SCons made, each with the rest of the line that gives the reason."""
     output = repo.build("--debug=explain", "-Q", *arguments).output
     return dict(re.findall(r"scons: (?:re)?building `([^']*)' because:? ?(.*)", output))
 
@@ -86,14 +87,14 @@ def answer(repo: FirmwareRepo, program: str = APP) -> str:
 # Dependencies --------------------------------------------------------------------------------------------------------
 
 
-def test_a_fresh_parallel_build_knows_every_dependency(repo: FirmwareRepo) -> None:
+def test_fresh_parallel_build_has_every_dependency(repo: FirmwareRepo) -> None:
     ran = repo.build("-j8")
     assert objects(ran) == OBJECTS
     assert answer(repo).startswith("0 ")
     assert explained(repo) == {}, "what the first build did not know, the second would have to make again"
 
 
-def test_a_dry_run_a_tree_and_a_clean(repo: FirmwareRepo) -> None:
+def test_dry_run_tree_and_clean(repo: FirmwareRepo) -> None:
     dry = repo.build("-n", "--tree=all", "--debug=explain")
     assert not dry.written
     assert "+-build/mlf/pc/alpha/codegen/host/include/tvmgen_alpha.h" in dry.output
@@ -106,7 +107,7 @@ def test_a_dry_run_a_tree_and_a_clean(repo: FirmwareRepo) -> None:
     assert objects(repo.build()) == OBJECTS
 
 
-@pytest.mark.parametrize("duplicate", [True, False])
+@pytest.mark.parametrize("duplicate", first_on_push([True, False]))
 def test_variant_folders(repo: FirmwareRepo, duplicate: bool) -> None:
     repo.write(
         "SConstruct",
@@ -125,7 +126,7 @@ def test_variant_folders(repo: FirmwareRepo, duplicate: bool) -> None:
     assert not explained(repo)
 
 
-def test_a_clone_with_other_flags_has_libraries_of_its_own(repo: FirmwareRepo) -> None:
+def test_clone_with_other_flags_has_separate_libraries(repo: FirmwareRepo) -> None:
     repo.write(
         "SConstruct",
         SCONSTRUCT.replace("duplicate=False", "duplicate=False)\nenv.VariantDir('build/small', 'src', duplicate=False")
@@ -140,18 +141,18 @@ def test_a_clone_with_other_flags_has_libraries_of_its_own(repo: FirmwareRepo) -
     assert not explained(repo)
 
 
-def test_flags_that_come_later_count(repo: FirmwareRepo) -> None:
+def test_later_flags_are_used(repo: FirmwareRepo) -> None:
     repo.write("SConstruct", SCONSTRUCT + 'env.Append(CCFLAGS="-DLATE")\n')
     assert repo.build().output.count("-DLATE") == 3
 
 
-def test_some_models(repo: FirmwareRepo) -> None:
+def test_selected_models(repo: FirmwareRepo) -> None:
     repo.write("SConstruct", SCONSTRUCT.replace("apply(env)", 'apply(env, "beta")'))
     repo.write("src/main.c", '#include "tvmgen_beta.h"\nint main(void) { return tvmgen_beta_run(0, 0) == 99; }\n')
     assert objects(repo.build()) == {"beta_lib0.o", "main.o"}
 
 
-def test_a_model_that_is_not_there(repo: FirmwareRepo) -> None:
+def test_unknown_model_is_rejected(repo: FirmwareRepo) -> None:
     repo.write("SConstruct", SCONSTRUCT.replace("apply(env)", 'apply(env, "gamma")'))
     ran = repo.scons()
     assert ran.status == 2
@@ -159,7 +160,7 @@ def test_a_model_that_is_not_there(repo: FirmwareRepo) -> None:
     assert f'File "{repo.root}/SConstruct", line 4, in <module>' in ran.output
 
 
-def test_one_target_twice_with_other_models(repo: FirmwareRepo) -> None:
+def test_one_target_twice_with_different_models_is_rejected(repo: FirmwareRepo) -> None:
     again = SCONSTRUCT + 'assert env.MlfModels("mlfbuild.yml") == models\n'
     repo.write("SConstruct", again + 'env.MlfModels("mlfbuild.yml", models=["beta"])\n')
     ran = repo.scons()
@@ -170,7 +171,7 @@ def test_one_target_twice_with_other_models(repo: FirmwareRepo) -> None:
 # Rebuilding ----------------------------------------------------------------------------------------------------------
 
 
-def test_one_change_makes_one_archive_one_tree_and_one_link_a_target(repo: FirmwareRepo) -> None:
+def test_one_change_makes_one_archive_and_for_each_target_one_tree_and_one_link(repo: FirmwareRepo) -> None:
     repo.write("mlfbuild.yml", PROJECT.replace("  pc:", "  small: {cpu: cortex-m4}\n  pc:"))
     repo.write(
         "SConstruct",
@@ -194,7 +195,7 @@ def test_one_change_makes_one_archive_one_tree_and_one_link_a_target(repo: Firmw
     }
 
 
-def test_an_unpacked_file_is_healed_and_nothing_is_compiled(repo: FirmwareRepo) -> None:
+def test_unpacked_file_is_restored_and_nothing_is_compiled(repo: FirmwareRepo) -> None:
     repo.build()
     for victim in ("src/alpha_lib0.c", "include/tvmgen_alpha.h", "src/mlfbuild/fully_connected.h"):
         (path,) = (repo.root / "build/mlf/pc/alpha/codegen/host").glob(victim)
@@ -229,7 +230,7 @@ def test_graph_and_parameters_as_bytes_of_the_image(repo: FirmwareRepo, form: st
     assert not explained(repo)
 
 
-def test_a_form_of_blobs_that_does_not_exist(repo: FirmwareRepo) -> None:
+def test_unknown_form_of_blobs_is_rejected(repo: FirmwareRepo) -> None:
     repo.write("models/net.tar", pack_archive(graph_library("net")))
     repo.write("mlfbuild.yml", PROJECT.split("  alpha", maxsplit=1)[0] + "  net: {source: models/net.tar}\n")
     repo.write("SConstruct", SCONSTRUCT.replace('MLFBUILDDIR="build"', 'MLFBLOBS="hex"'))
@@ -254,7 +255,7 @@ def test_an_archive_of_several_modules(repo: FirmwareRepo) -> None:
 # compile_commands.json -----------------------------------------------------------------------------------------------
 
 
-def test_the_compilation_database_names_generated_files(repo: FirmwareRepo) -> None:
+def test_compilation_database_has_generated_files(repo: FirmwareRepo) -> None:
     tool = 'env.Tool("compilation_db")\nenv.CompilationDatabase("build/compile_commands.json")\nmodels ='
     repo.write("SConstruct", SCONSTRUCT.replace("models =", tool, 1))
     repo.build()
@@ -284,7 +285,7 @@ def test_the_compilation_database_names_generated_files(repo: FirmwareRepo) -> N
         (CLVar("one two"), CLVar("one two new")),
     ],
 )
-def test_a_variable_stays_what_its_owner_made_it(value: Any, expected: Any) -> None:
+def test_type_of_a_variable_is_kept(value: Any, expected: Any) -> None:
     env = Environment(tools=[])
     if value is not None:
         env["CPPPATH"] = value

@@ -1,4 +1,4 @@
-"""``bundle: true`` with SCons: an archive is made again where a file of the library that it takes along changes."""
+"""``bundle: true`` with SCons: an archive is made again if a file of its bundled library changes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def repo(tmp_path: Path, shared: Path, stub_cmsis_nn_4: Path) -> FirmwareRepo:
     return repo
 
 
-def test_the_library_decides_when_the_archive_is_made(repo: FirmwareRepo) -> None:
+def test_changed_library_makes_the_archive_again(repo: FirmwareRepo) -> None:
     assert ARCHIVE in repo.build("-Q").written
     assert bundles(open_archive(repo.root / ARCHIVE), ARCHIVE).keys() == {"cmsis-nn"}
     softmax = "cmsis-nn/Source/SoftmaxFunctions/arm_softmax_s8.c"
@@ -47,7 +47,7 @@ def test_the_library_decides_when_the_archive_is_made(repo: FirmwareRepo) -> Non
     assert repo.read(softmax) in (repo.root / ARCHIVE).read_bytes()
 
 
-def test_a_library_that_is_not_there_is_an_error_in_one_line(repo: FirmwareRepo) -> None:
+def test_missing_library_is_reported_in_one_line(repo: FirmwareRepo) -> None:
     repo.write("mlfbuild.yml", PROJECT.replace("cmsis-nn, version", "cmsis-nn, sources: [src/*.c], version"))
     ran = repo.scons("-Q")
     assert ran.status == 2 and "Traceback" not in ran.output

@@ -1,4 +1,4 @@
-"""``CacheDir``: what one checkout has made comes from the cache in another, and nothing is compiled there."""
+"""``CacheDir``: results of one checkout are copied from the cache to another, and nothing is compiled there."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.build.models import tree_is_whole
+from support.examples import first_on_push
 from support.firmware_repo import FirmwareRepo
 
 PROJECT = """\
@@ -35,7 +36,7 @@ TREE = "build/mlf/pc/alpha"
 
 @pytest.fixture
 def checkout(tmp_path: Path, tool: Callable[[str], str]) -> Callable[[str], FirmwareRepo]:
-    """A function that returns a new checkout of one firmware repo; all of them use one cache."""
+    """A function that returns a new checkout of one firmware repository; all checkouts use the same cache."""
     tool("gcc")
 
     def make(name: str) -> FirmwareRepo:
@@ -52,7 +53,7 @@ def retrieved(output: str) -> set[str]:
     return set(re.findall(r"Retrieved `([^']*)' from cache", output))
 
 
-@pytest.mark.parametrize("jobs", ["-j1", "-j4"])
+@pytest.mark.parametrize("jobs", first_on_push(["-j4", "-j1"]))
 def test_another_checkout_compiles_nothing(checkout: Callable[[str], FirmwareRepo], jobs: str) -> None:
     first = checkout("first")
     first.build(jobs)
@@ -74,7 +75,7 @@ def test_another_checkout_compiles_nothing(checkout: Callable[[str], FirmwareRep
     assert again == "scons: `.' is up to date.\n"
 
 
-def test_what_the_cache_does_not_have_is_made(checkout: Callable[[str], FirmwareRepo]) -> None:
+def test_results_missing_in_the_cache_are_made(checkout: Callable[[str], FirmwareRepo]) -> None:
     checkout("first").build()
     second = checkout("second")
     second.write_model("alpha", seed=9)
@@ -88,8 +89,8 @@ def test_what_the_cache_does_not_have_is_made(checkout: Callable[[str], Firmware
     assert tree_is_whole(second.root / TREE), "files of the other archive are gone, too"
 
 
-@pytest.mark.parametrize("damage", [b"", b"garbage", None], ids=["empty", "garbage", "short"])
-def test_a_damaged_archive_in_the_cache_is_made_again(
+@pytest.mark.parametrize("damage", first_on_push([None, b"", b"garbage"]), ids=["short", "empty", "garbage"])
+def test_damaged_archive_in_the_cache_is_made_again(
     checkout: Callable[[str], FirmwareRepo], tmp_path: Path, damage: bytes | None
 ) -> None:
     first = checkout("first")
@@ -109,7 +110,7 @@ def test_a_damaged_archive_in_the_cache_is_made_again(
     assert second.build("-Q").output == "scons: `.' is up to date.\n"
 
 
-def test_cache_show_and_a_cache_that_is_only_read(checkout: Callable[[str], FirmwareRepo], tmp_path: Path) -> None:
+def test_cache_show_and_readonly_cache(checkout: Callable[[str], FirmwareRepo], tmp_path: Path) -> None:
     checkout("first").build()
     before = {path for path in (tmp_path / "cache").rglob("*") if path.is_file()}
     second = checkout("second")
@@ -121,7 +122,7 @@ def test_cache_show_and_a_cache_that_is_only_read(checkout: Callable[[str], Firm
     assert {path for path in (tmp_path / "cache").rglob("*") if path.is_file()} == before, "nothing is put there"
 
 
-def test_a_tree_that_was_edited_is_healed_from_the_archive(checkout: Callable[[str], FirmwareRepo]) -> None:
+def test_edited_tree_is_restored_from_the_archive(checkout: Callable[[str], FirmwareRepo]) -> None:
     repo = checkout("first")
     repo.build()
     source = repo.root / TREE / "codegen/host/src/alpha_lib0.c"
@@ -132,9 +133,7 @@ def test_a_tree_that_was_edited_is_healed_from_the_archive(checkout: Callable[[s
     assert not retrieved(ran.output)
 
 
-def test_an_image_whose_sources_scons_does_not_know_is_not_cached(
-    checkout: Callable[[str], FirmwareRepo], tool: Callable[[str], str]
-) -> None:
+def test_image_is_not_cached(checkout: Callable[[str], FirmwareRepo], tool: Callable[[str], str]) -> None:
     tool("cmake"), tool("ninja")
     project = PROJECT + "firmware: {app: {sources: [src/main.c], models: [alpha]}}\n"
     sconstruct = SCONSTRUCT[: SCONSTRUCT.index("models.apply")] + 'env.MlfFirmware("app", models=models)\n'

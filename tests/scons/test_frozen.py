@@ -1,4 +1,4 @@
-"""``MLFFROZEN``: SCons builds what mlfbuild.lock has, and stops at any drift from it."""
+"""``MLFFROZEN``: SCons builds with the inputs in mlfbuild.lock, and stops at differences."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def lock(repo: FirmwareRepo) -> None:
     subprocess.run(command, cwd=repo.root, check=True, env=os.environ)
 
 
-def test_what_is_built_frozen_and_what_is_not(repo: FirmwareRepo) -> None:
+def test_frozen_and_other_builds(repo: FirmwareRepo) -> None:
     repo.build("MLFFROZEN=1")
     assert not repo.build("MLFFROZEN=1").written
     record = repo.read(RECORD)
@@ -52,7 +52,7 @@ def test_what_is_built_frozen_and_what_is_not(repo: FirmwareRepo) -> None:
     repo.build("MLFFROZEN=1")
 
 
-def test_a_model_that_changed_stops_scons_before_anything_is_made(repo: FirmwareRepo) -> None:
+def test_changed_model_stops_scons_before_anything_is_made(repo: FirmwareRepo) -> None:
     repo.write_model("beta", seed=9)
     stopped = repo.scons("MLFFROZEN=1")
     assert stopped.status == 2
@@ -62,9 +62,7 @@ def test_a_model_that_changed_stops_scons_before_anything_is_made(repo: Firmware
     assert repo.scons("MLFFROZEN=1", "-c").status == 0, "cleaning needs no lock"
 
 
-def test_an_sconstruct_may_freeze_itself_and_names_the_compiler_that_it_takes(
-    repo: FirmwareRepo, tool: Callable[[str], str]
-) -> None:
+def test_sconstruct_can_set_mlffrozen_and_the_compiler(repo: FirmwareRepo, tool: Callable[[str], str]) -> None:
     real = tool("arm-none-eabi-gcc")
     compiler = repo.write(
         "tools/arm-none-eabi-gcc", f'#!/bin/sh\n[ "$1" = --version ] && echo "gcc 99" || {real} "$@"\n'
@@ -83,5 +81,5 @@ def test_an_sconstruct_may_freeze_itself_and_names_the_compiler_that_it_takes(
     [(True, True), (1, True), ("1", True), ("yes", True), ("On", True), (False, False), ("", False), ("0", False),
      ("No", False), ("false", False), ("off", False), (None, False)],
 )  # fmt: skip
-def test_words_of_the_command_line(value: object, expected: bool) -> None:
+def test_values_on_the_command_line(value: object, expected: bool) -> None:
     assert flag({"MLFFROZEN": value}, "MLFFROZEN") is expected

@@ -1,4 +1,4 @@
-"""Programs that SCons links itself: models that share a global symbol are told before the linker takes one of them."""
+"""Programs that SCons links itself: models that share a global symbol are reported before linking."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CLASH = (
 
 
 def archive(name: str, code: str) -> bytes:
-    """An archive of one model with ``code`` in a file of its own."""
+    """Return an archive of one model with ``code`` in a further file."""
     library = native_library(name)
     (module,) = library.modules
     helper = CodegenFile(PurePosixPath(f"host/src/{name}_helper.c"), code.encode())
@@ -54,7 +54,7 @@ def repo(tmp_path: Path, tool: Callable[[str], str]) -> FirmwareRepo:
     return repo
 
 
-def test_a_clash_fails_the_build_until_it_is_mended(repo: FirmwareRepo) -> None:
+def test_conflict_fails_the_build_until_it_is_resolved(repo: FirmwareRepo) -> None:
     for _ in range(2):
         ran = repo.scons("-Q", "-j2")
         assert ran.status == 2
@@ -67,7 +67,7 @@ def test_a_clash_fails_the_build_until_it_is_mended(repo: FirmwareRepo) -> None:
     assert "`.' is up to date" in repo.build("-Q").output
 
 
-def test_it_is_told_however_the_program_is_linked(repo: FirmwareRepo) -> None:
+def test_conflict_is_reported_however_the_program_is_linked(repo: FirmwareRepo) -> None:
     repo.write(
         "SConstruct",
         SCONSTRUCT + 'main = env.Object("main.c")\n'
@@ -85,7 +85,7 @@ def test_it_is_told_however_the_program_is_linked(repo: FirmwareRepo) -> None:
         assert re.search(rf"\[{program}\] {program}: {both}", output)
 
 
-def test_what_the_firmware_defines_itself_is_told(repo: FirmwareRepo) -> None:
+def test_conflict_with_the_firmware_is_reported(repo: FirmwareRepo) -> None:
     repo.write("beta.tar", archive("beta", "static int helper;\nint *beta_helper = &helper;\n"))
     repo.write("main.c", "int helper;\nint main(void) { return 0; }\n")
     ran = repo.scons("-Q")
@@ -96,7 +96,7 @@ def test_what_the_firmware_defines_itself_is_told(repo: FirmwareRepo) -> None:
     ) in ran.output
 
 
-def test_models_of_two_programs_do_not_clash(repo: FirmwareRepo) -> None:
+def test_models_of_two_programs_do_not_conflict(repo: FirmwareRepo) -> None:
     repo.write(
         "SConstruct",
         SCONSTRUCT.split("models.apply", maxsplit=1)[0]

@@ -1,4 +1,4 @@
-"""What objects of models depend on: known of native models without a look into them, found by SCons in all others."""
+"""Dependencies of models' objects: known for native models without scanning, found by SCons for all others."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ OURS, OTHERS = "build/mlf.lib/pc/alpha/alpha_lib0.o", "build/mlf.lib/pc/gamma/ga
 
 @pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> FirmwareRepo:
-    """A repo with a C library of its own, which is up to date when a test begins."""
+    """A repository with its own C library, which is up to date when a test begins."""
     tool("gcc")
     repo = FirmwareRepo(tmp_path_factory.mktemp("includes"))
     repo.write("mlfbuild.yml", PROJECT)
@@ -57,17 +57,17 @@ def reasons(repo: FirmwareRepo) -> dict[str, str]:
     return dict(re.findall(r"rebuilding `(\S+\.o)' because (.*)", output))
 
 
-def test_a_header_of_the_firmwares_own_c_library(repo: FirmwareRepo) -> None:
+def test_header_of_the_firmwares_own_c_library(repo: FirmwareRepo) -> None:
     repo.write("include/libc_settings.h", "#define SMALL 0\n")
     assert reasons(repo)[OURS] == "`include/libc_settings.h' changed"
 
 
-def test_a_header_that_an_archive_of_others_takes_from_the_firmware(repo: FirmwareRepo) -> None:
+def test_header_that_an_archive_includes_from_the_firmware(repo: FirmwareRepo) -> None:
     repo.write("include/platform.h", "#define SPEED 2\n")
     assert reasons(repo) == {OTHERS: "`include/platform.h' changed"}
 
 
-def test_a_header_that_was_not_there_before(repo: FirmwareRepo) -> None:
+def test_new_header(repo: FirmwareRepo) -> None:
     repo.write("include/stdint.h", "#include_next <stdint.h>\n")
     assert "`include/stdint.h' is a new dependency" in repo.build("--debug=explain", "-Q").output
 
@@ -82,7 +82,7 @@ def test_kernel_headers_are_known_by_the_hash_in_the_source(repo: FirmwareRepo) 
     assert " * Kernel headers SHA-256: " in source
 
 
-def test_native_sources_include_what_is_said_of_them(tmp_path: Path) -> None:
+def test_native_sources_include_only_known_headers(tmp_path: Path) -> None:
     model = tmp_path / "net.tflite"
     model.write_bytes(tiny_network(1))
     (module,) = NATIVE.compile(CompileRequest("net", model, CPUS["cortex-m55"])).modules

@@ -1,4 +1,4 @@
-"""Many models by many targets in one SConstruct: each compiled once, and the same bytes however many jobs there are."""
+"""Many models and targets in one SConstruct: each model is compiled once, and parallel builds give the same bytes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ int main(void) { return tvmgen_alpha_run(0, 0) == 99; }
 
 @pytest.fixture
 def repo(tmp_path: Path) -> FirmwareRepo:
-    """A repo that has not been built yet."""
+    """A repository that has not been built yet."""
     repo = FirmwareRepo(tmp_path)
     repo.write("mlfbuild.yml", PROJECT)
     repo.write("SConstruct", SCONSTRUCT)
@@ -55,7 +55,7 @@ def made(ran: Ran, what: str) -> list[str]:
 
 
 def contents(repo: FirmwareRepo) -> dict[str, str]:
-    """The hash of every file below the build folder."""
+    """Return the hash of every file in the build folder."""
     files = [path for path in (repo.root / "build").rglob("*") if path.is_file()]
     return {path.relative_to(repo.root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
@@ -71,7 +71,7 @@ def test_each_model_is_compiled_once_for_a_cpu(repo: FirmwareRepo) -> None:
     assert "building" not in repo.build("--debug=explain", "-Q").output
 
 
-def test_one_model_changes_for_every_target_and_no_other(repo: FirmwareRepo) -> None:
+def test_changed_model_is_built_for_every_target(repo: FirmwareRepo) -> None:
     repo.build()
     repo.write_model("alpha", seed=7)
     ran = repo.build("--debug=explain")
@@ -88,14 +88,14 @@ def test_one_model_changes_for_every_target_and_no_other(repo: FirmwareRepo) -> 
     ]
 
 
-def test_one_target_alone_needs_only_what_it_shares(repo: FirmwareRepo) -> None:
+def test_single_target_needs_only_shared_archives(repo: FirmwareRepo) -> None:
     ran = repo.build("product")
     assert made(ran, "Compiling model") == ["build/mlf/kit/alpha.tar", "build/mlf/kit/beta.tar"]
     assert {Path(tree).parts[2] for tree in made(ran, "Unpacking")} == {"product"}
 
 
 def build_again(repo: FirmwareRepo, times: int) -> None:
-    """Build archives, trees, objects, libraries and images from nothing, several at a time, and compare their bytes."""
+    """Build archives, trees, objects, libraries and images from scratch in parallel, and compare their bytes."""
     repo.write("SConstruct", LINKED)
     repo.write("src/main.c", MAIN)
     repo.build("-j8")

@@ -1,4 +1,4 @@
-"""``MlfMerge``: one archive of several, made again when one of them changed and only then."""
+"""``MlfMerge``: one archive of several, made again only if one of them changes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SOURCE = "build/tree/codegen/host/src/{}_lib0.c"
 
 @pytest.fixture
 def repo(tmp_path: Path) -> FirmwareRepo:
-    """A repo that has just been built."""
+    """A repository that has just been built."""
     repo = FirmwareRepo(tmp_path)
     repo.write("SConstruct", SCONSTRUCT)
     ran = repo.build()
@@ -30,14 +30,14 @@ def repo(tmp_path: Path) -> FirmwareRepo:
     return repo
 
 
-def test_the_merged_archive_holds_the_models_of_both(repo: FirmwareRepo) -> None:
+def test_merged_archive_has_the_models_of_both(repo: FirmwareRepo) -> None:
     library = open_archive(repo.root / "build/both.tar")
     assert [module.name for module in library.modules] == ["alpha", "beta"]
     assert (repo.root / SOURCE.format("alpha")).is_file()
     assert (repo.root / SOURCE.format("beta")).is_file()
 
 
-def test_nothing_is_merged_again_without_reason(repo: FirmwareRepo) -> None:
+def test_unchanged_archives_are_not_merged_again(repo: FirmwareRepo) -> None:
     assert not repo.build().written - {"build/.sconsign.dblite"}
     later = time.time() + 60
     for name in ("SConstruct", "models/alpha.tflite"):
@@ -47,7 +47,7 @@ def test_nothing_is_merged_again_without_reason(repo: FirmwareRepo) -> None:
     assert not repo.build().written, "another order is no other archive"
 
 
-def test_one_model_changes(repo: FirmwareRepo) -> None:
+def test_changed_model_merges_again(repo: FirmwareRepo) -> None:
     repo.write_model("alpha", seed=7)
     ran = repo.build()
     archives = {path for path in ran.written if path.endswith(".tar")}
@@ -56,7 +56,7 @@ def test_one_model_changes(repo: FirmwareRepo) -> None:
     assert SOURCE.format("beta") not in ran.written
 
 
-def test_an_archive_is_made_again_with_the_same_content(repo: FirmwareRepo) -> None:
+def test_archive_made_again_with_the_same_content_is_not_merged_again(repo: FirmwareRepo) -> None:
     (repo.root / "build/alpha.tar").unlink()
     ran = repo.build()
     assert {path for path in ran.written if path.endswith(".tar")} == {"build/alpha.tar"}
@@ -71,7 +71,7 @@ def test_worker_processes_write_the_same(repo: FirmwareRepo) -> None:
 
 
 @pytest.mark.parametrize("jobs", ["-j1", "-j2"])
-def test_archives_that_do_not_fit_together(repo: FirmwareRepo, jobs: str) -> None:
+def test_conflicting_archives_are_rejected(repo: FirmwareRepo, jobs: str) -> None:
     repo.write("SConstruct", SCONSTRUCT.replace('("alpha", "beta")]', '("alpha", "beta")]\nparts[1] = "copy.tar"'))
     repo.write("copy.tar", repo.read("build/alpha.tar"))
     ran = repo.scons(jobs)
@@ -81,7 +81,7 @@ def test_archives_that_do_not_fit_together(repo: FirmwareRepo, jobs: str) -> Non
     assert not (repo.root / "build/both.tar").exists()
 
 
-def test_the_line_that_is_printed(repo: FirmwareRepo) -> None:
+def test_printed_line(repo: FirmwareRepo) -> None:
     repo.write("SConstruct", SCONSTRUCT.replace('MLFCPU="', 'MLFMERGECOMSTR="joining $TARGET", MLFCPU="'))
     repo.write_model("beta", seed=9)
     assert "joining build/both.tar" in repo.build().output

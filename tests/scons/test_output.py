@@ -1,4 +1,4 @@
-"""What SCons prints: its own lines in its own manner, on a terminal and in a file alike."""
+"""The output of SCons has the same lines on a terminal and in a file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def repo(tmp_path: Path) -> FirmwareRepo:
     return repo
 
 
-def test_a_terminal_gets_the_lines_that_a_file_gets(repo: FirmwareRepo) -> None:
+def test_terminal_and_file_get_the_same_lines(repo: FirmwareRepo) -> None:
     seen = Terminal().run(repo.root, "-Q", "-j", "2", module="SCons")
     assert (seen.status, "\n".join([*seen.lines, ""])) == (0, MADE)
     assert "\x1b" not in seen.raw
@@ -37,7 +37,7 @@ def test_a_terminal_gets_the_lines_that_a_file_gets(repo: FirmwareRepo) -> None:
     assert repo.build("-Q", "-s").output == ""
 
 
-def test_an_error_names_the_target_and_ends_with_what_to_do(repo: FirmwareRepo) -> None:
+def test_error_names_the_target_and_ends_with_a_hint(repo: FirmwareRepo) -> None:
     repo.write("models/alpha.tflite", b"no model")
     ran = repo.scons("-Q", "-s")
     assert ran.status == 2

@@ -1,4 +1,4 @@
-"""Sections in memory regions and constants in a file, where SCons links the firmware itself."""
+"""Sections in memory regions and constants in a file, if SCons links the firmware itself."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_another_section_compiles_its_model(repo: FirmwareRepo) -> None:
     repo.build("-Q")
 
 
-def test_an_edited_script_is_put_right(repo: FirmwareRepo) -> None:
+def test_edited_script_is_restored(repo: FirmwareRepo) -> None:
     script = repo.root / "build/mlf/product/placement/mlf_placement.ld"
     text = script.read_text()
     script.write_text(text.replace("QSPI", "OSPI"))
@@ -112,7 +112,7 @@ def test_an_edited_script_is_put_right(repo: FirmwareRepo) -> None:
     assert address(repo) == 0x90000000
 
 
-def test_a_section_that_the_image_does_not_have(repo: FirmwareRepo) -> None:
+def test_section_that_the_image_does_not_have_is_reported(repo: FirmwareRepo) -> None:
     repo.replace("SConstruct", 'params.bin", app)', 'weights.bin", app, MLFSECTION=".weights")')
     ran = repo.scons("-Q")
     assert ran.status == 2

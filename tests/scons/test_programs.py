@@ -1,4 +1,4 @@
-"""Models that programs compile, in SCons: the archive is made when SConscripts are read, and only where it must be."""
+"""Models of external compilers in SCons: archives that are out of date are made when SConscripts are read."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def repo(tmp_path: Path, tool: Callable[[str], str]) -> ProgramRepo:
 
 
 def scons(repo: ProgramRepo, *arguments: str, status: int = 0) -> str:
-    """Return what SCons prints; asserts its exit status."""
+    """Run SCons, assert its exit status, and return its output."""
     done = subprocess.run(
         [sys.executable, "-m", "SCons", "-Q", *arguments], cwd=repo.root, capture_output=True, text=True, check=False
     )
@@ -52,7 +52,7 @@ def scons(repo: ProgramRepo, *arguments: str, status: int = 0) -> str:
     return done.stdout + done.stderr
 
 
-def test_what_each_change_runs(repo: ProgramRepo) -> None:
+def test_changes_run_only_affected_programs(repo: ProgramRepo) -> None:
     scons(repo, "-n")
     assert repo.ran() == [], "who only looks runs nothing"
     output = scons(repo, "-j", "2")
@@ -92,7 +92,7 @@ def test_what_each_change_runs(repo: ProgramRepo) -> None:
     assert not list(repo.root.glob("build/mlf/*/.*.key"))
 
 
-def test_a_program_that_fails_is_one_line_with_its_output(repo: ProgramRepo) -> None:
+def test_failing_program_is_reported_in_one_line_with_its_output(repo: ProgramRepo) -> None:
     repo.write("tools/export.py", "import sys\nprint('reading')\nsys.exit('no operator Foo')\n")
     output = scons(repo, status=2)
     assert f"scons: *** alpha: {sys.executable} tools/export.py" in output

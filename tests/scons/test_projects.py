@@ -1,4 +1,4 @@
-"""Whole projects that are built by SCons alone, as readers could have written them (tests/projects/scons-*)."""
+"""Complete projects that only SCons builds, as users would write them (tests/projects/scons-*)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PROJECTS = Path(__file__).parents[1] / "projects"
 
 
 @takes_deques
-def test_variants_of_a_product_with_a_build_of_its_own(tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_variants_of_a_product_with_its_own_build(tmp_path: Path, tool: Callable[[str], str]) -> None:
     for name in ("arm-none-eabi-gcc", "qemu-system-arm"):
         tool(name)
     root = tmp_path / "product"

@@ -1,4 +1,4 @@
-"""The rebuild matrix of ``MlfFirmware``: what each change makes, and why, as SCons and Ninja themselves tell it.
+"""The rebuild matrix of ``MlfFirmware``: changes rebuild only what depends on them, by the output of SCons and Ninja.
 
 ``test_rebuild_program.py`` has the same rows for programs that SCons links itself.
 """
@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from support.examples import first_on_push
 from support.firmware_repo import SCONSTRUCT, FirmwareRepo
 from support.snapshot import keep, restore
 
@@ -26,7 +27,7 @@ CONFIGURED = "Re-running CMake..."
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """What one change made, by the words of SCons and Ninja; what was written is held to that."""
+    """The results of one build, as SCons and Ninja print them; they are compared with the written files."""
 
     reasons: dict[str, str]
     """Of SCons, by the place below the folder of the trees; the image is left out, as Ninja is always asked."""
@@ -46,7 +47,7 @@ class Rebuilt:
 
 
 def rebuild(repo: FirmwareRepo, env: dict[str, str] | None = None) -> Rebuilt:
-    """Build, and hold what was written to what SCons and Ninja say that they did."""
+    """Build, and compare the written files with the output of SCons and Ninja."""
     ran = repo.scons("-Q", "--debug=explain", env=env)
     assert ran.status == 0, ran.output
     reasons = {path.removeprefix(TREES): why for path, why in ran.reasons.items() if path != ELF}
@@ -79,7 +80,7 @@ def built(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) 
 
 @pytest.fixture
 def repo(built: FirmwareRepo) -> FirmwareRepo:
-    """A repo that has just been built."""
+    """A repository that has just been built."""
     restore(built.root)
     return built
 
@@ -158,7 +159,7 @@ def test_a_model_is_removed(repo: FirmwareRepo) -> None:
 # mlfbuild itself -----------------------------------------------------------------------------------------------------
 
 
-def test_the_generators_source_with_the_same_output(repo: FirmwareRepo, package_copy: Path) -> None:
+def test_changed_generator_with_the_same_output(repo: FirmwareRepo, package_copy: Path) -> None:
     path = {"PYTHONPATH": str(package_copy)}
     assert repo.scons(env=path).status == 0
     source = package_copy / "mlfbuild/compilers/native/__init__.py"
@@ -212,7 +213,7 @@ def test_the_linker_script(repo: FirmwareRepo) -> None:
     assert ran.ninja == [LINKED]
 
 
-def test_the_boards_linker_script_is_healed(repo: FirmwareRepo) -> None:
+def test_board_linker_script_is_restored(repo: FirmwareRepo) -> None:
     script = repo.root / TREES / "board/mps2-an386.ld"
     good = script.read_bytes()
     script.write_bytes(good + b"/* by hand */\n")
@@ -223,7 +224,7 @@ def test_the_boards_linker_script_is_healed(repo: FirmwareRepo) -> None:
     assert_nothing_ran(rebuild(repo))
 
 
-def test_a_toolchain_file_of_the_users_own(repo: FirmwareRepo) -> None:
+def test_toolchain_file_of_the_user(repo: FirmwareRepo) -> None:
     from mlfbuild.targets import cmake_folder
 
     shipped = (cmake_folder() / "toolchains/cortex-m4.cmake").as_posix()
@@ -242,8 +243,8 @@ def test_a_toolchain_file_of_the_users_own(repo: FirmwareRepo) -> None:
 # Trees ---------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("damage", ["deleted", "edited", "record deleted"])
-def test_an_unpacked_file_is_healed(repo: FirmwareRepo, damage: str) -> None:
+@pytest.mark.parametrize("damage", first_on_push(["edited", "deleted", "record deleted"]))
+def test_unpacked_file_is_restored(repo: FirmwareRepo, damage: str) -> None:
     tree = repo.root / "build/mlf/m4/alpha"
     victim = tree / ("RECORD.json" if damage == "record deleted" else "codegen/host/src/alpha_lib0.c")
     good = victim.read_bytes()
@@ -260,7 +261,7 @@ def test_an_unpacked_file_is_healed(repo: FirmwareRepo, damage: str) -> None:
     assert_nothing_ran(rebuild(repo))
 
 
-def test_a_board_file_is_healed(repo: FirmwareRepo) -> None:
+def test_board_file_is_restored(repo: FirmwareRepo) -> None:
     startup = repo.root / "build/mlf/m4/board/startup.c"
     good = startup.read_bytes()
     startup.write_bytes(b"")
@@ -271,7 +272,7 @@ def test_a_board_file_is_healed(repo: FirmwareRepo) -> None:
 # Options of SCons ----------------------------------------------------------------------------------------------------
 
 
-def test_clean_leaves_what_people_wrote(repo: FirmwareRepo) -> None:
+def test_clean_keeps_files_of_the_user(repo: FirmwareRepo) -> None:
     mine = repo.write("build/mlf/m4/alpha/codegen/host/src/notes.txt", "mine")
     subprocess.run([sys.executable, "-m", "mlfbuild", "-C", repo.root, "build", "-q"], check=True)
     ran = repo.scons("-c")

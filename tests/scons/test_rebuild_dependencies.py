@@ -1,4 +1,4 @@
-"""What each change of a required library rebuilds in SCons with ``models.apply(env)``, by the output of SCons."""
+"""Changes of a required library rebuild what depends on it with ``models.apply(env)``, by the output of SCons."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RELINKED = [f"ar {LIBRARY}", f"ranlib {LIBRARY}", "gcc build/app"]
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Path:
-    """A folder with a repo that has been built, and the library beside it."""
+    """A folder with a repository that has been built, and the library next to it."""
     tool("gcc")
     folder = tmp_path_factory.mktemp("built")
     repo = repo_in(folder)
@@ -39,7 +39,7 @@ def built(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) 
 
 @pytest.fixture
 def repo(built: Path, tmp_path: Path) -> FirmwareRepo:
-    """A copy of it, which SCons finds built."""
+    """A copy of it, which SCons finds up to date."""
     shutil.copytree(built, tmp_path / "copy")
     return repo_in(tmp_path / "copy")
 
@@ -106,7 +106,7 @@ def test_headers(repo: FirmwareRepo) -> None:
 
 
 @pytest.mark.parametrize("harm", ["delete", "edit"])
-def test_a_copy_is_put_right(repo: FirmwareRepo, harm: str) -> None:
+def test_edited_copy_is_restored(repo: FirmwareRepo, harm: str) -> None:
     copy = repo.root / "build/mlf/pc/dependencies/tiny/src/offset.c"
     if harm == "delete":
         copy.unlink()
@@ -118,7 +118,7 @@ def test_a_copy_is_put_right(repo: FirmwareRepo, harm: str) -> None:
     assert_nothing_ran(rebuild(repo))
 
 
-def test_keys_of_the_provider(repo: FirmwareRepo) -> None:
+def test_changed_provider_keys(repo: FirmwareRepo) -> None:
     repo.replace("mlfbuild.yml", "compile-options: [-O1]", "compile-options: [-O2]")
     steps = rebuild(repo).steps
     assert {*made("add", "offset", "twice"), COPIED} <= set(steps) and not [step for step in steps if "_lib0" in step]
@@ -133,7 +133,7 @@ def test_keys_of_the_provider(repo: FirmwareRepo) -> None:
     assert "dependency tiny: one (one.tar), two (two.tar) need tiny v1.0 " in (failed.output)
 
 
-def test_a_model_that_needs_another_function(repo: FirmwareRepo) -> None:
+def test_model_that_requires_another_function(repo: FirmwareRepo) -> None:
     write_model(repo.root, "two", "tiny_twice")
     steps = rebuild(repo).steps
     assert not [step for step in steps if "dep_tiny" in step]
@@ -141,7 +141,7 @@ def test_a_model_that_needs_another_function(repo: FirmwareRepo) -> None:
     assert_nothing_ran(rebuild(repo))
 
 
-def test_all_that_was_made_goes(repo: FirmwareRepo) -> None:
+def test_clean_removes_all_results(repo: FirmwareRepo) -> None:
     (repo.root / "build/mlf/pc/dependencies/notes.txt").write_text("mine")
     rebuild(repo, "-c")
     left = [path.relative_to(repo.root / "build").as_posix() for path in (repo.root / "build").rglob("*.*")]
@@ -149,7 +149,7 @@ def test_all_that_was_made_goes(repo: FirmwareRepo) -> None:
     assert not list((repo.root / "build").rglob("*.o"))
 
 
-def test_a_package_is_in_cpppath_and_libs(repo: FirmwareRepo) -> None:
+def test_package_is_in_cpppath_and_libs(repo: FirmwareRepo) -> None:
     (repo.root / "own").mkdir()
     (repo.root / "own/tiny.h").write_bytes(library(repo, "src/tiny.h").read_bytes())
     (repo.root / "own/tiny.c").write_text("#include <tiny.h>\nint8_t tiny_add(int8_t x) { return (int8_t)(x + 10); }\n")
@@ -169,8 +169,8 @@ def test_a_package_is_in_cpppath_and_libs(repo: FirmwareRepo) -> None:
     assert not (repo.root / "build/mlf/pc/dependencies/tiny").exists()
 
 
-def test_the_archive_of_a_program_names_its_library(repo: FirmwareRepo) -> None:
-    """SCons makes the archive first, because only the archive names the libraries that its code needs."""
+def test_archive_of_a_program_names_its_library(repo: FirmwareRepo) -> None:
+    """SCons makes the archive first, because only the archive names the libraries that its code requires."""
     repo.replace("mlfbuild.yml", "{source: models/one.tar}", EXPORTED)
     rebuild(repo)
     assert output(repo) == "7 7\n"

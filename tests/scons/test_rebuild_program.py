@@ -1,4 +1,4 @@
-"""The rebuild matrix of ``models.apply(env)`` and ``Program``: what each change makes, and why, by SCons' own words.
+"""The rebuild matrix of ``models.apply(env)`` and ``Program``: changes rebuild exactly what depends on them.
 
 ``test_rebuild.py`` has the same rows for firmware that CMake builds.
 """
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from support.examples import first_on_push
 from support.firmware_repo import FirmwareRepo, Ran
 from support.snapshot import keep, restore
 
@@ -66,13 +67,13 @@ def built(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) 
 
 @pytest.fixture
 def repo(built: FirmwareRepo) -> FirmwareRepo:
-    """A repo that has just been built."""
+    """A repository that has just been built."""
     restore(built.root)
     return built
 
 
 def made_of(model: str, *, compiled: bool = True) -> list[str]:
-    """The steps that make a model's library, in the order of SCons."""
+    """Return the steps that make a model's library, in the order of SCons."""
     folder, library = "build/mlf.lib/pc", f"build/mlf.lib/pc/libmlf_{model}.a"
     archive = [f"Compiling model models/{model}.tflite -> build/mlf/pc/{model}.tar"] if compiled else []
     return [
@@ -85,7 +86,7 @@ def made_of(model: str, *, compiled: bool = True) -> list[str]:
 
 
 def rebuild(repo: FirmwareRepo, env: dict[str, str] | None = None) -> Ran:
-    """Build, and hold what was written to what SCons says that it made."""
+    """Build, and compare the written files with the output of SCons."""
     ran = repo.scons("-Q", "--debug=explain", env=env)
     assert ran.status == 0, ran.output
     made = {path for path in ran.written if path.endswith((".tar", ".o", ".a", "/app"))}
@@ -161,7 +162,7 @@ def test_a_model_is_added_and_removed(repo: FirmwareRepo) -> None:
 # mlfbuild itself -----------------------------------------------------------------------------------------------------
 
 
-def test_the_generators_source_with_the_same_output(repo: FirmwareRepo, package_copy: Path) -> None:
+def test_changed_generator_with_the_same_output(repo: FirmwareRepo, package_copy: Path) -> None:
     path = {"PYTHONPATH": str(package_copy)}
     source = package_copy / "mlfbuild/compilers/native/__init__.py"
     source.write_text(source.read_text() + "\n# a comment that changes no output\n")
@@ -210,7 +211,7 @@ def test_the_linker_script(repo: FirmwareRepo) -> None:
     assert ran.reasons == {APP: "`extra.ld' changed"}
 
 
-def test_the_toolchains_flags(repo: FirmwareRepo) -> None:
+def test_toolchain_flags(repo: FirmwareRepo) -> None:
     repo.write("toolchain.py", 'CCFLAGS = ["-O2", "-g"]\n')
     ran = rebuild(repo)
     compiled = {step for step in ran.steps if step.endswith(".o")}
@@ -223,8 +224,8 @@ def test_the_toolchains_flags(repo: FirmwareRepo) -> None:
 # Trees ---------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("damage", ["deleted", "edited", "record deleted"])
-def test_an_unpacked_file_is_healed_and_nothing_is_compiled(repo: FirmwareRepo, damage: str) -> None:
+@pytest.mark.parametrize("damage", first_on_push(["deleted", "edited", "record deleted"]))
+def test_unpacked_file_is_restored_and_nothing_is_compiled(repo: FirmwareRepo, damage: str) -> None:
     tree = repo.root / "build/mlf/pc/alpha"
     victim = tree / ("RECORD.json" if damage == "record deleted" else "codegen/host/src/alpha_lib0.c")
     good = victim.read_bytes()
@@ -240,7 +241,7 @@ def test_an_unpacked_file_is_healed_and_nothing_is_compiled(repo: FirmwareRepo, 
     assert_nothing_ran(rebuild(repo))
 
 
-def test_clean_leaves_what_people_wrote(repo: FirmwareRepo) -> None:
+def test_clean_keeps_files_of_the_user(repo: FirmwareRepo) -> None:
     mine = repo.write("build/mlf/pc/alpha/codegen/host/src/notes.txt", "mine")
     assert repo.scons("-c").status == 0
     assert [path for path in (repo.root / "build").rglob("*") if path.is_file()] == [mine]

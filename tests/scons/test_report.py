@@ -1,4 +1,4 @@
-"""``MlfReport``: reports of images in files, made again when the image or what they tell of it changed."""
+"""``MlfReport``: reports of images in files, made again if the image or other inputs of the report change."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pytest
 
 from mlfbuild.cli.invocation import run
 from support.firmware_repo import HEADER, PROJECT, SCONSTRUCT, FirmwareRepo
+from support.snapshot import keep, restore
 
 ELF = "build/m4/app/app.elf"
 TEXT, JSON = "build/report.txt", "build/sizes.json"
@@ -35,36 +36,32 @@ int main(void)
 
 WITH_BUDGET = PROJECT.replace("alpha.tflite}", "alpha.tflite, budget: {flash: 16 KiB}}")
 
+FILES = {"SConstruct": SCONSTRUCT + REPORTS, "mlfbuild.yml": WITH_BUDGET, "src/main.c": MAIN, "src/app.h": HEADER}
+
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> FirmwareRepo:
-    """A repo with a report of each form, built once for all tests."""
+    """A repository with a report of each form, built once for all tests."""
     for name in ("arm-none-eabi-gcc", "cmake", "ninja"):
         tool(name)
-    repo = FirmwareRepo(tmp_path_factory.mktemp("reported"))
-    write_sources(repo)
+    repo = FirmwareRepo(tmp_path_factory.mktemp("parent") / "reported")
+    for name, text in FILES.items():
+        repo.write(name, text)
     ran = repo.build("-Q")
     assert f"Writing {TEXT} from {ELF}\n" in ran.output and f"Writing {JSON} from {ELF}\n" in ran.output
+    keep(repo.root)
     return repo
 
 
 @pytest.fixture
 def repo(built: FirmwareRepo) -> FirmwareRepo:
-    """That repo, as it was at first."""
-    write_sources(built)
-    built.build("-Q")
+    """That repository, as it was built."""
+    restore(built.root)
     return built
 
 
-def write_sources(repo: FirmwareRepo) -> None:
-    files = {"SConstruct": SCONSTRUCT + REPORTS, "mlfbuild.yml": WITH_BUDGET, "src/main.c": MAIN, "src/app.h": HEADER}
-    for name, text in files.items():
-        if repo.read(name) != text.encode():
-            repo.write(name, text)
-
-
 def made(repo: FirmwareRepo, *arguments: str, env: dict[str, str] | None = None) -> set[str]:
-    """What of image and reports a build writes."""
+    """Return the image and the reports that a build writes."""
     ran = repo.scons("-Q", *arguments, env=env)
     assert ran.status == 0, ran.output
     reports = {path for path in (TEXT, JSON) if f"Writing {path} from {ELF}\n" in ran.output}
@@ -98,12 +95,12 @@ def test_nothing_changed(repo: FirmwareRepo) -> None:
     assert made(repo) == set()
 
 
-def test_the_image_is_linked_again_with_the_same_bytes(repo: FirmwareRepo) -> None:
+def test_image_linked_again_with_the_same_bytes(repo: FirmwareRepo) -> None:
     repo.write("src/main.c", MAIN + "// the end\n")
     assert made(repo) == {ELF}
 
 
-def test_the_image_changed(repo: FirmwareRepo) -> None:
+def test_changed_image(repo: FirmwareRepo) -> None:
     before = repo.read(TEXT)
     repo.replace("src/app.h", "hello", "a longer greeting than this one was")
     assert made(repo) == {ELF, TEXT, JSON}
@@ -111,7 +108,7 @@ def test_the_image_changed(repo: FirmwareRepo) -> None:
     assert made(repo) == set()
 
 
-def test_a_budget_changed(repo: FirmwareRepo) -> None:
+def test_changed_budget(repo: FirmwareRepo) -> None:
     repo.replace("mlfbuild.yml", "16 KiB", "15 KiB")
     assert made(repo) == {TEXT, JSON}, "the image is the same"
     assert b" of 15,360 bytes of flash (" in repo.read(TEXT)
@@ -119,7 +116,7 @@ def test_a_budget_changed(repo: FirmwareRepo) -> None:
     assert made(repo) == set()
 
 
-def test_a_baseline_is_accepted(repo: FirmwareRepo) -> None:
+def test_accepted_baseline(repo: FirmwareRepo) -> None:
     repo.write("mlfbuild.yml", f"budget-file: sizes.json\n{WITH_BUDGET}")
     ran = repo.scons("-Q")
     assert ran.status == 2
@@ -136,7 +133,7 @@ def test_a_baseline_is_accepted(repo: FirmwareRepo) -> None:
     assert b"\n  the image: -100 bytes of flash (" in repo.read(TEXT)
 
 
-def test_mlfbuild_itself_changed(repo: FirmwareRepo, package_copy: Path) -> None:
+def test_changed_mlfbuild(repo: FirmwareRepo, package_copy: Path) -> None:
     path = {"PYTHONPATH": str(package_copy)}
     made(repo, env=path)
     source = package_copy / "mlfbuild/report/text/sizes.py"
@@ -145,14 +142,14 @@ def test_mlfbuild_itself_changed(repo: FirmwareRepo, package_copy: Path) -> None
     assert b"\naltogether " in repo.read(TEXT)
 
 
-def test_a_report_that_somebody_deleted(repo: FirmwareRepo) -> None:
+def test_deleted_report_is_made_again(repo: FirmwareRepo) -> None:
     good = repo.read(TEXT)
     (repo.root / TEXT).unlink()
     assert made(repo, "build/report.txt") == {TEXT}
     assert repo.read(TEXT) == good
 
 
-def test_words_of_the_users_own(repo: FirmwareRepo) -> None:
+def test_line_of_the_user(repo: FirmwareRepo) -> None:
     (repo.root / TEXT).unlink()
     repo.replace("SConstruct", 'tools=["default", "mlf"]', 'tools=["default", "mlf"], MLFREPORTCOMSTR="Sizes: $TARGET"')
     assert f"Sizes: {TEXT}\n" in repo.build("-Q", TEXT).output
@@ -174,7 +171,7 @@ def test_words_of_the_users_own(repo: FirmwareRepo) -> None:
         ),
     ],
 )
-def test_mistakes_in_a_call(repo: FirmwareRepo, call: str, message: str) -> None:
+def test_mistakes_in_calls_are_reported(repo: FirmwareRepo, call: str, message: str) -> None:
     repo.write("SConstruct", f"{SCONSTRUCT}env.MlfReport({call})\n")
     ran = repo.scons("-Q")
     assert ran.status == 2
@@ -237,7 +234,7 @@ def test_runs_in_a_report(repo: FirmwareRepo, tool: Callable[[str], str]) -> Non
     assert b"instructions for" not in repo.read(TEXT)
 
 
-def test_runs_need_an_image_whose_models_and_board_are_known(repo: FirmwareRepo) -> None:
+def test_runs_need_an_image_with_known_models_and_board(repo: FirmwareRepo) -> None:
     repo.write("SConstruct", SCONSTRUCT + 'env.MlfReport("build/report", "other.elf", MLFPROFILE=True)\n')
     ran = repo.scons("-Q")
     assert ran.status == 2
@@ -252,7 +249,7 @@ def test_runs_need_an_image_whose_models_and_board_are_known(repo: FirmwareRepo)
 HOST = 'env.MlfReport("build/report.txt", env.MlfFirmware("app", models=env.MlfModels("mlfbuild.yml", target="pc")))\n'
 
 
-def test_this_machine(tmp_path: Path) -> None:
+def test_image_for_this_machine(tmp_path: Path) -> None:
     repo = FirmwareRepo(tmp_path)
     repo.write("mlfbuild.yml", PROJECT.replace("m4: {cpu: cortex-m4, board: mps2-an386}", "pc: {cpu: host}")
                .replace("targets: [m4]", "targets: [pc]"))  # fmt: skip
@@ -279,7 +276,7 @@ env.MlfReport("build/report.txt", app)
 """
 
 
-def test_an_image_that_scons_links(tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_image_that_scons_links(tmp_path: Path, tool: Callable[[str], str]) -> None:
     tool("arm-none-eabi-gcc")
     repo = FirmwareRepo(tmp_path)
     repo.write("src/main.c", '#include "tvmgen_alpha.h"\nint main(void) { return tvmgen_alpha_run(0, 0); }\n')

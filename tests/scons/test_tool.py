@@ -1,4 +1,4 @@
-"""The SCons tool as its users meet it: builders, runs, verification, and the words of its errors."""
+"""The SCons tool as users see it: builders, runs, verification, and error messages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def repo(tmp_path: Path, tool: Callable[[str], str]) -> FirmwareRepo:
 
 
 def write_vectors(repo: FirmwareRepo, *, seed: int = 1, wrong: bool = False) -> None:
-    """Vectors of TensorFlow Lite Micro for the model alpha; ``wrong`` changes one element of case 1."""
+    """Write vectors of TensorFlow Lite Micro for the model alpha; ``wrong`` changes one element of case 1."""
     inputs = np.random.default_rng(0).integers(-128, 128, (3, 1, 8), np.int8)
     cases = tflite_micro_cases(tiny_network(seed), [[case] for case in inputs])
     outputs = np.stack([case[0] for case in cases])
@@ -39,7 +39,7 @@ def write_vectors(repo: FirmwareRepo, *, seed: int = 1, wrong: bool = False) -> 
         repo.write("SConstruct", repo.read("SConstruct").decode() + "env.MlfVerify(models)\n")
 
 
-def test_run_prints_and_keeps_what_the_firmware_printed(repo: FirmwareRepo, tool: Callable[[str], str]) -> None:
+def test_run_prints_and_keeps_the_output(repo: FirmwareRepo, tool: Callable[[str], str]) -> None:
     tool("qemu-system-arm")
     repo.write("SConstruct", repo.read("SConstruct").decode() + "env.MlfRun(app, models=models)\n")
     ran = repo.build()
@@ -48,7 +48,7 @@ def test_run_prints_and_keeps_what_the_firmware_printed(repo: FirmwareRepo, tool
     assert "hello" not in repo.build().output, "an image that did not change is not run again"
 
 
-def test_a_firmware_that_fails_fails_the_build(repo: FirmwareRepo, tool: Callable[[str], str]) -> None:
+def test_failing_firmware_fails_the_build(repo: FirmwareRepo, tool: Callable[[str], str]) -> None:
     tool("qemu-system-arm")
     repo.write("SConstruct", repo.read("SConstruct").decode() + "env.MlfRun(app, models=models)\n")
     repo.replace("src/main.c", "return 0", "return 7")
@@ -91,7 +91,7 @@ def test_verify_without_vectors_stops_scons(repo: FirmwareRepo) -> None:
     assert "mlfbuild.yml: no model can be verified: model alpha has no vectors" in ran.output
 
 
-def test_every_mistake_of_the_project_file_is_shown_at_once(repo: FirmwareRepo) -> None:
+def test_all_mistakes_of_the_project_file_are_reported(repo: FirmwareRepo) -> None:
     repo.replace("mlfbuild.yml", "cortex-m4", "cortex-m5")
     repo.replace("mlfbuild.yml", "beta.tflite}", "beta.tflite, optoins: {}}")
     ran = repo.scons()
@@ -103,7 +103,7 @@ def test_every_mistake_of_the_project_file_is_shown_at_once(repo: FirmwareRepo) 
     assert "Traceback" not in ran.output
 
 
-def test_a_missing_target_is_asked_for(repo: FirmwareRepo) -> None:
+def test_missing_target_is_reported(repo: FirmwareRepo) -> None:
     repo.replace("mlfbuild.yml", "\nmodels:", "\n  m7: {cpu: cortex-m7, board: mps2-an500}\nmodels:")
     repo.replace("SConstruct", ', target="m4"', "")
     ran = repo.scons()
@@ -111,7 +111,7 @@ def test_a_missing_target_is_asked_for(repo: FirmwareRepo) -> None:
     assert "has the targets m4, m7; choose one with MlfModels(target=...)" in ran.output
 
 
-def test_a_broken_model_leaves_no_archive(repo: FirmwareRepo) -> None:
+def test_broken_model_leaves_no_archive(repo: FirmwareRepo) -> None:
     repo.write("models/alpha.tflite", tiny_network(1)[:200])
     ran = repo.scons("-k")
     assert ran.status == 2
@@ -121,7 +121,7 @@ def test_a_broken_model_leaves_no_archive(repo: FirmwareRepo) -> None:
     assert (repo.root / "build/mlf/m4/beta/mlf.cmake").is_file(), "-k goes on with the other model"
 
 
-def test_a_c_error_in_the_firmware_shows_the_compilers_words(repo: FirmwareRepo) -> None:
+def test_c_error_in_the_firmware_shows_the_compilers_output(repo: FirmwareRepo) -> None:
     repo.replace("src/main.c", "return 0;", "return nothing;")
     ran = repo.scons()
     assert ran.status == 2
@@ -130,7 +130,7 @@ def test_a_c_error_in_the_firmware_shows_the_compilers_words(repo: FirmwareRepo)
 
 
 @pytest.mark.parametrize("missing", ["cmake", "ninja", "arm-none-eabi-gcc"])
-def test_a_missing_tool_is_named(repo: FirmwareRepo, tmp_path_factory: pytest.TempPathFactory, missing: str) -> None:
+def test_missing_tool_is_reported(repo: FirmwareRepo, tmp_path_factory: pytest.TempPathFactory, missing: str) -> None:
     programs = tmp_path_factory.mktemp("bin")
     for folder in reversed(os.environ["PATH"].split(os.pathsep)):
         for program in Path(folder).glob("*") if Path(folder).is_dir() else ():
@@ -142,7 +142,7 @@ def test_a_missing_tool_is_named(repo: FirmwareRepo, tmp_path_factory: pytest.Te
     assert "Traceback" not in ran.output
 
 
-def test_an_archive_is_known_by_its_content(tmp_path: Path) -> None:
+def test_archive_is_recognised_by_its_content(tmp_path: Path) -> None:
     (tmp_path / "site_scons/site_tools").mkdir(parents=True)
     (tmp_path / "site_scons/site_tools/mlf.py").write_text("from mlfbuild.scons import exists, generate\n")
     (tmp_path / "old.model-lib").write_bytes(pack_archive(native_library("tiny")))
@@ -188,7 +188,7 @@ def test_single_steps_without_a_project_file(tmp_path: Path) -> None:
     assert after.returncode == 0, after.stderr
 
 
-def test_interrupted_in_the_middle_and_taken_up_again(repo: FirmwareRepo) -> None:
+def test_interrupted_build_is_completed(repo: FirmwareRepo) -> None:
     for index in range(12):
         repo.write_model(f"more{index}", seed=index)
     models = "".join(f"  more{index}: {{source: models/more{index}.tflite}}\n" for index in range(12))

@@ -1,4 +1,4 @@
-"""``MlfVerify`` of an archive that holds several modules: a report for each."""
+"""``MlfVerify`` of an archive with several modules: a report for each."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def repo(tmp_path: Path, shared: Path, tool: Callable[[str], str]) -> FirmwareRe
     return repo
 
 
-def test_each_module_has_a_report_of_its_own(repo: FirmwareRepo, shared: Path) -> None:
+def test_each_module_has_a_report(repo: FirmwareRepo, shared: Path) -> None:
     first = repo.build().output
     assert "mod1: 1 case right on host" in first and "mod2: 1 case right on host" in first
     assert "right on host" not in repo.build().output
@@ -40,7 +40,7 @@ def test_each_module_has_a_report_of_its_own(repo: FirmwareRepo, shared: Path) -
     assert "mod2: " in again
 
 
-def test_a_module_that_is_not_there_stops_scons(repo: FirmwareRepo) -> None:
+def test_unknown_module_stops_scons(repo: FirmwareRepo) -> None:
     repo.replace("mlfbuild.yml", "mod2: ", "mod3: ")
     ran = repo.scons()
     assert ran.status == 2

@@ -1,4 +1,4 @@
-"""The oldest SCons that is supported, and one between it and the newest."""
+"""The oldest supported SCons, and one between it and the newest."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ VERSIONS = ("4.4.0", "4.8.1")
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("wanted", VERSIONS)
-def test_the_tool_works_with_an_earlier_scons(wanted: str, tmp_path: Path) -> None:
+def test_tool_works_with_an_earlier_scons(wanted: str, tmp_path: Path) -> None:
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", tmp_path, f"scons=={wanted}"]
     installed = subprocess.run(pip, capture_output=True, text=True, check=False)
     if installed.returncode != 0:

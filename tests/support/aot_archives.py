@@ -1,7 +1,7 @@
-"""Archives of TVM's AOT executor with the C interface, as TVM 0.14 writes them: y = (a + w) * b, four floats each.
+"""Archives like those of TVM 0.14 for the AOT executor with the C interface: y = (a + w) * b, four floats each.
 
-Their memory is the module's own, the caller's (``pools``: a workspace ``sram`` and constants ``flash``), or the
-caller's with inputs and outputs inside (``tir.usmp.use_workspace_io``), which no archive beside the project has.
+Their memory is the module's, the caller's (``pools``: a workspace ``sram`` and constants ``flash``), or the caller's
+with inputs and outputs inside (``tir.usmp.use_workspace_io``), which no archive in the test data has.
 Source: TVM's ``source_module.cc`` (``GenerateCInterfaceEntrypoint``) and ``interface_c.cc``.
 """
 
@@ -25,7 +25,7 @@ MEMORIES = (OWN, POOLS, WORKSPACE_IO)
 _POOL_SIZES = {POOLS: 32, WORKSPACE_IO: 80}
 _OFFSETS = {"a": 48, "b": 32, "output": 64}
 _SUM = {POOLS: 16, WORKSPACE_IO: _OFFSETS["a"]}
-"""The sum takes the place of an input that nobody reads any more, as TVM's planner reuses memory."""
+"""The sum overwrites an input that is no longer needed, because TVM's planner reuses memory."""
 
 _HEADER = """\
 #ifndef TVMGEN_NET_H_
@@ -131,7 +131,7 @@ _GIVE = """\
 
 
 def aot_files(memory: str = OWN, statement: str = "") -> dict[str, bytes]:
-    """The files of the archive of ``net``; ``statement`` stands in the middle of its kernel."""
+    """Return the files of the archive of ``net``, with ``statement`` in its kernel."""
     workspace = 16 if memory == OWN else _POOL_SIZES[memory]
     main = {
         "device": 1,
@@ -162,7 +162,7 @@ def aot_files(memory: str = OWN, statement: str = "") -> dict[str, bytes]:
 
 
 def aot_archive(memory: str = OWN, statement: str = "") -> bytes:
-    """The archive of ``aot_files``."""
+    """Return the archive of ``aot_files``."""
     return b"".join(tar.pack(aot_files(memory, statement), 0))
 
 

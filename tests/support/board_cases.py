@@ -1,6 +1,6 @@
-"""Runs networks of any inputs and outputs in one firmware on QEMU and tells which of them come out wrong there.
+"""Run networks in one firmware on QEMU and find those with wrong outputs.
 
-Inputs are aligned no better than their type demands, and what follows an output must stay as it was.
+Inputs have only the alignment of their type, and memory after an output must not change.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Array = npt.NDArray[Any]
 BOARD_SUPPORT = Path(__file__).parents[2] / "mlfbuild/runtime/board"
 
 Job = tuple[Library, Sequence[Array], Sequence[Array]]
-"""A library, the inputs of its only module and the outputs that are right, in call order."""
+"""A library, the inputs of its only module and the expected outputs, in call order."""
 
 _START = """
 #include <stdint.h>
@@ -74,10 +74,10 @@ static int far(const float *got, const float *wanted, uint32_t count, float limi
 def wrong_networks(
     jobs: Sequence[Job], cpu: str, folder: Path, tool: Callable[[str], str], *, optimise: str = "-O1"
 ) -> list[str]:
-    """Run ``jobs`` in order on the first board with a ``cpu``; return the names of the modules that come out wrong.
+    """Run ``jobs`` in order on the first board with a ``cpu``; return the names of the modules with wrong outputs.
 
-    The modules have different names; one may have several jobs, and goes on with its state. Integers must be equal,
-    float32 within 1e-5 of an output's greatest magnitude.
+    The modules have different names. A module may have several jobs, between which it keeps its state. Integers must be
+    equal, float32 within 1e-5 of an output's greatest magnitude.
     """
     board = next(board for board in BOARDS.values() if board.cpu == cpu)
     for library, _, _ in jobs:
@@ -134,6 +134,6 @@ def _case(job: Job, name: str) -> str:
 
 
 def _bytes(name: str, value: Array, skip: int = 0) -> str:
-    """An array of ``skip`` bytes of 0 and the content of ``value``."""
+    """Return a C array of ``skip`` zero bytes and the content of ``value``."""
     content = ", ".join(map(str, bytes(skip) + np.ascontiguousarray(value).tobytes()))
     return f"static const uint8_t {name}[] MLF_ALIGNED(8) = {{{content}}};"

@@ -1,4 +1,4 @@
-"""What tests of pages do with Chromium."""
+"""Drive Chromium in tests of pages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mlfbuild.report.html import page
 
 @dataclass
 class Browser:
-    """Chromium, which opens pages as a reader does: from a file."""
+    """Chromium, which opens pages from files."""
 
     driver: webdriver.Chrome
     folder: Path
@@ -26,7 +26,7 @@ class Browser:
         self, report: Any, against: Any = None, *, width: int = 1280, dark: bool = False, script: bool = True,
         at: str = "",
     ) -> None:  # fmt: skip
-        """Open the page of ``report``, at the part ``at``."""
+        """Open the page of ``report`` at the fragment ``at``."""
         self.opened += 1
         path = self.folder / f"report{self.opened}.html"
         path.write_text(page(report, against), encoding="utf-8", newline="\n")
@@ -36,7 +36,7 @@ class Browser:
         self.driver.get(path.as_uri() + at)
 
     def narrow(self, width: int, *, dark: bool = False, media: str = "") -> None:
-        """Give the window another width, colours and kind of medium."""
+        """Change the window's width, colour scheme and medium."""
         self.command(
             "Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=width < 600
         )
@@ -60,7 +60,7 @@ class Browser:
         self.settle()
 
     def hover(self, selector: str) -> None:
-        # By its place in the window: chromedriver scrolls to a wrong one for elements inside drawings.
+        # By its position in the window, because chromedriver scrolls to a wrong one for elements of drawings.
         box = self.run("return arguments[0].getBoundingClientRect()", self.to(selector))
         chain = ActionChains(self.driver, duration=0)
         chain.w3c_actions.pointer_action.move_to_location(
@@ -69,7 +69,7 @@ class Browser:
         chain.perform()
 
     def to(self, selector: str) -> WebElement:
-        """Scroll to an element, and wait until the page has noticed."""
+        """Scroll to an element, and wait until the page has handled it."""
         element = self.one(selector)
         self.run(
             "const box = arguments[0].getBoundingClientRect(); scrollBy(0, (box.top + box.bottom - innerHeight) / 2)",
@@ -79,11 +79,11 @@ class Browser:
         return element
 
     def settle(self) -> None:
-        """Wait until the page has done what it does for events that were waiting."""
+        """Wait until the page has handled pending events."""
         self.driver.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
 
     def rows(self, selector: str) -> list[str]:
-        """The texts of the cells of rows, with a space between."""
+        """Return the texts of the cells of rows, separated by spaces."""
         cells = "[...e.cells].map(c => c.textContent.trim().replace(/\\s+/g, ' ')).join(' ')"
         return self.run(f"return [...document.querySelectorAll(arguments[0])].map(e => {cells})", selector)
 
@@ -91,14 +91,14 @@ class Browser:
         ActionChains(self.driver, duration=0).send_keys(*keys).perform()
 
     def tip(self) -> str:
-        """The lines of the tip that is shown, none where it is not."""
+        """Return the lines of the visible tip; empty if there is none."""
         return "\n".join(self.texts("#tip:not([hidden]) > *"))
 
     def messages(self) -> list[str]:
-        """What the console got since the last call."""
+        """Return the console messages since the last call."""
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
     def requests(self) -> list[str]:
-        """What was asked for since the last call."""
+        """Return the requests since the last call."""
         events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
         return [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]

@@ -1,6 +1,6 @@
-"""Networks of operators that can be executed row by row: windows of all kinds, sums with images from before, branches.
+"""Networks of operators that can be executed row by row: windows of all kinds, sums with earlier images, branches.
 
-Images are high and narrow, so that a few rows are much less than all of them. The same seed gives the same network.
+Images are high and narrow, so that a few rows are much smaller than the image. The same seed gives the same network.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ _FILTERS = ((3, 3), (3, 3), (1, 1), (1, 1), (2, 3), (5, 1), (4, 2), (1, 3))
 
 
 class _ChainLayers(Layers):
-    """As ``Layers``, with float32 too."""
+    """``Layers`` that also support float32."""
 
     def __init__(self, seed: int, *, quantized: bool) -> None:
         super().__init__(seed)
         self.quantized = quantized
         self.known: list[int] = []
-        """The images before the last one."""
+        """All images except the last one."""
 
     def input(self, *shape: int) -> int:
         if self.quantized:
@@ -52,7 +52,7 @@ class _ChainLayers(Layers):
         }
 
     def fits(self, image: int, shape: tuple[int, int], window: dict[str, Any]) -> bool:
-        """Whether there is something left of the image."""
+        """Return whether the output of the window is not empty."""
         reach = [(size - 1) * step + 1 for size, step in zip(shape, window.get("dilation", (1, 1)), strict=True)]
         size = self.shape_of(image)[1:3]
         return all(
@@ -80,7 +80,7 @@ class _ChainLayers(Layers):
         return self.sum(image) if kind == "sum" else self.unary(image)
 
     def sum(self, image: int) -> int:
-        """A sum with an image from before, where there is one of this shape."""
+        """Add an earlier image of this shape, if there is one."""
         equal = [other for other in self.known if self.shape_of(other) == self.shape_of(image)]
         if not equal:
             return image
@@ -103,7 +103,7 @@ class _ChainLayers(Layers):
 
 
 def chain_case(seed: int, *, quantized: bool = True) -> Case:
-    """A network of up to nine operators, and an input."""
+    """Return a network of up to nine operators, and an input."""
     layers = _ChainLayers(seed, quantized=quantized)
     image = layers.input(1, layers.size(8, 24), layers.size(1, 7), layers.pick(1, 3, 4, 8))
     image = layers.pointwise(image, layers.pick(4, 8, 5))

@@ -1,4 +1,4 @@
-"""Networks of one operator or chain, compiled, and judged by TensorFlow Lite Micro."""
+"""Compare compiled networks of one operator or chain with TensorFlow Lite Micro."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.oracle import assert_equal, tflite_micro_run
 def check_on_host(
     libraries: Sequence[Library], cases: Sequence[Case], names: Iterable[object], *, optimise: str = "-O0"
 ) -> None:
-    """Run the C of ``libraries`` on ``cases`` under sanitizers; ``names`` tell which one comes out wrong."""
+    """Run the C of ``libraries`` on ``cases`` under sanitizers; ``names`` are for messages."""
     jobs = [(library, library.modules[0], case.inputs) for library, case in zip(libraries, cases, strict=True)]
     for name, case, outputs in zip(names, cases, run_many_on_host(jobs, optimise=optimise), strict=True):
         for got, wanted in zip(outputs, tflite_micro_run(case.model, case.inputs), strict=True):
@@ -22,7 +22,7 @@ def check_on_host(
 
 
 def board_jobs(libraries: Sequence[Library], cases: Sequence[Case]) -> list[Job]:
-    """Return what boards need to check ``libraries`` on ``cases``: inputs, and the outputs that are right."""
+    """Return the jobs for boards that check ``libraries`` on ``cases``: inputs and expected outputs."""
     return [
         (library, case.inputs, tflite_micro_run(case.model, case.inputs))
         for library, case in zip(libraries, cases, strict=True)

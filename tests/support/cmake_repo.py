@@ -1,4 +1,4 @@
-"""A firmware repo that CMake builds with mlfbuild's package, and a way to see what a build really did to it."""
+"""A firmware repo that CMake builds with mlfbuild's package, and the effects of builds."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ int main(void) { return tvmgen_alpha_run(0, 0) == tvmgen_beta_run(0, 0) ? STATUS
 
 @dataclass
 class Ran:
-    """What one build did: its exit status, its words, and the files it wrote, relative to the build folder."""
+    """The effects of one build: exit status, output, and written files, relative to the build folder."""
 
     status: int
     output: str
@@ -59,7 +59,7 @@ class Ran:
 
     @property
     def steps(self) -> list[str]:
-        """What ran, in Ninja's and Make's own words, sorted: no counters, no folders."""
+        """The steps that ran, as printed by Ninja and Make, sorted, without counters and folders."""
         found = re.findall(r"^\[.+?\] ((?:Making|Checking|Comparing|Building|Linking) .+)$", self.output, re.MULTILINE)
         return sorted(re.sub(r"(CMakeFiles/\S+?\.dir/)\S*/", "", step) for step in found)
 
@@ -69,7 +69,7 @@ class Ran:
 
     @property
     def trees(self) -> set[str]:
-        """The models whose unpacked tree was written to."""
+        """The models whose unpacked tree changed."""
         return {Path(path).parts[2] for path in self.written if re.match(r"mlf/\w+/\w+/", path)}
 
     @property
@@ -82,13 +82,13 @@ class Ran:
 
     @property
     def causes(self) -> set[str]:
-        """The files for whose sake steps ran, of a build that explains: newer than a result, or missing."""
+        """The files that caused steps, because they were newer than a result, or missing; requires ``explain``."""
         missing = r"explain: (?:output )?(.+?)(?: of phony edge with no inputs)? (?:doesn't exist|is missing)"
         ninja = rf"older than most recent input (.+?)(?: \(|$)|{missing}"
         make = r"Prerequisite '(.+)' is newer than target|File '(.+)' does not exist"
         found = re.findall(f"{ninja}|{make}", self.output, re.MULTILINE)
         names = {Path(path).name for paths in found for path in paths if path}
-        return {name for name in names if "." in name}  # Make names its phony targets, too
+        return {name for name in names if "." in name}  # Make also lists its phony targets
 
     @property
     def configured(self) -> bool:
@@ -107,7 +107,7 @@ class CMakeRepo:
         self.write_all()
 
     def write_all(self) -> None:
-        """Write every file of the repo that differs from how it was first."""
+        """Restore every file of the repo that changed."""
         self.write("mlfbuild.yml", PROJECT)
         self.write("CMakeLists.txt", CMAKELISTS)
         self.write("src/main.c", MAIN)
@@ -138,9 +138,9 @@ class CMakeRepo:
         )  # fmt: skip
 
     def build(self, *arguments: str, env: dict[str, str] | None = None, explain: bool = False) -> Ran:
-        """Configure where that was not done yet, and build; asserts that it went well.
+        """Configure if needed, build, and assert success.
 
-        With ``explain`` Ninja or Make says why each step runs.
+        With ``explain``, Ninja or Make prints why each step runs.
         """
         if not (self.build_dir / "CMakeCache.txt").exists():
             configured = self.configure(env=env)
@@ -154,13 +154,13 @@ class CMakeRepo:
         return self._run(self.cmake, "--build", "build", *arguments, env=env)
 
     def ninja(self, *arguments: str) -> str:
-        """Return what Ninja says of the build."""
+        """Run Ninja in the build folder and return its output."""
         return subprocess.run(
             ["ninja", "-C", self.build_dir, *arguments], capture_output=True, text=True, check=True
         ).stdout
 
     def mlfbuild(self, *arguments: str) -> None:
-        """Run the command that CMake runs, in the repo."""
+        """Run the mlfbuild command that CMake runs, in the repo."""
         subprocess.run([mlfbuild_command(), *arguments], cwd=self.root, check=True, stdout=subprocess.DEVNULL)
 
     def _run(self, *command: str, env: dict[str, str] | None) -> Ran:
@@ -181,11 +181,11 @@ class CMakeRepo:
 
 
 def mlfbuild_command() -> str:
-    """The command of the mlfbuild under test: the one beside this Python."""
+    """Return the command of the mlfbuild under test, which is in the folder of this Python."""
     beside = Path(sys.executable).with_name("mlfbuild")
     return str(beside) if beside.exists() else shutil.which("mlfbuild") or "mlfbuild"
 
 
 def error_lines(output: str) -> list[str]:
-    """The lines of CMake's errors, as they were given."""
+    """Return the indented lines of CMake's errors."""
     return [line[4:] for line in output.splitlines() if line.startswith("    ")]

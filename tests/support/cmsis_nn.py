@@ -1,11 +1,11 @@
-"""A stand-in for CMSIS-NN: its interface and layout, with reference loops that are right to the bit.
+"""A stand-in for CMSIS-NN: its interface and layout, with bit-exact reference loops.
 
-One set of templates serves both versions. A line ``//= v7.0.0`` or ``//= v4.1.0`` begins what that version alone has,
-``//= all`` ends it; a file of which nothing is left is not written. Each function checks its scratch memory and
-overwrites it, so that a caller who reserves too little, or counts on what is there, is found.
+One set of templates serves both versions. A line ``//= v7.0.0`` or ``//= v4.1.0`` begins a part for only that version,
+``//= all`` ends it; a file without any part is not written. Each function checks its scratch memory and overwrites it,
+to find callers that reserve too little or rely on its content.
 
-The names, the arguments, the structs and the sizes of the scratch memory are those of the library, because code that
-calls it depends on them; all else is not its text.
+Names, arguments, structs and the sizes of the scratch memory are those of the library, because callers depend on them;
+no other text is copied from it.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ TEMPLATES = Path(__file__).parent / "cmsis_nn"
 _MARKER = "//= "
 _LICENSES = {"v4.1.0": "LICENSE.txt", "v7.0.0": "LICENSE"}
 _REVISIONS = {"v4.1.0": "V.11.3.0", "v7.0.0": "V.18.0.0"}
-"""What the real library's main header says of itself, another text in every release."""
+"""The ``$Revision`` of the real library's main header, which differs between releases."""
 _WHO = {"NAME": "Tests", "EMAIL": "tests@example.org", "DATE": "2024-01-01T00:00:00Z"}
 
 
 def write_cmsis_nn(folder: Path, version: Version) -> Path:
-    """Write the stand-in's ``version`` into ``folder``, which need not exist, and return it."""
+    """Write ``version`` of the stand-in to ``folder``, which need not exist, and return the folder."""
     for template in sorted(path for path in TEMPLATES.rglob("*") if path.is_file()):
         text = "".join(_lines_of(version, template.read_text()))
         if text:
@@ -42,7 +42,7 @@ def write_cmsis_nn(folder: Path, version: Version) -> Path:
 
 
 def write_cmsis_nn_repository(folder: Path) -> Path:
-    """Write a Git repository with both versions, each a commit with its tag, the newer one on ``main``; return it.
+    """Write a Git repository with both versions as tagged commits, the newer one on ``main``, and return it.
 
     Authors and dates are fixed: the same templates give the same commits.
     """
@@ -58,7 +58,7 @@ def write_cmsis_nn_repository(folder: Path) -> Path:
 
 
 def git(folder: Path, *arguments: str) -> str:
-    """Run Git in ``folder`` without the settings of this machine, and return what it printed."""
+    """Run Git in ``folder`` without the settings of this machine, and return its output."""
     who = {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in _WHO.items()}
     environment = {**os.environ, **who, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
     command = ["git", "-C", str(folder), *arguments]
@@ -68,8 +68,8 @@ def git(folder: Path, *arguments: str) -> str:
 def real_cmsis_nn(variable: str, version: Version) -> Path:
     """Return the checkout of the real library that ``variable`` of the environment names.
 
-    Without it the test is skipped, in CI too: the library is not the project's to carry. A checkout of another
-    version fails the test.
+    If it is not set, the test is skipped, even in CI, because the project does not include the library. A checkout of
+    another version fails the test.
     """
     place = os.environ.get(variable)
     if not place:
@@ -81,7 +81,7 @@ def real_cmsis_nn(variable: str, version: Version) -> Path:
 
 
 def _lines_of(version: Version, text: str) -> Iterator[str]:
-    """Yield the lines of a template that ``version`` has."""
+    """Yield the lines of a template for ``version``."""
     wanted = True
     for line in text.splitlines(keepends=True):
         if line.startswith(_MARKER):

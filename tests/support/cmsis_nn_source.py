@@ -14,11 +14,11 @@ CORES = {
     "m55": ("-mcpu=cortex-m55", "-mfloat-abi=hard"),
 }
 TVM_ARCHIVE = "kws_int8-cmsisnn_m4.tar"
-"""Of the folder of test data: a network that TVM 0.14 compiled for CMSIS-NN v4.1.0 on a Cortex-M4."""
+"""A network in the test data that TVM 0.14 compiled for CMSIS-NN v4.1.0 on a Cortex-M4."""
 
 
 def cmsis_nn_source(folder: Path, version: str = "v4.1.0") -> ResolvedLibrary:
-    """Return the library in ``folder`` with all of its files that a build may take."""
+    """Return the library in ``folder`` with all files for builds."""
     paths = sorted(path for part in ("Include", "Source") for path in (folder / part).rglob("*") if path.is_file())
     licenses = sorted(path for path in folder.iterdir() if path.name.startswith("LICENSE"))
     files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted([*paths, *licenses])}
@@ -34,7 +34,7 @@ def cmsis_nn_source(folder: Path, version: str = "v4.1.0") -> ResolvedLibrary:
 
 
 def self_contained(archive: Path, source: ResolvedLibrary, target: Path) -> Path:
-    """Write ``archive`` to ``target`` with the library among its own generated files, and return it."""
+    """Write ``archive`` to ``target`` with the library added to its generated files, and return the path."""
     with tarfile.open(archive) as read, tarfile.open(target, "w") as written:
         for member in read.getmembers():
             written.addfile(member, read.extractfile(member) if member.isfile() else None)

@@ -1,4 +1,4 @@
-"""The command `mlfbuild` in a folder with a small project, in this process (quick) or as a real one."""
+"""Run the command `mlfbuild` in a folder with a small project, in this process (fast) or in a new one."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ int main(void) {
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended."""
+    """The result of a command."""
 
     status: int
     out: str
@@ -52,7 +52,7 @@ class Ended:
 
     @property
     def json(self) -> Any:
-        """What stdout holds, as JSON."""
+        """The JSON on stdout."""
         return json.loads(self.out)
 
     @property
@@ -80,7 +80,7 @@ class Folder:
         return path
 
     def write_vectors(self, name: str, *, wrong: bool = False) -> None:
-        """Write three cases with the answers of TensorFlow Lite Micro; ``wrong`` spoils one element of case 1."""
+        """Write three cases with the outputs of TensorFlow Lite Micro; ``wrong`` changes one element of case 1."""
         model = (self.root / f"models/{name}.tflite").read_bytes()
         inputs = np.random.default_rng(7).integers(-128, 128, (3, 1, 8), np.int8)
         outputs = np.stack([tflite_micro_run(model, [case])[0] for case in inputs])
@@ -100,13 +100,19 @@ class Folder:
         assert ended.out == ""
         return ended.status, ended.error["code"], ended.error.get("place", "")
 
+    def mistakes(self, *arguments: str) -> list[tuple[str, str]]:
+        """Run a command that fails because of the project file; return code and place of each mistake."""
+        ended = self.run(*arguments, "--format", "json")
+        assert ended.status == 2
+        return [(problem["code"], problem["place"]) for problem in ended.error["problems"]]
+
     def spawn(self, *arguments: str, prepare: Callable[[], None] | None = None, **options: Any) -> Ended:
-        """Run the command as a process of its own; ``prepare`` runs in it first."""
+        """Run the command in a new process, in which ``prepare`` runs first."""
         command = [sys.executable, "-m", "mlfbuild", *arguments]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
         done = subprocess.run(command, cwd=self.root, preexec_fn=prepare, text=True, timeout=120, check=False, **pipes)
         return Ended(done.returncode, done.stdout or "", done.stderr or "")
 
     def files(self) -> set[str]:
-        """Every file below the folder."""
+        """Return every file below the folder."""
         return {path.relative_to(self.root).as_posix() for path in self.root.rglob("*") if not path.is_dir()}

@@ -1,4 +1,4 @@
-"""The rows of tests that take a CPU and a compiler."""
+"""Parameters of tests for a CPU and a compiler."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ON_PUSH = {
     ("cortex-m0plus", "gcc"), ("cortex-m23", "gcc"), ("cortex-m4", "clang"), ("cortex-m55", "gcc"),
     ("cortex-m85", "clang"), ("cortex-a9", "clang"), ("rv32imc", "gcc"),
 }  # fmt: skip
-"""Each architecture, each set of instructions that kernels use, and each compiler; the sweep has all rows."""
+"""Each architecture, each instruction set that kernels use, and each compiler; the sweep has all rows."""
 
 ROWS = [
     pytest.param(cpu, compiler, marks=[] if (cpu.name, compiler) in ON_PUSH else pytest.mark.sweep)

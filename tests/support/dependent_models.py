@@ -1,4 +1,4 @@
-"""Models whose code calls a library that is not in their archives, and such a library: ``tiny``, two C files."""
+"""Models whose code calls a library outside their archives, and that library, ``tiny``, of two C files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.libraries import native_module
 
 FILES: Mapping[str, bytes] = {
     "inc/tiny.h": b"#include <stdint.h>\nint8_t tiny_add(int8_t x);\n",
-    # What a firmware's -Wall -Wextra -Wconversion -Werror would not let pass.
+    # Fails with a firmware's -Wall -Wextra -Wconversion -Werror.
     "src/add.c": b"#include <tiny.h>\n#include <own.h>\n"
     b"int8_t tiny_add(int8_t x) { unsigned unused = -1; return x + tiny_offset(); }\n",
     "src/offset.c": b"#include <own.h>\nint tiny_offset(void) { return OFFSET; }\n",
@@ -37,7 +37,7 @@ int32_t tvmgen_{name}_run(struct tvmgen_{name}_inputs *inputs, struct tvmgen_{na
 
 
 def tiny_source(offset: int = 3, **changes: object) -> ResolvedLibrary:
-    """The library: ``tiny_add`` adds ``offset``, which only the library's own options tell."""
+    """Return the library; ``tiny_add`` adds ``offset``, which is set by the library's compiler options."""
     source = ResolvedLibrary(
         "tiny", "v1.0", FILES, ("src/add.c", "src/offset.c"), ("inc", "src"), license="MIT",
         compile_options=("-O1", f"-DOFFSET=({offset} + 0)"),
@@ -46,7 +46,7 @@ def tiny_source(offset: int = 3, **changes: object) -> ResolvedLibrary:
 
 
 def dependent_module(name: str, function: str = "tiny_add") -> Module:
-    """A module that calls ``function`` of the library for each of its four elements, and that says what it needs."""
+    """Return a module that calls ``function`` of the library for each of four elements, with its requirement."""
     module = native_module(name)
     code = _CODE.format(name=name, function=function).encode()
     files = tuple(replace(file, content=code) if file.path.suffix == ".c" else file for file in module.codegen)
@@ -57,7 +57,7 @@ def dependent_module(name: str, function: str = "tiny_add") -> Module:
 def write_dependent_tree(
     folder: Path, *dependencies: ResolvedLibrary, models: Sequence[str] = ("one", "two"), systems: Sequence[str] = ()
 ) -> Path:
-    """Write the folder of a target with ``models`` that all need ``tiny``, and ``dependencies``; return it."""
+    """Write the folder of a target with ``models`` that all require ``tiny``, and ``dependencies``; return it."""
     for name in models:
         unpack(Library((dependent_module(name),)), folder / name, archive_id=name)
     write_target_tree(folder, models, None, CPUS["host"], systems, dependencies=dependencies)
@@ -85,7 +85,7 @@ dependencies:
   tiny: {path: ../tiny, version: v1.0, sources: [src/**/*.c], include-dirs: [src], compile-options: [-O1]}
 """
 EXPORTED = '{source: models/one.tar, compiler: command, command: "cp {source} {output}"}'
-"""Instead of ``{source: models/one.tar}``: a program makes the archive, so that nothing of it is known before."""
+"""Replaces ``{source: models/one.tar}`` by a program, so that the archive is not known before the build."""
 MAIN = """\
 #include <stdio.h>
 #include "tvmgen_one.h"
@@ -112,9 +112,9 @@ def write_model(root: Path, name: str, function: str = "tiny_add") -> None:
 
 
 def write_repo(root: Path) -> Path:
-    """Write a repo of two models that need a library, which lies beside ``root``; return the library's folder.
+    """Write a repo of two models that require a library in the parent of ``root``; return the library's folder.
 
-    Files that are right keep their time, and what else there is in the library goes.
+    Unchanged files keep their time; other files in the library's folder are removed.
     """
     library = root.parent / "tiny"
     for path in library.rglob("*") if library.is_dir() else ():
@@ -130,7 +130,7 @@ def write_repo(root: Path) -> Path:
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write ``data`` unless ``path`` holds it."""
+    """Write ``data`` unless ``path`` has that content."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.is_file() or path.read_bytes() != data:
         path.write_bytes(data)

@@ -1,4 +1,4 @@
-"""Make the folders in which the blocks of pages run; docs/blocks.yml selects one by ``project: NAME``."""
+"""Create the folders in which the blocks of pages run; docs/blocks.yml selects one by ``project: NAME``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run the commands of a page one after the other in a folder, as a reader would."""
+"""Run the commands of a page in order in a folder."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The fenced blocks of README.md and docs/, with the words of docs/blocks.yml that say how each one is tested.
 
-The words are kept beside the pages, so that readers do not meet them::
+The words are in a separate file, so that readers do not see them::
 
     docs/running.md:
       project: kws
@@ -19,7 +19,7 @@ Words of a block:
 
     skip: why          the block is not tested, for this reason
     file: NAME         the block is written to that file of the folder
-    merge: true        the block, YAML, is laid over mlfbuild.yml of the folder
+    merge: true        the block, YAML, is merged into mlfbuild.yml of the folder
     before: command    runs first
     run: command       prints the block, if the block does not show its command
     status: N          the exit status of the block's last command
@@ -108,7 +108,7 @@ class Page:
 
 @cache
 def side_file() -> dict[str, Any]:
-    """Return what docs/blocks.yml says, by page; raises ``ValueError`` if it names a page that does not exist."""
+    """Return the content of docs/blocks.yml, by page; raises ``ValueError`` if it names a page that does not exist."""
     entries = yaml.safe_load(SIDE_FILE.read_text(encoding="utf-8"))
     unknown = set(entries) - {path.relative_to(REPOSITORY).as_posix() for path in PAGES}
     if unknown:
@@ -144,7 +144,7 @@ def read_page(path: Path, entries: Mapping[str, Any] | None = None) -> Page:
 
 
 def _block_called(key: str, first_lines: list[str], page: str) -> int:
-    """Return the number of the block that ``key`` names."""
+    """Return the index of the block that ``key`` names."""
     name = _KEY.fullmatch(key)
     assert name is not None
     found = [
@@ -177,7 +177,7 @@ def _words(entry: Mapping[str, Any], known: Mapping[str, type], place: str) -> d
 
 
 def pattern_of(shown: str, *, wrapped: bool = False, any_number: bool = False) -> re.Pattern[str]:
-    """Return the pattern of outputs that ``shown`` stands for.
+    """Return the pattern of outputs that match ``shown``.
 
     A line ``...`` is any number of lines, ``...`` within a line any text. ``any_number`` accepts other figures: sizes
     and counts are those of one C compiler.
@@ -198,7 +198,7 @@ def _within(text: str, any_number: bool) -> str:
 
 
 def matches(shown: str, printed: str, *, wrapped: bool = False, any_number: bool = False) -> bool:
-    """Return whether a page that shows ``shown`` is right about a program that printed ``printed``."""
+    """Return whether the output ``printed`` matches ``shown`` on a page."""
     text = " ".join(printed.split()) if wrapped else printed.rstrip("\n") + "\n" if printed.strip() else ""
     if not shown.strip() and not text:
         return True

@@ -1,4 +1,4 @@
-"""What hypothesis strategies of networks draw from."""
+"""Draw sizes, scales and data in hypothesis strategies of networks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Case:
 
 
 class Drawing:
-    """What every strategy draws from: sizes, quantisation, data, of one element type."""
+    """Draws sizes, quantisation and data of one element type."""
 
     def __init__(self, draw: Draw, dtype: str) -> None:
         self.draw = draw
@@ -50,11 +50,11 @@ class Drawing:
         return self.draw(st.sampled_from(options))
 
     def scale(self, least: float = 0.004, greatest: float = 0.5) -> float | None:
-        """A float32 scale, or ``None`` where the network is float32."""
+        """Draw a float32 scale, or return ``None`` if the network is float32."""
         return float(np.float32(self.draw(st.floats(least, greatest)))) if self.quantized else None
 
     def affine(self, least: float = 0.004, greatest: float = 0.5) -> dict[str, Any]:
-        """Keyword arguments of a tensor: none for float32; int16 has no zero point."""
+        """Return keyword arguments of a tensor: none for float32; no zero point for int16."""
         if not self.quantized:
             return {} if self.dtype == "float32" else {"dtype": self.dtype}
         if self.dtype == "int16":
@@ -67,7 +67,7 @@ class Drawing:
         return tuple(self.size(1, greatest) for _ in range(self.size(least_rank, greatest_rank)))
 
     def data(self, shape: tuple[int, ...]) -> Array:
-        """Activations: the whole range of integers of 8 and 16 bits, small ones of others, float32 around 0."""
+        """Return activations: the full range for 8 and 16 bits, small numbers for other integers, float32 around 0."""
         if self.dtype == "float32":
             return self.random.normal(0, 2, shape).astype(np.float32)
         if self.dtype == "bool":
@@ -84,9 +84,9 @@ class Drawing:
     def parameters(
         self, shape: tuple[int, ...], channels: int, int16_biases: Sequence[str] = ("int64",)
     ) -> dict[str, Any]:
-        """Keyword arguments ``weights``, ``bias`` (perhaps ``None``) and ``weight_scales`` of a layer.
+        """Return keyword arguments ``weights``, ``bias`` (perhaps ``None``) and ``weight_scales`` of a layer.
 
-        Beside int16 activations weights are int8 too, and the bias of one of the types ``int16_biases``.
+        For int16 activations, weights are also int8, and the bias has one of the types ``int16_biases``.
         """
         biased = self.choice(True, False)
         if not self.quantized:

@@ -1,6 +1,6 @@
-"""Networks for the int8 kernels of single instruction sets: sizes that fill and break blocks, and extreme values.
+"""Networks for the int8 kernels of instruction sets: multiples of block sizes, other sizes, and extreme values.
 
-Scales are such that outputs spread over the range of int8 and saturate at times, and no rescaling is 1/2 or more.
+Scales are such that outputs spread over the range of int8 and sometimes saturate, and all rescalings are below 1/2.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ACTIVATIONS = ("NONE", "NONE", "RELU", "RELU6")
 
 
 class Layers:
-    """A network whose layers are drawn from ``seed``; ``extreme`` values are the ends of their ranges only."""
+    """A network whose layers are drawn from ``seed``; ``extreme`` values are only the ends of their ranges."""
 
     def __init__(self, seed: int, *, extreme: bool = False) -> None:
         self.random = np.random.default_rng(seed)
@@ -50,7 +50,7 @@ class Layers:
         return self.random.integers(-127, 128, shape, dtype=np.int8)
 
     def affine(self, source: int, inputs: int, channels: int) -> dict[str, Any]:
-        """Scales of the weights and of the output of a layer that adds ``inputs`` products, and a bias."""
+        """Return scales of the weights and of the output of a layer that adds ``inputs`` products, and a bias."""
         spread = 74.0 * (128 * inputs if self.extreme else 74 * inputs**0.5)
         factors = self.random.uniform(0.5, 1.5, channels) * 40 / spread
         output = float(np.float32(self.random.uniform(0.01, 0.1)))
@@ -92,7 +92,7 @@ class Layers:
 
 
 def conv2d(seed: int, *, extreme: bool = False) -> Case:
-    """A convolution with any window."""
+    """Return a convolution with any window."""
     layers = Layers(seed, extreme=extreme)
     shape = layers.pick((1, 1), (3, 3), (2, 3), (1, 4), (5, 1))
     image = layers.input(layers.size(1, 2), layers.size(9, 12), layers.size(9, 14), layers.pick(1, 2, 3, 4, 5, 8, 12))
@@ -100,7 +100,7 @@ def conv2d(seed: int, *, extreme: bool = False) -> Case:
 
 
 def conv2d_below_peak(seed: int, *, extreme: bool = False) -> Case:
-    """A convolution in a network that needs more memory before it than while it runs."""
+    """Return a convolution in a network whose peak memory use is before it."""
     layers = Layers(seed, extreme=extreme)
     shape = layers.pick((1, 1), (3, 3), (2, 3), (1, 4), (5, 1))
     image = layers.input(1, layers.size(9, 12), layers.size(9, 14), 4)
@@ -109,7 +109,7 @@ def conv2d_below_peak(seed: int, *, extreme: bool = False) -> Case:
 
 
 def pointwise(seed: int, *, extreme: bool = False) -> Case:
-    """Four convolutions of 1x1, of which the middle ones may compute in place, growing and shrinking."""
+    """Return four 1x1 convolutions, of which the middle ones may compute in place, growing and shrinking."""
     layers = Layers(seed, extreme=extreme)
     image = layers.input(1, layers.size(1, 4), layers.size(1, 5), layers.pick(3, 4, 8, 16))
     for channels in (layers.size(2, 24), layers.pick(4, 8, 20, 24), layers.pick(4, 8, 20, 24), layers.size(2, 9)):
@@ -118,7 +118,7 @@ def pointwise(seed: int, *, extreme: bool = False) -> Case:
 
 
 def fully_connected(seed: int, *, extreme: bool = False) -> Case:
-    """A product with a vector or a few rows; more inputs than sums of 24 bits can take."""
+    """Return a product with a vector or a few rows, with more inputs than 24-bit sums can hold."""
     layers = Layers(seed, extreme=extreme)
     depth = layers.pick(1, 3, 4, 7, 8, 20, 36, 64, 100, 508, 512, 516, 640, 1500)
     source = layers.input(layers.pick(1, 1, 2, 3, 7), depth)
@@ -126,7 +126,7 @@ def fully_connected(seed: int, *, extreme: bool = False) -> Case:
 
 
 def depthwise(seed: int, *, extreme: bool = False) -> Case:
-    """A depthwise convolution with any small filter; lines of the image may be long, or a single pixel."""
+    """Return a depthwise convolution with any small filter; rows of the image may be long, or a single pixel."""
     layers = Layers(seed, extreme=extreme)
     shape = layers.pick((3, 3), (3, 3), (2, 3), (3, 2), (2, 2))
     height, width = layers.pick((layers.size(3, 9), layers.size(3, 12)), (5, 70), (68, 4), (3, 3))
@@ -139,7 +139,7 @@ def depthwise(seed: int, *, extreme: bool = False) -> Case:
 
 
 def depthwise_in_place(seed: int, *, extreme: bool = False) -> Case:
-    """Depthwise convolutions that compute in place, of an image longer than lines of the kernel are, or shorter."""
+    """Return depthwise convolutions that compute in place, on an image longer or shorter than the kernel's rows."""
     layers = Layers(seed, extreme=extreme)
     image = layers.input(1, *layers.pick((7, 5), (5, 9), (30, 3), (3, 40), (64, 3)), 4)
     image = layers.pointwise(image, layers.pick(8, 12, 6))
@@ -152,7 +152,7 @@ def depthwise_in_place(seed: int, *, extreme: bool = False) -> Case:
 
 
 def depthwise_by_rows(seed: int, *, extreme: bool = False) -> Case:
-    """A depthwise convolution at a network's peak whose output is smaller than its input."""
+    """Return a depthwise convolution at a network's peak whose output is smaller than its input."""
     layers = Layers(seed, extreme=extreme)
     image = layers.input(layers.size(1, 2), layers.size(6, 11), layers.size(6, 14), 4)
     image = layers.pointwise(image, layers.pick(8, 12, 7))
@@ -165,7 +165,7 @@ def depthwise_by_rows(seed: int, *, extreme: bool = False) -> Case:
 
 
 def pool(seed: int, *, extreme: bool = False, channels: int = 1) -> Case:
-    """An average or the greatest of up to 250 pixels of at least so many ``channels``."""
+    """Return an average or maximum of up to 250 pixels with at least ``channels`` channels."""
     layers = Layers(seed, extreme=extreme)
     image = layers.input(layers.size(1, 2), layers.size(10, 25), layers.size(10, 12), layers.size(channels, 40))
     size = layers.pick((1, 1), (2, 2), (3, 3), (2, 5), (10, 10), (10, 7))

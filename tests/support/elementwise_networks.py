@@ -1,4 +1,4 @@
-"""Networks of one operator that works element by element."""
+"""Networks of one element-wise operator."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Shape = tuple[int, ...]
 
 
 def _shapes(d: Drawing, greatest_rank: int = 5) -> tuple[Shape, Shape]:
-    """Two shapes that broadcast: equal, one repeated along some dimensions, or of lower rank."""
+    """Draw two shapes that broadcast: equal, with dimensions of size 1, or of lower rank."""
     shape = d.shape(1, greatest_rank)
     other = tuple(d.choice(size, 1) for size in shape)
     return d.choice((shape, shape), (shape, other), (other, shape), (shape, other[d.size(0, len(shape) - 1) :]))
 
 
 def _operands(d: Drawing, affine: dict[str, Any] | None = None) -> tuple[int, int]:
-    """Two inputs whose shapes broadcast, the second perhaps constant."""
+    """Add two inputs whose shapes broadcast; the second may be constant."""
     first, second = _shapes(d)
     left = d.input(first, **(affine or d.affine()))
     options = affine or d.affine()
@@ -32,14 +32,14 @@ def _operands(d: Drawing, affine: dict[str, Any] | None = None) -> tuple[int, in
 
 
 def _activated(name: str, least: float, greatest: float) -> Callable[[Drawing], None]:
-    """A sum, difference, product or quotient with an activation; the output's scale lies within bounds."""
+    """Return a strategy of an arithmetic operator with an activation and an output scale within bounds."""
 
     def draw(d: Drawing) -> None:
         left, right = _operands(d)
         if d.dtype in {"int32", "int64"} and d.choice(True, False):
             d.values[:] = [d.random.integers(np.iinfo(d.dtype).min, np.iinfo(d.dtype).max, v.shape, d.dtype)
                            for v in d.values]  # fmt: skip
-        # TensorFlow Lite Micro computes the bounds of int16 with RELU6 beyond the type.
+        # TensorFlow Lite Micro computes bounds outside of int16 for RELU6.
         activation = d.choice(*(("NONE", "RELU") if d.dtype == "int16" else ACTIVATIONS))
         d.network.binary(name, left, right, activation=activation, **d.affine(least, greatest))
 
@@ -47,7 +47,7 @@ def _activated(name: str, least: float, greatest: float) -> Callable[[Drawing], 
 
 
 def _div(d: Drawing) -> None:
-    """A quotient to a scale, and of dividends, that the judges' shifts of at most 31 bits are enough for."""
+    """Add a quotient with scales for which the oracles' shifts of at most 31 bits suffice."""
     if d.dtype == "float32":
         _activated("DIV", 0.01, 1)(d)
         return
@@ -66,7 +66,7 @@ def _div(d: Drawing) -> None:
 
 
 def _floor(name: str) -> Callable[[Drawing], None]:
-    """A division by what is not 0, half of which comes out even."""
+    """Return a strategy of a division by numbers other than 0, half of it without remainder."""
 
     def draw(d: Drawing) -> None:
         left, right = (d.input(shape) for shape in _shapes(d, greatest_rank=4))
@@ -103,7 +103,7 @@ def _unary(name: str, least: float = 0.004, greatest: float = 0.5) -> Callable[[
 
 
 def _wave(name: str) -> Callable[[Drawing], None]:
-    """A sine or cosine of angles of any size."""
+    """Return a strategy of a sine or cosine of angles of any size."""
 
     def draw(d: Drawing) -> None:
         source = d.input(d.shape())
@@ -119,13 +119,13 @@ def _gelu(d: Drawing) -> None:
 
 
 def _exp(d: Drawing) -> None:
-    """Of numbers so small that the power is one that the output can hold, at least in the middle."""
+    """Use numbers so small that the output can hold most of the results."""
     affine = d.affine(0.004, 0.05)
     d.network.unary("EXP", d.input(d.shape(), **affine), **d.affine(0.02, 2))
 
 
 def _neg(d: Drawing) -> None:
-    """On one scale without zero point, which LiteRT takes for granted; the least value has no negative one."""
+    """Use one scale without zero point, which LiteRT assumes, and no least value, whose negative does not exist."""
     affine = {**d.affine(), "zero_point": 0} if d.quantized else d.affine()
     source = d.input(d.shape(), **affine)
     if d.quantized:
@@ -134,7 +134,7 @@ def _neg(d: Drawing) -> None:
 
 
 def _rounding(name: str) -> Callable[[Drawing], None]:
-    """Of numbers half of which lie between two whole ones, or are very large."""
+    """Return a strategy of a rounding; half of the numbers are midpoints or very large."""
 
     def draw(d: Drawing) -> None:
         source = d.input(d.shape(greatest=9))
@@ -145,7 +145,7 @@ def _rounding(name: str) -> Callable[[Drawing], None]:
 
 
 def _positive(name: str) -> Callable[[Drawing], None]:
-    """An operator that is defined for positive numbers."""
+    """Return a strategy of an operator that is defined for positive numbers."""
 
     def draw(d: Drawing) -> None:
         affine = d.affine()
@@ -160,7 +160,7 @@ def _positive(name: str) -> Callable[[Drawing], None]:
 
 
 def _relu6(d: Drawing) -> None:
-    """Of the input's scale, which TensorFlow Lite Micro takes for granted; int16 must be able to hold 6."""
+    """Use equal scales, which TensorFlow Lite Micro assumes; int16 must be able to hold 6."""
     affine = d.affine(0.05, 0.5)
     d.network.unary("RELU6", d.input(d.shape(), **affine), **affine)
 
@@ -185,7 +185,7 @@ def _sigmoid(name: str, scale: float, zero_point: int) -> Callable[[Drawing], No
     def draw(d: Drawing) -> None:
         argument = d.affine(0.004, 0.3)
         if d.dtype == "int16" and d.choice(True, False):
-            argument["scale"] = d.choice(2.0**-12, 2.0**-11, 2.0**-13)  # of which some need no multiplier
+            argument["scale"] = d.choice(2.0**-12, 2.0**-11, 2.0**-13)  # some of these need no multiplier
         source = d.input(d.shape(greatest=9), **argument)
         affine = {} if d.dtype == "float32" else {"scale": scale, "zero_point": zero_point}
         if d.dtype == "int16":
@@ -196,7 +196,7 @@ def _sigmoid(name: str, scale: float, zero_point: int) -> Callable[[Drawing], No
 
 
 def _relation(name: str) -> Callable[[Drawing], None]:
-    """A comparison, half of whose elements are equal."""
+    """Return a strategy of a comparison, half of whose elements are equal."""
 
     def draw(d: Drawing) -> None:
         one_scale = d.dtype == "int16" and name not in {"EQUAL", "NOT_EQUAL"}
@@ -217,7 +217,7 @@ def _logical(name: str) -> Callable[[Drawing], None]:
 
 
 def _select(name: str) -> Callable[[Drawing], None]:
-    """A choice between two tensors: SELECT_V2's broadcast, SELECT's have one shape."""
+    """Return a strategy of a selection; the shapes of SELECT_V2 broadcast, those of SELECT are equal."""
 
     def draw(d: Drawing) -> None:
         shape, affine = d.shape(1, 5), d.affine()
@@ -234,13 +234,13 @@ def _select(name: str) -> Callable[[Drawing], None]:
 
 
 def _cast(d: Drawing) -> None:
-    """Of float32 to what holds it: beyond, C says nothing."""
+    """Use only float32 numbers that fit the type, because other conversions are undefined in C."""
     source = d.input(d.shape(), **({} if d.dtype == "float32" else {"dtype": d.dtype}))
     d.network.unary("CAST", source, dtype=d.choice("float32", "int8", "int16", "int32"))
 
 
 def _quantize(d: Drawing) -> None:
-    """To int8, int16 and int32, or between int8 and uint8, as TensorFlow Lite Micro does."""
+    """Convert to int8, int16 and int32, or between int8 and uint8, like TensorFlow Lite Micro."""
     target = d.choice(*{
         "float32": ("int8", "int16"),
         "int8": ("int8", "int16", "int32", "uint8"),
@@ -327,7 +327,7 @@ TYPES: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(("MUL", "SQUARED_DIFFERENCE", "SUB"), ("int8", "int16", "int32", "float32")),
     "DIV": ("int8", "int32", "float32"),
 }
-"""Those of TensorFlow Lite Micro."""
+"""The element types of each operator that TensorFlow Lite Micro supports."""
 
 LITERT: Mapping[str, Sequence[str]] = {
     "CAST": ("int64", "uint8"),
@@ -346,4 +346,4 @@ LITERT: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(("GELU", "RELU_0_TO_1", "RELU_N1_TO_1"), ("int8", "float32")),
     "SIGN": ("int32", "float32"),
 }
-"""Those that LiteRT has beside them."""
+"""The element types of each operator that only LiteRT supports."""

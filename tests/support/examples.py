@@ -1,7 +1,11 @@
-"""How many examples hypothesis draws: few on each push, all in the sweep."""
+"""How much each push tests, and how much the sweep."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
 from hypothesis import settings
 
 PUSH, SWEEP = "push", "sweep"
@@ -11,3 +15,13 @@ PUSH, SWEEP = "push", "sweep"
 def examples(sweep: int) -> int:
     """Return ``sweep`` in the sweep, and a fifth of it on each push, but at least 10."""
     return sweep if settings().max_examples == settings.get_profile(SWEEP).max_examples else max(10, sweep // 5)
+
+
+def first_on_push(cases: Iterable[Any], count: int = 1) -> list[Any]:
+    """Return parameters of a test: the first ``count`` of ``cases`` for each push, the others for the sweep only."""
+    first, *rest = (case if isinstance(case, tuple) else (case,) for case in cases)
+    pushed, swept = [first, *rest[: count - 1]], rest[count - 1 :]
+    return [
+        *(pytest.param(*case) for case in pushed),
+        *(pytest.param(*case, marks=pytest.mark.sweep) for case in swept),
+    ]

@@ -1,4 +1,4 @@
-"""Programs that compile models in tests: an exporter that packs an archive anew, and Pythons with a stand-in TVM."""
+"""Programs that compile models in tests: an exporter that packs an archive, and Pythons with a stand-in for TVM."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ def write_exporter(root: Path) -> None:
 
 
 def runs(root: Path) -> list[str]:
-    """What the exporter was told, a line a run."""
+    """Return the arguments of the exporter, one line per run."""
     path = root / "runs.txt"
     return path.read_text().splitlines() if path.exists() else []
 
 
 def python_with_tvm(path: Path, version: str, runs: Path | None = None) -> Path:
-    """Write the program ``path``, a Python whose package tvm is the stand-in of ``version``; returns it.
+    """Write the program ``path``, a Python whose package tvm is the stand-in of ``version``, and return it.
 
-    ``runs`` gets a line for each compilation, the file ``tvmc.txt`` beside ``path`` by default; ``<runs>.starts`` gets
-    the first argument of each start of the program.
+    ``runs`` (by default ``tvmc.txt`` in the folder of ``path``) gets a line for each compilation, ``<runs>.starts`` the
+    first argument of each start of the program.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     counted = runs or path.parent / "tvmc.txt"

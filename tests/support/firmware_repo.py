@@ -1,4 +1,4 @@
-"""A small firmware repo in a folder of its own, and a way to see what a build really did to it."""
+"""A small firmware repo, and the effects of builds."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ SITE_TOOL = "from mlfbuild.scons import exists, generate\n"
 
 
 def tiny_network(seed: int) -> bytes:
-    """A network of one int8 FULLY_CONNECTED layer whose weights ``seed`` decides."""
+    """Return a network of one int8 FULLY_CONNECTED layer with weights from ``seed``."""
     random = np.random.default_rng(seed)
     network = Network()
     source = network.input((1, 8), scale=0.05, zero_point=3)
@@ -66,7 +66,7 @@ def tiny_network(seed: int) -> bytes:
 
 
 def two_layers(width: int) -> bytes:
-    """A network with the inputs and outputs of a tiny one and ``width`` values between its two layers."""
+    """Return a network like a tiny one, but with two layers and ``width`` values between them."""
     network = Network()
     random = np.random.default_rng(3)
     values = network.input((1, 8), scale=0.05, zero_point=3)
@@ -79,7 +79,7 @@ def two_layers(width: int) -> bytes:
 
 @dataclass
 class Ran:
-    """What one build did: its exit status, its words, and the files it wrote, removed or left."""
+    """The effects of one build: exit status, output, and files that it wrote, removed or kept."""
 
     status: int
     output: str
@@ -87,23 +87,23 @@ class Ran:
     removed: set[str] = field(default_factory=set)
 
     def matching(self, pattern: str) -> set[str]:
-        """The written files whose path below the repo contains ``pattern``."""
+        """Return the written files whose path in the repo contains ``pattern``."""
         return {path for path in self.written if pattern in path}
 
     def written_below(self, folder: str) -> set[str]:
-        """The written files below ``folder`` (with a slash behind it), relative to it."""
+        """Return the written files below ``folder`` (which ends in a slash), relative to it."""
         return {path.removeprefix(folder) for path in self.written if path.startswith(folder)}
 
     @property
     def reasons(self) -> dict[str, str]:
-        """What SCons made, each with why; told by ``--debug=explain``."""
+        """The targets that SCons built, each with the reason from ``--debug=explain``."""
         return dict(
             re.findall(r"^scons: (?:re)?building `([^']*)' because:?\s*(.*(?:\n {5,}.*)*)$", self.output, re.MULTILINE)
         )
 
     @property
     def steps(self) -> list[str]:
-        """What SCons, and Ninja under ``MLFVERBOSE``, say that they did; compilers' command lines by what they made."""
+        """The steps that SCons, and Ninja with ``MLFVERBOSE``, print; compiler commands are replaced by outputs."""
         return [step for line in self.output.splitlines() if (step := _step(line))]
 
 
@@ -149,7 +149,7 @@ class FirmwareRepo:
         return (self.root / name).read_bytes()
 
     def snapshot(self) -> dict[str, int]:
-        """Time of last change of every file below the build folder."""
+        """Return the modification time of every file below the build folder."""
         build = self.root / "build"
         return {
             path.relative_to(self.root).as_posix(): path.stat().st_mtime_ns

@@ -1,4 +1,4 @@
-"""For each finding of ``validate``, an archive that has nothing but that wrong with it."""
+"""For each finding of ``validate``, an archive with only that flaw."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from support.sound_archives import (
 
 
 class Flaw(NamedTuple):
-    """What one archive has wrong."""
+    """The flaw of an archive."""
 
     code: str
     place: str
@@ -362,4 +362,4 @@ FLAWS = (
     Flaw("MLF804", "runtime", lambda: with_runtime(tiny())),
     Flaw("MLF805", BUNDLE, lambda: {**with_bundle(tiny_module()), BUNDLE: b"{}"}),
 )
-"""One archive a finding; ``MLF303`` cannot be alone, because one of two such names has upper-case letters."""
+"""One archive per finding; ``MLF303`` never occurs alone, because one of two such names has upper-case letters."""

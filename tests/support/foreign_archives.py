@@ -1,6 +1,6 @@
-"""Archives of kinds that the folder of test data has none of, written the way TVM does: files by path.
+"""Archives in TVM's form of kinds that the test data lacks, as files by path.
 
-All but the operators compute ``out = a + b * p0`` of ``old_archives``, with ``p0`` 2 and 4.
+All except the operators compute ``out = a + b * p0`` of ``old_archives``, with ``p0`` 2 and 4.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def written(folder: Path, files: Files, name: str = "add.tar") -> Path:
 
 
 def graph_archive(version: int = 5, **replaced: tuple[str, str]) -> Files:
-    """The graph archive with a text replaced in its kernels (``kernel``) or its registry (``registry``)."""
+    """Return the graph archive with a text replaced in its kernels (``kernel``) or its registry (``registry``)."""
     files = model_archive(version)
     for kind, (old, new) in replaced.items():
         path = {"kernel": KERNEL, "registry": REGISTRY}[kind]
@@ -119,7 +119,7 @@ def graph_archive(version: int = 5, **replaced: tuple[str, str]) -> Files:
 
 
 def linked_archive() -> Files:
-    """What TVM 0.8 writes with ``link-params``: parameters as arrays, which a function tells by storage id."""
+    """Return an archive like TVM 0.8's with ``link-params``: a function returns parameters by storage id."""
     files = graph_archive(
         kernel=("#include <math.h>\n", f"#include <math.h>\n{_LOOKUP}"),
         registry=("static TVMBackendPackedCFunc _tvm_func_array", _LOOKED_UP),
@@ -128,7 +128,7 @@ def linked_archive() -> Files:
 
 
 def operators_archive() -> Files:
-    """Two operators in one archive, ``twice`` with its output first and ``both`` with outputs among its inputs."""
+    """Return an archive of two operators: ``twice`` with its output first, ``both`` with outputs among its inputs."""
     int32 = {"size_bytes": 12, "shape": [3], "dtype": "int32", "input_binding": None}
     float32 = {"size_bytes": 8, "shape": [2], "dtype": "float32", "input_binding": None}
     fields = {
@@ -151,7 +151,7 @@ def operators_archive() -> Files:
 
 
 def with_objects(files: Files, folder: Path, compiler: str, *flags: str) -> Files:
-    """``files`` with objects that ``compiler`` makes of the C sources, as TVM's LLVM target leaves them."""
+    """Return ``files`` with the C sources replaced by objects from ``compiler``, as with TVM's LLVM target."""
     include = write_tvm_headers(folder / "tvm-headers")
     made = {}
     for path, data in files.items():
@@ -166,12 +166,12 @@ def with_objects(files: Files, folder: Path, compiler: str, *flags: str) -> File
 
 
 def without(files: Files, *paths: str) -> Files:
-    """``files`` but for ``paths``."""
+    """Return ``files`` without ``paths``."""
     return {path: data for path, data in files.items() if path not in paths}
 
 
 def names(files: Files, words: Sequence[tuple[str, str]]) -> Files:
-    """``files`` with words replaced in paths and texts, parameters apart."""
+    """Return ``files`` with words replaced in paths and texts, except in parameters."""
 
     def text(value: bytes) -> bytes:
         for old, new in words:
@@ -227,7 +227,7 @@ int TVMFuncRegisterGlobal(const char *name, void *function, int replaced);
 
 
 def with_runtime(files: Files, folder: Path, *, most: int, template: str = "templates/crt_config.h.template") -> Files:
-    """``files`` and a runtime as TVM lays it out, whose workspace refuses more than ``most`` bytes with status 4660."""
+    """Return ``files`` and a runtime in TVM's layout, whose workspace returns status 4660 beyond ``most`` bytes."""
     include = write_tvm_headers(folder / "runtime-headers")
     headers = {
         f"runtime/include/{path.relative_to(include).as_posix()}": path.read_bytes() for path in include.rglob("*.h")
@@ -244,7 +244,7 @@ def with_runtime(files: Files, folder: Path, *, most: int, template: str = "temp
 
 
 def allocating(files: Files) -> Files:
-    """``files`` of ``add`` whose kernel takes 24 bytes of workspace and computes through them."""
+    """Return ``files`` of ``add`` with a kernel that computes in 24 bytes of workspace."""
     loop, end = "  for (int32_t i = 0;", "  return 0;\n}"
     taken = "  float* kept = TVMBackendAllocWorkspace(1, 0, (uint64_t)24, 2, 32);\n"
     copied = "".join(f"  ((float*)T_add)[{at}] = kept[{at}];\n" for at in range(2))

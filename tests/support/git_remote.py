@@ -1,4 +1,4 @@
-"""A Git repository to fetch from: bare, on this disk, with commits whose hashes are the same on every machine."""
+"""A bare Git repository on this disk to fetch from; its commits have the same hashes on every machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FILES = {"README.md": b"a library\n", "Include/lib.h": b"int f(void);\n", "Sourc
 
 
 def git(folder: Path, *words: str, data: bytes = b"") -> str:
-    """Run Git in the bare repository ``folder``, away from everybody's configuration."""
+    """Run Git in the bare repository ``folder`` without any user's configuration."""
     environment = {
         "PATH": os.environ["PATH"], "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "HOME": "/nowhere",
     }  # fmt: skip
@@ -24,7 +24,7 @@ def git(folder: Path, *words: str, data: bytes = b"") -> str:
 
 
 class Remote:
-    """The repository; each method says what somebody did to it."""
+    """The repository; each method changes it."""
 
     def __init__(self, folder: Path, hashes: str = "sha1") -> None:
         self.folder = folder
@@ -42,7 +42,7 @@ class Remote:
         modes: Mapping[str, str] | None = None,
         parent: str = "",
     ) -> str:
-        """Let ``branch`` be a commit of ``files`` behind ``parent``; ``modes`` has those that are no plain files."""
+        """Set ``branch`` to a commit of ``files`` after ``parent``; ``modes`` is for entries other than plain files."""
         lines = [f"commit refs/heads/{branch}\ncommitter {_WHO}\ndata 1\nc\n".encode()]
         if parent:
             lines.append(f"from {parent}\ndeleteall\n".encode())
@@ -56,7 +56,7 @@ class Remote:
         return self.hash_of(f"refs/heads/{branch}")
 
     def commit_tree(self, tree: bytes, branch: str = "main") -> str:
-        """Let ``branch`` be a commit of the tree object ``tree``, which Git itself would not write."""
+        """Set ``branch`` to a commit of the tree object ``tree``, which Git itself would not write."""
         name = git(self.folder, "hash-object", "-w", "-t", "tree", "--stdin", "--literally", data=tree)
         commit = f"tree {name}\nauthor {_WHO}\ncommitter {_WHO}\n\nc\n".encode()
         made = git(self.folder, "hash-object", "-w", "-t", "commit", "--stdin", data=commit)
@@ -67,7 +67,7 @@ class Remote:
         return git(self.folder, "hash-object", "-w", "--stdin", data=content)
 
     def tag(self, name: str, target: str = "main", *, annotated: bool = False) -> None:
-        """Let the tag be ``target``, whatever it was before."""
+        """Set the tag to ``target``, even if it exists."""
         if annotated:
             wanted = self.hash_of(target)
             kind = git(self.folder, "cat-file", "-t", wanted)
@@ -76,7 +76,7 @@ class Remote:
         git(self.folder, "update-ref", f"refs/tags/{name}", self.hash_of(target))
 
     def forget(self) -> None:
-        """Drop every commit that no branch or tag leads to, as servers do some day."""
+        """Remove unreachable commits, as servers do eventually."""
         git(self.folder, "-c", "gc.reflogExpire=now", "prune", "--expire=now")
 
     def remove(self) -> None:
@@ -87,5 +87,5 @@ class Remote:
 
 
 def tree_object(*entries: tuple[str, str, str]) -> bytes:
-    """A tree object of (mode, name, hash)."""
+    """Return a tree object of (mode, name, hash)."""
     return b"".join(f"{mode} {name}".encode() + b"\0" + bytes.fromhex(digest) for mode, name, digest in entries)

@@ -1,9 +1,8 @@
-"""Runs a graph archive the way TVM's graph executors do, and shares no code with what wrote the archive.
+"""Run a graph archive like TVM's graph executors, without sharing code with the writer of the archive.
 
 It reads the tar, the graph's JSON and the parameters itself, loads the compiled C, finds packed functions by their
 names in the registry of the system library, and gives each storage id one buffer, as large as its largest tensor.
-Buffers hold no zeros before the first call, and guards around them and around each workspace tell whether anything
-wrote outside.
+Buffers are not zero before the first call, and guards around them and around each workspace detect writes outside.
 """
 
 from __future__ import annotations
@@ -136,25 +135,25 @@ class Interpreter:
 
     @property
     def storage_size(self) -> int:
-        """Bytes of all storage ids but those of inputs and parameters."""
+        """Bytes of all storage ids except those of inputs and parameters."""
         arguments = {self._attr("storage_id")[self._entry(node, 0)] for node in self.graph["arg_nodes"]}
         return sum(size for number, size in self._storage_sizes().items() if number not in arguments)
 
     @property
     def largest_workspace(self) -> int:
-        """Bytes of the largest piece of workspace that a function has taken so far."""
+        """Bytes of the largest allocation of workspace so far."""
         return int(ctypes.c_uint64.in_dll(self._library, "largest_allocation").value)
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
-        """Return the outputs in order; ``inputs`` are the graph's arguments that are no parameters, in order."""
+        """Return the outputs in order; ``inputs`` are the graph's arguments without parameters, in order."""
         status, outputs = self.status(inputs)
         assert status == 0
         return outputs
 
     def status(self, inputs: Sequence[Array], allocations: int = -1) -> tuple[int, list[Array]]:
-        """Run, and return as well what the first function that failed returned, or 0.
+        """Run, and also return the status of the first function that failed, or 0.
 
-        After ``allocations`` pieces of workspace there are no more; -1 for as many as anybody wants.
+        Allocations of workspace fail after the first ``allocations``; -1 is no limit.
         """
         self._count("allocations_left").value = allocations
         buffers = {number: _guarded(size) for number, size in self._storage_sizes().items()}
@@ -187,7 +186,7 @@ class Interpreter:
         return 0
 
     def _fill(self, buffers: dict[int, Array], inputs: Sequence[Array]) -> dict[int, bytes]:
-        """Fill the buffers of arguments, and return what is in them by storage id."""
+        """Fill the buffers of arguments, and return their content by storage id."""
         waiting = list(inputs)
         filled: dict[int, bytes] = {}
         for node in self.graph["arg_nodes"]:
@@ -292,7 +291,7 @@ def _functions(library: ctypes.CDLL) -> dict[str, int]:
 
 
 def _guarded(size: int) -> Array:
-    """Return a buffer with a guard before and behind ``size`` bytes; its beginning is as aligned as TVM's are."""
+    """Return a buffer with guards before and after ``size`` bytes, with TVM's alignment."""
     block = np.full(size + 2 * GUARD + 64, PATTERN, np.uint8)
     start = -block.ctypes.data % 64
     return block[start : start + size + 2 * GUARD]

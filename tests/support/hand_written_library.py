@@ -1,4 +1,4 @@
-"""Small hand-written libraries: one that is right, and the same with one thing wrong."""
+"""Small hand-written libraries: a correct one, and variants with one mistake."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ OUTPUTS = (TensorInfo("sum", "int8", 4, (1, 4)), TensorInfo("mean", "float32", 8
 def write_library(
     tree: Path, wrong: str = "", *, reentrant: bool = True, outputs: Sequence[TensorInfo] = OUTPUTS
 ) -> Module:
-    """Write the unpacked tree of ``net`` with the statement ``wrong`` at the end of each run; returns the module."""
+    """Write the unpacked tree of ``net`` with the statement ``wrong`` at the end of each run; return the module."""
     header = HEADER % (REENTRANT if reentrant else "")
     source = SOURCE % wrong + (REENTRANT_SOURCE if reentrant else "")
     for name, text in {"tvmgen_net.h": header, "net_lib0.c": source, "mlf.cmake": FRAGMENT}.items():

@@ -1,9 +1,9 @@
-"""Builds the C of a native library with this machine's compiler, runs it, and brings the outputs back.
+"""Build the C of a native library with this machine's compiler, run it, and return the outputs.
 
-The harness calls ``mlf_<model>_run`` with a workspace of its own and ``tvmgen_<model>_run`` for every case, and checks
-on the way that both agree, that inputs are unchanged and that nothing around the buffers is written. Buffers are
-aligned no better than their type demands, the workspace no better than its macro says. A model that keeps a state goes
-on from case to case, with its own state and with one of the harness's.
+For every case, the harness calls ``mlf_<model>_run`` with its own workspace and ``tvmgen_<model>_run``, and checks that
+both agree, that inputs are unchanged and that nothing is written around the buffers. Buffers have only the alignment of
+their type, the workspace that of its macro. A model with a state keeps it between cases, both with its own state and
+with one of the harness.
 """
 
 from __future__ import annotations
@@ -97,19 +97,19 @@ static void run_%(model)s(FILE *in, FILE *out, int anew) {
 
 
 def write_tree(library: Library, folder: Path) -> Path:
-    """Write the codegen files of ``library`` below ``folder`` as an archive holds them; returns ``folder``."""
+    """Write the codegen files of ``library`` below ``folder`` with their paths in an archive; return ``folder``."""
     for module in library.modules:
         for file in module.codegen:
             path = folder / file.path
             path.parent.mkdir(parents=True, exist_ok=True)
-            if not path.exists() or path.read_bytes() != file.data:  # libraries share their kernels
+            if not path.exists() or path.read_bytes() != file.data:  # libraries share kernels
                 path.write_bytes(file.data)
     return folder
 
 
 @functools.cache
 def launcher() -> tuple[str, ...]:
-    """The command in front of compilers: ccache if it is installed."""
+    """Return the launcher of compilers: ccache if it is installed."""
     return ("ccache",) if shutil.which("ccache") else ()
 
 
@@ -118,9 +118,9 @@ def build(
 ) -> Path:
     """Compile ``host/src/*.c`` of ``folder`` with all warnings as errors, and link them with the program ``main``.
 
-    ``together`` compiles them as one translation unit, which is quicker for many small models. The program itself is
+    ``together`` compiles them as one translation unit, which is faster for many small models. The program itself is
     compiled without optimisation and sanitizers, with ``main_flags``. All paths are relative to ``folder``, so that
-    ccache finds equal files in another folder.
+    ccache recognises equal files in another folder.
     """
     sources = sorted(path.relative_to(folder) for path in (folder / "host/src").glob("*.c"))
     if together:
@@ -136,7 +136,7 @@ def build(
 
 
 def run(command: Sequence[object], folder: Path | None = None) -> str:
-    """Run ``command`` in ``folder``, which must succeed, and return what it prints."""
+    """Run ``command`` in ``folder``, which must succeed, and return its output."""
     words = [str(word) for word in command]
     done = subprocess.run(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert done.returncode == 0, f"{command[0]} exits with {done.returncode}:\n{done.stdout}"
@@ -156,7 +156,7 @@ def run_cases_on_host(
     optimise: str = "-O0",
     anew: Collection[int] = (),
 ) -> list[list[Array]]:
-    """As ``run_on_host`` for many cases in one program; before those at the indices ``anew`` its state is reset."""
+    """Do the same for many cases in one program; before those at the indices ``anew``, the state is reset."""
     (module,) = library.modules
     jobs = [(library, module, case) for case in cases]
     return run_many_on_host(jobs, sanitize=sanitize, optimise=optimise, anew=anew)
@@ -169,11 +169,11 @@ def run_many_on_host(
     optimise: str = "-O0",
     anew: Collection[int] = (),
 ) -> list[list[Array]]:
-    """Run (library, module, inputs) jobs, perhaps of many models, in one program; returns the outputs of each.
+    """Run (library, module, inputs) jobs of one or more models in one program; return the outputs of each.
 
-    GCC takes twice as long for -O1 with sanitizers; optimised code is tested on boards and in the sweep.
+    GCC takes twice as long for -O1 with sanitizers, so optimised code is tested on boards and in the sweep.
 
-    Before the jobs at the indices ``anew`` the state of their model is reset.
+    Before the jobs at the indices ``anew``, the state of their model is reset.
     """
     flags = [optimise, *(SANITIZERS if sanitize else ())]
     modules = {module.name: module for _, module, _ in jobs}

@@ -1,4 +1,4 @@
-"""A server of files on this machine, which remembers what it was asked for and can be as unkind as the network is."""
+"""A server of files on this machine that records requests and can simulate network failures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Source(ThreadingHTTPServer):
-    """``files`` has what is served, by path; the rest says how."""
+    """``files`` has the served content by path; the other attributes simulate failures."""
 
     daemon_threads = True
 
@@ -25,7 +25,7 @@ class Source(ThreadingHTTPServer):
         self.cut_after: int | None = None
         """Bytes after which the connection ends."""
         self.stall_after: int | None = None
-        """Bytes after which nothing comes any more, until ``go_on``."""
+        """Bytes after which the connection stalls until ``go_on``."""
         self.ranges = True
         self.go_on = threading.Event()
         self.stalled = threading.Event()
@@ -34,7 +34,7 @@ class Source(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_address[1]}/{path}"
 
     def handle_error(self, *_: Any) -> None:
-        """Say nothing of clients that went away."""
+        """Ignore clients that closed the connection."""
 
 
 class _Handler(BaseHTTPRequestHandler):

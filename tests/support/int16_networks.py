@@ -1,6 +1,7 @@
 """Networks of int16 activations and int8 weights: layers with extreme sums, and whole networks of several layers.
 
-Scales are such that outputs spread over the range of int16 and saturate at times. The same seed gives the same network.
+Scales are such that outputs spread over the range of int16 and sometimes saturate. A seed always gives the same
+network.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _INPUT_SCALE = float(np.float32(1 / 4096))
 
 
 class Int16Layers(Layers):
-    """As ``Layers``; with ``extreme`` values sums are as great as they can be, or nearly cancel."""
+    """``Layers`` with int16 activations; with ``extreme`` values, sums are as great as possible or nearly cancel."""
 
     def input(self, *shape: int) -> int:
         if self.extreme:
@@ -49,7 +50,7 @@ class Int16Layers(Layers):
 
 
 def conv2d(seed: int, *, extreme: bool = False) -> Case:
-    """A convolution with any window."""
+    """Return a convolution with any window."""
     layers = Int16Layers(seed, extreme=extreme)
     shape = layers.pick((1, 1), (3, 3), (2, 3), (1, 4), (5, 1))
     image = layers.input(layers.size(1, 2), layers.size(9, 12), layers.size(9, 14), layers.pick(1, 2, 3, 4, 5, 8, 66))
@@ -57,7 +58,7 @@ def conv2d(seed: int, *, extreme: bool = False) -> Case:
 
 
 def pointwise(seed: int, *, extreme: bool = False) -> Case:
-    """Three convolutions of 1x1."""
+    """Return three 1x1 convolutions."""
     layers = Int16Layers(seed, extreme=extreme)
     image = layers.input(1, layers.size(1, 4), layers.size(1, 5), layers.pick(1, 3, 4, 7, 8, 16))
     for channels in (layers.size(2, 24), layers.pick(1, 4, 7, 20), layers.size(2, 9)):
@@ -66,7 +67,7 @@ def pointwise(seed: int, *, extreme: bool = False) -> Case:
 
 
 def fully_connected(seed: int, *, extreme: bool = False) -> Case:
-    """A product with a vector or a few rows; more inputs than sums of 32 bits can take."""
+    """Return a product with a vector or a few rows, with more inputs than 32-bit sums can hold."""
     layers = Int16Layers(seed, extreme=extreme)
     depth = layers.pick(1, 3, 4, 7, 8, 36, 100, 508, 511, 512, 513, 1500)
     source = layers.input(layers.pick(1, 1, 2, 3, 7), depth)
@@ -74,7 +75,7 @@ def fully_connected(seed: int, *, extreme: bool = False) -> Case:
 
 
 def deep(seed: int, *, extreme: bool = False) -> Case:
-    """A convolution of 1x1 and a product with a vector, whose sums need more than 32 bits."""
+    """Return a 1x1 convolution and a product with a vector, whose sums need more than 32 bits."""
     layers = Int16Layers(seed, extreme=extreme)
     image = layers.input(1, 9, 1, layers.pick(1100, 1201, 1302))
     row = layers.network.reshape(layers.pointwise(image, 60), (1, 540))
@@ -83,7 +84,7 @@ def deep(seed: int, *, extreme: bool = False) -> Case:
 
 
 def depthwise(seed: int, *, extreme: bool = False) -> Case:
-    """A depthwise convolution with any filter, multiplier and window."""
+    """Return a depthwise convolution with any filter, multiplier and window."""
     layers = Int16Layers(seed, extreme=extreme)
     shape = layers.pick((3, 3), (3, 3), (2, 3), (1, 1), (5, 5), (4, 1))
     height, width = layers.pick((layers.size(5, 9), layers.size(5, 12)), (5, 40), (40, 5), (5, 5))
@@ -97,7 +98,7 @@ def depthwise(seed: int, *, extreme: bool = False) -> Case:
 
 
 def network(seed: int, *, extreme: bool = False) -> Case:
-    """A small classifier: PAD, CONV_2D, depthwise and pointwise ones, ADD, RELU, pools, FULLY_CONNECTED, SOFTMAX."""
+    """Return a small classifier: PAD, convolutions of all kinds, ADD, RELU, pools, FULLY_CONNECTED, SOFTMAX."""
     layers = Int16Layers(seed, extreme=extreme)
     net = layers.network
     image = layers.input(1, layers.pick(12, 16, 24), layers.size(5, 8), layers.pick(1, 3))

@@ -1,4 +1,4 @@
-"""Small libraries made by hand, with C that compiles and computes: ``out[i] = in[i] + <offset>`` on four int8."""
+"""Small hand-written libraries whose C compiles and computes ``out[i] = in[i] + <offset>`` on four int8."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ OTHER_KERNEL = KERNEL.replace("+ offset)", "+ offset + 100)")
 
 
 def native_module(name: str = "tiny", offset: int = 3, kernel: str = KERNEL) -> Module:
-    """A module as the native compiler makes it, with everything it knows filled in."""
+    """Return a module like those of the native compiler, with all fields."""
     files = {
         f"host/src/{name}_lib0.c": source(name, offset),
         f"host/include/tvmgen_{name}.h": header(name),
@@ -100,12 +100,12 @@ def native_module(name: str = "tiny", offset: int = 3, kernel: str = KERNEL) -> 
 
 
 def native_library(*names: str) -> Library:
-    """A library of native modules, one a name; module ``i`` adds ``3 + i``."""
+    """Return a library with a native module per name; module ``i`` adds ``3 + i``."""
     return Library(tuple(native_module(name, 3 + i) for i, name in enumerate(names or ("tiny",))))
 
 
 def archive_with(name: str, code: str) -> bytes:
-    """Return an archive of one native module with ``code`` in a further file, ``<name>_helper.c``."""
+    """Return an archive of one native module with ``code`` in an additional file, ``<name>_helper.c``."""
     library = native_library(name)
     (module,) = library.modules
     helper = CodegenFile(PurePosixPath(f"host/src/{name}_helper.c"), code.encode())
@@ -133,7 +133,7 @@ GRAPH_JSON = """\
 
 
 def graph_library(name: str = "net") -> Library:
-    """A library of one graph-executor module, as TVM makes it."""
+    """Return a library like TVM's with one module for the graph executor."""
     kernel = f"int tvmgen_{name}_add(void);\nint tvmgen_{name}_add(void)\n{{\n    return 0;\n}}\n"
     module = Module(
         name=name,

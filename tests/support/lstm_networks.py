@@ -14,7 +14,7 @@ BIAS = {"int8": "int32", "int16": "int64"}
 
 
 def draw_lstm(d: Drawing) -> None:
-    """A layer over a drawn sequence, of one time and batch or of several."""
+    """Add a layer over a drawn sequence with one or more steps and batches."""
     units, time_major = d.size(1, 9), d.choice(True, False)
     source = d.input((d.size(1, 3), d.size(1, 4), d.size(1, 9)), **d.affine(0.004, 0.05))
     clip = d.choice(0.0, 0.0, 0.3, 2.0, 1e6)
@@ -25,7 +25,7 @@ def add_lstm(
     network: Network, random: np.random.Generator, source: int, units: int, dtype: str, *,
     time_major: bool = False, clip: float = 0.0, power: int = -11, zero_point: int | None = None,
 ) -> int:  # fmt: skip
-    """Add a layer with random weights over ``source`` and return its output; the cells' scale is 2**``power``."""
+    """Add a layer with random weights over ``source`` and return its output; the scale of cells is 2**``power``."""
     shape = network.tensors[source].shape
     quantized = dtype != "float32"
     batch = shape[1 if time_major else 0]
@@ -46,7 +46,7 @@ def add_lstm(
 
 
 def _hidden(random: np.random.Generator, dtype: str, zero_point: int | None) -> dict[str, Any]:
-    """The scale of hidden values, which lie within -1 and 1: half of them to use the type, half to be clamped."""
+    """Return a scale of hidden values, which are within -1 and 1: either they use the whole type, or are clamped."""
     if dtype == "float32":
         return {}
     scale = float(np.float32(random.choice([1.0, 0.4]) * 2.0 / (1 << (8 if dtype == "int8" else 16))))

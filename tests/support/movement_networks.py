@@ -12,7 +12,7 @@ EVERY = ("int8", "int16", "int32", "int64", "uint8", "float32", "bool")
 
 
 def _axis(d: Drawing, rank: int) -> tuple[int, int]:
-    """A dimension of ``rank``, counted from 0 and as the file has it."""
+    """Draw a dimension of ``rank``; return it counted from 0, and as written to the file."""
     axis = d.size(0, rank - 1)
     return axis, d.choice(axis, axis - rank)
 
@@ -75,7 +75,7 @@ def _slice(d: Drawing) -> None:
 
 
 def _strided_slice(d: Drawing) -> None:
-    """Begins and ends of either sign, beyond the tensor or masked; some dimensions shrink."""
+    """Draw positive and negative begins and ends, also outside the tensor or masked; some dimensions are dropped."""
     shape = d.shape(1, 4, 6)
     masks = {"BeginMask": 0, "EndMask": 0, "ShrinkAxisMask": 0}
     bounds, result = [], []
@@ -101,7 +101,7 @@ def _transpose(d: Drawing) -> None:
 
 
 def _squeeze(d: Drawing) -> None:
-    """All dimensions of 1: without a list of its own the operator takes them."""
+    """Remove all dimensions of size 1, which is the default without a list."""
     shape = (*d.shape(1, 2), 1, d.size(2, 3), 1)
     kept = [size for size in shape if size > 1]
     d.network.move("SQUEEZE", d.input(shape), kept, kind="SqueezeOptions")
@@ -126,7 +126,7 @@ def _fill(d: Drawing) -> None:
 
 
 def _reverse(d: Drawing) -> None:
-    """Along dimensions that follow each other, which TensorFlow Lite Micro takes for granted."""
+    """Reverse consecutive dimensions, which TensorFlow Lite Micro assumes."""
     shape = d.shape(1, 4)
     first = d.size(0, len(shape) - 1)
     axes = range(first, d.size(first, len(shape) - 1) + 1)
@@ -167,7 +167,7 @@ def _mirror_pad(d: Drawing) -> None:
 
 
 def _gather(d: Drawing) -> None:
-    """Indices that are constant or an input, with leading dimensions in common or not."""
+    """Draw constant or computed indices, with or without batch dimensions."""
     shape = d.shape(1, 4)
     axis, written = _axis(d, len(shape))
     common = d.size(0, axis)
@@ -183,7 +183,7 @@ def _gather(d: Drawing) -> None:
 
 
 def _gather_nd(d: Drawing) -> None:
-    """Places that are constant or an input, some of them of all dimensions."""
+    """Draw constant or computed positions, some in all dimensions."""
     shape = d.shape(1, 4)
     depth = d.size(1, len(shape))
     counts = d.shape(1, 2)
@@ -198,7 +198,7 @@ def _gather_nd(d: Drawing) -> None:
 
 
 def _blocks(d: Drawing) -> tuple[list[int], list[tuple[int, int]], list[int], list[int]]:
-    """Sizes of blocks, margins, and the sizes that fit them with margins and in blocks."""
+    """Draw block sizes and margins, and return them with the sizes of the fine and the coarse tensor."""
     dimensions = d.size(1, 2)
     block = [d.size(1, 3) for _ in range(dimensions)]
     counts = [d.size(1, 4) for _ in range(dimensions)]
@@ -212,7 +212,7 @@ def _blocks(d: Drawing) -> tuple[list[int], list[tuple[int, int]], list[int], li
 
 
 def _space_to_batch(d: Drawing) -> None:
-    """Without margins, which TensorFlow Lite Micro fills with memory that it does not initialise."""
+    """Use no margins, because TensorFlow Lite Micro does not initialise them."""
     dimensions, batch, depth = d.size(1, 2), d.size(1, 2), d.size(1, 3)
     block, counts = [d.size(1, 3) for _ in range(dimensions)], [d.size(1, 4) for _ in range(dimensions)]
     source = d.input((batch, *(size * count for size, count in zip(block, counts, strict=True)), depth))
@@ -288,7 +288,7 @@ TYPES: Mapping[str, Sequence[str]] = {
     "REVERSE_V2": EVERY,
     "TILE": (),
 }
-"""Those of TensorFlow Lite Micro."""
+"""The element types of each operator that TensorFlow Lite Micro supports."""
 
 _BLOCKS = ("BATCH_TO_SPACE_ND", "SPACE_TO_BATCH_ND")
 
@@ -305,4 +305,4 @@ LITERT: Mapping[str, Sequence[str]] = {
     "TILE": EVERY,
     "UNPACK": ("uint8", "bool"),
 }
-"""Those that LiteRT has beside them."""
+"""The element types of each operator that only LiteRT supports."""

@@ -1,4 +1,4 @@
-"""Networks for the int8 kernels for Helium: lengths around whole vectors, channels around whole groups."""
+"""Networks for the int8 kernels for Helium: sizes near multiples of vectors, channels near multiples of groups."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support.dsp_networks import Array, Layers, pool
 
 
 class MveLayers(Layers):
-    """As ``Layers``; every third network has weights so few and small that some channels are rescaled by 1 or more."""
+    """``Layers`` in which every third network has so few and small weights that some rescalings are 1 or more."""
 
     def __init__(self, seed: int, *, extreme: bool = False) -> None:
         super().__init__(seed, extreme=extreme)
@@ -33,7 +33,7 @@ class MveLayers(Layers):
         return affine
 
     def image(self, depth: int, *sizes: tuple[int, int]) -> int:
-        """An input of one of ``sizes``, by default around ten; one in three is smaller than many filters."""
+        """Add an input of one of ``sizes``, by default around ten; one in three is smaller than many filters."""
         height, width = self.pick(*sizes) if sizes else (self.size(9, 11), self.size(9, 12))
         self.small = self.random.integers(3) == 0
         if self.small:
@@ -41,7 +41,7 @@ class MveLayers(Layers):
         return self.input(self.size(1, 2), height, width, depth)
 
     def window(self, shape: tuple[int, int]) -> dict[str, Any]:
-        """As that of ``Layers``, with fewer dilations, which have no kernel of their own."""
+        """Draw a window with fewer dilations, which have no special kernel."""
         window = super().window(shape)
         if self.small:
             window["padding"] = "SAME"
@@ -55,7 +55,7 @@ class MveLayers(Layers):
 
 
 def conv2d(seed: int, *, extreme: bool = False) -> Case:
-    """A convolution with any window; rows of a filter from 1 to 100 bytes."""
+    """Return a convolution with any window and filter rows of 1 to 100 bytes."""
     layers = MveLayers(seed, extreme=extreme)
     shape = layers.pick((3, 3), (3, 3), (3, 3), (1, 1), (2, 3), (1, 4), (5, 1), (4, 5))
     depth = layers.pick(1, 3, 4, 5, 8, 15, 16, 17, 20, 32)
@@ -64,7 +64,7 @@ def conv2d(seed: int, *, extreme: bool = False) -> Case:
 
 
 def pointwise(seed: int, *, extreme: bool = False) -> Case:
-    """Four convolutions of 1x1, of which the middle ones may compute in place, growing and shrinking."""
+    """Return four 1x1 convolutions, of which the middle ones may compute in place, growing and shrinking."""
     layers = MveLayers(seed, extreme=extreme)
     image = layers.input(layers.size(1, 2), layers.size(1, 9), layers.size(1, 9), layers.size(1, 100))
     for channels in (layers.size(1, 40), layers.size(8, 90), layers.size(8, 90), layers.size(1, 9)):
@@ -73,7 +73,7 @@ def pointwise(seed: int, *, extreme: bool = False) -> Case:
 
 
 def fully_connected(seed: int, *, extreme: bool = False) -> Case:
-    """A product with a vector, or with a few rows."""
+    """Return a product with a vector or with a few rows."""
     layers = MveLayers(seed, extreme=extreme)
     depth = layers.pick(1, 8, 15, 16, 17, 31, 48, 64, 80, 96, 100, 112, 128, 640)
     source = layers.input(layers.pick(1, 1, 1, 2, 3), depth)
@@ -81,7 +81,7 @@ def fully_connected(seed: int, *, extreme: bool = False) -> Case:
 
 
 def depthwise(seed: int, *, extreme: bool = False) -> Case:
-    """A depthwise convolution, after one of 1x1 so that it may compute in place; images high and wide."""
+    """Return a depthwise convolution after a 1x1 one, so that it may compute in place; images are high and wide."""
     layers = MveLayers(seed, extreme=extreme)
     shape = layers.pick((3, 3), (3, 3), (3, 3), (3, 3), (4, 4), (2, 5), (5, 2), (1, 3), (16, 1), (1, 1), (5, 5))
     image = layers.image(layers.size(1, 3), (16, 17), (17, 16), (16, 16), (18, 23), (25, 16))
@@ -90,7 +90,7 @@ def depthwise(seed: int, *, extreme: bool = False) -> Case:
 
 
 def add(seed: int, *, extreme: bool = False) -> Case:
-    """The sum or the difference of two convolutions, of any length."""
+    """Return the sum or the difference of two convolutions, of any length."""
     layers = MveLayers(seed, extreme=extreme)
     image = layers.input(1, layers.size(1, 3), layers.size(1, 4), layers.size(1, 9))
     channels = layers.size(1, 20)

@@ -1,4 +1,4 @@
-"""Compiles models that tests build in memory."""
+"""Compile models that tests build in memory."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from mlfbuild.targets import CPUS
 def request(
     name: str, placement: Placement | None = None, cpu: str = "cortex-m4", memory: str = "balanced"
 ) -> CompileRequest:
-    """A request for the model ``name``; its source is never opened."""
+    """Return a request for the model ``name``; its source is never opened."""
     options = {"memory": memory}
     return CompileRequest(name, Path(f"{name}.tflite"), CPUS[cpu], options=options, placement=placement or Placement())
 
 
 def compile_bytes(model: bytes, name: str = "net", cpu: str = "cortex-m4", memory: str = "balanced") -> Library:
-    """The native library of the ``.tflite`` content ``model``."""
+    """Return the native library of the ``.tflite`` content ``model``."""
     return compile_graph(parse_tflite(model, name, name), request(name, cpu=cpu, memory=memory), sha256(model))
 
 
 def compile_network(graph: Graph, cpu: str = "cortex-m4") -> Library:
-    """The native library of a graph that no file was read for."""
+    """Return the native library of ``graph``."""
     return compile_graph(graph, request(graph.name, cpu=cpu), sha256(graph.name.encode()))
 
 
 def generated(library: Library, ending: str = "_lib0.c") -> str:
-    """The text of the only codegen file whose path ends in ``ending`` (by default the C file).
+    """Return the text of the only codegen file whose path ends in ``ending`` (by default the C file).
 
-    Zeros stand for the hash of the kernel headers, which changes with every edit of one of them.
+    The hash of the kernel headers, which changes with every edit, is replaced by zeros.
     """
     (file,) = (file for file in library.modules[0].codegen if str(file.path).endswith(ending))
     return re.sub(r"(Kernel headers SHA-256: )\w+", rf"\g<1>{64 * '0'}", file.data.decode())

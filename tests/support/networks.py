@@ -1,7 +1,7 @@
-"""Hypothesis strategies of networks of one operator: the model and an input to run it on.
+"""Hypothesis strategies of networks of one operator: the model and an input.
 
-Sizes stay small; strides, dilations, paddings, scales, zero points and activations vary over what TensorFlow Lite Micro
-accepts. Data comes from a drawn seed, since its every element is not worth shrinking.
+Sizes are small; strides, dilations, paddings, scales, zero points and activations vary over the values that TensorFlow
+Lite Micro accepts. Data comes from a drawn seed, because shrinking every element is not worth the time.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _depthwise_conv2d(d: Drawing) -> None:
 
 
 def _image_shape(d: Drawing, shape: tuple[int, int], dilation: tuple[int, int], depth: int) -> tuple[int, ...]:
-    """An image in which the filter finds at least one VALID position."""
+    """Draw an image in which the filter has at least one VALID position."""
     rows, columns = ((size - 1) * step + 1 for size, step in zip(shape, dilation, strict=True))
     return d.size(1, 2), d.size(rows, rows + 5), d.size(columns, columns + 5), depth
 
@@ -48,7 +48,7 @@ def _fully_connected(d: Drawing) -> None:
 
 
 def _transpose_conv(d: Drawing) -> None:
-    """Outputs of all sizes that a convolution with the same window takes to the input."""
+    """Draw an output of any size from which a convolution with the same window computes the input's size."""
     depth, channels, size, stride = d.size(1, 4), d.size(1, 4), d.pair(1, 4), d.pair(1, 3)
     image = d.input((d.size(1, 2), *d.pair(1, 4), depth))
     rows, columns = d.network.tensors[image].shape[1:3]
@@ -82,7 +82,7 @@ def _pool(kind: str) -> Callable[[Drawing], None]:
 
 
 def _softmax(d: Drawing) -> None:
-    """int8 to int8 or int16, others to their own type."""
+    """Add a SOFTMAX from int8 to int8 or int16, or from another type to itself."""
     source = d.input(tuple(d.size(1, 12) for _ in range(d.size(1, 3))))
     affine = {
         "int8": d.choice({"scale": 1 / 256, "zero_point": -128}, {"scale": 2.0**-16, "zero_point": -32768}),
@@ -136,7 +136,7 @@ LITERT: Mapping[str, Sequence[str]] = {
     **movement_networks.LITERT,
     **reduction_networks.LITERT,
 }
-"""The element types of each operator that TensorFlow Lite Micro lacks and LiteRT has."""
+"""The element types of each operator that LiteRT supports and TensorFlow Lite Micro does not."""
 
 _MICRO: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(_LAYERS, ("int8", "float32")),
@@ -148,7 +148,7 @@ _MICRO: Mapping[str, Sequence[str]] = {
     **movement_networks.TYPES,
     **reduction_networks.TYPES,
 }
-"""Those that TensorFlow Lite Micro has."""
+"""The element types that TensorFlow Lite Micro supports."""
 
 TYPES: Mapping[str, Sequence[str]] = {
     operator: (*_MICRO.get(operator, ()), *LITERT.get(operator, ())) for operator in OPERATORS
@@ -159,7 +159,7 @@ OPERATORS_AND_TYPES = [(operator, dtype) for operator in OPERATORS for dtype in 
 
 
 def cases(operator: str, dtype: str) -> st.SearchStrategy[Case]:
-    """Networks of the one ``operator`` whose inputs are ``dtype``."""
+    """Return a strategy of networks of one ``operator`` with inputs of ``dtype``."""
 
     @st.composite
     def strategy(draw: Draw) -> Case:
@@ -171,7 +171,7 @@ def cases(operator: str, dtype: str) -> st.SearchStrategy[Case]:
 
 
 def drawn(operator: str, dtype: str, count: int) -> list[Case]:
-    """``count`` networks of one operator, the same ones every time."""
+    """Return ``count`` networks of one operator, always the same."""
     found: list[Case] = []
 
     @settings(
@@ -187,6 +187,6 @@ def drawn(operator: str, dtype: str, count: int) -> list[Case]:
 
 
 def judged(operator: str, dtype: str, case: Case) -> list[Array]:
-    """What the network ``case`` of the one ``operator`` gives; raises ``RuntimeError`` where its judge refuses it."""
+    """Return the outputs of the oracle for ``case``; raises ``RuntimeError`` if the oracle refuses the network."""
     run = litert_run if dtype in LITERT.get(operator, ()) else tflite_micro_run
     return run(case.model, case.inputs)

@@ -1,4 +1,4 @@
-"""Networks of odd shape, made by hand: inputs, outputs, constants and aliases meet in them in every way."""
+"""Hand-written unusual networks, with all combinations of inputs, outputs, constants and aliases."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def no_inputs() -> Graph:
 
 
 def reshapes() -> Graph:
-    """Of an input to an output, to a tensor in the arena, of that to an output, and of an output to another."""
+    """Return reshapes from an input to an output, to and from a tensor in the arena, and between outputs."""
     s = Sketch("reshapes")
     s.node(Reshape(), s.tensor("x", 2, 6), s.tensor("direct", 12))
     s.node(Reshape(), "x", s.tensor("alias", 3, 4))
@@ -89,7 +89,7 @@ def reshapes() -> Graph:
 
 
 def in_place_chain() -> Graph:
-    """ADD, QUANTIZE, SOFTMAX and unpadded pools and depthwise filters may all write over what they read."""
+    """Return ADD, QUANTIZE, SOFTMAX, unpadded pools and depthwise filters, which may all overwrite their input."""
     s = Sketch("in_place_chain")
     s.node(Quantize(), s.real("x", 1, 9, 9, 4), s.tensor("q", 1, 9, 9, 4))
     s.node(Add(), "q", "q", s.tensor("doubled", 1, 9, 9, 4))
@@ -113,7 +113,7 @@ def residual_with_a_broadcast() -> Graph:
 
 
 def pads_of_all_kinds() -> Graph:
-    """One that a convolution takes in, one that two readers share, one with another scale, one of channels."""
+    """Return PADs that a convolution absorbs, that two readers share, with another scale, and of channels."""
     s = Sketch("pads_of_all_kinds")
     paddings = ((0, 0), (1, 0), (2, 1), (0, 0))
     s.node(Pad(paddings), s.tensor("x", 1, 5, 5, 3), s.tensor("p1", 1, 6, 8, 3))
@@ -132,7 +132,7 @@ def pads_of_all_kinds() -> Graph:
 
 
 def pads_with_other_values() -> Graph:
-    """What a convolution does not take in: padding of rows and columns with anything but zero points."""
+    """Return PADs of rows and columns with values other than zero points, which convolutions cannot absorb."""
     s = Sketch("pads_with_other_values")
     paddings = ((0, 0), (1, 1), (1, 1), (0, 0))
     s.node(PadV2(paddings, 50), s.tensor("x", 1, 3, 3, 2), s.tensor("fifty", 1, 5, 5, 2))
@@ -162,7 +162,7 @@ def dead_branch() -> Graph:
 
 
 def sums_beyond_32_bits() -> Graph:
-    """Biases at the limits: what C adds wraps, as the hardware of the reference does."""
+    """Return biases at the limits of int32; sums wrap, as on the hardware of the reference."""
     s = Sketch("sums_beyond_32_bits")
     limits = np.array([2**31 - 1, -(2**31), 2**31 - 1, -(2**31), 0], np.int32)
     s.tensors.append(Tensor("bias", (5,), DType.INT32, None, limits))
@@ -172,7 +172,7 @@ def sums_beyond_32_bits() -> Graph:
 
 
 def bounded() -> Graph:
-    """RELU_N1_TO_1 and its kin as clamps and as tables, of which TensorFlow Lite Micro has not all."""
+    """Return RELU_N1_TO_1 and similar operators as clamps and tables; TensorFlow Lite Micro lacks some of them."""
     s = Sketch("bounded")
     s.node(ReluN1To1(), s.tensor("x", 3, 50), s.tensor("clamped", 3, 50))
     s.node(ReluN1To1(), "x", s.tensor("finer", 3, 50, scale=0.009, zero_point=-5))
@@ -183,7 +183,7 @@ def bounded() -> Graph:
 
 
 def moved() -> Graph:
-    """Views of inputs, constants, outputs and tensors in the arena; a TILE, which TensorFlow Lite Micro lacks."""
+    """Return views of inputs, constants, outputs and tensors in the arena, and a TILE, which TFLite Micro lacks."""
     s = Sketch("moved")
     s.node(Tile((2, 1, 3)), s.tensor("x", 3, 4, 5), s.tensor("tiled", 6, 4, 15))
     s.node(Transpose((2, 0, 1)), "tiled", s.tensor("turned", 15, 6, 4))
@@ -217,7 +217,7 @@ GRAPHS: tuple[Callable[[], Graph], ...] = (
 
 
 def values_of(graph: Graph) -> list[npt.NDArray[Any]]:
-    """A random value for each input of ``graph``."""
+    """Return a random value for each input of ``graph``."""
     values: list[npt.NDArray[Any]] = []
     for name in graph.inputs:
         tensor = graph.tensor(name)

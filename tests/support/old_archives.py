@@ -1,7 +1,7 @@
-"""Archives of every version of Model Library Format, made from a table of where each one puts what.
+"""Archives of every version of Model Library Format, made from a table of the versions' paths and keys.
 
-The table stands here once more, apart from the reader's own, so that a mistake in one of them shows. The model is the
-one of TVM's own tests: ``out = a + b * p0`` with ``a`` uint8[1,2], ``b`` float32[1,2] and ``p0`` float32[1,2].
+The table is separate from the reader's, so that a mistake in one of them is found. The model is that of TVM's tests:
+``out = a + b * p0`` with ``a`` uint8[1,2], ``b`` float32[1,2] and ``p0`` float32[1,2].
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LAYOUT: dict[int, dict[str, str]] = {
 }  # fmt: skip
 
 MODELS = [(version, executor) for version in LAYOUT for executor in ("graph", "aot")]
-"""What ``model_archive`` makes."""
+"""The variants of ``model_archive``."""
 
 RELAY = b"""\
 def @main(%a: Tensor[(1, 2), uint8], %b: Tensor[(1, 2), float32], %c: Tensor[(1, 2), float32]) \
@@ -46,7 +46,7 @@ _PACKED = "(void* args, void* arg_type_ids, int32_t num_args, void* out_ret_valu
 
 
 def params() -> bytes:
-    """``{"p0": [[2.0, 4.0]]}`` as TVM's ``SaveParams`` writes it: 106 bytes."""
+    """Return ``{"p0": [[2.0, 4.0]]}`` in the form of TVM's ``SaveParams``: 106 bytes."""
     head = struct.pack("<QQQQ2sQ", 0xF7E58D4F05049CB7, 0, 1, 2, b"p0", 1)
     tensor = struct.pack("<QQiiiBBHqqq", 0xDD5E40F096B4A13F, 0, 1, 0, 2, 2, 32, 1, 1, 2, 8)
     return head + tensor + struct.pack("<2f", 2.0, 4.0)
@@ -56,7 +56,7 @@ EMPTY_PARAMS = struct.pack("<QQQQ", 0xF7E58D4F05049CB7, 0, 0, 0)
 
 
 def graph(function: str) -> bytes:
-    """The graph that calls ``function``, in the text form of TVM's JSON writer."""
+    """Return the graph that calls ``function``, in the form of TVM's JSON writer."""
     return """\
 {
   "nodes": [
@@ -144,12 +144,12 @@ def graph(function: str) -> bytes:
 
 
 def function_name(version: int) -> str:
-    """The operator's symbol: it bears the module's name since version 3."""
+    """Return the operator's symbol, which contains the module's name since version 3."""
     return f"{'tvmgen_add_' if version >= 3 else ''}fused_cast_multiply_add"
 
 
 def sources(version: int, executor: str, place: str = "codegen/host/src") -> dict[str, bytes]:
-    """The generated C: entry or registry first, kernels second."""
+    """Return the generated C: entry or registry first, kernels second."""
     function = function_name(version)
     registry = f"""\
 #include <tvm/runtime/crt/module.h>
@@ -174,7 +174,7 @@ TVM_DLL int32_t tvmgen_add_run{_PACKED} {{
 return tvmgen_add_run_model(args, arg_type_ids, num_args, out_ret_value, out_ret_tcode, handle);
 }}
 ;"""
-    if version < 3:  # one model a program: the descriptor that the runtime looks for bears no name
+    if version < 3:  # one model per program: the descriptor for the runtime has no module name
         entry = f"""\
 #include "tvm/runtime/crt/internal/aot_executor/aot_executor.h"
 TVM_DLL int32_t tvm__run_func{_PACKED};
@@ -238,7 +238,7 @@ def _memory(version: int, executor: str) -> Any:
 
 
 def metadata(version: int, executor: str) -> dict[str, Any]:
-    """The metadata of a full model as an object."""
+    """Return the metadata of a full model as an object."""
     fields: dict[str, Any] = {
         "model_name": "add",
         "export_datetime": DATE,
@@ -252,7 +252,7 @@ def metadata(version: int, executor: str) -> dict[str, Any]:
 
 
 def model_archive(version: int, executor: str = "graph") -> dict[str, bytes]:
-    """The files of the model's archive in ``version``, by path."""
+    """Return the files of the model's archive in ``version``, by path."""
     layout = LAYOUT[version]
     files = {
         "metadata.json": json.dumps(metadata(version, executor), indent=2, sort_keys=True).encode(),
@@ -266,7 +266,7 @@ def model_archive(version: int, executor: str = "graph") -> dict[str, bytes]:
 
 
 def operator_archive(version: int) -> dict[str, bytes]:
-    """The files of an operator's archive in ``version``, from 4 on."""
+    """Return the files of an operator's archive in ``version``, 4 or later."""
     buffer = {"size_bytes": 2, "shape": [2], "dtype": "int8"}
     fields = {
         "version": version,
@@ -294,7 +294,7 @@ def operator_archive(version: int) -> dict[str, bytes]:
 
 
 def sketch_archive() -> dict[str, bytes]:
-    """The files of an archive as the first RFC of the format draws it; no exporter of TVM wrote one."""
+    """Return the files of an archive in the form of the first RFC, which no exporter of TVM wrote."""
     fields = {
         "version": 1,
         "model_name": "add",

@@ -1,4 +1,4 @@
-"""Compares ONNX networks, in numpy and as C, with ONNX's own evaluator."""
+"""Compare ONNX networks, in numpy and as C, with ONNX's evaluator."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ START = RANDOM.bit_generator.state
 
 
 def restart() -> None:
-    """Draw the same numbers again."""
+    """Reset the generator of random numbers."""
     RANDOM.bit_generator.state = START
 
 
 def floats(*shape: int) -> Floats:
-    """Random numbers."""
+    """Return random numbers."""
     return RANDOM.standard_normal(shape).astype(np.float32)
 
 
 def assert_equal(data: bytes, *inputs: Floats, compiled: bool = True) -> None:
-    """The graph in numpy, and perhaps as C, computes what ONNX's evaluator does."""
+    """Check that the graph in numpy, and as C if ``compiled``, computes the same as ONNX's evaluator."""
     graph = parse_onnx(data, "net", "net.onnx")
     feeds = dict(zip(graph.inputs, inputs, strict=True))
     wanted = reference(data, feeds)
@@ -54,9 +54,9 @@ def on_images(
     shape: Sequence[int],
     element: int = TensorProto.FLOAT,
 ) -> bytes:
-    """A model that makes ``y``, of the type ``element``, of ``p``, the input behind a pool.
+    """Return a model that computes ``y`` of type ``element`` from ``p``, the pooled input.
 
-    ``p`` is stored with its channels last; ``q`` is it transposed.
+    ``p`` is stored with its channels last; ``q`` is its transpose.
     """
     front = [
         helper.make_node("MaxPool", ["x"], ["p"], kernel_shape=[1, 1]),
@@ -72,7 +72,7 @@ def on_images(
 
 
 def small_network() -> bytes:
-    """Convolution, normalisation, pool, a branch that is added, and a dense layer."""
+    """Return a network with convolution, normalisation, pool, a residual branch, and a dense layer."""
     node = helper.make_node
     return model(
         [

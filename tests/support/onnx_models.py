@@ -1,4 +1,4 @@
-"""ONNX models that tests write, and what ONNX's own evaluator makes of them."""
+"""Write ONNX models in tests, and run them in ONNX's evaluator."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def model(
     opset: int = OPSET,
     element: int = TensorProto.FLOAT,
 ) -> bytes:
-    """The file of a model whose inputs and outputs are of the type ``element``."""
+    """Return the file of a model whose inputs and outputs have the type ``element``."""
     graph = helper.make_graph(
         list(nodes),
         "graph",
@@ -39,7 +39,7 @@ def model(
 
 
 def reference(data: bytes, feeds: Mapping[str, Array]) -> list[Array]:
-    """The outputs that ONNX's evaluator computes."""
+    """Return the outputs of ONNX's evaluator."""
     from onnx.reference import ReferenceEvaluator
 
     return [np.asarray(value) for value in ReferenceEvaluator(onnx.load_from_string(data)).run(None, dict(feeds))]
@@ -47,7 +47,7 @@ def reference(data: bytes, feeds: Mapping[str, Array]) -> list[Array]:
 
 @dataclass(frozen=True)
 class NodeTest:
-    """A test of ONNX's own backend: a model of one operator, and what it makes of its inputs."""
+    """A backend test of ONNX: a model of one operator, inputs and outputs."""
 
     name: str
     model: onnx.ModelProto
@@ -61,7 +61,7 @@ class NodeTest:
         return tuple(node.op_type for node in self.model.graph.node)
 
     def with_parameters(self) -> onnx.ModelProto:
-        """The model with all inputs but the first as constants: weights, which ONNX's tests feed."""
+        """Return the model with all inputs except the first as constants; ONNX's tests feed weights as inputs."""
         made = onnx.ModelProto()
         made.CopyFrom(self.model)
         for port, value in list(zip(self.model.graph.input, self.inputs, strict=True))[1:]:
@@ -70,7 +70,7 @@ class NodeTest:
 
 
 def node_tests() -> Iterable[NodeTest]:
-    """ONNX's tests of single operators; those of the same operator written out as a function are left out."""
+    """Yield ONNX's tests of single operators, without those of expanded functions."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the package computes infinities on purpose
         from onnx.backend.test.case.node import collect_testcases
@@ -84,7 +84,7 @@ def node_tests() -> Iterable[NodeTest]:
 
 
 def _plain(case: Any) -> bool:
-    """Whether all inputs and outputs are arrays of numpy's own types."""
+    """Return whether all inputs and outputs are arrays of numpy's types."""
     inputs, outputs = case.data_sets[0]
     values = [*inputs, *outputs]
     return all(isinstance(value, np.ndarray | np.generic) and value.dtype.isbuiltin == 1 for value in values)
@@ -92,7 +92,7 @@ def _plain(case: Any) -> bool:
 
 @dataclass(frozen=True)
 class Scale:
-    """How integers stand for real numbers; several scales are one for each index of ``axis``."""
+    """A quantisation; several scales are one for each index of ``axis``."""
 
     scale: float | Sequence[float]
     zero_point: int
@@ -102,7 +102,7 @@ class Scale:
 
 @dataclass
 class QuantizedNetwork:
-    """Writes a network as exporters do: float32 operators between pairs of QuantizeLinear and DequantizeLinear."""
+    """Writes a network in the form of exporters: float32 operators between QuantizeLinear and DequantizeLinear."""
 
     nodes: list[onnx.NodeProto] = field(default_factory=list)
     constants: dict[str, Array] = field(default_factory=dict)
@@ -110,40 +110,40 @@ class QuantizedNetwork:
     outputs: list[onnx.ValueInfoProto] = field(default_factory=list)
 
     def parameters(self, name: str, scale: Scale) -> list[str]:
-        """The names of a new scale and zero point."""
+        """Add a scale and zero point; return their names."""
         scales = np.asarray(scale.scale, np.float32)
         self.constants[f"{name}_scale"] = scales
         self.constants[f"{name}_zero_point"] = np.full(scales.shape, scale.zero_point, scale.dtype)
         return [f"{name}_scale", f"{name}_zero_point"]
 
     def input(self, name: str, shape: Sequence[int], scale: Scale) -> str:
-        """An integer input; returns the name of the real numbers that it means."""
+        """Add an integer input; return the name of its dequantised value."""
         element = helper.np_dtype_to_tensor_dtype(np.dtype(scale.dtype))
         self.inputs.append(helper.make_tensor_value_info(name, element, shape))
         return self.dequantized(name, scale)
 
     def dequantized(self, name: str, scale: Scale) -> str:
-        """The real numbers that the integers ``name`` mean."""
+        """Add a DequantizeLinear of the integers ``name``; return the name of its output."""
         inputs = [name, *self.parameters(f"{name}_dq", scale)]
         self.nodes.append(helper.make_node("DequantizeLinear", inputs, [f"{name}_real"], axis=scale.axis))
         return f"{name}_real"
 
     def weights(self, name: str, stored: Array, scale: Scale) -> str:
-        """Constant integers; returns the name of the real numbers that they mean."""
+        """Add constant integers; return the name of their dequantised value."""
         self.constants[name] = stored.astype(scale.dtype)
         return self.dequantized(name, scale)
 
     def add(self, operator: str, inputs: Sequence[str], output: str, **attributes: Any) -> str:
-        """A node; returns the name of its output."""
+        """Add a node; return the name of its output."""
         self.nodes.append(helper.make_node(operator, list(inputs), [output], **attributes))
         return output
 
     def quantized(self, name: str, scale: Scale) -> str:
-        """The integers that stand for the real numbers ``name``; returns their name."""
+        """Add a QuantizeLinear of the real numbers ``name``; return the name of its output."""
         return self.add("QuantizeLinear", [name, *self.parameters(f"{name}_q", scale)], f"{name}_q")
 
     def requantized(self, name: str, scale: Scale) -> str:
-        """The real numbers ``name`` rounded to steps."""
+        """Quantise and dequantise the real numbers ``name``; return the name of the result."""
         return self.dequantized(self.quantized(name, scale), scale)
 
     def output(self, name: str, rank: int, dtype: str = "uint8") -> None:
@@ -152,7 +152,7 @@ class QuantizedNetwork:
         self.outputs.append(helper.make_tensor_value_info(name, element, [None] * rank))
 
     def bytes(self, opset: int = OPSET, domains: Sequence[str] = ()) -> bytes:
-        """The file."""
+        """Return the file."""
         constants = [numpy_helper.from_array(value, name) for name, value in self.constants.items()]
         graph = helper.make_graph(self.nodes, "graph", self.inputs, self.outputs, constants)
         imports = [helper.make_opsetid("", opset), *(helper.make_opsetid(domain, 1) for domain in domains)]

@@ -1,4 +1,4 @@
-"""ONNX networks as exporters write them, small, with random weights that are the same in every run."""
+"""Small ONNX networks in the form of exporters, with the same random weights in every run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Array = npt.NDArray[Any]
 
 
 class Exported:
-    """Nodes and float32 weights, tensors named as PyTorch's exporter names them."""
+    """Nodes and float32 weights, with the tensor names of PyTorch's exporter."""
 
     def __init__(self, seed: int) -> None:
         self._random = np.random.default_rng(seed)
@@ -23,21 +23,21 @@ class Exported:
         self.constants: dict[str, Array] = {}
 
     def __call__(self, operator: str, *inputs: str, **attributes: Any) -> str:
-        """Add a node; returns the name of its output."""
+        """Add a node; return the name of its output."""
         output = f"/{operator}_{len(self.nodes)}_output_0"
         self.nodes.append(helper.make_node(operator, list(inputs), [output], **attributes))
         return output
 
     def floats(self, *shape: int) -> str:
-        """The name of new weights."""
+        """Add weights; return their name."""
         return self.known(self._random.uniform(-0.5, 0.5, shape).astype(np.float32))
 
     def positive(self, *shape: int) -> str:
-        """The name of new weights above 0.5."""
+        """Add weights above 0.5; return their name."""
         return self.known(self._random.uniform(0.5, 1.5, shape).astype(np.float32))
 
     def known(self, value: Array) -> str:
-        """The name of a new constant; exporters write small ones as nodes, weights as initialisers."""
+        """Add a constant node, as exporters do for small constants; return its name."""
         if value.size < 8:
             tensor = helper.make_tensor(
                 "value", helper.np_dtype_to_tensor_dtype(value.dtype), value.shape, value.ravel()
@@ -48,17 +48,17 @@ class Exported:
         return name
 
     def integers(self, *values: int) -> str:
-        """The name of a new int64 list."""
+        """Add an int64 list; return its name."""
         return self.known(np.array(values, np.int64))
 
     def bytes(self, inputs: Sequence[Port], output: str, shape: Sequence[int | None], opset: int) -> bytes:
-        """The file."""
+        """Return the file."""
         self.nodes.append(helper.make_node("Identity", [output], ["output"]))
         return model(self.nodes, inputs, [("output", shape)], self.constants, opset)
 
 
 def mobile_network() -> bytes:
-    """PyTorch: inverted bottleneck with squeeze and excitation, Clip with inputs, ``x.view(x.size(0), -1)``."""
+    """Return PyTorch's inverted bottleneck with squeeze and excitation, Clip with inputs, ``x.view(x.size(0), -1)``."""
     n = Exported(1)
 
     def normalised(x: str, outputs: int, inputs: int, size: int, **attributes: Any) -> str:
@@ -88,7 +88,7 @@ def mobile_network() -> bytes:
 
 
 def attention() -> bytes:
-    """PyTorch: one head of self-attention over patches, LayerNormalization as its parts, GELU as tanh."""
+    """Return PyTorch's self-attention over patches with one head, decomposed LayerNormalization, GELU as tanh."""
     n = Exported(2)
 
     def layer_norm(x: str) -> str:
@@ -114,7 +114,7 @@ def attention() -> bytes:
 
 
 def segmentation() -> bytes:
-    """PyTorch: down, up by Resize with scales and with sizes that are computed, ConvTranspose, skip by Concat."""
+    """Return PyTorch's encoder and decoder: Resize by scales and by computed sizes, ConvTranspose, skip by Concat."""
     n = Exported(3)
     down = n("Relu", n("Conv", "input", n.floats(4, 2, 3, 3), n.floats(4), pads=[1, 1, 1, 1]))
     low = n("MaxPool", down, kernel_shape=[2, 2], strides=[2, 2])
@@ -132,7 +132,7 @@ def segmentation() -> bytes:
 
 
 def keras_network() -> bytes:
-    """tf2onnx: an NHWC input, every convolution between transposes, padding of its own, a dense layer as MatMul."""
+    """Return tf2onnx's form: NHWC input, transposes around convolutions, separate padding, a dense layer as MatMul."""
     n = Exported(4)
 
     def sandwich(x: str, operator: str, *weights: str, **attributes: Any) -> str:
@@ -158,7 +158,7 @@ EXPORTED: Mapping[str, Callable[[], bytes]] = {
 
 
 def quantized_network() -> QuantizedNetwork:
-    """onnxruntime's quantize_static: a pair behind every tensor, weights with a scale for each channel."""
+    """Return the form of onnxruntime's quantize_static: a pair after every tensor, one weight scale per channel."""
     network, random = QuantizedNetwork(), np.random.default_rng(5)
     x = network.input("x", (1, 3, 12, 12), Scale(0.02, 128))
 

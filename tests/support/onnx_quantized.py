@@ -1,4 +1,4 @@
-"""Compares quantised ONNX networks with ONNX's own evaluator, step by step."""
+"""Compare quantised ONNX networks with ONNX's evaluator."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ PROPERTIES = settings(max_examples=examples(40), deadline=None, derandomize=True
 
 
 def restart() -> None:
-    """Draw the same numbers again."""
+    """Reset the generator of random numbers."""
     RANDOM.bit_generator.state = START
 
 
 def integers(shape: Sequence[int], dtype: str) -> Array:
-    """Random integers of all values."""
+    """Return random integers of all values."""
     limits = np.iinfo(dtype)
     return RANDOM.integers(limits.min, limits.max + 1, shape).astype(dtype)
 
 
 def values_of(data: bytes) -> tuple[Graph, list[Array], list[Array], list[Array]]:
-    """The graph of ``data``, random inputs, and the outputs by this frontend and by ONNX's evaluator."""
+    """Return the graph of ``data``, random inputs, its outputs, and those of ONNX's evaluator."""
     graph = parse_onnx(data, "net", "net.onnx")
     inputs = [integers(graph.tensor(name).shape, graph.tensor(name).dtype.value) for name in graph.inputs]
     feeds = dict(zip(graph.inputs, inputs, strict=True))
@@ -50,14 +50,14 @@ def values_of(data: bytes) -> tuple[Graph, list[Array], list[Array], list[Array]
 
 
 def assert_within_a_step(made: Sequence[Array], wanted: Sequence[Array], steps: int = 1) -> None:
-    """Both are integers that differ by ``steps`` at most."""
+    """Check that both are integers that differ by at most ``steps``."""
     for one, other in zip(made, wanted, strict=True):
         assert (one.shape, one.dtype) == (other.shape, other.dtype)
         assert np.abs(one.astype(np.int64) - other.astype(np.int64)).max() <= steps
 
 
 def check(network: QuantizedNetwork, *, floats: bool = False, domains: Sequence[str] = ()) -> Graph:
-    """The outputs are right, and computed in integers unless ``floats``."""
+    """Check the outputs, and that they are computed in integers unless ``floats``."""
     graph, _, made, wanted = values_of(network.bytes(domains=domains))
     assert_within_a_step(made, wanted)
     assert any(tensor.dtype is DType.FLOAT32 for tensor in graph.tensors.values()) == floats
@@ -66,7 +66,7 @@ def check(network: QuantizedNetwork, *, floats: bool = False, domains: Sequence[
 
 @st.composite
 def scales(draw: st.DrawFn, least: float = 0.005, greatest: float = 0.2) -> Scale:
-    """A scale and zero point of a type of 8 bits."""
+    """Draw a scale and zero point of an 8-bit type."""
     dtype = draw(st.sampled_from(BYTES))
     low = -128 if dtype == "int8" else 0
     scale = float(np.float32(draw(st.floats(least, greatest))))

@@ -1,4 +1,4 @@
-"""The reference kernels of TensorFlow Lite Micro, the judge of every number, and those of LiteRT for what it lacks."""
+"""Run the reference kernels of TensorFlow Lite Micro and, for operators that it lacks, of LiteRT."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ ARENA_SIZE = 8 << 20
 def tflite_micro_run(model: bytes, inputs: Sequence[Array]) -> list[Array]:
     """Run ``model`` once on ``inputs`` (in the model's order, full shapes) and return its outputs in order.
 
-    Raises ``RuntimeError`` where TensorFlow Lite Micro refuses the model.
+    Raises ``RuntimeError`` if TensorFlow Lite Micro refuses the model.
     """
     return tflite_micro_cases(model, [inputs])[0]
 
 
 def tflite_micro_cases(model: bytes, cases: Sequence[Sequence[Array]]) -> list[list[Array]]:
-    """Run ``model`` on each of ``cases``, as ``tflite_micro_run``, in one interpreter."""
+    """Run ``model`` on each of ``cases`` in one interpreter; see ``tflite_micro_run``."""
     from tflite.Model import Model
     from tflite_micro.python.tflite_micro import runtime
 
@@ -37,7 +37,7 @@ def tflite_micro_cases(model: bytes, cases: Sequence[Sequence[Array]]) -> list[l
 
 
 def litert_run(model: bytes, inputs: Sequence[Array]) -> list[Array]:
-    """Run ``model`` once on ``inputs`` with LiteRT's reference kernels; raises ``RuntimeError`` where it refuses."""
+    """Run ``model`` once on ``inputs`` with LiteRT's reference kernels; raises ``RuntimeError`` if it is refused."""
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
     interpreter = Interpreter(model_content=model, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
@@ -49,9 +49,9 @@ def litert_run(model: bytes, inputs: Sequence[Array]) -> list[Array]:
 
 
 def assert_equal(got: Array, expected: Array, what: str, operands: float = 0.0) -> None:
-    """Integers are equal, float32 within 1e-5 of the greatest magnitude; TensorFlow Lite Micro may drop dimensions.
+    """Check that integers are equal and float32 within 1e-5 of the greatest magnitude; dimensions of 1 may differ.
 
-    Where sums may cancel, ``operands`` is the magnitude of what is added up.
+    If sums may cancel, ``operands`` is the magnitude of the summands.
     """
     assert got.dtype == expected.dtype, what
     if expected.dtype == np.float32:

@@ -1,4 +1,4 @@
-"""A repo whose models are compiled by programs: two by an exporter of its own, one by a stand-in for TVM."""
+"""A repo whose models are compiled by programs: two by an exporter, one by a stand-in for TVM."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ models:
 
 
 class ProgramRepo:
-    """The repo and what ran in it."""
+    """The repo, and the programs that ran in it."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -58,16 +58,16 @@ class ProgramRepo:
         self.write(name, text.replace(old, new))
 
     def write_model(self, name: str, *others: str) -> Path:
-        """Write a model that the exporter makes an archive of ``name`` of; further modules make it another one."""
+        """Write a model from which the exporter makes an archive of ``name`` and of the modules ``others``."""
         return self.write(f"models/{name}.bin", pack_archive(native_library(name, *others)))
 
     def use_tvm(self, version: str) -> None:
-        """Let ``tools/python`` have TVM ``version``; this process asks it again."""
+        """Set the TVM version of ``tools/python``, and forget the cached version."""
         tvm_version.cache_clear()
         python_with_tvm(self.root / "tools" / "python", version, self.root / "tvmc.txt")
 
     def ran(self) -> list[str]:
-        """Return what ran since the last call, sorted: ``alpha host`` for the exporter, ``tvm`` for tvmc."""
+        """Return the runs since the last call, sorted: ``alpha host`` for the exporter, ``tvm`` for tvmc."""
         exported = [" ".join(line.split()[:2]) for line in runs(self.root)]
         (self.root / "runs.txt").unlink(missing_ok=True)
         path = self.root / "tvmc.txt"

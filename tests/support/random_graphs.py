@@ -1,8 +1,8 @@
-"""Random networks of many operators: branches that meet again, values that live long, outputs of every kind.
+"""Random networks of many operators: branches that join, long lifetimes, outputs of every kind.
 
 A network grows step by step; each step applies an operator to any tensor known so far, which may be an input, a
-constant or an output. Quantised values keep most of the range of int8, so that a wrong one is not clamped away; scales
-and zero points are extreme now and then. The same seed gives the same network.
+constant or an output. Quantised values use most of the range of int8, so that clamping does not hide errors; scales
+and zero points are sometimes extreme. The same seed gives the same network.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Array = npt.NDArray[Any]
 
 
 def random_case(seed: int, steps: int) -> Case:
-    """A network of ``steps`` operators, not all of which its outputs need, and a value for each of its inputs."""
+    """Return a network of ``steps`` operators, some of which are unused, and a value for each input."""
     graph = RandomGraph(seed)
     for _ in range(graph.number(1, 3)):
         graph.add_source()
@@ -43,9 +43,9 @@ class RandomGraph:
         self.values: list[Array] = []
         self.known: list[int] = []
         self.spread: dict[int, float] = {}
-        """About the greatest magnitude of each float tensor."""
+        """The approximate greatest magnitude of each float tensor."""
         self.exact: set[int] = set()
-        """Float tensors whose every bit is prescribed: only these may be rounded to int8."""
+        """Float tensors with bit-exact values; only these may be rounded to int8."""
 
     # Choices
 
@@ -67,7 +67,7 @@ class RandomGraph:
         return tuple(self.number(1, 7) for _ in range(self.number(1, 4)))
 
     def affine(self, scale: float) -> dict[str, Any]:
-        """A scale near ``scale``, or far from it, with a zero point that is often extreme."""
+        """Draw a scale near ``scale``, or far from it, with a zero point that is often extreme."""
         factor = self.random.uniform(0.6, 1.8) * (self.choice((0.01, 30.0)) if self.often(0.08) else 1.0)
         return {
             "scale": float(np.float32(scale * factor)),
@@ -80,7 +80,7 @@ class RandomGraph:
         values = self.random.integers(-128, 128, shape, dtype=np.int8)
         return self.random.choice(np.array([-128, 127], np.int8), shape) if self.often(0.1) else values
 
-    # What is known of tensors
+    # Facts about tensors
 
     def quantized(self, tensor: int) -> bool:
         return bool(self.network.tensors[tensor].type == TensorType.INT8)
@@ -92,11 +92,11 @@ class RandomGraph:
         return self.network.tensors[tensor].scales[0] if self.quantized(tensor) else 1.0
 
     def rescaled(self, tensor: int, factor: float) -> dict[str, Any]:
-        """Keyword arguments of an output whose values are ``factor`` times as large; none for float32."""
+        """Return keyword arguments of an output with values ``factor`` times as large; none for float32."""
         return self.affine(self.scale_of(tensor) * factor) if self.quantized(tensor) else {}
 
     def same_affine(self, tensor: int) -> dict[str, Any]:
-        """Keyword arguments of a tensor with the scale and zero point of ``tensor``; none for float32."""
+        """Return keyword arguments of a tensor with the scale and zero point of ``tensor``; none for float32."""
         spec = self.network.tensors[tensor]
         return {"scale": spec.scales[0], "zero_point": spec.zero_points[0]} if self.quantized(tensor) else {}
 
@@ -109,7 +109,7 @@ class RandomGraph:
     # Growth
 
     def add_source(self) -> None:
-        """An input, or a constant from which the compiler may compute others."""
+        """Add an input, or a constant from which the compiler may compute others."""
         quantized, shape = self.often(0.7), self.shape()
         value = self.data(shape, quantized=quantized)
         affine = self.affine(0.03) if quantized else {}
@@ -120,7 +120,7 @@ class RandomGraph:
             self.learn(self.network.input(shape, **affine), 4.0, exact=True)
 
     def grow(self) -> None:
-        """Apply one operator, which takes what it is given; tensors that nothing reads yet come first."""
+        """Apply one operator to a tensor; unread tensors are preferred."""
         before = len(self.known)
         while len(self.known) == before:
             source = self.choice(self.ends() if self.often(0.6) else self.known)
@@ -128,7 +128,7 @@ class RandomGraph:
             self.choice(operators)(self, source)
 
     def ends(self) -> list[int]:
-        """The tensors that no operator reads."""
+        """Return the tensors that no operator reads."""
         read = {tensor for operator in self.network.operators for tensor in operator.inputs}
         return [tensor for tensor in self.known if tensor not in read]
 
@@ -136,7 +136,7 @@ class RandomGraph:
         return len(self.shape_of(source)) == 4
 
     def window(self, source: int) -> dict[str, Any] | None:
-        """Options of a filter that finds a position in the image ``source``, with its ``size``; else ``None``."""
+        """Return options of a filter with at least one position in the image ``source``, with ``size``, or ``None``."""
         options = {
             "stride": self.choice(((1, 1), (1, 1), (2, 2), (2, 1), (1, 3), (5, 4))),
             "dilation": self.choice(((1, 1), (1, 1), (1, 1), (2, 1), (2, 3))),
@@ -152,7 +152,7 @@ class RandomGraph:
         return options if fits and self.image(source) else None
 
     def layer(self, source: int, shape: Sequence[int], axis: int, taps: int) -> dict[str, Any]:
-        """Weights, bias, scales and the output's affine of a layer that adds up ``taps`` products."""
+        """Return weights, bias, scales and the output's quantisation of a layer that adds ``taps`` products."""
         channels = shape[axis]
         if not self.quantized(source):
             weights = (self.random.normal(0, 1, shape) / np.sqrt(taps)).astype(np.float32)
@@ -173,7 +173,7 @@ class RandomGraph:
         }
 
     def case(self) -> Case:
-        """End with outputs that nothing reads and some that are read, constant, inputs or repeated."""
+        """Select the outputs: all unread tensors, and some that are read, constant, inputs or repeated."""
         outputs = [*self.ends()[-3:], *(self.choice(self.known) for _ in range(self.number(0, 2)))]
         self.random.shuffle(outputs)
         return Case(self.network.build(outputs), tuple(self.values))
@@ -212,7 +212,7 @@ def _fully_connected(g: RandomGraph, source: int) -> None:
 
 
 def _add(g: RandomGraph, source: int) -> None:
-    """Two tensors that broadcast, perhaps one tensor twice, or one and a constant."""
+    """Add two tensors that broadcast, perhaps one tensor twice, or one and a constant."""
     shape, quantized = g.shape_of(source), g.quantized(source)
     partners = [t for t in g.known if g.quantized(t) == quantized and broadcast(g.shape_of(t), shape) <= LARGEST]
     repeated = [t for t in partners if g.shape_of(t) != shape]
@@ -236,7 +236,7 @@ def _mean(g: RandomGraph, source: int) -> None:
 
 
 def _softmax(g: RandomGraph, source: int) -> None:
-    """Over less than 512 elements: TensorFlow Lite Micro aborts where exponentials add up to more."""
+    """Use less than 512 elements, because TensorFlow Lite Micro aborts if exponentials add up to more."""
     shape = g.shape_of(source)
     if shape and shape[-1] < 512:
         beta = float(np.float32(g.choice((1.0, 0.5, 2.0)) / (1.0 if g.quantized(source) else g.spread[source])))
@@ -244,7 +244,7 @@ def _softmax(g: RandomGraph, source: int) -> None:
 
 
 def _reshape(g: RandomGraph, source: int) -> None:
-    """Up to four dimensions, drawn from the factors of the number of elements."""
+    """Draw up to four dimensions from the factors of the number of elements."""
     rest, shape = int(np.prod(g.shape_of(source))), []
     for _ in range(g.number(0, 3)):
         shape.append(g.choice([size for size in range(1, rest + 1) if rest % size == 0]))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def transpose_conv(g: RandomGraph, source: int) -> None:
-    """To an image of a size that a convolution with the same window takes to that of ``source``."""
+    """Draw an output size from which a convolution with the same window computes that of ``source``."""
     batch, rows, columns, depth = g.shape_of(source)
     channels, size, stride, padding = g.number(1, 5), g.pair(1, 3), g.pair(1, 2), g.choice(("SAME", "VALID"))
     wanted = [
@@ -27,7 +27,7 @@ def transpose_conv(g: RandomGraph, source: int) -> None:
 
 
 def batch_matmul(g: RandomGraph, source: int) -> None:
-    """With a constant matrix, or with one of the batch for each."""
+    """Multiply by one constant matrix, or by one for each index of the batch."""
     shape = g.shape_of(source)
     if not 2 <= len(shape) <= 4:
         return
@@ -44,7 +44,7 @@ def batch_matmul(g: RandomGraph, source: int) -> None:
 
 
 def reduce(g: RandomGraph, source: int) -> None:
-    """Sums, or the greatest or least along some dimensions, which have the scale of ``source``."""
+    """Add a sum, or a maximum or minimum with the scale of ``source``, along some dimensions."""
     shape, name = g.shape_of(source), g.choice(("SUM", "REDUCE_MAX", "REDUCE_MIN"))
     if not 1 <= len(shape) <= 4:
         return
@@ -60,7 +60,7 @@ def reduce(g: RandomGraph, source: int) -> None:
 
 
 def select(g: RandomGraph, source: int) -> None:
-    """Elements of ``source`` or of a constant, by a comparison of stored numbers that are exact."""
+    """Select elements of ``source`` or of a constant by an exact comparison of stored numbers."""
     shape = g.shape_of(source)
     comparable = g.scale_of(source) < 1 if g.quantized(source) else source in g.exact
     if not comparable or not 1 <= len(shape) <= 4:
@@ -77,7 +77,7 @@ def select(g: RandomGraph, source: int) -> None:
 
 
 def arg(g: RandomGraph, source: int) -> None:
-    """Where the greatest or least is, as float32."""
+    """Add the position of the maximum or minimum, as float32."""
     shape = g.shape_of(source)
     if 1 <= len(shape) <= 4 and (g.quantized(source) or source in g.exact):
         axis, name = g.number(0, len(shape) - 1), g.choice(("ARG_MAX", "ARG_MIN"))
@@ -90,7 +90,7 @@ def arg(g: RandomGraph, source: int) -> None:
 
 
 def prelu(g: RandomGraph, source: int) -> None:
-    """A slope for negative values of each channel."""
+    """Add a PRELU with a slope for each channel."""
     shape = g.shape_of(source)
     if 1 <= len(shape) <= 4:
         quantized = g.quantized(source)

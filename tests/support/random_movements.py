@@ -1,4 +1,4 @@
-"""Steps of random networks that put elements in other places, many or few of them."""
+"""Steps of random networks that move elements."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def rearrange(g: RandomGraph, source: int) -> None:
-    """One of the movements below, where the shape of ``source`` admits it."""
+    """Apply one of the movements below, if the shape of ``source`` allows it."""
     shape = g.shape_of(source)
     if not shape or np.prod(shape) > LARGEST / 2:
         return
@@ -49,7 +49,7 @@ def _split_v(g: RandomGraph, source: int, shape: tuple[int, ...]) -> list[int]:
 
 
 def _strided_slice(g: RandomGraph, source: int, shape: tuple[int, ...]) -> list[int]:
-    """Whole dimensions, or steps through them in either direction; negative ends are masked."""
+    """Slice whole dimensions, or steps through them in either direction; negative ends are masked."""
     if len(shape) > 4:
         return []
     steps = [g.choice((1, 1, 2, -1)) for _ in shape]
@@ -102,7 +102,7 @@ def _broadcast_to(g: RandomGraph, source: int, shape: tuple[int, ...]) -> list[i
 
 
 def _blocks(name: str) -> Callable[[RandomGraph, int, tuple[int, ...]], list[int]]:
-    """Squares of 2 to channels or to the batch, and back."""
+    """Return a step that moves blocks of 2x2 to the channels or the batch, or back."""
 
     def move(g: RandomGraph, source: int, shape: tuple[int, ...]) -> list[int]:
         batch, rows, columns, depth = shape
@@ -125,7 +125,7 @@ def _blocks(name: str) -> Callable[[RandomGraph, int, tuple[int, ...]], list[int
 
 
 def _resize(g: RandomGraph, source: int, shape: tuple[int, ...]) -> list[int]:
-    """Nearest pixels; mixtures of pixels are tested one operator at a time, as they are not exact in float32."""
+    """Resize by nearest pixels; interpolation is tested in single-operator networks, because float32 is not exact."""
     wanted, (corners, half) = g.pair(1, 8), g.choice(((False, False), (True, False), (False, True)))
     if shape[0] * shape[3] * wanted[0] * wanted[1] > LARGEST:
         return []

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from support.random_graphs import RandomGraph
 
 LARGEST_SPREAD = 1e6
-"""Of float tensors that are multiplied: their errors must stay small beside them."""
+"""Greatest magnitude of float tensors that are multiplied, so that relative errors stay small."""
 
 LARGEST = 1500
-"""Elements of a tensor; larger ones are not read by operators that may grow them."""
+"""Elements of a tensor up to which operators that enlarge it are applied."""
 
 
 def broadcast(*shapes: tuple[int, ...]) -> float:
-    """Elements of what the shapes broadcast to, infinitely many where they do not."""
+    """Return the number of elements of the broadcast shape, infinity if the shapes do not broadcast."""
     try:
         return float(np.prod(np.broadcast_shapes(*shapes)))
     except ValueError:
@@ -27,7 +27,7 @@ def broadcast(*shapes: tuple[int, ...]) -> float:
 
 
 def unary(g: RandomGraph, source: int) -> None:
-    """An activation; those of bounded outputs have the scale that they prescribe."""
+    """Apply an activation; some prescribe the scale of the output."""
     name = g.choice(("RELU", "RELU6", "LEAKY_RELU", "ELU", "HARD_SWISH", "LOGISTIC", "TANH", "ABS"))
     quantized, options = g.quantized(source), {}
     affine = g.rescaled(source, 1)
@@ -46,7 +46,7 @@ def unary(g: RandomGraph, source: int) -> None:
 
 
 def binary(g: RandomGraph, source: int) -> None:
-    """Two tensors that broadcast; the greater or lesser of two needs one scale on all sides."""
+    """Combine two tensors that broadcast; MAXIMUM and MINIMUM need equal scales."""
     shape, quantized = g.shape_of(source), g.quantized(source)
     name = g.choice(("SUB", "MUL", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE"))
     fits = [t for t in g.known if g.quantized(t) == quantized and broadcast(g.shape_of(t), shape) <= LARGEST]
@@ -75,7 +75,7 @@ def binary(g: RandomGraph, source: int) -> None:
 
 
 def move(g: RandomGraph, source: int) -> None:
-    """Other places for the same elements: a transposition, a slice, a concatenation with itself, or a split."""
+    """Apply a transposition, a slice, a concatenation of a tensor with itself, or a split."""
     shape, net, exact = g.shape_of(source), g.network, source in g.exact
     if not shape:
         return

@@ -1,4 +1,4 @@
-"""Networks of one operator that makes one element of many."""
+"""Networks of one reduction."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _arg(name: str) -> Callable[[Drawing], None]:
         source, position = d.input(shape), axis % len(shape)
         if d.choice(True, False):
             d.values[-1] = d.values[-1] // 64 if d.quantized else d.values[-1].round()  # with equal elements
-        # TensorFlow Lite Micro, which judges other types than int32, has no positions of int64.
+        # TensorFlow Lite Micro, the oracle for types other than int32, does not support int64 positions.
         kind = d.choice("int32", "int64") if d.dtype == "int32" else "int32"
         output = d.network.activation((*shape[:position], *shape[position + 1 :]), dtype=kind)
         inputs = [source, d.network.integers(axis)]
@@ -38,7 +38,7 @@ def _arg(name: str) -> Callable[[Drawing], None]:
 
 
 def _cumsum(d: Drawing) -> None:
-    """Of int8 without zero point, which TensorFlow Lite Micro begins the sum with."""
+    """Use int8 without zero point, because TensorFlow Lite Micro begins the sum with it."""
     shape, affine = d.shape(greatest=6), d.affine()
     axis = d.size(-len(shape), len(shape) - 1)
     source = d.input(shape, **({**affine, "zero_point": 0} if d.quantized else affine))
@@ -48,7 +48,7 @@ def _cumsum(d: Drawing) -> None:
 
 
 def _add_n(d: Drawing) -> None:
-    """As CUMSUM."""
+    """Use int8 without zero point, as for CUMSUM."""
     shape, affine = d.shape(), d.affine()
     affine = {**affine, "zero_point": 0} if d.quantized else affine
     sources = [d.input(shape, **affine) for _ in range(d.size(2, 5))]
@@ -84,7 +84,7 @@ TYPES: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(("REDUCE_ANY", "REDUCE_PROD"), ()),
     "REDUCE_ALL": ("bool",),
 }
-"""Those of TensorFlow Lite Micro."""
+"""The element types of each operator that TensorFlow Lite Micro supports."""
 
 LITERT: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(("ARG_MAX", "ARG_MIN"), ("int32",)),
@@ -95,4 +95,4 @@ LITERT: Mapping[str, Sequence[str]] = {
     "REDUCE_ANY": ("bool",),
     "REDUCE_PROD": ("int32", "int64", "float32"),
 }
-"""Those that LiteRT has beside them."""
+"""The element types of each operator that only LiteRT supports."""

@@ -1,4 +1,4 @@
-"""Reports of networks that nobody compiled, in the form of version 2, for tests of what is drawn of them."""
+"""Reports of made-up networks, in the form of version 2, for tests of drawings."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Sketch:
 
 
 def chain(length: int = 6, *, counted: bool = True, name: str = "") -> Json:
-    """Return a network of convolutions one after the other, and a softmax."""
+    """Return a sequence of convolutions and a softmax."""
     sketch = Sketch()
     tensor = sketch.input((1, 32, 32, 3))
     for index in range(length - 1):
@@ -103,7 +103,7 @@ def chain(length: int = 6, *, counted: bool = True, name: str = "") -> Json:
 
 
 def residual() -> Json:
-    """Return a network with a skip over two convolutions, a shortcut with its own, and four branches joined."""
+    """Return a network with a skip over two convolutions, a shortcut with a convolution, and four joined branches."""
     sketch = Sketch()
     one = sketch.op("CONV_2D", [sketch.input((1, 16, 16, 3))], (1, 16, 16, 8), macs=50_000, weights=216)
     two = sketch.op("CONV_2D", [one], (1, 16, 16, 8), macs=80_000, weights=576)
@@ -153,7 +153,7 @@ def piece(name: str, kind: str, size: int, *, ram: bool = False) -> Json:
 
 
 def image(models: list[Json], *, target: str = "m4", budget: Json | None = None, more: int = 0) -> Json:
-    """Return an image of ``models`` and of what is in every firmware; ``more`` bytes of code in that."""
+    """Return an image of ``models`` and the parts of every firmware, with ``more`` bytes of code."""
     others = [
         _owner("firmware", [piece("main", "code", 480 + more), piece("cases", "tables", 9_000)]),
         _owner("C library", [piece("printf", "code", 6_600)]),

@@ -1,4 +1,4 @@
-"""Reports in their JSON form, as ``mlfbuild report -o FILE.json`` writes them, made of a few words."""
+"""Short reports in the JSON form of ``mlfbuild report -o FILE.json``."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def report(*images: Json) -> Json:
 
 
 def kws(filter_size: int = 8000, arena: int = 3000, **more: Any) -> Json:
-    """A model with code, weights, a table and an arena."""
+    """Return a model with code, weights, a table and an arena."""
     return owner(
         "kws",
         piece("tvmgen_kws_run", "code", 400),

@@ -1,4 +1,4 @@
-"""What the SCons that tests run with can do."""
+"""Features of the SCons version in tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Graphs made by hand, tensor by tensor: for tests of what needs no model file."""
+"""Build graphs tensor by tensor, for tests without a model file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ RANDOM = np.random.default_rng(7)
 
 
 class Sketch:
-    """A graph under construction; all int8 tensors have scale 0.1 and zero point 3 unless told otherwise."""
+    """A graph under construction; int8 tensors have scale 0.1 and zero point 3 by default."""
 
     def __init__(self, name: str = "net") -> None:
         self.name = name

@@ -1,7 +1,7 @@
-"""What Git runs in the place of ssh (GIT_SSH_COMMAND): the far end on this machine, whose answer stops in the middle.
+"""Replacement for ssh in Git (GIT_SSH_COMMAND): runs the server on this machine and stalls its output.
 
-MLF_STALL_AFTER is the number of bytes after which nothing comes any more. A file "stalled" in MLF_STALL_FOLDER appears
-then, and the rest comes when there is a file "go-on".
+After MLF_STALL_AFTER bytes, the output stalls and the file "stalled" appears in MLF_STALL_FOLDER. It continues when the
+file "go-on" exists.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def forward() -> None:
 
 
 threading.Thread(target=forward, daemon=True).start()
-end = time.monotonic() + 60  # for whoever waits in vain
+end = time.monotonic() + 60  # in case "go-on" never appears
 sent = 0
 while data := os.read(far.stdout.fileno(), 256):
     sent += len(data)

@@ -15,9 +15,13 @@ def keep(folder: Path) -> None:
 
 
 def restore(folder: Path) -> None:
-    """Put ``folder`` back as ``keep`` found it."""
-    shutil.rmtree(folder)
-    shutil.copytree(_copy(folder), folder, symlinks=True)
+    """Put ``folder`` back as ``keep`` found it; it stays the same folder, because a test may have changed into it."""
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    shutil.copytree(_copy(folder), folder, symlinks=True, dirs_exist_ok=True)
 
 
 def _copy(folder: Path) -> Path:

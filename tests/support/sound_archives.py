@@ -1,4 +1,4 @@
-"""Small archives that are sound, and edits that make one thing wrong with them."""
+"""Small valid archives, and edits that add one flaw."""
 
 from __future__ import annotations
 
@@ -48,21 +48,21 @@ const TVMModule* TVMSystemLibEntryPoint(void) {{
 ;"""
 
 
-# Sound archives
+# Valid archives
 
 
 def packed(*modules: Module, version: int = 7) -> Files:
-    """The files of the archive of ``modules``."""
+    """Return the files of the archive of ``modules``."""
     return {path: bytes(content) for path, content in archive_files(Library(modules), version).items()}
 
 
 def tiny_module(name: str = "tiny", **changes: Any) -> Module:
-    """A module of the native compiler, called through the C interface."""
+    """Return a module of the native compiler, with the C interface."""
     return replace(native_module(name), **{"operator_functions": (), **changes})
 
 
 def net_module(name: str = "net", **changes: Any) -> Module:
-    """A graph with a parameter and a system library."""
+    """Return a graph with a parameter and a system library."""
     (module,) = graph_library(name).modules
     registry = REGISTRY.format(function=f"tvmgen_{name}_add").encode()
     files = (CodegenFile(PurePosixPath(f"host/src/{name}_lib0.c"), registry), module.codegen[1])
@@ -70,7 +70,7 @@ def net_module(name: str = "net", **changes: Any) -> Module:
 
 
 def operator_module(**changes: Any) -> Module:
-    """An operator ``add`` of two int8[2]."""
+    """Return an operator ``add`` of two int8[2]."""
     kernel = "int32_t add(void* args, int* type_codes, int count, void* value, int* code) { return 0; }\n"
     files = {"host/src/lib0.c": REGISTRY.format(function="add"), "host/src/lib1.c": kernel}
     fields: dict[str, Any] = {
@@ -88,38 +88,38 @@ def operator_module(**changes: Any) -> Module:
 
 
 def tiny(*names: str, **changes: Any) -> Files:
-    """The archive of ``tiny``, or of several modules like it."""
+    """Return the archive of ``tiny``, or of several modules like it."""
     return packed(*(tiny_module(name, **changes) for name in names or ("tiny",)))
 
 
 def net(**changes: Any) -> Files:
-    """The archive of ``net``."""
+    """Return the archive of ``net``."""
     return packed(net_module(**changes))
 
 
 def operator(**changes: Any) -> Files:
-    """The archive of the operator."""
+    """Return the archive of the operator."""
     return packed(operator_module(**changes))
 
 
-# Making one thing wrong
+# Flaws
 
 
 def replaced(files: Files, path: str, old: str, new: str) -> Files:
-    """``files`` with ``old`` replaced in one of them, where it must be."""
+    """Return ``files`` with ``old`` replaced in one file, which must contain it."""
     text = files[path].decode()
     assert old in text, f"{old!r} is not in {path}"
     return {**files, path: text.replace(old, new).encode()}
 
 
 def without(files: Files, *paths: str) -> Files:
-    """``files`` but for ``paths``, which must be there."""
+    """Return ``files`` without ``paths``, which must exist."""
     assert set(paths) <= files.keys()
     return {path: content for path, content in files.items() if path not in paths}
 
 
 def foreign(files: Files) -> Files:
-    """``files`` without our key in the metadata, as TVM would have written them."""
+    """Return ``files`` without the extension key in the metadata, like those of TVM."""
     document = json.loads(files[METADATA])
     for module in document["modules"].values():
         module.pop("mlfbuild", None)
@@ -127,12 +127,12 @@ def foreign(files: Files) -> Files:
 
 
 def renamed(files: Files, old: str, new: str) -> Files:
-    """``files`` with one of them under another path."""
+    """Return ``files`` with one file at another path."""
     return {**without(files, old), new: files[old]}
 
 
 def described(files: Files, keys: str, value: object) -> Files:
-    """``files`` with the member at the dotted ``keys`` of the metadata set, or removed for ``...``."""
+    """Return ``files`` with the member at the dotted ``keys`` of the metadata set, or removed for ``...``."""
     document = json.loads(files[METADATA])
     *parents, last = keys.split(".")
     at: Any = document
@@ -149,24 +149,24 @@ def described(files: Files, keys: str, value: object) -> Files:
 
 
 def defining(macros: Mapping[str, object] | list[tuple[str, object]], **changes: Any) -> Files:
-    """The archive of ``tiny`` with macros in its header."""
+    """Return the archive of ``tiny`` with macros in its header."""
     pairs = macros.items() if isinstance(macros, Mapping) else macros
     lines = "".join(f"#define TVMGEN_TINY_{name} {value}\n" for name, value in pairs)
     return replaced(tiny(**changes), TINY_HEADER, "#endif //", f"{lines}#endif //")
 
 
 def dependency(version: str = "1.0", url: str = "./runtime", kind: str = "mlf_path") -> ExternalDependency:
-    """TVM's own dependency."""
+    """Return the dependency that TVM writes for its runtime."""
     return ExternalDependency("tvm_standalone_crt", url, kind, version)
 
 
 def with_runtime(files: Files) -> Files:
-    """``files`` and the folder that TVM's dependency names."""
+    """Return ``files`` and the folder of TVM's dependency."""
     return {**files, "runtime/include/x.h": b"\n"}
 
 
 def with_bundle(*modules: Module) -> Files:
-    """The archive of ``modules``, each of which needs a library that the archive brings along."""
+    """Return the archive of ``modules``, which require a library that the archive bundles."""
     content = {"include/lib.h": b"int lib(void);\n", "lib.c": b'#include "lib.h"\nint lib(void) { return 1; }\n'}
     bundle = ResolvedLibrary("lib", "1.0", content, sources=("lib.c",), include_dirs=("include",))
     named = (replace(module, external_dependencies=(bundle_dependency(bundle),)) for module in modules)
@@ -175,7 +175,7 @@ def with_bundle(*modules: Module) -> Files:
 
 
 def shared_storage() -> Files:
-    """``net`` whose result has storage id 1 and whose parameter, of one element, has 2: sizes are right."""
+    """Return ``net`` with storage id 1 for the result and 2 for the parameter, of one element, with right sizes."""
     text = GRAPH_JSON.replace("[0, 1, 2]]", "[0, 2, 1]]").replace(
         "[[1, 2], [1, 2], [1, 2]]", "[[1, 2], [1, 1], [1, 2]]"
     )
@@ -188,7 +188,7 @@ def shared_storage() -> Files:
 
 
 def parameter_first() -> Files:
-    """``net`` whose graph begins with its parameter."""
+    """Return ``net`` with a graph that begins with its parameter."""
     text = GRAPH_JSON.replace('"x"', '"swap"').replace('"p0"', '"x"').replace('"swap"', '"p0"')
     return net(
         graph_json=text.encode(), storage=(StorageEntry(0, 8, "p0"), StorageEntry(1, 8, "x"), StorageEntry(2, 8))
@@ -196,7 +196,7 @@ def parameter_first() -> Files:
 
 
 def long_name() -> Files:
-    """``net`` whose parameter has a name of 80 bytes."""
+    """Return ``net`` with a parameter name of 80 bytes."""
     name = "p" * 80
     return net(
         graph_json=GRAPH_JSON.replace('"p0"', f'"{name}"').encode(),
@@ -206,7 +206,7 @@ def long_name() -> Files:
 
 
 def named(name: str) -> Files:
-    """``net`` under another name, its functions as they were."""
+    """Return ``net`` with another name, but the same functions."""
     files = net()
     for path in list(files):
         if "net" in path:

@@ -1,4 +1,4 @@
-"""Networks that keep a state from run to run, and the inputs of several runs in order."""
+"""Networks that keep a state between runs, and the inputs of consecutive runs."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from support.lstm_networks import draw_lstm
 Array = npt.NDArray[Any]
 
 RUNS = 5
-"""More than the state of most of them remembers."""
+"""Number of runs, more than the state of most networks covers."""
 
 
 @dataclass(frozen=True)
 class StreamingCase:
-    """A model file and the inputs of each of its runs."""
+    """A model file and the inputs of each run."""
 
     model: bytes = field(repr=False)
     runs: tuple[tuple[Array, ...], ...]
@@ -53,13 +53,13 @@ def _float_weights(d: Drawing, filters: int, inputs: int, memory: int, units: in
 
 
 def _quantized_weights(d: Drawing, filters: int, inputs: int, memory: int, units: int, state: str) -> dict[str, Any]:
-    """Scales at which features mostly fill the state and sums the output; some saturate."""
+    """Return scales at which features mostly fill the range of the state and sums that of the output."""
     limits = np.iinfo(state)
     feature_scale, time_scale = 0.01, 1 / limits.max
     source_scale = d.network.tensors[0].scales[0]
     greatest = source_scale * 255 * 127 * feature_scale * inputs
     zero_point = d.choice(0, d.size(-20, 20)) if state == "int8" else 0
-    # TensorFlow Lite Micro lets a saturated int8 wrap where it adds a zero point.
+    # TensorFlow Lite Micro wraps a saturated int8 if it adds a zero point.
     reach = greatest * 1.3 if zero_point else greatest / inputs**0.5 * d.choice(0.25, 0.5, 1)
     kept_scale = float(np.float32(reach / limits.max))
     feature = d.random.integers(-127, 128, (filters, inputs), dtype=np.int8)
@@ -80,11 +80,11 @@ STREAMING: Mapping[str, tuple[str, Callable[[Drawing], None]]] = {
     "SVDF int8 with an int8 state": ("int8", lambda d: _svdf(d, "int8")),
     **{f"UNIDIRECTIONAL_SEQUENCE_LSTM {dtype}": (dtype, draw_lstm) for dtype in ("int8", "int16", "float32")},
 }
-"""The element type of the inputs and what draws the network, by a name for the kind."""
+"""The element type of the inputs and the strategy of the network, by kind."""
 
 
 def streaming_cases(kind: str) -> st.SearchStrategy[StreamingCase]:
-    """Networks of one ``kind`` with the inputs of ``RUNS`` runs."""
+    """Return a strategy of networks of one ``kind`` with the inputs of ``RUNS`` runs."""
     dtype, build = STREAMING[kind]
 
     @st.composite
@@ -99,7 +99,7 @@ def streaming_cases(kind: str) -> st.SearchStrategy[StreamingCase]:
 
 
 def drawn_streams(kind: str, count: int) -> list[StreamingCase]:
-    """``count`` networks of one ``kind``, the same ones every time."""
+    """Return ``count`` networks of one ``kind``, always the same."""
     found: list[StreamingCase] = []
 
     @settings(

@@ -1,4 +1,4 @@
-"""The command on a real terminal (a pty), and what a person sees of it: pyte draws what the terminal gets."""
+"""Run the command on a real terminal (a pty), whose screen pyte renders."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ Size = tuple[int, int]
 
 @dataclass(frozen=True)
 class Seen:
-    """What a run left, and what was on the screen on the way."""
+    """The result of a run, and the screens during it."""
 
     status: int
     raw: str
     """Every byte that the terminal got."""
     lines: list[str]
-    """What a person reads in the end, without the empty lines behind it."""
+    """The text of the screen at the end, without trailing empty lines."""
     screens: list[list[str]]
-    """The lines after each write."""
+    """The lines of the screen after each write."""
     cursor: bool
-    """Whether the cursor is there at the end."""
+    """Whether the cursor is visible at the end."""
 
 
 class Terminal:
-    """A terminal that runs one command; ``on_screen`` may act on what has appeared."""
+    """A terminal that runs one command; ``on_screen`` is called with the screen and may act."""
 
     def __init__(self, size: Size = (100, 40)) -> None:
         self.master, self.slave = pty.openpty()
@@ -49,7 +49,7 @@ class Terminal:
         fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
 
     def resize(self, size: Size) -> None:
-        """Do what a window does whose edge is dragged."""
+        """Resize the window."""
         columns, lines = size
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
         self.screen.resize(lines, columns)
@@ -67,7 +67,7 @@ class Terminal:
         module: str = "mlfbuild",
         **environment: str,
     ) -> Seen:
-        """Run the command, or another ``module`` of Python, in ``folder``: all it reads and writes is this terminal."""
+        """Run the command, or another Python ``module``, in ``folder``; stdin, stdout and stderr are this terminal."""
         kept = {name: value for name, value in os.environ.items() if name not in {"CI", "NO_COLOR", "COLUMNS", "LINES"}}
         stream, raw, screens = pyte.ByteStream(self.screen), b"", []
         with subprocess.Popen(
@@ -86,7 +86,7 @@ class Terminal:
     def _read(self) -> bytes:
         try:
             return os.read(self.master, 65536)
-        except OSError:  # how Linux says that the last writer has closed the terminal
+        except OSError:  # raised on Linux after the last writer closed the terminal
             return b""
 
     def _lines(self) -> list[str]:

@@ -1,12 +1,12 @@
-"""Builds small ``.tflite`` files in memory, sound ones and, by editing before ``build``, broken ones.
+"""Build small ``.tflite`` files in memory; tests edit the network before ``build`` to get invalid ones.
 
     network = Network()
     image = network.input((1, 8, 8, 3), scale=0.05, zero_point=-3)
     features = network.conv2d(image, weights, bias, weight_scales=[0.01] * 4, scale=0.1, padding="SAME")
     model = network.build(outputs=[network.softmax(features)])
 
-Tensors are int8 where they have a ``scale`` and float32 where they have none. Methods named as operators compute the
-output's shape as TFLite does, and return the index of the output tensor.
+Tensors are int8 if they have a ``scale``, otherwise float32. Methods with the names of operators compute the output's
+shape like TFLite, and return the index of the output tensor.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class Network:
     inputs: list[int] = field(default_factory=list)
     outputs: list[int] = field(default_factory=list)
     subgraphs: int = 1
-    """How often the network stands in the file."""
+    """The number of copies of the network in the file."""
     others: list[Network] = field(default_factory=list)
-    """Subgraphs that stand after it, as those that CALL_ONCE names."""
+    """Further subgraphs, for example for CALL_ONCE."""
     version: int = 3
 
     def tensor(
@@ -70,7 +70,7 @@ class Network:
         name: str | None = None,
         dtype: str | None = None,
     ) -> int:
-        """Add a tensor without content: int8 if it has a ``scale``, else float32, unless ``dtype`` says otherwise."""
+        """Add a tensor without content: by default int8 if it has a ``scale``, else float32."""
         if scale is None:
             return self.tensor(shape, dtype or "float32", name=name)
         return self.tensor(shape, dtype or "int8", scales=[scale], zero_points=[zero_point], name=name)
@@ -99,12 +99,12 @@ class Network:
     def many(
         self, name: str, inputs: Sequence[int], outputs: Sequence[int], kind: str | None = None, **options: float | str
     ) -> list[int]:
-        """Add the operator ``name``, which writes all of ``outputs``, and return them."""
+        """Add the operator ``name`` with several ``outputs``, and return them."""
         self.operators.append(OperatorSpec(getattr(BuiltinOperator, name), list(inputs), list(outputs), kind, options))
         return list(outputs)
 
     def integers(self, values: Sequence[int] | Array, dtype: str = "int32") -> int:
-        """Add a constant of integers that are no activations: axes, sizes, indices."""
+        """Add a constant of integers such as axes, sizes and indices."""
         return self.constant(np.array(values, dtype))
 
     def move(
@@ -117,9 +117,9 @@ class Network:
         before: Sequence[int] = (),
         **options: float,
     ) -> int:
-        """An operator whose output has elements of ``source``, its type and scale, in another ``shape``.
+        """Add an operator whose output has elements of ``source``, with the same type and scale, and ``shape``.
 
-        Constant ``attributes`` stand after the source, those of ``before`` before it.
+        Constant ``attributes`` are inputs after the source, those in ``before`` inputs before it.
         """
         return self.operator(name, [*before, source, *attributes], self.like(source, shape), kind, **options)
 
@@ -136,7 +136,7 @@ class Network:
         activation: str = "NONE",
         **affine: Any,
     ) -> int:
-        """CONV_2D; ``weights`` are OHWI."""
+        """Add CONV_2D; ``weights`` are OHWI."""
         options = _window_options(stride, dilation, padding, activation)
         shape = self._image(source, weights.shape[1:3], stride, dilation, padding, weights.shape[0])
         inputs = [source, *self._parameters(source, weights, bias, weight_scales, 0)]
@@ -155,7 +155,7 @@ class Network:
         activation: str = "NONE",
         **affine: Any,
     ) -> int:
-        """DEPTHWISE_CONV_2D; ``weights`` are 1HWC, the depth multiplier follows from them."""
+        """Add DEPTHWISE_CONV_2D; ``weights`` are 1HWC, and determine the depth multiplier."""
         options = _window_options(stride, dilation, padding, activation)
         options["DepthMultiplier"] = weights.shape[3] // self.tensors[source].shape[3]
         shape = self._image(source, weights.shape[1:3], stride, dilation, padding, weights.shape[3])
@@ -175,7 +175,7 @@ class Network:
         padding: str = "VALID",
         **affine: Any,
     ) -> int:
-        """TRANSPOSE_CONV to ``wanted`` rows and columns; ``weights`` are OHWI."""
+        """Add TRANSPOSE_CONV to ``wanted`` rows and columns; ``weights`` are OHWI."""
         shape = [self.tensors[source].shape[0], *wanted, weights.shape[0]]
         parameters = self._parameters(source, weights, bias, weight_scales, 0)
         inputs = [self.integers(shape), parameters[0], source, *parameters[1:]]
@@ -194,7 +194,7 @@ class Network:
         keep_num_dims: bool = False,
         **affine: Any,
     ) -> int:
-        """FULLY_CONNECTED; ``weights`` are [out, in]."""
+        """Add FULLY_CONNECTED; ``weights`` are [out, in]."""
         channels, depth = weights.shape
         shape = self.tensors[source].shape
         leading = shape[:-1] if keep_num_dims else [int(np.prod(shape)) // depth]
@@ -204,11 +204,11 @@ class Network:
         return self.operator("FULLY_CONNECTED", inputs, output, "FullyConnectedOptions", **options)
 
     def add(self, first: int, second: int, **options: Any) -> int:
-        """ADD, broadcasting; ``options`` as of ``binary``."""
+        """Add ADD with broadcasting; ``options`` are those of ``binary``."""
         return self.binary("ADD", first, second, **options)
 
     def binary(self, name: str, first: int, second: int, *, activation: str | None = None, **affine: Any) -> int:
-        """The operator ``name`` of two tensors that broadcast; options of its own table hold the ``activation``."""
+        """Add the operator ``name`` of two tensors that broadcast; its options table has the ``activation``."""
         shape = np.broadcast_shapes(tuple(self.tensors[first].shape), tuple(self.tensors[second].shape))
         output = self.activation(shape, **affine)
         kind = f"{name.title().replace('_', '')}Options"
@@ -220,7 +220,7 @@ class Network:
     def unary(
         self, name: str, source: int, kind: str | None = None, options: dict[str, Any] | None = None, **affine: Any
     ) -> int:
-        """The operator ``name`` of one tensor, whose shape the output has."""
+        """Add the operator ``name`` of one tensor, with an output of the same shape."""
         output = self.activation(self.tensors[source].shape, **affine)
         return self.operator(name, [source], output, kind, **(options or {}))
 
@@ -234,7 +234,7 @@ class Network:
         padding: str = "VALID",
         activation: str = "NONE",
     ) -> int:
-        """``kind`` is "AVERAGE" or "MAX"; the output has the input's scale and zero point."""
+        """Add a pool; ``kind`` is "AVERAGE" or "MAX"; the output has the input's scale and zero point."""
         options = _window_options(stride, (1, 1), padding, activation)
         del options["DilationHFactor"], options["DilationWFactor"]
         options.update(FilterHeight=filter_size[0], FilterWidth=filter_size[1])
@@ -242,11 +242,11 @@ class Network:
         return self.operator(f"{kind}_POOL_2D", [source], self.like(source, shape), "Pool2DOptions", **options)
 
     def mean(self, source: int, axes: Sequence[int], **options: Any) -> int:
-        """MEAN; ``options`` as of ``reduce``."""
+        """Add MEAN; ``options`` are those of ``reduce``."""
         return self.reduce("MEAN", source, axes, **options)
 
     def reduce(self, name: str, source: int, axes: Sequence[int], *, keep_dims: bool = False, **affine: Any) -> int:
-        """The operator ``name`` over ``axes``, which may be negative."""
+        """Add the reduction ``name`` over ``axes``, which may be negative."""
         reduced = {axis % len(self.tensors[source].shape) for axis in axes}
         shape = [1 if axis in reduced else size for axis, size in enumerate(self.tensors[source].shape)]
         if not keep_dims:
@@ -256,48 +256,48 @@ class Network:
         return self.operator(name, inputs, output, "ReducerOptions", KeepDims=keep_dims)
 
     def softmax(self, source: int, beta: float = 1.0) -> int:
-        """SOFTMAX; an int8 output has the scale and zero point that TFLite prescribes."""
+        """Add SOFTMAX; an int8 output has the scale and zero point that TFLite prescribes."""
         quantized = self.tensors[source].type == TensorType.INT8
         output = self.activation(self.tensors[source].shape, 1 / 256 if quantized else None, -128)
         return self.operator("SOFTMAX", [source], output, "SoftmaxOptions", Beta=beta)
 
     def reshape(self, source: int, shape: Sequence[int], *, with_shape_tensor: bool = True) -> int:
-        """RESHAPE; the new shape is a constant input, or stands only in the output."""
+        """Add RESHAPE; the new shape is a constant input, or only that of the output."""
         inputs = [source]
         if with_shape_tensor:
             inputs.append(self.constant(np.array(shape, np.int32)))
         return self.operator("RESHAPE", inputs, self.like(source, shape))
 
     def pad(self, source: int, paddings: Sequence[tuple[int, int]]) -> int:
-        """PAD with one (before, after) for each dimension."""
+        """Add PAD with (before, after) for each dimension."""
         shape = [size + sum(pair) for size, pair in zip(self.tensors[source].shape, paddings, strict=True)]
         inputs = [source, self.constant(np.array(paddings, np.int32))]
         return self.operator("PAD", inputs, self.like(source, shape), "PadOptions")
 
     def quantize(self, source: int, scale: float, zero_point: int = 0) -> int:
-        """QUANTIZE from float32 or int8."""
+        """Add QUANTIZE from float32 or int8."""
         output = self.activation(self.tensors[source].shape, scale, zero_point)
         return self.operator("QUANTIZE", [source], output, "QuantizeOptions")
 
     def dequantize(self, source: int) -> int:
-        """DEQUANTIZE to float32."""
+        """Add DEQUANTIZE to float32."""
         return self.operator("DEQUANTIZE", [source], self.activation(self.tensors[source].shape), "DequantizeOptions")
 
     def variable(self, name: str, container: str = "") -> int:
-        """VAR_HANDLE: return the tensor that stands for the variable ``name``."""
-        options = {"SharedName": name, "Container": container}  # TensorFlow Lite Micro crashes where one has none
+        """Add VAR_HANDLE: return the tensor that represents the variable ``name``."""
+        options = {"SharedName": name, "Container": container}  # TensorFlow Lite Micro crashes without a container
         return self.many("VAR_HANDLE", [], [self.tensor((), "resource")], "VarHandleOptions", **options)[0]
 
     def read(self, variable: int, shape: Sequence[int], **affine: Any) -> int:
-        """READ_VARIABLE of ``shape``; the type as in ``activation``."""
+        """Add READ_VARIABLE of ``shape``; the type is chosen as in ``activation``."""
         return self.operator("READ_VARIABLE", [variable], self.activation(shape, **affine), "ReadVariableOptions")
 
     def assign(self, variable: int, value: int) -> None:
-        """ASSIGN_VARIABLE."""
+        """Add ASSIGN_VARIABLE."""
         self.many("ASSIGN_VARIABLE", [variable, value], [], "AssignVariableOptions")
 
     def call_once(self, subgraph: int) -> None:
-        """CALL_ONCE of the subgraph with this index."""
+        """Add CALL_ONCE of the subgraph with this index."""
         self.many("CALL_ONCE", [], [], "CallOnceOptions", InitSubgraphIndex=subgraph)
 
     def build(self, outputs: Sequence[int] | None = None) -> bytes:
@@ -339,7 +339,7 @@ class Network:
                         axis=axis)
         ]  # fmt: skip
         if bias is not None:
-            # In float32, as TFLite's converter does.
+            # In float32, like TFLite's converter.
             input_scales = self.tensors[source].scales
             bias_scales = [float(np.float32(input_scales[0]) * np.float32(scale)) for scale in scales]
             indices.append(

@@ -1,4 +1,4 @@
-"""Reads a ``.tflite`` file back into the lists that it can be written from, so that tests can change any of them."""
+"""Read a ``.tflite`` file into the lists of ``tflite_builder``, so that tests can change them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.tflite_writer import OperatorSpec, TensorSpec
 
 
 def copy_of(data: bytes) -> Network:
-    """Return the first subgraph of the sound file ``data``; vectors in options are left out, as nothing reads them."""
+    """Return the first subgraph of the valid file ``data``, without vectors in options, which are not used."""
     raw, *_ = Reader(data).read()
     return Network(
         [_tensor(tensor) for tensor in raw.tensors],

@@ -1,4 +1,4 @@
-"""TFLite files with nothing in them but what they say about themselves."""
+"""TFLite files that contain only metadata."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import flatbuffers
 
 
 def metadata(**texts: str) -> bytes:
-    """A flatbuffer of TFLite Metadata, as tflite-support writes it: root table ModelMetadata."""
+    """Return a flatbuffer of TFLite Metadata in the form of tflite-support: root table ModelMetadata."""
     slots = {"name": 0, "description": 1, "version": 2, "author": 4, "license": 5}
     builder = flatbuffers.Builder()
     strings = {name: builder.CreateString(text) for name, text in texts.items()}
@@ -18,7 +18,7 @@ def metadata(**texts: str) -> bytes:
 
 
 def described(description: str, entry: bytes | None = None, *, name: str = "TFLITE_METADATA", buffer: int = 0) -> bytes:
-    """A TFLite file with a description, and metadata in buffer 0 which the entry says is in ``buffer``."""
+    """Return a TFLite file with a description and metadata in buffer 0; the entry refers to ``buffer``."""
     builder = flatbuffers.Builder()
     text = builder.CreateString(description)
     slots = {3: text}

@@ -1,4 +1,4 @@
-"""Writes the plain lists of a network as the flatbuffer of a ``.tflite`` file, whatever they say."""
+"""Write the lists of a network as the flatbuffer of a ``.tflite`` file, even if they are invalid."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tflite.BuiltinOptions import BuiltinOptions
 from tflite.QuantizationDetails import QuantizationDetails
 
 ALIGNMENT = 16
-"""Of tensors' content in the file."""
+"""Alignment of tensors' content in the file."""
 
 
 @dataclass
 class TensorSpec:
-    """A tensor to be written; ``content`` is its bytes, empty without."""
+    """A tensor to be written; ``content`` is its bytes, empty if it has none."""
 
     name: str | bytes
     shape: list[int]
@@ -30,7 +30,7 @@ class TensorSpec:
     is_variable: bool = False
     is_sparse: bool = False
     buffer: int | None = None
-    """Index of the buffer to name instead of the tensor's own."""
+    """Index of a buffer to use instead of the tensor's own."""
     signature: list[int] | None = None
     external: tuple[int, int] | None = None
     """(offset, size) of content after the flatbuffer."""
@@ -48,7 +48,7 @@ class OperatorSpec:
     options: dict[str, Any] = field(default_factory=dict)
     custom_code: str = ""
     options_tag: int | None = None
-    """Tag of the union to write instead of that of ``options_kind``."""
+    """Tag of the union, if it differs from that of ``options_kind``."""
 
 
 @dataclass
@@ -69,7 +69,7 @@ class Writer:
     version: int
     builder: Any = field(default_factory=lambda: flatbuffers.Builder(1024))
     written: dict[int, int] = field(default_factory=dict)
-    """Offsets of tensors by identity: one that stands in the list several times is written once."""
+    """Offsets of tensors by identity; a tensor that occurs several times is written once."""
 
     def write(self) -> bytes:
         """Return the bytes of the file."""
@@ -163,7 +163,7 @@ class Writer:
         return self._table("Operator", **fields)
 
     def _texts(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """Return ``fields`` with texts written, as they have to be before the table that names them."""
+        """Return ``fields`` with texts replaced by offsets; texts must be written before their table."""
         return {
             name: self.builder.CreateString(value) if isinstance(value, str | bytes) else value
             for name, value in fields.items()

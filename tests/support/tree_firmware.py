@@ -1,4 +1,4 @@
-"""The project ``tree-firmware``: two networks in a committed tree, and builds that know nothing of mlfbuild."""
+"""The project ``tree-firmware``: two networks in a committed tree, and builds without mlfbuild."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ PROJECTS = Path(__file__).parents[1] / "projects"
 PROJECT = PROJECTS / "tree-firmware"
 MODELS = ("alpha", "beta")
 CLEAN = {"PATH": "/usr/bin:/bin"}
-"""The whole environment of the builds: where mlfbuild may be installed is not in it."""
+"""The environment of the builds, without the folders in which mlfbuild may be installed."""
 
 
 def make_repo(folder: Path, *options: str) -> Path:
-    """Copy the project to ``folder``, write its tree, ``models``, and remove what the tree was made from."""
+    """Copy the project to ``folder``, write its tree, ``models``, and remove the tree's sources."""
     shutil.copytree(PROJECT, folder)
     (folder / "networks").mkdir()
     for seed, name in enumerate(MODELS):
@@ -39,7 +39,7 @@ def make_repo(folder: Path, *options: str) -> Path:
 
 
 def run(folder: Path, *command: str | Path, env: Mapping[str, str] = CLEAN) -> str:
-    """Run a command that must succeed; returns what it printed."""
+    """Run a command that must succeed; return its output."""
     done = subprocess.run([str(word) for word in command], cwd=folder, env=env, text=True, capture_output=True)
     text = done.stdout + done.stderr
     assert done.returncode == 0, text
@@ -47,7 +47,7 @@ def run(folder: Path, *command: str | Path, env: Mapping[str, str] = CLEAN) -> s
 
 
 def scons(folder: Path, *arguments: str) -> str:
-    """Run SCons in a Python that has nothing but its standard library and SCons."""
+    """Run SCons in a Python with only the standard library and SCons."""
     alone = folder / "scons-alone"
     if not alone.is_dir():
         alone.mkdir()
@@ -57,7 +57,7 @@ def scons(folder: Path, *arguments: str) -> str:
 
 
 def expected() -> list[str]:
-    """What the project's ``main.c`` prints where the networks are right, as TensorFlow Lite Micro computes them."""
+    """Return the expected output of the project's ``main.c``, from TensorFlow Lite Micro."""
     lines = []
     for case in range(3):
         inputs = np.array([[37 * case + 11 * i for i in range(8)]]).astype(np.int8)
@@ -68,11 +68,11 @@ def expected() -> list[str]:
 
 
 def assert_right(elf: Path) -> None:
-    """Run the image on QEMU and compare what it prints."""
+    """Run the image on QEMU and compare its output."""
     result = run_elf(elf, BOARDS["mps3-an547"], timeout=60)
     assert (result.stdout.splitlines(), result.exit_status) == (expected(), 0)
 
 
 def files(folder: Path) -> set[str]:
-    """The paths of all files in ``folder``."""
+    """Return the paths of all files in ``folder``."""
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}

@@ -1,4 +1,4 @@
-"""The archives that TVM wrote, beside the project: which there are, and their files."""
+"""The archives from TVM in the test data, and their files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TVM_ARCHIVES = [
 
 
 def tvm_files(shared: Path, name: str) -> dict[str, bytes]:
-    """The files of an archive by path, as Python's own reader has them."""
+    """Return the files of an archive by path, read with Python's ``tarfile``."""
     with tarfile.open(shared / "archives" / f"{name}.tar") as tar:
         found = {member.name.removeprefix("./"): tar.extractfile(member) for member in tar if member.isfile()}
         return {path: file.read() for path, file in found.items() if file is not None}

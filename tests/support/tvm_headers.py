@@ -1,7 +1,7 @@
-"""Headers that the C of TVM's archives includes, with as much in them as that C uses.
+"""Headers for the C of TVM's archives, reduced to the parts that it uses.
 
-The layout of the structs is DLPack's and TVM 0.14's; names of arguments and comments are not theirs. The archives in
-the folder of test data come without their ``runtime/``, which holds the real ones.
+The layout of the structs is that of DLPack and TVM 0.14; names of arguments and comments differ. The archives in the
+test data lack ``runtime/``, which has the real headers.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ HEADERS = {
 
 
 def write_tvm_headers(folder: Path) -> Path:
-    """Write the headers into ``folder``, to be passed with ``-I``, and return it."""
+    """Write the headers to ``folder``, which is for ``-I``, and return it."""
     for name, text in HEADERS.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

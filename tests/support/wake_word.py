@@ -1,4 +1,4 @@
-"""A small streaming network: one frame of features a run, the last ones in ring buffers that are variables."""
+"""A small streaming network: one frame of features per run; ring buffers in variables hold previous values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Array = npt.NDArray[Any]
 
 FEATURES, CHANNELS, WORDS = 8, 12, 4
 FRAMES, HIDDEN = 6, 5
-"""Rows of the ring buffers."""
+"""Number of rows of the ring buffers."""
 
 
 class _Layers:
@@ -40,7 +40,7 @@ class _Layers:
         }
 
     def ring_buffer(self, name: str, newest: int, rows: int) -> int:
-        """Return the last ``rows`` values of ``newest`` [1, 1, 1, channels], the first of which CALL_ONCE gave."""
+        """Return the last ``rows`` values of ``newest`` [1, 1, 1, channels]; CALL_ONCE sets the initial ones."""
         net, spec = self.network, self.network.tensors[newest]
         shape = (1, rows, 1, spec.shape[3])
         affine = {"scale": spec.scales[0], "zero_point": spec.zero_points[0]} if self.int8 else {}
@@ -57,7 +57,7 @@ class _Layers:
 
 
 def wake_word(dtype: str) -> bytes:
-    """The file of a network from a frame [1, 1, 1, 8] to the scores [1, 4] of the words that are heard."""
+    """Return the file of a network from a frame [1, 1, 1, 8] to the scores [1, 4] of words."""
     layers = _Layers(dtype)
     net = layers.network
     net.call_once(1)
@@ -77,7 +77,7 @@ def wake_word(dtype: str) -> bytes:
 
 
 def frames(dtype: str, count: int) -> list[list[Array]]:
-    """The inputs of ``count`` runs."""
+    """Return the inputs of ``count`` runs."""
     random = np.random.default_rng(3)
     shape = (1, 1, 1, FEATURES)
     if dtype == "int8":

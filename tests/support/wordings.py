@@ -1,4 +1,4 @@
-"""The words of every error, read from the source: which codes there are, and where text has no fields yet."""
+"""The code and the words of every error, read from the source."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ from mlfbuild.core import errors
 PACKAGE = Path(mlfbuild.__file__).parent
 CLASSES = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception)}
 MADE = {*CLASSES, "Diagnostic", "Mistake"} - {"ProjectFileError", "OverBudgetError"}
-"""The problems of these two are diagnostics, which are found in the code that makes them."""
+"""The problems of the two excluded classes are diagnostics, which are found where they are created."""
 FIELDS = ("place", "reason", "hint")
 HELPERS = {"error", "member_error", "refused", "_refuse"}
-"""Methods that make an error from a code and a reason, in this order or by name, and add the place."""
+"""Methods that create an error from a code and a reason, in this order or by name, and add the place."""
+GRAPH_ERRORS = {"GraphError": "InputFileError", "OperatorError": "UnsupportedModelError"}
+"""The final class of the errors of a graph, which get their code when a front end adds the file."""
 CODE = re.compile(r"[a-z]+(-[a-z]+)+")
 
 
 @dataclass(frozen=True)
 class Wording:
-    """One place in the source that makes an error or a diagnostic."""
+    """One place in the source that creates an error or a diagnostic."""
 
     file: str
     line: int
@@ -46,11 +48,13 @@ def wordings() -> Iterator[Wording]:
                 found = _wording(path, node, node.func.id)
                 if found.code not in {"{self.code}", "{mistake.code}"}:  # a copy of the fields of another error
                     yield found
+            elif isinstance(node.func, ast.Name) and node.func.id in GRAPH_ERRORS:
+                yield _graph_error(path, node, node.func.id, *map(template, node.args))
+            elif isinstance(node.func, ast.Attribute) and node.func.attr == "wrong":
+                yield _graph_error(path, node, "OperatorError", "{self.place}", template(node.args[0]))
             elif isinstance(node.func, ast.Attribute) and node.func.attr in HELPERS:
                 yield from _from_helper(path, node)
-            elif (
-                isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "unsupported"
-            ):
+            elif isinstance(node.func, ast.Attribute) and node.func.attr == "unsupported":
                 yield _refusal(path, node)
 
 
@@ -58,6 +62,14 @@ def _wording(path: Path, node: ast.Call, kind: str) -> Wording:
     words = {word.arg: template(word.value) for word in node.keywords if word.arg in FIELDS}
     code = template(node.args[0]) if node.args else ""
     return Wording(path.relative_to(PACKAGE).as_posix(), node.lineno, kind, code, words)
+
+
+def _graph_error(path: Path, node: ast.Call, name: str, place: str, reason: str) -> Wording:
+    file = path.relative_to(PACKAGE).as_posix()
+    code = "operator-invalid" if name == "OperatorError" else "{malformed}"
+    if name == "GraphError" and file.startswith("frontends/"):
+        code = f"{file.split('/')[1]}-malformed"
+    return Wording(file, node.lineno, GRAPH_ERRORS[name], code, {"place": place, "reason": reason})
 
 
 def _from_helper(path: Path, node: ast.Call) -> Iterator[Wording]:
@@ -82,7 +94,7 @@ def _refusal(path: Path, node: ast.Call) -> Wording:
 
 
 def template(node: ast.expr) -> str:
-    """Return an expression as text, with ``{name}`` for what is only known when the program runs."""
+    """Return an expression as text, with ``{name}`` for values that are only known at run time."""
     if isinstance(node, ast.Constant):
         return str(node.value)
     if isinstance(node, ast.JoinedStr):

@@ -1,4 +1,4 @@
-"""Targets that are built one after another: an archive that one has is copied for the next, where it is current."""
+"""Targets that are built one after another: an archive of one is copied for the next if it is up to date."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ def compiled(root: Path, target: str) -> bool:
     return result.compiled
 
 
-def test_an_archive_of_another_target_is_copied(root: Path) -> None:
+def test_archive_of_another_target_is_copied(root: Path) -> None:
     assert not compiled(root, "product")
     assert (root / "build/mlf/product/alpha.tar").read_bytes() == (root / ARCHIVE).read_bytes()
     assert not (root / "build/mlf/small").exists()
 
 
-def test_an_archive_for_another_cpu_is_not(root: Path) -> None:
+def test_archive_for_another_cpu_is_not_copied(root: Path) -> None:
     assert compiled(root, "small")
 
 
-def test_an_archive_of_an_older_model_is_not(root: Path) -> None:
+def test_archive_of_an_older_model_is_not_copied(root: Path) -> None:
     old = (root / ARCHIVE).read_bytes()
     (root / "alpha.tflite").write_bytes(tiny_network(2))
     assert compiled(root, "product")
@@ -59,7 +59,7 @@ def test_an_archive_of_an_older_model_is_not(root: Path) -> None:
     assert (root / ARCHIVE).read_bytes() != old
 
 
-def test_an_archive_that_was_edited_is_not(root: Path) -> None:
+def test_edited_archive_is_not_copied(root: Path) -> None:
     good = (root / ARCHIVE).read_bytes()
     (root / ARCHIVE).write_bytes(good[:-1] + b"x")
     assert compiled(root, "product")

@@ -1,4 +1,4 @@
-"""The C compiler of a target: chosen in the project file, and refused where it cannot be."""
+"""The C compiler of a target: selected in the project file, and rejected if it does not fit."""
 
 from __future__ import annotations
 
@@ -34,9 +34,7 @@ def write_project(folder: Path, **target: str) -> Path:
         ("rv32imc", None, "rv32imc.cmake"),
     ],
 )
-def test_the_toolchain_file_is_that_of_the_compiler(
-    tmp_path: Path, cpu: str, c_compiler: str | None, name: str
-) -> None:
+def test_toolchain_file_is_that_of_the_compiler(tmp_path: Path, cpu: str, c_compiler: str | None, name: str) -> None:
     chosen = {} if c_compiler is None else {"c-compiler": c_compiler}
     (target,) = target_jobs(load(write_project(tmp_path, cpu=cpu, **chosen)))
     assert target.toolchain == TOOLCHAINS / name
@@ -44,7 +42,7 @@ def test_the_toolchain_file_is_that_of_the_compiler(
     assert TOOLCHAINS / "bare-metal.cmake" in target.toolchain_files
 
 
-def test_a_toolchain_file_of_another_cpu_is_refused(tmp_path: Path) -> None:
+def test_toolchain_file_of_another_cpu_is_rejected(tmp_path: Path) -> None:
     path = write_project(tmp_path, cpu="cortex-m55", toolchain=str(TOOLCHAINS / "cortex-m4.cmake"))
     with pytest.raises(ProjectFileError) as caught:
         load(path)
@@ -53,7 +51,7 @@ def test_a_toolchain_file_of_another_cpu_is_refused(tmp_path: Path) -> None:
     assert problem.place.endswith("targets.t.toolchain")
 
 
-def test_a_toolchain_file_of_the_cpu_is_taken(tmp_path: Path) -> None:
+def test_toolchain_file_of_the_cpu_is_accepted(tmp_path: Path) -> None:
     path = write_project(tmp_path, cpu="cortex-m4", toolchain=str(TOOLCHAINS / "cortex-m4-clang.cmake"))
     (target,) = target_jobs(load(path))
     assert target.toolchain == TOOLCHAINS / "cortex-m4-clang.cmake"
@@ -75,7 +73,7 @@ M4 = "-mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16"
 
 @pytest.fixture
 def firmware(tmp_path: Path, tool: Callable[[str], str]) -> Callable[[str, str], FirmwareJob]:
-    """Returns what writes a firmware for a CPU with flags, unpacks its model, and returns the job that builds it."""
+    """Return a function that writes a firmware with flags for a CPU, unpacks its model, and returns the build's job."""
     for name in ("cmake", "ninja", "arm-none-eabi-gcc"):
         tool(name)
 
@@ -106,7 +104,7 @@ def firmware(tmp_path: Path, tool: Callable[[str], str]) -> Callable[[str, str],
         ("host", M4, "compiles for bare metal, not for this machine"),
     ],
 )  # fmt: skip
-def test_flags_for_another_cpu_are_refused_before_anything_is_compiled(
+def test_flags_for_another_cpu_are_rejected_before_compilation(
     firmware: Callable[[str, str], FirmwareJob], cpu: str, flags: str, reason: str
 ) -> None:
     job = firmware(cpu, flags)
@@ -120,7 +118,7 @@ def test_flags_for_another_cpu_are_refused_before_anything_is_compiled(
     assert not list(job.build.rglob("*.obj"))
 
 
-def test_flags_that_change_are_looked_at_again(firmware: Callable[[str, str], FirmwareJob]) -> None:
+def test_changed_flags_are_checked_again(firmware: Callable[[str, str], FirmwareJob]) -> None:
     job = firmware("cortex-m4", M4)
     build_firmware(job)
     assert job.elf.is_file()

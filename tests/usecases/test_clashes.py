@@ -1,4 +1,4 @@
-"""The two-model guarantee: models of one image share no global symbol, and where they do the build says which."""
+"""Models of one image share no global symbol; if they do, the build reports which."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ MAIN = "int main(void) { return 0; }\n"
 
 
 class Repo:
-    """A firmware repo of two models for this machine."""
+    """A firmware repository with two models for this machine."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -56,7 +56,7 @@ class Repo:
         (self.root / name).write_bytes(text.encode() if isinstance(text, str) else text)
 
     def add(self, model: str, text: str, *, extra: str = "") -> None:
-        """Compile ``text`` into the library of a model, as a careless compiler would have written it."""
+        """Compile ``text`` into the library of a model, as code of a careless compiler."""
         self.write(f"{model}_extra.c", text)
         lists = (self.root / "CMakeLists.txt").read_text()
         line = f"target_sources(mlf_{model} PRIVATE ${{CMAKE_SOURCE_DIR}}/{model}_extra.c)\n"
@@ -82,13 +82,13 @@ def repo(tmp_path: Path, tool: Callable[[str], str]) -> Repo:
     return Repo(tmp_path)
 
 
-def test_two_real_models_share_nothing(repo: Repo) -> None:
+def test_two_real_models_share_no_symbol(repo: Repo) -> None:
     repo.write("main.c", '#include "tvmgen_alpha.h"\n#include "tvmgen_beta.h"\n'
                "int main(void) { return tvmgen_alpha_run(0, 0) + tvmgen_beta_run(0, 0) == -2 ? 0 : 1; }\n")  # fmt: skip
     subprocess.run([repo.build()], check=True)
 
 
-def test_a_definition_that_the_linker_silently_drops_is_a_conflict(repo: Repo) -> None:
+def test_definition_that_the_linker_silently_drops_is_a_conflict(repo: Repo) -> None:
     elf = repo.build()
     for model, value in (("alpha", 1), ("beta", 2)):
         repo.add(model, f"int helper(void);\nint helper(void) {{ return {value}; }}\n")
@@ -103,7 +103,7 @@ def test_a_definition_that_the_linker_silently_drops_is_a_conflict(repo: Repo) -
     repo.build()
 
 
-def test_a_definition_that_the_linker_refuses_is_a_conflict(repo: Repo) -> None:
+def test_definition_that_the_linker_rejects_is_a_conflict(repo: Repo) -> None:
     for model in ("alpha", "beta"):
         repo.add(model, f"int helper;\nint use_{model}(void);\nint use_{model}(void) {{ return helper++; }}\n")
     repo.write(
@@ -112,14 +112,14 @@ def test_a_definition_that_the_linker_refuses_is_a_conflict(repo: Repo) -> None:
     assert "models alpha and beta both define the global symbol 'helper'" in repo.clash()
 
 
-def test_other_link_errors_are_shown_as_they_are(repo: Repo) -> None:
+def test_other_link_errors_are_shown_unchanged(repo: Repo) -> None:
     repo.write("main.c", "int missing(void);\nint main(void) { return missing(); }\n")
     with pytest.raises(ProcessFailedError, match="missing"):
         repo.build()
 
 
 @pytest.mark.parametrize("image", ["add_executable(other main.c)", ""])
-def test_an_image_that_ninja_does_not_know(repo: Repo, image: str) -> None:
+def test_image_unknown_to_ninja_is_reported(repo: Repo, image: str) -> None:
     repo.write("CMakeLists.txt", CMAKELISTS.split("add_executable", maxsplit=1)[0] + image + "\n")
     with raises(ProcessFailedError, "cmake-image-missing", "app"):
         repo.build()
@@ -131,13 +131,13 @@ def test_using_a_symbol_of_another_model_is_a_conflict(repo: Repo) -> None:
     assert "model beta uses the global symbol 'helper' of model alpha (libmlf_beta.a(" in repo.clash()
 
 
-def test_common_symbols_are_one_variable_of_two_models(repo: Repo) -> None:
+def test_common_symbols_of_two_models_are_a_conflict(repo: Repo) -> None:
     for model in ("alpha", "beta"):
         repo.add(model, "int helper;\n", extra=f"target_compile_options(mlf_{model} PRIVATE -fcommon)\n")
     assert "models alpha and beta both define the global symbol 'helper'" in repo.clash()
 
 
-def test_weak_functions_are_made_to_be_merged_but_not_with_strong_ones(repo: Repo) -> None:
+def test_weak_functions_are_merged_but_not_with_strong_ones(repo: Repo) -> None:
     weak = "__attribute__((weak)) int helper(void);\nint helper(void) { return 1; }\n"
     repo.add("alpha", weak)
     repo.add("beta", weak)
@@ -153,7 +153,7 @@ def test_weak_functions_that_differ_are_a_conflict(repo: Repo) -> None:
     assert "models alpha and beta both define the global symbol 'helper'" in repo.clash()
 
 
-def test_inline_functions_of_cxx_are_made_to_be_merged(repo: Repo, tool: Callable[[str], str]) -> None:
+def test_inline_functions_of_cxx_are_merged(repo: Repo, tool: Callable[[str], str]) -> None:
     tool("g++")
     repo.write("CMakeLists.txt", CMAKELISTS.replace("LANGUAGES C)", "LANGUAGES C CXX)"))
     for model in ("alpha", "beta"):
@@ -167,7 +167,7 @@ def test_inline_functions_of_cxx_are_made_to_be_merged(repo: Repo, tool: Callabl
 @pytest.mark.parametrize(
     "kind", ["int helper(void) { return 1; }", "int helper;", "__attribute__((common)) int helper;"]
 )
-def test_objects_left_to_link_time_optimisation_are_compared(repo: Repo, kind: str) -> None:
+def test_objects_for_link_time_optimisation_are_compared(repo: Repo, kind: str) -> None:
     repo.write("CMakeLists.txt", CMAKELISTS.replace("include(", "add_compile_options(-flto)\ninclude("))
     subprocess.run([repo.build()], check=True)
     for model in ("alpha", "beta"):
@@ -176,7 +176,7 @@ def test_objects_left_to_link_time_optimisation_are_compared(repo: Repo, kind: s
     assert "models alpha and beta both define the global symbol 'helper' (libmlf_alpha.a(alpha_extra.c.o), " in words
 
 
-def test_the_same_weak_function_left_to_link_time_optimisation_is_merged(repo: Repo) -> None:
+def test_same_weak_function_for_link_time_optimisation_is_merged(repo: Repo) -> None:
     repo.write("CMakeLists.txt", CMAKELISTS.replace("include(", "add_compile_options(-flto)\ninclude("))
     for model in ("alpha", "beta"):
         repo.add(model, "__attribute__((weak)) int helper(void) { return 1; }\n")
@@ -194,7 +194,7 @@ def test_a_symbol_that_the_firmware_also_defines_is_a_conflict(repo: Repo) -> No
     repo.build()
 
 
-def test_firmware_and_models_may_use_each_other(repo: Repo) -> None:
+def test_firmware_and_models_can_use_each_other(repo: Repo) -> None:
     repo.add("alpha", "int of_firmware(void);\nint of_alpha(void);\nint of_alpha(void) { return of_firmware(); }\n")
     repo.write(
         "main.c",
@@ -204,7 +204,7 @@ def test_firmware_and_models_may_use_each_other(repo: Repo) -> None:
     subprocess.run([repo.build()], check=True)
 
 
-def test_a_library_that_is_not_linked_does_not_count(repo: Repo) -> None:
+def test_library_that_is_not_linked_is_ignored(repo: Repo) -> None:
     for model in ("alpha", "beta"):
         repo.add(model, "int helper;\n")
     lists = (repo.root / "CMakeLists.txt").read_text()
@@ -212,7 +212,7 @@ def test_a_library_that_is_not_linked_does_not_count(repo: Repo) -> None:
     repo.build()
 
 
-def test_models_behind_a_library_of_the_firmware_count(repo: Repo) -> None:
+def test_models_linked_through_a_library_are_compared(repo: Repo) -> None:
     for model in ("alpha", "beta"):
         repo.add(model, "int helper;\n")
     lists = (repo.root / "CMakeLists.txt").read_text()
@@ -263,7 +263,7 @@ int main(void) {
 
 @pytest.mark.parametrize("with_tvm", [False, True], ids=["alone", "beside TVM's headers"])
 def test_two_archives_of_tvm_with_a_registry_each(repo: Repo, shared: Path, with_tvm: bool) -> None:
-    """Each has names of its own, also where the firmware has TVM's headers for something else."""
+    """Each has separate names, even if the firmware uses TVM's headers for something else."""
     for name, archive in (("alpha", "add-graph"), ("beta", "conv-graph")):
         (repo.root / f"{name}.tflite").unlink()
         shutil.copy(shared / "archives" / f"{archive}.tar", repo.root / f"{name}.tar")
@@ -297,7 +297,7 @@ def test_both_drivers_report_the_conflict(repo: Repo, driver: str) -> None:
 
 
 @pytest.mark.parametrize("driver", ["build", "build --tree tree", "SCons"])
-def test_two_modules_of_one_name_are_reported_before_anything_is_linked(repo: Repo, driver: str) -> None:
+def test_two_modules_with_the_same_name_are_reported_before_linking(repo: Repo, driver: str) -> None:
     for name in ("alpha", "beta"):
         (repo.root / f"{name}.tflite").unlink()
         repo.write(f"{name}.tar", pack_archive(native_library("default")))

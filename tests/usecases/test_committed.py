@@ -1,4 +1,4 @@
-"""`mlfbuild build --tree`: the folder that is committed; where it may not be, and what is put right in it."""
+"""``mlfbuild build --tree``: the committed folder, rejected folders, and restored files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     return Folder(tmp_path, capsys)
 
 
-def test_trees_lie_beside_the_model_files(folder: Folder) -> None:
+def test_trees_are_next_to_the_model_files(folder: Folder) -> None:
     ended = folder.run("build", "--tree", "models")
     assert (ended.status, ended.out) == (0, "alpha for pc: models/alpha\nbeta for pc: models/beta\n")
     assert {path.name for path in (folder.root / "models").iterdir()} == {
@@ -41,7 +41,7 @@ def test_trees_lie_beside_the_model_files(folder: Folder) -> None:
     assert not (folder.root / "build/mlf/pc/alpha").exists() and (folder.root / "build/mlf/pc/alpha.tar").exists()
 
 
-def test_a_second_time_nothing_is_written(folder: Folder) -> None:
+def test_unchanged_tree_is_not_written(folder: Folder) -> None:
     folder.run("build", "--tree", "models")
     before = {path: path.stat().st_mtime_ns for path in folder.root.rglob("*")}
     ended = folder.run("build", "--tree", "models", "--format", "json")
@@ -52,7 +52,7 @@ def test_a_second_time_nothing_is_written(folder: Folder) -> None:
     assert {path: path.stat().st_mtime_ns for path in folder.root.rglob("*")} == before
 
 
-def test_files_that_somebody_edited_are_written_again_and_named(folder: Folder) -> None:
+def test_edited_files_are_written_again_and_listed(folder: Folder) -> None:
     folder.run("build", "--tree", "tree")
     good = {path: path.read_bytes() for path in (folder.root / "tree").rglob("*") if path.is_file()}
     for name in ("tree/alpha/codegen/host/src/alpha_lib0.c", "tree/alpha/mlf.mk", "tree/mlf.cmake"):
@@ -67,7 +67,7 @@ def test_files_that_somebody_edited_are_written_again_and_named(folder: Folder) 
     assert {path: path.read_bytes() for path in good} == good
 
 
-def test_one_model_leaves_the_others_alone(folder: Folder) -> None:
+def test_one_model_does_not_change_the_others(folder: Folder) -> None:
     folder.run("build", "--tree", "tree")
     (folder.root / "tree/beta/metadata.json").unlink()
     assert folder.run("build", "--tree", "tree", "--model", "alpha").status == 0
@@ -76,7 +76,7 @@ def test_one_model_leaves_the_others_alone(folder: Folder) -> None:
     assert "alpha/mlf.cmake" in text and "beta/mlf.cmake" in text
 
 
-def test_what_was_edited_by_hand_is_healed(folder: Folder) -> None:
+def test_edited_files_are_restored(folder: Folder) -> None:
     folder.run("build", "--tree", "tree")
     for name in ("alpha/codegen/host/src/alpha_lib0.c", "mlf.mk"):
         folder.write(f"tree/{name}", "mine")
@@ -84,7 +84,7 @@ def test_what_was_edited_by_hand_is_healed(folder: Folder) -> None:
     assert tree_damage(folder.root / "tree") == tree_damage(folder.root / "tree/alpha") == []
 
 
-def test_files_of_others_are_refused_before_anything_is_written(folder: Folder) -> None:
+def test_conflicting_files_are_rejected_before_writing(folder: Folder) -> None:
     folder.write("firmware/SConscript", "Import('env')\n")
     ended = folder.run("build", "--tree", "firmware")
     assert ended.status == 6
@@ -96,7 +96,7 @@ def test_files_of_others_are_refused_before_anything_is_written(folder: Folder) 
     assert not (folder.root / "firmware/alpha").exists()
 
 
-def test_a_file_in_the_folders_place_is_refused_before_anything_is_written(folder: Folder) -> None:
+def test_file_in_place_of_the_folder_is_rejected_before_writing(folder: Folder) -> None:
     folder.write("firmware", "mine")
     before = folder.files()
     ended = folder.run("build", "--tree", "firmware")
@@ -112,7 +112,7 @@ def refused(folder: Folder, *arguments: str) -> str:
     return ended.err
 
 
-def test_a_tree_is_for_one_target(folder: Folder) -> None:
+def test_tree_is_for_one_target(folder: Folder) -> None:
     folder.write("mlfbuild.yml", TWO_TARGETS)
     assert refused(folder, "--tree", "tree") == (
         "mlfbuild: --tree tree: a tree holds the models of one target, and 2 targets are selected; "
@@ -121,7 +121,7 @@ def test_a_tree_is_for_one_target(folder: Folder) -> None:
     assert folder.run("build", "--tree", "tree", "--target", "m4").out == "alpha for m4: tree/alpha\n"
 
 
-def test_not_inside_another_tree(folder: Folder) -> None:
+def test_folder_inside_another_tree_is_rejected(folder: Folder) -> None:
     folder.run("build", "--tree", "tree")
     places = {"tree/alpha": "tree", "tree/more": "tree", "tree/alpha/codegen/more": "tree/alpha"}
     for name, outer in places.items():
@@ -131,7 +131,7 @@ def test_not_inside_another_tree(folder: Folder) -> None:
         )
 
 
-def test_not_inside_a_model_file(folder: Folder) -> None:
+def test_folder_inside_a_model_file_is_rejected(folder: Folder) -> None:
     (folder.root / "link").symlink_to("models")
     for name in ("models/alpha.tflite", "models/alpha.tflite/tree", "link/alpha.tflite"):
         assert refused(folder, "--tree", name) == (
@@ -140,7 +140,7 @@ def test_not_inside_a_model_file(folder: Folder) -> None:
         )
 
 
-def test_no_tree_around_a_model_file(folder: Folder) -> None:
+def test_tree_around_a_model_file_is_rejected(folder: Folder) -> None:
     folder.write("models/beta/alpha.tflite", (folder.root / "models/alpha.tflite").read_bytes())
     folder.write("mlfbuild.yml", TWO_TARGETS.replace("models/alpha", "models/beta/alpha"))
     assert refused(folder, "--tree", "models", "--target", "pc") == (
@@ -149,7 +149,7 @@ def test_no_tree_around_a_model_file(folder: Folder) -> None:
     )
 
 
-def test_test_firmware_of_the_tree_is_verified_by_its_image_alone(folder: Folder, tool: Callable[[str], str]) -> None:
+def test_test_firmware_of_the_tree_is_verified_by_its_image(folder: Folder, tool: Callable[[str], str]) -> None:
     tool("ninja")
     assert folder.run("build", "--tree", "tree", "--with-verify").status == 0
     folder.write(
@@ -164,7 +164,7 @@ def test_test_firmware_of_the_tree_is_verified_by_its_image_alone(folder: Folder
     assert folder.run("verify", "--elf", "out/alpha_verify.elf", "--vectors", "alpha.npz").status == 1
 
 
-def test_without_the_option_test_firmware_goes(folder: Folder) -> None:
+def test_without_the_option_test_firmware_is_removed(folder: Folder) -> None:
     folder.run("build", "--tree", "tree", "--with-verify")
     assert (folder.root / "tree/alpha/verify/alpha/verify_module.h").is_file()
     folder.run("build", "--tree", "tree")
@@ -172,7 +172,7 @@ def test_without_the_option_test_firmware_goes(folder: Folder) -> None:
     assert "verify" not in (folder.root / "tree/alpha/mlf.cmake").read_text()
 
 
-def test_where_there_can_be_no_test_firmware(folder: Folder) -> None:
+def test_target_without_board_has_no_test_firmware(folder: Folder) -> None:
     assert refused(folder, "--with-verify") == (
         "mlfbuild: --with-verify: the option applies only to a folder that you commit; add --tree DIR, or run "
         "`mlfbuild verify` to verify this project\n"

@@ -1,4 +1,4 @@
-"""Which tensors of two networks are taken for the same one."""
+"""Pairs of equal tensors in two networks."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def ordered(*pairs: tuple[int, int]) -> tuple[TensorPair, ...]:
     return tuple(TensorPair(first, second, by_name=False) for first, second in pairs)
 
 
-def test_names_decide_whatever_the_order() -> None:
+def test_tensors_are_paired_by_name_in_any_order() -> None:
     first = traced(tensor("a", 4), tensor("b", 4), tensor("c", 8))
     assert pair_traced(first, traced(tensor("c", 8), tensor("a", 4), tensor("b", 4))) == named((0, 1), (1, 2), (2, 0))
 
 
-def test_names_of_tvm_without_the_name_of_the_module() -> None:
+def test_names_of_tvm_are_compared_without_the_module() -> None:
     first = traced(tensor("tvmgen_kws_fused_add", 4), tensor("tvmgen_kws_fused_relu", 4), model="kws")
     second = traced(tensor("tvmgen_default_fused_relu", 4), tensor("tvmgen_default_fused_add", 4), model="default")
     assert pair_traced(first, second) == named((0, 1), (1, 0))
@@ -41,32 +41,32 @@ def test_names_of_tvm_without_the_name_of_the_module() -> None:
     assert pair_traced(both, traced(tensor("a", 4), tensor("b", 4))) == (*named((0, 0)), *ordered((1, 1)))
 
 
-def test_one_name_for_two_types_is_no_pair() -> None:
+def test_same_name_with_different_types_is_no_pair() -> None:
     first, second = traced(tensor("a", 4)), traced(tensor("a", 2))
     assert pair_traced(first, second) == ()
     assert pair_traced(first, traced(tensor("a", 1, dtype="float32"))) == (), "as many bytes, another type"
 
 
-def test_other_names_go_by_order_in_each_type_and_shape() -> None:
+def test_other_names_are_paired_by_order_within_type_and_shape() -> None:
     first = traced(tensor("a", 1, 4), tensor("b", 2, 2), tensor("c", 4, 1, 1), tensor("d", 8))
     second = traced(tensor("w", 2, 1, 2), tensor("x", 8, dtype="uint8"), tensor("y", 4), tensor("z", 1, 4))
     assert pair_traced(first, second) == ordered((0, 2), (1, 0), (2, 3))
 
 
-def test_order_says_nothing_where_one_has_more_of_them() -> None:
+def test_different_numbers_of_tensors_are_not_paired() -> None:
     first = traced(tensor("a", 4), tensor("b", 4), tensor("same", 4))
     assert pair_traced(first, traced(tensor("x", 4), tensor("same", 4))) == named((2, 1))
 
 
-def test_views_are_not_counted() -> None:
-    """A reshape that nobody has to execute is no operator elsewhere."""
+def test_views_are_not_paired() -> None:
+    """A reshape that is not executed has no counterpart in other networks."""
     first = traced(tensor("pool", 1, 1, 64), tensor("flat", 64), views=("flat",))
     assert pair_traced(first, traced(tensor("mean", 64))) == ordered((0, 0))
     by_name = traced(tensor("flat", 64), views=("flat",))
     assert pair_traced(first, by_name) == named((1, 0))
 
 
-def test_ports_by_name_or_by_position() -> None:
+def test_ports_are_paired_by_name_or_by_position() -> None:
     first = (tensor("x", 4), tensor("b/c", 2))
     assert pair_ports("input", first, (tensor("b_c", 2), tensor("x", 4))) == named((0, 1), (1, 0))
     assert pair_ports("input", first, (tensor("x", 4), tensor("other", 2))) == ordered((0, 0), (1, 1))
@@ -81,7 +81,7 @@ def test_ports_by_name_or_by_position() -> None:
         ((TensorInfo("z", "int8", 5),), "output 'y' int8 [4] of the first network is 'z' int8 5 bytes in the second"),
     ],
 )
-def test_ports_that_do_not_fit(second: tuple[TensorInfo, ...], reason: str) -> None:
+def test_ports_that_do_not_match_are_rejected(second: tuple[TensorInfo, ...], reason: str) -> None:
     with pytest.raises(UsageError) as caught:
         pair_ports("output", (tensor("y", 4),), second)
     assert caught.value.reason == reason

@@ -1,4 +1,4 @@
-"""A network of TVM that requires CMSIS-NN without stating it: refused, then built and exact with the library."""
+"""A network of TVM that requires CMSIS-NN without recording it: rejected, then built and exact with the library."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def copied(target: TargetJob) -> set[str]:
 
 @pytest.fixture(scope="module")
 def stub(tmp_path_factory: pytest.TempPathFactory, stub_cmsis_nn_4: Path) -> Path:
-    """A copy of the stand-in that tests may change."""
+    """A copy of the stand-in for CMSIS-NN that tests can change."""
     folder = tmp_path_factory.mktemp("library") / "CMSIS-NN"
     shutil.copytree(stub_cmsis_nn_4, folder)
     return folder
@@ -67,7 +67,7 @@ def project(tmp_path_factory: pytest.TempPathFactory, shared: Path, stub: Path) 
     return path
 
 
-def test_refused_without_a_provider(
+def test_missing_provider_is_rejected(
     tmp_path: Path, shared: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write_project(tmp_path, shared, "")
@@ -80,7 +80,7 @@ def test_refused_without_a_provider(
     assert path.is_file() and not (tmp_path / "build/mlf/m4/dependencies").exists()
 
 
-def test_another_version_is_refused(tmp_path: Path, shared: Path, stub: Path) -> None:
+def test_other_version_is_rejected(tmp_path: Path, shared: Path, stub: Path) -> None:
     path = write_project(tmp_path, shared, f"{{path: {stub}, version: v7.0.0}}")
     with pytest.raises(ProjectFileError) as error:
         build([only_target(path)])
@@ -88,7 +88,7 @@ def test_another_version_is_refused(tmp_path: Path, shared: Path, stub: Path) ->
     assert isinstance(problem, Diagnostic) and problem.code == "provider-other-version"
 
 
-def test_exact_on_the_board(project: Path, tool: Callable[[str], str]) -> None:
+def test_results_are_exact_on_the_board(project: Path, tool: Callable[[str], str]) -> None:
     for name in ("cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm"):
         tool(name)
     (job,) = verify_jobs(load(project), [only_target(project)], project.parent / "build")
@@ -98,7 +98,7 @@ def test_exact_on_the_board(project: Path, tool: Callable[[str], str]) -> None:
     assert "dependencies/cmsis-nn/Source" in commands
 
 
-def test_the_whole_library_is_copied(project: Path, stub: Path) -> None:
+def test_library_is_copied_completely(project: Path, stub: Path) -> None:
     target = only_target(project)
     files = copied(target)
     sources = {path.relative_to(stub).as_posix() for path in (stub / "Source").rglob("*.c")}
@@ -109,7 +109,7 @@ def test_the_whole_library_is_copied(project: Path, stub: Path) -> None:
     assert finish_target(target, target_dependencies(target)).written == ()
 
 
-def test_copies_are_put_right_and_follow_the_library(project: Path, stub: Path) -> None:
+def test_copies_are_restored_and_updated(project: Path, stub: Path) -> None:
     target = only_target(project)
     copy, header = (target.dependencies_folder / f"cmsis-nn/{path}" for path in (NEEDED, "Include/arm_nn_types.h"))
     copy.write_text("edited")
@@ -125,7 +125,7 @@ def test_copies_are_put_right_and_follow_the_library(project: Path, stub: Path) 
     finish_target(target, target_dependencies(target))
 
 
-def test_a_plan_has_every_file(project: Path, stub: Path) -> None:
+def test_plan_has_every_file(project: Path, stub: Path) -> None:
     planned = plan(load(project))
     (target,) = planned["targets"]
     assert target["up_to_date"]
@@ -137,7 +137,7 @@ def test_a_plan_has_every_file(project: Path, stub: Path) -> None:
     assert written == {f"{job.dependencies_folder}/{path}" for path in (*copied(job), "RECORD.json")}
 
 
-def test_two_models_share_it(tmp_path: Path, shared: Path, stub: Path) -> None:
+def test_two_models_share_the_library(tmp_path: Path, shared: Path, stub: Path) -> None:
     provided = f"{{path: {stub}, version: v4.1.0}}"
     path = write_project(tmp_path, shared, provided, ("kws", "second"))
     build([only_target(path)])
@@ -192,7 +192,7 @@ def test_archives_without_a_project(
     assert copied(only_target(second)) == copied(only_target(path))
 
 
-def test_a_target_without_models_needs_nothing(tmp_path: Path, shared: Path, stub: Path) -> None:
+def test_target_without_models_requires_nothing(tmp_path: Path, shared: Path, stub: Path) -> None:
     path = write_project(tmp_path, shared, f"{{path: {stub}, version: v4.1.0}}")
     path.write_text(path.read_text().replace("targets:\n", "targets:\n  m7: {cpu: cortex-m7}\n"))
     path.write_text(path.read_text().replace("vectors:", "targets: [m4], vectors:"))

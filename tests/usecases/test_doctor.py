@@ -1,4 +1,4 @@
-"""What a machine has and lacks: told by programs on a PATH of the test's own."""
+"""The installed and missing programs of a machine, with programs in a PATH of the test."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from mlfbuild.core.processes import find_tool
 from mlfbuild.core.system_packages import DEBIAN, SYSTEMS, how_to_install, this_system
 from mlfbuild.targets import CPUS
 from mlfbuild.usecases.doctor import Diagnosis, diagnose
+from support.errors import raises
 from support.exporters import python_with_tvm
 
 PROJECT = """\
@@ -30,7 +31,7 @@ TOOLS = ("gcc", "cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm")
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: Callable[[str], str]) -> Callable[..., Path]:
-    """A machine that has only the programs named: links to the real ones, or scripts."""
+    """A machine with only the named programs: links to the real ones, or scripts."""
 
     def make(*names: str, **scripts: str) -> Path:
         folder = tmp_path / "bin"
@@ -54,7 +55,7 @@ def states(found: Diagnosis) -> dict[str, tuple[tuple[str, ...], str]]:
     return {target.name: (target.missing, target.unverified) for target in found.targets}
 
 
-def test_a_machine_that_has_all(machine: Callable[..., Path]) -> None:
+def test_machine_with_all_programs(machine: Callable[..., Path]) -> None:
     found = diagnose(machine(*TOOLS))
     assert states(found) == {
         "m4": ((), ""),
@@ -69,7 +70,7 @@ def test_a_machine_that_has_all(machine: Callable[..., Path]) -> None:
     assert programs["cc"].path == find_tool("gcc")
 
 
-def test_a_machine_that_has_nothing(machine: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_machine_without_programs(machine: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mlfbuild.core.system_packages.this_system", lambda: DEBIAN)
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     found = diagnose(machine())
@@ -84,22 +85,22 @@ def test_a_machine_that_has_nothing(machine: Callable[..., Path], monkeypatch: p
     assert found.install == (f"sudo apt-get install {packages}",)
 
 
-def test_only_what_the_chosen_targets_need(machine: Callable[..., Path]) -> None:
+def test_only_the_selected_targets_are_checked(machine: Callable[..., Path]) -> None:
     project = machine("gcc", "cmake", "ninja")
     assert diagnose(project, ["pc"]).healthy
     found = diagnose(project, ["m0"])
     assert not found.healthy and "gcc-arm-none-eabi" in found.install[0] and "qemu" not in found.install[0]
-    with pytest.raises(UsageError, match="target 'm5': not in the project file"):
+    with raises(UsageError, "unknown-target", "target 'm5'"):
         diagnose(project, ["m5"])
 
 
-def test_no_emulator_only_keeps_from_verifying(machine: Callable[..., Path]) -> None:
+def test_without_emulator_targets_can_be_built_but_not_verified(machine: Callable[..., Path]) -> None:
     found = diagnose(machine("gcc", "cmake", "ninja", "arm-none-eabi-gcc"))
     assert found.healthy and states(found)["m4"] == ((), "qemu-system-arm is missing")
     assert "qemu-system-arm" in found.install[0]
 
 
-def test_budgets_of_instructions_need_the_emulator(machine: Callable[..., Path]) -> None:
+def test_instruction_budgets_require_the_emulator(machine: Callable[..., Path]) -> None:
     project = machine("cmake", "ninja", "arm-none-eabi-gcc")
     project.write_text(PROJECT.replace("net.tflite}", "net.tflite, budget: {instructions: 1 M}}"))
     assert states(diagnose(project, ["m4"]))["m4"][0] == (), "no firmware holds it"
@@ -123,14 +124,12 @@ def test_a_compiler_without_a_c_library_and_an_old_cmake(machine: Callable[..., 
     )
 
 
-def test_a_compiler_that_does_not_know_the_core(machine: Callable[..., Path]) -> None:
+def test_compiler_that_does_not_support_the_core(machine: Callable[..., Path]) -> None:
     found = diagnose(machine("gcc", "cmake", "ninja", **{"arm-none-eabi-gcc": "exit 1"}), ["m4"])
     assert states(found)["m4"][0] == (f"cortex-m4: {find_tool('arm-none-eabi-gcc')} cannot compile for it",)
 
 
-def test_a_variable_that_leads_nowhere_is_what_to_correct(
-    machine: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_variable_with_a_wrong_path_is_reported(machine: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
     project = machine(*TOOLS)
     monkeypatch.setenv("MLFBUILD_NINJA", "/nowhere/ninja")
     found = diagnose(project, ["m4"])
@@ -138,7 +137,7 @@ def test_a_variable_that_leads_nowhere_is_what_to_correct(
     assert found.install == ("correct or unset the variable MLFBUILD_NINJA=/nowhere/ninja",)
 
 
-def test_without_a_project_every_cpu_is_told(machine: Callable[..., Path]) -> None:
+def test_without_a_project_every_cpu_is_listed(machine: Callable[..., Path]) -> None:
     machine(*TOOLS)
     found = diagnose(None)
     assert [target.name for target in found.targets] == list(CPUS)
@@ -158,7 +157,7 @@ MODELS = """
 
 @pytest.fixture
 def models(machine: Callable[..., Path]) -> Path:
-    """The project file of a machine that has all, of which two models want a program more."""
+    """The project file of a machine with all programs, with two models that require further programs."""
     project = machine(*TOOLS, "sh", "python3")
     project.write_text(PROJECT + MODELS.strip("\n"))
     return project
@@ -168,7 +167,7 @@ def compilers(found: Diagnosis) -> dict[str, tuple[Path | None, str]]:
     return {each.name: (each.path, each.version) for each in found.programs if " of " in each.name}
 
 
-def test_models_whose_compilers_are_there(models: Path) -> None:
+def test_installed_compilers_of_models(models: Path) -> None:
     python = python_with_tvm(models.parent / "tools/python", "0.14.0")
     export = models.parent / "tools/{export}"
     export.write_text("#!/bin/sh\n")
@@ -179,7 +178,7 @@ def test_models_whose_compilers_are_there(models: Path) -> None:
     assert states(diagnose(models, ["own"])) == {"own": ((), "no board that QEMU emulates")}
 
 
-def test_models_whose_compilers_are_missing(models: Path) -> None:
+def test_missing_compilers_of_models(models: Path) -> None:
     found = diagnose(models)
     reasons = [
         "model kws: TVM's interpreter: tools/python: no such file",
@@ -201,7 +200,7 @@ def test_models_whose_compilers_are_missing(models: Path) -> None:
         ("", "cannot import tvm (ModuleNotFoundError: No module named 'tvm')"),
     ],
 )
-def test_a_python_without_a_tvm_that_does(models: Path, version: str, why: str) -> None:
+def test_python_without_a_supported_tvm(models: Path, version: str, why: str) -> None:
     python = models.parent / "tools/python"
     if version:
         python_with_tvm(python, version)
@@ -216,7 +215,7 @@ def test_a_python_without_a_tvm_that_does(models: Path, version: str, why: str) 
     )
 
 
-def test_a_project_file_with_mistakes_is_one(tmp_path: Path) -> None:
+def test_project_file_with_mistakes_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "mlfbuild.yml").write_text("mlfbuild: 1\ntargets: {}\n")
     with pytest.raises(ProjectFileError):
         diagnose(tmp_path / "mlfbuild.yml")
@@ -235,14 +234,14 @@ def test_a_project_file_with_mistakes_is_one(tmp_path: Path) -> None:
         ("", None),
     ],
 )
-def test_the_system_is_known_by_its_own_name(tmp_path: Path, release: str, name: str | None) -> None:
+def test_system_is_recognised_by_its_name(tmp_path: Path, release: str, name: str | None) -> None:
     (tmp_path / "os-release").write_text(release)
     system = this_system(tmp_path / "os-release")
     assert (system and system.name) == name
     assert this_system(tmp_path / "none") is None
 
 
-def test_what_a_system_does_not_have_comes_with_its_page() -> None:
+def test_programs_without_a_package_have_a_download_page() -> None:
     lines = how_to_install(["cmake", "arm-none-eabi-gcc", "riscv64-unknown-elf-gcc"], SYSTEMS["darwin"])
     assert lines[:2] == ["brew install cmake", "brew install --cask gcc-arm-embedded"]
     assert lines[2].startswith("install the RISC-V GNU Toolchain from https://")

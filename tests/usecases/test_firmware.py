@@ -1,4 +1,4 @@
-"""The cross build: which programs it uses."""
+"""The programs that the cross build uses."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from mlfbuild.usecases.build import build_firmware, build_project as build
 from support.firmware_repo import tiny_network
 
 
-def test_a_ninja_of_the_users_choice_does_the_work(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: Callable[[str], str]
-) -> None:
+def test_chosen_ninja_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: Callable[[str], str]) -> None:
     tool("cmake")
     (tmp_path / "net.tflite").write_bytes(tiny_network(1))
     (tmp_path / "main.c").write_text("int main(void) { return 0; }\n")
@@ -37,7 +35,7 @@ def test_a_ninja_of_the_users_choice_does_the_work(
     assert (tmp_path / "calls").is_file(), "CMake remembers it"
 
 
-def test_a_compiler_in_a_definition_of_cmake_is_seen(
+def test_compiler_in_a_cmake_definition_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: Callable[[str], str]
 ) -> None:
     for name in ("cmake", "ninja"):

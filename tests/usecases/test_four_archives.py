@@ -1,6 +1,6 @@
-"""One network four times in one firmware: by our compiler and by TVM, for the graph and for the AOT executor.
+"""One network four times in one firmware: compiled by mlfbuild and by TVM, for the graph and the AOT executor.
 
-The operators inside have the same names but for the module's, and both archives of TVM hold a module ``kws_int8``.
+The operators have the same names except for the module's part, and both archives of TVM have a module ``kws_int8``.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from mlfbuild.build.project_jobs import firmware_jobs, load, target_jobs
 from mlfbuild.targets import BOARDS
 from mlfbuild.usecases.build import build_project as build
 from mlfbuild.verify.emulator import run_elf
+from support.examples import first_on_push
 from support.oracle import tflite_micro_run
 
 MODELS = ("our_aot", "our_graph", "tvm_aot", "tvm_graph")
@@ -48,7 +49,7 @@ static int run_{name}(int8_t *input)
 
 
 def main_c(inputs: np.ndarray) -> str:
-    """Firmware that runs each network with each input, and all of them again, as nothing may be left behind."""
+    """Return firmware that runs each network with each input twice, because runs must not affect later ones."""
     rows = ",\n".join(f"    {{{', '.join(map(str, case.flat))}}}" for case in inputs)
     calls = " | ".join(f"run_{name}(inputs[i % {len(inputs)}])" for name in MODELS)
     return "\n".join(
@@ -70,8 +71,8 @@ def main_c(inputs: np.ndarray) -> str:
     )
 
 
-@pytest.mark.parametrize(("cpu", "board"), [("cortex-m4", "mps2-an386"), ("cortex-m55", "mps3-an547")])
-def test_ours_and_tvms_graph_and_aot_in_one_firmware(
+@pytest.mark.parametrize(("cpu", "board"), first_on_push([("cortex-m4", "mps2-an386"), ("cortex-m55", "mps3-an547")]))
+def test_archives_of_mlfbuild_and_tvm_in_one_firmware(
     tmp_path: Path, shared: Path, tool: Callable[[str], str], cpu: str, board: str
 ) -> None:
     for name in ("cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm"):

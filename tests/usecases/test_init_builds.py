@@ -1,4 +1,4 @@
-"""What `mlfbuild init` writes is built, run on QEMU, checked and edited by the commands that it prints."""
+"""Projects of ``mlfbuild init`` are built, run on QEMU, verified and edited with the printed commands."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def _tools(tool: Callable[[str], str]) -> None:
 
 
 class Repo:
-    """A project as it was written, and its commands."""
+    """A new project and its commands."""
 
     def __init__(self, request: InitRequest) -> None:
         self.root = request.folder
         self.report: InitReport = init_project(request)
 
     def run(self, name: str, path: str = f"{COMMANDS}{os.pathsep}{os.environ['PATH']}") -> tuple[int, str]:
-        """Run the command called ``name`` as a user would; returns its exit status and all that it printed."""
+        """Run the command ``name`` as a user would; return its exit status and output."""
         command = self.report.commands[name]
         done = subprocess.run(
             ["/bin/sh", "-c", command], cwd=self.root, env=os.environ | {"PATH": path}, text=True,
@@ -57,7 +57,7 @@ class Repo:
         (self.root / name).write_text(text.replace(old, new))
 
     def built(self) -> dict[str, int]:
-        """Time of last change of every object, library and image."""
+        """Return the time of the last change of every object, library and image."""
         files = (path for path in (self.root / "build").rglob("*") if path.suffix in {".o", ".obj", ".a", ".elf"})
         return {path.relative_to(self.root).as_posix(): path.stat().st_mtime_ns for path in files}
 
@@ -67,7 +67,7 @@ def request(folder: Path, template: str, **fields: Path | None) -> InitRequest:
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
-def test_the_example_works_and_can_be_edited(tmp_path: Path, template: str) -> None:
+def test_example_works_and_can_be_edited(tmp_path: Path, template: str) -> None:
     repo = Repo(request(tmp_path / "my firmware", template))
     assert "warning" not in repo.runs("build").lower()
     assert re.search(r"^tones probabilities: 127 -128 -128 -128\nPASS$", repo.runs("run"), re.MULTILINE)
@@ -92,14 +92,14 @@ def test_the_example_works_and_can_be_edited(tmp_path: Path, template: str) -> N
 @pytest.mark.parametrize(
     "template", [pytest.param(name, marks=[] if name == "bare-metal" else pytest.mark.sweep) for name in TEMPLATES]
 )
-def test_an_archive_of_tvm_works(shared: Path, tmp_path: Path, template: str) -> None:
-    """Floats, several inputs and outputs, and functions of the mathematics library."""
+def test_archive_of_tvm_works(shared: Path, tmp_path: Path, template: str) -> None:
+    """With floats, several inputs and outputs, and functions of the math library."""
     archive = shared / "archives/many-aotc.tar"
     repo = Repo(request(tmp_path / "repo", template, archive=archive, vectors=archive.with_suffix(".npz")))
     repo.runs("build")
     output = repo.runs("run")
     assert "many output0: -0.558 -0.039 0.356" in output and "PASS\n" in output
-    if template == "bare-metal":  # what verify does is the same
+    if template == "bare-metal":  # verify is the same for all templates
         assert "many: 1 case right on mps2-an386" in repo.runs("verify")
 
 
@@ -109,7 +109,7 @@ def test_an_archive_of_tvm_works(shared: Path, tmp_path: Path, template: str) ->
     ("v5-add-aotc", ["add output: 6.000 192.000\nPASS"]),
 ])  # fmt: skip
 def test_archives_of_every_c_interface_run(shared: Path, tmp_path: Path, name: str, said: list[str]) -> None:
-    """A memory pool that the caller brings, two modules, and TVM 0.8."""
+    """With a memory pool of the caller, two modules, and TVM 0.8."""
     archive = shared / f"archives/{name}.tar"
     vectors = archive.with_suffix(".npz")
     repo = Repo(
@@ -119,7 +119,7 @@ def test_archives_of_every_c_interface_run(shared: Path, tmp_path: Path, name: s
     assert all(words in output for words in said), output
 
 
-def test_bare_metal_needs_nothing_but_make_and_the_compiler(tmp_path: Path) -> None:
+def test_bare_metal_needs_only_make_and_the_compiler(tmp_path: Path) -> None:
     repo = Repo(request(tmp_path / "repo", "bare-metal"))
     decoys = tmp_path / "decoys"
     decoys.mkdir()
@@ -131,7 +131,7 @@ def test_bare_metal_needs_nothing_but_make_and_the_compiler(tmp_path: Path) -> N
     assert not (decoys / "called").exists()
 
 
-def test_make_models_brings_a_changed_model_into_the_tree(tmp_path: Path) -> None:
+def test_make_models_updates_the_tree(tmp_path: Path) -> None:
     repo = Repo(request(tmp_path / "repo", "bare-metal"))
     repo.runs("build")
     tree = {path: path.stat().st_mtime_ns for path in (repo.root / "mlf").rglob("*")}
@@ -151,7 +151,7 @@ def test_make_models_brings_a_changed_model_into_the_tree(tmp_path: Path) -> Non
 
 
 def mixed_network() -> tuple[bytes, np.ndarray]:
-    """A float network whose outputs are small, below and beyond what main.c prints, and an input for it."""
+    """Return a float network with small, large and medium outputs for main.c to print, and an input for it."""
     network = Network()
     source = network.input((1, 4), name="static")
     weights = np.linspace(-1e3, 1e3, 12, dtype=np.float32).reshape(3, 4)
@@ -159,7 +159,7 @@ def mixed_network() -> tuple[bytes, np.ndarray]:
     return network.build([output]), np.array([[0.5, -1, 2, 0]], np.float32)
 
 
-def test_floats_and_names_that_are_words_of_c(tmp_path: Path) -> None:
+def test_floats_and_names_that_are_c_keywords(tmp_path: Path) -> None:
     content, given = mixed_network()
     (tmp_path / "net.tflite").write_bytes(content)
     expected = tflite_micro_run(content, [given])[0]
@@ -187,8 +187,8 @@ def test_every_template_on_every_board(shared: Path, tmp_path: Path, template: s
     assert "right on" in repo.runs("verify")
 
 
-def test_an_archive_that_needs_a_library_works(tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the commands that are printed, the first of which fetches the library from where the project file says."""
+def test_archive_that_requires_a_library_works(tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first of the printed commands fetches the library from the place in the project file."""
     library = write_cmsis_nn_repository(tmp_path / "CMSIS-NN")
     monkeypatch.setenv("MLFBUILD_CACHE", str(tmp_path / "cache"))
     archives = shared / "archives"

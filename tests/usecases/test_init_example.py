@@ -1,4 +1,4 @@
-"""The network that `mlfbuild init` brings: what its script makes, and what its description says."""
+"""The example network of ``mlfbuild init``: its script, and its description."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def script() -> ModuleType:
     return module
 
 
-def test_the_files_are_what_the_script_makes(script: ModuleType) -> None:
+def test_files_are_those_that_the_script_makes(script: ModuleType) -> None:
     network = script.model()
     assert EXAMPLE.read_bytes() == network
     with np.load(EXAMPLE.with_suffix(".npz")) as committed, np.load(io.BytesIO(script.vectors(network))) as made:
@@ -37,7 +37,7 @@ def test_the_files_are_what_the_script_makes(script: ModuleType) -> None:
         assert all((committed[name] == made[name]).all() for name in made.files)
 
 
-def test_it_tells_four_tones_apart(script: ModuleType) -> None:
+def test_network_distinguishes_four_tones(script: ModuleType) -> None:
     cases = [
         (tone, amplitude * script.wave(periods, phase))
         for tone, periods in enumerate(script.PERIODS)
@@ -51,7 +51,7 @@ def test_it_tells_four_tones_apart(script: ModuleType) -> None:
 
 
 @pytest.mark.sweep
-def test_the_wheel_has_every_template(tmp_path: Path) -> None:
+def test_wheel_has_every_template(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pip", "-q", "wheel", "--no-deps", "-w", str(tmp_path), str(ROOT)]
     subprocess.run(command, check=True)
     (wheel,) = tmp_path.glob("*.whl")

@@ -1,4 +1,4 @@
-"""All files of a new project or none, wherever it is stopped."""
+"""A new project has all of its files or none, wherever it is interrupted."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def found(folder: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("place", ["there", "new", "new/er"])
-def test_all_files_arrive(tmp_path: Path, place: str) -> None:
+def test_all_files_are_written(tmp_path: Path, place: str) -> None:
     (tmp_path / "there").mkdir()
     with staged(tmp_path / place) as stage:
         fill(stage)
@@ -43,7 +43,7 @@ def test_all_files_arrive(tmp_path: Path, place: str) -> None:
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ConflictError, OSError])
-def test_nothing_is_left_of_a_block_that_fails(tmp_path: Path, error: type[BaseException]) -> None:
+def test_failing_block_leaves_no_file(tmp_path: Path, error: type[BaseException]) -> None:
     def stop() -> None:
         raise error("stop") if error is not ConflictError else ConflictError("stopped-here", reason="stop")
 
@@ -53,10 +53,8 @@ def test_nothing_is_left_of_a_block_that_fails(tmp_path: Path, error: type[BaseE
 
 
 @pytest.mark.parametrize("after", range(len(FILES) + 1))
-def test_nothing_is_left_of_a_move_that_is_interrupted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
-) -> None:
-    """Ctrl-C strikes just behind a rename, when no variable tells of it yet."""
+def test_interrupted_move_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int) -> None:
+    """Ctrl-C comes directly after a rename, before it is recorded in a variable."""
     (tmp_path / "fw/src").mkdir(parents=True)
     (tmp_path / "fw/src/mine.c").write_text("mine")
     before = found(tmp_path)
@@ -77,8 +75,8 @@ def test_nothing_is_left_of_a_move_that_is_interrupted(
     assert found(tmp_path) == before
 
 
-def test_a_move_that_fails_is_taken_back(tmp_path: Path) -> None:
-    """A folder of the project is a link to another file system, where nothing can be renamed to."""
+def test_failing_move_is_undone(tmp_path: Path) -> None:
+    """A folder of the project is a link to another file system, to which files cannot be renamed."""
     other = Path("/dev/shm")
     if not other.is_dir() or other.stat().st_dev == tmp_path.stat().st_dev:
         pytest.skip("/dev/shm is no other file system here")
@@ -95,7 +93,7 @@ def test_a_move_that_fails_is_taken_back(tmp_path: Path) -> None:
         place.rmdir()
 
 
-def test_a_file_that_appears_meanwhile_stays(tmp_path: Path) -> None:
+def test_file_that_appears_in_the_meantime_stays(tmp_path: Path) -> None:
     (tmp_path / "fw").mkdir()
     with pytest.raises(ConflictError) as error:
         make(tmp_path / "fw", lambda: (tmp_path / "fw/z.txt").write_text("theirs"))

@@ -1,4 +1,4 @@
-"""The first operator that goes wrong is found by running every operator's result on the target."""
+"""The first wrong operator is found by running every operator's result on the target."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def write_project(folder: Path, model: bytes, cases: int) -> None:
 
 
 def streaming_network() -> bytes:
-    """A sum that is kept from run to run, then a layer."""
+    """A sum that is kept between runs, then a layer."""
     network = Network()
     handle = network.variable("total")
     total = network.add(network.read(handle, (1, 6), scale=0.5), network.input((1, 6), scale=0.05), scale=0.5)
@@ -58,7 +58,7 @@ def streaming_network() -> bytes:
 
 
 def patch_compiler(monkeypatch: pytest.MonkeyPatch, compile_graph: object) -> None:
-    """Replace the compiler in its face first: the face would otherwise load, and keep, the replacement."""
+    """Replace the compiler in its face first, because the face would otherwise load and keep the replacement."""
     monkeypatch.setattr(native, "compile_graph", compile_graph)
     monkeypatch.setattr(build, "compile_graph", compile_graph)
 
@@ -73,11 +73,11 @@ def verified(folder: Path) -> str:
     return report.text()
 
 
-def test_a_right_model_needs_no_hint(project: Path) -> None:
+def test_correct_model_has_no_hint(project: Path) -> None:
     assert verified(project) == "net: 2 cases right on host, arena 22 of 32 bytes used"
 
 
-def test_a_compiler_that_breaks_the_second_operator_is_caught(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_broken_second_operator_is_found(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sound = build.compile_graph
 
     def broken(graph: Graph, request: CompileRequest, model_id: str) -> Library:
@@ -93,7 +93,7 @@ def test_a_compiler_that_breaks_the_second_operator_is_caught(project: Path, mon
     assert lines[-1] == "net: the first operator with a wrong result on this machine is FULLY_CONNECTED 't6'"
 
 
-def test_vectors_from_other_arithmetic_are_told_apart(project: Path) -> None:
+def test_wrong_vectors_are_distinguished(project: Path) -> None:
     arrays = dict(np.load(project / "net.npz"))
     arrays["out0"][1, 0, 3] ^= 1
     np.savez(project / "net.npz", **arrays)
@@ -104,12 +104,12 @@ def test_vectors_from_other_arithmetic_are_told_apart(project: Path) -> None:
 
 
 @pytest.mark.parametrize("cases", [1, 4])
-def test_vectors_of_a_streaming_network_are_one_stream(project: Path, cases: int) -> None:
+def test_cases_of_a_streaming_network_are_one_stream(project: Path, cases: int) -> None:
     write_project(project, streaming_network(), cases)
     assert verified(project).startswith(f"net: {cases} case{'s' * (cases > 1)} right on host")
 
 
-def test_an_operator_that_goes_wrong_late_in_a_stream(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_operator_that_fails_late_in_a_stream_is_found(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_project(project, streaming_network(), 4)
     sound = build.compile_graph
 

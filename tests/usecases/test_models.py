@@ -1,4 +1,4 @@
-"""Compiling and unpacking: what is done again, what is not, and what a stopped build leaves."""
+"""Compiling and unpacking: only results that are out of date are made, and interrupted builds are completed."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return titles
 
 
-def test_targets_that_need_the_same_code_share_archives(tmp_path: Path, compilations: list[str]) -> None:
+def test_targets_with_the_same_code_share_archives(tmp_path: Path, compilations: list[str]) -> None:
     (tmp_path / "net.tflite").write_bytes(tiny_network(1))
     (tmp_path / "old.tar").write_bytes(pack_archive(native_library("old")))
     (tmp_path / "mlfbuild.yml").write_text(SHARING)
@@ -74,7 +74,7 @@ def test_targets_that_need_the_same_code_share_archives(tmp_path: Path, compilat
     assert not any(result.compiled or result.written for result in build(targets).models)
 
 
-def test_a_lost_archive_comes_from_the_other_target(tmp_path: Path, compilations: list[str]) -> None:
+def test_missing_archive_is_copied_from_another_target(tmp_path: Path, compilations: list[str]) -> None:
     (tmp_path / "net.tflite").write_bytes(tiny_network(1))
     (tmp_path / "mlfbuild.yml").write_text(SHARING.replace("  old: {source: old.tar}\n", ""))
     targets = target_jobs(load(tmp_path / "mlfbuild.yml"), ["kit", "product"])
@@ -99,12 +99,12 @@ def job(target: TargetJob) -> CompileJob:
     return target.models[0]
 
 
-def test_an_archive_is_made_once_for_the_same_content(job: CompileJob) -> None:
+def test_archive_is_made_once_for_the_same_content(job: CompileJob) -> None:
     assert compile_if_needed(job)
     assert not compile_if_needed(job)
 
 
-def test_a_changed_model_a_changed_setting_and_a_damaged_archive_are_compiled_again(job: CompileJob) -> None:
+def test_changed_model_changed_setting_and_damaged_archive_are_compiled_again(job: CompileJob) -> None:
     compile_if_needed(job)
     job.request.source.write_bytes(tiny_network(2))
     assert compile_if_needed(job)
@@ -116,7 +116,7 @@ def test_a_changed_model_a_changed_setting_and_a_damaged_archive_are_compiled_ag
 
 
 def two_layers(job: CompileJob, first: str = "CONV_2D") -> None:
-    """Have as the job's model two layers with 16384 bytes between them; ``smallest`` keeps a few rows of a CONV_2D."""
+    """Make the job's model two layers with 16384 bytes between them; ``smallest`` keeps a few rows of a CONV_2D."""
     network = Network()
     image = network.input((1, 64, 64, 4), scale=0.1)
     if first == "CONV_2D":
@@ -132,7 +132,7 @@ def with_memory(job: CompileJob, memory: str, ram_limit: int | None = None) -> C
 
 
 def refusal(job: CompileJob, step: Callable[[CompileJob], object]) -> str:
-    """What is said of an arena beyond the RAM, behind the place."""
+    """Return the reason and hint for an arena larger than the RAM."""
     with pytest.raises(UnsupportedModelError) as caught:
         step(job)
     text = str(caught.value)
@@ -145,7 +145,7 @@ ARENA = r"needs an arena of (\d+) bytes, but the board of target 'm4' has (\d+) 
 ADVICE = "choose a larger board or a smaller model"
 
 
-def test_an_arena_beyond_the_boards_ram_is_refused_before_anything_is_written(job: CompileJob) -> None:
+def test_arena_larger_than_the_ram_is_rejected_before_writing(job: CompileJob) -> None:
     two_layers(job)
     small = with_memory(job, "balanced", 16383)
     text = refusal(small, compile_if_needed)
@@ -159,14 +159,14 @@ def test_an_arena_beyond_the_boards_ram_is_refused_before_anything_is_written(jo
     assert tree_is_whole(job.tree)
 
 
-def test_an_archive_made_for_another_board_is_not_unpacked(job: CompileJob) -> None:
+def test_archive_made_for_another_board_is_not_unpacked(job: CompileJob) -> None:
     two_layers(job, "MAX_POOL_2D")
     compile_if_needed(with_memory(job, "fastest", 16384))
     assert refusal(with_memory(job, "fastest", 16383), unpack_job).startswith("needs an arena of 16384 bytes, but")
     assert not job.tree.exists()
 
 
-def test_an_arena_that_no_option_makes_small_enough(job: CompileJob) -> None:
+def test_arena_that_no_option_makes_small_enough(job: CompileJob) -> None:
     two_layers(job, "MAX_POOL_2D")
     what = "needs an arena of 16384 bytes, but the board of target 'm4' has 16383 bytes of RAM"
     assert refusal(with_memory(job, "smallest", 16383), compile_if_needed) == f"{what}; {ADVICE}"
@@ -175,7 +175,7 @@ def test_an_arena_that_no_option_makes_small_enough(job: CompileJob) -> None:
     )
 
 
-def test_an_archive_of_another_compiler_has_no_option_for_memory(job: CompileJob, tmp_path: Path) -> None:
+def test_archive_of_another_compiler_has_no_memory_option(job: CompileJob, tmp_path: Path) -> None:
     source = tmp_path / "net.tar"
     two_layers(job, "MAX_POOL_2D")
     compile_model(replace(with_memory(job, "fastest"), archive=source))
@@ -183,7 +183,7 @@ def test_an_archive_of_another_compiler_has_no_option_for_memory(job: CompileJob
     assert refusal(taken, compile_if_needed).endswith(f"16383 bytes of RAM; {ADVICE}")
 
 
-def test_what_is_kept_between_runs_needs_ram_too(job: CompileJob) -> None:
+def test_state_counts_as_ram(job: CompileJob) -> None:
     """SVDF over 2 frames of 6 features: 8 filters of 2 numbers are kept."""
     network = Network()
     weights = [network.constant(np.ones(shape, np.float32)) for shape in ((8, 6), (8, 2), (8,))]
@@ -202,7 +202,7 @@ def test_what_is_kept_between_runs_needs_ram_too(job: CompileJob) -> None:
     assert compile_if_needed(with_memory(job, "smallest", arena + 64))
 
 
-def test_the_board_with_least_ram_decides_for_all_that_share_an_archive(job: CompileJob, tmp_path: Path) -> None:
+def test_board_with_least_ram_determines_a_shared_archive(job: CompileJob, tmp_path: Path) -> None:
     two_layers(job, "MAX_POOL_2D")
     jobs = [with_memory(job, "fastest", limit) for limit in (None, 16384, 16383)]
     jobs = [replace(each, archive=tmp_path / f"{index}.tar") for index, each in enumerate(jobs)]
@@ -211,7 +211,7 @@ def test_the_board_with_least_ram_decides_for_all_that_share_an_archive(job: Com
     assert models.compile_once(jobs[:2]) == jobs[1]
 
 
-def test_a_build_stopped_before_unpacking_is_finished_by_the_next(
+def test_build_interrupted_before_unpacking_is_completed(
     target: TargetJob, job: CompileJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     build([target])
@@ -229,7 +229,7 @@ def test_a_build_stopped_before_unpacking_is_finished_by_the_next(
     assert tree_is_whole(job.tree)
 
 
-def test_models_that_a_build_leaves_alone_stay_in_the_targets_fragment(tmp_path: Path, target: TargetJob) -> None:
+def test_models_that_are_not_built_stay_in_the_fragment(tmp_path: Path, target: TargetJob) -> None:
     (tmp_path / "more.tflite").write_bytes(tiny_network(3))
     project = tmp_path / "mlfbuild.yml"
     project.write_text(project.read_text().replace("{net: ", "{more: {source: more.tflite}, net: "))

@@ -1,4 +1,4 @@
-"""The MLPerf Tiny networks on every board: each vector, each output element, in an image that the steps built."""
+"""The MLPerf Tiny networks on every board: each vector and each output element, in a built image."""
 
 from __future__ import annotations
 

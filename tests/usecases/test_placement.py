@@ -1,6 +1,6 @@
-"""Weights in external flash and a workspace in a second RAM: from the project file to the board, and what is rebuilt.
+"""Weights in external flash and a workspace in a second RAM: from the project file to the board.
 
-The PSRAM of the board stands in for external flash: QEMU loads it from the file that a programmer would write there.
+The PSRAM of the board replaces external flash: QEMU loads it from the file that a programmer would write to flash.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def run(image: Path, root: Path, flash: Path | None = None) -> list[int]:
 
 @pytest.fixture(scope="module")
 def internal(repo: Path, tool: Callable[[str], str]) -> Path:
-    """The image without the bytes that lie in external flash: what is programmed into the device's own."""
+    """Return the image without the bytes in external flash, as programmed into the device."""
     image, rest = repo / "build/m4/app/app.elf", repo / "internal.elf"
     objcopy = [tool("arm-none-eabi-objcopy"), "--remove-section=.mlf_params", str(image), str(rest)]
     subprocess.run(objcopy, check=True, capture_output=True)
@@ -111,7 +111,7 @@ def sections(image: Path) -> dict[str, tuple[int, int, str]]:
         return {s.name: (s["sh_addr"], s["sh_size"], s["sh_type"]) for s in ELFFile(file).iter_sections()}
 
 
-def test_weights_and_workspace_lie_in_psram(repo: Path) -> None:
+def test_weights_and_workspace_are_in_psram(repo: Path) -> None:
     found = sections(repo / "build/m4/app/app.elf")
     address, size, kind = found[".mlf_params"]
     assert (address, kind) == (PSRAM, "SHT_PROGBITS")
@@ -129,7 +129,7 @@ def workspace_size(root: Path) -> int:
     return int(found[1])
 
 
-def test_the_file_has_the_weights_alone(repo: Path, internal: Path, tool: Callable[[str], str]) -> None:
+def test_file_has_only_the_weights(repo: Path, internal: Path, tool: Callable[[str], str]) -> None:
     params = repo / "build/m4/app/app_params.bin"
     assert params.stat().st_size == sections(repo / "build/m4/app/app.elf")[".mlf_params"][1]
     flash = repo / "internal.bin"
@@ -146,26 +146,26 @@ def test_without_the_weights_the_results_are_wrong(repo: Path, internal: Path) -
     assert run(internal, repo) != expected(repo)
 
 
-def test_without_a_byte_of_the_weights_too(repo: Path, internal: Path, tmp_path: Path) -> None:
+def test_results_depend_on_every_byte_of_the_weights(repo: Path, internal: Path, tmp_path: Path) -> None:
     data = bytearray((repo / "build/m4/app/app_params.bin").read_bytes())
     data[len(data) // 2 :] = bytes(len(data) - len(data) // 2)
     (tmp_path / "half.bin").write_bytes(data)
     assert run(internal, repo, flash=tmp_path / "half.bin") != expected(repo)
 
 
-def test_a_file_that_is_not_there(repo: Path, internal: Path) -> None:
+def test_missing_file_is_reported(repo: Path, internal: Path) -> None:
     with pytest.raises(InputFileError, match=r"nowhere\.bin: no such file to load into memory; build it first"):
         run(internal, repo, flash=repo / "nowhere.bin")
 
 
-def test_verify_has_the_regions_too(repo: Path) -> None:
+def test_verify_uses_the_regions(repo: Path) -> None:
     project = load(repo / "mlfbuild.yml")
     (job,) = verify_jobs(project, target_jobs(project), repo / "build")
     assert verify_job(job).passed
     assert sections(job.folder / "build/verify.elf")[".mlf_params"][0] == PSRAM
 
 
-def test_the_verb(repo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_params_command_writes_the_file(repo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     image, output = repo / "build/m4/app/app.elf", tmp_path / "params.bin"
     assert run_verb(["params", str(image), "-o", str(output)]) == 0
     size = output.stat().st_size
@@ -187,7 +187,7 @@ def times(root: Path) -> dict[str, int]:
 
 
 def rebuilt(root: Path, old: str, new: str) -> set[str]:
-    """What of archives, trees, objects and images was written after a change of the project file."""
+    """Return the archives, trees, objects and images that were written after a change of the project file."""
     text = (root / "mlfbuild.yml").read_text()
     assert old in text
     before = times(root)
@@ -207,7 +207,7 @@ def test_another_region_links_again_and_compiles_nothing(repo: Path) -> None:
     assert rebuilt(repo, ".mlf_params: FLASH", ".mlf_params: PSRAM") == {SCRIPT, IMAGE}
 
 
-def test_another_section_compiles_that_model_alone(repo: Path) -> None:
+def test_another_section_compiles_only_its_model(repo: Path) -> None:
     source = "mlf/m4/net/codegen/host/src/net_lib0.c"
     net = {"mlf/m4/net.tar", source, f"m4/app/CMakeFiles/mlf_net.dir{repo}/build/{source}.obj"}
     placed = "net.tflite, placement: {params: .mlf_params}"
@@ -219,7 +219,7 @@ def test_another_section_compiles_that_model_alone(repo: Path) -> None:
 
 
 def changed(repo: Path, folder: Path, project: str) -> Path:
-    """A repo like ``repo`` with another project file."""
+    """A repository like ``repo`` with another project file."""
     for name in ("main.c", "kws.tflite", "net.tflite", "kws.npz"):
         (folder / name).write_bytes((repo / name).read_bytes())
     (folder / "mlfbuild.yml").write_text(project)
@@ -235,7 +235,7 @@ target_link_libraries(app PRIVATE mlf::models mlf::board)
 """
 
 
-def test_a_link_that_forgets_the_placement_is_told(repo: Path, tmp_path: Path) -> None:
+def test_link_without_the_placement_is_reported(repo: Path, tmp_path: Path) -> None:
     project = PROJECT.replace("sources: [main.c]", "cmake: .").replace(", .far: PSRAM", "").replace(".far", ".bss.far")
     root = changed(repo, tmp_path, project)
     (root / "CMakeLists.txt").write_text(CMAKELISTS)
@@ -250,14 +250,14 @@ def test_a_link_that_forgets_the_placement_is_told(repo: Path, tmp_path: Path) -
     assert sections(root / "build" / IMAGE)[".mlf_params"][0] == PSRAM
 
 
-def test_the_region_of_the_workspace_is_what_it_must_fit(repo: Path, tmp_path: Path) -> None:
+def test_workspace_must_fit_its_region(repo: Path, tmp_path: Path) -> None:
     project = PROJECT.replace("mps2-an386", "mps3-an547").replace("cortex-m4", "cortex-m55")
     project = project.replace(".mlf_params: PSRAM, .far: PSRAM", ".mlf_params: DDR, .far: ITCM")
     (job,) = target_jobs(load(changed(repo, tmp_path, project) / "mlfbuild.yml"))
     assert {model.model: model.ram_limit for model in job.models} == {"kws": 512 * 1024, "net": 4 * 1024 * 1024}
 
 
-def test_the_page_shows_a_sound_project_file(tmp_path: Path) -> None:
+def test_page_shows_a_valid_project_file(tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs/placement.md").read_text()
     (text, *_) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     for name in ("models/kws.tflite", "src/main.c"):

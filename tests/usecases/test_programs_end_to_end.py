@@ -1,6 +1,6 @@
-"""A firmware repo whose networks others compile, from the project file to numbers that are right.
+"""A firmware repository with networks of external compilers, from the project file to correct numbers.
 
-One network is compiled by a command, which is mlfbuild's own, and one by what stands in for TVM.
+One network is compiled by a command, which is mlfbuild itself, and one by a stand-in for TVM.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def root(tmp_path: Path, tool: Callable[[str], str]) -> Path:
 
 
 def run(root: Path, *command: str) -> str:
-    """Run ``command`` in the repo and return what it prints; asserts that it went well."""
+    """Run ``command`` in the repository, assert that it succeeds, and return its output."""
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -112,7 +112,7 @@ def test_mlfbuild_builds_and_verifies(root: Path, tool: Callable[[str], str]) ->
     assert runs_of_tvm(root) == 2, "one run a CPU, and none to verify"
 
 
-def test_scons_and_cmake_build_what_mlfbuild_does(root: Path) -> None:
+def test_scons_and_cmake_build_the_same_as_mlfbuild(root: Path) -> None:
     run(root, sys.executable, "-m", "SCons", "-Q", "app", "verify")
     run(root, str(root / "build/pc/app/app"))
     assert len(list(root.glob("build/verify/pc/*/report.txt"))) == 2

@@ -1,4 +1,4 @@
-"""Models that never run at the same time: one workspace in the image, and what happens if they do all the same."""
+"""Models that never run at the same time share one workspace in the image, and a check detects it if they do."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ int main(int argc, char **argv) {
 
 
 def network(seed: int, *, width: int) -> bytes:
-    """Two int8 FULLY_CONNECTED layers with ``width`` values between them, which is what the workspace holds."""
+    """Return two int8 FULLY_CONNECTED layers with ``width`` values between them, which are in the workspace."""
     random = np.random.default_rng(seed)
     made = Network()
     source = made.input((1, 64), scale=0.05, zero_point=3)
@@ -105,7 +105,7 @@ def network(seed: int, *, width: int) -> bytes:
 
 
 class Repo:
-    """A firmware repo of three models for this machine."""
+    """A firmware repository of three models for this machine."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -125,7 +125,7 @@ class Repo:
         return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
 
     def variables(self) -> dict[str, int]:
-        """Bytes of each workspace in the image, and of what guards them."""
+        """Return the bytes of each workspace in the image, and of its flag."""
         with (self.root / "build/pc/app/app").open("rb") as file:
             table = ELFFile(file).get_section_by_name(".symtab")
             return {symbol.name: symbol["st_size"] for symbol in table.iter_symbols() if "workspace" in symbol.name}
@@ -140,7 +140,7 @@ def repo(tmp_path: Path, tool: Callable[[str], str]) -> Repo:
     return Repo(tmp_path)
 
 
-def test_the_image_has_one_workspace_of_the_largest_size(repo: Repo) -> None:
+def test_image_has_one_workspace_of_the_largest_size(repo: Repo) -> None:
     repo.build(kind="Release")
     apart, answers = repo.variables(), repo.run()
     assert set(apart) == {"tvmgen_small_workspace", "tvmgen_large_workspace", "tvmgen_other_workspace"}
@@ -153,7 +153,7 @@ def test_the_image_has_one_workspace_of_the_largest_size(repo: Repo) -> None:
     assert repo.run() == answers
 
 
-def test_two_that_do_run_at_the_same_time_are_caught_without_ndebug(repo: Repo) -> None:
+def test_simultaneous_runs_are_detected_without_ndebug(repo: Repo) -> None:
     repo.build()
     answers = repo.run()
     repo.build(SHARED)
@@ -162,14 +162,14 @@ def test_two_that_do_run_at_the_same_time_are_caught_without_ndebug(repo: Repo) 
     assert repo.run("interrupt") == answers.replace("never", "often")
 
 
-def test_sharing_rebuilds_those_models_and_no_other(repo: Repo) -> None:
+def test_sharing_rebuilds_only_those_models(repo: Repo) -> None:
     repo.build()
     for extra, compiled in ((SHARED, {"small", "large"}), (SHARED, set()), ("", {"small", "large"})):
         report = repo.build(extra)
         assert {result.job.model for result in report.models if result.compiled} == compiled
 
 
-def test_the_code_differs_in_where_the_workspace_lies_alone(repo: Repo) -> None:
+def test_code_differs_only_in_the_workspace(repo: Repo) -> None:
     def operators(model: str) -> str:
         text = repo.source(model)
         return text[text.index("MLF_NOINLINE") : text.index(f"int32_t tvmgen_{model}_run")]
@@ -213,7 +213,7 @@ BUILDS = {
 
 @pytest.mark.parametrize("flags", ["-O2 -DNDEBUG", "-O1", "-O2 -flto -DNDEBUG"], ids=["release", "debug", "lto"])
 @pytest.mark.parametrize("way", BUILDS)
-def test_builds_without_cmake_have_one_workspace_and_its_guard(
+def test_builds_without_cmake_have_one_workspace_and_the_check(
     repo: Repo, tool: Callable[[str], str], way: str, flags: str
 ) -> None:
     (repo.root / "mlfbuild.yml").write_text(PROJECT.split("firmware", maxsplit=1)[0] + SHARED)
@@ -244,7 +244,7 @@ def test_builds_without_cmake_have_one_workspace_and_its_guard(
 
 
 def workspace_size(repo: Repo, way: str, model: str) -> int:
-    """Bytes of a model's workspace, as its header says."""
+    """Return the bytes of a model's workspace in its header."""
     tree = repo.root / ("build/mlf/pc" if way == "models.apply" else "tree")
     header = (tree / f"{model}/codegen/host/include/tvmgen_{model}.h").read_text()
     found = re.search(rf"^#define TVMGEN_{model.upper()}_WORKSPACE_SIZE (\d+)", header, re.MULTILINE)
@@ -282,7 +282,7 @@ def test_shared_code_compiles_without_a_warning(
     assert " U __atomic" not in symbols, "cores without the instructions have no library for them either"
 
 
-def test_a_model_without_workspace_shares_none(tmp_path: Path) -> None:
+def test_model_without_workspace_shares_none(tmp_path: Path) -> None:
     random = np.random.default_rng(1)
     net = Network()
     source = net.input((1, 8), scale=0.05, zero_point=3)
@@ -296,7 +296,7 @@ def test_a_model_without_workspace_shares_none(tmp_path: Path) -> None:
     assert compiled[0] == compiled[1]
 
 
-def test_compilers_refuse_what_the_project_file_does(tmp_path: Path, shared: Path) -> None:
+def test_compilers_reject_what_the_project_file_rejects(tmp_path: Path, shared: Path) -> None:
     model = tmp_path / "net.tflite"
     model.write_bytes(network(1, width=8))
     request = CompileRequest("net", model, CPUS["host"], placement=Placement(None, ".bss.dtcm", shares_workspace=True))

@@ -1,4 +1,4 @@
-"""Archives that TVM wrote, of every version and style, as sources of a build: unpacked, compiled, and run."""
+"""Archives of TVM, of every version and style, as sources of a build: unpacked, compiled, and run."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from support.tvm_headers import write_tvm_headers
 
 @pytest.fixture
 def headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """TVM's headers where the compiler finds them, as in a firmware that has TVM's runtime."""
+    """TVM's headers on the compiler's path, as in a firmware that has TVM's runtime."""
     folder = write_tvm_headers(tmp_path / "tvm")
     monkeypatch.setenv("CPATH", str(folder))
     return folder
@@ -47,7 +47,7 @@ def run(*command: str | Path) -> None:
 
 
 @pytest.mark.parametrize("name", TVM_ARCHIVES)
-def test_an_unpacked_archive_is_whole_and_stays_so(shared: Path, tmp_path: Path, name: str) -> None:
+def test_unpacked_archive_is_complete_and_unchanged(shared: Path, tmp_path: Path, name: str) -> None:
     archive = shared / "archives" / f"{name}.tar"
     first = unpack_archive(archive, tmp_path / "tree")
     assert "README.md" in first.written and "mlf.cmake" in first.written
@@ -78,7 +78,7 @@ def test_archives_of_every_version_become_trees(tmp_path: Path, name: str) -> No
 
 
 @pytest.mark.parametrize("name", OLD)
-def test_archives_of_every_version_mean_the_same_in_version_7(tmp_path: Path, name: str) -> None:
+def test_archives_of_every_version_equal_those_of_version_7(tmp_path: Path, name: str) -> None:
     old, new = tmp_path / "old.tar", tmp_path / "new.tar"
     old.write_bytes(b"".join(tar.pack(OLD[name], 0)))
     convert_archive(old, 7, new)
@@ -90,7 +90,7 @@ def test_archives_of_every_version_mean_the_same_in_version_7(tmp_path: Path, na
 @pytest.mark.sweep
 @pytest.mark.usefixtures("headers")
 @pytest.mark.parametrize("name", TVM_ARCHIVES)
-def test_an_unpacked_archive_compiles(shared: Path, tmp_path: Path, tool: Callable[[str], str], name: str) -> None:
+def test_unpacked_archive_compiles(shared: Path, tmp_path: Path, tool: Callable[[str], str], name: str) -> None:
     for program in ("cmake", "ninja", "gcc"):
         tool(program)
     archive = shared / "archives" / f"{name}.tar"
@@ -106,7 +106,7 @@ def test_an_unpacked_archive_compiles(shared: Path, tmp_path: Path, tool: Callab
 
 
 def verified(folder: Path, models: str, targets: str) -> dict[str, bool]:
-    """Build and verify a project; returns whether each model passed on each target."""
+    """Build and verify a project; return whether each model passed on each target."""
     (folder / "mlfbuild.yml").write_text(f"mlfbuild: 1\ntargets:\n{targets}models:\n{models}")
     project = load(folder / "mlfbuild.yml")
     jobs = target_jobs(project)
@@ -132,7 +132,7 @@ MACHINES = {
 
 
 def vectors(shared: Path, name: str) -> dict[str, Path]:
-    """The vectors file of each module; under the empty name that of the only one."""
+    """Return the vectors file of each module; the only module has an empty name."""
     found = sorted((shared / "archives").glob(f"{name}*.npz"))
     files = {path.name.removeprefix(name).removesuffix(".npz").lstrip("."): path for path in found}
     assert files
@@ -155,7 +155,7 @@ def tools(tool: Callable[[str], str]) -> None:
 
 
 @pytest.mark.usefixtures("tools")
-def test_archives_of_every_flavour_answer_as_tvm_did(shared: Path, tmp_path: Path) -> None:
+def test_archives_of_every_kind_equal_tvm(shared: Path, tmp_path: Path) -> None:
     found = answers(shared, tmp_path, FLAVOURS, "  m4: {cpu: cortex-m4, board: mps2-an386}\n")
     modules = [f"{model} for m4" for model in FLAVOURS if model != "several"]
     modules += [f"several (module mod{number}) for m4" for number in (1, 2)]
@@ -165,7 +165,7 @@ def test_archives_of_every_flavour_answer_as_tvm_did(shared: Path, tmp_path: Pat
 @pytest.mark.sweep
 @pytest.mark.usefixtures("tools")
 @pytest.mark.parametrize("name", WITH_VECTORS)
-def test_archives_answer_on_every_machine(shared: Path, tmp_path: Path, name: str) -> None:
+def test_archives_give_the_same_results_on_every_machine(shared: Path, tmp_path: Path, name: str) -> None:
     machines = {key: value for key, value in MACHINES.items() if name != OBJECTS or key != "host"}
     targets = "".join(f"  {target}: {value}\n" for target, value in machines.items())
     found = answers(shared, tmp_path, {"model": name}, targets)
@@ -174,7 +174,7 @@ def test_archives_answer_on_every_machine(shared: Path, tmp_path: Path, name: st
 
 
 def ran(archive: Path, module: str, file: Path, folder: Path, board: str | None) -> None:
-    """Run a module on every case of its vectors, and compare what it answers."""
+    """Run a module on every case of its vectors, and compare the results."""
     run_archive(archive, module or None, file, folder / "y.npz", 60.0, board)
     expected, got = np.load(file), np.load(folder / "y.npz")
     outputs = sorted(name for name in expected.files if name.startswith("out"))
@@ -207,7 +207,7 @@ def test_objects_run_on_a_board_of_their_cpu(shared: Path, tmp_path: Path, monke
 
 @pytest.mark.usefixtures("tools")
 @pytest.mark.parametrize("board", [None, "mps2-an386"])
-def test_an_operator_computes_what_numpy_does(
+def test_operator_equals_numpy(
     shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, board: str | None
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -226,7 +226,7 @@ def test_an_operator_computes_what_numpy_does(
     np.testing.assert_array_equal(output, first + second)
 
 
-def test_an_operator_is_built_into_a_tree(shared: Path, tmp_path: Path) -> None:
+def test_operator_is_built_into_a_tree(shared: Path, tmp_path: Path) -> None:
     (tmp_path / "mlfbuild.yml").write_text(
         f"mlfbuild: 1\ntargets: {{pc: {{cpu: host}}}}\nmodels: {{op: {{source: {shared}/archives/operator-add.tar}}}}\n"
     )
@@ -237,7 +237,7 @@ def test_an_operator_is_built_into_a_tree(shared: Path, tmp_path: Path) -> None:
     assert "int32_t tvmgen_add_run(" in (tmp_path / "build/mlf/pc/op/executor/include/tvmgen_add.h").read_text()
 
 
-def test_an_operator_has_no_executor(shared: Path, tmp_path: Path) -> None:
+def test_operator_has_no_executor(shared: Path, tmp_path: Path) -> None:
     (tmp_path / "mlfbuild.yml").write_text(
         "mlfbuild: 1\ntargets: {pc: {cpu: host}}\n"
         f"models: {{op: {{source: {shared}/archives/operator-add.tar, executor: aot}}}}\n"
@@ -247,7 +247,7 @@ def test_an_operator_has_no_executor(shared: Path, tmp_path: Path) -> None:
 
 
 def large_graph(folder: Path) -> Path:
-    """An archive whose graph has a tensor of 8 MB between its two kernels, and whose metadata tells of no memory."""
+    """An archive whose graph has a tensor of 8 MB between its two kernels, and whose metadata has no memory sizes."""
     calls = [("grow", 0), ("shrink", 1)]
     attributes = {"func_name": "tvmgen_net_add", "num_inputs": "1", "num_outputs": "1", "flatten_data": "0"}
     nodes = [{"op": "null", "name": "x", "inputs": []}]
@@ -269,7 +269,7 @@ def large_graph(folder: Path) -> Path:
     return folder / "large.tar"
 
 
-def test_memory_that_is_generated_counts_against_the_board(tmp_path: Path) -> None:
+def test_generated_memory_counts_as_ram(tmp_path: Path) -> None:
     archive = large_graph(tmp_path)
     (tmp_path / "mlfbuild.yml").write_text(
         "mlfbuild: 1\ntargets: {m4: {cpu: cortex-m4, board: mps2-an386}}\nmodels: {large: {source: large.tar}}\n"

@@ -35,7 +35,7 @@ def run_ok(*command: str | Path) -> str:
 
 @pytest.fixture(scope="session")
 def build_firmware(tool: Callable[[str], str]) -> Build:
-    """A function that builds sources in a folder for a board and returns the image."""
+    """Return a function that builds the sources in a folder for a board and returns the image."""
     for name in ("arm-none-eabi-gcc", "cmake", "ninja"):
         tool(name)
 

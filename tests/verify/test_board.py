@@ -1,4 +1,4 @@
-"""What board support promises, shown by running one image on every board."""
+"""The guarantees of the board support, checked by running one image on every board."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def run(board: Board, image: Path, tool: Callable[[str], str]) -> Run:
 
 
 @pytest.mark.parametrize("status", [0, 1, 42, 255])
-def test_the_result_of_main_is_the_exit_status(run: Run, status: int) -> None:
+def test_result_of_main_is_the_exit_status(run: Run, status: int) -> None:
     assert run("status", str(status)) == EmulatorRun("", status)
 
 
-def test_arguments_arrive(run: Run) -> None:
+def test_arguments_are_passed(run: Run) -> None:
     assert run("arguments", "a,b", "c=d").stdout == "0=firmware\n1=arguments\n2=a,b\n3=c=d\n"
 
 
@@ -53,15 +53,15 @@ def test_output_without_stdio(run: Run) -> None:
     assert run("puts") == EmulatorRun("least -2147483648 most 2147483647\n", 0)
 
 
-def test_a_reset_renews_all_memory_but_noinit(run: Run) -> None:
+def test_reset_initialises_all_memory_except_noinit(run: Run) -> None:
     assert run("reset").exit_status == 0
 
 
-def test_large_constants_and_arenas_have_room(run: Run) -> None:
+def test_large_constants_and_arenas_fit(run: Run) -> None:
     assert run("large").exit_status == 0
 
 
-def test_floating_point_and_vectors_are_on(run: Run) -> None:
+def test_fpu_and_vector_unit_are_enabled(run: Run) -> None:
     assert run("compute") == EmulatorRun("26.870 2\n", 0)
 
 
@@ -71,16 +71,16 @@ def test_files_of_the_host(run: Run, tmp_path: Path) -> None:
     assert (tmp_path / "out.bin").read_bytes() == bytes(range(256)) * 5
 
 
-def test_a_missing_file_is_an_error(run: Run, tmp_path: Path) -> None:
+def test_missing_file_is_an_error(run: Run, tmp_path: Path) -> None:
     assert run("copy", "missing.bin", "out.bin", cwd=tmp_path).exit_status == 1
 
 
-def test_the_heap_is_the_memory_left(run: Run) -> None:
+def test_heap_has_the_remaining_memory(run: Run) -> None:
     assert run("heap").exit_status == 0
 
 
 @pytest.mark.parametrize("fault", ["undefined", "unmapped"])
-def test_a_fault_prints_registers_and_ends_the_run(run: Run, image: Path, fault: str) -> None:
+def test_fault_prints_registers_and_ends_the_run(run: Run, image: Path, fault: str) -> None:
     result = run(fault)
     assert result.exit_status == FAULT_STATUS
     assert "mlf_board: stopped by HardFault\n" in result.stdout
@@ -92,7 +92,7 @@ def test_a_fault_prints_registers_and_ends_the_run(run: Run, image: Path, fault:
     assert function in {"dispatch", "main"}
 
 
-def test_an_overflow_of_the_stack_ends_the_run(run: Run, board: Board) -> None:
+def test_stack_overflow_ends_the_run(run: Run, board: Board) -> None:
     result = run("overflow")
     assert result.exit_status == FAULT_STATUS
     limited = board.cpu in {"cortex-m33", "cortex-m55"}
@@ -107,19 +107,19 @@ def test_segments_are_never_writable_and_executable(image: Path) -> None:
 
 
 @pytest.mark.usefixtures("run")
-def test_a_hang_is_stopped_and_keeps_the_output(image: Path, board: Board) -> None:
+def test_hanging_run_is_stopped_and_its_output_is_kept(image: Path, board: Board) -> None:
     with raises(TimedOutError, "run-timed-out", "app.elf") as caught:
         run_elf(image, board, arguments=["hang"], timeout=1)
     assert "about to hang" in str(caught.value)
 
 
-def test_vector_instructions_are_used_where_there_are_any(build_firmware: Callable[..., Path], tmp_path: Path) -> None:
+def test_vector_instructions_are_used_if_available(build_firmware: Callable[..., Path], tmp_path: Path) -> None:
     image = build_firmware(tmp_path, board_called("mps3-an547"), {"main.c": SOURCE.read_text()})
     code = subprocess.run(["arm-none-eabi-objdump", "-d", image], capture_output=True, text=True, check=True).stdout
     assert re.search(r"\bvmul\.f32\s+q", code)
 
 
-def test_the_size_of_the_stack_is_a_setting(build_firmware: Callable[..., Path], tmp_path: Path) -> None:
+def test_stack_size_is_a_setting(build_firmware: Callable[..., Path], tmp_path: Path) -> None:
     source = "extern char __stack_limit[], __stack_top[];\n"
     source += "int main(void) { return __stack_top - __stack_limit == 3000 ? 0 : 1; }\n"
     board = board_called("mps2-an386")
@@ -143,7 +143,7 @@ int main(int argc, char **argv) { (void)argv; volatile int i = argc; return valu
 
 
 @pytest.mark.parametrize("section", [".rodata.mlf", ".rodata.mlf.kws", ".mlf_weights"])
-def test_constants_may_have_a_section_of_any_name(
+def test_constants_can_have_a_section_of_any_name(
     build_firmware: Callable[..., Path], tmp_path: Path, section: str
 ) -> None:
     board = board_called("mps3-an547")
@@ -151,7 +151,7 @@ def test_constants_may_have_a_section_of_any_name(
     assert run_elf(image, board, timeout=60).exit_status == 2
 
 
-def test_a_writable_section_that_startup_does_not_fill_is_refused(
+def test_writable_section_that_startup_does_not_initialise_is_rejected(
     build_firmware: Callable[..., Path], tmp_path: Path
 ) -> None:
     board = board_called("mps2-an386")

@@ -1,4 +1,4 @@
-"""For which CPU of a board firmware is built around a module that holds objects."""
+"""The CPU of a board for which firmware is built around a module with objects."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Compiled = Callable[..., Library]
 
 @pytest.fixture
 def compiled(tmp_path: Path, tool: Callable[[str], str]) -> Compiled:
-    """A function that returns a library with an object, compiled with some flags."""
+    """Return a function that returns a library with an object, compiled with given flags."""
     gcc = tool("arm-none-eabi-gcc")
 
     def make(*flags: str) -> Library:
@@ -35,7 +35,7 @@ SOFT = ("-mcpu=cortex-m4", "-mfloat-abi=soft")
 
 
 @pytest.mark.parametrize(("flags", "cpu"), [(HARD, "cortex-m4"), (SOFT, "cortex-m4+nofp")])
-def test_the_float_abi_of_objects_selects_the_cpu(compiled: Compiled, flags: tuple[str, ...], cpu: str) -> None:
+def test_float_abi_of_objects_selects_the_cpu(compiled: Compiled, flags: tuple[str, ...], cpu: str) -> None:
     assert fitting_cpu(compiled(*flags), board_called("mps2-an386"), "net.tar").name == cpu
 
 
@@ -50,7 +50,7 @@ def test_without_objects_the_cpu_is_that_of_the_board() -> None:
         (SOFT, "mps3-an547", "is soft-float, and code for cortex-m55 is hard-float"),
     ],
 )
-def test_objects_that_no_cpu_of_the_board_runs(
+def test_objects_that_no_cpu_of_the_board_runs_are_rejected(
     compiled: Compiled, flags: tuple[str, ...], board: str, reason: str
 ) -> None:
     with pytest.raises(UsageError, match=rf"net.tar: codegen/host/lib/net_lib0\.o: {reason}"):

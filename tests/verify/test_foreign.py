@@ -1,4 +1,4 @@
-"""What other compilers leave in archives, run on this machine: objects, operators, parameters inside the code."""
+"""Modules of other compilers on this machine: objects, operators, parameters in the code."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_parameters_inside_objects(tmp_path: Path, tool: Tool) -> None:
     )
 
 
-def test_a_parameter_that_the_code_does_not_know(tmp_path: Path) -> None:
+def test_parameter_that_the_code_does_not_have(tmp_path: Path) -> None:
     files = linked_archive()
     files[KERNEL] = files[KERNEL].replace(b"    case 2:", b"    case 9:")
     with raises(ProcessFailedError, "run-failed", "add"):
@@ -78,7 +78,7 @@ def test_a_parameter_that_the_code_does_not_know(tmp_path: Path) -> None:
 @pytest.mark.parametrize("objects", [False, True], ids=["C", "objects"])
 def test_operators_by_name(tmp_path: Path, tool: Tool, objects: bool) -> None:
     files = operators_archive()
-    if objects:  # which do not tell what they write: the last argument is taken for the output
+    if objects:  # objects do not show which arguments they write, so the last one is the output
         files = with_objects(operator_archive(7), tmp_path, tool("gcc"), "-fPIC")
         assert [tensor.name for tensor in mlfbuild.load(written(tmp_path, files)).outputs] == ["c"]
         return
@@ -99,7 +99,7 @@ def test_operators_by_name(tmp_path: Path, tool: Tool, objects: bool) -> None:
 @pytest.mark.parametrize("name", ["KeyWords", "Net_2"])
 @pytest.mark.parametrize("kind", ["graph", "aotp", "aotc"])
 def test_names_with_capitals(shared: Path, tmp_path: Path, kind: str, name: str) -> None:
-    """TVM's header has them in lower case, its code does not, and includes a header that is not there."""
+    """TVM's header has them in lower case, but its code does not, and it includes a header that does not exist."""
     library = mlfbuild.open_archive(shared / f"archives/add-{kind}.tar")
     files = {path: bytes(data) for path, data in archive_files(library).items()}
     words = [(f"tvmgen_add{end}", f"tvmgen_{name}{end}") for end in ("_", ".h")]
@@ -179,7 +179,7 @@ BAD: dict[str, tuple[Files, type[MlfError], str]] = {
 
 
 @pytest.mark.parametrize("kind", BAD)
-def test_modules_that_cannot_run_are_refused(tmp_path: Path, kind: str) -> None:
+def test_modules_that_cannot_run_are_rejected(tmp_path: Path, kind: str) -> None:
     files, error, code = BAD[kind]
     name = "twice" if kind in {"operator", "unknown type"} else "add"
     with raises(error, code) as caught:
@@ -188,7 +188,7 @@ def test_modules_that_cannot_run_are_refused(tmp_path: Path, kind: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_objects_with_unresolved_symbols(tmp_path: Path, tool: Tool) -> None:
+def test_objects_with_unresolved_symbols_are_rejected(tmp_path: Path, tool: Tool) -> None:
     calls = graph_archive(kernel=("  return 0;", "  return TVMFuncCall(0, 0, 0, 0, 0, 0);"))
     objects = with_objects(calls, tmp_path, tool("gcc"), "-fPIC")
     with pytest.raises(CheckFailedError, match=r"^add: codegen/host/lib/add_lib1\.o calls TVMFuncCall, which neither"):
@@ -200,7 +200,7 @@ def test_objects_with_unresolved_symbols(tmp_path: Path, tool: Tool) -> None:
         result(written(tmp_path, missing))
 
 
-def test_words_that_are_not_calls(tmp_path: Path) -> None:
+def test_words_that_are_not_calls_are_ignored(tmp_path: Path) -> None:
     """Comments, strings, macros and local functions are not calls of TVM's runtime."""
     own = (
         "static int TVMOwnHelper(int x) { return x; }\n#define TVMOwnMacro(x) (x)\n"
@@ -224,7 +224,7 @@ def test_words_that_are_not_calls(tmp_path: Path) -> None:
     ],
 )
 def test_errors_of_kernels(tmp_path: Path, statement: str, status: int) -> None:
-    """Status of a kernel; memory that a helper requests repeatedly, which is unknown in advance."""
+    """A kernel returns an error; a helper allocates memory repeatedly, in an amount that is not known in advance."""
     helper = (
         "static int helper(void)\n{\n  void *last = NULL;\n  for (int i = 0; i < 99; i++) {\n"
         "    last = TVMBackendAllocWorkspace(1, 0, 4096, 0, 8);\n  }\n  return last == NULL ? -1 : 0;\n}\n"
@@ -239,5 +239,5 @@ def test_errors_of_kernels(tmp_path: Path, statement: str, status: int) -> None:
 
 @pytest.mark.parametrize(("version", "executor"), [model for model in MODELS if model[1] == "aot"])
 def test_entries_of_every_version(tmp_path: Path, version: int, executor: str) -> None:
-    """Its main function does nothing: the outputs stay as they were."""
+    """The main function does nothing: the outputs do not change."""
     np.testing.assert_array_equal(result(written(tmp_path, model_archive(version, executor))), np.zeros((1, 2)))

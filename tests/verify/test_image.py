@@ -1,4 +1,4 @@
-"""The description in test firmware, read from sound, damaged and malicious images."""
+"""The description in test firmware, read from valid, damaged and malicious images."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def compiler(request: pytest.FixtureRequest, tool: Callable[[str], str]) -> str:
 
 
 def image(folder: Path, compiler: str, text: str, name: str = SYMBOL) -> Path:
-    """A program whose constant ``name`` holds ``text``."""
+    """Return a program whose constant ``name`` has the value ``text``."""
     source = folder / "image.c"
     source.write_text(f"const char {name}[] = {c_string(text)};\nint main(void) {{ return {name}[0]; }}\n")
     output = folder / "image.elf"
@@ -51,11 +51,11 @@ def image(folder: Path, compiler: str, text: str, name: str = SYMBOL) -> Path:
     return output
 
 
-def test_what_an_image_says(tmp_path: Path, compiler: str) -> None:
+def test_description_of_an_image(tmp_path: Path, compiler: str) -> None:
     assert read_subject(image(tmp_path, compiler, SUBJECT.to_json())) == SUBJECT
 
 
-def test_any_name_of_a_tensor_gets_through_the_c_compiler(tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_any_tensor_name_survives_the_c_compiler(tmp_path: Path, tool: Callable[[str], str]) -> None:
     module = write_library(tmp_path)
     odd = replace(module, inputs=(replace(module.inputs[0], name='x??/"\\\n\x1b\u00e9'), module.inputs[1]))
     (tmp_path / "verify_module.h").write_text(module_header(odd, "host"))
@@ -85,7 +85,7 @@ def test_any_name_of_a_tensor_gets_through_the_c_compiler(tmp_path: Path, tool: 
         ),
     ],
 )
-def test_impossible_descriptions_are_refused(
+def test_invalid_descriptions_are_rejected(
     tmp_path: Path, tool: Callable[[str], str], changes: dict[str, Any], code: str, place: str
 ) -> None:
     path = image(tmp_path, tool("gcc"), replace(SUBJECT, **changes).to_json())
@@ -105,12 +105,12 @@ def test_impossible_descriptions_are_refused(
         ("\xff", "the text is not valid JSON"),
     ],
 )
-def test_damaged_descriptions_are_refused(tmp_path: Path, tool: Callable[[str], str], text: str, message: str) -> None:
+def test_damaged_descriptions_are_rejected(tmp_path: Path, tool: Callable[[str], str], text: str, message: str) -> None:
     with pytest.raises(InputFileError, match=message):
         read_subject(image(tmp_path, tool("gcc"), text))
 
 
-def test_a_variable_is_not_accepted_as_the_description(tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_variable_is_not_accepted_as_the_description(tmp_path: Path, tool: Callable[[str], str]) -> None:
     source, output = tmp_path / "image.c", tmp_path / "image"
     source.write_text(f"char {SYMBOL}[8];\nint main(void) {{ return 0; }}\n")
     subprocess.run([tool("gcc"), source, "-o", output], check=True)
@@ -124,7 +124,7 @@ def test_other_programs_are_not_test_firmware(tmp_path: Path, compiler: str) -> 
         read_subject(path)
 
 
-def test_damaged_images_are_refused_in_one_line(tmp_path: Path, compiler: str) -> None:
+def test_damaged_images_are_rejected_in_one_line(tmp_path: Path, compiler: str) -> None:
     data = image(tmp_path, compiler, SUBJECT.to_json()).read_bytes()
     path = tmp_path / "damaged.elf"
     dice = random.Random(5)
@@ -152,7 +152,7 @@ def reason(path: Path) -> str | None:
     return None
 
 
-def test_claims_of_a_hostile_table_cost_nothing(tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_large_numbers_in_a_malicious_table_cost_nothing(tmp_path: Path, tool: Callable[[str], str]) -> None:
     data = bytearray(image(tmp_path, tool("arm-none-eabi-gcc"), SUBJECT.to_json()).read_bytes())
     start, entry_size, count = struct.unpack_from("<I10xHH", data, 32)
     for index in range(count):

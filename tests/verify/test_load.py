@@ -1,4 +1,4 @@
-"""Networks of archives on this machine: right numbers, values checked before C sees them, crashes kept apart."""
+"""Networks of archives on this machine: correct results, checked inputs, isolated crashes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def cache(
 
 @pytest.fixture
 def opened() -> Iterator[list[Model]]:
-    """Models to be closed."""
+    """Models to close after the test."""
     models: list[Model] = []
     yield models
     for model in models:
@@ -59,7 +59,7 @@ def test_archives_of_tvm(shared: Path, opened: list[Model], name: str, isolated:
 
 
 def adder(states: bool = False) -> Graph:
-    """y = x + kept, which is kept where there are states, and else an input."""
+    """Return y = x + kept, where kept is a state or an input."""
     tensors = [Tensor(name, (1, 4), DType.FLOAT32) for name in ("x", "kept", "y")]
     kept = [State("kept", "y", np.zeros((1, 4), np.float32))] if states else []
     return Graph("net", tensors, [Node("sum", ops.Add(), ("x", "kept"), ("y",))],
@@ -74,7 +74,7 @@ def saved(folder: Path, library: Library, name: str = "net.tar") -> Path:
     return folder / name
 
 
-def test_a_network_of_the_native_compiler(tmp_path: Path) -> None:
+def test_network_of_the_native_compiler(tmp_path: Path) -> None:
     model = mlfbuild.load(saved(tmp_path, compile_network(adder())))
     assert model.name == "net"
     assert [tensor.name for tensor in model.inputs] == ["x", "kept"]
@@ -82,7 +82,7 @@ def test_a_network_of_the_native_compiler(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("isolated", [False, True], ids=["here", "isolated"])
-def test_streams_of_one_archive_are_apart(tmp_path: Path, opened: list[Model], isolated: bool) -> None:
+def test_streams_of_one_archive_are_separate(tmp_path: Path, opened: list[Model], isolated: bool) -> None:
     path = saved(tmp_path, compile_network(adder(states=True)))
     one, two = (mlfbuild.load(path, isolated=isolated) for _ in range(2))
     opened += [one, two]
@@ -103,14 +103,16 @@ def test_streams_of_one_archive_are_apart(tmp_path: Path, opened: list[Model], i
         ({"x": [[1, 2, 3, 4]], "kept": X}, "net: input 'x': is int64, must be float32"),
     ],
 )
-def test_wrong_inputs_never_reach_the_code(tmp_path: Path, inputs: dict[str, object], message: str) -> None:
+def test_wrong_inputs_are_rejected_before_the_code_runs(
+    tmp_path: Path, inputs: dict[str, object], message: str
+) -> None:
     model = mlfbuild.load(saved(tmp_path, compile_network(adder())))
     with pytest.raises(ValueError, match=message):
         model.run(inputs)  # type: ignore[arg-type]  # one of them is wrong on purpose
 
 
 def changed(old: str, new: str) -> Library:
-    """The adder with ``old`` in its C replaced."""
+    """Return the adder with ``old`` in its C replaced."""
     (module,) = compile_network(adder()).modules
     files = [
         CodegenFile(file.path, file.data.replace(old.encode(), new.encode()))
@@ -122,7 +124,7 @@ def changed(old: str, new: str) -> Library:
     return Library((replace(module, codegen=tuple(files)),))
 
 
-def test_a_crash_is_an_error_of_that_run_alone(tmp_path: Path, opened: list[Model]) -> None:
+def test_crash_is_an_error_of_that_run_only(tmp_path: Path, opened: list[Model]) -> None:
     crash = "    if (((const float *)inputs->x)[0] > 8.0f) { *(volatile int *)8 = 1; }\n    return 0;\n}"
     model = mlfbuild.load(saved(tmp_path, changed("    return 0;\n}", crash)), isolated=True)
     opened.append(model)
@@ -131,7 +133,7 @@ def test_a_crash_is_an_error_of_that_run_alone(tmp_path: Path, opened: list[Mode
     assert float(model.run({"x": X, "kept": X})["y"][0, 3]) == 6
 
 
-def test_a_hang_is_stopped(tmp_path: Path, opened: list[Model]) -> None:
+def test_hanging_run_is_stopped(tmp_path: Path, opened: list[Model]) -> None:
     hang = "    for (volatile int i = 0;; i++) {}\n}"
     model = mlfbuild.load(saved(tmp_path, changed("    return 0;\n}", hang)), isolated=True, timeout=0.5)
     opened.append(model)
@@ -139,7 +141,7 @@ def test_a_hang_is_stopped(tmp_path: Path, opened: list[Model]) -> None:
         model.run({"x": X, "kept": X})
 
 
-def test_code_that_ends_the_process(tmp_path: Path, opened: list[Model]) -> None:
+def test_code_that_ends_the_process_is_reported(tmp_path: Path, opened: list[Model]) -> None:
     leave = "    extern void _exit(int); _exit(3);\n    return 0;\n}"
     model = mlfbuild.load(saved(tmp_path, changed("    return 0;\n}", leave)), isolated=True)
     opened.append(model)
@@ -147,14 +149,14 @@ def test_code_that_ends_the_process(tmp_path: Path, opened: list[Model]) -> None
         model.run({"x": X, "kept": X})
 
 
-def test_code_that_prints_does_not_disturb(tmp_path: Path, opened: list[Model]) -> None:
+def test_code_that_prints_has_no_effect(tmp_path: Path, opened: list[Model]) -> None:
     talk = '    extern int puts(const char *); puts("hello");\n    return 0;\n}'
     model = mlfbuild.load(saved(tmp_path, changed("    return 0;\n}", talk)), isolated=True)
     opened.append(model)
     assert float(model.run({"x": X, "kept": X})["y"][0, 3]) == 6
 
 
-def test_an_error_code(tmp_path: Path) -> None:
+def test_error_code_is_reported(tmp_path: Path) -> None:
     model = mlfbuild.load(saved(tmp_path, changed("    return 0;\n}", "    return 7;\n}")))
     with raises(ProcessFailedError, "run-failed", "net"):
         model.run({"x": X, "kept": X})
@@ -167,13 +169,13 @@ def test_an_error_code(tmp_path: Path) -> None:
         ("    return 0;\n}", "    extern int f(void); return f();\n}", "`f'"),
     ],
 )
-def test_code_that_does_not_build(tmp_path: Path, old: str, new: str, said: str) -> None:
+def test_code_that_does_not_build_is_reported(tmp_path: Path, old: str, new: str, said: str) -> None:
     with raises(ProcessFailedError, "module-not-built", "net") as caught:
         mlfbuild.load(saved(tmp_path, changed(old, new)))
     assert said in caught.value.output
 
 
-def test_the_second_load_compiles_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_second_load_compiles_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = saved(tmp_path, compile_network(adder()))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "own"))
     mlfbuild.load(path)
@@ -183,7 +185,7 @@ def test_the_second_load_compiles_nothing(tmp_path: Path, monkeypatch: pytest.Mo
     assert [file.stat().st_mtime_ns for file in (tmp_path / "own/mlfbuild/host").iterdir()] == [before]
 
 
-def test_a_module_must_be_chosen(shared: Path) -> None:
+def test_module_must_be_selected(shared: Path) -> None:
     path = shared / "archives/multi-mixed.tar"
     with raises(UsageError, "module-not-chosen", "multi-mixed.tar"):
         mlfbuild.load(path)
@@ -191,7 +193,7 @@ def test_a_module_must_be_chosen(shared: Path) -> None:
         mlfbuild.load(path, "kws")
 
 
-def test_objects_for_another_cpu(shared: Path) -> None:
+def test_objects_for_another_cpu_are_rejected(shared: Path) -> None:
     message = (
         r"^conv: codegen/host/lib/conv_lib0\.o: is an object for ARM \(32 bits, exported for cortex-m4\), not for this "
         r"machine; export it for this machine, or build for another cpu$"
@@ -201,7 +203,7 @@ def test_objects_for_another_cpu(shared: Path) -> None:
 
 
 @pytest.mark.parametrize("isolated", [False, True], ids=["here", "isolated"])
-def test_an_operator(shared: Path, opened: list[Model], isolated: bool) -> None:
+def test_operator(shared: Path, opened: list[Model], isolated: bool) -> None:
     model = mlfbuild.load(shared / "archives/operator-add.tar", isolated=isolated)
     opened.append(model)
     assert [(tensor.name, tensor.shape) for tensor in model.inputs] == [("placeholder", (2,)), ("placeholder_1", (1,))]

@@ -62,7 +62,7 @@ def test_faults_in_pools_are_found(tmp_path: Path, vectors: Path, statement: str
     assert report.text().startswith(problem), report.text()
 
 
-def test_kernels_that_take_memory_beside_the_pools(tmp_path: Path, vectors: Path) -> None:
+def test_kernels_that_allocate_memory_in_addition_to_pools(tmp_path: Path, vectors: Path) -> None:
     more = "void* more = TVMBackendAllocWorkspace(1, 0, (uint64_t)16, 2, 32);"
     statement = f"{more} if (more == NULL) return -1; TVMBackendFreeWorkspace(1, 0, more);"
     report = verify(tmp_path, vectors, WORKSPACE_IO, M4, statement)
@@ -79,7 +79,7 @@ def test_constants_of_a_pool_stay_in_flash() -> None:
 @pytest.mark.parametrize("memory", MEMORIES)
 @pytest.mark.parametrize("compiler", [["gcc"], ["arm-none-eabi-gcc", "-mcpu=cortex-m55", "-DMEASURE_STACK=1"]])
 @pytest.mark.parametrize("twice", [True, False])
-def test_the_test_firmware_compiles_without_a_warning(
+def test_test_firmware_compiles_without_a_warning(
     tmp_path: Path, compiler: list[str], memory: str, twice: bool
 ) -> None:
     library = read_archive(aot_archive(memory), "net.tar")
@@ -94,7 +94,7 @@ def test_the_test_firmware_compiles_without_a_warning(
 
 
 @pytest.mark.parametrize("memory", [POOLS, WORKSPACE_IO])
-def test_a_tree_builds_its_own_test_firmware(tmp_path: Path, vectors: Path, memory: str) -> None:
+def test_tree_builds_its_own_test_firmware(tmp_path: Path, vectors: Path, memory: str) -> None:
     unpack(read_archive(aot_archive(memory), "net.tar"), tmp_path / "tree", archive_id="", verified_on="host")
     (tmp_path / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.22)\nproject(app LANGUAGES C)\ninclude(tree/mlf.cmake)\n"
@@ -108,7 +108,7 @@ def test_a_tree_builds_its_own_test_firmware(tmp_path: Path, vectors: Path, memo
     assert report.passed, report.text()
 
 
-def test_an_archive_of_tvm_with_a_pool_of_the_callers(shared: Path, tmp_path: Path) -> None:
+def test_archive_of_tvm_with_a_pool_of_the_caller(shared: Path, tmp_path: Path) -> None:
     library = read_archive((shared / "archives/conv-usmp_external.tar").read_bytes(), "conv-usmp_external.tar")
     unpack(library, tmp_path / "tree", archive_id="")
     report = verify_module(

@@ -1,4 +1,4 @@
-"""What goes wrong around a run: a missing emulator, a missing image, an image that is none, an interrupt."""
+"""Errors of a run: a missing emulator, a missing or invalid image, an interrupt."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ def qemu(tool: Callable[[str], str]) -> str:
     return tool("qemu-system-arm")
 
 
-def test_a_missing_emulator_is_named_with_how_to_get_it(image: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_emulator_is_reported_with_a_hint(image: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLFBUILD_QEMU_SYSTEM_ARM", "/nowhere/qemu")
-    with pytest.raises(ToolNotFoundError, match=r"/nowhere/qemu: program not found; .*apt-get install qemu-system-arm"):
+    with raises(ToolNotFoundError, "program-not-found", "/nowhere/qemu"):
         run_elf(image, M4)
 
 
-def test_a_missing_image_is_named(tmp_path: Path) -> None:
+def test_missing_image_is_reported(tmp_path: Path) -> None:
     with raises(InputFileError, "image-missing", "app.elf"):
         run_elf(tmp_path / "app.elf", M4)
 
 
 @pytest.mark.parametrize("argument", ["", "two words"])
-def test_an_invalid_argument_is_refused(image: Path, argument: str) -> None:
+def test_invalid_argument_is_rejected(image: Path, argument: str) -> None:
     with raises(UsageError, "invalid-firmware-argument"):
         run_elf(image, M4, arguments=[argument])
 
 
 @pytest.mark.usefixtures("qemu")
-def test_a_board_that_the_emulator_lacks_is_its_failure(image: Path) -> None:
+def test_board_that_the_emulator_lacks_is_reported(image: Path) -> None:
     board = Board("mps9", "cortex-m4", MemoryRegion("FLASH", 0, 1), MemoryRegion("RAM", 0, 1))
     with raises(ProcessFailedError, "emulator-failed", "app.elf") as caught:
         run_elf(image, board, timeout=60)
@@ -60,7 +60,7 @@ def test_a_board_that_the_emulator_lacks_is_its_failure(image: Path) -> None:
 
 
 @pytest.mark.usefixtures("qemu")
-def test_a_lockup_of_the_core_is_shown(build_firmware: Callable[..., Path], tmp_path: Path) -> None:
+def test_lockup_of_the_core_is_reported(build_firmware: Callable[..., Path], tmp_path: Path) -> None:
     path = build_firmware(tmp_path, M4, {"main.c": LOCKUP})
     with raises(ProcessFailedError, "emulator-failed", "app.elf") as caught:
         run_elf(path, M4, timeout=60)
@@ -68,7 +68,7 @@ def test_a_lockup_of_the_core_is_shown(build_firmware: Callable[..., Path], tmp_
 
 
 @pytest.mark.usefixtures("qemu")
-def test_an_interrupt_stops_the_emulator(build_firmware: Callable[..., Path], tmp_path: Path) -> None:
+def test_interrupt_stops_the_emulator(build_firmware: Callable[..., Path], tmp_path: Path) -> None:
     path = build_firmware(tmp_path, M4, {"main.c": HANG})
     script = "import sys; from pathlib import Path; from mlfbuild.verify.emulator import run_elf\n"
     script += "from mlfbuild.targets import board_called\n"
@@ -81,7 +81,7 @@ def test_an_interrupt_stops_the_emulator(build_firmware: Callable[..., Path], tm
 
 
 def is_running(pid: object) -> bool:
-    """Whether the process runs; one that has ended stays listed as a zombie if no init process collects it."""
+    """Return whether the process runs; a zombie does not."""
     try:
         return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
     except OSError:

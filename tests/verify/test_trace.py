@@ -39,7 +39,7 @@ def load(
     monkeypatch: pytest.MonkeyPatch,
     tool: Callable[[str], str],
 ) -> Iterator[Load]:
-    """A function that loads a library or an archive, isolated by default."""
+    """Return a function that loads a library or an archive, isolated by default."""
     tool("gcc")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
     models: list[Model] = []
@@ -71,7 +71,7 @@ def assert_as_in(expected: dict[str, Array], got: dict[str, Array]) -> None:
 
 
 def blocks() -> Graph:
-    """Convolutions that the compiler would execute row by row, pieces that are views, and a tail of few bytes."""
+    """Convolutions that could run row by row, parts that are views, and a few bytes at the end."""
     s = Sketch("blocks")
     s.tensor("image", 1, 16, 16, 4)
     s.node(ops.Conv2D(padding=((1, 1), (1, 1))), "image", s.weights("w1", 8, 3, 3, 4), s.tensor("wide", 1, 16, 16, 8))
@@ -89,7 +89,7 @@ def blocks() -> Graph:
 
 
 @pytest.mark.parametrize("isolated", [False, True], ids=["here", "isolated"])
-def test_every_tensor_is_what_its_operator_gives(load: Load, isolated: bool) -> None:
+def test_every_tensor_equals_the_output_of_its_operator(load: Load, isolated: bool) -> None:
     graph = blocks()
     model = load(traced(graph), isolated=isolated)
     inputs = {"image": np.random.default_rng(3).integers(-128, 128, (1, 16, 16, 4), np.int8)}
@@ -103,8 +103,8 @@ def test_every_tensor_is_what_its_operator_gives(load: Load, isolated: bool) -> 
     assert functions[4] == "", "a reshape has nothing to do"
 
 
-def test_numbers_are_those_of_the_code_without_trace(load: Load) -> None:
-    """That is executed row by row; its arena is smaller."""
+def test_results_equal_those_without_trace(load: Load) -> None:
+    """Without trace, operators run row by row, and the arena is smaller."""
     graph = blocks()
     plain, whole = compile_network(graph), traced(graph)
     assert plain.modules[0].main[0].workspace_size < whole.modules[0].main[0].workspace_size
@@ -117,7 +117,7 @@ def test_numbers_are_those_of_the_code_without_trace(load: Load) -> None:
     np.testing.assert_array_equal(tensors["logits"], expected)
 
 
-def test_a_real_network(shared: Path, load: Load) -> None:
+def test_mlperf_tiny_network(shared: Path, load: Load) -> None:
     data = (shared / "models/kws_int8.tflite").read_bytes()
     graph = parse_tflite(data, "kws", "kws")
     case = np.load(shared / "golden/kws_int8.npz")["in0"][0]
@@ -128,7 +128,7 @@ def test_a_real_network(shared: Path, load: Load) -> None:
 
 
 def check_random_network(load: Load, seed: int) -> None:
-    """Compile a random network for either executor, and compare what every operator of it writes."""
+    """Compile a random network for either executor, and compare the outputs of every operator."""
     case = random_case(seed, 16)
     graph = parse_tflite(case.model, f"net{seed}", "net")
     inputs = dict(zip(graph.inputs, case.inputs, strict=True))
@@ -168,14 +168,14 @@ def test_traced_and_other_runs_share_one_state(load: Load, isolated: bool) -> No
     assert_as_in(first, model.trace(runs[0]))
 
 
-def test_a_network_without_operators(load: Load) -> None:
+def test_network_without_operators(load: Load) -> None:
     graph = Graph("net", [Tensor("x", (1, 4), DType.FLOAT32)], [], ["x"], ["x"])
     model = load(traced(graph))
     with raises(UnsupportedModelError, "module-not-traceable", "net"):
         model.trace({"x": np.zeros((1, 4), np.float32)})
 
 
-def test_a_network_without_trace_is_refused(load: Load) -> None:
+def test_network_without_trace_is_rejected(load: Load) -> None:
     model = load(compile_network(counter()))
     assert model.traced == ()
     with raises(UnsupportedModelError, "module-not-traceable", "net") as caught:
@@ -193,7 +193,7 @@ def edited(library: Library, old: str, new: str, name: str = "_lib0.c") -> Libra
     return Library((replace(module, codegen=tuple(files)),))
 
 
-def test_mistakes_of_the_code_are_errors_of_a_traced_run(load: Load) -> None:
+def test_errors_of_the_code_are_errors_of_a_traced_run(load: Load) -> None:
     library = traced(counter())
     inputs = {"x": np.zeros((1, 4), np.float32)}
     with raises(ProcessFailedError, "run-failed", "net"):
@@ -205,8 +205,8 @@ def test_mistakes_of_the_code_are_errors_of_a_traced_run(load: Load) -> None:
         load(library).trace({})
 
 
-def test_a_trace_larger_than_memory_is_refused(load: Load) -> None:
-    """The code does not run if the metadata claims too large tensors."""
+def test_trace_larger_than_memory_is_rejected(load: Load) -> None:
+    """The code does not run if the tensors in the metadata are too large."""
     (module,) = traced(counter()).modules
     huge = replace(module.trace[0], tensor=TensorInfo("sum", "float32", 1 << 42, (1 << 40,)))
     model = load(Library((replace(module, trace=(huge, *module.trace[1:])),)))
@@ -217,8 +217,8 @@ def test_a_trace_larger_than_memory_is_refused(load: Load) -> None:
 # Graphs
 
 
-def test_a_graph_of_the_native_compiler(load: Load) -> None:
-    """Its calls go by the names in the model; a reshape is no call."""
+def test_graph_of_the_native_compiler(load: Load) -> None:
+    """Its calls have the names in the model; a reshape is not a call."""
     graph = blocks()
     library = compile_graph(graph, replace(request("blocks"), executor="graph"), sha256(b"blocks"))
     model = load(library)
@@ -232,7 +232,7 @@ def test_a_graph_of_the_native_compiler(load: Load) -> None:
     assert [each.tensor.name for each in traced_tensors(lying)][-1] == "tvmgen_blocks_fully_connected_5"
 
 
-def test_a_graph_of_tvm(shared: Path, load: Load) -> None:
+def test_graph_of_tvm(shared: Path, load: Load) -> None:
     model = load(shared / "archives/many-graph.tar")
     x, y = np.random.default_rng(1).normal(0, 1, (2, 2, 4)).astype(np.float32)
     outputs, got = model.run_traced({"x": x, "y": y})
@@ -247,7 +247,7 @@ def test_a_graph_of_tvm(shared: Path, load: Load) -> None:
 
 @pytest.mark.parametrize("archive", ["conv-graph", "conv-graphlink", "kws_int8-graph", "v5-kws_int8-graph"])
 def test_reused_storage(shared: Path, load: Load, archive: str) -> None:
-    """The first tensor, which others have written over at the end, and the last one, which is the output."""
+    """The first tensor is overwritten at the end, and the last one is the output."""
     model = load(shared / "archives" / f"{archive}.tar", isolated=False)
     vectors = np.load(shared / "archives" / f"{archive}.npz")
     (source,) = model.inputs
@@ -266,7 +266,7 @@ def test_reused_storage(shared: Path, load: Load, archive: str) -> None:
 
 
 def graph_module(*names: str, dtype: str = "float32", function: str = "tvmgen_net_add") -> Module:
-    """A graph of calls called ``names``, each of the one before and the parameter, on tensors of ``dtype``."""
+    """Return a graph of calls ``names``, each of the previous result and the parameter, on tensors of ``dtype``."""
     (module,) = graph_library("net").modules
     graph = json.loads(bytes(module.graph_json or b""))
     entries = len(names) + 2

@@ -1,4 +1,4 @@
-"""Vectors files that fit a module are read; others are refused in one line."""
+"""Vectors files that fit a module are read; others are rejected in one line."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def write(folder: Path, **arrays: np.ndarray) -> Path:
         ("in_serving_default_x_0", "in1", "out_Identity"),
     ],
 )
-def test_arrays_go_by_position_or_name(tmp_path: Path, names: tuple[str, str, str]) -> None:
+def test_arrays_are_found_by_position_or_name(tmp_path: Path, names: tuple[str, str, str]) -> None:
     vectors = load_vectors(write(tmp_path, **dict(zip(names, (X, Y, Z), strict=True))), MODULE)
     assert vectors.cases == 2
     assert [array.tolist() for array in vectors.inputs] == [X.reshape(2, 6).tolist(), Y.tolist()]
     assert vectors.outputs[0].tolist() == Z.reshape(2, 4).tolist()
 
 
-def test_the_batch_axis_may_be_omitted(tmp_path: Path) -> None:
+def test_batch_axis_can_be_omitted(tmp_path: Path) -> None:
     vectors = load_vectors(write(tmp_path, in0=X[:, 0], in1=Y, out0=Z[:, 0]), MODULE)
     assert vectors.inputs[0].tolist() == X.reshape(2, 6).tolist()
 
@@ -69,7 +69,7 @@ def test_big_endian_arrays_are_read(tmp_path: Path) -> None:
         ({"out0": Z[:1]}, "vectors-case-counts", "v.npz"),
     ],
 )
-def test_arrays_that_do_not_fit_are_refused(
+def test_arrays_that_do_not_fit_are_rejected(
     tmp_path: Path, changes: dict[str, np.ndarray | None], code: str, place: str
 ) -> None:
     arrays = {"in0": X, "in1": Y, "out0": Z, **changes}
@@ -78,13 +78,13 @@ def test_arrays_that_do_not_fit_are_refused(
         load_vectors(path, MODULE)
 
 
-def test_no_cases_are_a_failed_check(tmp_path: Path) -> None:
+def test_file_without_cases_fails_the_check(tmp_path: Path) -> None:
     with raises(CheckFailedError, "vectors-without-cases", "v.npz"):
         load_vectors(write(tmp_path, in0=X[:0], in1=Y[:0], out0=Z[:0]), MODULE)
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputFileError, match="no such vectors file"):
+def test_missing_file_is_reported(tmp_path: Path) -> None:
+    with raises(InputFileError, "no-such-input", "none.npz"):
         load_vectors(tmp_path / "none.npz", MODULE)
 
 
@@ -96,7 +96,7 @@ class Evil:
 
 
 def npy(header: bytes, data: bytes = b"") -> bytes:
-    """A .npy file with any header."""
+    """Return a .npy file with any header."""
     return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + data
 
 
@@ -134,7 +134,7 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize("data", UNREADABLE.values(), ids=UNREADABLE)
-def test_other_files_are_refused_in_one_line(tmp_path: Path, data: bytes) -> None:
+def test_other_files_are_rejected_in_one_line(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "v.npz"
     path.write_bytes(data)
     with pytest.raises(InputFileError) as caught:
@@ -143,7 +143,7 @@ def test_other_files_are_refused_in_one_line(tmp_path: Path, data: bytes) -> Non
     assert "\n" not in str(caught.value)
 
 
-def test_a_file_cut_anywhere_is_refused(tmp_path: Path) -> None:
+def test_truncated_file_is_rejected(tmp_path: Path) -> None:
     whole = write(tmp_path, in0=X, in1=Y, out0=Z).read_bytes()
     path = tmp_path / "cut.npz"
     for size in range(0, len(whole), 13):
@@ -152,7 +152,7 @@ def test_a_file_cut_anywhere_is_refused(tmp_path: Path) -> None:
             load_vectors(path, MODULE)
 
 
-def test_bytes_changed_at_random_give_arrays_or_one_clear_line(tmp_path: Path) -> None:
+def test_randomly_changed_bytes_give_arrays_or_one_line(tmp_path: Path) -> None:
     random = np.random.default_rng(1)
     np.savez_compressed(tmp_path / "v.npz", in0=X, in1=Y, out0=Z)
     whole = np.frombuffer((tmp_path / "v.npz").read_bytes(), np.uint8)
@@ -165,7 +165,7 @@ def test_bytes_changed_at_random_give_arrays_or_one_clear_line(tmp_path: Path) -
             load_vectors(path, MODULE)
 
 
-def test_a_bomb_is_refused_before_it_unpacks(tmp_path: Path) -> None:
+def test_zip_bomb_is_rejected_before_it_is_unpacked(tmp_path: Path) -> None:
     path = tmp_path / "bomb.npz"
     archive = zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED)
     with archive, archive.open("in0.npy", "w", force_zip64=True) as member:

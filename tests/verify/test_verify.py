@@ -35,7 +35,7 @@ def tools(tool: Callable[[str], str]) -> None:
 
 @pytest.fixture(scope="module")
 def workdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One folder for all tests of the module: the test firmware is built once and then only what changed."""
+    """One folder for all tests of the module, so that only changed files of the test firmware are built again."""
     return tmp_path_factory.mktemp("verify")
 
 
@@ -54,7 +54,7 @@ def verify(workdir: Path, board: Board | None, wrong: str = "", **options: objec
 
 
 @pytest.mark.parametrize("board", [*BOARDS.values(), None], ids=lambda board: board.name if board else "host")
-def test_a_right_model_passes_and_its_memory_is_measured(workdir: Path, board: Board | None) -> None:
+def test_correct_model_passes_and_its_memory_is_measured(workdir: Path, board: Board | None) -> None:
     report = verify(workdir, board)
     assert report.passed, report.text()
     assert (report.cases, report.workspace_size, report.workspace_used) == (3, 64, 48)
@@ -101,7 +101,7 @@ def test_faults_are_reported(workdir: Path, board: Board | None, wrong: str, fou
     assert re.fullmatch(found, report.text()), report.text()
 
 
-def test_an_element_that_is_never_written_is_found(workdir: Path) -> None:
+def test_element_that_is_never_written_is_found(workdir: Path) -> None:
     longer = [OUTPUTS[0], TensorInfo("mean", "float32", 12, (1, 3))]
     module = write_library(workdir / "tree", outputs=longer)
     path = vectors(workdir, out1=np.concatenate([MEAN, MEAN[:, :1]], axis=1))
@@ -109,7 +109,7 @@ def test_an_element_that_is_never_written_is_found(workdir: Path) -> None:
     assert "net: case 0, output 1 (mean), element 2: expected 1.0, got " in report.text()
 
 
-def test_the_deepest_stack_is_measured(workdir: Path) -> None:
+def test_deepest_stack_is_measured(workdir: Path) -> None:
     used = verify(workdir, M4).stack_used
     deep = "if (a[0] == 9) { volatile char deep[5000]; for (int i = 0; i < 5000; i++) deep[i] = 1; }"
     report = verify(workdir, M4, deep)
@@ -117,18 +117,18 @@ def test_the_deepest_stack_is_measured(workdir: Path) -> None:
     assert 5000 <= report.stack_used - used < 5100
 
 
-def test_a_fault_is_a_failure_with_the_registers(workdir: Path) -> None:
+def test_fault_is_a_failure_with_the_registers(workdir: Path) -> None:
     report = verify(workdir, M4, 'if (a[0] == 9) __asm__ volatile(".inst.n 0xde00");')
     assert re.match(r"net: case 2: the firmware faulted\n.*mlf_board: stopped by HardFault\n  pc  0x", report.text())
 
 
-def test_a_crash_on_this_machine_is_a_failure(workdir: Path) -> None:
+def test_crash_on_this_machine_is_a_failure(workdir: Path) -> None:
     report = verify(workdir, None, "if (a[0] == 9) __builtin_trap();")
     assert re.fullmatch(r"net: case 2: the program was ended by signal \d+", report.text())
 
 
 @pytest.mark.parametrize("board", [M4, None], ids=["m4", "host"])
-def test_a_hang_is_a_failure(workdir: Path, board: Board | None) -> None:
+def test_hanging_run_is_a_failure(workdir: Path, board: Board | None) -> None:
     report = verify(workdir, board, "while (a[0] == -5 && runs) { }", timeout=2)
     assert report.text() == "net: case 1: no result after 2 s, so it was stopped"
 
@@ -142,7 +142,7 @@ def test_many_problems_are_counted(workdir: Path, tmp_path: Path) -> None:
     assert report.text().splitlines()[-1] == "net: and 2 more problems"
 
 
-def test_a_module_that_owns_its_workspace(workdir: Path) -> None:
+def test_module_with_its_own_workspace(workdir: Path) -> None:
     report = verify(workdir, M4, reentrant=False)
     assert report.passed and report.workspace_used is None
     assert "arena" not in report.text()
@@ -150,7 +150,7 @@ def test_a_module_that_owns_its_workspace(workdir: Path) -> None:
     assert "case 0, output 0 (sum), element 0: the second run differs from the first (9 after 2)" in report.text()
 
 
-def test_an_arena_that_fits_the_board_only_once(workdir: Path) -> None:
+def test_arena_that_fits_the_board_only_once(workdir: Path) -> None:
     module = write_library(workdir / "tree")
     large = replace(module, main=(MainMemory(M4.ram.size // 2 + 1, 0, 20),))
     assert "MODULE_RUN_IN(" in module_header(large, "host")
@@ -168,12 +168,12 @@ def test_one_case_is_measured_with_two_paints(workdir: Path, tmp_path: Path) -> 
         assert (report.cases, report.workspace_used) == (1, 48)
 
 
-def test_code_that_does_not_compile_is_shown_as_the_compiler_shows_it(workdir: Path) -> None:
+def test_compiler_errors_are_shown_unchanged(workdir: Path) -> None:
     with pytest.raises(ProcessFailedError, match=r"net_lib0\.c:\d+:\d+: error: .*nonsense"):
         verify(workdir, M4, "nonsense;")
 
 
-def test_a_struct_of_another_shape_does_not_compile(workdir: Path) -> None:
+def test_struct_of_another_shape_does_not_compile(workdir: Path) -> None:
     module = write_library(workdir / "tree", outputs=[TensorInfo("sum", "int8", 4, (1, 4))])
     path = workdir / "one.npz"
     np.savez(path, in0=A, in1=B, out0=SUM)
@@ -181,14 +181,14 @@ def test_a_struct_of_another_shape_does_not_compile(workdir: Path) -> None:
         verify_module(workdir / "tree", module, None, path, workdir / "host")
 
 
-def test_a_module_without_c_interface_is_refused(workdir: Path) -> None:
+def test_module_without_c_interface_is_rejected(workdir: Path) -> None:
     module = write_library(workdir / "tree")
     headless = type(module)(**{**vars(module), "codegen": module.codegen[1:]})
     with raises(UnsupportedModelError, "module-without-interface", "net"):
         verify_module(workdir / "tree", headless, M4, vectors(workdir), workdir / "headless")
 
 
-def test_a_module_that_needs_a_driver_is_refused(workdir: Path) -> None:
+def test_module_that_needs_a_driver_is_rejected(workdir: Path) -> None:
     module = write_library(workdir / "tree")
     npu = replace(module, devices=("ethos_u",))
     with raises(UnsupportedModelError, "module-needs-driver", "net") as driver:
@@ -202,20 +202,20 @@ def test_a_module_that_needs_a_driver_is_refused(workdir: Path) -> None:
     assert "MODULE_POOLS" not in module_header(own, "host"), "memory of its own is not the caller's"
 
 
-def test_no_cases_fail(workdir: Path, tmp_path: Path) -> None:
+def test_file_without_cases_fails(workdir: Path, tmp_path: Path) -> None:
     path = vectors(tmp_path, in0=A[:0], in1=B[:0], out0=SUM[:0], out1=MEAN[:0])
     with raises(CheckFailedError, "vectors-without-cases", ".npz"):
         verify(workdir, M4, vectors=path)
 
 
-def test_a_cross_target_without_board_is_refused(workdir: Path) -> None:
+def test_cross_target_without_board_is_rejected(workdir: Path) -> None:
     module = write_library(workdir / "tree")
     toolchain = toolchain_file(cpu_called("cortex-m0plus"))
     with raises(UsageError, "target-without-board", "net"):
         verify_module(workdir / "tree", module, None, vectors(workdir), workdir / "m0", toolchain=toolchain)
 
 
-def test_a_build_folder_of_another_board_is_emptied(workdir: Path, tmp_path: Path) -> None:
+def test_build_folder_of_another_board_is_emptied(workdir: Path, tmp_path: Path) -> None:
     module = write_library(tmp_path / "tree")
     for board in (M4, board_called("mps3-an547"), None):
         toolchain = toolchain_file(cpu_called(board.cpu)) if board else None
@@ -223,7 +223,7 @@ def test_a_build_folder_of_another_board_is_emptied(workdir: Path, tmp_path: Pat
         assert report.passed and report.board == (board.name if board else "host")
 
 
-def test_the_image_does_not_depend_on_the_vectors(workdir: Path, tmp_path: Path) -> None:
+def test_image_does_not_depend_on_the_vectors(workdir: Path, tmp_path: Path) -> None:
     verify(workdir, M4)
     image = workdir / M4.name / "build" / "verify.elf"
     before = image.stat().st_mtime_ns
@@ -236,7 +236,7 @@ WARNINGS = ["-Wall", "-Wextra", "-Werror", "-Wshadow", "-Wconversion", "-Wpedant
 
 @pytest.mark.parametrize("reentrant", [True, False], ids=["callers-workspace", "own-workspace"])
 @pytest.mark.parametrize("compiler", [["gcc"], ["arm-none-eabi-gcc", "-mcpu=cortex-m55", "-DMEASURE_STACK=1"]])
-def test_the_test_firmware_compiles_without_a_warning(tmp_path: Path, compiler: list[str], reentrant: bool) -> None:
+def test_test_firmware_compiles_without_a_warning(tmp_path: Path, compiler: list[str], reentrant: bool) -> None:
     module = write_library(tmp_path, reentrant=reentrant)
     (tmp_path / "verify_module.h").write_text(module_header(module, "mps2-an386"))
     source = RUNTIME / "verify" / "verify.c"

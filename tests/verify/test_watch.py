@@ -1,4 +1,4 @@
-"""A program that writes a file has time as long as the file grows."""
+"""The time limit of a program starts again whenever its output file grows."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 
 from mlfbuild.core.errors import ProcessFailedError
 from mlfbuild.verify.emulator.watch import run_while_it_writes
+from support.errors import raises
 
 SLOW = 'for count in 1 2 3 4; do sleep 1; printf x >> "$0"; done; echo done'
 
@@ -31,7 +32,7 @@ def test_each_result_restarts_the_time_limit(tmp_path: Path) -> None:
     assert (status, output, file.read_text()) == (0, b"done\n", "xxxx")
 
 
-def test_a_program_without_results_is_stopped(tmp_path: Path) -> None:
+def test_program_without_results_is_stopped(tmp_path: Path) -> None:
     script = "import time; print('begun', flush=True); time.sleep(60)"
     begun = time.monotonic()
     with pytest.raises(subprocess.TimeoutExpired) as stopped:
@@ -41,12 +42,12 @@ def test_a_program_without_results_is_stopped(tmp_path: Path) -> None:
     assert time.monotonic() - begun < 30
 
 
-def test_the_signal_that_ended_a_program() -> None:
+def test_signal_that_ended_a_program() -> None:
     script = "import os, signal; os.kill(os.getpid(), signal.SIGTERM)"
     assert run_while_it_writes(python(script), cwd=None, timeout=30, written=None) == (-15, b"")
 
 
-def test_a_missing_program(tmp_path: Path) -> None:
+def test_missing_program(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no program")
-    with pytest.raises(ProcessFailedError, match="text: cannot be started: Permission denied"):
+    with raises(ProcessFailedError, "program-not-started", "text"):
         run_while_it_writes([str(tmp_path / "text")], cwd=None, timeout=1, written=None)

@@ -1,4 +1,4 @@
-"""Kernel headers of two versions of mlfbuild in one archive: each module gets a folder of its own."""
+"""Kernel headers of two versions of mlfbuild in one archive: each module gets a separate folder."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class ObjectShape:
         return {**self.required, **self.optional}
 
     def takes(self, value: object) -> bool:
-        """Whether ``value`` is one, whatever its parts are."""
+        """Return whether ``value`` has this container type, regardless of its items."""
         return isinstance(value, dict)
 
     def __str__(self) -> str:
@@ -49,7 +49,7 @@ class ListOf:
     item: Shape
 
     def takes(self, value: object) -> bool:
-        """Whether ``value`` is one, whatever its parts are."""
+        """Return whether ``value`` has this container type, regardless of its items."""
         return isinstance(value, list)
 
     def __str__(self) -> str:
@@ -63,7 +63,7 @@ class MapOf:
     item: Shape
 
     def takes(self, value: object) -> bool:
-        """Whether ``value`` is one, whatever its parts are."""
+        """Return whether ``value`` has this container type, regardless of its items."""
         return isinstance(value, dict)
 
     def __str__(self) -> str:

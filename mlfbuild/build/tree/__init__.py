@@ -1,6 +1,6 @@
-"""From a library to a folder that a firmware build includes.
+"""Write a library to a folder that a firmware build includes.
 
-An unpacked tree keeps the archive's own paths and adds what a build needs::
+An unpacked tree keeps the archive's own paths and adds files for builds::
 
     codegen/ parameters/ executor-config/ src/ metadata.json     as in the archive
     mlf.cmake        fragment: a static library target mlf::<module> for each module
@@ -9,8 +9,8 @@ An unpacked tree keeps the archive's own paths and adds what a build needs::
     blobs/           graph executor only: graph and parameters as bytes of the firmware image
     RECORD.json      every file written, by hash
 
-Trees of all models of a target lie side by side below fragments that include them (``write_target_tree``). The folder
-that holds them can be a package of other build systems, too (``adapters``).
+The trees of all models of a target are in one folder, with fragments that include them (``write_target_tree``). This
+folder can also be a package of other build systems (``adapters``).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Words of CMake that the generated fragments share."""
+"""Print CMake code that the generated fragments share."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ include_guard(GLOBAL)
 
 
 def head(folder: str, targets: Iterable[str]) -> str:
-    """Return the first lines of a fragment; ``folder`` and ``targets`` go into the example of its comment."""
+    """Return the first lines of a fragment; ``folder`` and ``targets`` are used in the example in its comment."""
     return _HEAD.format(folder=folder, fragment=FRAGMENT, targets=" ".join(f"mlf::{name}" for name in targets))
 
 
 def here(*paths: PurePosixPath | str) -> str:
-    """Return ``paths``, relative to the fragment, as one quoted argument of a CMake command, a list if they are more.
+    """Return ``paths``, relative to the fragment, as one quoted argument of a CMake command; several form a list.
 
-    Raises ``InputFileError`` for a name that CMake, Ninja or Make would read as something else.
+    Raises ``InputFileError`` for a name that CMake, Ninja or Make would misread.
     """
     for path in paths:
         check_path(str(path))
@@ -40,26 +40,26 @@ def here(*paths: PurePosixPath | str) -> str:
 
 
 def here_in_build(path: PurePosixPath | str) -> str:
-    """Return the folder ``path`` for those who link a target in this build; where it is installed it is another one.
+    """Return the include folder ``path`` for this build only; installed targets have another one.
 
-    CMake refuses to export a target whose include folders lie in the source tree. Raises as ``here``.
+    CMake does not export targets whose include folders are in the source tree. Raises as ``here``.
     """
     check_path(str(path))
     return f'"$<BUILD_INTERFACE:${{CMAKE_CURRENT_LIST_DIR}}/{path}>"'
 
 
 def lines(arguments: Iterable[str]) -> str:
-    """Return ``arguments`` one to a line, indented."""
+    """Return ``arguments`` on one indented line each."""
     return "".join(f"  {argument}\n" for argument in arguments)
 
 
 def quoted(text: str) -> str:
-    """Return ``text``, which may hold anything but a line break, as one quoted argument of a CMake command."""
+    """Return ``text``, which must not contain line breaks, as one quoted argument of a CMake command."""
     return '"' + re.sub(r'([\\"$;])', r"\\\1", text) + '"'
 
 
 def check_path(path: str) -> None:
-    """Raise ``InputFileError`` for a file name that CMake, Ninja or Make would read as something else."""
+    """Raise ``InputFileError`` for a file name that CMake, Ninja or Make would misread."""
     if not _PATH.fullmatch(path):
         raise InputFileError(
             "file-name-not-buildable",

@@ -1,4 +1,4 @@
-"""Required libraries in the folder of a target: copies of their files, and fragments that build them.
+"""Write required libraries to the folder of a target: copies of their files, and fragments that build them.
 
 ::
 
@@ -9,8 +9,8 @@
     dependencies/RECORD.json         the hashes of all of these
 
 The fragments of models include those of the libraries that they require. A library is compiled with the flags of the
-firmware, without ``-mcpu`` here, then with the options of the project file, without warnings, and with a section for
-each function and object: the linker drops those that no code uses (``--gc-sections``).
+firmware, then with the options of the project file, without warnings, and with a section for each function and object:
+the linker drops those that no code uses (``--gc-sections``).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from mlfbuild.core import InputFileError
 from mlfbuild.library import Content, Module, Requirement, ResolvedLibrary, requirements_of
 
 DEPENDENCIES_FOLDER = "dependencies"
-"""Of a target's folder."""
+"""The folder of required libraries in a target's folder."""
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9.+-]*[a-z0-9+])?")
 _PATH = re.compile(r"[A-Za-z0-9_./+ -]+")
 _VERSION = re.compile(r"[\w.+<>=~!*, -]+", re.ASCII)
@@ -46,7 +46,7 @@ def build_requirements(module: Module) -> tuple[Requirement, ...]:
 
 
 def _shown(version: str) -> str:
-    """Return ``version``, which is untrusted, if every kind of build file can hold it as text."""
+    """Return ``version``, which is untrusted, or an empty text if not every kind of build file can contain it."""
     return version if _VERSION.fullmatch(version) else ""
 
 
@@ -64,7 +64,7 @@ def check_dependency_name(name: str) -> None:
 def write_dependencies(directory: Path, dependencies: Sequence[ResolvedLibrary]) -> UnpackResult:
     """Write the files of ``dependencies`` to ``directory``, the folder ``dependencies`` of a target.
 
-    Files with the right content keep their time, and files that are no longer needed are removed. Raises
+    Files that do not change keep their time, and files that are no longer needed are removed. Raises
     ``InputFileError`` for names that a build cannot use, ``ConflictError`` (before anything is written) and
     ``StorageError``; see ``write_tree``.
     """

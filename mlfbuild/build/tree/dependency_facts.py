@@ -12,7 +12,7 @@ _CONTENT_DIGITS = 16
 
 
 def content_id(source: ResolvedLibrary) -> str:
-    """Return a short hash of everything that decides the compiled library."""
+    """Return a short hash of everything that determines the compiled library."""
     lines = [f"{path}\0{sha256(chunks(source.files[path]))}" for path in sorted(source.files)]
     lines += [f"{source.sources}", f"{source.include_dirs}", f"{source.compile_options}", f"{source.public_headers}"]
     return sha256("\n".join(lines).encode())[:_CONTENT_DIGITS]

@@ -1,4 +1,4 @@
-"""The fragment of a required library for GNU Make: variables and rules such as those of models.
+"""Print the fragment of a required library for GNU Make: variables and rules such as those of models.
 
 If the firmware has the library itself, it names it in ``MLF_PROVIDED``, and the copies are not built.
 """
@@ -21,8 +21,8 @@ _MAKE_HEAD = """\
 """
 _MAKE_SOURCE = """
 ifdef MLF_DIR_dep_{name}
-$(if $(filter-out {content},$(MLF_CONTENT_dep_{name})),$(error $(lastword $(MAKEFILE_LIST)): brings other files of \\
-{name} than $(MLF_DIR_dep_{name}) in the same build; build all models that need it as one target))
+$(if $(filter-out {content},$(MLF_CONTENT_dep_{name})),$(error $(lastword $(MAKEFILE_LIST)): has other files of \\
+{name} than $(MLF_DIR_dep_{name}) in the same build; build all models that require it as one target))
 else
 MLF_CONTENT_dep_{name} := {content}
 MLF_DIR_dep_{name} := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))/{name}
@@ -36,7 +36,7 @@ _MAKE_RULES = """
 _mlf_objects_dep_{name} := $(patsubst $(MLF_DIR_dep_{name})/%,$(MLF_BUILD)/dep_{name}/%.o,$(MLF_SOURCES_dep_{name}))
 
 $(MLF_LIBRARIES_dep_{name}): $(_mlf_objects_dep_{name}) \\
-  $(MLF_DIR_dep_{name}).mk # names the objects: one that is gone must leave the library
+  $(MLF_DIR_dep_{name}).mk # lists the objects: removed ones must not stay in the library
 	@mkdir -p $(@D)
 	@rm -f $@
 	$(AR) rcs $@ $(filter %.o,$^)
@@ -54,12 +54,12 @@ MLF_SOURCES += $(MLF_SOURCES_dep_{name})
 endif
 """
 _MAKE_SPACES = """
-$(error $(lastword $(MAKEFILE_LIST)): {path} has a space in its name, which make cannot hold; use CMake or SCons)
+$(error $(lastword $(MAKEFILE_LIST)): {path} has a space in its name, which make does not support; use CMake or SCons)
 """
 _MAKE_PACKAGE = """
 ifeq ($(filter {name},$(MLF_PROVIDED)),)
-$(error {name}: is a package of CMake, which make cannot find; where the firmware has the library, write \\
-MLF_PROVIDED += {name}; otherwise give it a path in the project file)
+$(error {name}: is a CMake package, which make cannot find; if the firmware has the library, write \\
+MLF_PROVIDED += {name}, otherwise give it a path in the project file)
 endif
 """
 

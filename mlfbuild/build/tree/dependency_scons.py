@@ -1,4 +1,4 @@
-"""The fragment of a required library for SCons and RT-Thread.
+"""Print the fragment of a required library for SCons and RT-Thread.
 
 If the firmware has the library itself, it names it in ``MLF_PROVIDED``, and the copies are not built.
 """
@@ -27,7 +27,7 @@ SOURCES = {sources}
 INCLUDE_DIRS = {include_dirs}
 OPTIONS = {options}
 
-building = sys.modules.get("building")  # RT-Thread's, where its SConstruct has imported it
+building = sys.modules.get("building")  # RT-Thread's module, if its SConstruct has imported it
 if hasattr(building, "DefineGroup"):
     folders = [Dir(folder).srcnode().abspath for folder in INCLUDE_DIRS]
     options = {{"LOCAL_CFLAGS": " " + " ".join(OPTIONS)}} if OPTIONS else {{}}
@@ -50,10 +50,10 @@ _SCONS_PACKAGE = """\
 import sys
 
 if hasattr(sys.modules.get("building"), "DefineGroup"):
-    result = []  # in RT-Thread the package of that name has it
+    result = []  # in RT-Thread, the package of this name has the library
 else:
-    print("{name}: is a package of CMake, which SCons cannot find; where the firmware has the library in its CPPPATH "
-          "and LIBS, write env.Append(MLF_PROVIDED=[\\"{name}\\"]); otherwise give it a path in the project file",
+    print("{name}: is a CMake package, which SCons cannot find; if the firmware has the library in CPPPATH and LIBS, "
+          "write env.Append(MLF_PROVIDED=[\\"{name}\\"]), otherwise give it a path in the project file",
           file=sys.stderr)
     Exit(2)
 

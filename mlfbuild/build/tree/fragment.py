@@ -1,6 +1,6 @@
-"""The CMake fragment of a tree: one static library target for each module.
+"""Print the CMake fragment of a tree: one static library target for each module.
 
-Targets carry sources and include folders, no flags: the toolchain file owns those.
+Targets have sources and include folders, but no flags, which are left to the toolchain file.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ _MODULE = """
 # ---- Module {name} ----
 
 if(TARGET mlf_{name})
-  message(FATAL_ERROR "${{CMAKE_CURRENT_LIST_FILE}}: there is a target mlf_{name} already; "
-                      "two archives with a module called {name} do not fit into one build")
+  message(FATAL_ERROR "${{CMAKE_CURRENT_LIST_FILE}}: another archive already defines the module {name}; "
+                      "rename one of the modules with mlfbuild convert")
 endif()
 """
 
 _NEED = """
 # {module} needs {title}
 set(_mlf_needed "${{CMAKE_CURRENT_LIST_DIR}}/../dependencies/{name}.cmake")
-if(NOT EXISTS "${{_mlf_needed}}") # one archive alone may bring it itself
+if(NOT EXISTS "${{_mlf_needed}}") # not in the target's folder, but possibly in the tree
   set(_mlf_needed "${{CMAKE_CURRENT_LIST_DIR}}/dependencies/{name}.cmake")
 endif()
 include("${{_mlf_needed}}" OPTIONAL)
 if(NOT TARGET mlf::dep::{name})
-  message(FATAL_ERROR "  ${{CMAKE_CURRENT_LIST_FILE}}: {module} needs {title}, which is not here: add {name} to the "
-                      "dependencies of the project file, or define a target mlf::dep::{name} before this include")
+  message(FATAL_ERROR "  ${{CMAKE_CURRENT_LIST_FILE}}: {module} requires {title}, which is missing: add {name} to "
+                      "dependencies in the project file, or define a target mlf::dep::{name} before this include")
 endif()
 """
 _LINK_NEED = """\
@@ -58,7 +58,7 @@ target_include_directories(
 def library_fragment(parts: Parts) -> str:
     """Return the text of ``mlf.cmake`` for the modules ``parts`` of a tree.
 
-    It defines ``mlf::<module>`` for each module and, where the project calls them otherwise, ``mlf::<model>`` for all.
+    It defines ``mlf::<module>`` for each module, and ``mlf::<model>`` for all if the project's name is different.
     """
     return "".join(_text(parts))
 
@@ -89,7 +89,7 @@ def _module(part: Part) -> Iterator[str]:
         yield f"target_include_directories({target} {scope} {here_in_build(folder)})\n"
     for folder in part.private_include_dirs:
         yield f"target_include_directories({target} PRIVATE {here(folder)})\n"
-    if part.objects:  # they were compiled when the archive was exported
+    if part.objects:  # compiled when the archive was exported
         object_lines = lines(here(path) for path in part.objects)
         yield f"set_source_files_properties(\n{object_lines}  PROPERTIES EXTERNAL_OBJECT TRUE\n)\n"
         yield f"set_target_properties({target} PROPERTIES LINKER_LANGUAGE C)\n"
@@ -106,7 +106,7 @@ def _need(part: Part, need: Requirement, target: str) -> Iterator[str]:
 
 
 def _alias(alias: str, modules: Sequence[Part]) -> Iterator[str]:
-    """Yield the project's own name for what the archive calls otherwise."""
+    """Yield the target ``mlf::<alias>`` for all modules."""
     yield "\n# ---- The project's name ----\n\n"
     if len(modules) == 1:
         name = modules[0].name

@@ -1,7 +1,7 @@
-"""The fragment of a tree for GNU Make: variables that name everything, and rules that build a library a module.
+"""Print the fragment of a tree for GNU Make: variables for all files, and rules that build a library for each module.
 
-Objects go outside the tree, flags are the makefile's own. Make splits names at spaces: where a tree has such files, or
-lies in such a folder, the fragment stops with one clear line.
+Objects are written outside the tree, with the flags of the makefile. Make splits names at spaces, so the fragment stops
+with an error message if the path of the tree or of a file in it contains a space.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ _HEAD = """\
 #   CPPFLAGS += $(MLF_INCLUDES)
 #   app.elf: $(OBJECTS) $(MLF_LIBRARIES)
 #
-# MLF_LIBRARIES{suffix} is one of them; all of GNU Make's usual CC, CPPFLAGS, CFLAGS, TARGET_ARCH and AR are obeyed.
-# To compile with rules of your own, take MLF_SOURCES instead. Set MLF_BUILD before the include to move the objects.
+# MLF_LIBRARIES{suffix} is one of the libraries. The rules use CC, CPPFLAGS, CFLAGS, TARGET_ARCH and AR.
+# To compile with your own rules, use MLF_SOURCES instead. Set MLF_BUILD before the include to move the objects.
 MLF_BUILD ?= build/mlf
 _mlf_goal := $(.DEFAULT_GOAL)
 _mlf_dir := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
 ifeq ($(wildcard $(_mlf_dir)/mlf.mk),)
-$(error mlf.mk: the path of its folder has spaces, which make cannot hold: $(MAKEFILE_LIST))
+$(error mlf.mk: the path of its folder has spaces, which make does not support: $(MAKEFILE_LIST))
 endif
 """
 _TAIL = """
 .DEFAULT_GOAL := $(_mlf_goal)
 """
 _SPACES = """
-$(error $(_mlf_dir): {path} has a space in its name, which make cannot hold; use CMake or SCons)
+$(error $(_mlf_dir): {path} has a space in its name, which make does not support; use CMake or SCons)
 """
 _MODULE = """
 # ---- Module {name} ----
 
 ifdef MLF_DIR_{name}
-$(if $(filter-out $(MLF_DIR_{name}),$(_mlf_dir)),$(error $(_mlf_dir): there is a module {name} already: \\
-$(MLF_DIR_{name}); two archives with a module of this name do not fit into one build))
+$(if $(filter-out $(MLF_DIR_{name}),$(_mlf_dir)),$(error $(_mlf_dir): module {name} is already defined by \\
+$(MLF_DIR_{name}); rename one of the modules with mlfbuild convert))
 else
 MLF_DIR_{name} := $(_mlf_dir)
 MLF_INCLUDES_{name} :={includes}
@@ -61,7 +61,7 @@ _RULES = """
 _mlf_objects_{name} := $(patsubst $(MLF_DIR_{name})/%,$(MLF_BUILD)/{name}/%.o,$(MLF_SOURCES_{name}))
 
 $(MLF_LIBRARIES_{name}): $(_mlf_objects_{name}){objects} \
-  $(MLF_DIR_{name})/mlf.mk # names the objects: one that is gone must leave the library
+  $(MLF_DIR_{name})/mlf.mk # lists the objects: removed ones must not stay in the library
 	@mkdir -p $(@D)
 	@rm -f $@
 	$(AR) rcs $@ $(filter %.o,$^)
@@ -77,8 +77,8 @@ ifeq ($(filter {name},$(MLF_PROVIDED)),)
 _mlf_beside := $(if $(filter .,$(MLF_DIR_{module})),..,$(patsubst %/,%,$(dir $(MLF_DIR_{module}))))
 _mlf_fragment := $(firstword $(wildcard $(addsuffix /dependencies/{name}.mk,$(_mlf_beside) $(MLF_DIR_{module}))))
 ifeq ($(_mlf_fragment),)
-$(error $(MLF_DIR_{module}): {module} needs {title}, which is not here: add {name} to the dependencies of the project \
-file, or write MLF_PROVIDED += {name} where the firmware has it in CPPFLAGS and among what it links)
+$(error $(MLF_DIR_{module}): {module} requires {title}, which is missing: add {name} to dependencies in the project \
+file, or, if the firmware has it in CPPFLAGS and links it, write MLF_PROVIDED += {name})
 endif
 include $(_mlf_fragment)
 _mlf_needs_{module} += $(MLF_INCLUDES_dep_{name})
@@ -118,16 +118,16 @@ endif
 def make_fragment(parts: Parts, verified_on: str | None = None) -> str:
     """Return the text of ``mlf.mk`` for the modules ``parts`` of a tree, with test firmware for a board or ``host``.
 
-    Variables ``MLF_INCLUDES``, ``MLF_SOURCES`` and ``MLF_LIBRARIES`` are of all modules of all trees that a makefile
-    includes; with ``_<module>`` behind them of one module, with ``_<model>`` of what the project calls so.
+    The variables ``MLF_INCLUDES``, ``MLF_SOURCES`` and ``MLF_LIBRARIES`` have the values for all modules of all trees
+    that a makefile includes. With the suffix ``_<module>`` or ``_<model>`` they have those of one module or model.
     """
     return "".join(_text(parts, verified_on))
 
 
 def make_aggregate(models: Sequence[str], board: str | None, *, placed: bool = False) -> str:
-    """Return the text of ``mlf.mk`` that includes the fragments of ``models`` and, where there is one, the board's.
+    """Return the text of ``mlf.mk`` that includes the fragments of ``models`` and of ``board``, if there is one.
 
-    ``placed``: and that of the folder ``placement``.
+    With ``placed``, it also includes the fragment of the folder ``placement``.
     """
     text = _HEAD.format(suffix="_<model>") + "_mlf_root := $(_mlf_dir)\n\n"
     if board is not None:  # first: test firmware of the models is linked with it
@@ -163,7 +163,7 @@ def _module(part: Part) -> Iterator[str]:
     private = [path for path in part.private_include_dirs if path not in part.kernel_include_dirs]
     folders = [*part.include_dirs, *private, *([blobs.include_dir] if blobs else [])]
     includes = [f"-I$(MLF_DIR_{name})/{folder}" for folder in folders]
-    if blobs:  # .incbin looks there
+    if blobs:  # for .incbin
         includes.append(f"-I$(MLF_DIR_{name})")
     yield _MODULE.format(name=name, includes=_list(includes), sources=_list(_here(name, part.sources)))
     if blobs:
@@ -186,7 +186,7 @@ def _all_libraries(part: Part) -> str:
 
 
 def _behind(libraries: str) -> str:
-    """Return ``libraries`` of models, and once each behind them what they need: linkers look once, left to right."""
+    """Return ``libraries`` of models, then those that they require, each once, because linkers search left to right."""
     return f"$(filter-out $(_mlf_needed),{libraries}) $(sort $(filter $(_mlf_needed),{libraries}))"
 
 

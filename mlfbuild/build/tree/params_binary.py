@@ -24,7 +24,7 @@ class LinkedSection:
 
     name: str
     address: int
-    """The address to which the image's loader, or a programmer, writes them."""
+    """The address to which the loader of the image, or a flash programmer, writes them."""
     data: bytes
 
 
@@ -45,7 +45,7 @@ def has_symbol(image: Path, symbol: str) -> bool | None:
 
 
 def section_names(image: Path) -> list[str]:
-    """Return the names of the sections of ``image`` that take memory; raises as ``linked_section``."""
+    """Return the names of the sections of ``image`` that occupy memory; raises as ``linked_section``."""
     return _allocated(_open(read_bytes(image, "firmware image"), str(image)))
 
 
@@ -112,7 +112,7 @@ def _takes_memory(section: Section) -> bool:
 
 
 def _load_address(elf: ELFFile, address: int, offset: int) -> int:
-    """Return where bytes at ``offset`` of the file are loaded: not to ``address`` if start-up code copies them."""
+    """Return the load address of bytes at ``offset`` of the file, which differs if start-up code copies them."""
     for segment in elf.iter_segments():
         inside = segment["p_offset"] <= offset < segment["p_offset"] + segment["p_filesz"]
         if segment["p_type"] == "PT_LOAD" and inside:

@@ -1,4 +1,4 @@
-"""What a build must know of a module: the one description that the fragments for CMake, Make and SCons are made from.
+"""Describe a module for builds: the fragments for CMake, Make and SCons are made from this description.
 
 Paths are relative to the unpacked tree.
 """
@@ -32,15 +32,15 @@ class Part:
     files: tuple[str, ...]
     """C and C++ sources and compiled objects, in the archive's order."""
     include_dirs: tuple[str, ...]
-    """Of the headers that firmware includes."""
+    """Include folders for the firmware."""
     private_include_dirs: tuple[str, ...] = ()
-    """Further ones that the module's own sources need."""
+    """Further include folders for the module's own sources."""
     blobs: BlobSources | None = None
-    """Graph and parameters as bytes of the image: of graph-executor modules."""
+    """Graph and parameters as bytes of the image, for graph-executor modules."""
     generated: Mapping[str, Content] = field(default_factory=dict)
-    """What stands in the tree beside the archive's own files: what the module lacks of a C interface."""
+    """Files in the tree that are not in the archive, which provide the C interface."""
     needs: tuple[Requirement, ...] = ()
-    """Libraries that its sources include headers of and call."""
+    """Required libraries."""
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -54,9 +54,9 @@ class Part:
 
     @property
     def kernel_include_dirs(self) -> tuple[str, ...]:
-        """Those of ``private_include_dirs`` that hold a folder of kernel headers.
+        """The ``private_include_dirs`` that contain a folder of kernel headers.
 
-        Compilers find these beside the sources, too; the path serves builds that compile a copy of a source.
+        Compilers also find these headers next to the sources; the path is for builds that compile a copy of a source.
         """
         return tuple(path for path in self.private_include_dirs if path.startswith("codegen/"))
 
@@ -72,7 +72,7 @@ class Parts:
 
     modules: tuple[Part, ...]
     alias: str | None = None
-    """The project's name for all of them, where none of them is called so."""
+    """The project's name for all modules, if no module has this name."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -81,14 +81,14 @@ class Parts:
 
     @property
     def example(self) -> tuple[str, ...]:
-        """The names for an example: the project's own where there is one."""
+        """The names for an example: the project's name if there is one, else the modules' names."""
         return (self.alias,) if self.alias else self.names
 
 
 def parts_of(library: Library, model: str | None = None, placement: Placement | None = None) -> Parts:
-    """Return the description of ``library``, which the project calls ``model``, its data placed as ``placement`` says.
+    """Return the description of ``library``, which has the name ``model`` in the project, with data in ``placement``.
 
-    Raises ``InputFileError`` for a module or file name that targets or build files cannot hold, and as ``executable``.
+    Raises ``InputFileError`` for a module or file name that build files cannot contain, and as ``executable``.
     """
     runtime = any(file.path.is_relative_to(RUNTIME_HEADERS) for file in library.other_files)
     for module in library.modules:
@@ -124,7 +124,7 @@ def _part(module: Module, runtime: bool, placement: Placement) -> Part:
 
 
 def _with_executor(part: Part, found: Executable) -> Part:
-    """Return ``part`` with the generated sources and renamed objects in place of the archive's own."""
+    """Return ``part`` with the generated sources and renamed objects instead of the archive's files."""
     return replace(
         part,
         files=found.files,

@@ -1,8 +1,8 @@
-"""Files that put sections of models into memory regions of the firmware's linker script: the folder ``placement``.
+"""Put sections of models into memory regions of the firmware's linker script: the files of the folder ``placement``.
 
-The script of GNU ld is generated, the rest comes from ``runtime/placement``. It follows the firmware's own script,
-whose regions it names and of which it changes nothing. ``INSERT`` would say where its sections stand among the others,
-but moves all that was read before it, the firmware's script included.
+The script for GNU ld is generated; the other files come from ``runtime/placement``. The script is passed after that of
+the firmware, whose regions it uses and which it does not change. It does not use ``INSERT`` to order sections, because
+that would also move everything read before, including the firmware's script.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from mlfbuild.project import symbol_stem
 from mlfbuild.targets import RUNTIME
 
 PLACEMENT_FOLDER = "placement"
-"""Of a target's folder."""
+"""The folder of these files in a target's folder."""
 LINKER_SCRIPT = "mlf_placement.ld"
 _FILES = RUNTIME / "placement"
-_ALIGNMENT = 16  # bytes: of what models place
+_ALIGNMENT = 16  # bytes, of all data of models
 _HEAP_STARTS = ("end", "_end", "__end__", "__heap_start", "__HeapBase")
-"""What linker scripts call the place behind all variables, from which a heap grows."""
+"""Symbols of linker scripts for the end of all variables, at which a heap begins."""
 
 _HEAD = (
     LICENCE
@@ -52,18 +52,18 @@ HIDDEN(__mlf_placement_heap =
 """
 _BEHIND_HEAP = """\
 ASSERT(__mlf_placement_heap < ORIGIN({region}) || __mlf_placement_heap > {start} || {start} == {end},
-       "{name}: lies in {region}, where the heap begins; take another region, or call the section .bss{name}")
+       "{name}: is in {region}, in which the heap begins; use another region, or name the section .bss{name}")
 """
 
 
 @dataclass(frozen=True)
 class PlacedSection:
-    """A section that lies in a memory region of the firmware's linker script."""
+    """A section in a memory region of the firmware's linker script."""
 
     name: str
     region: str
     memory: bool
-    """Whether it holds a workspace or a state, which no image has bytes for; else it holds constants."""
+    """Whether it has a workspace or a state, for which the image has no bytes; otherwise it has constants."""
 
     @property
     def start(self) -> str:
@@ -72,15 +72,14 @@ class PlacedSection:
 
     @property
     def end(self) -> str:
-        """The symbol behind its last byte."""
+        """The symbol after its last byte."""
         return f"__{symbol_stem(self.name)}_end"
 
 
 def placement_files(sections: Sequence[PlacedSection], *, on_board: bool) -> dict[str, bytes]:
-    """Return the files of a target's folder that place ``sections``; none if there is none.
+    """Return the files of a target's folder that place ``sections``; none if there are no sections.
 
-    ``on_board`` is whether the firmware's script is that of a board of mlfbuild, which says itself what the segments of
-    the image are.
+    ``on_board`` is whether the firmware uses the script of a board of mlfbuild, which defines the image's segments.
     """
     if not sections:
         return {}

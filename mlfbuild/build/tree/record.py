@@ -1,4 +1,4 @@
-"""``RECORD.json``: which files of a folder mlfbuild wrote, and with what content.
+"""Read and write ``RECORD.json``, which lists the files that mlfbuild wrote to a folder, with hashes of their content.
 
 mlfbuild restores the files in the list if they are missing or edited, and removes them when they are no longer needed.
 It never touches other files. While a tree is being changed, the record lists the files of the old and of the new state
@@ -23,7 +23,7 @@ RECORD = "RECORD.json"
 _FORMAT_KEY = "mlfbuild_record"
 _FORMAT = 1
 _SMALL = 65536
-"""Bytes of a file that is read in one piece."""
+"""Files of at most this many bytes are read in one piece."""
 
 
 @dataclass(frozen=True)
@@ -36,15 +36,15 @@ class FileRecord:
 
 @dataclass(frozen=True)
 class Record:
-    """What mlfbuild wrote into one folder."""
+    """The files that mlfbuild wrote to one folder."""
 
     archive: str
     """SHA-256 of the archive that was unpacked; empty for the folder of a target."""
     files: Mapping[str, FileRecord]
-    """By path, relative to the folder; without ``RECORD.json`` itself."""
+    """Path, relative to the folder -> file; without ``RECORD.json`` itself."""
     complete: bool = True
     models: tuple[str, ...] = ()
-    """Of the folder of a target: the models whose trees lie in it."""
+    """The models whose trees are in the folder, if it is the folder of a target."""
 
     @classmethod
     def of(cls, files: Mapping[str, Content], archive: str = "", models: tuple[str, ...] = ()) -> Record:
@@ -69,9 +69,9 @@ class Record:
 def read_record(directory: Path) -> Record | None:
     """Return the record of ``directory``, or ``None`` if there is none or it is damaged.
 
-    A damaged record protects nothing: without it, files that differ from what is to be written count as somebody
-    else's. Raises ``ConflictError`` if ``RECORD.json`` is no file of mlfbuild at all, and ``InputFileError`` if a
-    later version of mlfbuild wrote it.
+    Without a valid record, files that differ from those to write count as not written by mlfbuild. Raises
+    ``ConflictError`` if ``RECORD.json`` is not a file of mlfbuild, and ``InputFileError`` if a later version of
+    mlfbuild wrote it.
     """
     path = directory / RECORD
     if not is_file(path):
@@ -125,17 +125,16 @@ def _file_record(files: Fields, name: str) -> FileRecord:
     return FileRecord(entry.text("sha256"), entry.integer("size"))
 
 
-@functools.lru_cache(maxsize=4096)  # trees of one build have most names in common
+@functools.lru_cache(maxsize=4096)  # trees of one build share most file names
 def _stays_inside(path: str) -> bool:
     parts = path.split("/")
     return path != RECORD and not any(part in {"", ".", ".."} or "\0" in part for part in parts)
 
 
 def recorded_files(directory: Path) -> list[Path]:
-    """Return the files in ``directory`` that mlfbuild wrote and that are there, ``RECORD.json`` last.
+    """Return the existing files in ``directory`` that mlfbuild wrote, ``RECORD.json`` last; empty without a record.
 
-    Empty where there is no record. A symbolic link in place of a recorded file or folder was not written by mlfbuild,
-    and nothing behind it is listed.
+    A symbolic link in place of a recorded file or folder was not written by mlfbuild and is not followed.
     """
     record = read_record(directory)
     if record is None:
@@ -145,9 +144,9 @@ def recorded_files(directory: Path) -> list[Path]:
 
 
 def tree_damage(directory: Path) -> list[str]:
-    """Return a line for everything in which ``directory`` differs from its record; empty if it is whole.
+    """Return a line for each difference between ``directory`` and its record; empty if there is none.
 
-    Contents are compared by hash. Files that the record does not list are somebody else's and no damage.
+    Contents are compared by hash. Files that the record does not list are ignored.
     """
     try:
         record = read_record(directory)
@@ -157,7 +156,7 @@ def tree_damage(directory: Path) -> list[str]:
         return [f"{directory / RECORD}: is missing or damaged"]
     if not record.complete:
         return [f"{directory / RECORD}: the last unpacking was stopped half-way"]
-    # Plain strings and one look at each folder: builds ask for thousands of files before they do anything else.
+    # For speed, paths are strings and each folder is checked once: builds check thousands of files at their start.
     top = f"{directory}{os.sep}"
     folders = {name.rpartition("/")[0] for name in record.files}
     lost = {folder for folder in folders if folder and not reachable(directory, f"{folder}/file")}
@@ -174,7 +173,7 @@ def _damage(path: str, expected: FileRecord, *, lost: bool) -> str | None:
     try:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
-        gone = error.errno in {errno.ENOENT, errno.ELOOP}  # ELOOP: a symbolic link in its place
+        gone = error.errno in {errno.ENOENT, errno.ELOOP}  # ELOOP: replaced by a symbolic link
         return "is missing" if gone else f"cannot be read: {error.strerror}"
     try:
         state = os.fstat(file)
@@ -213,6 +212,6 @@ def _has_type(path: Path | str, test: Callable[[int], bool]) -> bool:
 
 
 def reachable(directory: Path, name: str) -> bool:
-    """Whether all folders between ``directory`` and the file ``name`` in it are there and are no symbolic links."""
+    """Whether all folders between ``directory`` and the file ``name`` in it exist and are not symbolic links."""
     parts = name.split("/")
     return all(is_folder(f"{directory}{os.sep}{'/'.join(parts[:end])}") for end in range(1, len(parts)))

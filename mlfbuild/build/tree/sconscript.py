@@ -1,7 +1,7 @@
-"""The fragment of a tree for SCons: works where mlfbuild is not installed, and in an RT-Thread tree.
+"""Print the fragment of a tree for SCons, which works without mlfbuild, and in an RT-Thread tree.
 
-It compiles with a clone of the caller's environment, which it leaves alone, and returns what the caller adds to its
-own: a dictionary of ``CPPPATH`` and ``LIBS``. Called by RT-Thread, whose build has its own way, it defines a group.
+It compiles with a clone of the caller's environment, and returns ``CPPPATH`` and ``LIBS`` in a dictionary, which the
+caller adds to its environment. In a build of RT-Thread, it defines a group instead.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MODULES = """\
 MODULES = [
 {modules}]
 
-building = sys.modules.get("building")  # RT-Thread's, where its SConstruct has imported it
+building = sys.modules.get("building")  # RT-Thread's module, if its SConstruct has imported it
 {find_needed}if hasattr(building, "DefineGroup"):
     result = []
     for module in MODULES:
@@ -54,24 +54,24 @@ Return("result")
 _FIND_NEEDED = """
 
 def fragment_of(need, module):
-    \"\"\"The SConscript of a library that module needs, and where its objects go.\"\"\"
+    \"\"\"Return the SConscript of a library that module requires, and the arguments that place its objects.\"\"\"
     here, name = Dir("."), need["name"]
     tree = here.srcnode()
-    for folder, built in ((tree.up(), here.up()), (tree, here)):  # beside the tree, or in it: brought by the archive
+    for folder, built in ((tree.up(), here.up()), (tree, here)):  # in the target's folder, or in the tree
         file = folder.Dir("dependencies").File(name + ".SConscript")
         if os.path.isfile(file.abspath):
             variant = {"variant_dir": built.Dir("dependencies"), "duplicate": False}
             return file, {} if tree is here else variant
-    print("%s: %s needs %s, which is not here: add %s to the dependencies of the project file, or write "
-          "env.Append(MLF_PROVIDED=[\\"%s\\"]) where the firmware has it in CPPPATH and LIBS"
+    print("%s: %s requires %s, which is missing: add %s to dependencies in the project file, or, if the firmware has "
+          "it in CPPPATH and LIBS, write env.Append(MLF_PROVIDED=[\\"%s\\"])"
           % (tree.path, module["name"], need["title"], name, name), file=sys.stderr)
     Exit(2)
 
 
 def needed_by(module):
-    \"\"\"What module needs, without what the firmware has: each library is made once for all models of env.\"\"\"
+    \"\"\"Return the libraries that module requires, without those of the firmware; each is built only once.\"\"\"
     made = getattr(env, "mlf_needed", None)
-    if made is None or made["env"] is not env:  # of the environment that this one is a clone of
+    if made is None or made["env"] is not env:  # env may be a clone of another environment
         made = env.mlf_needed = {"env": env}
     needs = [need for need in module["needs"] if need["name"] not in Split(env.get("MLF_PROVIDED", []))]
     for need in needs:
@@ -93,7 +93,7 @@ _NEEDED = """\
         own.Prepend(CPPPATH=[folder for library in needed for folder in library["INCLUDE_DIRS"]])
 """
 _NEEDED_LIBRARIES = """\
-        for library in needed:  # behind the module: linkers look from left to right
+        for library in needed:  # after the module, because linkers search from left to right
             for key in ("CPPPATH", "LIBS"):
                 result[key] += library[key]
 """
@@ -106,7 +106,7 @@ _BLOBS = """\
         if blobs not in ("array", "incbin"):
             print("MLF_BLOBS is %r; it must be array or incbin" % blobs, file=sys.stderr)
             Exit(2)
-        own.Append(CPPPATH=[Dir(".").srcnode()])  # .incbin looks there
+        own.Append(CPPPATH=[Dir(".").srcnode()])  # for .incbin
         made = [own.Object(path) for path in module["blobs"][blobs]]
         if blobs == "incbin":
             own.Depends(made, [File(path) for path in module["blobs"]["reads"]])
@@ -119,12 +119,13 @@ _MODELS = """\
 #   env.Append(**models)  # CPPPATH and LIBS
 #   env.Program("app.elf", ["main.c"])
 #
-# For one model take the SConscript in its folder. In RT-Thread it defines a group a module and returns their objects.
+# For a single model, use the SConscript in its folder. In RT-Thread it defines a group per module and returns their
+# objects.
 import sys
 
 MODELS = [{models}]
 
-building = sys.modules.get("building")  # RT-Thread's, where its SConstruct has imported it
+building = sys.modules.get("building")  # RT-Thread's module, if its SConstruct has imported it
 if hasattr(building, "DefineGroup"):
     result = []
     for model in MODELS:
@@ -165,7 +166,7 @@ def scons_fragment(parts: Parts) -> str:
 def scons_aggregate(models: Sequence[str], *, switched: bool = False) -> str:
     """Return the text of ``SConscript`` that calls those of ``models``.
 
-    ``switched``: in RT-Thread only those whose switch of the package's ``Kconfig`` is on.
+    With ``switched``, it only calls those whose switch in the package's ``Kconfig`` is on, in RT-Thread.
     """
     return _MODELS.format(
         models=", ".join(f'"{model}"' for model in models),
@@ -211,4 +212,4 @@ def _list(paths: Sequence[str]) -> str:
 
 
 def _text(path: str) -> str:
-    return f'"{path}"'  # Part has paths without quotes and backslashes only
+    return f'"{path}"'  # paths of a Part contain no quotes or backslashes

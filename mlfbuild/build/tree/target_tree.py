@@ -1,17 +1,17 @@
-"""The folder of a target: the trees of its models side by side, one fragment for all, and the board's files.
+"""Write the folder of a target: the trees of its models, fragments that include all of them, and the board's files.
 
 ::
 
     mlf.cmake        includes every model's fragment; mlf::models is all of them, mlf::board the board
     mlf.mk           the same for GNU Make
     SConscript       the same for SCons, and for RT-Thread
-    .gitattributes   keeps Git from changing line ends, where the folder is committed
-    board/           startup code and linker script, where the target has a board
-    placement/       linker script of sections in memory regions, where the target has some
-    dependencies/    libraries that the models need beside their archives, with a RECORD.json of its own
-    ...              files that make the folder a package of another build system, where they are asked for
-    <model>/         the model's unpacked tree
-    RECORD.json      of these but for the models' trees; each model's tree has its own
+    .gitattributes   keeps Git from changing line ends if the folder is committed
+    board/           startup code and linker script, if the target has a board
+    placement/       linker script of sections in memory regions, if the target has any
+    dependencies/    libraries that the models require, with a RECORD.json of its own
+    ...              files that make the folder a package of another build system, if requested
+    <model>/         the model's unpacked tree, with a RECORD.json of its own
+    RECORD.json      the other files
 """
 
 from __future__ import annotations
@@ -57,16 +57,16 @@ def write_target_tree(
     placed: Sequence[PlacedSection] = (),
     dependencies: Sequence[ResolvedLibrary] = (),
 ) -> UnpackResult:
-    """Write the fragment that includes the trees of ``models``, and the files of ``board``, into ``directory``.
+    """Write the fragments that include the trees of ``models``, and the files of ``board``, into ``directory``.
 
-    The trees themselves are ``<directory>/<model>``, written by ``unpack``. The tree of a model that was among
-    ``models`` before and no longer is goes, except for files that mlfbuild did not write. The folder becomes a package
-    of ``systems`` (names of ``ADAPTERS``), and of no other. ``placed`` are the sections that lie in memory regions,
-    ``dependencies`` what models need beside their archives: all of the folder ``dependencies``.
+    ``unpack`` writes the trees themselves to ``<directory>/<model>``. Trees of models that are no longer in ``models``
+    are removed, except for files that mlfbuild did not write. The folder becomes a package of exactly the ``systems``
+    (names of ``ADAPTERS``). ``placed`` has the sections in memory regions, ``dependencies`` all libraries that the
+    models require.
 
-    Raises ``UsageError`` for a model name that the folder needs itself, ``UnsupportedModelError`` and
+    Raises ``UsageError`` for a model name that is reserved in the folder, ``UnsupportedModelError`` and
     ``InputFileError`` if a model's tree cannot be part of a package, ``ConflictError`` and ``StorageError`` as
-    ``write_tree`` does.
+    ``write_tree``.
     """
     _check_names(models, systems)
     old = read_record(directory)
@@ -78,7 +78,7 @@ def write_target_tree(
     needed = write_dependencies(directory / DEPENDENCIES_FOLDER, dependencies)
     gone = sorted(set(old.models) - set(models)) if old else []
     record = Record.of(files, models=tuple(models))
-    if gone:  # known until their trees are gone, so that a run stopped half-way is finished by the next one
+    if gone:  # recorded until their trees are removed, so that the next run completes an interrupted one
         first = write_tree(directory, files, replace(record, models=(*models, *gone)))
     removed = [f"{model}/{path}" for model in gone for path in _remove_model(directory / model)]
     result = write_tree(directory, files, record)
@@ -88,7 +88,7 @@ def write_target_tree(
 
 
 def _joined(result: UnpackResult, needed: UnpackResult) -> UnpackResult:
-    """Return ``result`` of a target's folder with that of its folder ``dependencies``."""
+    """Return ``result`` of a target's folder merged with that of its folder ``dependencies``."""
 
     def both(kind: str) -> tuple[str, ...]:
         return (*getattr(result, kind), *(f"{DEPENDENCIES_FOLDER}/{path}" for path in getattr(needed, kind)))
@@ -107,7 +107,7 @@ def target_files(
 ) -> dict[str, bytes]:
     """Return the files of a target's folder: relative path -> content.
 
-    All but the models' trees, their dependencies, the record, and what only a package of ``systems`` has.
+    The models' trees, required libraries, the record, and the files of packages are not included.
     """
     return {
         FRAGMENT: _fragment(models, board, cpu, placed).encode(),
@@ -135,7 +135,7 @@ def _attributes(
 
 
 def _wanted(directory: Path, files: dict[str, bytes], old: Record | None) -> dict[str, bytes]:
-    """Return ``files`` without attributes where the folder's owner has written some: they stay."""
+    """Return ``files`` without ``.gitattributes`` if the user has written one, which is kept."""
     path = directory / _ATTRIBUTES
     ours = (old is not None and _ATTRIBUTES in old.files) or not path.exists() or holds(path, files[_ATTRIBUTES])
     return files if ours else {name: content for name, content in files.items() if name != _ATTRIBUTES}
@@ -149,7 +149,7 @@ def check_target_tree(
     systems: Sequence[str] = (),
     placed: Sequence[PlacedSection] = (),
 ) -> None:
-    """Raise the errors of ``write_target_tree`` about names and foreign files, before models are unpacked."""
+    """Raise the errors of ``write_target_tree`` about names and conflicting files, before models are unpacked."""
     _check_names(models, systems)
     files = target_files(models, board, cpu, systems, placed)
     files = _wanted(directory, files, read_record(directory))
@@ -187,7 +187,7 @@ def _fragment(models: Sequence[str], board: Board | None, cpu: Cpu, placed: Sequ
 
 
 def _board_files(board: Board) -> dict[str, bytes]:
-    """Return the board support that ``board`` needs: everything but the linker scripts of other boards."""
+    """Return the board support for ``board``: everything except the linker scripts of other boards."""
     scripts = {_SHARED_LINKER_SCRIPT, f"{board.name}.ld"}
     paths = [path for path in sorted(_BOARD_FILES.iterdir()) if path.suffix != ".ld" or path.name in scripts]
     return {f"board/{path.name}": read_bytes(path, "file of the board support") for path in paths if path.is_file()}

@@ -1,4 +1,4 @@
-"""Writing a folder of generated files: only what changed, nothing of anybody else's, safe to stop at any moment."""
+"""Write a folder of generated files: only changed files, never files of the user, safe to interrupt at any time."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ _SHOWN_CONFLICTS = 10
 
 @dataclass(frozen=True)
 class UnpackResult:
-    """What writing a tree did; paths are relative to the tree."""
+    """The result of writing a tree; paths are relative to the tree."""
 
     written: tuple[str, ...]
     unchanged: tuple[str, ...]
     removed: tuple[str, ...]
     edited: tuple[str, ...] = ()
-    """Those of the written files that somebody had edited since mlfbuild wrote them."""
+    """The written files that were edited since mlfbuild last wrote them."""
 
 
 def write_tree(directory: Path, files: Mapping[str, Content], record: Record) -> UnpackResult:
-    """Make ``directory`` hold ``files`` (relative path -> content), as ``record`` says of them.
+    """Write ``files`` (relative path -> content) and their ``record`` to ``directory``.
 
-    Files with the right content keep their time. Files that an earlier record lists and ``files`` does not are removed,
-    as are the folders this empties. Raises ``ConflictError``, before anything is changed, where a file would be
-    overwritten that mlfbuild did not write or a symbolic link stands in the way, and ``StorageError``; after that, or
-    after being killed, the next call puts the tree right.
+    Files that do not change keep their time. Files that an earlier record lists and ``files`` does not are removed,
+    with folders that become empty. Raises ``ConflictError``, before anything is changed, if a file would be overwritten
+    that mlfbuild did not write or if a path contains a symbolic link, and ``StorageError``. After an error or if the
+    process is killed, the next call completes the tree.
     """
     _refuse_other_kinds(directory)
     old = read_record(directory)
@@ -66,7 +66,7 @@ def write_tree(directory: Path, files: Mapping[str, Content], record: Record) ->
 
 
 def _edited(directory: Path, changed: Iterable[str], old: Record | None) -> tuple[str, ...]:
-    """Return those of ``changed`` that are there, but not as the whole tree of ``old`` had them."""
+    """Return those of ``changed`` that exist and differ from ``old``; none if ``old`` is incomplete."""
     if old is None or not old.complete:
         return ()
     paths = [path for path in changed if path in old.files and is_file(directory / path)]
@@ -82,10 +82,10 @@ def _is_edited(path: Path, expected: FileRecord) -> bool:
 
 
 def check_tree(directory: Path, files: Mapping[str, Content | None]) -> None:
-    """Raise ``ConflictError`` if writing ``files`` would overwrite what mlfbuild did not write.
+    """Raise ``ConflictError`` if writing ``files`` would overwrite files that mlfbuild did not write.
 
-    For what must be known before anything else is written; of ``None`` the content is not known yet. ``write_tree``
-    checks again.
+    This is for checks before anything else is written; a content of ``None`` is not known yet. ``write_tree`` checks
+    again.
     """
     _refuse_other_kinds(directory)
     old = read_record(directory)
@@ -93,9 +93,9 @@ def check_tree(directory: Path, files: Mapping[str, Content | None]) -> None:
 
 
 def remove_tree(directory: Path) -> tuple[str, ...]:
-    """Remove the files in ``directory`` that mlfbuild wrote, and the folders this empties; returns their paths.
+    """Remove the files in ``directory`` that mlfbuild wrote, and return their paths; empty folders are removed, too.
 
-    Other people's files stay, and so does a folder that holds any. Raises ``StorageError``.
+    Other files stay, and so do their folders. Raises ``StorageError``.
     """
     paths = [path.relative_to(directory).as_posix() for path in recorded_files(directory)]
     _remove(directory, paths)
@@ -111,7 +111,7 @@ def _remove(directory: Path, paths: Iterable[str]) -> None:
             (directory / name).unlink(missing_ok=True)
         except OSError as error:
             raise storage_error(directory / name, error) from None
-        with contextlib.suppress(OSError):  # a folder that is not empty ends this
+        with contextlib.suppress(OSError):  # stops at a folder that is not empty
             for parent in list(PurePosixPath(name).parents)[:-1]:
                 (directory / parent).rmdir()
 
@@ -125,7 +125,7 @@ def _remove_leftovers(directory: Path, paths: Iterable[str]) -> None:
 
 
 def _remove_empty_folders(path: Path) -> None:
-    """Remove the folder ``path`` where it holds nothing but folders that hold nothing; a plain file stays."""
+    """Remove the folder ``path`` and its empty subfolders; a plain file stays."""
     if not is_folder(path):
         return
     try:
@@ -163,10 +163,10 @@ def _refuse_conflicts(directory: Path, files: Mapping[str, Content | None], owne
 
 
 def _conflict(directory: Path, path: str, files: Mapping[str, Content | None], owned: frozenset[str]) -> str | None:
-    """Return what stands in the way of writing ``files[path]`` to ``path``, or ``None``.
+    """Return what prevents writing ``files[path]`` to ``path``, or ``None``.
 
-    A plain file stands in the way unless mlfbuild wrote it or it holds the same content already, a folder if it holds
-    any file that does not go, and anything else, as a symbolic link, always.
+    A plain file is a conflict unless mlfbuild wrote it or it already has the same content. A folder is one if it
+    contains a file that is not removed. Anything else, such as a symbolic link, always is.
     """
     for parent in _parents(path):
         if is_folder(directory / parent):

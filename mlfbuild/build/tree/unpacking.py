@@ -1,4 +1,4 @@
-"""An archive's library laid out for a firmware build."""
+"""Unpack the library of an archive to a tree for a firmware build."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def unpack(
     placement: Placement | None = None,
     verified_on: str | None = None,
 ) -> UnpackResult:
-    """Write ``library`` into the tree ``directory``, touching only what changed.
+    """Write ``library`` to the tree ``directory``; files that do not change are not written.
 
-    ``archive_id`` (the archive's SHA-256) goes into the record. ``model`` is the project's name for the library: the
-    fragment also defines ``mlf::<model>`` where no module is called so. ``placement`` has the linker sections of what
-    is generated here: graphs and parameters as bytes of the image, and workspaces. ``verified_on`` is the board for
-    which the tree also holds the sources of test firmware, which its ``mlf.cmake`` and ``mlf.mk`` build.
+    The record contains ``archive_id``, the archive's SHA-256. ``model`` is the project's name for the library: if no
+    module has this name, the fragment also defines ``mlf::<model>``. ``placement`` has the linker sections of generated
+    data: graphs and parameters as bytes of the image, and workspaces. With ``verified_on``, the tree also has the
+    sources of test firmware for that board, which its ``mlf.cmake`` and ``mlf.mk`` build.
 
-    Raises ``InputFileError`` for names that a build cannot hold, ``UnsupportedModelError`` if a module cannot be
+    Raises ``InputFileError`` for names that build files cannot contain, ``UnsupportedModelError`` if a module cannot be
     verified, ``ConflictError`` (before anything is written) and ``StorageError``; see ``write_tree``.
     """
     files = tree_files(library, model=model, placement=placement, verified_on=verified_on, archive_id=archive_id)
@@ -58,10 +58,10 @@ def tree_files(
     verified_on: str | None = None,
     archive_id: str = "",
 ) -> dict[str, Content]:
-    """Return the files of the unpacked tree of ``library``, all but the record: relative path -> content.
+    """Return the files of the unpacked tree of ``library``, without the record: relative path -> content.
 
-    A library of another version is laid out as one of the current: a tree has one form. ``archive_id``, the archive's
-    SHA-256, is the id of modules whose archive does not tell what it was made from.
+    Trees always have the layout of the current version of the format. ``archive_id``, the archive's SHA-256, is the id
+    of modules that do not record their source.
     """
     library = convert(library, CURRENT)
     files = archives.archive_files(library)

@@ -1,7 +1,7 @@
-"""Test firmware around one module: what ``runtime/verify/verify.c`` must know of it, and the image says of itself.
+"""Generate test firmware for one module from ``runtime/verify/verify.c`` and a generated header.
 
-``verify_module.h`` is made for a module (``verify_header``). It also holds the ``Subject`` as JSON, which becomes the
-constant ``mlf_verify_subject`` of the image: whoever has the image and vectors can check it, and needs nothing else.
+``verify_module.h`` describes the module (``verify_header``). It also contains the ``Subject`` as JSON, which becomes
+the constant ``mlf_verify_subject`` of the image. So the image and vectors are enough to verify it.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from mlfbuild.library import Fields, Module, TensorInfo, parse_json
 from mlfbuild.targets import BOARDS, RUNTIME
 
 SYMBOL = "mlf_verify_subject"
-"""The image's constant that holds the subject."""
+"""The constant in the image with the subject."""
 HOST = "host"
 """The board of an image that runs on this machine."""
 
 _SOURCES = ("verify.c", "verify_files.h", "verify_memory.h")
-"""Of ``runtime/verify``."""
+"""Files of ``runtime/verify``."""
 _FORMAT_KEY = "mlfbuild_verify"
 _FORMAT = 1
 
@@ -43,23 +43,23 @@ target_compile_definitions(mlf_{module}_verify PRIVATE MEASURE_STACK=1)
 
 @dataclass(frozen=True)
 class Subject:
-    """What a test firmware checks, and where it runs."""
+    """The module that a test firmware checks, and the board that it runs on."""
 
     name: str
-    """Of the module."""
+    """The module's name."""
     board: str
     """QEMU's machine name, or ``host``."""
     inputs: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
     """In call order."""
     workspace_size: int
-    """Bytes that the library says the module needs."""
+    """Bytes of the module's workspace, as recorded in the library."""
     state_size: int
     """Bytes that the module keeps between runs."""
     takes_workspace: bool
-    """Whether a caller can bring the workspace: to ``mlf_<module>_run``, or as memory pools."""
+    """Whether a caller can provide the workspace: to ``mlf_<module>_run``, or as memory pools."""
     pools: tuple[tuple[str, int], ...] = ()
-    """Name and bytes of the memory pools for workspaces that the caller must bring."""
+    """(name, bytes) of the memory pools that the caller must provide for workspaces."""
 
     def to_json(self) -> str:
         """Return the subject as one line of ASCII."""
@@ -79,7 +79,7 @@ class Subject:
 
     @classmethod
     def from_json(cls, data: bytes, where: str) -> Subject:
-        """Return the subject that ``to_json`` wrote as ``data``; raises ``InputFileError`` if it is none."""
+        """Return the subject that ``to_json`` wrote as ``data``; raises ``InputFileError`` if it is invalid."""
         fields = Fields(parse_json(data, where), where)
         version = fields.integer(_FORMAT_KEY)
         if version != _FORMAT:
@@ -113,10 +113,10 @@ def _pools(entries: Iterable[Fields]) -> tuple[tuple[str, int], ...]:
 
 
 def subject_of(module: Module, board: str) -> Subject:
-    """Return what test firmware around ``module`` for ``board`` checks.
+    """Return the subject of test firmware for ``module`` on ``board``.
 
-    Raises ``UnsupportedModelError`` if the module has no C interface that firmware can call, or needs more of its
-    caller than memory.
+    Raises ``UnsupportedModelError`` if the module has no C interface that firmware can call, or requires anything other
+    than memory of its caller.
     """
     return _subject(with_c_interface(module), board)
 
@@ -139,9 +139,9 @@ def _subject(module: Module, board: str) -> Subject:
 
 
 def _has_room(module: Module, board: str, size: int) -> bool:
-    """Whether ``board`` has RAM for a workspace of the module's own and one of the caller's, ``size`` bytes together.
+    """Whether ``board`` has ``size`` bytes of RAM for the module's workspace and one of the caller together.
 
-    A module with state needs both: its runs with either one are a stream of their own.
+    A module with state always needs both, because runs with each are separate streams.
     """
     return board not in BOARDS or bool(module.state_size) or size <= BOARDS[board].ram.size
 
@@ -179,7 +179,7 @@ def _check_can_be_called(module: Module) -> None:
 def module_header(module: Module, board: str, *, twice: bool = True) -> str:
     """Return the text of ``verify_module.h`` for ``module`` on ``board``; raises as ``subject_of``.
 
-    Without ``twice`` the image runs each case once, as a product does, and brings no workspace but pools.
+    Without ``twice``, the image runs each case once, as a product does, and provides no workspace except pools.
     """
     module = with_c_interface(module)
     subject = _subject(module, board)
@@ -191,7 +191,7 @@ def module_header(module: Module, board: str, *, twice: bool = True) -> str:
 
 
 def verification_files(modules: Iterable[Module], board: str) -> dict[str, bytes]:
-    """Return the sources of test firmware for ``board`` around each of ``modules``: path in the tree -> content."""
+    """Return the sources of test firmware for each of ``modules`` on ``board``: path in the tree -> content."""
     headers = {f"{_folder(module.name)}/verify_module.h": module_header(module, board).encode() for module in modules}
     sources = {
         f"verify/{name}": read_bytes(RUNTIME / "verify" / name, "file of the test firmware") for name in _SOURCES

@@ -1,4 +1,4 @@
-"""The header ``verify_module.h``: what ``runtime/verify/verify.c`` must know of one module, as macros."""
+"""Print the header ``verify_module.h``, which describes one module to ``runtime/verify/verify.c`` with macros."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _CONSTANT_POOL = """\
 
 @dataclass(frozen=True)
 class _Calls:
-    """How verify.c calls the module, and the sizes of the workspaces that it brings, as C."""
+    """The C code with which verify.c calls the module, and the sizes of the workspaces that it provides."""
 
     lines: tuple[str, ...]
     workspaces: tuple[str, ...] = ("0",)
@@ -49,13 +49,13 @@ class _Calls:
 
 
 def print_header(module: Module, *, reentrant: bool, twice: bool, subject: str) -> str:
-    """Return the text for ``module``, which has the C interface; ``subject`` is the text that its image carries.
+    """Return the text for ``module``, which has the C interface; the image contains the text ``subject``.
 
-    ``reentrant`` says that it has a function whose caller brings the workspace, which then makes the second of two
-    runs of each case. Without ``twice`` each case runs once, as it does in a product.
+    If it is ``reentrant``, the second of two runs of each case uses the run function whose caller provides the
+    workspace. Without ``twice``, each case runs once, as in a product.
     """
     header = interface_header(module)
-    assert header is not None  # the caller has seen to it
+    assert header is not None  # the caller has checked it
     prefix, external = struct_prefix(module.name), external_pools(module)
     calls = _reentrant(prefix, module) if reentrant and twice else _plain(prefix, module, external)
     tensors = () if module.workspace_io else (*module.inputs, *module.outputs)
@@ -83,13 +83,13 @@ def interface_header(module: Module) -> CodegenFile | None:
 
 
 def is_reentrant(module: Module) -> bool:
-    """Whether the module has a run function whose caller brings the workspace."""
+    """Whether the module has a run function whose caller provides the workspace."""
     header = interface_header(module)
     return header is not None and f" {_reentrant_name(module)}_run(".encode() in bytes(header.data)
 
 
 def external_pools(module: Module) -> list[Pool]:
-    """Return the memory pools that the module's caller brings."""
+    """Return the memory pools that the module's caller provides."""
     return [pool for pool in module.pools if pool.external]
 
 
@@ -141,5 +141,5 @@ def _sizes(tensors: Sequence[TensorInfo]) -> str:
 
 
 def _c_string(text: str) -> str:
-    """Return printable ASCII as a string constant; ``?`` is escaped because of trigraphs."""
+    """Return printable ASCII as a C string; ``?`` is escaped because of trigraphs."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("?", "\\?") + '"'

@@ -1,4 +1,4 @@
-"""Shared by compilers that run another program: find it, run it, read and check the archive that it writes."""
+"""Find and run the program of an external compiler, and check the archive that it writes."""
 
 from __future__ import annotations
 

@@ -1,10 +1,13 @@
-"""The built-in compiler: a model file becomes one C file and one header, with the kernels that they include.
+"""The built-in compiler: compile a model file to one C file, one header and the kernels that they include.
 
-    parse_model -> passes -> plan -> lower -> emit
+    parse_model -> passes -> lowering -> memory -> printing
 
-``passes`` rewrite the graph, ``plan`` gives each tensor its place in memory, ``ops`` turn each node into a call of a
-kernel with its constants, ``emit`` prints C. Each step is a pure function of the one before, so that the same model
-gives the same bytes.
+``passes`` rewrites the graph. ``lowering`` turns each node into the call of a kernel with its constants; ``kernels``
+has the C headers of the kernels. ``memory`` assigns each tensor an address. ``printing`` links the calls with these
+addresses and prints C. Each step is a pure function of its inputs, so that the same model gives the same bytes.
+
+For the graph executor, ``graph_executor`` replaces ``memory`` and prints packed functions, a graph and parameters.
+``network`` records the operators and tensors of the result for reports.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From a compile request to a library: the steps in order."""
+"""Compile a request to a library: run the steps in order."""
 
 from __future__ import annotations
 
@@ -42,21 +42,21 @@ _LARGEST_TENSOR = (1 << 31) - 1
 
 
 def compile_model(request: CompileRequest) -> Library:
-    """Read and compile the model file of ``request``; raises as ``Compiler.compile`` says."""
+    """Read and compile the model file of ``request``; raises as ``Compiler.compile``."""
     graph, model_id = _read_model(request)
     return compile_graph(graph, request, model_id)
 
 
 def _read_model(request: CompileRequest) -> tuple[Graph, str]:
-    """Return the network and the SHA-256 of its file, whose bytes the graph alone holds then, if it does."""
-    data = read_bytes(request.source, "model")  # once: the id must be that of what was compiled
+    """Return the network and the SHA-256 of its file; only views in the graph keep the file's bytes in memory."""
+    data = read_bytes(request.source, "model")  # read once, so that the hash is that of the compiled bytes
     return parse_model(data, request.name, request.source), sha256(data)
 
 
 def compile_graph(graph: Graph, request: CompileRequest, model_id: str) -> Library:
     """Compile ``graph``, read from a file with the SHA-256 ``model_id``, to a library of one module.
 
-    Raises ``UnsupportedModelError`` if the compiler cannot do it, ``UsageError`` for a bad placement.
+    Raises ``UnsupportedModelError`` if the compiler does not support the model, ``UsageError`` for a bad placement.
     """
     _check_placement(request)
     _check_sizes(graph)
@@ -97,7 +97,7 @@ def compile_graph(graph: Graph, request: CompileRequest, model_id: str) -> Libra
 
 
 def _program(name: str, graph: Graph, settings: CodegenSettings, interface: Interface, *, hook: bool) -> LinkedModel:
-    """Lower ``graph``, its operators one after the other or, where a smaller arena is worth that, row by row."""
+    """Lower and link ``graph``; operators run row by row if this makes the arena smaller at an acceptable cost."""
     calls = [lower(graph, node, settings) for node in graph.nodes]
     plan = plan_memory(graph, calls)
     fused, fused_calls = fuse(graph, calls, settings, lambda part, node: lower(part, node, settings))

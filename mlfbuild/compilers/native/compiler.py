@@ -1,11 +1,4 @@
-"""The built-in compiler: a model file becomes one C file and one header, with the kernels that they include.
-
-    parse_model -> passes -> plan -> lower -> emit
-
-``passes`` rewrite the graph, ``plan`` gives each tensor its place in memory, ``ops`` turn each node into a call of a
-kernel with its constants, ``emit`` prints C. Each step is a pure function of the one before, so that the same model
-gives the same bytes.
-"""
+"""Check the options of a request for the built-in compiler, and import the compiler only when it compiles."""
 
 from __future__ import annotations
 
@@ -38,7 +31,7 @@ class NativeCompiler:
         return [(key, mistake) for key, mistake in found if mistake]
 
     def compile(self, request: CompileRequest) -> Library:
-        """Compile the model of ``request``; raises as ``Compiler.compile`` says."""
+        """Compile the model of ``request``; raises as ``Compiler.compile``."""
         self._check(request)
         from mlfbuild.compilers.native.build import compile_model
 

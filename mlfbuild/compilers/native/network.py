@@ -1,4 +1,4 @@
-"""What an archive tells of the compiled network: its operators, and where each tensor lies and how long."""
+"""Describe the compiled network for the archive: its operators, and the address and lifetime of each tensor."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def compiled_network(program: LinkedModel) -> Network:
 
 
 def graph_network(program: GraphProgram) -> Network:
-    """Return the operators of ``program``, one a call of its graph in order; executors place its tensors."""
+    """Return the operators of ``program``, one for each call of its graph; the executor places the tensors."""
     constants = frozenset(constant.name for constant in program.constants)
     packed = {function.name: function for function in program.functions}
     calls = [node.function for node in program.executor_graph.nodes if node.op == CALL]
@@ -52,7 +52,7 @@ def macs_of(graph: Graph, node: Node) -> int:
 
 
 def _lives(program: LinkedModel) -> dict[str, tuple[int, int]]:
-    """Return the first and last operator that each tensor is needed for, in the order in which tensors come to be."""
+    """Return the first and last operator that needs each tensor: graph inputs and states first, then as written."""
     graph, end = program.graph, max(len(program.steps) - 1, 0)
     lives = dict.fromkeys(graph.sources, (0, 0))
     for step in program.steps:
@@ -88,7 +88,7 @@ def _operator(
 
 
 def _constants_in(arguments: tuple[str, ...], constants: frozenset[str]) -> Iterator[str]:
-    """Yield the constants that the C expressions ``arguments`` are, perhaps cast, or the addresses of."""
+    """Yield the constants in the C expressions ``arguments``, which may be casts or addresses of them."""
     names = (argument.rpartition(")")[2].removeprefix("&") for argument in arguments)
     yield from (name for name in names if name in constants)
 

@@ -1,4 +1,4 @@
-"""What decides, beside the graph, how operators are lowered."""
+"""The settings of code generation: the CPU and the options that change how operators are lowered."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ MEMORY = ("smallest", "balanced", "fastest")
 
 @dataclass(frozen=True)
 class CodegenSettings:
-    """The processor that code is made for: its ``features`` choose kernels and the layouts of weights."""
+    """The target CPU, whose ``features`` select kernels and layouts of weights, and the options."""
 
     cpu: Cpu
     memory: str = "balanced"
-    """How much a small arena is worth: one of ``MEMORY``."""
+    """The preference between a small arena and few instructions: one of ``MEMORY``."""
     trace: bool = False
-    """Whether every tensor that an operator writes is handed out; then all of them are in memory as a whole."""
+    """Whether every tensor that an operator writes is passed to a callback, so that it must be complete in memory."""
 
     def has(self, feature: str) -> bool:
-        """Return whether the processor has ``feature``, a word of ``Cpu.features``."""
+        """Return whether the CPU has ``feature``, a word of ``Cpu.features``."""
         return feature in self.cpu.features

@@ -1,4 +1,4 @@
-"""Scales and zero points, as QuantizeLinear and DequantizeLinear name them."""
+"""Scales and zero points of QuantizeLinear and DequantizeLinear."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Affine:
     """real = scale * (stored - zero point), with one scale and zero point or one for each index of ``axis``."""
 
     scales: Array
-    """float32, of no or one dimension."""
+    """float32, with zero or one dimensions."""
     zero_points: Array
-    """Of the stored type, of the scales' shape."""
+    """Of the stored type, with the shape of ``scales``."""
     axis: int = 0
 
     @property
@@ -32,7 +32,7 @@ class Affine:
         return self.per_tensor or (-rank <= self.axis < rank and shape[self.axis] == self.scales.size)
 
     def real(self, stored: Array) -> Array:
-        """Return the float32 numbers that the ``stored`` ones mean."""
+        """Return the real numbers that ``stored`` represents, as float32."""
         scales, zero_points = (
             self._along_axis(self.scales, stored.ndim),
             self._along_axis(self.zero_points, stored.ndim),
@@ -46,7 +46,7 @@ class Affine:
         return values.reshape([-1 if axis == self.axis % rank else 1 for axis in range(rank)])
 
     def held(self) -> Quantization | None:
-        """Return how a tensor holds such numbers, uint8 as int8; ``None`` if a tensor of the graph cannot."""
+        """Return the quantisation of a tensor that holds such numbers (uint8 as int8); ``None`` if no tensor can."""
         dtype = self.zero_points.dtype
         if not self.per_tensor or dtype not in (np.int8, np.uint8, np.int16):
             return None
@@ -57,26 +57,26 @@ class Affine:
 
     @property
     def holder(self) -> DType:
-        """The type of the tensor that holds such numbers."""
+        """The element type of a tensor that holds such numbers."""
         return DType.INT16 if self.zero_points.dtype == np.int16 else DType.INT8
 
 
 @dataclass(frozen=True, eq=False)
 class Quantized:
-    """Constant integers and what they mean."""
+    """Constant integers, with their scale and zero point."""
 
     stored: Array
     affine: Affine
 
     @property
     def real(self) -> Array:
-        """The float32 numbers that they mean."""
+        """The real numbers that the integers represent, as float32."""
         return self.affine.real(self.stored)
 
     def symmetric(self, axis: int) -> tuple[Array, Array] | None:
-        """Return int8 numbers and their scales, one or one for each index of ``axis``, if all zero points are 0.
+        """Return int8 numbers and their scales (one, or one per index of ``axis``) if all zero points are 0.
 
-        Those of uint8 are then 128. ``None`` if the numbers are of another kind.
+        The zero points of uint8 numbers must be 128. ``None`` for all other numbers.
         """
         stored, affine = self.stored, self.affine
         middle = {"int8": 0, "uint8": UNSIGNED_OFFSET}.get(stored.dtype.name)
@@ -88,7 +88,7 @@ class Quantized:
 
 
 def check_scales(place: str, scales: Array) -> None:
-    """Raise ``UnsupportedModelError`` if one of ``scales``, which the node at ``place`` has, is not positive."""
+    """Raise ``UnsupportedModelError`` if one of the ``scales`` of the node at ``place`` is not positive."""
     wrong = scales[~(np.isfinite(scales) & (scales > 0))]
     if wrong.size:
         raise UnsupportedModelError(

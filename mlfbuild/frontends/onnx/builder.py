@@ -14,17 +14,17 @@ from mlfbuild.frontends.onnx.layout import UNSIGNED_OFFSET, Order, Value, as_onn
 from mlfbuild.graph import Array, DType, Graph, GraphError, Node, Operator, OperatorError, Quantization, Tensor, ops
 
 MAXIMUM_TENSOR_SIZE = (1 << 31) - 1
-"""Bytes; beyond it C's int overflows."""
+"""In bytes; C's int overflows beyond it."""
 
 MAXIMUM_DIMENSIONS = 32
-"""The limit of numpy before version 2."""
+"""The most dimensions of an array in numpy before version 2."""
 
 
 class GraphBuilder:
     """Collects tensors under unique names and the nodes that write them."""
 
     def __init__(self, reserved: Collection[str]) -> None:
-        """``reserved`` are the names of inputs and outputs, which other tensors must not use."""
+        """``reserved``: the names of inputs and outputs, which no other tensor may have."""
         self._reserved = frozenset(reserved)
         self._tensors: dict[str, Tensor] = {}
         self._nodes: list[Node] = []
@@ -46,7 +46,7 @@ class GraphBuilder:
         return Value(tensor, as_onnx(len(shape)), DType.UINT8)
 
     def held_constant(self, name: str, data: Quantized) -> Value | None:
-        """Add float32 constants as the integers behind them; ``None`` if a tensor cannot hold them."""
+        """Add float32 constants in their quantised form; ``None`` if no tensor can hold it."""
         held = data.affine.held()
         if held is None or data.stored.dtype != data.affine.zero_points.dtype:
             return None
@@ -56,14 +56,14 @@ class GraphBuilder:
         return Value(self.constant(name, stored, held), as_onnx(stored.ndim), DType.FLOAT32)
 
     def constant(self, name: str, data: Array, quantization: Quantization | None = None) -> Tensor:
-        """Add a constant called ``name``, with a number appended if that name is taken."""
+        """Add a constant called ``name``; if the name is taken, a number is appended."""
         shaped = checked(self._unique(name), data.shape, element_type(data))
         tensor = replace(shaped, data=data, quantization=quantization)
         self._tensors[tensor.name] = tensor
         return tensor
 
     def emit(self, name: str, operator: Operator, inputs: Sequence[Tensor | None], *likes: Tensor) -> list[Tensor]:
-        """Add a node that writes tensors like ``likes``, called ``name`` or, if that is taken, with a number appended.
+        """Add a node whose outputs have the types and shapes of ``likes``; their names begin with ``name``.
 
         Raises ``OperatorError`` if the operator cannot compute them.
         """
@@ -92,7 +92,7 @@ class GraphBuilder:
         return self.moved(ops.Reshape(), tensor, shape)
 
     def stored(self, value: Value, order: Order) -> Tensor:
-        """Return the tensor of ``value`` with its dimensions in ``order``, transposed once for all."""
+        """Return the tensor of ``value`` with its dimensions in ``order``; it is transposed only once."""
         if value.order == order:
             return value.tensor
         key = (value.tensor.name, permutation(value.order, order))
@@ -109,7 +109,7 @@ class GraphBuilder:
         return self.moved(ops.Transpose(axes), tensor, shape)
 
     def plain(self, value: Value) -> Value:
-        """Return ``value`` in ONNX's own type, brought to it once for all."""
+        """Return ``value`` in ONNX's own type; it is converted only once."""
         if value.plain:
             return value
         key = (value.tensor.name, value.dtype)
@@ -132,7 +132,7 @@ class GraphBuilder:
         names: dict[str, str] = {}
         for wanted, value in outputs:
             tensor = self.stored(self.plain(value), as_onnx(value.rank))
-            if wanted in inputs or names.get(tensor.name) == wanted:  # an input, or an output twice: the same tensor
+            if wanted in inputs or names.get(tensor.name) == wanted:  # an input, or one tensor that is two outputs
                 continue
             if tensor.name in names or tensor.name in inputs or tensor.constant:  # keeps its own name
                 tensor = self.moved(ops.Reshape(), tensor, tensor.shape)
@@ -163,7 +163,7 @@ def _renamed(inputs: Sequence[str | None], names: dict[str, str]) -> tuple[str |
 
 
 def element_type(data: Array) -> DType:
-    """Return the type of the elements of ``data``; raises ``UnsupportedModelError`` for those that no tensor has."""
+    """Return the type of the elements of ``data``; raises ``UnsupportedModelError`` for types that no tensor has."""
     try:
         return DType(data.dtype.name)
     except ValueError:

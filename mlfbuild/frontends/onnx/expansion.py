@@ -1,7 +1,7 @@
 """Rewrite operators that compute with integers as float operators between DequantizeLinear and QuantizeLinear.
 
-QLinearConv and similar operators have the scales and zero points of their inputs and outputs as inputs. The rewritten
-form is the one that other exporters write, so these operators need no converters.
+QLinearConv and similar operators take scales and zero points as inputs. Other exporters write the float form directly,
+so only that form has converters.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from mlfbuild.graph import GraphError
 
 
 def written_out(node: RawNode, constants: Constants, taken: Collection[str]) -> tuple[RawNode, ...]:
-    """Return the nodes that replace ``node``, usually itself; new tensors get no name in ``taken``."""
+    """Return the nodes that replace ``node`` (usually itself); names of new tensors are not in ``taken``."""
     expand = _EXPANSIONS.get(node.operator)
     if expand is None:
         return (node,)
@@ -34,7 +34,7 @@ class _Parts:
         self._taken = taken
 
     def name(self, word: str) -> str:
-        """Return a name for a tensor of this node, which no tensor of the file has."""
+        """Return a new, unique name for a tensor of this node."""
         name = f"{self.node.outputs[0]}/{word}"
         while name in self._taken:
             name += "_"
@@ -43,24 +43,24 @@ class _Parts:
     def make(
         self, operator: str, inputs: Sequence[str], output: str, attributes: Mapping[str, Attribute] | None = None
     ) -> RawNode:
-        """Return a node of ONNX's own operators."""
+        """Return a node with an operator of ONNX's own domain."""
         return replace(
             self.node, operator=operator, domain="", inputs=tuple(inputs), outputs=(output,),
             attributes=attributes or {}, written=self.node,
         )  # fmt: skip
 
     def real(self, index: int, word: str, axis: int = 0) -> RawNode:
-        """Return the DequantizeLinear of the inputs from ``index`` on: numbers, scale and zero point."""
+        """Return the DequantizeLinear of the three inputs from ``index`` on: numbers, scale and zero point."""
         return self.make("DequantizeLinear", self.node.inputs[index : index + 3], self.name(word), {"axis": axis})
 
     def quantized(self, word: str, scale: int) -> RawNode:
-        """Return the QuantizeLinear of ``word`` by the inputs from ``scale`` on."""
+        """Return the QuantizeLinear of tensor ``word``; its scale and zero point are the inputs from ``scale`` on."""
         parameters = self.node.inputs[scale], self.node.inputs[scale + 1] if scale + 1 < len(self.node.inputs) else ""
         return self.make("QuantizeLinear", [self.name(word), *parameters], self.node.outputs[0], {"axis": 0})
 
 
 def _convolution(parts: _Parts) -> Iterator[RawNode]:
-    """QLinearConv: x, w, y and a bias of the scale of both products."""
+    """QLinearConv: x, w, y and a bias whose scale is the product of the scales of x and w."""
     node = parts.node
     inputs = [parts.name("x"), parts.name("w")]
     yield parts.real(0, "x")

@@ -1,7 +1,7 @@
-"""Nodes whose inputs are all known: shapes and constants that exporters compute in the graph.
+"""Compute nodes whose inputs are all constant, such as the shapes that exporters compute in the graph.
 
-Arithmetic on shapes is done here, anything else by ONNX's own reference evaluator. That allocates what a file asks
-for; so operators whose result can be larger than their inputs are looked at first.
+Arithmetic on shapes is done in numpy (``shape_arithmetic``), everything else by ONNX's reference evaluator. The
+evaluator allocates results of any size, so the size is checked first if a result can be larger than the inputs.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _window(inputs: Sequence[Array]) -> int:
 
 
 def _mel_filters(inputs: Sequence[Array]) -> int:
-    """Return the elements of [half of the spectrum, bins]."""
+    """Return the number of elements of [half of the spectrum, bins]."""
     bins, length = (int(value.reshape(-1)[0]) for value in inputs[:2])
     return (length // 2 + 1) * bins
 
@@ -86,7 +86,7 @@ FOLDABLE: Mapping[str, Callable[[Sequence[Array]], int]] = {
     "Range": _range,
     "Tile": _tile,
 }
-"""Operators that are computed here if their inputs are known, with the number of elements that they make at most."""
+"""Operators that are computed here if their inputs are constant, with the maximum number of elements of the result."""
 
 
 def fold(node: RawNode, inputs: Sequence[Array | None], opset: int) -> tuple[Array, ...]:
@@ -118,7 +118,7 @@ def fold(node: RawNode, inputs: Sequence[Array | None], opset: int) -> tuple[Arr
 
 
 def _model_of(node: RawNode, inputs: Sequence[Array | None], opset: int) -> onnx.ModelProto:
-    """Return a model of the one node."""
+    """Return a model that contains only ``node``."""
     ports = [
         onnx.helper.make_tensor_value_info(name, onnx.helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
         for name, value in zip(node.inputs, inputs, strict=True)

@@ -1,4 +1,4 @@
-"""Convert the plain values of a file to a graph, node by node."""
+"""Convert a model that was read from a file to a graph, node by node."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from mlfbuild.frontends.onnx.targets import affine_of, sources, targets
 from mlfbuild.graph import Array, DType, Graph, GraphError, OperatorError, Quantization
 
 EXPANDED_DOMAINS = (*DOMAINS, "com.microsoft")
-"""Domains of operators that are written out as ONNX's own."""
+"""Domains whose operators are rewritten as operators of ONNX's own domain."""
 
 
 def import_graph(raw: RawModel, name: str) -> Graph:
     """Return ``raw`` as a graph called ``name``; raises ``GraphError`` and ``UnsupportedModelError``."""
     _check_operators(raw)
-    with np.errstate(all="ignore"):  # numbers that are none are the model's own
+    with np.errstate(all="ignore"):  # NaN and infinity are part of the model
         return _Importer(raw).graph(name)
 
 
@@ -70,7 +70,7 @@ class _Importer:
         self._targets = targets(self._nodes, self._constants, {port.name for port in raw.outputs})
 
     def _unknown(self) -> Iterator[RawNode]:
-        """Yield the nodes, integer operators written out, but for those that can be computed before all others."""
+        """Yield the nodes, with integer operators expanded, except nodes that can be computed first."""
         taken = {port.name for port in self._raw.inputs}.union(
             self._raw.constants, *(node.outputs for node in self._raw.nodes)
         )
@@ -96,17 +96,17 @@ class _Importer:
         return self._builder.graph(name, [port.name for port in self._raw.inputs], outputs)
 
     def _input(self, name: str, shape: tuple[int, ...], dtype: DType, held: Quantization | None) -> Value:
-        """Add an input; of a quantised uint8 one the graph sees int8."""
+        """Add an input; a quantised uint8 input is converted to int8."""
         if dtype is DType.UINT8 and held is not None:
             return self._builder.unsigned_input(name, shape, held)
         return self._builder.input(name, shape, dtype, held)
 
     def _fold(self, node: RawNode) -> bool:
-        """Compute ``node`` if everything that it depends on is known; return whether it was."""
+        """Compute ``node`` if all its inputs are constant; return whether they were."""
         known: list[Array | None]
         if node.operator in {"Shape", "Size"} and node.inputs[0] in self._values:
             shape = self._values[node.inputs[0]].shape
-            known = [np.broadcast_to(np.int8(0), shape)]  # takes no memory, however large the shape
+            known = [np.broadcast_to(np.int8(0), shape)]  # takes no memory, regardless of the shape
         elif node.operator == "DequantizeLinear":
             return self._keep_quantized(node)
         elif (
@@ -190,7 +190,7 @@ def _type_name(code: int) -> str:
 
 
 def _shape(port: RawPort) -> tuple[int, ...]:
-    """Return the shape with a batch of 1 if the batch, which comes first, is free."""
+    """Return the shape, with a batch of 1 if the first dimension, the batch, is free."""
     if any(size is None for size in port.shape[1:]):
         shape = ["?" if size is None else size for size in port.shape]
         raise UnsupportedModelError(

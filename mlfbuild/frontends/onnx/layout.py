@@ -1,11 +1,11 @@
-"""In which order the dimensions of a tensor are stored, and as which type.
+"""The order in which the dimensions of a tensor are stored, and the stored element type.
 
 ONNX counts the dimensions of images as batch, channel, height, width. A ``Value`` is a tensor of the graph together
 with its ``order``: dimension i of the stored tensor is ONNX's dimension ``order[i]``.
 
-Its ``dtype`` is ONNX's. If that is float32 and the tensor int8 or int16, the value is *held* quantised: the real
-numbers are what the tensor's scale and zero point make of its elements. If it is uint8 and the tensor int8, all
-elements and the zero point are 128 lower.
+The ``dtype`` of a value is ONNX's. If it is float32 and the tensor is int8 or int16, the value is *held* quantised: the
+tensor's scale and zero point give the real numbers. If it is uint8 and the tensor is int8, the elements and the zero
+point of the tensor are lower by 128.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from mlfbuild.graph import DType, Quantization, Tensor
 Order = tuple[int, ...]
 
 UNSIGNED_OFFSET = 128
-"""What is taken off a uint8 tensor to hold it as int8."""
+"""Subtracted from uint8 elements to hold them as int8."""
 
 
 def as_onnx(rank: int) -> Order:
-    """Return the order in which nothing is moved."""
+    """Return ONNX's own order of dimensions."""
     return tuple(range(rank))
 
 
 def channels_last(rank: int) -> Order:
-    """Return batch, height and width, then channels; as ONNX has it if there are no channels."""
+    """Return the order with the channels moved to the end; ONNX's own order if ``rank`` has no channels."""
     return (0, *range(2, rank), 1) if rank > 2 else as_onnx(rank)
 
 
@@ -37,7 +37,7 @@ class Value:
     tensor: Tensor
     order: Order
     declared: DType | None = None
-    """ONNX's type if the tensor has another one."""
+    """ONNX's type, if the tensor has a different one."""
 
     @property
     def dtype(self) -> DType:
@@ -61,24 +61,24 @@ class Value:
 
     @property
     def quantization(self) -> Quantization | None:
-        """What a held float32 means by its elements; ``None`` for any other value."""
+        """The quantisation of a held float32 value; ``None`` for any other value."""
         return self.tensor.quantization if self.dtype is DType.FLOAT32 else None
 
     def stored(self, axis: int) -> int:
-        """Return the stored dimension that is ONNX's dimension ``axis``."""
+        """Return the index of ONNX's dimension ``axis`` among the stored dimensions."""
         return self.order.index(axis)
 
     def moved(self, tensor: Tensor, order: Order | None = None) -> Value:
-        """Return ``tensor``, which holds elements of this value, as a value; in ONNX's order by default."""
+        """Return a value like this one for ``tensor``, whose order is ONNX's by default."""
         return Value(tensor, as_onnx(len(tensor.shape)) if order is None else order, self.declared)
 
 
 def permutation(source: Order, target: Order) -> Order:
-    """Return the axes by which numpy transposes a tensor stored in ``source`` to ``target``."""
+    """Return the axes for numpy's ``transpose`` from the order ``source`` to the order ``target``."""
     return tuple(source.index(axis) for axis in target)
 
 
 def moves_data(shape: tuple[int, ...], order: Order) -> bool:
-    """Whether transposing a tensor of ``shape`` by ``order`` moves any element: not if only sizes of 1 move."""
+    """Return whether transposing a tensor of ``shape`` by ``order`` moves elements in memory."""
     kept = [axis for axis in order if shape[axis] > 1]
     return kept != sorted(kept)

@@ -1,13 +1,11 @@
-"""Read an ONNX model, and turn the errors of all steps into errors that name the file."""
+"""Read an ONNX model."""
 
 from __future__ import annotations
 
-from mlfbuild.core import InputFileError, UnsupportedModelError
+from mlfbuild.frontends.errors import naming_file
 from mlfbuild.frontends.onnx.importer import import_graph
 from mlfbuild.frontends.onnx.reader import read_model
-from mlfbuild.graph import Graph, GraphError, OperatorError
-
-EXPORT_AGAIN = "copy or export the model again"
+from mlfbuild.graph import Graph
 
 
 def parse_onnx(data: bytes, name: str, where: str) -> Graph:
@@ -16,15 +14,5 @@ def parse_onnx(data: bytes, name: str, where: str) -> Graph:
     Raises ``InputFileError`` if it is not a valid model, ``UnsupportedModelError`` if it uses an operator, a type or a
     variant that is not supported.
     """
-    try:
+    with naming_file(where, "onnx-malformed"):
         return import_graph(read_model(data), name)
-    except OperatorError as error:
-        raise UnsupportedModelError(
-            "operator-invalid", place=f"{where}: {error.where}", reason=error.reason, hint=EXPORT_AGAIN
-        ) from None
-    except GraphError as error:
-        raise InputFileError(
-            "onnx-malformed", place=f"{where}: {error.where}", reason=error.reason, hint=EXPORT_AGAIN
-        ) from None
-    except UnsupportedModelError as error:
-        raise error.within(where) from None

@@ -17,9 +17,9 @@ from mlfbuild.frontends.onnx.wire import CutTensor, without_large_weights
 from mlfbuild.graph import Array, DType, GraphError
 
 FIRST_OPSET = 7
-"""Broadcasting became numpy's with it; current tools export no earlier one."""
+"""The first opset with numpy's broadcasting; current tools export no earlier one."""
 DOMAINS = ("", "ai.onnx")
-"""Names of ONNX's own set of operators."""
+"""Names of ONNX's own domain."""
 
 ELEMENT_TYPES: Mapping[int, DType] = {
     int(TensorProto.FLOAT): DType.FLOAT32,
@@ -30,7 +30,7 @@ ELEMENT_TYPES: Mapping[int, DType] = {
     int(TensorProto.INT64): DType.INT64,
     int(TensorProto.BOOL): DType.BOOL,
 }
-"""The types of elements that a graph has, by ONNX's code."""
+"""The element types of graphs, by ONNX's code."""
 
 Attribute = int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...] | Array
 
@@ -46,7 +46,7 @@ class RawPort:
 
 @dataclass(frozen=True)
 class RawNode:
-    """A node as the file has it; the names of absent optional inputs are empty."""
+    """A node as in the file; the names of absent optional inputs are empty."""
 
     index: int
     name: str
@@ -56,13 +56,13 @@ class RawNode:
     outputs: tuple[str, ...]
     attributes: Mapping[str, Attribute]
     proto: bytes
-    """The node as the file has it, for ONNX's own evaluator; empty for a Constant that is a tensor."""
+    """The node as in the file, for ONNX's own evaluator; empty for a Constant that is a tensor."""
     written: RawNode | None = None
-    """The node of the file that this one was made from, if it is not in the file itself."""
+    """The node of the file from which this one was made, if it is not in the file itself."""
 
     @property
     def place(self) -> str:
-        """What the node is called in messages."""
+        """The name of the node in messages."""
         if self.written is not None:
             return self.written.place
         target = f" writing {self.outputs[0]!r}" if self.outputs else ""
@@ -70,7 +70,7 @@ class RawNode:
 
     @property
     def qualified(self) -> str:
-        """The operator, after its domain if that is not ONNX's own."""
+        """The operator, with its domain if that is not ONNX's own."""
         return self.operator if self.domain in DOMAINS else f"{self.domain}.{self.operator}"
 
 
@@ -98,7 +98,7 @@ def read_model(data: bytes) -> RawModel:
         return _plain(model, small, weights)
     except (DecodeError, RuntimeError) as error:
         raise GraphError("the file", f"cannot be decoded as an ONNX model: {_one_line(error)}") from None
-    except UnicodeDecodeError:  # names are decoded when they are read
+    except UnicodeDecodeError:  # names are decoded on access
         raise GraphError("the file", "holds a name that is not UTF-8") from None
 
 
@@ -177,7 +177,7 @@ def read_tensor(tensor: TensorProto, where: str) -> Array:
 
 
 def _weights(tensor: TensorProto, cut: CutTensor | None) -> Array:
-    """Return the values of an initializer, of which ``tensor`` is no more than the name if it was cut out."""
+    """Return the values of an initializer, which are in ``cut`` if they were cut out of ``tensor``."""
     where = f"weights {tensor.name!r}"
     if cut is None:
         return read_tensor(tensor, where)
@@ -223,7 +223,7 @@ def _nodes(graph: onnx.GraphProto) -> Iterator[RawNode]:
 
 
 def _attribute(node: RawNode, attribute: AttributeProto) -> Attribute:
-    """Return the value of ``attribute``; ONNX's checker has seen to it that the field for its type is set."""
+    """Return the value of ``attribute``; ONNX's checker ensures that the field for its type is set."""
     kind = attribute.type
     if kind == AttributeProto.INT:
         return attribute.i

@@ -1,4 +1,4 @@
-"""Compute the operators that exporters apply to shapes, in numpy: small lists of integers, cut, joined and multiplied.
+"""Compute the operators that exporters apply to shapes in numpy, such as Slice, Concat and Mul of small integer lists.
 
 Most networks compute nothing else from constants, and importing ONNX's own evaluator takes longer than compiling such a
 network.
@@ -17,7 +17,7 @@ Inputs = Sequence[Array | None]
 
 
 def computed(node: RawNode, inputs: Inputs) -> Array | None:
-    """Return the output of ``node``, ``None`` if it is left to ONNX's evaluator; raises what numpy raises."""
+    """Return the output of ``node``, ``None`` if ONNX's evaluator must compute it; raises numpy's exceptions."""
     compute = _COMPUTED.get(node.operator)
     return None if compute is None else compute(node, inputs)
 
@@ -61,7 +61,7 @@ def _squeeze(node: RawNode, inputs: Inputs) -> Array | None:
 
 
 def _axes(node: RawNode, inputs: Inputs) -> tuple[int, ...] | None:
-    """Return the axes, an attribute before version 13 and an input from it on."""
+    """Return the axes, which are an attribute before opset 13 and an input since."""
     if len(inputs) > 1 and inputs[1] is not None:
         return tuple(int(axis) for axis in inputs[1].reshape(-1))
     found = node.attributes.get("axes")
@@ -95,7 +95,7 @@ def _slice(_node: RawNode, inputs: Inputs) -> Array | None:
 
 
 def _whole(operator: Callable[[Array, Array], Array]) -> Callable[[RawNode, Inputs], Array | None]:
-    """Return ``operator`` of integers of one type."""
+    """Return a function that applies ``operator`` to integers of one type."""
 
     def compute(_node: RawNode, inputs: Inputs) -> Array | None:
         first, second = inputs
@@ -107,7 +107,7 @@ def _whole(operator: Callable[[Array, Array], Array]) -> Callable[[RawNode, Inpu
 
 
 def _divide(_node: RawNode, inputs: Inputs) -> Array | None:
-    """Divide integers that are not negative, for which truncating and rounding down are the same."""
+    """Divide integers that are not negative, for which rounding down equals truncation."""
     first, second = inputs
     if first is None or second is None or first.dtype != second.dtype or first.dtype.kind != "i":
         return None

@@ -1,4 +1,4 @@
-"""One node of a file, which the functions that convert operators work on."""
+"""One node of a file, as the converters of operators see it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mlfbuild.graph import Array, DType, GraphError, Operator, OperatorError, Qu
 
 @dataclass(frozen=True, eq=False)
 class OnnxSite:
-    """A node, the version of ONNX's operators, and the graph that the node becomes a part of."""
+    """A node, the opset, and the graph under construction."""
 
     node: RawNode
     opset: int
@@ -27,9 +27,9 @@ class OnnxSite:
     known: Constants
     """The constants of the model."""
     find: Callable[[str], Value]
-    """Returns the value of a name; constants become tensors of the graph only when asked for."""
+    """Returns the value of a name; constants become tensors of the graph only on request."""
     target: Affine | None = None
-    """What the first output is quantised to in the end, if it is."""
+    """The quantisation of the first output later in the network, if it has one."""
 
     @property
     def name(self) -> str:
@@ -37,7 +37,7 @@ class OnnxSite:
         return self.node.outputs[0]
 
     def held(self, index: int = 0) -> Value:
-        """Return input ``index`` as it is held, real numbers perhaps as int8; raises ``GraphError`` if it is absent."""
+        """Return input ``index`` in its stored type, perhaps quantised; raises ``GraphError`` if it is absent."""
         if not self.has(index):
             raise GraphError(self.node.place, f"input {index} is absent")
         return self.find(self.node.inputs[index])
@@ -47,16 +47,16 @@ class OnnxSite:
         return self.builder.plain(self.held(index))
 
     def has(self, index: int) -> bool:
-        """Return whether input ``index`` is there."""
+        """Return whether input ``index`` is present."""
         return index < len(self.node.inputs) and bool(self.node.inputs[index])
 
     def tensor(self, index: int = 0) -> Tensor:
-        """Return input ``index`` as ONNX stores it."""
+        """Return input ``index`` in ONNX's type and order."""
         value = self.value(index)
         return self.builder.stored(value, as_onnx(value.rank))
 
     def held_in_order(self, index: int = 0) -> Value:
-        """Return input ``index`` as it is held, its dimensions in ONNX's order."""
+        """Return input ``index`` in its stored type and ONNX's order."""
         value = self.held(index)
         return value.moved(self.builder.stored(value, as_onnx(value.rank)))
 
@@ -71,14 +71,14 @@ class OnnxSite:
         return data
 
     def constant_number(self, index: int, what: str) -> Array:
-        """Return the only element of the constant input ``index``, without dimensions."""
+        """Return the only element of the constant input ``index`` as an array without dimensions."""
         data = self.constant(index, what)
         if data.size != 1:
             raise GraphError(self.node.place, f"the {what} has {data.size} elements")
         return data.reshape(())
 
     def constant_integer(self, index: int, what: str) -> int:
-        """Return the only element of the constant input ``index``, a whole number of whatever type."""
+        """Return the only element of the constant input ``index``, a whole number of any type."""
         number = self.constant_number(index, what)
         if not np.isfinite(number):
             raise GraphError(self.node.place, f"the {what} is {number}")
@@ -89,20 +89,20 @@ class OnnxSite:
         return self.known.shape(self.node.inputs[index]) if self.has(index) else None
 
     def is_constant(self, index: int) -> bool:
-        """Return whether input ``index`` is there and constant."""
+        """Return whether input ``index`` is present and constant."""
         return self.has(index) and self.node.inputs[index] in self.known
 
     def quantized(self, index: int) -> Quantized | None:
-        """Return the integers behind the constant input ``index``, if there are some."""
+        """Return the quantised form of the constant input ``index``, if it has one."""
         return self.known.quantized(self.node.inputs[index]) if self.has(index) else None
 
     @property
     def held_target(self) -> Quantization | None:
-        """How an int8 tensor holds the first output, if it is quantised in the end and int8 can hold it."""
+        """The quantisation of an int8 tensor for the first output, if it is quantised later and int8 can hold it."""
         return self.target.held() if self.target is not None and self.target.holder is DType.INT8 else None
 
     def integers(self, name: str, index: int | None = None) -> tuple[int, ...] | None:
-        """Return the integers of the attribute ``name`` or, in newer versions of ONNX, of constant input ``index``."""
+        """Return the integers of the attribute ``name`` or, in newer opsets, of the constant input ``index``."""
         if index is not None and self.has(index):
             values = self.constant(index, name)
             if values.dtype.kind not in "iu":
@@ -137,17 +137,17 @@ class OnnxSite:
         return found
 
     def axis(self, axis: int, rank: int) -> int:
-        """Return ``axis`` counted from the front; raises ``GraphError`` if there is no such dimension."""
+        """Return ``axis`` counted from the front; raises ``GraphError`` if the dimension does not exist."""
         if not -rank <= axis < rank:
             raise GraphError(self.node.place, f"there is no dimension {axis} of {rank}")
         return axis % rank
 
     def axes(self, axes: Sequence[int], rank: int) -> tuple[int, ...]:
-        """Return ``axes`` counted from the front, sorted; raises ``GraphError`` if one is there twice."""
+        """Return ``axes`` counted from the front, sorted; raises ``GraphError`` if one occurs twice."""
         return tuple(sorted(self.axes_in_order(axes, rank)))
 
     def axes_in_order(self, axes: Sequence[int], rank: int) -> tuple[int, ...]:
-        """Return ``axes`` counted from the front; raises ``GraphError`` if one is there twice."""
+        """Return ``axes`` counted from the front; raises ``GraphError`` if one occurs twice."""
         found = tuple(self.axis(axis, rank) for axis in axes)
         if len(set(found)) != len(found):
             raise GraphError(self.node.place, f"the dimensions {list(axes)} name one twice")
@@ -161,7 +161,7 @@ class OnnxSite:
         dtype: DType | None = None,
         quantization: Quantization | None = None,
     ) -> Tensor:
-        """Add a node of the graph, whose output has the type of its first input unless ``dtype`` says otherwise."""
+        """Add a node whose output has the type of its first input, unless ``dtype`` is given."""
         first = inputs[0]
         assert first is not None
         like = checked(self.name, shape, dtype or first.dtype)
@@ -174,27 +174,27 @@ class OnnxSite:
     def attempt(
         self, operator: Operator, inputs: Sequence[Tensor | None], shape: Sequence[int], quantization: Quantization
     ) -> Tensor | None:
-        """Add a node in integers; ``None`` if the operator cannot compute with these scales."""
+        """Add a node in integers; ``None`` if the operator does not support these scales."""
         try:
             return self.emit(operator, inputs, shape, quantization=quantization)
         except OperatorError:
             return None
 
     def outputs(self, operator: Operator, source: Tensor, shapes: Sequence[Sequence[int]]) -> list[Tensor]:
-        """Add a node that moves elements of ``source`` to several tensors of ``shapes``."""
+        """Add a node that moves elements of ``source`` to tensors of ``shapes``."""
         likes = [replace(checked(self.name, shape, source.dtype), quantization=source.quantization) for shape in shapes]
         return self.builder.emit(self.name, operator, [source], *likes)
 
     def real(self, tensor: Tensor, order: Order | None = None) -> Value:
-        """Return ``tensor``, float32 or quantised, as a float32 value, in ONNX's order unless ``order`` says more."""
+        """Return ``tensor``, float32 or quantised, as a float32 value, in ONNX's order unless ``order`` is given."""
         return Value(tensor, as_onnx(len(tensor.shape)) if order is None else order, DType.FLOAT32)
 
     def made(self, tensor: Tensor, order: Order | None = None) -> Value:
-        """Return ``tensor`` as a value, in ONNX's order unless ``order`` says otherwise."""
+        """Return ``tensor`` as a value, in ONNX's order unless ``order`` is given."""
         return Value(tensor, as_onnx(len(tensor.shape)) if order is None else order)
 
     def weights(self, word: str, data: Array, quantization: Quantization | None = None) -> Tensor:
-        """Add a constant of this node; ``word`` says what it is."""
+        """Add a constant of this node; its name ends in ``word``."""
         return self.builder.constant(f"{self.name}/{word}", np.asarray(data), quantization)
 
     def number(self, word: str, value: float) -> Tensor:
@@ -202,7 +202,7 @@ class OnnxSite:
         return self.weights(word, np.array(value, np.float32))
 
     def brought_to(self, tensor: Tensor, quantization: Quantization) -> Tensor | None:
-        """Return the real numbers ``tensor`` as int8 of ``quantization``; ``None`` if the scales do not allow it."""
+        """Return ``tensor`` converted to int8 with ``quantization``; ``None`` if the scales do not allow it."""
         if tensor.quantization == quantization and tensor.dtype is DType.INT8:
             return tensor
         try:

@@ -2,8 +2,8 @@
 
 A quantised network in ONNX is a float32 one with pairs of QuantizeLinear and DequantizeLinear around its operators. An
 operator between such pairs is computed in integers if it has an integer form. That requires the scale of its output,
-which a later node has. Nodes between them may only keep the order of numbers (a RELU, a maximum, a reshape), because
-rounding commutes with those.
+which a later node has. Only nodes that preserve the order of numbers, such as a RELU, a maximum or a reshape, may be
+between them, because rounding commutes only with those.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ MOVEMENT = frozenset(
     }
 )  # fmt: skip
 _UNSIGNED = np.dtype(np.uint8)
-"""The type that QuantizeLinear makes by default."""
+"""The default output type of QuantizeLinear."""
 
 _MONOTONE = MOVEMENT | {"Clip", "GlobalMaxPool", "MaxPool", "Relu"}
 
 
 def affine_of(node: RawNode, constants: Constants, dtype: np.dtype[Any] = _UNSIGNED) -> Affine | None:
-    """Return the scale and zero point of ``node``, a (De)QuantizeLinear, if they are constant and not of blocks.
+    """Return the scale and zero point of ``node``, a (De)QuantizeLinear, if they are constant and not blocked.
 
     ``dtype`` is the type of zero points that are left out.
     """
@@ -51,7 +51,7 @@ def affine_of(node: RawNode, constants: Constants, dtype: np.dtype[Any] = _UNSIG
 
 
 def targets(nodes: Sequence[RawNode], constants: Constants, outputs: Collection[str]) -> Mapping[str, Affine]:
-    """Return, for each name that is quantised in the end and nothing else, to which scale and zero point."""
+    """Return the scale and zero point of each name that is quantised later, always in the same way."""
 
     def found(reader: RawNode, name: str, known: Mapping[str, Affine]) -> Affine | None:
         if reader.operator == "QuantizeLinear" and reader.inputs[:1] == (name,):
@@ -62,7 +62,7 @@ def targets(nodes: Sequence[RawNode], constants: Constants, outputs: Collection[
 
 
 def sources(nodes: Sequence[RawNode], constants: Constants) -> Mapping[str, Affine]:
-    """Return what the elements of integer tensors mean to the DequantizeLinear that reads them, perhaps moved."""
+    """Return the scale and zero point of integer tensors, which the DequantizeLinear that reads them has."""
 
     def found(reader: RawNode, name: str, known: Mapping[str, Affine]) -> Affine | None:
         if reader.operator == "DequantizeLinear" and reader.inputs[:1] == (name,):
@@ -73,7 +73,7 @@ def sources(nodes: Sequence[RawNode], constants: Constants) -> Mapping[str, Affi
 
 
 def _common(node: RawNode, known: Mapping[str, Affine]) -> Affine | None:
-    """Return what all outputs of ``node`` agree on."""
+    """Return the scale and zero point that all outputs of ``node`` share."""
     found = [known.get(name) for name in node.outputs if name]
     first = found[0] if found else None
     return first if first and all(other and _equal(first, other) for other in found) else None
@@ -84,7 +84,7 @@ def _backwards(
     excluded: Collection[str],
     found: Callable[[RawNode, str, Mapping[str, Affine]], Affine | None],
 ) -> dict[str, Affine]:
-    """Ask every reader of every name, from the last node to the first; keep what all readers of a name agree on."""
+    """Collect the answers of all readers of each name, from the last node to the first, and keep unanimous ones."""
     known: dict[str, Affine] = {}
     refused = set(excluded)
     for reader in reversed(nodes):

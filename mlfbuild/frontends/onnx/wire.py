@@ -1,7 +1,8 @@
-"""Large weights of an ``.onnx`` file as views of its bytes, so that no second and third copy of them is ever made.
+"""Read large weights of an ``.onnx`` file as views of its bytes, to avoid copies.
 
-ONNX's own reader copies all it reads. So the weights' bytes are cut out of the file before, by the rules of the
-protocol buffers' wire format (https://protobuf.dev/programming-guides/encoding), and put back as arrays behind it.
+ONNX's own reader copies everything that it reads. The bytes of large weights are therefore cut out of the file before,
+by the rules of the protocol buffers' wire format (https://protobuf.dev/programming-guides/encoding), and put back as
+arrays afterwards.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 _LARGE = 4096
-"""Bytes from which a copy matters."""
+"""Size in bytes from which weights are cut out."""
 _VARINT, _I64, _LEN, _I32 = 0, 1, 2, 5
 _GRAPH = 7
 """Field of ModelProto."""
@@ -19,16 +20,16 @@ _INITIALIZER = 5
 _DIMS, _RAW_DATA = 1, 9
 """Fields of TensorProto."""
 _LARGEST_ELEMENT = 16
-"""Bytes; if raw data is cut out, the shape becomes a scalar's, because the checker of ONNX compares the two."""
+"""Size in bytes. A tensor that is cut out becomes a scalar, because ONNX's checker compares shape and data."""
 
 
 class _UnusualError(Exception):
-    """What ONNX's own reader is to judge."""
+    """The file has an unusual structure; ONNX's own reader must judge it."""
 
 
 @dataclass(frozen=True)
 class CutTensor:
-    """What was cut out of a ``TensorProto``."""
+    """A ``TensorProto`` whose elements were cut out."""
 
     header: bytes
     """The tensor without ``raw_data``."""
@@ -48,9 +49,10 @@ class _Field:
 
 
 def without_large_weights(data: bytes) -> tuple[bytes, list[CutTensor | None]]:
-    """Return the model ``data`` with scalars in place of large initializers, and these: one entry for each, in order.
+    """Return the model ``data`` with scalars in place of large initializers, and one entry per initializer, in order.
 
-    An entry is ``None`` if the model still has all. What is unusual stays as it is: then there is no entry.
+    An entry is ``None`` if the model still contains the data. A file with an unusual structure is returned unchanged,
+    without entries.
     """
     try:
         return _cut(memoryview(data))
@@ -127,7 +129,7 @@ def _fields(message: memoryview) -> Iterator[_Field]:
 
 
 def _read_varint(message: memoryview, at: int) -> tuple[int, int]:
-    """Return the number at ``at`` and where it ends."""
+    """Return the number at ``at`` and the position of its end."""
     value = 0
     for position in range(at, min(at + 10, len(message))):
         byte = message[position]

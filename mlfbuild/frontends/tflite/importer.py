@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from tflite.BuiltinOperator import BuiltinOperator
 
-from mlfbuild.core import InputFileError, UnsupportedModelError, listed
+from mlfbuild.core import UnsupportedModelError, listed
+from mlfbuild.frontends.errors import naming_file
 from mlfbuild.frontends.tflite.operators import (
     SHAPES,
     SUPPORTED,
@@ -22,10 +23,8 @@ from mlfbuild.frontends.tflite.variables import Key, Variables, VariableValue
 from mlfbuild.graph import Array, DType, Graph, GraphError, Node, Operator, OperatorError, State, Tensor, evaluate
 from mlfbuild.graph.bases import WHOLE, alternatives
 
-EXPORT_AGAIN = "copy or export the model again"
-
 _MOST_BYTES = 1 << 16
-"""Limit for a constant that is computed from shapes: a file of a few bytes could request any size."""
+"""Limit for a constant that is computed from shapes, because a small file could request any size."""
 
 _MOST_NUMBERS = 64
 """Elements up to which a tensor is computed at compile time, because it may be part of a shape."""
@@ -37,18 +36,8 @@ def parse_tflite(data: bytes, name: str, where: str) -> Graph:
     Raises ``InputFileError`` if it is not a valid model, ``UnsupportedModelError`` if it uses an operator, a type or a
     variant that is not supported, or if the tensors and attributes of an operator contradict its rules.
     """
-    try:
+    with naming_file(where, "tflite-malformed"):
         return _graph(Reader(data).read(), name)
-    except OperatorError as error:
-        raise UnsupportedModelError(
-            "operator-invalid", place=f"{where}: {error.where}", reason=error.reason, hint=EXPORT_AGAIN
-        ) from None
-    except GraphError as error:
-        raise InputFileError(
-            "tflite-malformed", place=f"{where}: {error.where}", reason=error.reason, hint=EXPORT_AGAIN
-        ) from None
-    except UnsupportedModelError as error:
-        raise error.within(where) from None
 
 
 def _graph(subgraphs: Sequence[RawSubgraph], name: str) -> Graph:
@@ -67,11 +56,11 @@ def _graph(subgraphs: Sequence[RawSubgraph], name: str) -> Graph:
 
 
 class _Importer:
-    """Turns one subgraph into a graph; those of ``subgraphs`` that its CALL_ONCEs name initialise its variables."""
+    """Converts one subgraph to a graph; ``subgraphs`` are those that CALL_ONCE may name."""
 
     def __init__(self, raw: RawSubgraph, subgraphs: Sequence[RawSubgraph] = ()) -> None:
         self.called: dict[int, Mapping[Key, VariableValue]] = {}
-        """What the subgraphs that a CALL_ONCE names assign to variables."""
+        """The values of variables by the index of the subgraph that a CALL_ONCE names."""
         self._raw = raw
         self._subgraphs = subgraphs
         self._tensors = Tensors(raw)
@@ -80,7 +69,7 @@ class _Importer:
         self._written = {index for operator in raw.operators for index in operator.outputs}
 
     def graph(self, name: str) -> Graph:
-        """Return what the subgraph computes."""
+        """Return the subgraph as a graph."""
         nodes = self._nodes()
         inputs = [self._input(index).name for index in self._raw.inputs]
         outputs = [self._tensors.at("the model's outputs", index).name for index in self._raw.outputs]
@@ -89,7 +78,7 @@ class _Importer:
         return self._finished(name, nodes, inputs, outputs)
 
     def initial_values(self, caller: TfliteSite) -> dict[Key, VariableValue]:
-        """Run the subgraph, which the CALL_ONCE ``caller`` names, and return what it assigns to variables."""
+        """Run the subgraph that the CALL_ONCE ``caller`` names; return the values that it assigns to variables."""
         if self._raw.inputs or self._raw.outputs:
             raise caller.wrong("the subgraph that it names has inputs or outputs")
         nodes, assigned = self._nodes(), self._variables.assigned()
@@ -110,7 +99,7 @@ class _Importer:
     def _input(self, index: int) -> Tensor:
         tensor = self._tensors.at("the model's inputs", index)
         signature = self._raw.tensors[index].signature
-        if any(size < 0 for size in signature[1:]):  # a free first dimension is the batch, which stays as in the shape
+        if any(size < 0 for size in signature[1:]):  # a free first dimension is the batch, as in the shape
             raise UnsupportedModelError(
                 "shape-dynamic",
                 place=f"input {tensor.name!r}",
@@ -120,7 +109,7 @@ class _Importer:
         return tensor
 
     def _check_operators(self) -> None:
-        """Refuse a subgraph with unsupported operators before anything else is read; name each of them once."""
+        """Refuse a subgraph with unsupported operators before anything else is read; the error names each one once."""
         missing: dict[tuple[int, str], RawOperator] = {}
         for operator in self._raw.operators:
             if operator.code not in SUPPORTED:
@@ -168,7 +157,7 @@ class _Importer:
         return []
 
     def _know(self, operator: RawOperator) -> None:
-        """Make the output of an operator of shapes a constant."""
+        """Make the output of an operator such as SHAPE a constant."""
         kind, place = SHAPES[operator.code], self._place(operator)
         if (len(operator.inputs), len(operator.outputs)) != (kind.values, 1):
             raise GraphError(place, f"has {len(operator.inputs)} inputs and {len(operator.outputs)} outputs, "
@@ -189,7 +178,7 @@ class _Importer:
         self._settle(site, operator.outputs[0], value)
 
     def _is_computed(self, operator: RawOperator, kind: OperatorKind, node: Node) -> bool:
-        """Compute a node that makes few whole numbers of constants, as shapes are computed: others may read them."""
+        """Compute a node that makes few integers from constants; another operator may need them as a shape."""
         place = self._place(operator)
         indices = _ordered(operator.inputs, kind.order)[: kind.values]
         inputs = [None if index == -1 else self._tensors.at(place, index) for index in indices if not kind.states]
@@ -214,7 +203,7 @@ class _Importer:
         self._tensors.fill(index, value)
 
     def _site_of_variable(self, operator: RawOperator) -> TfliteSite:
-        """Return an operator of variables without the handle, which no tensor of a graph is."""
+        """Return the site of an operator on a variable, without the handle, which is not a tensor."""
         place, operands = self._place(operator), OPERANDS[operator.code]
         if (len(operator.inputs), len(operator.outputs)) != operands:
             wanted = f"takes {operands[0]} and writes {operands[1]}"
@@ -229,7 +218,7 @@ class _Importer:
         return TfliteSite(place, tuple(inputs), results, operator.options_type, operator.options)
 
     def _called(self, site: TfliteSite) -> Mapping[Key, VariableValue]:
-        """Return what the subgraph that a CALL_ONCE names assigns to variables."""
+        """Return the values that the subgraph of a CALL_ONCE assigns to variables."""
         with reading(site.place):
             index = site.read_options("CallOnceOptions").InitSubgraphIndex()
         if not self._subgraphs:
@@ -274,7 +263,7 @@ class _Importer:
         return self._tensors.kept(place, indices[at])
 
     def _check_parameters(self, site: TfliteSite, indices: Sequence[int]) -> None:
-        """Refuse weights and biases that are computed at run time (absent ones are the graph's own mistake)."""
+        """Refuse weights and biases that are computed at run time (the graph itself refuses absent ones)."""
         for index, tensor in zip(indices, site.inputs[1:], strict=False):
             computed = index in self._written or index in self._raw.inputs
             if tensor is not None and not tensor.constant and computed:
@@ -288,7 +277,7 @@ def _name(operator: RawOperator) -> str:
 
 
 def _ordered(indices: Sequence[int], order: Sequence[int]) -> Sequence[int]:
-    """Return ``indices`` in another ``order``, -1 for those that are not there."""
+    """Return ``indices`` in another ``order``, with -1 for absent ones."""
     return [indices[at] if at < len(indices) else -1 for at in order] if order else indices
 
 
@@ -304,7 +293,7 @@ def _check_hybrid(site: TfliteSite) -> None:
 
 
 def _check_types(site: TfliteSite, sources: Sequence[Tensor | None], operator: Operator) -> None:
-    """Refuse element types that a sound model may have but ``operator`` does not compute in."""
+    """Refuse element types that are valid in TFLite but not supported by ``operator``."""
     checks = [(tensor, operator.types) for tensor in sources if tensor is not None]
     checks += [(tensor, operator.results or operator.types) for tensor in site.outputs]
     for tensor, types in checks:

@@ -27,24 +27,24 @@ IDENTIFIER = b"TFL3"
 
 MAXIMUM_RANK = 8
 MAXIMUM_COUNT = 1 << 16
-"""Of tensors and of operators."""
+"""The greatest number of tensors, and of operators."""
 
 MAXIMUM_NAME = 500
-"""Characters of a name that are kept; longer ones would bury the reason of a message."""
+"""Characters of a name that are kept; longer names would make messages unreadable."""
 
 MAXIMUM_METADATA = 1 << 26
-"""Bytes of vectors and strings, weights not counted; the largest models of microcontrollers have less than 2**20."""
+"""Bytes of vectors and strings without weights; the largest models for microcontrollers have less than 2**20."""
 
 
 @dataclass(frozen=True)
 class RawTensor:
-    """A tensor as the file has it; ``data`` is a view of the file's bytes, ``None`` without content."""
+    """A tensor as in the file; ``data`` is a view of the file's bytes, ``None`` without content."""
 
     index: int
     name: str
     shape: tuple[int, ...]
     signature: tuple[int, ...]
-    """The shape, with -1 for sizes that are free; empty if the file has none."""
+    """The shape, with -1 for free sizes; empty if the file has none."""
     type: int
     data: Array | None
     scales: tuple[float, ...]
@@ -57,7 +57,7 @@ class RawTensor:
 
 @dataclass(frozen=True)
 class RawOperator:
-    """An operator as the file has it: tensor indices (-1: absent) and the union of its options."""
+    """An operator as in the file: tensor indices (-1: absent) and the union of its options."""
 
     index: int
     code: int
@@ -71,7 +71,7 @@ class RawOperator:
 
 @dataclass(frozen=True)
 class RawSubgraph:
-    """One network of a file. The first one runs; its operators call the others."""
+    """One subgraph of a file. The first one runs; its operators call the others."""
 
     place: str
     """The prefix of places in messages: empty for the first subgraph, ``subgraph 1, `` for the second."""
@@ -83,7 +83,7 @@ class RawSubgraph:
 
 @contextlib.contextmanager
 def reading(place: str) -> Iterator[None]:
-    """Turn what a generated accessor raises on a wrong offset or length into a ``GraphError`` at ``place``."""
+    """Convert the exceptions of generated accessors for wrong offsets and lengths to a ``GraphError`` at ``place``."""
     try:
         yield
     except GraphError:
@@ -156,13 +156,13 @@ class Reader:
         return tuple(scales.tolist()), tuple(zero_points.tolist()), quantization.QuantizedDimension(), custom
 
     def _content(self, index: int) -> Array | None:
-        """Return the bytes of buffer ``index``; large models keep them after the flatbuffer, at ``Offset``."""
+        """Return the bytes of buffer ``index``; in large models they are after the flatbuffer, at ``Offset``."""
         count = self._model.BuffersLength()
         if not 0 <= index < count:
             raise GraphError(f"buffer {index}", f"there are only {count}")
         with reading(f"buffer {index}"):
             buffer = self._model.Buffers(index)
-            content: Any = buffer.DataAsNumpy()  # the number 0 if there is none
+            content: Any = buffer.DataAsNumpy()  # 0 if there is none
             if buffer.Offset() > 1:
                 content = np.frombuffer(self._data, np.uint8, count=buffer.Size(), offset=buffer.Offset())
         return content if isinstance(content, np.ndarray) and content.size else None
@@ -184,7 +184,7 @@ class Reader:
     def _code(self, code: Any) -> tuple[int, str]:
         custom = code.CustomCode() or b""
         self._charge(len(custom))
-        # Files older than the 128th operator have only the one-byte field; newer ones have the truth in the greater.
+        # Old files have only the one-byte field, which cannot hold codes above 127; newer ones use the greater of both.
         return max(code.BuiltinCode(), code.DeprecatedBuiltinCode()), _text(custom)
 
     def _operator(self, subgraph: Any, index: int, codes: Sequence[tuple[int, str]], place: str) -> RawOperator:
@@ -202,14 +202,14 @@ class Reader:
         return tuple(self._vector(vector).tolist())
 
     def _vector(self, vector: Any) -> Array:
-        """Return a numeric vector; the accessors give the number 0 for an absent one."""
+        """Return a numeric vector; the accessors return 0 for an absent one."""
         if not isinstance(vector, np.ndarray):
             return np.empty(0, np.int32)
         self._charge(vector.nbytes)
         return vector
 
     def _count(self, place: str, count: int) -> int:
-        """Return the length of a vector of tables, if the file has room for it."""
+        """Return the length of a vector of tables; raises ``GraphError`` if the file is too small for it."""
         if count > MAXIMUM_COUNT:
             raise GraphError(place, f"{count} of them, more than {MAXIMUM_COUNT}")
         self._charge(4 * count)

@@ -25,16 +25,16 @@ TYPES = {
 }
 
 MAXIMUM_TENSOR_SIZE = (1 << 31) - 1
-"""Bytes; beyond it C's int overflows."""
+"""In bytes; C's int overflows beyond it."""
 
 
 class Tensors:
-    """The tensors of one subgraph, made on first use: unused ones need not be of a supported type."""
+    """The tensors of one subgraph, created on first use, so that unused ones may have unsupported types."""
 
     def __init__(self, raw: RawSubgraph) -> None:
         self._raw = raw
         self.names = _unique_names(raw.tensors)
-        """Of all tensors of the file, by their index."""
+        """The names of all tensors of the subgraph, by index."""
         self._taken = set(self.names)
         self._made: dict[int, Tensor] = {}
         self._added: list[Tensor] = []
@@ -54,7 +54,7 @@ class Tensors:
     def kept(self, place: str, index: int) -> tuple[Tensor, State]:
         """Return the variable tensor ``index`` that the operator at ``place`` keeps from run to run, and its state.
 
-        A variable begins as TensorFlow Lite Micro resets it: an int8 one at its zero point, all others at 0.
+        The initial value is that of TensorFlow Lite Micro: the zero point for int8, 0 for all other types.
         """
         raw = self._raw_at(place, index)
         where = self._where(place, raw)
@@ -78,11 +78,11 @@ class Tensors:
         return before, State(before.name, after.name, zeros(before))
 
     def fill(self, index: int, data: Array) -> None:
-        """Make the tensor ``index``, of the shape and type of ``data``, a constant."""
+        """Make tensor ``index``, whose shape and type are those of ``data``, a constant."""
         self._made[index] = replace(self._made[index], data=data)
 
     def add(self, name: str, like: Tensor) -> Tensor:
-        """Add a tensor of the shape, type and quantisation of ``like``, under ``name`` or one made of it."""
+        """Add a tensor like ``like``, called ``name`` or, if that is taken, ``name`` with a suffix."""
         while name in self._taken:
             name += "_"
         self._taken.add(name)
@@ -91,7 +91,7 @@ class Tensors:
         return tensor
 
     def among(self, names: set[str]) -> list[Tensor]:
-        """Return those of ``names`` that are tensors here."""
+        """Return the tensors that are in ``names``."""
         return [tensor for tensor in (*self._made.values(), *self._added) if tensor.name in names]
 
     def _raw_at(self, place: str, index: int) -> RawTensor:
@@ -109,7 +109,7 @@ class Tensors:
 
 
 def _unique_names(tensors: Sequence[RawTensor]) -> list[str]:
-    """Return the tensors' names, a number appended if one is empty or taken."""
+    """Return unique names of the tensors; a number is appended if a name is empty or taken."""
     taken = {tensor.name for tensor in tensors}
     seen: set[str] = set()
     names = []
@@ -126,7 +126,7 @@ def _unique_names(tensors: Sequence[RawTensor]) -> list[str]:
 
 
 def _convert(raw: RawTensor, name: str, where: str) -> Tensor:
-    """Return the checked tensor of ``raw``, its data a view; ``where`` names it and the operator that uses it."""
+    """Return ``raw`` as a checked tensor, with its data as a view; ``where`` is the place in messages."""
     dtype = TYPES.get(raw.type)
     if dtype is None:
         raise UnsupportedModelError(
@@ -152,7 +152,7 @@ def _convert(raw: RawTensor, name: str, where: str) -> Tensor:
         )
     if math.prod(raw.shape) * dtype.size > MAXIMUM_TENSOR_SIZE:
         raise OperatorError(where, f"the shape {list(raw.shape)} takes more than 2 GiB")
-    # Some converters leave scales on float32 and bool tensors, which have no meaning there.
+    # Some converters write scales for float32 and bool tensors, where they have no meaning.
     quantization = None if dtype in {DType.FLOAT32, DType.BOOL} else _quantization(raw, where)
     return Tensor(name, raw.shape, dtype, quantization, _data(raw, dtype, where))
 
@@ -161,7 +161,7 @@ def _quantization(raw: RawTensor, where: str) -> Quantization | None:
     if not raw.scales:
         return None
     zero_points = raw.zero_points * len(raw.scales) if len(raw.zero_points) == 1 else raw.zero_points
-    axis = raw.axis if len(raw.shape) > 1 else 0  # converters give biases the dimension of their weights
+    axis = raw.axis if len(raw.shape) > 1 else 0  # converters write the dimension of the weights for biases, too
     try:
         return Quantization(raw.scales, zero_points, axis)
     except GraphError as error:

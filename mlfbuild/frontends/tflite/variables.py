@@ -19,15 +19,15 @@ from mlfbuild.graph import Array, GraphError, Node, State, Tensor, ops
 from mlfbuild.graph.bases import same_quantization
 
 LONGEST_NAME = 1 << 10
-"""Bytes of a variable's name."""
+"""Maximum length of a variable's name, in bytes."""
 
 Key = tuple[str, str]
-"""The container and the name by which all subgraphs of a file know a variable."""
+"""The container and the name of a variable, which identify it in all subgraphs of a file."""
 
 
 @dataclass(frozen=True)
 class VariableValue:
-    """What CALL_ONCE puts into a variable."""
+    """The value that CALL_ONCE assigns to a variable."""
 
     tensor: Tensor
     data: Array
@@ -40,15 +40,15 @@ class _Variable:
     """Whether an operator of this subgraph assigns to it; otherwise it is a constant here."""
     initial: Array | None = None
     like: Tensor | None = None
-    """The first tensor that was used with it; all others are of its type and shape."""
+    """The first tensor that was used with it; all others have the same type and shape."""
     before: Tensor | None = None
-    """What holds its value before the run, if that is read."""
+    """The tensor with its value before the run, if that value is read."""
     current: Tensor | None = None
-    """What holds its value at the moment."""
+    """The tensor with its current value."""
 
 
 class Variables:
-    """The variables that one subgraph uses, while its operators are gone through in order."""
+    """The variables of one subgraph, tracked while its operators are converted in order."""
 
     def __init__(self, tensors: Tensors) -> None:
         self._tensors = tensors
@@ -68,7 +68,7 @@ class Variables:
         self._handles[handle] = self._named((container, name))
 
     def expect(self, site: TfliteSite, handle: int) -> None:
-        """Note that there is an ASSIGN_VARIABLE; all are noted before ``read`` and ``assign`` go through them."""
+        """Record an ASSIGN_VARIABLE; all must be recorded before the first ``read`` or ``assign``."""
         self._behind(site, handle).is_assigned = True
 
     def initialise(self, site: TfliteSite, values: Mapping[Key, VariableValue]) -> None:
@@ -97,17 +97,17 @@ class Variables:
         """ASSIGN_VARIABLE: return the nodes that make the only input of ``site`` the value of a variable."""
         variable, value = self._behind(site, handle), site.input(0)
         self._match(site, variable, value)
-        # A separate tensor, as the value may be an input, a constant, an output or that of two variables.
+        # A separate tensor, because the value may be an input, a constant, an output or shared by two variables.
         variable.current = self._tensors.add(f"{variable.name}_after", value)
         return [_copy(value, variable.current)]
 
     def assigned(self) -> dict[Key, tuple[Tensor, Tensor]]:
-        """Return a tensor of the file that each variable is used with, and the one that holds its value at the end."""
+        """Return, for each variable, a tensor of the file with its type and shape, and the one with its final value."""
         found = ((key, variable.like, variable.current) for key, variable in self._variables.items())
         return {key: (like, current) for key, like, current in found if like is not None and current is not None}
 
     def states(self) -> list[State]:
-        """Return what is kept from run to run: variables that are assigned, and read before that."""
+        """Return the states: variables that are assigned, and read before that."""
         found = []
         for variable in self._variables.values():
             before, current, initial = variable.before, variable.current, variable.initial
@@ -124,7 +124,7 @@ class Variables:
         return self._handles[handle]
 
     def _match(self, site: TfliteSite, variable: _Variable, tensor: Tensor) -> None:
-        """Refuse a tensor that is not of the type, shape and scale of those used with ``variable`` before."""
+        """Refuse a tensor whose type, shape or scale differs from those used with ``variable`` before."""
         like = variable.like = variable.like or tensor
         if (tensor.dtype, tensor.shape) != (like.dtype, like.shape):
             raise site.wrong(f"the variable {variable.name!r} is used with {like} and with {tensor}")

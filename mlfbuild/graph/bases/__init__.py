@@ -1,4 +1,4 @@
-"""What operators build on: classes for those of one tensor, of two, with windows, that move elements; rules; sums."""
+"""Base classes of operators, shared rules, and arithmetic of weighted sums."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The first and the last step of every weighted sum: off with the zero point, on to the output's scale.
+"""The first and the last step of every weighted sum: subtract the zero point, and rescale to the output.
 
-Sums are float64: those of int8 and int16 products are exact in it (below 2**53), and those of float32 come out closer
-than any order of float32 additions.
+Sums are float64. Those of int8 and int16 products are exact (below 2**53), and those of float32 are more accurate than
+float32 additions in any order.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ def finish_float(sums: Sums, activation: Activation) -> Array:
 
 
 def finish_quantized(sums: Sums, rescales: Sequence[Rescale], output: Tensor, activation: Activation) -> Array:
-    """Return whole ``sums`` (channels last) on the scale of ``output``, clamped; accumulators wrap at 32 bits."""
+    """Return integer ``sums`` (channels last) rescaled to ``output`` and clamped; accumulators wrap at 32 bits."""
     assert output.quantization is not None
     scaled = multiply_by_quantized_multiplier(sums.astype(np.int64), *rescale_arrays(rescales))
     shifted = scaled.astype(np.int64) + output.quantization.zero_point
-    # Of the shape of the sums: those of a scalar have met rescalings of one dimension.
+    # Restore the shape, because broadcasting with the rescalings adds a dimension to a scalar.
     return np.clip(shifted, *activation_range(activation, output)).astype(output.dtype.numpy).reshape(sums.shape)
 
 
 def finish_wide(sums: Sums, rescales: Sequence[Rescale], output: Tensor, activation: Activation) -> Array:
-    """Return whole ``sums`` (channels last) of 64 bits on the scale of ``output``, which is int16, clamped."""
+    """Return int64 ``sums`` (channels last) rescaled to the int16 ``output`` and clamped."""
     scaled = rescale_wide(sums.astype(np.int64), rescales)
     return np.clip(scaled, *activation_range(activation, output)).astype(output.dtype.numpy).reshape(sums.shape)
 
@@ -62,9 +62,9 @@ def finish(
     *,
     wide: bool = False,
 ) -> Array:
-    """Add ``bias`` and return the result in the type of ``output``; ``rescales`` matter for integers only.
+    """Add ``bias`` and return the result in the type of ``output``; ``rescales`` apply only to integers.
 
-    ``wide`` says that integers are summed in 64 bits.
+    If ``wide`` is true, integers are summed in 64 bits.
     """
     if bias is not None:
         sums = sums + bias.reshape(-1)

@@ -1,4 +1,4 @@
-"""What operators of two tensors share: shapes that broadcast as in numpy, one type for inputs and output."""
+"""Base classes of operators on two tensors, whose shapes broadcast as in numpy."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from mlfbuild.graph.rescales import BinaryRescales
 from mlfbuild.graph.types import Array, DType, Tensor
 
 WHOLE = (DType.INT32, DType.INT64)
-"""The element types that are whole numbers, with neither scale nor zero point."""
+"""Integer types without scale and zero point."""
 
 
 @dataclass(frozen=True)
 class Binary(Operator):
-    """An element of the output is computed of one element of each input."""
+    """Each element of the output is computed from one element of each input."""
 
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.FLOAT32)
 
@@ -41,7 +41,7 @@ class Binary(Operator):
         return rules.arithmetic(first, second, output, types=self.types)
 
     def _check_quantization(self, first: Tensor, second: Tensor, output: Tensor) -> str | None:
-        """Return why the scales of quantised tensors cannot be computed with."""
+        """Return why the scales of quantised tensors are not supported, or ``None``."""
         return None
 
     def reference(
@@ -58,12 +58,12 @@ class Binary(Operator):
         return (np.asarray(result, output.dtype.numpy),)
 
     def _quantized(self, tensors: tuple[Tensor, Tensor, Tensor], x: Sums, y: Sums) -> Array:
-        """Return what is stored for ``x`` and ``y``, stored values without their zero points."""
+        """Return the stored result for ``x`` and ``y``, stored values without their zero points."""
         raise TypeError(f"{self.name} is not quantised")
 
     @abc.abstractmethod
     def _real(self, x: Array, y: Array) -> Array:
-        """Return what is computed of ``x`` and ``y`` if they are not quantised."""
+        """Return the result for ``x`` and ``y`` that are not quantised."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Arithmetic(Binary):
         )
 
     def numbers(self, first: Tensor, second: Tensor, output: Tensor) -> object:
-        """Return the multipliers and shifts of quantised tensors; raises ``OverflowError`` if there are none."""
+        """Return the multipliers and shifts of quantised tensors; raises ``OverflowError`` if they do not exist."""
         raise TypeError(f"{self.name} is not quantised")
 
     def _real(self, x: Array, y: Array) -> Array:
@@ -88,12 +88,12 @@ class Arithmetic(Binary):
         return np.asarray(np.clip(whole, *whole_activation_range(self.activation, DType(x.dtype.name))))
 
     def _whole(self, x: Array, y: Array) -> Array:
-        """Return what is computed of integers that are not quantised, in their type, which wraps."""
+        """Return the result for integers that are not quantised; it wraps in their type."""
         return self._exact(x, y)
 
     @abc.abstractmethod
     def _exact(self, x: Array, y: Array) -> Array:
-        """Return what is computed of real ``x`` and ``y``."""
+        """Return the result for real ``x`` and ``y``."""
 
 
 def binary_tensors(inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor]:
@@ -112,7 +112,7 @@ def on_one_scale(
     combine: Callable[[Sums, Sums], Sums],
     activation: Activation = Activation.NONE,
 ) -> Array:
-    """Return what is stored for ``combine`` of ``x`` and ``y`` brought to one scale, after ``left_shift``."""
+    """Return the stored result of ``combine`` on ``x`` and ``y``, which are shifted left and brought to one scale."""
     x, y = (
         multiply_by_quantized_multiplier(
             (value * (1 << left_shift)).astype(np.int64), rescale.multiplier, rescale.shift

@@ -1,4 +1,4 @@
-"""What CONV_2D and DEPTHWISE_CONV_2D share: attributes, rules of bias and type, and the way to the output's scale."""
+"""Base classes of CONV_2D, DEPTHWISE_CONV_2D and TRANSPOSE_CONV: attributes, rules of bias and type, rescaling."""
 
 from __future__ import annotations
 
@@ -17,8 +17,36 @@ from mlfbuild.graph.quantize import Rescale, activation_range, convolution_resca
 from mlfbuild.graph.types import Array, DType, Tensor
 
 
+class Filtering(Operator):
+    """A filter moving over an NHWC image; base of convolutions and of TRANSPOSE_CONV."""
+
+    activation: Activation
+    types: ClassVar[tuple[DType, ...]] = weighted.TYPES
+    channel_axis: ClassVar[int]
+    """The dimension of the weights for output channels."""
+
+    def rescales(self, source: Tensor, weights: Tensor, output: Tensor) -> tuple[Rescale, ...]:
+        """Return the rescaling of each output channel; none for float32."""
+        if source.dtype is DType.FLOAT32:
+            return ()
+        return convolution_rescales(source, weights, output, weights.shape[self.channel_axis])
+
+    def sums_are_wide(self, source: Tensor, bias: Tensor | None) -> bool:
+        """Return whether sums have 64 bits."""
+        return weighted.sums_are_wide(source, bias)
+
+    def _check_rescales(self, source: Tensor, weights: Tensor, bias: Tensor | None, output: Tensor) -> str | None:
+        if source.dtype is DType.FLOAT32:
+            return None
+        wide = self.sums_are_wide(source, bias)
+        return rules.computable(
+            lambda: weighted.check_rescales(self.rescales(source, weights, output), wide=wide),
+            lambda: activation_range(self.activation, output),
+        )
+
+
 @dataclass(frozen=True)
-class Convolution(Operator):
+class Convolution(Filtering):
     """A filter moving over an NHWC image; stride and dilation are (height, width), padding is explicit."""
 
     stride: Pair = (1, 1)
@@ -26,14 +54,11 @@ class Convolution(Operator):
     padding: Padding = ((0, 0), (0, 0))
     activation: Activation = Activation.NONE
 
-    types: ClassVar[tuple[DType, ...]] = weighted.TYPES
-    channel_axis: ClassVar[int]
-    """The dimension of the weights that counts output channels."""
     int16_biases: ClassVar[tuple[DType, ...]]
     """The types of a bias over int16 activations."""
 
     def window(self, weights: Tensor) -> Window:
-        """Return the window that ``weights`` (rows and columns in dimensions 1 and 2) make."""
+        """Return the window of ``weights``, whose dimensions 1 and 2 are rows and columns."""
         return Window((weights.shape[1], weights.shape[2]), self.stride, self.dilation, self.padding)
 
     def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
@@ -58,25 +83,6 @@ class Convolution(Operator):
         channels = weights.shape[self.channel_axis]
         return None if output.shape[3] == channels else f"{output} should have {channels} channels"
 
-    def rescales(self, source: Tensor, weights: Tensor, output: Tensor) -> tuple[Rescale, ...]:
-        """Return the rescaling of each output channel; none for float32."""
-        if source.dtype is DType.FLOAT32:
-            return ()
-        return convolution_rescales(source, weights, output, weights.shape[self.channel_axis])
-
-    def sums_are_wide(self, source: Tensor, bias: Tensor | None) -> bool:
-        """Return whether sums have 64 bits."""
-        return weighted.sums_are_wide(source, bias)
-
-    def _check_rescales(self, source: Tensor, weights: Tensor, bias: Tensor | None, output: Tensor) -> str | None:
-        if source.dtype is DType.FLOAT32:
-            return None
-        wide = self.sums_are_wide(source, bias)
-        return rules.computable(
-            lambda: weighted.check_rescales(self.rescales(source, weights, output), wide=wide),
-            lambda: activation_range(self.activation, output),
-        )
-
     def reference(
         self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
     ) -> tuple[Array, ...]:
@@ -92,13 +98,13 @@ class Convolution(Operator):
         return (finish(sums, bias, rescales, output, self.activation, wide=wide),)
 
     def macs(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> int:
-        """Return a product for each output and each weight of its channel."""
+        """Return the number of products: one for each output and each weight of its channel."""
         _, weights, _, output = convolution_tensors(inputs, outputs)
         return output.elements * (weights.elements // weights.shape[self.channel_axis])
 
     @abc.abstractmethod
     def _multiply(self, pixels: Sums, factors: Sums) -> Sums:
-        """Return what one tap of the filter, ``weights[:, row, column]``, adds to the output's pixels."""
+        """Return the contribution of one tap of the filter, ``weights[:, row, column]``, to the output's pixels."""
 
 
 def convolution_tensors(

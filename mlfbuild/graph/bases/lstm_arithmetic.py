@@ -1,8 +1,8 @@
 """One step of UNIDIRECTIONAL_SEQUENCE_LSTM in numpy, with the roundings of TensorFlow Lite Micro.
 
-Integer gates are Q3.12 before they are squashed and Q0.15 after it, whatever the file says about intermediate tensors.
-The two products of a gate are brought there, rounded and clamped, one by one, then added and clamped again. int16 rows
-are multiplied out in 64 bits.
+Integer gates are Q3.12 before their activation and Q0.15 after it, regardless of the intermediate tensors in the file.
+The two products of a gate are rescaled to Q3.12, rounded and clamped separately, then added and clamped again. int16
+rows are multiplied in 64 bits.
 """
 
 from __future__ import annotations
@@ -31,29 +31,29 @@ from mlfbuild.graph.wide_sums import rescale_wide, wide_rescale
 Whole = npt.NDArray[np.int64]
 
 GATE_TABLE = TableScale(3, 0)
-"""How Q3.12 becomes the argument of the table of the logistic function."""
+"""The scale of Q3.12 as an argument of the table of the logistic function."""
 
 _FRACTION = 2.0**-15
-"""The scale of a squashed value."""
+"""The scale of a gate after its activation."""
 _ARGUMENT = 2.0**-12
-"""The scale of a gate before it is squashed."""
+"""The scale of a gate before its activation."""
 _INT16 = integer_range(DType.INT16)
 
 LSTM_INPUTS = 15
-"""The inputs of the operator, none of which may be absent."""
+"""The number of inputs of the operator, all of which are required."""
 
 
 class LstmTensors(NamedTuple):
-    """The tensors of the operator; tuples have one of the input, the forget, the cell and the output gate."""
+    """The tensors of the operator; tuples have one for the input, the forget, the cell and the output gate."""
 
     source: Tensor
     weights: tuple[Tensor, ...]
-    """Of the features: [units, features]."""
+    """Weights of the features: [units, features]."""
     recurrent: tuple[Tensor, ...]
-    """Of the hidden row: [units, units]."""
+    """Weights of the hidden row: [units, units]."""
     biases: tuple[Tensor, ...]
     hidden: Tensor
-    """[batch, units], as ``cell``, before the first step."""
+    """[batch, units] before the first step, like ``cell``."""
     cell: Tensor
     output: Tensor
     hidden_after: Tensor
@@ -69,7 +69,7 @@ def lstm_tensors(inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> 
 
 
 class LstmParameters(NamedTuple):
-    """Weights and biases, one of each for the input, the forget, the cell and the output gate."""
+    """Weights and biases; each tuple has one for the input, the forget, the cell and the output gate."""
 
     weights: tuple[Array, ...]
     recurrent: tuple[Array, ...]
@@ -78,20 +78,20 @@ class LstmParameters(NamedTuple):
 
 @dataclass(frozen=True)
 class LstmRescales:
-    """Every factor of the integer form; tuples have one for each gate."""
+    """All factors of the integer form; tuples have one for each gate."""
 
     weights: tuple[Rescale, ...]
     recurrent: tuple[Rescale, ...]
     forget: Rescale
-    """Of the forget gate times the cell."""
+    """For the product of the forget gate and the cell."""
     update: Rescale
-    """Of the input gate times the cell gate."""
+    """For the product of the input gate and the cell gate."""
     hidden: Rescale
-    """Of the output gate times the squashed cell."""
+    """For the product of the output gate and tanh of the cell."""
     table: TableScale
-    """How the cell becomes the argument of the table."""
+    """The scale of the cell as an argument of the table."""
     clip: tuple[int, int]
-    """The least and the greatest cell."""
+    """The least and the greatest value of the cell."""
 
 
 def lstm_rescales(tensors: LstmTensors, cell_clip: float) -> LstmRescales:
@@ -109,7 +109,7 @@ def lstm_rescales(tensors: LstmTensors, cell_clip: float) -> LstmRescales:
 
 
 def _gate_rescales(source: Tensor, matrices: Iterable[Tensor]) -> tuple[Rescale, ...]:
-    """Return the rescaling of the sums over each matrix; the product of the scales is float32's."""
+    """Return the rescaling of the sums over each matrix; the product of the scales is computed in float32."""
     with np.errstate(over="ignore", under="ignore"):
         products = [float(np.float32(scale_of(source)) * np.float32(scale_of(matrix))) for matrix in matrices]
     rescales = tuple(quantize_multiplier(product / _ARGUMENT) for product in products)

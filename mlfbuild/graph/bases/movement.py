@@ -1,6 +1,6 @@
-"""What operators share that move elements and compute none: they say it as assignments between views of arrays.
+"""Base class of operators that only move elements, described as assignments between views of arrays.
 
-The numpy reference carries the assignments out; a compiler reads offsets and strides off the views.
+The numpy reference executes the assignments; a compiler reads the offsets and strides of the views.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from mlfbuild.graph.operator import Operator
 from mlfbuild.graph.types import Array, DType, Tensor
 
 Move = tuple[Array, Array]
-"""(from, to): views of equal shape, ``to`` of an output, ``from`` of an input or of an output written before."""
+"""(from, to): views of equal shape; ``to`` is in an output, ``from`` in an input or in an output written before."""
 
 
 @dataclass(frozen=True)
 class Movement(Operator):
-    """Every element of an output is one of an input, bit for bit, whatever its type."""
+    """Every element of an output is a copy of an element of an input, regardless of its type."""
 
     types: ClassVar[tuple[DType, ...]] = tuple(DType)
 
@@ -38,7 +38,7 @@ class Movement(Operator):
         )
 
     def _check_counts(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> str | None:
-        """Return why there are too many inputs or outputs: more than one of each by default."""
+        """Return why the number of inputs or outputs is wrong; by default, there must be one of each."""
         return rules.operands(inputs, outputs, required=1)
 
     @abc.abstractmethod
@@ -47,10 +47,10 @@ class Movement(Operator):
 
     @abc.abstractmethod
     def moves(self, sources: Sequence[Array], outputs: Sequence[Array]) -> Iterator[Move]:
-        """Yield the assignments, in order, of ``sources`` to ``outputs``, arrays of the tensors' shapes."""
+        """Yield the assignments from ``sources`` to ``outputs``, arrays of the tensors' shapes, in order."""
 
     def filling(self, output: Tensor) -> int | None:
-        """Return what is stored, byte by byte, where no move writes; ``None`` where all of ``output`` is written."""
+        """Return the byte that fills positions that no move writes; ``None`` if moves write all of ``output``."""
         return None
 
     def reference(

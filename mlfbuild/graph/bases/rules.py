@@ -1,4 +1,4 @@
-"""Rules that several operators share: each returns a reason, or ``None`` if the tensors keep it.
+"""Rules that several operators share: each returns a reason, or ``None`` if the tensors satisfy it.
 
 Reasons chain with ``or``, so that ``check`` of an operator reads as a list in which a rule may rely on those before it.
 """
@@ -16,14 +16,14 @@ from mlfbuild.graph.types import DType, Tensor
 Reason = str | None
 
 ARITHMETIC = (DType.INT8, DType.FLOAT32)
-"""The element types that most operators compute in."""
+"""The element types that most operators support."""
 
 QUANTIZED = (DType.INT8, DType.INT16)
 """The element types that represent real numbers with a scale and a zero point."""
 
 
 def operands(inputs: Sequence[Tensor | None], outputs: Sequence[Tensor], required: int, optional: int = 0) -> Reason:
-    """There are ``required`` inputs, at most ``optional`` more, and one output."""
+    """Check that there are ``required`` inputs, at most ``optional`` more, and one output."""
     if not required <= len(inputs) <= required + optional:
         wanted = f"{required} to {required + optional}" if optional else str(required)
         return f"has {len(inputs)} inputs, takes {wanted}"
@@ -33,7 +33,7 @@ def operands(inputs: Sequence[Tensor | None], outputs: Sequence[Tensor], require
 
 
 def arithmetic(*tensors: Tensor, types: Sequence[DType] = ARITHMETIC) -> Reason:
-    """All ``tensors`` are of the same one of ``types``; those of 8 and 16 bits are quantised."""
+    """Check that all ``tensors`` have the same type, one of ``types``, and are quantised if it has 8 or 16 bits."""
     first = tensors[0]
     for tensor in tensors:
         if tensor.dtype not in types:
@@ -53,7 +53,7 @@ def alternatives(types: Sequence[DType], word: str = "or") -> str:
 
 
 def affine(tensor: Tensor, *, offset: bool = False) -> Reason:
-    """``tensor`` is quantised with one scale and a zero point inside its type: for int16 0, unless ``offset``."""
+    """Check that ``tensor`` has one scale and a zero point in range; for int16 it must be 0, unless ``offset``."""
     quantization = tensor.quantization
     if quantization is None:
         return f"{tensor} has no scale and zero point"
@@ -70,9 +70,9 @@ def affine(tensor: Tensor, *, offset: bool = False) -> Reason:
 def parameters(
     weights: Tensor, bias: Tensor | None, channels: int, axis: int, biases: Sequence[DType] | None = None
 ) -> Reason:
-    """Constant weights, int8 symmetric (one scale, or one for each of ``channels``) or float32, and a fitting bias.
+    """Check constant weights, int8 symmetric (one scale, or one for each of ``channels``) or float32, and their bias.
 
-    The bias is of one of the types ``biases``, by default int32 beside int8 and float32 beside float32.
+    The bias has one of the types ``biases``, by default int32 for int8 weights and float32 for float32 weights.
     """
     return (
         (None if weights.constant else f"the weights {weights} are not constant")
@@ -102,22 +102,22 @@ def _bias(bias: Tensor, weights: Tensor, channels: int, types: Sequence[DType] |
 
 
 def rank(tensor: Tensor, dimensions: int) -> Reason:
-    """``tensor`` has ``dimensions`` dimensions."""
+    """Check that ``tensor`` has ``dimensions`` dimensions."""
     return None if len(tensor.shape) == dimensions else f"{tensor} must have {dimensions} dimensions"
 
 
 def vectors(tensor: Tensor) -> Reason:
-    """``tensor`` has a last dimension, along which its vectors lie."""
+    """Check that ``tensor`` has a last dimension, that of its vectors."""
     return None if tensor.shape else f"{tensor} has no dimension to go over"
 
 
 def shape(tensor: Tensor, wanted: Sequence[int]) -> Reason:
-    """``tensor`` has the shape that the operator gives it."""
+    """Check that ``tensor`` has the shape ``wanted``."""
     return None if tensor.shape == tuple(wanted) else f"{tensor} should have the shape {list(wanted)}"
 
 
 def broadcast(inputs: Sequence[Tensor], output: Tensor) -> Reason:
-    """``output`` has the shape that the shapes of ``inputs`` make together, as in numpy."""
+    """Check that ``output`` has the shape to which ``inputs`` broadcast, as in numpy."""
     try:
         wanted = np.broadcast_shapes(*(tensor.shape for tensor in inputs))
     except ValueError:
@@ -126,14 +126,14 @@ def broadcast(inputs: Sequence[Tensor], output: Tensor) -> Reason:
 
 
 def same_elements(source: Tensor, output: Tensor) -> Reason:
-    """``source`` and ``output`` hold equally many elements."""
+    """Check that ``source`` and ``output`` have the same number of elements."""
     if source.elements == output.elements:
         return None
     return f"{source} has {source.elements} elements, {output} has {output.elements}"
 
 
 def same_quantization(source: Tensor, output: Tensor) -> Reason:
-    """Integer ``source`` and ``output`` mean the same by a stored value (scales within 1e-6, as TFLite asks)."""
+    """Check that integer ``source`` and ``output`` are quantised alike (scales within 1e-6, as in TFLite)."""
     if source.dtype is DType.FLOAT32:
         return None
     for tensor in (source, output):
@@ -149,19 +149,19 @@ def same_quantization(source: Tensor, output: Tensor) -> Reason:
 
 
 def resting(tensor: Tensor) -> int:
-    """Return what ``tensor`` stores for the number 0: the zero point if it is quantised."""
+    """Return the stored value of the number 0: the zero point if ``tensor`` is quantised."""
     if tensor.quantization is None or tensor.dtype not in {*QUANTIZED, DType.UINT8}:
         return 0
     return tensor.quantization.zero_point
 
 
 def first(reasons: Iterable[Reason]) -> Reason:
-    """Return the first of ``reasons`` that is one."""
+    """Return the first of ``reasons`` that is not ``None``."""
     return next((reason for reason in reasons if reason is not None), None)
 
 
 def computable(*computations: Callable[[], object]) -> Reason:
-    """None of ``computations``, which find multipliers and clamps, overflows."""
+    """Check that none of ``computations``, which compute multipliers and clamps, overflows."""
     try:
         for computation in computations:
             computation()

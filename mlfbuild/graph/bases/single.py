@@ -1,4 +1,4 @@
-"""What operators of one input and one output share."""
+"""Base class of operators with one input and one output."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mlfbuild.graph.types import Tensor
 
 @dataclass(frozen=True)
 class Single(Operator):
-    """An operator of one tensor that writes one."""
+    """An operator with one input and one output."""
 
     def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
         reason = rules.operands(inputs, outputs, required=1)
@@ -24,4 +24,4 @@ class Single(Operator):
 
     @abc.abstractmethod
     def _check(self, source: Tensor, output: Tensor) -> str | None:
-        """Return why ``source`` and ``output`` break the operator's rules of shape and type, or ``None``."""
+        """Return why ``source`` and ``output`` break the operator's shape and type rules, or ``None``."""

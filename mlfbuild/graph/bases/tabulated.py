@@ -1,4 +1,4 @@
-"""What operators share whose quantised values are computed in float32, which leads to a table."""
+"""Base class of operators whose quantised values come from a table that is computed in float32."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from mlfbuild.graph.types import DType, Tensor
 
 @dataclass(frozen=True)
 class Tabulated(Unary):
-    """A function that is tabulated: int8 value by value, int16 with lines between."""
+    """A tabulated function: int8 has an entry per value, int16 is interpolated linearly."""
 
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.FLOAT32)
 
     def table(self, source: Tensor, output: Tensor) -> npt.NDArray[np.int16]:
-        """Return the table of int16 values; raises as ``lookup_table``."""
+        """Return the table of int16 values; raises the errors of ``lookup_table``."""
         scales = scale_of(source), zero_point_of(source), scale_of(output), zero_point_of(output)
         return lookup_table(lambda real: self._defined(real, output), *scales)
 
@@ -33,12 +33,12 @@ class Tabulated(Unary):
             return stored_of(self._defined(real, output) * inverse_scale(output), output)
 
     def _defined(self, real: Floats, output: Tensor) -> Floats:
-        """Return the function of float32 numbers, and a number if it is not defined."""
+        """Return the function of float32 numbers, with a substitute where it is not defined."""
         return self._real(real.astype(np.float64)).astype(np.float32)
 
 
 def inverse_scale(output: Tensor) -> np.float32:
-    """Return the reciprocal of the scale of ``output``; raises ``OverflowError`` if it is no float32."""
+    """Return the reciprocal of the scale of ``output``; raises ``OverflowError`` if float32 cannot represent it."""
     with np.errstate(all="ignore"):
         inverse: np.float32 = np.float32(1) / np.float32(scale_of(output))
     if not np.isfinite(inverse):
@@ -47,6 +47,6 @@ def inverse_scale(output: Tensor) -> np.float32:
 
 
 def stored_of(scaled: Floats, output: Tensor) -> Whole:
-    """Return ``scaled`` float32 numbers, rounded half away from zero, with the output's zero point and in its type."""
+    """Return ``scaled`` float32 numbers, rounded half away from zero, plus the output's zero point, in its range."""
     bounded = np.clip(round_half_away(scaled), -(2.0**30), 2.0**30).astype(np.int64)
     return np.asarray(np.clip(bounded + zero_point_of(output), *integer_range(output.dtype)), np.int64)

@@ -1,4 +1,4 @@
-"""What operators of one tensor share that compute each element of the output from one of the input."""
+"""Base classes of operators that compute each element of the output from one element of the input."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Whole = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Unary(Single):
-    """An element of the output is computed of the element of the input at its place, and has its type."""
+    """Each element of the output is computed from the same element of the input, and has its type."""
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         return (
@@ -30,7 +30,7 @@ class Unary(Single):
         )
 
     def _check_quantization(self, source: Tensor, output: Tensor) -> str | None:
-        """Return why the scales of quantised tensors cannot be computed with: by default, what overflows."""
+        """Return why the scales of quantised tensors are not supported; by default, if a computation overflows."""
         sample = np.zeros(1, np.int64)
         return rules.computable(lambda: self._quantized(source, output, sample))
 
@@ -48,22 +48,22 @@ class Unary(Single):
             return (np.asarray(self._real(value.astype(np.float64)), np.float32),)
 
     def _quantized(self, source: Tensor, output: Tensor, value: Whole) -> Whole:
-        """Return what is stored, before it is bounded to the type, for stored values without their zero point.
+        """Return the stored result, before it is clamped to the type, for stored values without their zero point.
 
-        Raises ``OverflowError`` if the scales lead to multipliers that 32 bits do not hold.
+        Raises ``OverflowError`` if the multipliers do not fit into 32 bits.
         """
         raise TypeError(f"{self.name} is not quantised")
 
     def _whole(self, value: Whole) -> Whole:
-        """Return what is computed of integers that are not quantised; what their type does not hold wraps."""
+        """Return the result for integers that are not quantised; it wraps in their type."""
         raise TypeError(f"{self.name} is not for plain integers")
 
     @abc.abstractmethod
     def _real(self, value: npt.NDArray[np.float64]) -> Array:
-        """Return what is computed of real numbers."""
+        """Return the result for real numbers."""
 
 
 class OnlyFloat(Unary):
-    """A unary operator of float32."""
+    """A unary operator that supports only float32."""
 
     types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)

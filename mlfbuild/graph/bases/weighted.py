@@ -1,7 +1,7 @@
-"""What operators with constant weights share: the types that go together, and in how many bits sums are kept.
+"""Rules of operators with constant weights: combinations of types, and the width of sums.
 
-int8 activations have int8 weights, an int32 bias and sums of 32 bits. int16 activations have int8 weights too; the type
-of the bias says whether sums have 32 bits or 64.
+int8 activations have int8 weights, an int32 bias and 32-bit sums. int16 activations also have int8 weights; their sums
+have the width of the bias, 32 or 64 bits.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from mlfbuild.graph.types import DType, Tensor
 from mlfbuild.graph.wide_sums import LARGEST_SUM, wide_rescale
 
 TYPES = (DType.INT8, DType.INT16, DType.FLOAT32)
-"""Of activations."""
+"""Types of activations."""
 
 _LARGEST_PRODUCT = 1 << 22
-"""Of an int16 and an int8."""
+"""The product of an int16 and an int8."""
 
 _LARGEST_DIFFERENCE = 0.02
-"""Between the scale of a bias and that of the products, as a part of the output's scale."""
+"""Between the scale of a bias and that of the products, relative to the output's scale."""
 
 
 def check(
@@ -33,9 +33,9 @@ def check(
     axis: int,
     int16_biases: Sequence[DType] = (DType.INT64,),
 ) -> rules.Reason:
-    """Return why these types, scales or constants do not go together; ``axis`` of ``weights`` counts channels.
+    """Return why these types, scales or constants do not fit; dimension ``axis`` of ``weights`` is the channels.
 
-    ``int16_biases`` are the types that a bias over int16 activations may have.
+    ``int16_biases`` are the possible types of a bias if activations are int16.
     """
     channels = weights.shape[axis] if axis < len(weights.shape) else 0
     biases = int16_biases if source.dtype is DType.INT16 else None
@@ -55,7 +55,7 @@ def _check_weights(source: Tensor, weights: Tensor) -> rules.Reason:
 
 
 def _check_bias(source: Tensor, weights: Tensor, bias: Tensor | None, output: Tensor) -> rules.Reason:
-    """Return why ``bias`` cannot be added to sums of products, by TFLite's rule; one without a scale has theirs."""
+    """Return why ``bias`` cannot be added to sums of products by TFLite's rule; a bias without a scale has theirs."""
     affine = None if bias is None else bias.quantization
     if affine is None or weights.quantization is None:
         return None
@@ -83,14 +83,14 @@ def _check_range(weights: Tensor, bias: Tensor | None, channels: int) -> rules.R
 
 
 def sums_are_wide(source: Tensor, bias: Tensor | None, *, int32_sums: bool = False) -> bool:
-    """Return whether sums have 64 bits; ``int32_sums`` is what the operator says of itself without a bias."""
+    """Return whether sums have 64 bits; if there is no bias, ``int32_sums`` decides."""
     if source.dtype is not DType.INT16:
         return False
     return not int32_sums if bias is None else bias.dtype is not DType.INT32
 
 
 def check_rescales(rescales: Sequence[Rescale], *, wide: bool) -> None:
-    """Raise ``OverflowError`` if sums cannot be brought to the output's scale by ``rescales``."""
+    """Raise ``OverflowError`` if ``rescales`` do not apply to sums of this width."""
     if wide:
         for rescale in rescales:
             wide_rescale(rescale)

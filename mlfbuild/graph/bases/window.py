@@ -1,4 +1,4 @@
-"""Windows that slide over the height and width of NHWC images: convolutions and pools."""
+"""Windows that slide over the height and width of NHWC images, for convolutions and pools."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Padding = tuple[Pair, Pair]
 
 @dataclass(frozen=True)
 class Window:
-    """A filter's size and movement; all pairs are (height, width)."""
+    """The size, stride, dilation and padding of a filter; all pairs are (height, width)."""
 
     filter: Pair
     stride: Pair
@@ -24,7 +24,7 @@ class Window:
     padding: Padding
 
     def problem(self, source: Tensor, output: Tensor) -> str | None:
-        """Return why the window does not take the image ``source`` to the image ``output`` (both NHWC)."""
+        """Return why the window does not produce the image ``output`` from ``source`` (both NHWC), or ``None``."""
         if min(*self.filter, *self.stride, *self.dilation) < 1:
             return f"filter {self.filter}, stride {self.stride} and dilation {self.dilation} must be at least 1"
         if min(*self.padding[0], *self.padding[1]) < 0:
@@ -40,10 +40,10 @@ class Window:
         return None if output.shape[0] == source.shape[0] else f"{output} has another batch than {source}"
 
     def taps(self, source: Tensor, output: Tensor) -> Iterator[tuple[Pair, tuple[slice, slice], tuple[slice, slice]]]:
-        """Yield each (filter row, filter column) that meets the image, with where it writes and what it reads.
+        """Yield each (filter row, filter column) that overlaps the image, and the slices that it writes and reads.
 
         The slices are (rows, columns) of the output and of the input: ``output[where] += input[what] * filter[tap]``.
-        Positions in the padding are left out, so that no padded copy is needed.
+        Positions in the padding are omitted, so that no padded copy is needed.
         """
         for row, written_rows, read_rows in self._axis_taps(0, source.shape[1], output.shape[1]):
             for column, written_columns, read_columns in self._axis_taps(1, source.shape[2], output.shape[2]):
@@ -62,14 +62,14 @@ class Window:
 
 
 def output_size(size: int, filter_size: int, stride: int, dilation: int, *, same: bool) -> int:
-    """Return how many positions a filter takes along a dimension of ``size`` (TFLite's SAME or VALID); at least 0."""
+    """Return the number of positions of a filter along a dimension of ``size`` (TFLite's SAME or VALID), at least 0."""
     if same:
         return -(-size // stride)
     return max(0, (size - (filter_size - 1) * dilation - 1) // stride + 1)
 
 
 def resolve_padding(size: int, filter_size: int, stride: int, dilation: int, *, same: bool) -> Pair:
-    """Return (before, after) along a dimension of ``size`` for TFLite's SAME or VALID; an odd one goes after."""
+    """Return (before, after) along a dimension of ``size`` for TFLite's SAME or VALID; an odd pixel goes after."""
     positions = output_size(size, filter_size, stride, dilation, same=same)
     total = max(0, (positions - 1) * stride + (filter_size - 1) * dilation + 1 - size) if same else 0
     return total // 2, total - total // 2

@@ -21,7 +21,7 @@ from mlfbuild.graph.types import Array, DType, Tensor
 
 @dataclass(frozen=True)
 class Abs(Unary):
-    """The magnitude."""
+    """The absolute value."""
 
     name: ClassVar[str] = "ABS"
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.INT32, DType.FLOAT32)
@@ -30,7 +30,7 @@ class Abs(Unary):
         return rescaled(np.abs(value), self.rescale(source, output)) + zero_point_of(output)
 
     def rescale(self, source: Tensor, output: Tensor) -> Rescale:
-        """Return what brings a magnitude to the output's scale; raises ``OverflowError``."""
+        """Return the rescaling of an absolute value to the output's scale; raises ``OverflowError``."""
         return requantize_rescale(source, output)
 
     def _whole(self, value: Whole) -> Whole:
@@ -42,7 +42,7 @@ class Abs(Unary):
 
 @dataclass(frozen=True)
 class Neg(Unary):
-    """The value with the other sign, brought to the output's scale; that of the least int32 or int64 is itself."""
+    """The negated value, rescaled to the output; the least int32 or int64 is its own negative."""
 
     name: ClassVar[str] = "NEG"
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.INT32, DType.INT64, DType.FLOAT32)
@@ -51,7 +51,7 @@ class Neg(Unary):
         return rescaled(-value, self.rescale(source, output)) + zero_point_of(output)
 
     def rescale(self, source: Tensor, output: Tensor) -> Rescale:
-        """Return what brings a value to the output's scale; raises ``OverflowError``."""
+        """Return the rescaling of a value to the output's scale; raises ``OverflowError``."""
         return ratio_rescale(source, output)
 
     def _whole(self, value: Whole) -> Whole:

@@ -20,12 +20,12 @@ from mlfbuild.graph.types import Array, DType, Tensor
 
 @dataclass(frozen=True)
 class Addition(Arithmetic):
-    """A sum of two elements, one of them perhaps with the other sign."""
+    """A sum or difference of two elements."""
 
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
 
     def numbers(self, first: Tensor, second: Tensor, output: Tensor) -> BinaryRescales:
-        """Return how inputs and result are rescaled; raises as ``add_rescales``."""
+        """Return the rescalings of inputs and result; raises the errors of ``add_rescales``."""
         return add_rescales(first, second, output)
 
     def _quantized(self, tensors: tuple[Tensor, Tensor, Tensor], x: Sums, y: Sums) -> Array:

@@ -14,12 +14,12 @@ from mlfbuild.graph.ops.cumsum import check_sum_scales, stored_sums
 from mlfbuild.graph.types import Array, DType, Tensor
 
 _MOST_TENSORS = 16
-"""Of int8 with ``HALF_BITS`` that surely add up within 32 bits."""
+"""The number of int8 summands with ``HALF_BITS`` whose sum always fits into 32 bits."""
 
 
 @dataclass(frozen=True)
 class AddN(Operator):
-    """The sum of two tensors of one shape or more; integers wrap."""
+    """The sum of two or more tensors of the same shape; integers wrap."""
 
     name: ClassVar[str] = "ADD_N"
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT32, DType.FLOAT32)

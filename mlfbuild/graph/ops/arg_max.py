@@ -15,7 +15,7 @@ from mlfbuild.graph.types import Array, DType, Tensor
 
 @dataclass(frozen=True)
 class Arg(Single):
-    """The position along ``axis`` (counted from 0) of an extreme element, of the first where several are."""
+    """The position along ``axis`` (counted from 0) of the first extreme element."""
 
     axis: int
 
@@ -59,5 +59,5 @@ class ArgMin(Arg):
 
 
 def _numbers(value: Array, instead: float) -> Array:
-    """Return ``value`` with ``instead`` for what is no number."""
+    """Return ``value`` with NaN replaced by ``instead``."""
     return np.where(np.isnan(value), np.float32(instead), value) if value.dtype == np.float32 else value

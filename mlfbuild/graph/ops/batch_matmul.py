@@ -1,4 +1,4 @@
-"""BATCH_MATMUL: products of matrices in the last two dimensions; the dimensions before broadcast."""
+"""BATCH_MATMUL: products of matrices in the last two dimensions; the leading dimensions broadcast."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from mlfbuild.graph.quantize import Rescale, fully_connected_rescales
 from mlfbuild.graph.types import Array, DType, Tensor
 
 _LARGEST_INT16_DEPTH = 1 << 16
-"""Products of two int16 that add up to less than 2**47."""
+"""The number of products of two int16 whose sum is below 2**47."""
 
 
 @dataclass(frozen=True)
 class BatchMatmul(Operator):
-    """[..., M, K] times [..., K, N]; ``adj_x`` and ``adj_y`` take a matrix with rows and columns exchanged."""
+    """[..., M, K] times [..., K, N]; ``adj_x`` and ``adj_y`` transpose a matrix."""
 
     adj_x: bool = False
     adj_y: bool = False
@@ -69,7 +69,7 @@ class BatchMatmul(Operator):
         return fully_connected_rescales(first, second, output)[0]
 
     def macs(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> int:
-        """Return a product for each element of the result and each that is summed for it."""
+        """Return the number of products: K for each element of the result."""
         first, second, output = binary_tensors(inputs, outputs)
         return output.elements * self.sizes(first, second)[0][1]
 

@@ -13,7 +13,7 @@ from mlfbuild.graph.types import Array, DType
 
 @dataclass(frozen=True)
 class BitwiseXor(Binary):
-    """The bits that are set in one of two elements only."""
+    """The bits that are set in exactly one of two elements."""
 
     name: ClassVar[str] = "BITWISE_XOR"
     types: ClassVar[tuple[DType, ...]] = (DType.INT32,)

@@ -14,7 +14,7 @@ from mlfbuild.graph.types import Array, Tensor
 
 @dataclass(frozen=True)
 class BroadcastTo(Movement):
-    """The input repeated along dimensions of 1 and in front, to the output's shape."""
+    """The input, broadcast to the output's shape."""
 
     name: ClassVar[str] = "BROADCAST_TO"
 

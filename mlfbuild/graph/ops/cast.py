@@ -16,9 +16,9 @@ from mlfbuild.graph.types import Array, DType, Tensor
 
 @dataclass(frozen=True)
 class Cast(Single):
-    """Integers wrap, float32 is cut towards zero and bounded (0 for no number), anything but 0 is true.
+    """Integers wrap, float32 is truncated and clamped (NaN becomes 0), any number other than 0 becomes true.
 
-    Stored values of quantised tensors are taken as they are.
+    Stored values of quantised tensors are converted without their scale.
     """
 
     name: ClassVar[str] = "CAST"
@@ -35,6 +35,6 @@ class Cast(Single):
         if value.dtype == np.float32 and dtype not in {DType.FLOAT32, DType.BOOL}:
             least, greatest = integer_range(dtype)
             bounded = np.clip(np.trunc(np.nan_to_num(value.astype(np.float64), nan=0)), least, greatest)
-            # The greatest int64 is no double: what rounds up to the next one wraps.
+            # A double cannot represent the greatest int64, and rounding up to the next one would wrap.
             return (np.where(bounded >= greatest, greatest, bounded.astype(np.int64)).astype(dtype.numpy),)
         return (value.astype(dtype.numpy),)

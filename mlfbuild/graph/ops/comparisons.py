@@ -1,4 +1,4 @@
-"""EQUAL, NOT_EQUAL, GREATER, GREATER_EQUAL, LESS and LESS_EQUAL, of real values whatever the scales."""
+"""EQUAL, NOT_EQUAL, GREATER, GREATER_EQUAL, LESS and LESS_EQUAL on real values, regardless of their scales."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mlfbuild.graph.types import Array, DType, Tensor
 
 @dataclass(frozen=True)
 class ComparisonOperator(Binary):
-    """Whether a relation holds between two elements."""
+    """A relation between two elements."""
 
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
     results: ClassVar[tuple[DType, ...]] = (DType.BOOL,)
@@ -44,7 +44,7 @@ class ComparisonOperator(Binary):
 
 @dataclass(frozen=True)
 class Ordering(ComparisonOperator):
-    """Which of two elements is greater; int16 of one scale by stored values, exactly."""
+    """An order relation; int16 tensors of the same scale are compared exactly, by their stored values."""
 
     def _check_quantization(self, first: Tensor, second: Tensor, output: Tensor) -> str | None:
         if first.dtype is DType.INT16:

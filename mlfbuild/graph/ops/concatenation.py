@@ -12,7 +12,7 @@ from mlfbuild.graph.types import Array, Tensor
 
 @dataclass(frozen=True)
 class Joining(Movement):
-    """Any number of tensors become one along ``axis`` (counted from 0)."""
+    """Joins any number of tensors along ``axis`` (counted from 0)."""
 
     axis: int
 
@@ -22,7 +22,7 @@ class Joining(Movement):
 
 @dataclass(frozen=True)
 class Concatenation(Joining):
-    """One tensor after the other."""
+    """Concatenates tensors."""
 
     name: ClassVar[str] = "CONCATENATION"
 
@@ -35,7 +35,7 @@ class Concatenation(Joining):
 
 
 def check_parts(parts: Sequence[Tensor], whole: Tensor, axis: int) -> str | None:
-    """Return why ``parts``, one after the other along ``axis``, are not ``whole``."""
+    """Return why ``parts``, concatenated along ``axis``, do not form ``whole``, or ``None``."""
     rank = len(whole.shape)
     if not 0 <= axis < rank:
         return f"axis {axis} is not a dimension of {whole}"
@@ -49,7 +49,7 @@ def check_parts(parts: Sequence[Tensor], whole: Tensor, axis: int) -> str | None
 
 
 def pieces_along(whole: Array, lengths: Sequence[int], axis: int) -> Iterator[Array]:
-    """Yield views of ``lengths`` elements of ``whole`` along ``axis``, one after the other."""
+    """Yield consecutive views of ``whole`` along ``axis`` with ``lengths`` elements."""
     start = 0
     for length in lengths:
         yield whole[(slice(None),) * axis + (slice(start, start + length),)]

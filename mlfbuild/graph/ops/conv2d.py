@@ -16,7 +16,7 @@ class Conv2D(Convolution):
     """Two-dimensional convolution; every output channel sums over all input channels."""
 
     int32_sums: bool = False
-    """Whether int16 activations are summed in 32 bits where no bias says it by its type."""
+    """Whether int16 activations are summed in 32 bits if there is no bias, whose type would decide it."""
 
     name: ClassVar[str] = "CONV_2D"
     channel_axis: ClassVar[int] = 0

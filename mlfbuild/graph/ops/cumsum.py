@@ -17,18 +17,18 @@ from mlfbuild.graph.rescales import SUM_LEFT_SHIFT, add_rescales
 from mlfbuild.graph.types import Array, DType, Tensor
 
 HALF_BITS = SUM_LEFT_SHIFT[DType.INT8] - 1
-"""Fraction bits of int8 summands, as ADD has them after it brought both of its own to twice the greater scale."""
+"""Fraction bits of int8 summands, as in ADD after it rescaled both inputs to twice the greater scale."""
 
 
 @dataclass(frozen=True)
 class Cumsum(Single):
-    """Each element with all before it along ``axis`` (counted from 0), or after it; integers wrap."""
+    """The sum of each element and all before (or after) it along ``axis`` (counted from 0); integers wrap."""
 
     axis: int
     exclusive: bool = False
-    """Whether the element itself does not count."""
+    """Whether the element itself is excluded."""
     reverse: bool = False
-    """Whether those after it count."""
+    """Whether the elements after it are summed."""
 
     name: ClassVar[str] = "CUMSUM"
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, *WHOLE, DType.FLOAT32)
@@ -56,7 +56,7 @@ class Cumsum(Single):
 
 
 def check_sum_scales(source: Tensor, output: Tensor) -> str | None:
-    """Return why sums of int8 ``source`` cannot be brought to the scale of ``output``, or ``None``."""
+    """Return why sums of int8 ``source`` cannot be rescaled to ``output``, or ``None``."""
     if source.dtype is not DType.INT8:
         return None
     return rules.computable(lambda: add_rescales(source, source, output))

@@ -17,10 +17,10 @@ from mlfbuild.graph.types import Array, DType, Tensor
 
 @dataclass(frozen=True)
 class Div(Arithmetic):
-    """Element-wise quotient; of int32 cut towards zero.
+    """Element-wise quotient, truncated for int32.
 
-    If the divisor is 0, a quantised quotient is the greatest or the least one, by the sign of the dividend, and 0
-    for 0 by 0; one of int32 is 0.
+    If the divisor is 0, a quantised quotient is the greatest or the least value, by the sign of the dividend, or 0 if
+    that is 0, too; an int32 quotient is 0.
     """
 
     name: ClassVar[str] = "DIV"
@@ -53,5 +53,5 @@ class Div(Arithmetic):
 
 
 def _bits(value: Raw) -> Raw:
-    """Return the least number of bits that hold each whole ``value`` of at least 0."""
+    """Return the bit length of each integer ``value`` >= 0."""
     return np.frexp(value)[1].astype(np.int64)

@@ -16,7 +16,7 @@ from mlfbuild.graph.types import Array, Tensor
 
 @dataclass(frozen=True)
 class Elu(Unary):
-    """x, or exp(x) - 1 where that is negative; for int8 in float32."""
+    """x if x >= 0, else exp(x) - 1; int8 is computed in float32."""
 
     name: ClassVar[str] = "ELU"
 

@@ -1,4 +1,4 @@
-"""ERF: the error function, of which GELU is made."""
+"""ERF: the error function, on which GELU is based."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mlfbuild.graph.types import Array
 class Erf(OnlyFloat):
     """The error function, 2 / sqrt(pi) times the integral of exp(-t * t) from 0 to the value.
 
-    No operator of TFLite; ONNX has it.
+    Not an operator of TFLite, but of ONNX.
     """
 
     name: ClassVar[str] = "ERF"

@@ -26,7 +26,7 @@ class Exp(Tabulated):
 
 @dataclass(frozen=True)
 class Log(Tabulated):
-    """The natural logarithm; the least value that can be stored if there is none."""
+    """The natural logarithm; where it is undefined, the least value of the type."""
 
     name: ClassVar[str] = "LOG"
 

@@ -12,7 +12,7 @@ from mlfbuild.graph.types import Tensor
 
 @dataclass(frozen=True)
 class Fill(BroadcastTo):
-    """One element everywhere."""
+    """One element, repeated."""
 
     name: ClassVar[str] = "FILL"
 

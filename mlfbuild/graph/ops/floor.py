@@ -14,7 +14,7 @@ from mlfbuild.graph.types import Array
 
 @dataclass(frozen=True)
 class Floor(OnlyFloat):
-    """The greatest whole number that is not greater."""
+    """The greatest integer that is not greater."""
 
     name: ClassVar[str] = "FLOOR"
 
@@ -24,7 +24,7 @@ class Floor(OnlyFloat):
 
 @dataclass(frozen=True)
 class Ceil(OnlyFloat):
-    """The least whole number that is not less."""
+    """The least integer that is not less."""
 
     name: ClassVar[str] = "CEIL"
 
@@ -34,7 +34,7 @@ class Ceil(OnlyFloat):
 
 @dataclass(frozen=True)
 class Round(OnlyFloat):
-    """The nearest whole number, the even one of two."""
+    """The nearest integer, half to even."""
 
     name: ClassVar[str] = "ROUND"
 

@@ -1,4 +1,4 @@
-"""FLOOR_DIV and FLOOR_MOD: a quotient rounded down, and what it leaves."""
+"""FLOOR_DIV and FLOOR_MOD: a quotient rounded down, and its remainder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mlfbuild.graph.types import Array, DType
 
 @dataclass(frozen=True)
 class FloorDiv(Binary):
-    """The greatest whole number that is not greater than x / y; of int32 by 0 it is 0."""
+    """The greatest integer that is not greater than x / y; 0 if an int32 is divided by 0."""
 
     name: ClassVar[str] = "FLOOR_DIV"
     types: ClassVar[tuple[DType, ...]] = (DType.INT32, DType.FLOAT32)
@@ -22,12 +22,12 @@ class FloorDiv(Binary):
         if x.dtype == np.float32:
             return np.asarray(np.floor(x.astype(np.float64) / y.astype(np.float64)), np.float32)
         wide = x.astype(np.int64) // np.where(y == 0, np.int64(1), y)
-        return np.where(y == 0, 0, wide).astype(x.dtype)  # the greatest negative one has no opposite, and wraps
+        return np.where(y == 0, 0, wide).astype(x.dtype)  # the least value wraps, because its negative does not fit
 
 
 @dataclass(frozen=True)
 class FloorMod(Binary):
-    """x less y times the quotient rounded down: of the sign of y. Of integers by 0 it is 0."""
+    """x minus y times the quotient rounded down, with the sign of y; 0 if an integer is divided by 0."""
 
     name: ClassVar[str] = "FLOOR_MOD"
     types: ClassVar[tuple[DType, ...]] = (*WHOLE, DType.FLOAT32)

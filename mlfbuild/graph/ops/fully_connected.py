@@ -23,7 +23,7 @@ class FullyConnected(Operator):
     activation: Activation = Activation.NONE
     keep_num_dims: bool = False
     int32_sums: bool = False
-    """Whether int16 activations are summed in 32 bits where no bias says it by its type."""
+    """Whether int16 activations are summed in 32 bits if there is no bias, whose type would decide it."""
 
     name: ClassVar[str] = "FULLY_CONNECTED"
     types: ClassVar[tuple[DType, ...]] = weighted.TYPES
@@ -66,7 +66,7 @@ class FullyConnected(Operator):
         )
 
     def macs(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> int:
-        """Return a product for each row of inputs and each weight."""
+        """Return the number of products: one for each row of inputs and each weight."""
         _, weights, _, output = convolution_tensors(inputs, outputs)
         return output.elements * weights.shape[1]
 

@@ -1,4 +1,4 @@
-"""Operators that are executed together, as one."""
+"""Several operators that are executed as one."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from mlfbuild.graph.types import Array, Graph, Tensor
 
 @dataclass(frozen=True)
 class Fused(Operator):
-    """The nodes of ``part``. Inputs are those of ``part`` and, behind them, constants of its nodes."""
+    """The nodes of ``part``. The inputs are those of ``part``, followed by the constants of its nodes."""
 
     name: ClassVar[str] = "FUSED"
-    """No operator of TFLite: only compilers make it."""
+    """Not an operator of TFLite; only compilers create it."""
 
     part: Graph
 
@@ -32,7 +32,7 @@ class Fused(Operator):
         return None if given == expected and [t.shape for t in outputs] == made else "has tensors of other shapes"
 
     def macs(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> int:
-        """Return those of its nodes; rows that are computed twice, as the next ones need them again, count once."""
+        """Return the sum over its nodes; rows that are computed again for the next ones count once."""
         part = self.part
         return sum(node.operator.macs(part.inputs_of(node), part.outputs_of(node)) for node in part.nodes)
 

@@ -1,4 +1,4 @@
-"""GATHER and GATHER_ND: slices of a tensor in the order of indices."""
+"""GATHER and GATHER_ND: slices of a tensor, selected by indices."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mlfbuild.graph.types import Array, DType, Tensor
 
 @dataclass(frozen=True)
 class Picking(Operator):
-    """An operator that takes elements of the first input from positions that the second one holds."""
+    """An operator that selects elements of the first input by the positions in the second one."""
 
     types: ClassVar[tuple[DType, ...]] = tuple(DType)
 
@@ -36,19 +36,19 @@ class Picking(Operator):
 
     @abc.abstractmethod
     def _check_positions(self, source: Tensor, indices: Tensor) -> str | None:
-        """Return why ``indices`` are no positions in ``source``, or ``None``."""
+        """Return why ``indices`` are not positions in ``source``, or ``None``."""
 
     @abc.abstractmethod
     def _shape(self, source: Tensor, indices: Tensor) -> tuple[int, ...]:
-        """Return the shape of what is taken."""
+        """Return the shape of the result."""
 
 
 @dataclass(frozen=True)
 class Gather(Picking):
-    """Slices of the first input along ``axis``, whose positions the second one holds.
+    """Slices of the first input along ``axis`` at the positions in the second one.
 
-    The first ``batch_dims`` dimensions are common to both inputs. A position that is not there, known only when the
-    network runs, is taken as the nearest one.
+    Both inputs share the first ``batch_dims`` dimensions. A computed position out of range is replaced by the nearest
+    valid one.
     """
 
     axis: int
@@ -86,9 +86,9 @@ class Gather(Picking):
 
 @dataclass(frozen=True)
 class GatherNd(Picking):
-    """Slices of the first input at places, each a row of the second one: positions in the leading dimensions.
+    """Slices of the first input; each row of the second one has positions in the leading dimensions.
 
-    A position that is not there, known only when the network runs, is taken as the nearest one.
+    A computed position out of range is replaced by the nearest valid one.
     """
 
     name: ClassVar[str] = "GATHER_ND"

@@ -1,4 +1,4 @@
-"""GELU: of int8 by way of float32, which leads to a table."""
+"""GELU; for int8 with a table that is computed in float32."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CUBIC = 0.044715
 
 @dataclass(frozen=True)
 class Gelu(Tabulated):
-    """x times the share of the normal distribution below x, or ``approximate``, by a hyperbolic tangent."""
+    """x times the normal cumulative distribution of x, or its tanh approximation if ``approximate``."""
 
     approximate: bool = False
 
@@ -27,7 +27,7 @@ class Gelu(Tabulated):
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.FLOAT32)
 
     def _defined(self, real: Floats, output: Tensor) -> Floats:
-        """Compute in float32 step by step, as LiteRT does for its table."""
+        """Compute in float32 with the same steps as LiteRT for its table."""
         half = np.float32(0.5) * real
         if not self.approximate:
             return np.asarray(half * _erfc(real * np.float32(-math.sqrt(0.5))).astype(np.float32))

@@ -1,4 +1,4 @@
-"""L2_NORMALIZATION: each vector along the last dimension divided by its length."""
+"""L2_NORMALIZATION: divides each vector along the last dimension by its length."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from mlfbuild.graph.quantize import Rescale, scale_of, zero_point_of
 from mlfbuild.graph.types import Array, DType, Tensor
 
 _FRACTION_BITS = 7
-"""Of an int8 output, which has scale 1/128 and zero point 0."""
+"""Of an int8 output: scale 1/128, zero point 0."""
 
 _LEAST_LENGTH = 1e-6
-"""Of a float32 vector, against a division by 0."""
+"""The least length of a float32 vector, to avoid a division by 0."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ class LogicalAnd(Binary):
 
 @dataclass(frozen=True)
 class LogicalOr(Binary):
-    """Whether one element is true, or both."""
+    """Whether at least one element is true."""
 
     name: ClassVar[str] = "LOGICAL_OR"
     types: ClassVar[tuple[DType, ...]] = (DType.BOOL,)

@@ -17,21 +17,21 @@ from mlfbuild.graph.quantize import Rescale, integer_range, multiply_by_quantize
 from mlfbuild.graph.types import Array, DType, Tensor
 
 _INTEGER_BITS = 4
-"""Of the fixed-point argument of int8 functions."""
+"""Integer bits of the fixed-point argument of int8 functions."""
 
 _LARGEST_SCALE = 8.0
-"""Of int8 arguments: from here on, each of them is at one end of the function or the other."""
+"""The scale of int8 arguments from which on each of them is at one end of the function or the other."""
 
 
 @dataclass(frozen=True)
 class Sigmoid(Unary):
-    """An S-shaped function; an int8 output has the scale and zero point that use the whole type."""
+    """An S-shaped function; the scale and zero point of an int8 output use the whole range of the type."""
 
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.FLOAT32)
     output_scale: ClassVar[float]
     output_zero_point: ClassVar[int]
     most_doublings: ClassVar[int]
-    """Of 2**-12, an int16 scale that needs no multiplier."""
+    """How many doublings of 2**-12 are int16 scales that need no multiplier."""
 
     def _check_quantization(self, source: Tensor, output: Tensor) -> str | None:
         if output.dtype is DType.INT16 and scale_of(output) != 2.0**-15:
@@ -57,24 +57,24 @@ class Sigmoid(Unary):
         return np.where(value <= -radius, least, np.where(value >= radius, greatest, stored))
 
     def table_scale(self, source: Tensor) -> TableScale:
-        """Return how an int16 value becomes the argument of the table; raises ``OverflowError``."""
+        """Return the scaling of an int16 value to the argument of the table; raises ``OverflowError``."""
         return table_scale(scale_of(source), self.most_doublings)
 
     def interpolated(self, scale: TableScale, value: Whole) -> Whole:
-        """Return the int16 function of stored values, between the values of the table."""
+        """Return the int16 function of stored values by interpolation in the table."""
         argument = (value * scale.multiplier + (1 << scale.shift >> 1)) >> scale.shift
         return np.where(argument >= 0, *self._from_table(np.abs(argument)))
 
     @abc.abstractmethod
     def _from_table(self, magnitude: Whole) -> tuple[Whole, Whole]:
-        """Return the function of an argument of this ``magnitude``, positive and negative."""
+        """Return the function of an argument of this ``magnitude`` with positive and with negative sign."""
 
     @abc.abstractmethod
     def _fixed(self, argument: fixed_point.Raw) -> fixed_point.Raw:
         """Return the function of a raw ``argument`` with ``_INTEGER_BITS``, without integer bits."""
 
     def _argument_rescale(self, source: Tensor) -> Rescale:
-        """Return the rescaling to the fixed-point argument, zero if the scale is too small for one."""
+        """Return the rescaling to the fixed-point argument, zero if the scale is too small."""
         fraction, shift = math.frexp(min(scale_of(source), _LARGEST_SCALE) * (1 << (31 - _INTEGER_BITS)))
         return Rescale(math.floor(fraction * (1 << 31) + 0.5), shift) if shift >= -31 else Rescale(0, 0)
 
@@ -120,7 +120,7 @@ class Tanh(Sigmoid):
 
 
 def between(magnitude: Whole, fraction_bits: int, greatest: int) -> Whole:
-    """Return the table at ``magnitude``, whose steps have ``fraction_bits``; ``greatest`` beyond its end."""
+    """Interpolate the table at ``magnitude`` with ``fraction_bits`` per step; beyond its end, return ``greatest``."""
     step = np.minimum(magnitude >> fraction_bits, 254)
     low, high = LOGISTIC_TABLE[step].astype(np.int64), LOGISTIC_TABLE[step + 1].astype(np.int64)
     rest = magnitude & ((1 << fraction_bits) - 1)

@@ -1,12 +1,12 @@
-"""UNIDIRECTIONAL_SEQUENCE_LSTM: a row of features at each step in, a row of units out, two rows kept between steps.
+"""UNIDIRECTIONAL_SEQUENCE_LSTM: each step maps a row of features to a row of units and keeps two rows as state.
 
-Of a sequence ``x`` [batch, time, features], with one matrix for ``x`` and one for the hidden row ``h`` a gate::
+For a sequence ``x`` [batch, time, features], with one matrix per gate for ``x`` and one for the hidden row ``h``::
 
     gate = squash(W x + R h + bias)            input, forget and output by 1 / (1 + exp(-a)), cell by tanh
     c' = clip(forget * c + input * cell)
-    h' = output * tanh(c')                     which is the row of the result
+    h' = output * tanh(c')                     the row of the result
 
-TensorFlow Lite Micro has this plain form only: no peephole, projection, layer normalisation or coupled gates.
+As in TensorFlow Lite Micro, there are no peepholes, projections, layer normalisation or coupled gates.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _BIAS = {DType.INT8: DType.INT32, DType.INT16: DType.INT64, DType.FLOAT32: DType
 
 @dataclass(frozen=True)
 class UnidirectionalSequenceLstm(Operator):
-    """A layer of long short-term memory; ``time_major`` sequences are [time, batch, features].
+    """An LSTM layer; if ``time_major``, sequences are [time, batch, features].
 
-    ``cell_clip`` bounds the magnitude of the cell row; 0 and less do not.
+    ``cell_clip``, if greater than 0, bounds the magnitude of the cell row.
     """
 
     time_major: bool = False
@@ -125,11 +125,11 @@ class UnidirectionalSequenceLstm(Operator):
         return None
 
     def batch(self, tensors: LstmTensors) -> int:
-        """Return how many sequences there are side by side."""
+        """Return the number of parallel sequences."""
         return tensors.source.shape[1 if self.time_major else 0]
 
     def macs(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> int:
-        """Return a product for each step and each weight of the four gates; products of gates and rows are none."""
+        """Return the number of products: one per step and weight of the four gates, without element-wise ones."""
         tensors = lstm_tensors(inputs, outputs)
         steps = tensors.source.shape[0] * tensors.source.shape[1]
         return steps * sum(weights.elements for weights in (*tensors.weights, *tensors.recurrent))

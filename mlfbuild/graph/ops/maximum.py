@@ -1,4 +1,4 @@
-"""MAXIMUM and MINIMUM: of tensors with the same scale and zero point, by stored values."""
+"""MAXIMUM and MINIMUM of tensors with the same scale and zero point, by their stored values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mlfbuild.graph.types import Array, DType, Tensor
 
 @dataclass(frozen=True)
 class Extreme(Binary):
-    """One of two elements; the second if one is NaN."""
+    """One of two elements, the second one if one of them is NaN."""
 
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
 

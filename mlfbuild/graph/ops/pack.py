@@ -17,7 +17,7 @@ from mlfbuild.graph.types import Array, Tensor
 
 @dataclass(frozen=True)
 class Pack(Joining):
-    """Tensors of one shape, side by side along a new dimension ``axis``."""
+    """Stacks tensors of the same shape along a new dimension ``axis``."""
 
     name: ClassVar[str] = "PACK"
 
@@ -30,7 +30,7 @@ class Pack(Joining):
 
 @dataclass(frozen=True)
 class Unpack(Parting):
-    """The tensors that lie side by side along the dimension ``axis``, which goes."""
+    """Splits a tensor into slices along the dimension ``axis``, which is removed."""
 
     name: ClassVar[str] = "UNPACK"
 
@@ -42,7 +42,7 @@ class Unpack(Parting):
 
 
 def _layers(parts: Sequence[Tensor], whole: Tensor, axis: int) -> str | None:
-    """Return why ``parts``, side by side along a new dimension ``axis``, are not ``whole``."""
+    """Return why ``parts``, stacked along a new dimension ``axis``, do not form ``whole``, or ``None``."""
     if not 0 <= axis < len(whole.shape):
         return f"axis {axis} is not a dimension of {whole}"
     if len(parts) != whole.shape[axis]:
@@ -51,6 +51,6 @@ def _layers(parts: Sequence[Tensor], whole: Tensor, axis: int) -> str | None:
 
 
 def _slabs(whole: Array, axis: int) -> Iterator[Array]:
-    """Yield views of what lies side by side along ``axis`` in ``whole``; iteration would copy scalars."""
+    """Yield views of the slices of ``whole`` along ``axis``; iteration would copy scalars."""
     turned = np.moveaxis(whole, axis, 0)
     return (turned[index, ...] for index in range(len(turned)))

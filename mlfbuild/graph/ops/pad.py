@@ -1,4 +1,4 @@
-"""PAD with the value that means 0, PADV2 with any, MIRROR_PAD with the tensor's own elements."""
+"""PAD (with zeros), PADV2 (with any value) and MIRROR_PAD (with the tensor's own elements)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Pad(Single):
         return rules.arithmetic(source, output, types=self.types) or padded_shape(self.paddings, source, output)
 
     def value(self, output: Tensor) -> float:
-        """Return what is stored around the input."""
+        """Return the stored value of the padding."""
         return rules.resting(output)
 
     def reference(
@@ -43,7 +43,7 @@ class Pad(Single):
 
 @dataclass(frozen=True)
 class PadV2(Pad):
-    """Adds elements of the stored ``filling``."""
+    """Adds elements with the stored value ``filling``."""
 
     filling: float
 
@@ -55,7 +55,7 @@ class PadV2(Pad):
 
 @dataclass(frozen=True)
 class MirrorPad(Movement):
-    """Adds elements that mirror the tensor at its borders; ``symmetric`` repeats those on the border too."""
+    """Adds elements that mirror the tensor at its borders; ``symmetric`` also repeats those on the border."""
 
     paddings: Paddings
     symmetric: bool
@@ -72,7 +72,7 @@ class MirrorPad(Movement):
         return None
 
     def moves(self, sources: Sequence[Array], outputs: Sequence[Array]) -> Iterator[Move]:
-        """Copy the input to its place, then mirror dimension by dimension, each over what stands already."""
+        """Copy the input to its place, then mirror the result along one dimension after the other."""
         target, shape = outputs[0], sources[0].shape
         inner = [slice(before, before + size) for size, (before, _) in zip(shape, self.paddings, strict=True)]
         yield sources[0], target[tuple(inner)]
@@ -87,7 +87,7 @@ class MirrorPad(Movement):
 
 
 def padded_shape(paddings: Paddings, source: Tensor, output: Tensor) -> str | None:
-    """Return why ``source`` with ``paddings`` has not the shape of ``output``."""
+    """Return why ``source`` with ``paddings`` does not have the shape of ``output``, or ``None``."""
     if len(paddings) != len(source.shape):
         return f"{len(paddings)} pairs of paddings do not fit {source}"
     if any(min(pair) < 0 for pair in paddings):

@@ -50,7 +50,7 @@ class Pool2D(Single):
 
 @dataclass(frozen=True)
 class AveragePool2D(Pool2D):
-    """The mean of the elements under the window without padding; that of integers rounds half away from zero."""
+    """The mean of the elements in the window, without padding; integers are rounded half away from zero."""
 
     name: ClassVar[str] = "AVERAGE_POOL_2D"
 
@@ -72,7 +72,7 @@ class AveragePool2D(Pool2D):
 
 @dataclass(frozen=True)
 class MaxPool2D(Pool2D):
-    """The greatest of the elements under the window, NaNs passed over."""
+    """The greatest of the elements in the window, ignoring NaN."""
 
     name: ClassVar[str] = "MAX_POOL_2D"
 

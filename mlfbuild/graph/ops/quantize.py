@@ -16,15 +16,15 @@ from mlfbuild.graph.quantize import integer_range, requantize_rescale, round_hal
 from mlfbuild.graph.types import Array, DType, Tensor
 
 STORED = (DType.INT8, DType.INT16, DType.UINT8)
-"""The types that a scale and a zero point give a meaning to."""
+"""The types that can be quantised."""
 
 
 @dataclass(frozen=True)
 class Quantize(Single):
-    """Brings numbers to the output's type, scale and zero point.
+    """Converts numbers to the output's type, scale and zero point.
 
-    uint8 comes of and becomes int8 only, int32 comes of int8 and int16. An int16 input may have a zero point, as the
-    SOFTMAX of int8 gives it one.
+    uint8 is converted only from and to int8, int32 only from int8 and int16. An int16 input may have a zero point,
+    because the output of an int8 SOFTMAX has one.
     """
 
     name: ClassVar[str] = "QUANTIZE"
@@ -68,7 +68,7 @@ class Quantize(Single):
 
 @dataclass(frozen=True)
 class Dequantize(Single):
-    """Brings integers to float32."""
+    """Converts integers to float32."""
 
     name: ClassVar[str] = "DEQUANTIZE"
     types: ClassVar[tuple[DType, ...]] = STORED

@@ -21,7 +21,7 @@ from mlfbuild.graph.types import Array, DType, Tensor
 
 @dataclass(frozen=True)
 class Reduction(Single):
-    """One element of many along ``axes`` (ascending, from 0), which stay as dimensions of 1 if ``keep_dims``."""
+    """Reduces ``axes`` (ascending, from 0), which are kept as dimensions of size 1 if ``keep_dims``."""
 
     axes: tuple[int, ...]
     keep_dims: bool = False
@@ -42,23 +42,23 @@ class Reduction(Single):
         return None
 
     def _check_quantization(self, source: Tensor, output: Tensor) -> str | None:
-        """Return why the scales of quantised tensors cannot be computed with."""
+        """Return why the scales of quantised tensors are not supported, or ``None``."""
         raise TypeError(f"{self.name} is not quantised")
 
     def output_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
-        """Return what the reduction makes of ``shape``."""
+        """Return the shape of the reduced tensor."""
         if self.keep_dims:
             return tuple(1 if axis in self.axes else size for axis, size in enumerate(shape))
         return tuple(size for axis, size in enumerate(shape) if axis not in self.axes)
 
     def count(self, shape: Sequence[int]) -> int:
-        """Return how many elements of a tensor of ``shape`` become one."""
+        """Return the number of elements of a tensor of ``shape`` that are reduced to one."""
         return math.prod(shape[axis] for axis in self.axes)
 
 
 @dataclass(frozen=True)
 class Summing(Reduction):
-    """A reduction that adds up; integers that are not quantised wrap."""
+    """A reduction by addition; integers that are not quantised wrap."""
 
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
 
@@ -67,7 +67,7 @@ class Summing(Reduction):
 
     @abc.abstractmethod
     def rescale(self, source: Tensor, output: Tensor) -> Rescale:
-        """Return the rescaling of a sum of stored values, zero points taken off; raises ``OverflowError``."""
+        """Return the rescaling of a sum of stored values without zero points; raises ``OverflowError``."""
 
     def reference(
         self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
@@ -83,12 +83,12 @@ class Summing(Reduction):
         return (finish_quantized(sums, [rescale], output, Activation.NONE).reshape(output.shape),)
 
     def _whole(self, source: Tensor, value: Array) -> Array:
-        """Return what is made of integers that are not quantised: a quotient is cut towards zero."""
+        """Return the result for integers that are not quantised; a quotient is truncated."""
         sums, divisor = value.sum(axis=self.axes, keepdims=self.keep_dims, dtype=np.int64), self._divisor(source)
         return np.asarray(np.abs(sums) // divisor * np.sign(sums)).astype(value.dtype)
 
     def _divisor(self, source: Tensor) -> int:
-        """Return what a sum is divided by that is not quantised."""
+        """Return the divisor of a sum that is not quantised."""
         return 1
 
 
@@ -117,7 +117,7 @@ class Sum(Summing):
 
 @dataclass(frozen=True)
 class ReduceExtreme(Reduction):
-    """One of the elements; input and output have the same scale."""
+    """Selects one of the elements; input and output have the same scale."""
 
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
 
@@ -173,7 +173,7 @@ class ReduceProd(Reduction):
 
 @dataclass(frozen=True)
 class Logical(Reduction):
-    """A reduction of truths."""
+    """A reduction of booleans."""
 
     types: ClassVar[tuple[DType, ...]] = (DType.BOOL,)
 
@@ -193,7 +193,7 @@ class ReduceAll(Logical):
 
 @dataclass(frozen=True)
 class ReduceAny(Logical):
-    """Whether one is true, or more."""
+    """Whether at least one is true."""
 
     name: ClassVar[str] = "REDUCE_ANY"
 

@@ -1,6 +1,6 @@
 """RELU, RELU6, RELU_0_TO_1, RELU_N1_TO_1, LEAKY_RELU and PRELU.
 
-RELU and its bounded kin rescale, as LiteRT does; TensorFlow Lite Micro's RELU6 takes the same scale for granted.
+RELU and the bounded variants rescale, as in LiteRT; TensorFlow Lite Micro's RELU6 assumes equal scales.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _TYPES = (DType.INT8, DType.INT16, DType.FLOAT32)
 
 @dataclass(frozen=True)
 class Relu(Unary):
-    """Values bounded as by a fused activation."""
+    """Values clamped as by a fused activation."""
 
     name: ClassVar[str] = "RELU"
     types: ClassVar[tuple[DType, ...]] = _TYPES
@@ -55,7 +55,7 @@ class Relu(Unary):
 
 @dataclass(frozen=True)
 class Relu6(Relu):
-    """Values bounded to 0 and 6."""
+    """Values clamped to 0 and 6."""
 
     name: ClassVar[str] = "RELU6"
     activation: ClassVar[Activation] = Activation.RELU6
@@ -63,7 +63,7 @@ class Relu6(Relu):
 
 @dataclass(frozen=True)
 class Relu0To1(Relu):
-    """Values bounded to 0 and 1."""
+    """Values clamped to 0 and 1."""
 
     name: ClassVar[str] = "RELU_0_TO_1"
     activation: ClassVar[Activation] = Activation.RELU_0_TO_1
@@ -71,7 +71,7 @@ class Relu0To1(Relu):
 
 @dataclass(frozen=True)
 class ReluN1To1(Relu):
-    """Values bounded to -1 and 1."""
+    """Values clamped to -1 and 1."""
 
     name: ClassVar[str] = "RELU_N1_TO_1"
     activation: ClassVar[Activation] = Activation.RELU_N1_TO_1
@@ -79,7 +79,7 @@ class ReluN1To1(Relu):
 
 @dataclass(frozen=True)
 class LeakyRelu(Unary):
-    """Negative values times ``alpha``, which may be anything."""
+    """Negative values times ``alpha``, any number."""
 
     alpha: float
 
@@ -103,7 +103,7 @@ class LeakyRelu(Unary):
 
 @dataclass(frozen=True)
 class PRelu(Binary):
-    """Negative values times a factor for each, which broadcasts; the factors of int16 values are int8."""
+    """Negative values times factors that broadcast; the factors of int16 values are int8."""
 
     name: ClassVar[str] = "PRELU"
 
@@ -125,5 +125,5 @@ class PRelu(Binary):
 
 
 def rescaled(value: Array, rescale: Rescale) -> Whole:
-    """Return whole ``value`` times the factor of ``rescale``."""
+    """Return integers ``value`` times the factor of ``rescale``."""
     return multiply_by_quantized_multiplier(value.astype(np.int64), rescale.multiplier, rescale.shift).astype(np.int64)

@@ -1,4 +1,4 @@
-"""RESHAPE, SQUEEZE and EXPAND_DIMS: the same elements under another shape."""
+"""RESHAPE, SQUEEZE and EXPAND_DIMS: the same elements with another shape."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mlfbuild.graph.types import Array, DType, Tensor
 
 @dataclass(frozen=True)
 class Reshape(Single):
-    """Copies the bytes as they are; the new shape is the output's."""
+    """Copies the bytes unchanged; the new shape is the output's."""
 
     name: ClassVar[str] = "RESHAPE"
     types: ClassVar[tuple[DType, ...]] = tuple(DType)
@@ -33,7 +33,7 @@ class Reshape(Single):
 
 @dataclass(frozen=True)
 class Squeeze(Reshape):
-    """Takes dimensions of 1 away."""
+    """Removes dimensions of size 1."""
 
     name: ClassVar[str] = "SQUEEZE"
 
@@ -43,7 +43,7 @@ class Squeeze(Reshape):
 
 @dataclass(frozen=True)
 class ExpandDims(Reshape):
-    """Puts a dimension of 1 in."""
+    """Inserts a dimension of size 1."""
 
     name: ClassVar[str] = "EXPAND_DIMS"
 

@@ -14,22 +14,22 @@ from mlfbuild.graph.quantize import round_half_away
 from mlfbuild.graph.types import Array, DType, Tensor
 
 FRACTION_BITS = 10
-"""Of the weights that images of integers are interpolated with."""
+"""Fraction bits of the interpolation weights for integers."""
 
 
 @dataclass(frozen=True)
 class ResampledLine:
-    """Where the rows (or columns) of a resized image come from: two of the source each, and the share of the second."""
+    """For each row (or column) of a resized image, two of the source and the share of the second."""
 
     lower: Array
     upper: Array
     share: Array
-    """float32, or int32 with ``FRACTION_BITS``; beyond the borders it may be negative or more than 1."""
+    """float32, or int32 with ``FRACTION_BITS``; outside the image it can be negative or greater than 1."""
 
 
 @dataclass(frozen=True)
 class Resize(Single):
-    """An image of another height and width; the centres of pixels are at 0, 1 and so on, or half a pixel on."""
+    """An image of another height and width; the centres of pixels are at 0, 1 and so on, or at 0.5, 1.5 and so on."""
 
     align_corners: bool = False
     half_pixel_centers: bool = False
@@ -47,7 +47,7 @@ class Resize(Single):
         )
 
     def _spread(self, size: int, wanted: int) -> tuple[int, int]:
-        """Return the two lengths, in pixels, that are brought to each other along a dimension."""
+        """Return the two lengths, in pixels, whose ratio is the scale along a dimension."""
         return (size - 1, wanted - 1) if self.align_corners and wanted > 1 else (size, wanted)
 
 
@@ -59,7 +59,7 @@ class ResizeNearestNeighbor(Resize):
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.INT32, DType.FLOAT32)
 
     def positions(self, size: int, wanted: int) -> Array:
-        """Return where each of ``wanted`` rows comes from, of ``size``; computed in float32."""
+        """Return the source row, of ``size``, for each of ``wanted`` rows; computed in float32."""
         length, result = self._spread(size, wanted)
         offset = np.float32(0.5 if self.half_pixel_centers else 0)
         places = (np.arange(wanted, dtype=np.float32) + offset) * (np.float32(length) / np.float32(result))
@@ -77,13 +77,13 @@ class ResizeNearestNeighbor(Resize):
 
 @dataclass(frozen=True)
 class ResizeBilinear(Resize):
-    """Every pixel is a mixture of four of the source; for integers in whole numbers."""
+    """Every pixel is a weighted mean of four pixels of the source; integers are computed in fixed point."""
 
     name: ClassVar[str] = "RESIZE_BILINEAR"
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.FLOAT32)
 
     def line(self, size: int, wanted: int, dtype: DType) -> ResampledLine:
-        """Return where ``wanted`` rows come from, of ``size``."""
+        """Return the source rows, of ``size``, for ``wanted`` rows."""
         length, result = self._spread(size, wanted)
         if dtype is DType.FLOAT32:
             scale, places = np.float32(length) / np.float32(result), np.arange(wanted, dtype=np.float32)
@@ -96,7 +96,7 @@ class ResizeBilinear(Resize):
         points = np.arange(wanted, dtype=np.int64) * step
         if self.half_pixel_centers:
             points = points + step // 2 - one // 2
-        # C's division is towards zero, which matters before the first pixel; none is read beyond the last one.
+        # C's division truncates, which makes a difference before the first pixel; none is read beyond the last one.
         lower = np.clip(points // one, 0, size - 1)
         upper = np.clip((points + one - 1) // one, 0, size - 1)
         return ResampledLine(lower, upper, (points - one * lower).astype(np.int32))
@@ -109,7 +109,7 @@ class ResizeBilinear(Resize):
         rows = self.line(image.shape[1], output.shape[1], output.dtype)
         columns = self.line(image.shape[2], output.shape[2], output.dtype)
         one = 1 if output.dtype is DType.FLOAT32 else 1 << FRACTION_BITS
-        wide = image.astype(np.float64)  # exact for whole numbers
+        wide = image.astype(np.float64)  # exact for integers
         across = rows.share.astype(np.float64).reshape(-1, 1, 1)
         mixed = wide[:, rows.lower.astype(int)] * (one - across) + wide[:, rows.upper.astype(int)] * across
         along = columns.share.astype(np.float64).reshape(-1, 1)

@@ -15,7 +15,7 @@ from mlfbuild.graph.types import Array, Tensor
 
 @dataclass(frozen=True)
 class ReverseV2(Movement):
-    """The elements in the other order along ``axes``, which are counted from 0."""
+    """The elements in reverse order along ``axes``, which are counted from 0."""
 
     axes: tuple[int, ...]
 

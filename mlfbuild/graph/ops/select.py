@@ -46,7 +46,7 @@ class SelectV2(Operator):
 
 @dataclass(frozen=True)
 class Select(SelectV2):
-    """SELECT_V2 of tensors that all have one shape."""
+    """SELECT_V2 of tensors with the same shape."""
 
     name: ClassVar[str] = "SELECT"
 

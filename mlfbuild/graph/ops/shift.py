@@ -1,4 +1,4 @@
-"""A step of a ring buffer, which files write as two operators: the oldest rows go, new ones follow the others."""
+"""A step of a ring buffer, which files contain as two operators: drop the oldest rows and append new ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mlfbuild.graph.types import Array, Tensor
 
 @dataclass(frozen=True)
 class Shift(Movement):
-    """Of (kept, new) the last elements along ``axis``, as many as ``kept`` has; ``new`` has fewer."""
+    """The last elements of (kept, new) along ``axis``, as many as ``kept`` has; ``new`` has fewer."""
 
     axis: int
 
@@ -38,5 +38,5 @@ class Shift(Movement):
         yield new, output[self._rows(stay, None)]
 
     def _rows(self, first: int, end: int | None) -> tuple[slice, ...]:
-        """Return the index of the rows along the axis from ``first`` up to ``end``."""
+        """Return the index of the rows from ``first`` to ``end`` along the axis."""
         return (*(slice(None),) * self.axis, slice(first, end))

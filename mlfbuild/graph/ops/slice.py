@@ -25,19 +25,19 @@ class Steps:
         return cls(positions.start, positions.step, len(positions))
 
     def slice(self) -> slice:
-        """Return the slice with these positions, of which there is at least one."""
+        """Return the slice with these positions; there must be at least one."""
         end = self.start + self.count * self.step
         return slice(self.start, None if end < 0 else end, self.step)
 
     def inside(self, size: int) -> bool:
-        """Whether there are positions, and all are of a dimension of ``size``."""
+        """Return whether there are positions, all within a dimension of ``size``."""
         last = self.start + (self.count - 1) * self.step
         return self.count > 0 and min(self.start, last) >= 0 and max(self.start, last) < size
 
 
 @dataclass(frozen=True)
 class Slice(Movement):
-    """A box of a tensor: ``steps`` for each dimension; the dimensions ``dropped``, of one step, go."""
+    """A box of a tensor: ``steps`` for each dimension; the dimensions ``dropped``, of one step, are removed."""
 
     steps: tuple[Steps, ...]
     dropped: tuple[int, ...] = ()

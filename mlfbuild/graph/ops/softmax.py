@@ -48,7 +48,7 @@ _OUTPUTS = {
 """The quantisation of SOFTMAX's output, by the types of input and output."""
 
 _LOGARITHMS = Quantization((1 / 16,), (127,))
-"""That of LOG_SOFTMAX's int8 output."""
+"""The quantisation of LOG_SOFTMAX's int8 output."""
 
 EXPONENTIALS = lookup_table(lambda x: np.exp(x.astype(np.float64)).astype(np.float32), 10 / 65535, 32767, 2 / 65535, 0)
 """e**x for x from -10 to 0, with 15 fraction bits."""
@@ -110,7 +110,7 @@ class Softmax(Single):
         return np.asarray(np.where(counted, np.minimum(shares + least, greatest), least), dtype.numpy)
 
     def _reference_int16(self, source: Tensor, value: Raw) -> Array:
-        """Sum exponentials of 15 fraction bits; the reciprocal of the sum is that of a number from 1 to 2."""
+        """Sum exponentials with 15 fraction bits; the reciprocal of the sum, scaled to [1, 2], comes from a table."""
         rescale = softmax_table_rescale(source, self.beta)
         differences = value - value.max(axis=-1, keepdims=True)
         places = multiply_by_quantized_multiplier(differences, rescale.multiplier, rescale.shift).astype(np.int64)
@@ -166,7 +166,7 @@ class LogSoftmax(Single):
 
 
 def _exponentials(value: Raw, scaling: SoftmaxRescale) -> tuple[Raw, Array, Raw]:
-    """Return the Q0.31 exponentials of int8 values less their row's greatest, which of them count, and the Q5.26."""
+    """Return the Q0.31 exponentials of int8 values minus their row's maximum, which of them count, and the Q5.26."""
     differences = value - value.max(axis=-1, keepdims=True)
     counted = differences >= scaling.least_difference
     scaled = high_multiply(np.where(counted, differences, 0) << scaling.rescale.shift, scaling.rescale.multiplier)
@@ -174,14 +174,14 @@ def _exponentials(value: Raw, scaling: SoftmaxRescale) -> tuple[Raw, Array, Raw]
 
 
 def _sum(powers: Raw, counted: Array) -> Raw:
-    """Return the sums, as Q12.19, of each row."""
+    """Return the sum of each row as Q12.19."""
     return np.asarray(np.where(counted, shift_right(powers, _SUM_INTEGER_BITS), 0).sum(axis=-1, keepdims=True))
 
 
 def _prescribed(output: Tensor, wanted: Quantization) -> str | None:
-    """Return why ``output`` has not the scale and zero point ``wanted``.
+    """Return why ``output`` does not have the scale and zero point ``wanted``, or ``None``.
 
-    The scale of an int16 one may be off by a thousandth: converters write 1/65535 and 1/32767, too.
+    An int16 scale may differ by a thousandth, because converters also write 1/65535 and 1/32767.
     """
     found, tolerance = output.quantization, 0.001 if output.dtype is DType.INT16 else 0
     fits = found is not None and not found.per_channel and found.zero_points == wanted.zero_points

@@ -1,4 +1,4 @@
-"""SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND: every block-th element along dimensions after the first, as a batch."""
+"""SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND: move blocks of elements between dimensions 1, 2 ... and the batch."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from mlfbuild.graph.types import Array, Tensor
 
 @dataclass(frozen=True)
 class Phases(Movement):
-    """Blocks of ``block`` elements in dimensions 1, 2 and so on of a fine tensor, taken apart in a coarse one.
+    """Moves blocks of ``block`` elements in dimensions 1, 2 and so on of a fine tensor to the batch of a coarse one.
 
-    The coarse tensor has a batch for each place in a block, with the elements at that place of all blocks.
-    ``margins`` are (before, after) of each of these dimensions: the fine tensor goes on so far, with padding that is
-    added or elements that are left out.
+    The coarse tensor has a batch for each position in a block, with the elements at that position of all blocks.
+    ``margins`` are (before, after) of each of these dimensions: padding that is added to the fine tensor, or elements
+    that are cropped from it.
     """
 
     block: tuple[int, ...]
@@ -39,7 +39,7 @@ class Phases(Movement):
         return rules.shape(coarse, (fine.shape[0] * math.prod(self.block), *blocks, *fine.shape[1 + spatial :]))
 
     def phases(self, fine: Array, coarse: Array) -> Iterator[tuple[Array, Array]]:
-        """Yield views of ``fine`` and ``coarse`` of the same elements, one pair for each place in a block."""
+        """Yield a pair of views of the same elements in ``fine`` and ``coarse`` for each position in a block."""
         batch = fine.shape[0]
         for index, place in enumerate(itertools.product(*(range(size) for size in self.block))):
             slices = [self._along(axis, offset, fine, coarse) for axis, offset in enumerate(place)]
@@ -50,7 +50,7 @@ class Phases(Movement):
                 yield fine[here], coarse[there]
 
     def _along(self, axis: int, offset: int, fine: Array, coarse: Array) -> tuple[slice, slice]:
-        """Return the positions of the elements with ``offset`` in their block, in the fine and the coarse tensor."""
+        """Return the slices of the elements at ``offset`` in their block, for the fine and the coarse tensor."""
         step, before = self.block[axis], self.margins[axis][0]
         first = max(0, -((offset - before) // step))
         last = min(coarse.shape[1 + axis] - 1, (fine.shape[1 + axis] - 1 + before - offset) // step)
@@ -60,9 +60,9 @@ class Phases(Movement):
 
 @dataclass(frozen=True)
 class SpaceToBatchNd(Phases):
-    """The margins are filled with 0, or with the output's zero point, as LiteRT does.
+    """The margins are filled with 0 or the output's zero point, as in LiteRT.
 
-    TensorFlow Lite Micro fills them with memory that it does not initialise.
+    TensorFlow Lite Micro does not initialise them.
     """
 
     name: ClassVar[str] = "SPACE_TO_BATCH_ND"
@@ -81,7 +81,7 @@ class SpaceToBatchNd(Phases):
 
 @dataclass(frozen=True)
 class BatchToSpaceNd(Phases):
-    """The margins are left out."""
+    """The margins are cropped."""
 
     name: ClassVar[str] = "BATCH_TO_SPACE_ND"
 

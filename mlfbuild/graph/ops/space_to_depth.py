@@ -13,7 +13,7 @@ from mlfbuild.graph.types import Array, Tensor
 
 @dataclass(frozen=True)
 class Blocks(Movement):
-    """Squares of ``block`` by ``block`` pixels of an NHWC image on one side are the channels of pixels on the other."""
+    """Squares of ``block`` by ``block`` pixels of one NHWC image are the channels of single pixels of another."""
 
     block: int
 
@@ -36,7 +36,7 @@ class Blocks(Movement):
 
 @dataclass(frozen=True)
 class SpaceToDepth(Blocks):
-    """Each square of pixels as the channels of one."""
+    """Each square of pixels becomes the channels of one."""
 
     name: ClassVar[str] = "SPACE_TO_DEPTH"
 
@@ -49,7 +49,7 @@ class SpaceToDepth(Blocks):
 
 @dataclass(frozen=True)
 class DepthToSpace(Blocks):
-    """The channels of each pixel as a square of pixels."""
+    """The channels of each pixel become a square of pixels."""
 
     name: ClassVar[str] = "DEPTH_TO_SPACE"
 

@@ -13,7 +13,7 @@ from mlfbuild.graph.types import Array, Tensor
 
 @dataclass(frozen=True)
 class Parting(Movement):
-    """A tensor becomes any number of others along ``axis`` (counted from 0)."""
+    """Splits a tensor into any number of others along ``axis`` (counted from 0)."""
 
     axis: int
 
@@ -23,7 +23,7 @@ class Parting(Movement):
 
 @dataclass(frozen=True)
 class Split(Parting):
-    """Pieces of a tensor, as long as the outputs are."""
+    """Pieces of a tensor with the lengths of the outputs."""
 
     name: ClassVar[str] = "SPLIT"
 

@@ -25,7 +25,7 @@ from mlfbuild.graph.types import Array, DType, Tensor
 
 @dataclass(frozen=True)
 class Sqrt(Unary):
-    """The square root; of quantised values cut towards zero, and 0 if there is none."""
+    """The square root; quantised values are truncated, and the root of negative ones is 0."""
 
     name: ClassVar[str] = "SQRT"
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.FLOAT32)
@@ -40,7 +40,7 @@ class Sqrt(Unary):
 
 
 _ROOT_LEFT_SHIFT = 20
-"""Bits by which RSQRT scales a reciprocal root up before it is brought to the output's scale."""
+"""Bits by which RSQRT shifts a reciprocal root left before it is rescaled to the output."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Square(OnlyFloat):
 class Rsqrt(Unary):
     """The reciprocal of the square root.
 
-    A stored value of 0 gives the greatest one, and so does a negative value, of which TensorFlow Lite Micro stops.
+    The result for 0 is the greatest stored value, also for negative values, for which TensorFlow Lite Micro aborts.
     """
 
     name: ClassVar[str] = "RSQRT"
@@ -75,8 +75,8 @@ class Rsqrt(Unary):
         return int(rescaled(root, rescale)[0]) + zero_point_of(output)
 
     def rescale(self, source: Tensor, output: Tensor) -> Rescale:
-        """Return what brings a reciprocal root, scaled up, to the output's scale; raises ``OverflowError``."""
-        # float32's root and product, double's reciprocal
+        """Return the rescaling of a shifted reciprocal root to the output; raises ``OverflowError``."""
+        # root and product in float32, reciprocal in double
         with np.errstate(over="ignore", under="ignore"):
             product = float(np.sqrt(np.float32(scale_of(source))) * np.float32(scale_of(output)))
         rescale = quantize_multiplier(1 / product if product else math.inf)

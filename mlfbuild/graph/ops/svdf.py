@@ -1,7 +1,7 @@
-"""SVDF: a fully connected layer over the last runs' features, its weights of low rank.
+"""SVDF: a fully connected layer with weights of low rank over the features of the last runs.
 
-Of an input ``x`` [batch, inputs] each of ``filters = units * rank`` filters makes one feature; the state [batch,
-filters * memory] keeps the last ``memory`` features of each, the latest last::
+Each of ``filters = units * rank`` filters computes one feature of an input ``x`` [batch, inputs]. The state [batch,
+filters * memory] has the last ``memory`` features of each filter, the latest one at the end::
 
     state'[filter] = state[filter][1:], weights_feature[filter] . x
     y[unit] = activation(bias[unit] + sum over the unit's filters of weights_time[filter] . state'[filter])
@@ -23,7 +23,7 @@ from mlfbuild.graph.types import Array, DType, Tensor
 
 
 class SvdfTensors(NamedTuple):
-    """What an SVDF reads and writes."""
+    """The tensors of an SVDF."""
 
     source: Tensor
     feature: Tensor
@@ -37,7 +37,7 @@ class SvdfTensors(NamedTuple):
 
 
 def svdf_tensors(inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> SvdfTensors:
-    """Return the tensors by their names, once the operator's rules hold."""
+    """Return the named tensors of a checked node."""
     source, feature, time, bias, before = inputs
     assert source is not None and feature is not None and time is not None and before is not None
     return SvdfTensors(source, feature, time, bias, before, *outputs)
@@ -46,7 +46,7 @@ def svdf_tensors(inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> 
 def svdf_rescales(tensors: SvdfTensors) -> tuple[Rescale, Rescale]:
     """Return the rescalings of a feature to the state and of a sum over the state to the output.
 
-    The products of scales are float32's, as in TensorFlow Lite Micro. Raises ``OverflowError``.
+    The products of scales are computed in float32, as in TensorFlow Lite Micro. Raises ``OverflowError``.
     """
     scales = [np.float32(scale_of(tensor)) for tensor in (tensors.source, tensors.feature, tensors.before)]
     more = [np.float32(scale_of(tensor)) for tensor in (tensors.before, tensors.time, tensors.output)]
@@ -57,9 +57,9 @@ def svdf_rescales(tensors: SvdfTensors) -> tuple[Rescale, Rescale]:
 
 @dataclass(frozen=True)
 class Svdf(Operator):
-    """A layer of ``rank`` filters for each unit; int8 ones are clamped to their type alone, whatever ``activation``.
+    """A layer of ``rank`` filters for each unit; int8 is clamped only to its range, regardless of ``activation``.
 
-    TensorFlow Lite Micro does so too: the zero point of the output is where RELU cuts.
+    TensorFlow Lite Micro does the same: the zero point of the output takes the place of a RELU.
     """
 
     rank: int = 1
@@ -103,7 +103,7 @@ class Svdf(Operator):
         )
 
     def macs(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> int:
-        """Return a product for each weight, of the input and of the state, and each row of a batch."""
+        """Return the number of products: one for each weight of the input and of the state, per row of the batch."""
         tensors = svdf_tensors(inputs, outputs)
         return tensors.source.shape[0] * (tensors.feature.elements + tensors.time.elements)
 

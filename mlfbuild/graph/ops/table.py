@@ -1,4 +1,4 @@
-"""The operators that model files have, by TFLite's names. ``make generate`` writes this file."""
+"""The operators of model files by TFLite's names. ``make generate`` writes this file."""
 
 from __future__ import annotations
 
@@ -109,11 +109,11 @@ OPERATORS: Mapping[str, tuple[str, str]] = {
     "UNIDIRECTIONAL_SEQUENCE_LSTM": ("lstm", "UnidirectionalSequenceLstm"),
     "UNPACK": ("pack", "Unpack"),
 }
-"""Name -> (family, which is the stem of the file, and class)."""
+"""Name -> (family, which is the stem of the file; class)."""
 
 
 def operator_class(name: str) -> type[Operator] | None:
-    """Return the operator that TFLite calls ``name``, such as ``CONV_2D``; ``None`` if there is none."""
+    """Return the operator with TFLite's ``name``, such as ``CONV_2D``; ``None`` if there is none."""
     if name not in OPERATORS:
         return None
     family, kind = OPERATORS[name]

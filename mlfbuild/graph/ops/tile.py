@@ -15,7 +15,7 @@ from mlfbuild.graph.types import Array, Tensor
 
 @dataclass(frozen=True)
 class Tile(Movement):
-    """The input ``multiples[d]`` times along each dimension d."""
+    """The input, repeated ``multiples[d]`` times along each dimension d."""
 
     multiples: tuple[int, ...]
 

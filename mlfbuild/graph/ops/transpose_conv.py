@@ -10,26 +10,25 @@ import numpy as np
 
 from mlfbuild.graph.bases import rules, weighted
 from mlfbuild.graph.bases.accumulate import centred, finish
-from mlfbuild.graph.bases.convolution import convolution_tensors
+from mlfbuild.graph.bases.convolution import Filtering, convolution_tensors
 from mlfbuild.graph.bases.window import Padding, Pair, Window
-from mlfbuild.graph.operator import Activation, Operator
-from mlfbuild.graph.quantize import Rescale, activation_range, convolution_rescales
+from mlfbuild.graph.operator import Activation
 from mlfbuild.graph.types import Array, DType, Tensor
 
 
 @dataclass(frozen=True)
-class TransposeConv(Operator):
-    """Every input pixel adds to the output pixels that a convolution of the output would take it from."""
+class TransposeConv(Filtering):
+    """The transpose of a convolution: each input pixel is added, weighted, to the window of output pixels."""
 
     stride: Pair = (1, 1)
     padding: Padding = ((0, 0), (0, 0))
     activation: Activation = Activation.NONE
 
     name: ClassVar[str] = "TRANSPOSE_CONV"
-    types: ClassVar[tuple[DType, ...]] = weighted.TYPES
+    channel_axis: ClassVar[int] = 0
 
     def window(self, weights: Tensor) -> Window:
-        """Return the window that takes the output back to the input."""
+        """Return the window of the convolution from the output to the input."""
         return Window((weights.shape[1], weights.shape[2]), self.stride, (1, 1), self.padding)
 
     def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
@@ -39,10 +38,10 @@ class TransposeConv(Operator):
         source, weights, bias, output = convolution_tensors(inputs, outputs)
         return (
             rules.first(rules.rank(tensor, 4) for tensor in (source, weights, output))
-            or weighted.check(source, weights, bias, output, 0, (DType.INT64, DType.INT16))
+            or weighted.check(source, weights, bias, output, self.channel_axis, (DType.INT64, DType.INT16))
             or self._check_channels(source, weights, output)
             or self.window(weights).problem(output, source)
-            or (None if source.dtype is DType.FLOAT32 else self._check_rescales(source, weights, output))
+            or self._check_rescales(source, weights, bias, output)
         )
 
     def _check_channels(self, source: Tensor, weights: Tensor, output: Tensor) -> str | None:
@@ -50,33 +49,24 @@ class TransposeConv(Operator):
             return None
         return f"the weights {weights} do not take {source} to {output}"
 
-    def _check_rescales(self, source: Tensor, weights: Tensor, output: Tensor) -> str | None:
-        wide = weighted.sums_are_wide(source, None)
-        return rules.computable(
-            lambda: weighted.check_rescales(self.rescales(source, weights, output), wide=wide),
-            lambda: activation_range(self.activation, output),
-        )
-
-    def rescales(self, source: Tensor, weights: Tensor, output: Tensor) -> tuple[Rescale, ...]:
-        """Return the rescaling of each output channel; none for float32."""
-        if source.dtype is DType.FLOAT32:
-            return ()
-        return convolution_rescales(source, weights, output, weights.shape[0])
+    def sums_are_wide(self, source: Tensor, bias: Tensor | None) -> bool:
+        """Return whether sums have 64 bits, regardless of the bias."""
+        return weighted.sums_are_wide(source, None)
 
     def macs(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> int:
-        """Return a product for each input and each weight of its channel, also if it falls beside the output."""
+        """Return the number of products: one for each input and each weight of its channel, even outside the output."""
         source, weights, _, _ = convolution_tensors(inputs, outputs)
         return source.elements * (weights.elements // weights.shape[3])
 
     def reference(
         self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
     ) -> tuple[Array, ...]:
-        source, weights, _, output = convolution_tensors(inputs, outputs)
+        source, weights, offset, output = convolution_tensors(inputs, outputs)
         image, filters, bias = values[0], values[1], values[2] if len(values) > 2 else None
         assert image is not None and filters is not None
         pixels, factors = centred(source, image), filters.astype(np.float64)
         sums = np.zeros(output.shape)
         for tap, small, large in self.window(weights).taps(output, source):
             sums[:, large[0], large[1]] += pixels[:, small[0], small[1]] @ factors[:, tap[0], tap[1]].T
-        rescales, wide = self.rescales(source, weights, output), weighted.sums_are_wide(source, None)
+        rescales, wide = self.rescales(source, weights, output), self.sums_are_wide(source, offset)
         return (finish(sums, bias, rescales, output, self.activation, wide=wide),)

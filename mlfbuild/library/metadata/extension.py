@@ -1,7 +1,7 @@
 """The key ``mlfbuild`` of ``metadata.json``, for facts that TVM's keys cannot hold; TVM's tools ignore it.
 
-Each module may have it beside TVM's keys. It is written only if it has members, so an archive from TVM is written again
-without it.
+Each module may have it in addition to TVM's keys. It is written only if it has members, so an archive from TVM is
+rewritten without it.
 """
 
 from __future__ import annotations

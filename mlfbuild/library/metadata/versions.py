@@ -6,7 +6,7 @@ Each version is defined by its changes to the one before it, taken from TVM's ``
 1     March 2021         nightly builds between TVM 0.7 and 0.8, and the sketch of the first RFC
 2     May 2021           memory of functions, not only of a graph's storage
 3     June 2021          the module's name in the names of files and symbols
-4     July 2021          operators as well as models, told apart by the key ``style``
+4     July 2021          operators as well as models, distinguished by the key ``style``
 5     TVM 0.8            runtimes are called executors
 6     May 2022           any number of targets, in order
 7     TVM 0.9 to 0.18    many modules; operators unchanged
@@ -42,7 +42,7 @@ class Format:
     memory_of_functions: bool = False
     """Whether ``memory`` is an object of ``functions`` and ``sids``; otherwise it is a list of storage ids."""
     operators: bool = False
-    """Whether the key ``style`` tells operators from full models; otherwise all are full models."""
+    """Whether the key ``style`` distinguishes operators from full models; otherwise all are full models."""
     modules: bool = False
     """Whether full models are in ``modules`` by name; otherwise the keys of the only one are at the top level."""
     tensors: bool = False

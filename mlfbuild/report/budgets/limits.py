@@ -1,4 +1,4 @@
-"""What can have a budget, a model or the whole image, and what it takes of flash and RAM."""
+"""Flash and RAM of the subjects of budgets: models and the whole image."""
 
 from __future__ import annotations
 

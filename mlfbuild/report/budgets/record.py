@@ -26,7 +26,7 @@ class BudgetRecord:
 
     path: Path
     state: str = ""
-    """Hash of everything that decides what is taken and what is allowed."""
+    """Hash of everything that affects sizes and limits."""
     taken: Taken = field(default_factory=dict)
 
     def before(self, name: str, measure: str) -> int | None:

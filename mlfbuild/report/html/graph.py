@@ -207,7 +207,7 @@ class _Drawing:
         return self._lane_x[self._lane[index]]
 
     def _port(self, source: int, reader: int, tensor: int) -> int:
-        """Return the x position of an edge's end on its reader, beside the edge that comes straight from above."""
+        """Return the x position of an edge's end on its reader, next to the edge that comes straight from above."""
         lane = self._carrier[source, reader, tensor]
         own = self._lane[reader]
         if lane == own or reader == _EXIT:

@@ -27,7 +27,7 @@ class Code:
 
     @property
     def requirements(self) -> Iterator[Requirement]:
-        """The libraries that it needs beside, or that the archive brings along."""
+        """The libraries that the code requires, including bundled ones."""
         return (requirement for module in self.library.modules for requirement in requirements_of(module))
 
     def made_from(self, module: str) -> str:

@@ -1,6 +1,6 @@
 """Metadata of a model file: description, author, version and licence.
 
-TFLite files have a description, and may hold a flatbuffer of TFLite Metadata with the rest in a buffer of their own
+TFLite files have a description, and may contain a flatbuffer of TFLite Metadata with the rest in a separate buffer
 (``metadata_schema.fbs`` of tflite-support, table ``ModelMetadata``). ONNX files have a description, a version, and
 properties, two of which ONNX names for this: ``model_author`` and ``model_license`` (``docs/MetadataProps.md``).
 Other tools do not check them, and a file with damaged metadata still compiles.

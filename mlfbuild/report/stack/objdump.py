@@ -1,4 +1,4 @@
-"""Disassemble an image with objdump of GNU binutils, which is installed beside GCC; run once for each image."""
+"""Disassemble an image with objdump of GNU binutils, which is installed with GCC; run once for each image."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _listing(objdump: Path, options: tuple[str, ...], path: Path, _content: str)
 
 
 def _objdump(compiler: str) -> Path:
-    """Return the objdump beside the compiler, unless its environment variable names another one."""
+    """Return the objdump in the compiler's folder, unless its environment variable names another one."""
     name = compiler.removesuffix("gcc") + "objdump"
     if not os.environ.get(tool_variable(name)):
         try:

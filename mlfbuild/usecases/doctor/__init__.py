@@ -1,4 +1,4 @@
-"""What is installed, what is missing for which target, and how to install it on this system.
+"""Find out which programs are installed, which are missing for each target, and how to install them on this system.
 
 ``diagnosis`` looks at programs and targets, ``models`` at the compilers that models need, ``dependencies`` at the
 libraries that the project requires.

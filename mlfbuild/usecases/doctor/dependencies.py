@@ -45,7 +45,7 @@ def _as_built(project: Project) -> Project:
     """Return ``project`` with its repositories at the locked commits; a damaged lock file is reported for each."""
     if not project.dependencies:
         return project
-    from mlfbuild.build import pinned, with_pins  # few projects have any
+    from mlfbuild.build import pinned, with_pins  # imported late, because few projects need it
 
     try:
         return pinned(project)
@@ -56,7 +56,7 @@ def _as_built(project: Project) -> Project:
 
 
 def _examined(provider: Provider, state: ProviderState) -> ProviderState:
-    from mlfbuild.requirements import provided_library  # few projects have any
+    from mlfbuild.requirements import provided_library  # imported late, because few projects need it
 
     try:
         library = provided_library(provider)

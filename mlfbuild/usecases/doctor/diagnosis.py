@@ -144,7 +144,7 @@ def _models_of(project: Project, targets: Sequence[str]) -> Iterator[ModelSpec]:
 
 
 def _with_models(state: TargetState, project: Project, programs: Sequence[ModelProgram]) -> TargetState:
-    """Return ``state`` with what is missing for the target's models."""
+    """Return ``state`` with the missing programs of the target's models."""
     models = {model.name for model in project.models_on(state.name)}
     return replace(state, missing=(*state.missing, *(p.missing for p in programs if p.missing and p.model in models)))
 

@@ -56,7 +56,7 @@ def _obstacles(module: Module, library: Library) -> Iterator[tuple[str, str, str
 
 
 def _missing(module: Module, library: Library) -> Iterator[tuple[str, str, str]]:
-    """Yield what the code includes that is neither in the archive nor part of a C compiler."""
+    """Yield an obstacle for headers that are neither in the archive nor part of a C compiler."""
     there = [*(str(file.path) for file in module.codegen), *(str(file.path) for file in library.other_files)]
     absent: dict[str, None] = {}
     for file in module.codegen:

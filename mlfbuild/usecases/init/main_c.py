@@ -42,12 +42,12 @@ class _Port:
 
 @dataclass(frozen=True)
 class _Caller:
-    """What a caller of a module must know."""
+    """The interface of a module as its caller uses it."""
 
     name: str
     function: str
     prefix: str
-    """Of its structs."""
+    """The prefix of its structs."""
     inputs: tuple[_Port, ...]
     outputs: tuple[_Port, ...]
     pools: tuple[_Port, ...]

@@ -32,7 +32,7 @@ class ProjectNetwork:
     file: str
     """Path in the project."""
     content: bytes
-    """Of that file."""
+    """The content of ``file``."""
     library: Library
     notes: tuple[str, ...] = ()
     """Notes for the user, such as a changed name."""
@@ -41,7 +41,7 @@ class ProjectNetwork:
 
 
 def read_network(path: Path, board: Board, *, archive: bool) -> ProjectNetwork:
-    """Read the model file at ``path``, which is an archive for certain if ``archive`` is set.
+    """Read the model file at ``path``; ``archive`` states that it is an archive.
 
     Raises ``InputFileError`` for files that cannot be read, ``UnsupportedModelError`` for models that cannot run on
     ``board`` by themselves, and ``UsageError`` for an archive that was exported for another CPU.
@@ -65,7 +65,7 @@ def _from_model(path: Path, board: Board) -> ProjectNetwork:
 def _from_archive(path: Path, board: Board) -> ProjectNetwork:
     name = default_name(path)
     library = compiler_called("archive").compile(CompileRequest(name, path, CPUS[board.cpu]))
-    parts_of(library)  # refuses names that build files cannot hold
+    parts_of(library)  # raises for names that build files cannot contain
     library = replace(library, modules=tuple(with_c_interface(module) for module in library.modules))
     require_c_interface(library, path)
     dependencies = dependency_lines(library, path)

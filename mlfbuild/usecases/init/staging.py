@@ -66,7 +66,7 @@ def _make_parents(path: Path, made: list[Path]) -> None:
 
 def _take_back(stage: Path, folder: Path, files: Sequence[Path], folders: Sequence[Path]) -> None:
     for file in files:
-        if not os.path.lexists(stage / file):  # so it was moved, even if Ctrl-C came before it was noted
+        if not os.path.lexists(stage / file):  # it was moved, even if Ctrl-C came before this was recorded
             with contextlib.suppress(OSError):
                 (folder / file).unlink()
     for made in reversed(folders):

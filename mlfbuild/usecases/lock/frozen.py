@@ -54,7 +54,7 @@ def check_lock(
 def freeze_beforehand(
     project: Project, targets: Sequence[TargetJob], definitions: Sequence[str] = (), *, toolchains: bool = True
 ) -> list[TargetJob]:
-    """Return ``targets`` with jobs that refuse to unpack an archive other than the locked one.
+    """Return ``targets`` with jobs that only unpack the locked archive.
 
     For build systems that compile later. ``definitions`` are CMake cache entries, which may name a compiler. Raises
     ``DriftError`` for differences in model files, compilers and toolchains, and for missing or superfluous entries of

@@ -68,12 +68,12 @@ def lock_project(
     jobs: int = 1,
     progress: Progress | None = None,
 ) -> Locked:
-    """Make the archives of the chosen targets and models, by default all, and lock their inputs.
+    """Make the archives of the selected targets and models, by default all, and lock their inputs.
 
-    Facts that were not chosen stay as they were locked, and so does a toolchain that is not installed here. Providers
-    are fetched: repositories at the present commits of their versions or, if targets or models are chosen, only those
-    that are not locked yet. With ``offline`` the network is not used. The file is written completely or not at all,
-    and only if it changes.
+    Entries of other targets and models stay, and so does a toolchain that is not installed here. Providers are fetched:
+    repositories at the present commits of their versions or, if targets or models are selected, only those that are not
+    locked yet. With ``offline``, the network is not used. The file is written whole or not at all, and only if it
+    changes.
 
     Raises the errors of fetching and compiling, ``ProjectFileError`` for a repository that is not locked if
     ``offline``, and ``ConflictError`` or ``InputFileError``, before anything is made, as ``check_replaceable``.

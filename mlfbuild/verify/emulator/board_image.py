@@ -60,7 +60,7 @@ def _refusal(library: Library, cpu: Cpu, where: str) -> UsageError | None:
 
 
 def _key(module: Module, board: Board, files: dict[str, Content], toolchain: Path) -> str:
-    """Return the hash of everything that decides the image."""
+    """Return the hash of everything that determines the image."""
     own = [path for folder in _HARNESS for path in sorted((RUNTIME / folder).iterdir()) if path.is_file()]
     parts = [mlfbuild.__version__, run([find_tool("arm-none-eabi-gcc"), "--version"]), board.name]
     parts += [os.environ.get(name, "") for name in _VARIABLES]

@@ -21,7 +21,7 @@ def run_while_it_writes(
     written: Path | None,
     grown: Callable[[int], None] | None = None,
 ) -> tuple[int, bytes]:
-    """Run ``command`` and return its exit status (negative: the signal that ended it) and what it printed.
+    """Run ``command`` and return its exit status (negative: the signal that ended it) and its output.
 
     If it takes longer than ``timeout`` seconds it is stopped, and ``subprocess.TimeoutExpired`` raised with the output
     so far; the time starts again whenever the file ``written`` has grown. ``grown`` is called with the size of the file

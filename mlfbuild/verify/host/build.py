@@ -41,7 +41,7 @@ def shared_object(module: Module, libraries: Sequence[ResolvedLibrary] = ()) -> 
 def _with_libraries(
     build: Executable, files: dict[str, bytes], libraries: Sequence[ResolvedLibrary]
 ) -> tuple[Executable, dict[str, bytes]]:
-    """Return ``build`` and its ``files`` with ``libraries``; their options are for target compilers, and ignored."""
+    """Return ``build`` and ``files`` with ``libraries``; their options are ignored, because they are for targets."""
     for source in libraries:
         folder = f"dependencies/{source.name}"
         files = {**files, **{f"{folder}/{path}": bytes(content) for path, content in source.files.items()}}

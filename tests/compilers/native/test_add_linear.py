@@ -30,7 +30,7 @@ PORTABLE = [
     ("ADD", (0.01701718, 0.07349532, 0.1510684), (127, 127, -128), "NONE"),
     ("SUB", (0.05, 0.07, 0.1), (-128, -128, 127), "NONE"),
 ]
-"""Zero points that leave too few bits; sums that lie in the middle of two outputs and are rounded away from zero."""
+"""Zero points that leave too few bits; sums in the middle of two outputs, which are rounded away from zero."""
 
 
 def model(
@@ -53,7 +53,7 @@ def test_every_pair(cpu: str) -> None:
         np.testing.assert_array_equal(got[0], tflite_micro_run(content, PAIRS)[0])
 
 
-def test_lengths_that_leave_a_rest() -> None:
+def test_lengths_that_leave_a_remainder() -> None:
     case = LINEAR[0]
     for shape in ((3,), (1, 7), (2, 5)):
         content = model(*case, shape=shape)
@@ -63,7 +63,7 @@ def test_lengths_that_leave_a_rest() -> None:
         np.testing.assert_array_equal(got, tflite_micro_run(content, inputs)[0])
 
 
-def test_shapes_that_broadcast_take_the_loops() -> None:
+def test_broadcast_shapes_use_loops() -> None:
     network = Network()
     first, second = network.input((2, 4), 0.05, 0), network.input((4,), 0.05, 0)
     content = network.build(outputs=[network.add(first, second, scale=0.1, zero_point=0)])

@@ -1,4 +1,4 @@
-"""The C of the roundings, value by value, against the numpy arithmetic and exact integers."""
+"""The rounding functions in C equal the numpy arithmetic and exact integers for each value."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_quantizing_rounds_half_away_from_zero(library: ctypes.CDLL) -> None:
 
 
 def relative_error(library: ctypes.CDLL, name: str, points: np.ndarray) -> float:
-    """The greatest error of a function of float32 over ``points``, as a part of its value."""
+    """Return the largest relative error of a float32 function over ``points``."""
     points = points.astype(np.float32)
     got = np.array([getattr(library, name)(x) for x in points], np.float64)
     exact = FUNCTIONS[name](points.astype(np.float64))
@@ -158,7 +158,7 @@ def test_roots_are_rounded_to_nearest(library: ctypes.CDLL) -> None:
 
 
 @pytest.mark.parametrize("name", ["sine", "cosine"])
-def test_angles_of_any_size(library: ctypes.CDLL, name: str) -> None:
+def test_angles_of_any_size_are_close(library: ctypes.CDLL, name: str) -> None:
     random = np.random.default_rng(5)
     bits = random.integers(0, 0x7F800000, 20_000).astype(np.uint32)
     points = np.concatenate([bits.view(np.float32), np.linspace(-20, 20, 5001, dtype=np.float32), -NEAR_ZERO])
@@ -192,12 +192,12 @@ def test_functions_at_their_limits(library: ctypes.CDLL, name: str, x: float, ex
 
 
 @pytest.mark.parametrize("name", ["exponential", "logarithm", "root", "tangent", "logistic", "sine", "cosine"])
-def test_functions_of_no_number(library: ctypes.CDLL, name: str) -> None:
+def test_functions_of_nan_are_nan(library: ctypes.CDLL, name: str) -> None:
     assert math.isnan(getattr(library, name)(math.nan))
 
 
 @pytest.mark.parametrize("name", ["sine", "cosine"])
-def test_angles_without_end(library: ctypes.CDLL, name: str) -> None:
+def test_functions_of_infinite_angles_are_nan(library: ctypes.CDLL, name: str) -> None:
     assert math.isnan(getattr(library, name)(math.inf))
 
 

@@ -1,4 +1,4 @@
-"""Arrays of constants as numbers, which graphs have as parameters: the bytes that C makes of their initialisers."""
+"""Arrays of constants as numbers, which are parameters of graphs, have the bytes of their C initialisers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STRUCTS = {
 
 
 def models() -> Iterator[bytes]:
-    """A network of every operator and type."""
+    """One network of every operator and type."""
     for operator, dtype in OPERATORS_AND_TYPES:
         yield from (case.model for case in drawn(operator, dtype, 1))
     for dtype in ("int8", "int16"):
@@ -38,7 +38,7 @@ def models() -> Iterator[bytes]:
 
 
 def lowered() -> Iterator[KernelCall]:
-    """Every operator's calls, on cores with different kernels."""
+    """The calls of all operators, on CPUs with different kernels."""
     for model in models():
         graph = run_passes(parse_tflite(model, "net", "net"))
         for core in CORES:

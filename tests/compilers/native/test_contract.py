@@ -1,4 +1,4 @@
-"""What firmware relies on: warnings, C++, linking, reentrancy, refused pointers, the model id, sections."""
+"""Properties for firmware: no warnings, C++, linking, reentrancy, checked pointers, the model id, sections."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ GLUE = ["-O2", "-ffreestanding", "-nostdlib", "-Wl,--gc-sections", "-Wl,-e,firmw
 
 
 def every_operator(quantized: bool) -> bytes:
-    """A network with each operator the compiler has, in an order in which they fit."""
+    """A network with each operator of the compiler."""
     random = np.random.default_rng(3)
     network = Network()
 
@@ -68,7 +68,7 @@ def test_no_warnings_on_arm(library: Library, tmp_path: Path, tool: Tool, cpu: s
          "-c", tmp_path / "host/src/net_lib0.c", "-o", tmp_path / "net.o"])  # fmt: skip
 
 
-def test_header_and_source_are_c_plus_plus_too(library: Library, tmp_path: Path, tool: Tool) -> None:
+def test_header_and_source_compile_as_cxx(library: Library, tmp_path: Path, tool: Tool) -> None:
     write_tree(library, tmp_path)
     (tmp_path / "main.cpp").write_text(
         '#include "tvmgen_net.h"\nint main() { return tvmgen_net_run(nullptr, nullptr); }\n'
@@ -102,7 +102,7 @@ def test_source_needs_no_library(library: Library, tmp_path: Path, tool: Tool) -
 
 
 def firmware(library: Library, folder: Path, tool: Tool, call: str, *flags: str) -> Path:
-    """A bare ELF for Cortex-M4 whose only function does ``call``."""
+    """A bare ELF for Cortex-M4 with one function, which does ``call``."""
     write_tree(library, folder)
     (folder / "firmware.c").write_text(
         '#include "tvmgen_net.h"\nstruct tvmgen_net_inputs in; struct tvmgen_net_outputs out; char arena[1 << 16];\n'
@@ -114,7 +114,7 @@ def firmware(library: Library, folder: Path, tool: Tool, call: str, *flags: str)
 
 
 def symbols(elf: Path) -> dict[str, str]:
-    """Section name of every symbol."""
+    """Return the section of every symbol."""
     with elf.open("rb") as file:
         parsed = ELFFile(file)
         table = parsed.get_section_by_name(".symtab")
@@ -126,7 +126,9 @@ def symbols(elf: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("flags", [(), ("-ffunction-sections", "-fdata-sections")], ids=["plain", "sections"])
-def test_static_workspace_goes_where_the_caller_brings_one(tmp_path: Path, tool: Tool, flags: tuple[str, ...]) -> None:
+def test_static_workspace_is_dropped_if_the_caller_provides_one(
+    tmp_path: Path, tool: Tool, flags: tuple[str, ...]
+) -> None:
     library = compile_bytes(every_operator(True))
     own = symbols(firmware(library, tmp_path / "own", tool, "mlf_net_run(&in, &out, arena)", *flags))
     assert "mlf_net_run" in own
@@ -143,7 +145,7 @@ def test_model_id_is_read_from_the_elf(tmp_path: Path, tool: Tool, quantized: bo
     assert f"mlf:net:{sha256(model)}".encode() in elf.read_bytes()
 
 
-def test_model_id_stays_where_there_are_no_other_constants(tmp_path: Path, tool: Tool) -> None:
+def test_model_id_stays_without_other_constants(tmp_path: Path, tool: Tool) -> None:
     network = Network()
     network.pool2d("MAX", network.input((1, 4, 4, 1)), (2, 2))
     library = compile_bytes(network.build())
@@ -153,8 +155,8 @@ def test_model_id_stays_where_there_are_no_other_constants(tmp_path: Path, tool:
     )
 
 
-def test_the_model_id_is_that_of_the_bytes_that_were_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Somebody may put another model into the file's place meanwhile."""
+def test_model_id_is_the_hash_of_the_compiled_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process may replace the file during compilation."""
     source, model = tmp_path / "net.tflite", every_operator(True)
     source.write_bytes(model)
     read = Path.read_bytes
@@ -198,7 +200,7 @@ def test_sections(tmp_path: Path, tool: Tool) -> None:
         (Placement(params=".same", workspace=".same"), "mixed-section", "workspace"),
     ],
 )
-def test_bad_sections_are_refused(placement: Placement, code: str, key: str) -> None:
+def test_invalid_sections_are_rejected(placement: Placement, code: str, key: str) -> None:
     model = every_operator(True)
     with pytest.raises(UsageError) as caught:
         compile_graph(parse_tflite(model, "net", "net"), request("net", placement), sha256(model))
@@ -227,7 +229,7 @@ int main(void) {
 """
 
 
-def test_pointers_that_would_crash_are_refused(library: Library, tmp_path: Path, tool: Tool) -> None:
+def test_invalid_pointers_are_rejected(library: Library, tmp_path: Path, tool: Tool) -> None:
     tool("gcc")
     write_tree(library, tmp_path)
     printed = run([build(tmp_path, _REFUSALS, ["-O1", *SANITIZERS])])
@@ -266,7 +268,7 @@ int main(void) {
 """
 
 
-def test_two_threads_with_a_workspace_each(tmp_path: Path, tool: Tool) -> None:
+def test_two_threads_with_separate_workspaces(tmp_path: Path, tool: Tool) -> None:
     tool("gcc")
     random = np.random.default_rng(5)
     network = Network()

@@ -1,8 +1,8 @@
-"""Every operator with every type that docs/operators.md promises is among the networks that other tests draw.
+"""The drawn test networks cover every operator with every type that docs/operators.md promises.
 
-Those are judged in ``tests/graph/test_references.py`` (numpy), ``test_kernels.py`` (C under sanitizers) and
-``test_operators_on_boards.py`` (C on an emulated Cortex-M4 and Cortex-M55), those that keep a state in
-tests of streams. What no judge takes is listed here.
+They are compared with a reference in ``tests/graph/test_references.py`` (numpy), ``test_kernels.py`` (C with
+sanitizers) and ``test_operators_on_boards.py`` (C on an emulated Cortex-M4 and Cortex-M55); networks with a state in
+tests of streams. Operators and types that no reference supports are listed here.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ UNJUDGED_AND_TYPES = [(operator, dtype) for operator, types in UNJUDGED.items() 
 
 
 def promised(operator: type[Operator]) -> set[str]:
-    """The types of the tensor that a network is drawn for: of SELECT not the condition, but what it selects."""
+    """Return the types of the drawn tensor; for SELECT, those of the selected values, not of the condition."""
     types = operator.results if issubclass(operator, ops.SelectV2) else operator.types
     return {dtype.value for dtype in types}
 
 
 def streamed(operator: str) -> set[str]:
-    """The types of the streams of ``operator``, the first word of their kinds."""
+    """Return the types of the streams of ``operator``, the first words of their kinds."""
     return {dtype for kind, (dtype, _) in STREAMING.items() if kind.split()[0] == operator}
 
 
@@ -60,15 +60,15 @@ def test_every_operator_is_drawn_with_every_type() -> None:
 
 
 @pytest.mark.parametrize(("operator", "dtype"), UNJUDGED_AND_TYPES)
-def test_what_is_not_judged_has_no_judge(operator: str, dtype: str) -> None:
+def test_unreferenced_types_have_no_reference(operator: str, dtype: str) -> None:
     case = drawn(operator, dtype, 1)[0]
     for run in (tflite_micro_run, litert_run):
         with pytest.raises(RuntimeError):
             run(case.model, case.inputs)
 
 
-def test_what_is_not_judged_agrees_with_numpy() -> None:
-    """The other types of these operators are judged, and share their code but for the size of an element."""
+def test_unreferenced_types_agree_with_numpy() -> None:
+    """Other types of these operators have a reference and share the code except for the element size."""
     jobs: list[tuple[Library, Module, tuple[Array, ...]]] = []
     expected: list[list[Array]] = []
     for operator, dtype in UNJUDGED_AND_TYPES:

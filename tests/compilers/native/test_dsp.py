@@ -1,4 +1,4 @@
-"""The int8 kernels for the DSP extension: their C on this machine, their assembly on QEMU, both bit for bit."""
+"""The int8 kernels for the DSP extension: C on this machine and assembly on QEMU are bit-exact."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ HEADERS = {
 
 
 def compiled(cases: Sequence[Case], kind: str, prefix: str = "net") -> list[Library]:
-    """The libraries of ``cases``; all of them must use the kernels that are tested here."""
+    """Return the libraries of ``cases``, which must all use the tested kernels."""
     libraries = [compile_bytes(case.model, f"{prefix}{index}") for index, case in enumerate(cases)]
     for library in libraries:
         included = [header for header in HEADERS[kind] if f"/{header}" in generated(library)]
@@ -61,13 +61,13 @@ def test_c_equals_tensorflow_lite_micro(kind: str) -> None:
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("kind", HEADERS)
-def test_c_equals_tensorflow_lite_micro_often(kind: str) -> None:
+def test_c_equals_tensorflow_lite_micro_for_many_cases(kind: str) -> None:
     seeds = range(NETWORKS, NETWORKS + SWEEP_NETWORKS)
     cases = drawn(kind, seeds)
     check_on_host(compiled(cases, kind), cases, seeds, optimise="-O1")
 
 
-def test_blocks_grow_where_that_costs_no_memory() -> None:
+def test_larger_blocks_are_used_if_they_need_no_memory() -> None:
     for kind, pixels in (("CONV_2D", {"2"}), ("CONV_2D below the peak", {"3"})):
         texts = [generated(library) for library in compiled(drawn(kind, range(NETWORKS)), kind)]
         direct = [text for text in texts if "mlf_conv2d_int8_dsp(" in text]
@@ -92,7 +92,7 @@ def test_assembly_equals_tensorflow_lite_micro(
 
 
 def pointwise(weights: Array, bias: Array, weight_scales: Sequence[float]) -> Case:
-    """A convolution of 1x1 of six pixels with int8 ``weights`` [channels, inputs], ReLU behind it."""
+    """Return a 1x1 convolution of six pixels with int8 ``weights`` [channels, inputs] and a ReLU."""
     network = Network()
     image = network.input((1, 2, 3, weights.shape[1]), 0.05, -20)
     matrix = weights.reshape(len(weights), 1, 1, -1)
@@ -116,15 +116,15 @@ def check(case: Case, *, dsp: bool) -> None:
 
 
 @pytest.mark.parametrize("bias", [1 << 30, -(1 << 30), (1 << 30) + 128, 0])
-def test_channels_that_training_left_without_weights(bias: int) -> None:
-    """Their scales are tiny and their biases huge; the output is one constant, whatever the input."""
+def test_channels_without_weights_are_constant(bias: int) -> None:
+    """Training can leave tiny scales and huge biases; then the output is constant for every input."""
     weights, biases = WEIGHTS.copy(), BIAS.copy()
     weights[2] = 0
     biases[2] = bias
     check(pointwise(weights, biases, [*SCALES[:2], 1e-10, SCALES[3]]), dsp=True)
 
 
-def test_least_weights_take_the_portable_kernel_where_pairs_do_not_fit() -> None:
+def test_portable_kernel_is_used_if_pairs_of_weights_do_not_fit() -> None:
     weights = WEIGHTS.copy()
     weights[0, 3], weights[1, 3] = -1, -128  # 256 * -128 - 1 has 17 bits
     check(pointwise(weights, BIAS, SCALES), dsp=False)
@@ -132,17 +132,17 @@ def test_least_weights_take_the_portable_kernel_where_pairs_do_not_fit() -> None
     check(pointwise(weights, BIAS, SCALES), dsp=True)
 
 
-def test_factors_of_a_half_take_the_portable_kernel() -> None:
+def test_portable_kernel_is_used_for_factors_of_a_half() -> None:
     check(pointwise(WEIGHTS, BIAS, [*SCALES[:3], 1.1]), dsp=False)
 
 
-def test_sums_without_room_take_the_portable_kernel() -> None:
+def test_portable_kernel_is_used_if_sums_can_overflow() -> None:
     biases = BIAS.copy()
     biases[1] = 1_608_000_000  # above 2**30; times a factor of 6.25e-8 it is 100.5, in the middle of two outputs
     check(pointwise(WEIGHTS, biases, [SCALES[0], 1.25e-7, *SCALES[2:]]), dsp=False)
 
 
-def test_outputs_that_wrap_are_no_constants() -> None:
-    """Shifted left, even sums are 0 and odd ones are not; the least and the greatest sum are even."""
+def test_wrapping_outputs_are_not_constant() -> None:
+    """After a left shift even sums are 0 and odd ones are not; the least and the greatest sum are even."""
     weights, bias = np.array([[-64, -64]], np.int8), np.zeros(1, np.int32)
     assert dsp_channels(weights, bias, [Rescale(1 << 30, 25)], 0) is None

@@ -1,4 +1,4 @@
-"""ERF, which TensorFlow Lite lacks: the kernel against the C library's error function."""
+"""ERF, which TensorFlow Lite does not have: the kernel equals the C library's error function."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def network(elements: int) -> Graph:
 
 
 def test_equals_the_error_function() -> None:
-    """Within 1e-6 of the value, also where that is small."""
+    """The relative error is at most 1e-6, even for small values."""
     x = EVERYWHERE.astype(np.float32)
     (made,) = run_on_host(compile_network(network(x.size)), [x])
     wanted = np.array([math.erf(value) for value in x.tolist()])
@@ -40,7 +40,7 @@ def test_on_boards(cpu: str, tmp_path: Path, tool: Callable[[str], str]) -> None
     assert wrong_networks([(compile_network(network(x.size)), [x], [wanted])], cpu, tmp_path, tool) == []
 
 
-def test_no_number_stays_none() -> None:
+def test_nan_stays_nan() -> None:
     x = np.array([np.nan], np.float32)
     (made,) = run_on_host(compile_network(network(1)), [x])
     assert np.isnan(made).all()

@@ -1,4 +1,4 @@
-"""Sound networks of extreme sizes and numbers compile, quickly and without a warning of numpy."""
+"""Valid networks of extreme sizes and numbers compile quickly and without a numpy warning."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from support.tflite_builder import Network
 
 
 @pytest.mark.parametrize("memory", ["smallest", "balanced"])
-def test_a_very_tall_image_takes_no_longer(memory: str) -> None:
-    """No search goes over its rows one by one."""
+def test_very_tall_image_compiles_quickly(memory: str) -> None:
+    """No search iterates over its rows."""
     net = Network()
     x = net.softmax(net.input((1, 1 << 23, 1, 2), 0.1))  # in the arena, so that a chain could write over it
     x = net.conv2d(x, np.ones((4, 1, 1, 2), np.int8), weight_scales=[0.1], scale=1)
@@ -26,8 +26,8 @@ def test_a_very_tall_image_takes_no_longer(memory: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["ADD", "MUL"])
-def test_factors_that_are_infinite(name: str) -> None:
-    """The firmware's arithmetic has the same result: not a number."""
+def test_infinite_factors(name: str) -> None:
+    """The firmware's arithmetic has the same result, NaN."""
     net = Network()
     weights, factors = np.array([[0.0, np.inf], [1, 1]], np.float32), np.array([np.inf, 0], np.float32)
     bias = np.array([-np.inf, 1], np.float32)

@@ -1,4 +1,4 @@
-"""Operators executed row by row: chains of all kinds against TensorFlow Lite Micro, and what ``memory`` chooses."""
+"""Operators executed row by row: all kinds of chains equal TensorFlow Lite Micro; the effect of ``memory``."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from support.board_cases import wrong_networks
 from support.chain_networks import chain_case
 from support.checks import board_jobs, check_on_host
 from support.drawing import Case
+from support.examples import first_on_push
 from support.host_c import run_cases_on_host
 from support.native import compile_bytes, generated
 from support.sketch import Sketch
@@ -29,17 +30,17 @@ LIMITS = {
     "ad_int8": (768, 768),
     "vww_int8": (55_296, 40_960),
 }
-"""Bytes that the arena may have: balanced, what the best peer takes, and smallest."""
+"""Limits of the arena in bytes: for balanced, which the best other tool needs, and for smallest."""
 
 
 @pytest.fixture
 def whatever_it_costs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small networks are executed row by row too, where calls cost more than all the rest."""
+    """Execute small networks row by row, too, although calls cost more than the rest."""
     monkeypatch.setitem(fusion.MOST_EXTRA, "smallest", 1e9)
 
 
 def compiled(cases: Sequence[Case], cpu: str) -> list[Library]:
-    """The libraries of ``cases``, at least half of which must have chains."""
+    """Return the libraries of ``cases``, at least half of which must have chains."""
     libraries = [compile_bytes(case.model, f"net{at}", cpu, "smallest") for at, case in enumerate(cases)]
     chained = [library for library in libraries if "struct mlf_line_buffer" in generated(library)]
     assert len(chained) >= len(cases) / 2
@@ -47,7 +48,7 @@ def compiled(cases: Sequence[Case], cpu: str) -> list[Library]:
 
 
 WITHOUT_COPIES = 151
-"""A network with a chain that begins with a window without padding, read where it lies."""
+"""A network with a chain that begins with a window without padding, which is read in place."""
 
 
 def check_chains(seeds: Sequence[int], cpu: str, *, quantized: bool) -> None:
@@ -55,11 +56,11 @@ def check_chains(seeds: Sequence[int], cpu: str, *, quantized: bool) -> None:
     check_on_host(compiled(cases, cpu), cases, seeds)
 
 
-KINDS = (("cortex-m3", True), ("cortex-m4", True), ("cortex-m55", True), ("cortex-m4", False))
+KINDS = (("cortex-m4", True), ("cortex-m55", True), ("cortex-m3", True), ("cortex-m4", False))
 
 
 @pytest.mark.usefixtures("whatever_it_costs")
-@pytest.mark.parametrize(("cpu", "quantized"), KINDS)
+@pytest.mark.parametrize(("cpu", "quantized"), first_on_push(KINDS, 2))
 def test_chains_equal_tensorflow_lite_micro(cpu: str, quantized: bool) -> None:
     portable = cpu == "cortex-m3" or not quantized  # each call is expanded in place, which takes long to build
     seeds = range(NETWORKS // 2 if portable else NETWORKS)
@@ -70,7 +71,7 @@ def test_chains_equal_tensorflow_lite_micro(cpu: str, quantized: bool) -> None:
 @pytest.mark.usefixtures("whatever_it_costs")
 @pytest.mark.parametrize("first", range(100, 300, 20))
 @pytest.mark.parametrize(("cpu", "quantized"), KINDS)
-def test_chains_equal_tensorflow_lite_micro_often(first: int, cpu: str, quantized: bool) -> None:
+def test_chains_equal_tensorflow_lite_micro_for_many_cases(first: int, cpu: str, quantized: bool) -> None:
     check_chains(range(first, first + 20), cpu, quantized=quantized)
 
 
@@ -83,7 +84,7 @@ def test_chains_run_on_boards(cpu: str, tmp_path: Path, tool: Callable[[str], st
 
 @pytest.mark.parametrize("cpu", ["cortex-m4", "cortex-m55"])
 @pytest.mark.parametrize("model", LIMITS)
-def test_memory_chooses_between_arena_and_instructions(shared: Path, model: str, cpu: str) -> None:
+def test_memory_option_trades_arena_for_instructions(shared: Path, model: str, cpu: str) -> None:
     libraries = [compile_model(shared, model, cpu, memory) for memory in ("fastest", "balanced", "smallest")]
     fastest, balanced, smallest = (library.modules[0].main[0].workspace_size for library in libraries)
     assert fastest >= balanced >= smallest
@@ -98,7 +99,7 @@ def test_memory_chooses_between_arena_and_instructions(shared: Path, model: str,
 
 
 @pytest.mark.parametrize(("model", "cpu"), [("ic_int8", "cortex-m4"), ("vww_int8", "cortex-m55")])
-def test_smallest_arenas_keep_every_number(shared: Path, model: str, cpu: str, tool: Callable[[str], str]) -> None:
+def test_smallest_arenas_give_the_same_numbers(shared: Path, model: str, cpu: str, tool: Callable[[str], str]) -> None:
     tool("gcc")
     vectors = np.load(shared / "golden" / f"{model}.npz")
     library = compile_model(shared, model, cpu, "smallest")
@@ -113,14 +114,14 @@ def compile_model(shared: Path, model: str, cpu: str, memory: str) -> Library:
     return compiler_called("native").compile(CompileRequest(model, source, CPUS[cpu], options={"memory": memory}))
 
 
-def test_the_comment_of_a_function_names_its_operators(shared: Path) -> None:
+def test_comment_of_a_function_names_its_operators(shared: Path) -> None:
     text = generated(compile_model(shared, "ic_int8", "cortex-m4", "balanced"))
     assert "/* CONV_2D + CONV_2D + ADD int8[1,32,32,16] -> int8[1,32,32,16] */" in text
     assert "/* CONV_2D + ADD int8[1,32,32,16], int8[1,16,16,32] -> int8[1,16,16,32] */" in text
 
 
-def test_rows_of_a_step() -> None:
-    """Two windows of 3x3, the second with stride 2: who makes which rows when."""
+def test_rows_of_each_step() -> None:
+    """Two windows of 3x3, the second with stride 2: the rows that each operator computes in each step."""
     s = Sketch()
     s.tensor("x", 1, 12, 4, 2)
     padding = ((1, 1), (1, 1))
@@ -137,7 +138,7 @@ def test_rows_of_a_step() -> None:
     assert plan_chain([first, second], 4, in_place=True) is None  # 6 rows are no whole number of steps
 
 
-def test_an_output_never_overtakes_the_rows_that_are_read() -> None:
+def test_output_never_overwrites_rows_that_are_read_later() -> None:
     s = Sketch()
     s.tensor("x", 1, 8, 4, 2)
     s.node(Conv2D(), "x", s.weights("w", 4, 1, 1, 2), s.tensor("y", 1, 8, 4, 4))

@@ -1,4 +1,4 @@
-"""Networks for the graph executor: run as TVM runs them, they compute what the AOT executor's C computes."""
+"""Networks for the graph executor, run as TVM runs them, equal the C code for the AOT executor."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def graph_library(graph: Graph, cpu: str = "cortex-m4", memory: str = "balanced"
 
 
 def interpreter(library: Library, folder: Path, *findings: str) -> Interpreter:
-    """Write the archive, which must have nothing wrong but ``findings``, and load it."""
+    """Write the archive, assert that it has no other ``findings``, and load it."""
     archive = folder / "net.tar"
     folder.mkdir(exist_ok=True)
     write_archive(library, archive)
@@ -91,7 +91,7 @@ def test_odd_networks(graph: Graph, tmp_path: Path) -> None:
 
 
 def check_random(seeds: range, steps: int, folder: Path) -> None:
-    """Compare every output of a random network by both executors, on the same inputs."""
+    """Compare every output of a random network for both executors with the same inputs."""
     for seed in seeds:
         case = random_case(seed, steps)
         graph = parse_tflite(case.model, f"net{seed}", "net")
@@ -114,7 +114,7 @@ def test_many_random_networks(first: int, tmp_path: Path) -> None:
 # What a graph cannot say, or TVM's C runtime does not take -----------------------------------------------------------
 
 
-def test_an_output_in_two_shapes_is_copied(tmp_path: Path) -> None:
+def test_output_with_two_shapes_is_copied(tmp_path: Path) -> None:
     s = Sketch()
     s.node(Add(), s.tensor("x", 2, 6), "x", s.tensor("sum", 2, 6))
     s.node(Reshape(), "sum", s.tensor("wide", 3, 4))
@@ -131,7 +131,7 @@ def test_an_output_in_two_shapes_is_copied(tmp_path: Path) -> None:
     assert operators == ["tvmgen_net_add_0", "tvmgen_net_reshape_2", "tvmgen_net_reshape_3"]
 
 
-def test_scalars_are_vectors_of_one(tmp_path: Path) -> None:
+def test_scalars_are_vectors_of_one_element(tmp_path: Path) -> None:
     s = Sketch()
     s.node(Add(), s.tensor("x"), "x", s.tensor("y"))
     library = graph_library(s.graph(["x"], ["y"]))
@@ -141,7 +141,7 @@ def test_scalars_are_vectors_of_one(tmp_path: Path) -> None:
     assert open_archive(tmp_path / "net.tar").modules[0].outputs[0].shape == ()
 
 
-def test_truth_values_are_bytes(tmp_path: Path) -> None:
+def test_booleans_are_bytes(tmp_path: Path) -> None:
     tensors = [Tensor("x", (5,), DType.FLOAT32), Tensor("y", (5,), DType.FLOAT32), Tensor("same", (5,), DType.BOOL)]
     graph = Graph("net", tensors, [Node("equal", Equal(), ("x", "y"), ("same",))], ["x", "y"], ["same"])
     runner = interpreter(graph_library(graph), tmp_path)
@@ -192,7 +192,7 @@ def test_arrays_of_a_call_with_many_arguments_are_one_parameter(tmp_path: Path) 
     assert len(node["inputs"]) == 6  # and one output: TVM's C runtime accepts fewer than ten
 
 
-def test_more_tensors_than_a_call_of_the_c_runtime_takes(tmp_path: Path) -> None:
+def test_more_tensors_than_the_c_runtime_supports_are_a_finding(tmp_path: Path) -> None:
     s = Sketch()
     names = [s.tensor(f"x{index}", 1, 4) for index in range(9)]
     s.nodes.append(Node("join", Concatenation(1), tuple(names), (s.tensor("y", 1, 36),)))
@@ -204,7 +204,7 @@ def test_more_tensors_than_a_call_of_the_c_runtime_takes(tmp_path: Path) -> None
     assert_same(runner.run(values), [np.concatenate(values, axis=1)])
 
 
-def test_an_input_that_is_called_as_a_parameter(tmp_path: Path) -> None:
+def test_input_with_the_name_of_a_parameter(tmp_path: Path) -> None:
     s = Sketch()
     s.node(Add(), s.tensor("p0", 7), s.tensor("c", 7, constant=True), s.tensor("y", 7))
     graph = s.graph(["p0"], ["y"])
@@ -220,7 +220,7 @@ def test_an_input_that_is_called_as_a_parameter(tmp_path: Path) -> None:
 def test_a_chain_is_computed_in_place() -> None:
     graph = next(make for make in GRAPHS if make.__name__ == "in_place_chain")()
     (module,) = graph_library(graph, cpu="cortex-m3").modules  # whose kernels need no scratch memory
-    assert module.main[0].workspace_size == 9 * 9 * 4 + 5 * 2 * 4  # the chain, and what the output is made of at last
+    assert module.main[0].workspace_size == 9 * 9 * 4 + 5 * 2 * 4  # the chain, and the input of the last operator
 
 
 def test_the_option_memory(shared: Path) -> None:
@@ -240,7 +240,7 @@ def test_equal_arrays_are_one_parameter() -> None:
     assert list(module.params) == ["p0"]
 
 
-def test_no_memory_is_an_error_and_no_crash(shared: Path, tmp_path: Path) -> None:
+def test_missing_memory_is_an_error_without_a_crash(shared: Path, tmp_path: Path) -> None:
     runner = interpreter(compiled(shared, "kws_int8"), tmp_path)
     case = np.zeros((1, 49, 10, 1), np.int8)
     for allocations in (0, 1, 5):
@@ -252,7 +252,7 @@ def test_no_memory_is_an_error_and_no_crash(shared: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("cpu", ["cortex-m4", "cortex-m55", "cortex-m0plus"])
-def test_c_for_arm(cpu: str, shared: Path, tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_code_compiles_for_arm(cpu: str, shared: Path, tmp_path: Path, tool: Callable[[str], str]) -> None:
     library = compiled(shared, "kws_int8", cpu=cpu)
     for file in library.modules[0].codegen:
         (tmp_path / file.path).parent.mkdir(parents=True, exist_ok=True)
@@ -280,7 +280,7 @@ def test_generated_files(golden: Callable[[str, str], None]) -> None:
     golden(bytes(library.modules[0].graph_json or b"").decode(), "net.graph")
 
 
-def test_the_registry_can_be_merged() -> None:
+def test_registry_can_be_merged() -> None:
     s = Sketch()
     s.node(Add(), s.tensor("x", 3), "x", s.tensor("y", 3))
     registry = parse_registry(generated(graph_library(s.graph(["x"], ["y"]))))
@@ -292,7 +292,7 @@ def test_the_registry_can_be_merged() -> None:
 # What is refused -----------------------------------------------------------------------------------------------------
 
 
-def test_a_network_that_keeps_a_state() -> None:
+def test_network_with_state_is_rejected() -> None:
     s = Sketch()
     s.node(Add(), s.tensor("x", 3), s.tensor("kept", 3), s.tensor("sum", 3))
     graph = Graph("net", s.tensors, s.nodes, ["x"], ["sum"], [State("kept", "sum", np.zeros(3, np.int8))])
@@ -301,7 +301,7 @@ def test_a_network_that_keeps_a_state() -> None:
     assert (raised.value.code, raised.value.place) == ("graph-executor-without-state", "net: 'kept'")
 
 
-def test_options_and_executors_that_do_not_fit(tmp_path: Path) -> None:
+def test_invalid_options_and_executors_are_rejected(tmp_path: Path) -> None:
     wanted = CompileRequest("net", tmp_path / "net.tflite", CPUS["host"], executor="graph", options={"trace": True})
     with pytest.raises(UsageError) as caught:
         compiler_called("native").compile(wanted)

@@ -1,4 +1,4 @@
-"""Networks of odd shape, where inputs, outputs, constants and aliases meet: C against the numpy references."""
+"""Unusual networks, in which inputs, outputs, constants and aliases meet: C equals the numpy references."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FOLDING = importlib.import_module("mlfbuild.compilers.native.passes.fold_constan
 
 @pytest.fixture(scope="module")
 def results() -> dict[str, tuple[list[np.ndarray], list[np.ndarray]]]:
-    """(expected, got) outputs of every graph, from one program."""
+    """The (expected, actual) outputs of every graph, from one program."""
     jobs, expected = [], []
     for make in GRAPHS:
         graph = make()
@@ -55,18 +55,18 @@ def test_outputs(name: str, results: dict[str, tuple[list[np.ndarray], list[np.n
         np.testing.assert_array_equal(value, wanted)
 
 
-def test_a_tensor_that_is_two_outputs_has_two_names() -> None:
+def test_tensor_that_is_several_outputs_has_several_names() -> None:
     (module,) = compile_network(same_output_twice()).modules
     assert [info.name for info in module.outputs] == ["y", "y_2", "y_3"]
 
 
-def test_the_arena_of_a_chain_is_one_tensor() -> None:
+def test_arena_of_a_chain_is_one_tensor() -> None:
     graph = in_place_chain()  # for a core whose kernels need no scratch memory
     (module,) = compile_graph(graph, request(graph.name, cpu="cortex-m3"), sha256(b"")).modules
     assert module.main[0].workspace_size == 336  # 9 * 9 * 4 = 324, aligned to 16
 
 
-def test_no_arena_where_inputs_and_outputs_are_enough() -> None:
+def test_no_arena_if_inputs_and_outputs_suffice() -> None:
     (module,) = compile_network(input_is_output()).modules
     assert module.main[0].workspace_size == 0
 
@@ -91,8 +91,8 @@ def test_a_reshaped_constant_that_is_too_large_to_fold(monkeypatch: pytest.Monke
     np.testing.assert_array_equal(run_on_host(compile_network(graph), [value])[0], evaluate(graph, {"x": value})["y"])
 
 
-def test_values_that_are_no_numbers() -> None:
-    """QUANTIZE stores a NaN as 0.0 and bounds infinity; MAX_POOL_2D passes over a NaN, wherever it stands."""
+def test_nan_and_infinity() -> None:
+    """QUANTIZE stores NaN as 0.0 and clamps infinity; MAX_POOL_2D ignores NaN at any position."""
     s = Sketch("no_numbers")
     s.node(Quantize(), s.real("x", 1, 2, 2, 2), s.tensor("q", 1, 2, 2, 2))
     s.node(MaxPool2D((2, 2)), "x", s.real("greatest", 1, 1, 1, 2))
@@ -106,8 +106,8 @@ def test_values_that_are_no_numbers() -> None:
     np.testing.assert_array_equal(greatest, known["greatest"])
 
 
-def test_more_dimensions_than_one_copy_has() -> None:
-    """TILE along four dimensions moves elements over eight; what is beyond six is done in parts."""
+def test_more_dimensions_than_one_copy_supports() -> None:
+    """TILE along four dimensions moves elements over eight; more than six are split into several copies."""
     network = Network()
     source = network.input((2, 3, 2, 3), dtype="int32")
     network.move("TILE", source, (4, 9, 6, 6), network.integers([2, 3, 3, 2]), kind="TileOptions")

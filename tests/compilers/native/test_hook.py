@@ -1,4 +1,4 @@
-"""The option ``hook`` in C: firmware is called before each operator, and ends a run with a code of its own."""
+"""The option ``hook`` in C: a function of the firmware is called before each operator and can end the run."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from mlfbuild.graph.evaluation import evaluate, evaluate_in_turn
 from mlfbuild.library import Library
 from mlfbuild.targets import BOARDS, CPUS
 from support.board_cases import BOARD_SUPPORT
+from support.errors import raises
 from support.host_c import SANITIZERS, WARNINGS, build, run, write_tree
 from support.native import compile_network, generated, request
 from support.sketch import Sketch
@@ -39,7 +40,7 @@ def hooked(graph: Graph, *, trace: bool = False, placement: Placement | None = N
 
 
 def rows() -> Graph:
-    """Convolutions worth executing row by row, which makes one operator of them, and a reshape that does nothing."""
+    """Convolutions that run row by row, which makes them one operator, and a reshape without effect."""
     s = Sketch("rows")
     same = ((1, 1), (1, 1))
     s.tensor("image", 1, 16, 16, 4)
@@ -60,7 +61,7 @@ OPERATORS = [
 """As it is executed."""
 IMAGE = np.random.default_rng(11).integers(-128, 128, (1, 16, 16, 4), np.int8)
 
-# Expects that runs ask for 0, 1, 2, ... in order, stops a run before each operator, and looks at what comes back.
+# Checks that runs call the hook with 0, 1, 2, ... in order, stops a run before each operator, and checks the result.
 _PROGRAM = """
 #include <stddef.h>
 #include <stdint.h>
@@ -130,7 +131,7 @@ def program() -> str:
 
 
 def expected() -> list[str]:
-    """What the program prints: two complete runs and one that is stopped before each operator, either way to run."""
+    """Return the program's output for both run functions: two complete runs, and one stopped before each operator."""
     lines = [f"{index}: {name}, {operator}" for index, (name, operator) in enumerate(OPERATORS)]
     for kind in ("static", "own"):
         lines.append(f"{kind} 3: 3 calls, result 0")
@@ -141,13 +142,13 @@ def expected() -> list[str]:
     return [*lines, "done"]
 
 
-def test_the_hook_on_this_machine(tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_hook_on_this_machine(tmp_path: Path, tool: Callable[[str], str]) -> None:
     tool("gcc")
     built = build(write_tree(hooked(ROWS), tmp_path), program(), ("-O1", *SANITIZERS))
     assert run([built]).splitlines() == expected()
 
 
-def test_the_hook_on_a_board(tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_hook_on_a_board(tmp_path: Path, tool: Callable[[str], str]) -> None:
     from mlfbuild.verify.emulator import run_elf
 
     tool("qemu-system-arm")
@@ -165,8 +166,8 @@ def test_the_hook_on_a_board(tmp_path: Path, tool: Callable[[str], str]) -> None
     assert (result.stdout.splitlines(), result.exit_status) == (expected(), 0)
 
 
-def test_operators_that_are_executed_row_by_row_are_one() -> None:
-    """The hook decides nothing about how a network is executed, so the workspace is as small as without."""
+def test_operators_that_run_row_by_row_count_as_one() -> None:
+    """The hook does not change how a network is executed, so the workspace is as small as without it."""
     library = hooked(ROWS)
     plain = compile_graph(ROWS, request("rows", memory="smallest"), sha256(b"rows"))
     assert library.modules[0].main == plain.modules[0].main
@@ -211,8 +212,8 @@ int main(void)
 """
 
 
-def test_a_hook_may_run_the_network_itself(tmp_path: Path, tool: Callable[[str], str]) -> None:
-    """Nothing is kept anywhere but with the caller: a run in the middle of another one disturbs nothing."""
+def test_hook_can_run_the_network_itself(tmp_path: Path, tool: Callable[[str], str]) -> None:
+    """All data belongs to the caller, so a run during another one has no effect on it."""
     tool("gcc")
     main = _NESTED % ", ".join(map(str, IMAGE.reshape(-1)))
     run([build(write_tree(hooked(ROWS), tmp_path), main, SANITIZERS)])
@@ -222,7 +223,7 @@ def test_a_hook_may_run_the_network_itself(tmp_path: Path, tool: Callable[[str],
 
 
 def stream() -> Graph:
-    """A state that is written in its place by the first of two operators."""
+    """A state that the first of two operators updates in place."""
     tensors = [Tensor(name, (1, 4), DType.FLOAT32) for name in ("x", "kept", "sum", "y")]
     nodes = [Node("sum", ops.Add(), ("x", "kept"), ("sum",)), Node("twice", ops.Add(), ("sum", "sum"), ("y",))]
     return Graph("stream", tensors, nodes, ["x"], ["y"], [State("kept", "sum", np.ones((1, 4), np.float32))])
@@ -282,8 +283,8 @@ int main(void)
 """
 
 
-def test_what_a_cancelled_run_leaves_of_a_state(tmp_path: Path, tool: Callable[[str], str]) -> None:
-    """As the documentation says: half of it is new, but it can be copied back, or begun anew."""
+def test_state_after_a_cancelled_run(tmp_path: Path, tool: Callable[[str], str]) -> None:
+    """As documented: half of the state is new, but it can be restored or reset."""
     tool("gcc")
     runs = evaluate_in_turn(stream(), [{"x": np.array([[1, 2, 3, 4]], np.float32)} for _ in range(2)])
     first, second = (f"{values['y'][0, 0]:g} {values['y'][0, 3]:g}" for values in runs)
@@ -297,7 +298,7 @@ def test_what_a_cancelled_run_leaves_of_a_state(tmp_path: Path, tool: Callable[[
 # In a workspace that models share ------------------------------------------------------------------------------------
 
 
-def test_a_shared_workspace_is_free_again_after_a_cancelled_run(tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_shared_workspace_is_free_after_a_cancelled_run(tmp_path: Path, tool: Callable[[str], str]) -> None:
     tool("gcc")
     main = """
 #include <stddef.h>
@@ -354,8 +355,8 @@ int main(void)
 """
 
 
-def test_both_options_together(tmp_path: Path, tool: Callable[[str], str]) -> None:
-    """With trace no operators are executed row by row, so there are five; each is asked for, then seen."""
+def test_hook_and_trace_together(tmp_path: Path, tool: Callable[[str], str]) -> None:
+    """With trace no operators run row by row, so there are five; each has a call of the hook and of the callback."""
     tool("gcc")
     main = _BOTH % ", ".join(map(str, IMAGE.reshape(-1)))
     lines = run([build(write_tree(hooked(ROWS, trace=True), tmp_path), main, SANITIZERS)]).splitlines()
@@ -385,13 +386,13 @@ static void k_yield(void) { yields++; }
 static long atomic_get(const atomic_t *target) { return yields == *target; }
 """,
 }
-"""What the examples use of FreeRTOS and Zephyr; somebody cancels at the second switch."""
+"""The functions of FreeRTOS and Zephyr that the examples use; the run is cancelled at the second switch."""
 _BARE = """
 static uint32_t ticks, fed;
 static void watchdog_feed(void) { fed++; }
 static uint32_t ticks_now(void) { return ticks += 9000; }
 """
-_EXAMPLES = {  # what stands before it, in main, the last argument of the call, and the calls of the hook
+_EXAMPLES = {  # code before the example and in main, the last argument of the call, and the calls of the hook
     "No RTOS": (_BARE, "", "", "fed == 3"),
     "FreeRTOS": ("", "given = 2;", "", "yields == 2"),
     "Zephyr": ("", "atomic_t cancelled = 2;", ", &cancelled", "yields == 2"),
@@ -399,8 +400,8 @@ _EXAMPLES = {  # what stands before it, in main, the last argument of the call, 
 
 
 @pytest.mark.parametrize("name", _EXAMPLES)
-def test_the_examples_of_the_documentation(tmp_path: Path, tool: Callable[[str], str], name: str) -> None:
-    """Each of them compiles without warnings, lets the others run, and cancels when it should."""
+def test_examples_in_the_documentation(tmp_path: Path, tool: Callable[[str], str], name: str) -> None:
+    """Each of them compiles without warnings, runs the other operators, and cancels when it should."""
     tool("gcc")
     page = (Path(__file__).parents[3] / "docs/rtos.md").read_text()
     (example,) = [block for block in re.findall(r"```c\n(.*?)```", page, re.DOTALL) if f"/* {name}" in block]
@@ -431,7 +432,7 @@ int main(void)
 
 
 @pytest.mark.parametrize("named", [False, True], ids=["unnamed", "named"])
-def test_only_who_names_the_table_has_it(tmp_path: Path, tool: Callable[[str], str], named: bool) -> None:
+def test_table_is_in_the_image_only_if_it_is_used(tmp_path: Path, tool: Callable[[str], str], named: bool) -> None:
     folder = write_tree(hooked(ROWS), tmp_path)
     (folder / "main.c").write_text(f"""
 #include <stddef.h>
@@ -474,7 +475,7 @@ def test_golden_files(golden: Callable[[str, str], None], trace: bool) -> None:
 
 
 @pytest.mark.parametrize("trace", [False, True], ids=["hook", "both"])
-def test_networks_without_operators_have_the_function_too(tmp_path: Path, trace: bool) -> None:
+def test_networks_without_operators_have_the_function(tmp_path: Path, trace: bool) -> None:
     graph = Graph("none", [Tensor("x", (1, 4), DType.FLOAT32)], [], ["x"], ["x"])
     main = """
 #include <stddef.h>
@@ -496,7 +497,7 @@ int main(void)
 
 
 @pytest.mark.parametrize("graph", [ROWS, stream()], ids=["rows", "stream"])
-def test_without_the_option_nothing_of_it_is_there(graph: Graph) -> None:
+def test_without_the_option_there_is_no_hook(graph: Graph) -> None:
     plain = compile_network(graph)
     options = {**request(graph.name).options, "hook": False}
     explicit = compile_graph(graph, replace(request(graph.name), options=options), sha256(graph.name.encode()))
@@ -505,7 +506,7 @@ def test_without_the_option_nothing_of_it_is_there(graph: Graph) -> None:
     assert not plain.modules[0].hook
 
 
-def test_the_archive_tells_and_keeps_it(tmp_path: Path) -> None:
+def test_archive_records_the_option(tmp_path: Path) -> None:
     library = hooked(ROWS)
     for version in (5, 6, 7):
         write_archive(library, tmp_path / "rows.tar", version)
@@ -519,16 +520,16 @@ def test_archives_with_and_without_it_differ() -> None:
     assert compare(hooked(stream()), hooked(stream())).differences == ()
 
 
-def test_what_an_archive_says_of_it_is_true_or_false(tmp_path: Path) -> None:
+def test_recorded_option_must_be_a_boolean(tmp_path: Path) -> None:
     write_archive(hooked(rows()), tmp_path / "rows.tar")
     data = (tmp_path / "rows.tar").read_bytes()
     assert data.count(b'"hook": true') == 1
     (tmp_path / "rows.tar").write_bytes(data.replace(b'"hook": true', b'"hook": 1   '))
-    with pytest.raises(InputFileError, match=r"modules\.rows\.mlfbuild\.hook: must be true or false"):
+    with raises(InputFileError, "json-type-wrong", "modules.rows.mlfbuild.hook"):
         open_archive(tmp_path / "rows.tar")
 
 
-def test_a_renamed_module_is_hooked_by_its_new_name(tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_renamed_module_has_a_renamed_hook(tmp_path: Path, tool: Callable[[str], str]) -> None:
     tool("gcc")
     library = rename_modules(hooked(ROWS), {"rows": "lines"})
     main = program().replace("rows", "lines").replace("ROWS", "LINES")
@@ -536,7 +537,7 @@ def test_a_renamed_module_is_hooked_by_its_new_name(tmp_path: Path, tool: Callab
 
 
 @pytest.mark.parametrize("value", ["yes", 1, "true"])
-def test_the_option_is_true_or_false(value: str | int) -> None:
+def test_option_must_be_a_boolean(value: str | int) -> None:
     with pytest.raises(UsageError) as caught:
         compiler_called("native").compile(replace(request("net"), options={"hook": value}))
     assert (caught.value.code, caught.value.place) == ("invalid-option", "net: options.hook")

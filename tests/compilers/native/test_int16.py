@@ -1,4 +1,4 @@
-"""Layers of int16 activations and int8 weights, bit for bit as TensorFlow Lite Micro: sums of 64 bits and of 32."""
+"""Layers of int16 activations and int8 weights with sums of 64 and 32 bits are bit-exact to TensorFlow Lite Micro."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_c_equals_tensorflow_lite_micro(kind: str, cpu: str) -> None:
 @pytest.mark.sweep
 @pytest.mark.parametrize("cpu", NETWORKS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_c_equals_tensorflow_lite_micro_often(kind: str, cpu: str) -> None:
+def test_c_equals_tensorflow_lite_micro_for_many_cases(kind: str, cpu: str) -> None:
     check_on_host(drawn(kind, range(10, 10 + SWEEP_NETWORKS)), cpu)
 
 
@@ -87,7 +87,7 @@ def test_chains_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     check_on_host(cases, "cortex-m4", "smallest")
 
 
-def test_padding_and_activations_become_part_of_layers() -> None:
+def test_padding_and_activations_are_fused_into_layers() -> None:
     net = Network()
     image = net.pad(net.input((1, 4, 4, 2), 0.5, dtype="int16"), [(0, 0), (1, 1), (1, 1), (0, 0)])
     weights = np.random.default_rng(0).integers(-127, 128, (3, 3, 3, 2), dtype=np.int8)
@@ -108,7 +108,7 @@ VALUE = np.array([[32767, -30000, 1234, -5]], np.int16)
 
 
 def layer(bias: Array | None, **options: int) -> Case:
-    """A FULLY_CONNECTED by a factor that loses much of its multiplier in 15 bits; ``options`` of the file."""
+    """Return a FULLY_CONNECTED with a factor that is imprecise in 15 bits; ``options`` are those of the file."""
     net = Network()
     source = net.input((1, 4), 0.25, dtype="int16")
     net.fully_connected(source, WEIGHTS, bias, weight_scales=[4 * FACTOR], scale=1.0, dtype="int16")
@@ -116,7 +116,7 @@ def layer(bias: Array | None, **options: int) -> Case:
     return Case(net.build(), (VALUE,))
 
 
-def test_the_bias_says_how_sums_are_rounded() -> None:
+def test_bias_type_determines_how_sums_are_rounded() -> None:
     bias = np.random.default_rng(4).integers(-(2**20), 2**20, len(WEIGHTS))
     cases = [
         layer(bias.astype(np.int64)),
@@ -144,14 +144,14 @@ HEADERS = {
 
 
 @pytest.mark.parametrize("kind", HEADERS)
-def test_processors_get_their_kernels(kind: str) -> None:
+def test_cpus_get_their_kernels(kind: str) -> None:
     for cpu, feature in (("cortex-m0plus", None), ("cortex-m4", "dsp"), ("cortex-m55", "mve")):
         headers = re.findall(r'/(\w+_(?:dsp|mve))\.h"', generated(compile_bytes(KINDS[kind](8).model, cpu=cpu)))
         assert headers == ([] if feature is None else [f"{HEADERS[kind]}_{feature}"])
 
 
 def pointwise(weights: Array, bias: Array, scales: Sequence[float]) -> Case:
-    """A convolution of 1x1 of five pixels."""
+    """Return a 1x1 convolution of five pixels."""
     net = Network()
     image = net.input((1, 1, 5, weights.shape[1]), 0.25, dtype="int16")
     matrix = weights.reshape(len(weights), 1, 1, -1)
@@ -185,7 +185,7 @@ BIAS = np.array([0, 900, -77, 5, 2**29, 3, -4, 1])
         pytest.param(WEIGHTS[:1], BIAS[:1], SCALES[:1], False, id="a single channel"),
     ],
 )
-def test_sums_without_room_take_the_portable_kernel(
+def test_portable_kernel_is_used_if_sums_can_overflow(
     weights: Array, bias: Array, scales: Sequence[float], dsp: bool
 ) -> None:
     case = pointwise(weights, bias, scales)

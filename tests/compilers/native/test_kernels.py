@@ -1,4 +1,4 @@
-"""Each operator's C, under sanitizers, against TensorFlow Lite Micro or LiteRT: integers equal, floats within 1e-5."""
+"""The C of each operator, with sanitizers, equals TensorFlow Lite Micro or LiteRT: integers exactly, floats to 1e-5."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def check(operator: str, count: int, optimise: str = "-O0") -> None:
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
-def test_equals_its_judge(operator: str) -> None:
+def test_equals_the_reference(operator: str) -> None:
     check(operator, NETWORKS.get(operator, 4))
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("operator", OPERATORS)
-def test_equals_its_judge_often(operator: str) -> None:
+def test_equals_the_reference_for_many_cases(operator: str) -> None:
     check(operator, SWEEP_NETWORKS, "-O1")

@@ -1,4 +1,4 @@
-"""Scales and zero points of real numbers, which converters leave behind, change nothing."""
+"""Scales and zero points of float tensors, which converters leave behind, have no effect."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_padding_of_float32_is_zero(zero_points: list[int]) -> None:
     assert got[0, 0].max() == 0
 
 
-def test_margins_of_int8_need_one_zero_point() -> None:
+def test_int8_padding_requires_equal_zero_points() -> None:
     network = Network()
     source = network.tensor((1, 4, 4, 2), "int8")
     network.inputs.append(source)

@@ -28,7 +28,7 @@ JINJA_HEAD = re.compile(r"\A(?:\{#.*?#\}\s*|\{%.*?%\}\s*)+", re.DOTALL)
 """Comments and statements of a template before the first line that it prints."""
 
 
-def test_the_licence_is_that_of_the_bill_of_materials() -> None:
+def test_licence_is_that_of_the_bill_of_materials() -> None:
     assert LICENCE.splitlines() == [
         f"/* SPDX-License-Identifier: {OWN} */", "/* SPDX-FileCopyrightText: The mlfbuild authors */",
     ]  # fmt: skip
@@ -58,7 +58,7 @@ def test_a_merged_archive() -> None:
     assert list(without_licence(both)) == []
 
 
-def test_the_constants_of_a_model_are_under_its_licence_too() -> None:
+def test_constants_of_a_model_are_under_its_licence() -> None:
     (module,) = compile_bytes(tiny_network(1)).modules
     sources = [file for file in module.codegen if file.path.suffix == ".c"]
     assert all(b"\n * Constants come from that file and are under its licence, too.\n" in file.data for file in sources)

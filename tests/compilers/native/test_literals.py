@@ -1,4 +1,4 @@
-"""Numbers in C read back as the numbers they were."""
+"""Numbers printed in C read back as the same numbers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_arrays_of_floats_are_their_literals(values: list[float]) -> None:
     assert words == [floating(value) for value in values]
 
 
-def test_what_has_no_digits() -> None:
+def test_nan_and_infinity() -> None:
     values = np.array([math.inf, -math.inf, math.nan, 1.5], np.float32)
     assert list(array_lines(values)) == ["    INFINITY, -INFINITY, NAN, 1.5f,"]
 

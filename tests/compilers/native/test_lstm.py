@@ -1,4 +1,4 @@
-"""The C of UNIDIRECTIONAL_SEQUENCE_LSTM: what it keeps and where, and its products on boards."""
+"""The C of UNIDIRECTIONAL_SEQUENCE_LSTM: its states, and its products on boards."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TYPES = ("int8", "int16", "float32")
 
 
 def sequence(dtype: str, features: int, *layers: int, time_major: bool = False) -> bytes:
-    """Layers of these units over 2 sequences of 3 rows."""
+    """Return layers with these numbers of units for 2 sequences of 3 rows."""
     network, random = Network(), np.random.default_rng(4)
     shape = (3, 2, features) if time_major else (2, 3, features)
     scale = {"int8": 0.01, "int16": 0.01 / 256, "float32": None}[dtype]
@@ -41,7 +41,7 @@ def values(dtype: str, *shape: int) -> Array:
     return random.integers(limits.min, limits.max + 1, shape).astype(dtype)
 
 
-def test_what_is_kept_is_updated_where_it_lies() -> None:
+def test_states_are_updated_in_place() -> None:
     library = compile_bytes(sequence("int8", 4, 5))
     text = generated(library).split("mlf_net_run", 1)[1]
     assert "memcpy(&state" not in text
@@ -50,7 +50,7 @@ def test_what_is_kept_is_updated_where_it_lies() -> None:
     assert library.modules[0].state_size == 16 + 24
 
 
-def test_layers_upon_each_other() -> None:
+def test_stacked_layers() -> None:
     model, runs = sequence("int8", 4, 5, 3, 8), [[values("int8", 2, 3, 4)] for _ in range(3)]
     library = compile_bytes(model)
     for got, right in zip(run_cases_on_host(library, runs), tflite_micro_cases(model, runs), strict=True):
@@ -77,5 +77,5 @@ def jobs(cpu: str) -> list[Job]:
     [("cortex-m4", "-O2"), ("cortex-m55", "-O0"), ("cortex-m55", "-Og"), ("cortex-m55", "-O2")],
 )
 def test_layers_on_the_board(cpu: str, optimise: str, tmp_path: Path, tool: Callable[[str], str]) -> None:
-    """Optimisation decides which registers the assembly is given; some instructions take only half of them."""
+    """Optimisation levels change the registers of the assembly, and some instructions support only half of them."""
     assert wrong_networks(jobs(cpu), cpu, tmp_path, tool, optimise=optimise) == []

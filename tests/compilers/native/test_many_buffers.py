@@ -1,4 +1,4 @@
-"""Networks of thousands of tensors are packed in good time, or refused."""
+"""Networks of thousands of tensors are packed or rejected in a short time."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pytest
 from mlfbuild.cgen.arena import Buffer, Span, lower_bound, place
 
 
-def test_very_many_buffers_at_once_are_refused_in_good_time() -> None:
+def test_too_many_live_buffers_are_rejected_quickly() -> None:
     with pytest.raises(OverflowError, match="5000 tensors are in use at the same time"):
         place([Buffer((Span(16, 0, 1),))] * 5000)
 
 
-def test_very_many_buffers_of_short_lives_are_packed_in_good_time() -> None:
-    """Where the bound is out of reach, improving each of them in turn would take hours."""
+def test_many_short_lived_buffers_are_packed_quickly() -> None:
+    """The bound cannot be reached; improving each buffer in turn would take hours."""
     random = np.random.default_rng(3)
     firsts, lives, sizes = random.integers(0, 3000, 3000), random.integers(0, 60, 3000), random.integers(1, 900, 3000)
     spans = [Span(int(s), int(f), int(f + n)) for f, n, s in zip(firsts, lives, sizes, strict=True)]

@@ -1,4 +1,4 @@
-"""The int8 kernels for Helium: their C on this machine, their assembly on QEMU, both bit for bit."""
+"""The int8 kernels for Helium: C on this machine and assembly on QEMU are bit-exact."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def drawn(kind: str, seeds: Sequence[int]) -> list[Case]:
 
 
 def compiled(cases: Sequence[Case], kind: str) -> list[Library]:
-    """The libraries of ``cases``; more than half must use the kernels that are tested here."""
+    """Return the libraries of ``cases``; more than half must use the tested kernels."""
     libraries = [compile_bytes(case.model, f"net{index}", "cortex-m55") for index, case in enumerate(cases)]
     sources = [generated(library) for library in libraries]
     assert sum(re.search(CALLS[kind], source) is not None for source in sources) > len(cases) // 2
@@ -63,7 +63,7 @@ def test_c_equals_tensorflow_lite_micro(kind: str) -> None:
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("kind", KINDS)
-def test_c_equals_tensorflow_lite_micro_often(kind: str) -> None:
+def test_c_equals_tensorflow_lite_micro_for_many_cases(kind: str) -> None:
     seeds = range(NETWORKS, NETWORKS + SWEEP_NETWORKS)
     cases = drawn(kind, seeds)
     check_on_host(compiled(cases, kind), cases, seeds, optimise="-O1")
@@ -84,7 +84,7 @@ def test_assembly_equals_tensorflow_lite_micro(kind: str, tmp_path: Path, tool: 
 def helium_compiler(
     request: pytest.FixtureRequest, tool: Callable[[str], str], newest_clang: dict[str, str]
 ) -> list[str]:
-    """The command of a compiler, with its flags for the core."""
+    """Return the command of a compiler with its flags for the core."""
     gcc, flags = tool("arm-none-eabi-gcc"), CPUS["cortex-m55"].flags
     if request.param == "gcc":
         return [gcc, *flags]
@@ -108,7 +108,7 @@ def test_assembly_that_computes_addresses_is_aligned(helium_compiler: list[str],
     assert len(found) > 4 and set(found.values()) == {4}, "ADR counts from a multiple of 4"
 
 
-def test_compilers_for_helium_have_nothing_to_say(helium_compiler: list[str], tmp_path: Path) -> None:
+def test_compilers_for_helium_print_no_warnings(helium_compiler: list[str], tmp_path: Path) -> None:
     cases = [KINDS[kind](seed) for kind in KINDS for seed in range(4)]
     for index, case in enumerate(cases):
         write_tree(compile_bytes(case.model, f"net{index}", "cortex-m55"), tmp_path)
@@ -120,7 +120,7 @@ def test_compilers_for_helium_have_nothing_to_say(helium_compiler: list[str], tm
 @pytest.mark.sweep
 @pytest.mark.parametrize("optimise", ["-O0", "-Os", "-O3"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_assembly_equals_tensorflow_lite_micro_often(
+def test_assembly_equals_tensorflow_lite_micro_for_many_cases(
     kind: str, optimise: str, tmp_path: Path, tool: Callable[[str], str]
 ) -> None:
     check_on_board(kind, range(200, 260), tmp_path, tool, optimise)

@@ -1,4 +1,4 @@
-"""The float32 kernels for Helium: their C on this machine, their assembly on QEMU, both within 1e-5 of the greatest."""
+"""The float32 kernels for Helium: C on this machine and assembly on QEMU are within 1e-5 of the largest value."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Layers:
 
 
 def conv2d(seed: int) -> Case:
-    """A convolution with any window, of 8 to 25 channels."""
+    """Draw a convolution with any window and 8 to 25 channels."""
     layers = Layers(seed)
     shape, channels = layers.pick(*SHAPES), int(layers.random.integers(8, 26))
     height, width, depth = (int(size) for size in layers.random.integers((9, 9, 1), (12, 15, 9)))
@@ -67,7 +67,7 @@ def conv2d(seed: int) -> Case:
 
 
 def depthwise(seed: int) -> Case:
-    """A depthwise convolution of 3x3, of 4 to 20 channels."""
+    """Draw a depthwise convolution of 3x3 with 4 to 20 channels."""
     layers = Layers(seed)
     channels = layers.pick(4, 8, 12, 20)
     height, width = (int(size) for size in layers.random.integers((5, 5), (9, 9)))
@@ -82,7 +82,7 @@ def depthwise(seed: int) -> Case:
 
 
 def fully_connected(seed: int) -> Case:
-    """A product with a vector, or with a few rows, of 8 to 40 outputs."""
+    """Draw a product with one or a few rows and 8 to 40 outputs."""
     layers = Layers(seed)
     depth, channels = layers.pick(1, 3, 4, 7, 64, 129), int(layers.random.integers(8, 41))
     source = layers.input(layers.pick(1, 1, 1, 2, 4), depth)
@@ -104,7 +104,7 @@ CALLS = {
 
 
 def compiled(cases: Sequence[Case], kind: str) -> list[Library]:
-    """The libraries of ``cases``; all of them must use the kernels that are tested here."""
+    """Return the libraries of ``cases``, which must all use the tested kernels."""
     libraries = [compile_bytes(case.model, f"net{index}", "cortex-m55") for index, case in enumerate(cases)]
     assert all(re.search(CALLS[kind], generated(library)) for library in libraries)
     return libraries
@@ -118,7 +118,7 @@ def test_c_equals_tensorflow_lite_micro(kind: str) -> None:
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("kind", KINDS)
-def test_c_equals_tensorflow_lite_micro_often(kind: str) -> None:
+def test_c_equals_tensorflow_lite_micro_for_many_cases(kind: str) -> None:
     seeds = range(NETWORKS, NETWORKS + SWEEP_NETWORKS)
     cases = [KINDS[kind](seed) for seed in seeds]
     check_on_host(compiled(cases, kind), cases, seeds, optimise="-O1")

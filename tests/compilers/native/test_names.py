@@ -1,4 +1,4 @@
-"""Tensor names of any kind, some chosen to break C."""
+"""Tensor names of any kind, some of which would break C."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_hostile_names_compile_and_run() -> None:
 
 
 @pytest.mark.parametrize(("first", "second"), [("a:0", "a/0"), ("x", "X"), ("int", "int_")])
-def test_names_that_c_cannot_tell_apart_are_refused(first: str, second: str) -> None:
+def test_names_that_become_equal_in_c_are_rejected(first: str, second: str) -> None:
     s = Sketch()
     s.node(Add(), s.tensor(first, 2), s.tensor("b", 2), s.tensor(second, 2))
     with pytest.raises(UnsupportedModelError) as caught:
@@ -76,7 +76,7 @@ def test_names_that_c_cannot_tell_apart_are_refused(first: str, second: str) -> 
     assert (caught.value.code, caught.value.place) == ("port-names-equal-in-c", "net")
 
 
-def test_names_inside_the_network_are_free() -> None:
+def test_names_inside_the_network_are_not_restricted() -> None:
     s = Sketch()
     s.node(Add(), s.tensor("x", 2), "x", s.tensor("a:0", 2))
     s.node(Add(), "a:0", "x", s.tensor("a/0", 2))

@@ -1,4 +1,4 @@
-"""What an archive tells of a compiled network is what its C code does."""
+"""The description of a compiled network in its archive matches its C code."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def network_of(library: Library) -> Network:
 
 
 def check_memory(module: Module) -> None:
-    """Fail where two tensors in the arena, or one and scratch memory, are the same bytes at one time.
+    """Assert that no two tensors in the arena, or a tensor and scratch memory, share bytes at the same time.
 
-    But for a tensor that an operator writes over one that it reads, and views: those of operators that do nothing.
+    Except an output that overwrites an input of its operator, and views, whose operators do nothing.
     """
     network = module.network
     assert network is not None
@@ -75,7 +75,7 @@ def root(same: dict[int, int], number: int) -> int:
 
 
 def check_calls(library: Library) -> None:
-    """Fail where the calls of the C code are not those of the operators: function, constants, places in the arena."""
+    """Assert that the calls in C match the operators: function, constants, addresses in the arena."""
     network = network_of(library)
     called = [operator for operator in network.operators if operator.function]
     found = _CALL.findall(generated(library).partition("_model_id;")[2])
@@ -126,7 +126,7 @@ def test_each_call_names_its_constants() -> None:
     ]
 
 
-def test_rows_that_are_computed_together(shared: Path) -> None:
+def test_operators_that_run_row_by_row(shared: Path) -> None:
     wanted = CompileRequest("net", shared / "models/vww_int8.tflite", CPUS["cortex-m4"], options={"memory": "smallest"})
     (module,) = compiler_called("native").compile(wanted).modules
     check_memory(module)
@@ -137,7 +137,7 @@ def test_rows_that_are_computed_together(shared: Path) -> None:
     )
 
 
-def test_parts_that_are_views() -> None:
+def test_views() -> None:
     s = Sketch()
     s.tensor("x", 1, 4, 4, 16)
     for name in ("a", "b"):
@@ -153,7 +153,7 @@ def test_parts_that_are_views() -> None:
     assert network.usage[2] == 512, "bytes that two names have count once"
 
 
-def test_what_is_kept_between_runs() -> None:
+def test_state() -> None:
     x, kept, y = (Tensor(name, (1, 4), DType.FLOAT32) for name in ("x", "kept", "y"))
     state = State("kept", "y", np.zeros((1, 4), np.float32))
     graph = Graph("net", [x, kept, y], [Node("sum", Add(), ("x", "kept"), ("y",))], ["x"], [], [state])
@@ -165,7 +165,7 @@ def test_what_is_kept_between_runs() -> None:
     ]
 
 
-def test_a_graph_has_its_calls_in_order(shared: Path) -> None:
+def test_graph_has_its_calls_in_order(shared: Path) -> None:
     wanted = CompileRequest("net", shared / "models/kws_int8.tflite", CPUS["cortex-m4"], executor="graph")
     library = compiler_called("native").compile(wanted)
     network = network_of(library)
@@ -180,7 +180,7 @@ def test_a_graph_has_its_calls_in_order(shared: Path) -> None:
         assert set(re.findall(r"tvmgen_net_\w+", body)) - {"tvmgen_net_data"} == set(operator.symbols)
 
 
-def test_names_follow_those_of_the_module() -> None:
+def test_names_follow_the_module_name() -> None:
     library = compile_network(GRAPHS[8]())
     (module,) = library.modules
     renamed = rename_modules(library, {module.name: "other"})

@@ -16,7 +16,7 @@ from support.networks import OPERATORS_AND_TYPES, drawn, judged
 
 @functools.cache
 def networks() -> list[tuple[str, Case, list[Array]]]:
-    """A network of each operator and type, which is not the smallest one, and its outputs."""
+    """Return a network of each operator and type, but not the smallest one, and its outputs."""
     found = []
     for operator, dtype in OPERATORS_AND_TYPES:
         for case in reversed(drawn(operator, dtype, 3)):

@@ -1,4 +1,4 @@
-"""The printed files themselves: reviewed golden ones, determinism, facts in the header and in the metadata."""
+"""The printed files: golden files, determinism, facts in the header and in the metadata."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ Golden = Callable[[str, str], None]
 
 
 def fixed(shape: tuple[int, ...]) -> np.ndarray:
-    """Weights that anybody can check by eye."""
+    """Return weights that are easy to check by eye."""
     return (np.arange(np.prod(shape)) % 7 - 3).astype(np.int8).reshape(shape)
 
 
 def separable(cpu: str = "cortex-m4") -> Library:
-    """Two blocks of equal shapes, which share their functions, and a classifier."""
+    """Return two blocks of equal shapes, which share their functions, and a classifier."""
     s = Sketch("separable")
     source = s.tensor("image", 1, 4, 4, 4)
     for block, sign in ((1, np.int8(1)), (2, np.int8(-1))):
@@ -87,7 +87,7 @@ def test_golden_files(make: Callable[[], Library], golden: Golden) -> None:
     golden(library.modules[0].source_text.decode(), f"{make.__name__}.txt")
 
 
-def test_golden_files_hold_no_long_lines_or_trailing_blanks() -> None:
+def test_golden_files_have_no_long_lines_or_trailing_blanks() -> None:
     for library in (separable(), real(), copies()):
         for file in library.modules[0].codegen:
             text = file.data.decode()
@@ -112,7 +112,7 @@ print(digest.hexdigest())
 """
 
 
-def test_a_large_source_is_the_same_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_source_is_the_same_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = tmp_path / "net.tflite"
     network = Network()
     source = network.input((1, 300), scale=0.05)
@@ -182,7 +182,7 @@ def test_facts_in_the_header(tmp_path: Path, tool: Callable[[str], str]) -> None
     ]
 
 
-def test_metadata_tells_the_truth() -> None:
+def test_metadata_matches_the_code() -> None:
     (module,) = separable().modules
     (main,) = module.main
     source = generated(separable())
@@ -203,7 +203,7 @@ def test_metadata_tells_the_truth() -> None:
 
 
 def test_constants_size_is_the_section_of_the_object(tmp_path: Path, tool: Callable[[str], str]) -> None:
-    """Every constant is aligned to 16, so the section is larger by the gaps and the model id, and no more."""
+    """Every constant is aligned to 16, so the section is larger by the padding and the model id."""
     library = separable()
     write_tree(library, tmp_path)
     run([tool("arm-none-eabi-gcc"), *CPUS["cortex-m4"].flags, "-I", tmp_path / "host/include", "-c",
@@ -215,7 +215,7 @@ def test_constants_size_is_the_section_of_the_object(tmp_path: Path, tool: Calla
 
 
 @pytest.mark.parametrize("cpu", ["host", "cortex-m4", "cortex-m55"])
-def test_an_archive_has_the_kernel_headers_that_its_code_reaches(cpu: str, tmp_path: Path) -> None:
+def test_archive_has_the_kernel_headers_that_its_code_includes(cpu: str, tmp_path: Path) -> None:
     library = separable(cpu)
     write_tree(library, tmp_path)
     source = tmp_path / "host/src/separable_lib0.c"
@@ -232,7 +232,7 @@ def test_an_archive_has_the_kernel_headers_that_its_code_reaches(cpu: str, tmp_p
     assert 5 < len(reached) < len(kernel_headers())
 
 
-def test_the_source_has_the_hash_of_its_kernel_headers() -> None:
+def test_source_has_the_hash_of_its_kernel_headers() -> None:
     library = separable()
     headers = {file.path.name: file.data for file in library.modules[0].codegen if file.path.parent.name == "mlfbuild"}
     content = b"".join(f"{name} {len(data)}\n".encode() + data for name, data in sorted(headers.items()))
@@ -240,13 +240,13 @@ def test_the_source_has_the_hash_of_its_kernel_headers() -> None:
     assert f" * Kernel headers SHA-256: {sha256(content)}\n" in source
 
 
-def test_a_header_names_neither_the_weights_nor_the_kernels() -> None:
+def test_header_depends_on_neither_weights_nor_kernels() -> None:
     header = generated(separable(), "tvmgen_separable.h")
     assert "SHA-256: " not in header
     assert re.findall("#include (.*)", header) == ["<stdint.h>"]
 
 
-def test_a_large_arena_is_refused() -> None:
+def test_large_arena_is_rejected() -> None:
     s = Sketch("large")
     s.node(Add(), s.tensor("x", 1 << 30), "x", s.tensor("a", 1 << 30))
     s.node(Add(), "a", "x", s.tensor("b", 1 << 30))
@@ -258,7 +258,7 @@ def test_a_large_arena_is_refused() -> None:
     assert (caught.value.code, caught.value.place) == ("arena-too-large", "large")
 
 
-def test_a_large_tensor_is_refused() -> None:
+def test_large_tensor_is_rejected() -> None:
     s = Sketch("large")
     s.node(Add(), s.tensor("x", 1 << 31), "x", s.tensor("y", 1 << 31))
     with pytest.raises(UnsupportedModelError) as caught:
@@ -266,7 +266,7 @@ def test_a_large_tensor_is_refused() -> None:
     assert (caught.value.code, caught.value.place) == ("tensor-too-large", "large: 'x' int8[2147483648]")
 
 
-def test_what_no_kernel_can_do_is_refused() -> None:
+def test_operators_beyond_the_limits_of_kernels_are_rejected() -> None:
     deep, broadcast, wide, mean = Sketch("deep"), Sketch("broadcast"), Sketch("wide"), Sketch("mean")
     deep.node(Softmax(), deep.tensor("x", 9000), deep.tensor("y", 9000, scale=1 / 256, zero_point=-128))
     broadcast.node(Add(), broadcast.tensor("x", 2, 1, 2, 1, 2, 1, 2),
@@ -288,7 +288,7 @@ def test_what_no_kernel_can_do_is_refused() -> None:
         assert (caught.value.code, caught.value.place) == ("operator-beyond-limit", place)
 
 
-def test_requests_that_are_refused(tmp_path: Path) -> None:
+def test_invalid_requests_are_rejected(tmp_path: Path) -> None:
     native = compiler_called("native")
     assert native.check_options({}) == []
     assert native.check_options({"memory": "smallest"}) == []
@@ -314,8 +314,8 @@ def test_requests_that_are_refused(tmp_path: Path) -> None:
     assert all(compiler.name == name for name, compiler in COMPILERS.items())
 
 
-def test_the_compiler_imports_little() -> None:
-    """Reading and printing need numpy and flatbuffers; what takes long to import must stay out."""
+def test_compiler_imports_few_modules() -> None:
+    """Reading and printing need numpy and flatbuffers; other slow imports are not allowed."""
     code = "import mlfbuild.compilers.native.build, sys; print(sorted({name.split('.')[0] for name in sys.modules}))"
     names = ast.literal_eval(
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

@@ -1,4 +1,4 @@
-"""Each pass: what it takes away, what it must leave, and that no pass changes a value."""
+"""The effect of each pass, its limits, and that no pass changes a value."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ def test_fold_constants_computes_what_reads_only_constants() -> None:
     assert_same_values(before, after)
 
 
-def test_fold_constants_leaves_a_result_that_would_fill_the_flash() -> None:
+def test_fold_constants_keeps_results_that_would_fill_flash() -> None:
     s = Sketch()
     s.node(Pad(((0, 300_000),)), s.tensor("a", 3, constant=True), s.tensor("padded", 300_003))
     s.node(Add(), s.tensor("x", 300_003), "padded", s.tensor("y", 300_003))
     assert operators(fold_constants(s.graph(["x"], ["y"]))) == ["PAD", "ADD"]
 
 
-def test_fold_constants_makes_no_giants() -> None:
+def test_fold_constants_keeps_huge_results() -> None:
     s = Sketch()
     s.node(Pad(((0, 1 << 30),)), s.tensor("a", 1, constant=True), s.tensor("y", (1 << 30) + 1))
     assert operators(fold_constants(s.graph([], ["y"]))) == ["PAD"]
@@ -81,7 +81,7 @@ def test_remove_identities_bypasses_them() -> None:
     assert_same_values(before, after)
 
 
-def test_remove_identities_keeps_what_only_looks_like_one() -> None:
+def test_remove_identities_keeps_nodes_that_only_look_like_identities() -> None:
     s = Sketch()
     s.node(Quantize(), s.tensor("x", 4), s.tensor("other_scale", 4, scale=0.2))
     s.node(Reshape(), "other_scale", s.tensor("other_zero", 4, scale=0.2, zero_point=9))
@@ -159,7 +159,7 @@ def test_remove_dead_nodes() -> None:
     assert set(after.tensors) == {"x", "y", "ignored"}
 
 
-def test_passes_leave_their_argument_alone() -> None:
+def test_passes_do_not_change_their_argument() -> None:
     graph = convolution_behind_a_pad().graph(["x"], ["y"])
     nodes, tensors = graph.nodes, dict(graph.tensors)
     for one_pass in PASSES:
@@ -169,7 +169,7 @@ def test_passes_leave_their_argument_alone() -> None:
 
 
 def normalised(*, channels: tuple[int, ...] = (4,), weighted: str = "conv", shared: bool = False) -> Graph:
-    """A float32 convolution, a factor and an offset for each of ``channels``, and a RELU."""
+    """Return a float32 convolution, a factor and an offset for each of ``channels``, and a RELU."""
     s = Sketch()
     s.real("x", 1, 5, 5, 4)
     shape = {"conv": (4, 3, 3, 4), "depthwise": (1, 3, 3, 4), "dense": (4, 4)}[weighted]
@@ -196,26 +196,26 @@ def assert_same_floats(before: Graph, after: Graph) -> None:
 
 @pytest.mark.parametrize("weighted", ["conv", "depthwise", "dense"])
 @pytest.mark.parametrize("channels", [(4,), (1, 1, 1, 4), (1,), ()])
-def test_a_batch_normalisation_and_a_relu_become_part_of_the_weights(weighted: str, channels: tuple[int, ...]) -> None:
+def test_batch_normalisation_and_relu_are_folded_into_the_weights(weighted: str, channels: tuple[int, ...]) -> None:
     before = normalised(weighted=weighted, channels=channels)
     after = fuse_activation(fold_scales(before))
     assert len(after.nodes) == 1
     assert_same_floats(before, after)
 
 
-def test_what_is_an_output_itself_is_not_folded_away() -> None:
+def test_outputs_of_the_graph_are_not_folded() -> None:
     before = normalised(shared=True)
     after = fuse_activation(fold_scales(before))
     assert operators(after) == ["CONV_2D", "ADD"]
     assert_same_floats(before, after)
 
 
-def test_a_factor_for_each_column_is_none_for_each_channel() -> None:
+def test_factor_for_each_column_is_not_folded() -> None:
     before = normalised(channels=(1, 3, 1))
     assert operators(fold_scales(before)) == ["CONV_2D", "MUL", "ADD", "RELU"]
 
 
-def test_an_int8_relu_is_fused_where_both_sides_have_one_scale() -> None:
+def test_int8_relu_is_fused_if_both_tensors_have_the_same_scale() -> None:
     for scale, wanted in ((0.1, ["CONV_2D"]), (0.2, ["CONV_2D", "RELU"])):
         s = Sketch()
         s.node(Conv2D(), s.tensor("x", 1, 3, 3, 2), s.weights("w", 4, 1, 1, 2), s.tensor("c", 1, 3, 3, 4))
@@ -226,7 +226,7 @@ def test_an_int8_relu_is_fused_where_both_sides_have_one_scale() -> None:
 
 
 def depthwise(channels: int, multiplier: int, scales: int = 1) -> Graph:
-    """A depthwise convolution of 3x2 with padding, stride, a bias and an activation."""
+    """Return a depthwise convolution of 3x2 with padding, stride, a bias and an activation."""
     s = Sketch()
     many = channels * multiplier
     s.tensor("x", 2, 7, 6, channels)
@@ -241,7 +241,7 @@ def depthwise(channels: int, multiplier: int, scales: int = 1) -> Graph:
 
 
 @pytest.mark.parametrize("scales", [1, 5])
-def test_a_depthwise_convolution_of_one_channel_becomes_a_convolution(scales: int) -> None:
+def test_depthwise_convolution_of_one_channel_becomes_a_convolution(scales: int) -> None:
     before = depthwise(1, 5, scales)
     after = widen_depthwise(before)
     assert operators(after) == ["CONV_2D"]
@@ -251,5 +251,5 @@ def test_a_depthwise_convolution_of_one_channel_becomes_a_convolution(scales: in
 
 
 @pytest.mark.parametrize(("channels", "multiplier"), [(1, 1), (2, 3), (4, 1)])
-def test_other_depthwise_convolutions_stay(channels: int, multiplier: int) -> None:
+def test_other_depthwise_convolutions_are_kept(channels: int, multiplier: int) -> None:
     assert operators(widen_depthwise(depthwise(channels, multiplier))) == ["DEPTHWISE_CONV_2D"]

@@ -1,4 +1,4 @@
-"""Where the compiler puts constants and static memory: sections by class, and a state that nobody zeroes."""
+"""The compiler puts constants and static memory in sections by class; a placed state is not zeroed by start-up code."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BY_CLASS = Placement(weights=".w", biases=".b", tables=".t", workspace=".bss.ws"
 
 
 def small_network() -> bytes:
-    """Constants of every class: filters, channels and rescalings, and a table."""
+    """Return a network with constants of every class: filters, channels and rescalings, and a table."""
     random = np.random.default_rng(3)
     network = Network()
     x = network.input((1, 6, 6, 3), scale=0.05, zero_point=4)
@@ -49,7 +49,7 @@ def placed(placement: Placement, graph: Graph | None = None) -> Library:
 
 
 def sections_of_symbols(library: Library, folder: Path, compiler: list[str | Path]) -> dict[str, str]:
-    """The section of every variable in the object of the only source, small ones not put into the code."""
+    """Return the section of every variable in the object of the only source, including small ones."""
     write_tree(library, folder)
     command = [*compiler, "-O0", "-Wall", "-Wextra", "-Werror", "-std=gnu99", "-I", folder / "host/include"]
     run([*command, "-c", folder / "host/src/net_lib0.c", "-o", folder / "net.o"])
@@ -60,7 +60,7 @@ def sections_of_symbols(library: Library, folder: Path, compiler: list[str | Pat
 
 
 @pytest.mark.parametrize("compiler", ["gcc for the device", "clang for this machine"])
-def test_each_class_lies_in_its_section(
+def test_each_class_is_in_its_section(
     tmp_path: Path, tool: Callable[[str], str], newest_clang: dict[str, str], compiler: str
 ) -> None:
     cross = [tool("arm-none-eabi-gcc"), *CPUS[CPU].flags]
@@ -75,7 +75,7 @@ def test_each_class_lies_in_its_section(
     assert set(found.values()) == {".w", ".b", ".t", ".bss.ws", ".rodata.tvm"}
 
 
-def test_a_class_without_a_section_lies_where_the_others_do(tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_class_without_a_section_is_in_the_default_section(tmp_path: Path, tool: Callable[[str], str]) -> None:
     command = [tool("arm-none-eabi-gcc"), *CPUS[CPU].flags]
     library = placed(Placement(params=".all", tables=".t"))
     found = sections_of_symbols(library, tmp_path, command)
@@ -85,7 +85,7 @@ def test_a_class_without_a_section_lies_where_the_others_do(tmp_path: Path, tool
     assert set(found.values()) == {".all", ".t", ".bss.noinit.tvm"}
 
 
-def test_nothing_else_changes() -> None:
+def test_sections_change_nothing_else() -> None:
     plain, by_class = generated(placed(Placement())), generated(placed(BY_CLASS))
     different = [line for line in by_class.splitlines() if line not in set(plain.splitlines())]
     assert different
@@ -94,7 +94,7 @@ def test_nothing_else_changes() -> None:
 
 
 def words_of_constants() -> Iterator[tuple[Path, str]]:
-    """The word of every array in the code of operators, where it stands as a text."""
+    """Return the word of every array in the code of operators that is written as a literal."""
     for path in sorted(Path(native_ops.__file__).parent.glob("*.py")):
         for call in ast.walk(ast.parse(path.read_text())):
             named = isinstance(call, ast.Call) and ast.unparse(call.func) in {"Constant.array", "Constant.records"}
@@ -102,7 +102,7 @@ def words_of_constants() -> Iterator[tuple[Path, str]]:
                 yield path, call.args[0].value
 
 
-def test_every_array_has_a_class_by_intention() -> None:
+def test_every_array_has_an_explicit_class() -> None:
     known = classes.WEIGHTS | classes.BIASES | classes.TABLES
     found = list(words_of_constants())
     assert len(found) > 30
@@ -143,13 +143,13 @@ int main(void) {
 """
 
 
-def test_a_placed_state_need_not_be_zeroed_by_the_start_of_the_firmware(tmp_path: Path) -> None:
+def test_placed_state_is_initialised_by_the_first_run(tmp_path: Path) -> None:
     library = placed(Placement(state="kept"), counter())
     program = build(write_tree(library, tmp_path), _DIRTY, ["-O1"])
     assert run([program]) == "4 8 4 16\n"
 
 
-def test_results_are_the_same_wherever_constants_lie() -> None:
+def test_results_do_not_depend_on_sections() -> None:
     values = np.random.default_rng(1).normal(size=(3, 1, 4)).astype(np.float32)
     plain, elsewhere = (
         run_cases_on_host(placed(placement, counter()), [[value] for value in values])

@@ -1,4 +1,4 @@
-"""Plans of random graphs, played through: whatever a node reads must still be there."""
+"""Plans of random graphs, simulated: every value that a node reads is still in memory."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from support.tflite_builder import Network
 
 @st.composite
 def graphs(draw: st.DrawFn) -> Graph:
-    """Up to 14 nodes over NHWC tensors, each reading any earlier tensor; anything may be an output, or a state."""
+    """Draw up to 14 nodes over NHWC tensors, each reading any earlier tensors; any tensors are outputs or states."""
     s = Sketch()
     states = [f"s{index}" for index in range(draw(st.integers(0, 3)))]
     known = [s.tensor(name, 1, 4, 4, 2) for name in ("x", "z", *states)] + [s.tensor("c", 1, 4, 4, 2, constant=True)]
@@ -76,7 +76,7 @@ def graphs(draw: st.DrawFn) -> Graph:
 
 
 def bytes_of(graph: Graph, plan: Plan, name: str) -> list[tuple[object, ...]]:
-    """Every byte of a tensor, in order, as (area, buffer, offset)."""
+    """Return every byte of a tensor in order, as (area, buffer, offset)."""
     location, size = plan.locations[name], graph.tensor(name).size
     if location.area is StorageKind.ARENA:
         assert location.position % ALIGNMENT == 0
@@ -87,7 +87,7 @@ def bytes_of(graph: Graph, plan: Plan, name: str) -> list[tuple[object, ...]]:
 
 
 def values_of(graph: Graph) -> dict[str, list[object]]:
-    """What each byte of a tensor holds: something of its own, or what a byte of another tensor does."""
+    """Return the value of each byte of a tensor: its own, or that of a byte of another tensor."""
     value: dict[str, list[object]] = {
         name: [(name, offset) for offset in range(tensor.size)] for name, tensor in graph.tensors.items()
     }
@@ -105,14 +105,14 @@ def values_of(graph: Graph) -> dict[str, list[object]]:
 
 
 def with_scratch(call: KernelCall, size: int) -> KernelCall:
-    """``call`` with a parameter for ``size`` bytes of scratch memory; none for 0."""
+    """Return ``call`` with a parameter for ``size`` bytes of scratch memory; unchanged for 0."""
     scratch = (Parameter("void *", "scratch", ScratchBuffer(size)),) if size else ()
     return replace(call, parameters=(*call.parameters, *scratch))
 
 
 @settings(max_examples=examples(150), deadline=None, derandomize=True)
 @given(st.data(), graphs())
-def test_nothing_is_lost_before_it_is_read(data: st.DataObject, graph: Graph) -> None:
+def test_values_are_in_memory_when_they_are_read(data: st.DataObject, graph: Graph) -> None:
     lowered = [lower(graph, node, CodegenSettings(CPUS["cortex-m4"])) for node in graph.nodes]
     calls = [with_scratch(call, data.draw(st.sampled_from([0, 0, 7, 64]))) for call in lowered]
     if exchange(graph):
@@ -163,9 +163,9 @@ def test_nothing_is_lost_before_it_is_read(data: st.DataObject, graph: Graph) ->
 
 
 def exchange(graph: Graph) -> bool:
-    """Whether following what each state is left as, through RESHAPEs, leads back to it.
+    """Return whether following each state to its new value, through RESHAPEs, forms a cycle.
 
-    A RESHAPE to an output copies: the output keeps the old value of a state.
+    A RESHAPE to an output copies, so the output keeps the old value of a state.
     """
     reshapes = [node for node in graph.nodes if isinstance(node.operator, Reshape)]
     same = {node.outputs[0]: str(node.inputs[0]) for node in reshapes if node.outputs[0] not in graph.outputs}
@@ -183,8 +183,8 @@ def exchange(graph: Graph) -> bool:
     return False
 
 
-def test_pieces_of_tensors_are_not_copied() -> None:
-    """Images are joined along their height, then parted, where the first one ends at a multiple of 16 bytes."""
+def test_parts_of_tensors_are_not_copied() -> None:
+    """Images are concatenated along their height, then split where the first one ends at a multiple of 16 bytes."""
     for width, copied in ((8, False), (7, True)):
         network = Network()
         image = network.input((1, 2, width, 4), 0.05, 3)

@@ -1,4 +1,4 @@
-"""Random networks of many operators, under sanitizers, against TensorFlow Lite Micro; each runs on two cases."""
+"""Random networks of many operators, with sanitizers, equal TensorFlow Lite Micro; each runs on two cases."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.random_graphs import random_case
 
 
 def check(seeds: Iterable[int], steps: int, *, optimise: str = "-O0", sanitize: bool = True) -> None:
-    """Compare every output of the network of each of ``seeds`` on two cases, one the other turned round."""
+    """Compare every output of the network of each of ``seeds`` on two cases, the second with reversed inputs."""
     jobs, expected = [], []
     for seed in seeds:
         network = random_case(seed, steps)
@@ -47,5 +47,5 @@ def test_large_random_networks(first: int) -> None:
 @pytest.mark.sweep
 @pytest.mark.parametrize("first", range(3000, 3500, 50))
 def test_random_networks_optimised(first: int) -> None:
-    """What an optimiser makes of the aliases between tensors is as right as what it is given."""
+    """Optimising the aliases between tensors does not change the results."""
     check(range(first, first + 50), steps=16, optimise="-O3", sanitize=False)

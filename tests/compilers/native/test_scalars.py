@@ -1,4 +1,4 @@
-"""Tensors without dimensions, packed and taken apart, against TensorFlow Lite Micro and numpy."""
+"""Tensors without dimensions, in PACK and UNPACK, equal TensorFlow Lite Micro and numpy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.tflite_builder import Network
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float32"])
-def test_scalars_are_packed_and_taken_apart(dtype: str) -> None:
+def test_scalars_are_packed_and_unpacked(dtype: str) -> None:
     network = Network()
     affine = {"scale": 0.5, "zero_point": 3} if dtype == "int8" else {}
     first, second, row = network.input((), **affine), network.input((), **affine), network.input((3,), **affine)

@@ -1,4 +1,4 @@
-"""Ring buffers move on where they lie: one copy of the rows that stay, none of them in the arena."""
+"""Ring buffers are advanced in place: the remaining rows are copied once, and none to the arena."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SHAPES = {
 def ring_buffer(
     shape: tuple[int, ...], axis: int, new: int, *, slice_first: bool, dtype: DType = DType.FLOAT32
 ) -> Graph:
-    """A ring buffer, written in either of the two ways, and its double."""
+    """Return a ring buffer, written in either of two ways, and its double."""
     count = shape[axis]
     stay = count - new
 
@@ -70,7 +70,7 @@ def operators(graph: Graph) -> list[type[Operator]]:
 
 @pytest.mark.parametrize("slice_first", [True, False])
 @pytest.mark.parametrize("name", SHAPES)
-def test_both_ways_become_one_operator(name: str, slice_first: bool) -> None:
+def test_both_forms_become_one_operator(name: str, slice_first: bool) -> None:
     before = ring_buffer(*SHAPES[name], slice_first=slice_first)
     after = shift_states(before)
     assert operators(after) == [Shift, ops.Concatenation]
@@ -81,7 +81,7 @@ def test_both_ways_become_one_operator(name: str, slice_first: bool) -> None:
 
 
 @pytest.mark.parametrize("dtype", [DType.INT8, DType.INT16, DType.FLOAT32, DType.INT64])
-def test_the_c_moves_in_place(dtype: DType) -> None:
+def test_c_code_moves_in_place(dtype: DType) -> None:
     jobs, expected = [], []
     for at, shape in enumerate(SHAPES.values()):
         graph = named(f"net{at}", ring_buffer(*shape, slice_first=True, dtype=dtype))
@@ -96,8 +96,8 @@ def test_the_c_moves_in_place(dtype: DType) -> None:
         np.testing.assert_array_equal(output, right)
 
 
-def test_a_buffer_that_is_read_before_and_after_is_moved_apart() -> None:
-    """The state lies in the arena until the run is over, since the sum needs both."""
+def test_buffer_that_is_read_before_and_after_is_not_moved_in_place() -> None:
+    """The state stays in the arena until the end of the run, because the sum needs both values."""
     graph = ring_buffer((1, 6), 1, 1, slice_first=True)
     both = Node("both", ops.Concatenation(1), ("kept", "buffer"), ("y",))
     graph = Graph("net", graph.tensors.values(), [*graph.nodes[:2], both], ["x"], ["y"], graph.states)
@@ -127,7 +127,7 @@ def read_twice(graph: Graph) -> Graph:
 
 
 def other_steps(graph: Graph) -> Graph:
-    """Drop the latest rows: the newest ones would be lost, or the oldest kept."""
+    """Return a graph that drops the latest rows, so that the newest would be lost or the oldest kept."""
     at = next(at for at, node in enumerate(graph.nodes) if node.name == "drop")
     node = graph.nodes[at]
     assert isinstance(node.operator, ops.Slice)
@@ -139,7 +139,7 @@ def other_steps(graph: Graph) -> Graph:
 
 @pytest.mark.parametrize("slice_first", [True, False])
 @pytest.mark.parametrize("edit", [stateless, returned, read_twice, other_steps])
-def test_what_is_no_step_of_a_ring_buffer_stays(edit: Callable[[Graph], Graph], slice_first: bool) -> None:
+def test_other_operators_are_not_joined(edit: Callable[[Graph], Graph], slice_first: bool) -> None:
     graph = edited(edit, slice_first=slice_first)
     assert operators(shift_states(graph)) == operators(graph)
 

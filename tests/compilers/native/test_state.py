@@ -1,4 +1,4 @@
-"""Networks that keep something from run to run: the C goes on as the graph does, and begins anew when it is told to."""
+"""Networks with state: C code and graph agree over several runs, and after a reset."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RAMP = np.arange(4, dtype=np.float32).reshape(1, 4)
 def network(
     nodes: Sequence[Node], states: Sequence[tuple[str, str, Array]], outputs: Sequence[str] = ("y",), **shapes: int
 ) -> Graph:
-    """Nodes over float32 tensors of shape (1, 4), or (1, n) as ``shapes`` say; ``x`` is the input."""
+    """Return a graph of float32 tensors of shape (1, 4), or (1, n) as in ``shapes``; ``x`` is the input."""
     names = {name for node in nodes for name in (*node.inputs, *node.outputs) if name is not None}
     names.update(("x", *outputs), *((before, after) for before, after, _ in states))
     tensors = [Tensor(name, (1, shapes.get(name, 4)), DType.FLOAT32) for name in sorted(names)]
@@ -41,7 +41,7 @@ def add(x: str, y: str, output: str) -> Node:
 
 
 def ring_buffer(initial: Array = ZEROS) -> Graph:
-    """The last four values of a stream of one, and their sums with what came before."""
+    """Return the last four values of a stream, and their sums with the previous ones."""
     newest = Node("drop", ops.Slice((Steps(0, 1, 1), Steps(1, 1, 3))), ("kept",), ("recent",))
     joined = Node("join", ops.Concatenation(1), ("recent", "x"), ("window",))
     nodes = [newest, joined, add("window", "kept", "y")]
@@ -71,7 +71,7 @@ def stream(graph: Graph, length: int = 5) -> list[Array]:
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_the_c_goes_on_as_the_graph(name: str) -> None:
+def test_c_equals_the_graph_over_several_runs(name: str) -> None:
     graph = NETWORKS[name]
     runs = stream(graph)
     got = run_cases_on_host(compile_network(graph), [[value] for value in runs])
@@ -81,7 +81,7 @@ def test_the_c_goes_on_as_the_graph(name: str) -> None:
             np.testing.assert_array_equal(output, values[tensor])
 
 
-def test_a_state_that_is_updated_in_place_needs_no_copy() -> None:
+def test_state_that_is_updated_in_place_needs_no_copy() -> None:
     text = generated(compile_network(NETWORKS["nothing returned but the sum"]))
     assert "memcpy(&state" not in text.split("mlf_net_run", 1)[1]
     assert compile_network(NETWORKS["nothing returned but the sum"]).modules[0].state_size == 16
@@ -116,7 +116,7 @@ int main(void) {
 
 
 @pytest.mark.parametrize(("name", "first"), [("counter", 0), ("counter from a ramp", 3)])
-def test_streams_are_apart_and_begin_anew(tmp_path: Path, name: str, first: int) -> None:
+def test_streams_are_separate_and_can_be_reset(tmp_path: Path, name: str, first: int) -> None:
     program = build(write_tree(compile_network(NETWORKS[name]), tmp_path), _BEGIN_ANEW, ["-O1"])
     last = [first + 4, first + 8]
     assert run([program]).splitlines() == [
@@ -131,7 +131,7 @@ def test_streams_are_apart_and_begin_anew(tmp_path: Path, name: str, first: int)
     ]
 
 
-def test_states_that_change_places() -> None:
+def test_swapped_states_are_rejected() -> None:
     graph = network([add("x", "a", "y")], [("a", "b", RAMP), ("b", "a", ZEROS)])
     with pytest.raises(UnsupportedModelError) as caught:
         compile_network(graph)
@@ -142,7 +142,7 @@ def shared_workspace(graph: Graph) -> Library:
     return compile_graph(graph, request(graph.name, Placement(shares_workspace=True)), sha256(b"net"))
 
 
-def test_the_state_is_the_model_s_own_beside_a_shared_workspace() -> None:
+def test_state_is_not_in_a_shared_workspace() -> None:
     library = shared_workspace(NETWORKS["nothing returned but the sum"])
     runs = stream(NETWORKS["nothing returned but the sum"])
     got = run_cases_on_host(library, [[value] for value in runs])

@@ -1,4 +1,4 @@
-"""Graphs of the native compiler, made static: the same numbers as the AOT executor's."""
+"""Graphs of the native compiler with the static executor equal the AOT executor."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def graph_library(graph: Graph) -> Library:
 
 
 def static(library: Library, folder: Path, values: list[Array]) -> list[Array]:
-    """The outputs that the static executor gives for ``values`` on this machine."""
+    """Return the outputs of the static executor for ``values`` on this machine."""
     write_archive(library, folder / "net.tar")
     model = mlfbuild.load(folder / "net.tar")
     return list(model.run({tensor.name: value for tensor, value in zip(model.inputs, values, strict=True)}).values())
@@ -67,7 +67,7 @@ def test_odd_networks(name: str, tmp_path: Path) -> None:
 
 
 def check_random(seed: int, steps: int, folder: Path) -> None:
-    """Compare every bit of the outputs of a random network by both executors."""
+    """Compare every bit of the outputs of a random network for both executors."""
     case = random_case(seed, steps)
     graph = parse_tflite(case.model, f"net{seed}", "net")
     aot = compile_network(graph)
@@ -89,7 +89,7 @@ def test_many_random_networks(seed: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cpu", ["cortex-m4", "cortex-m55"])
 def test_memory_is_that_of_the_aot_executor(cpu: str, shared: Path) -> None:
-    """Kernels take the same scratch memory, and nothing else is in RAM."""
+    """Kernels use the same scratch memory, and nothing else is in RAM."""
     found = executable(kws(shared, cpu).modules[0])
     assert found is not None
     (main,) = kws(shared, cpu, "aot").modules[0].main
@@ -97,7 +97,7 @@ def test_memory_is_that_of_the_aot_executor(cpu: str, shared: Path) -> None:
 
 
 def test_firmware_sees_shapes_scales_and_quantisation(shared: Path, tmp_path: Path) -> None:
-    """The header of the static executor brings what that of the AOT executor has in itself."""
+    """The header of the static executor includes the facts that the header of the AOT executor has."""
     unpack(kws(shared, "host"), tmp_path / "tree", archive_id="0")
     (tmp_path / "main.c").write_text(
         '#include "tvmgen_net.h"\n'
@@ -119,7 +119,7 @@ def test_firmware_sees_shapes_scales_and_quantisation(shared: Path, tmp_path: Pa
 
 
 def test_sections(shared: Path) -> None:
-    """What is printed with the packed functions and what is printed of the graph lie in the same section."""
+    """The packed functions and the printed graph use the same section."""
     source = shared / "models" / "kws_int8.tflite"
     placement = Placement(params=".mlf_params", workspace=".bss.far")
     wanted = CompileRequest("net", source, CPUS["host"], executor="graph", placement=placement)
@@ -134,7 +134,7 @@ def test_sections(shared: Path) -> None:
 
 
 @pytest.mark.parametrize("version", [5, 6, 7])
-def test_every_version_holds_a_graph(version: int, tmp_path: Path) -> None:
+def test_every_version_supports_graphs(version: int, tmp_path: Path) -> None:
     graph = next(make for make in GRAPHS if make.__name__ == "residual_with_a_broadcast")()
     library = graph_library(graph)
     write_archive(library, tmp_path / "net.tar", version)

@@ -1,4 +1,4 @@
-"""The C of networks that keep a state, run after run under sanitizers, against TensorFlow Lite Micro."""
+"""The C of networks with state, run repeatedly with sanitizers, equals TensorFlow Lite Micro."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_runs_equal_tensorflow_lite_micro(kind: str) -> None:
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("kind", STREAMING)
-def test_runs_equal_tensorflow_lite_micro_often(kind: str) -> None:
+def test_runs_equal_tensorflow_lite_micro_for_many_cases(kind: str) -> None:
     check(drawn_streams(kind, SWEEP_STREAMS), "-O1")
 
 

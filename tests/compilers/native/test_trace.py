@@ -1,4 +1,4 @@
-"""The option ``trace`` in C: the hook is called in order with what each operator wrote, on this machine and a board."""
+"""The option ``trace`` in C: the callback gets each tensor in order, on this machine and on a board."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def traced(graph: Graph, cpu: str = "cortex-m4") -> Library:
 
 
 def program(graph: Graph, runs: list[Array]) -> str:
-    """A C program that runs ``graph`` traced, and prints a line for each tensor that it gets."""
+    """Return a C program that runs ``graph`` with a trace and prints a line for each tensor."""
     name, upper = graph.name, graph.name.upper()
     source = graph.tensor(graph.inputs[0])
     state = f"static uint8_t kept[MLF_{upper}_STATE_SIZE] __attribute__((aligned(MLF_{upper}_STATE_ALIGNMENT)));"
@@ -101,7 +101,7 @@ def program(graph: Graph, runs: list[Array]) -> str:
 
 
 def fnv(value: Array) -> int:
-    """The hash that the program prints."""
+    """Return the hash that the program prints."""
     found = 2166136261
     for byte in np.ascontiguousarray(value).tobytes():
         found = (found ^ byte) * 16777619 & 0xFFFFFFFF
@@ -109,7 +109,7 @@ def fnv(value: Array) -> int:
 
 
 def expected(graph: Graph, library: Library, runs: list[Array]) -> list[str]:
-    """The lines for what the numpy reference of each operator gives."""
+    """Return the lines for the results of each operator's numpy reference."""
     lines = []
     for case, values in enumerate(evaluate_in_turn(graph, [{graph.inputs[0]: value} for value in runs])):
         for number, each in enumerate(library.modules[0].trace):
@@ -119,7 +119,7 @@ def expected(graph: Graph, library: Library, runs: list[Array]) -> list[str]:
 
 
 def views() -> Graph:
-    """Convolutions worth executing row by row, pieces of one tensor, and a tail in place."""
+    """Convolutions that could run row by row, views of one tensor, and operators that work in place."""
     s = Sketch("views")
     s.tensor("image", 1, 8, 8, 4)
     s.node(ops.Conv2D(padding=((1, 1), (1, 1))), "image", s.weights("w1", 8, 3, 3, 4), s.tensor("wide", 1, 8, 8, 8))
@@ -149,7 +149,7 @@ def cases() -> list[tuple[Graph, list[Array]]]:
     return [(views(), images), (stream(), [np.full((1, 4), value, np.float32) for value in (1, 2, 4)])]
 
 
-def test_the_hook_on_this_machine(tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_trace_on_this_machine(tmp_path: Path, tool: Callable[[str], str]) -> None:
     tool("gcc")
     for graph, runs in cases():
         library = traced(graph)
@@ -158,7 +158,7 @@ def test_the_hook_on_this_machine(tmp_path: Path, tool: Callable[[str], str]) ->
         assert run([built]).splitlines() == expected(graph, library, runs)
 
 
-def test_the_hook_on_a_board(tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_trace_on_a_board(tmp_path: Path, tool: Callable[[str], str]) -> None:
     from mlfbuild.verify.emulator import run_elf
 
     tool("qemu-system-arm")
@@ -177,7 +177,7 @@ def test_the_hook_on_a_board(tmp_path: Path, tool: Callable[[str], str]) -> None
 
 
 @pytest.mark.parametrize("named", [False, True], ids=["unnamed", "named"])
-def test_only_who_names_the_table_has_it(tmp_path: Path, tool: Callable[[str], str], named: bool) -> None:
+def test_table_is_in_the_image_only_if_it_is_used(tmp_path: Path, tool: Callable[[str], str], named: bool) -> None:
     folder = write_tree(traced(views()), tmp_path)
     (folder / "main.c").write_text(f"""
 #include <stddef.h>
@@ -217,7 +217,7 @@ def test_golden_files(golden: Callable[[str, str], None]) -> None:
     golden(generated(library, "tvmgen_net.h"), "tvmgen_net.h")
 
 
-def test_networks_without_operators_have_the_function_too(tmp_path: Path) -> None:
+def test_networks_without_operators_have_the_function(tmp_path: Path) -> None:
     graph = Graph("none", [Tensor("x", (1, 4), DType.FLOAT32)], [], ["x"], ["x"])
     folder = write_tree(traced(graph), tmp_path)
     main = """
@@ -239,7 +239,7 @@ int main(void)
     run([build(folder, main, SANITIZERS)])
 
 
-def test_without_the_option_nothing_of_it_is_there() -> None:
+def test_without_the_option_there_is_no_trace() -> None:
     plain = compile_network(stream())
     assert compile_graph(
         stream(), replace(request("stream"), options={"trace": False}), sha256(b"stream")
@@ -248,7 +248,7 @@ def test_without_the_option_nothing_of_it_is_there() -> None:
     assert plain.modules[0].trace == ()
 
 
-def test_the_archive_tells_what_is_handed_out(tmp_path: Path) -> None:
+def test_archive_lists_the_traced_tensors(tmp_path: Path) -> None:
     library = traced(views())
     for version in (5, 6, 7):
         write_archive(library, tmp_path / "views.tar", version)
@@ -258,7 +258,7 @@ def test_the_archive_tells_what_is_handed_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", ["yes", 1, "true"])
-def test_the_option_is_true_or_false(value: str | int) -> None:
+def test_option_must_be_a_boolean(value: str | int) -> None:
     with pytest.raises(UsageError) as caught:
         compiler_called("native").compile(replace(request("net"), options={"trace": value}))
     assert (caught.value.code, caught.value.place) == ("invalid-option", "net: options.trace")

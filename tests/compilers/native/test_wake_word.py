@@ -1,4 +1,4 @@
-"""A streaming network with ring buffers and convolutions over them: ten frames in order, and then anew."""
+"""A streaming network with ring buffers and convolutions on them: ten frames in order, and again after a reset."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def test_reference_equals_tflite_micro(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", TYPES)
-def test_the_c_hears_the_same_and_begins_anew(dtype: str) -> None:
+def test_c_equals_the_reference_and_can_be_reset(dtype: str) -> None:
     model, runs = wake_word(dtype), frames(dtype, RUNS)
     library = compile_bytes(model)
-    # TensorFlow Lite Micro resets to zeros even what CALL_ONCE had given a value; so its judge is a new interpreter.
+    # TensorFlow Lite Micro also resets values of CALL_ONCE to zeros, so a new interpreter is used as reference.
     expected = [*tflite_micro_cases(model, runs), *tflite_micro_cases(model, runs[5:])]
     got = run_cases_on_host(library, [*runs, *runs[5:]], anew=[RUNS])
     for (score,), (right,) in zip(got, expected, strict=True):
@@ -44,7 +44,7 @@ def test_the_c_hears_the_same_and_begins_anew(dtype: str) -> None:
     assert not np.array_equal(expected[RUNS][0], expected[5][0]), "what was heard before should count"
 
 
-def test_nothing_but_the_ring_buffers_is_kept() -> None:
+def test_state_has_only_the_ring_buffers() -> None:
     library = compile_bytes(wake_word("int8"))
     frames_size, hidden_size = FRAMES * FEATURES, HIDDEN * CHANNELS
     assert library.modules[0].state_size == frames_size + -(-hidden_size // 8) * 8
@@ -52,7 +52,7 @@ def test_nothing_but_the_ring_buffers_is_kept() -> None:
 
 
 @pytest.mark.parametrize("cpu", ["cortex-m4", "cortex-m55"])
-def test_the_board_hears_the_same(cpu: str, tmp_path: Path, tool: Callable[[str], str]) -> None:
+def test_board_equals_the_reference(cpu: str, tmp_path: Path, tool: Callable[[str], str]) -> None:
     jobs = []
     for dtype in TYPES:
         model, runs = wake_word(dtype), frames(dtype, RUNS)

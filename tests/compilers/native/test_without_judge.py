@@ -1,4 +1,4 @@
-"""Numbers that TensorFlow Lite Micro and LiteRT refuse, leave open or get wrong: as docs/operators.md promises."""
+"""Values that TensorFlow Lite Micro and LiteRT reject or compute wrongly, as docs/operators.md promises."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ INT32 = np.iinfo(np.int32)
 
 
 def run(net: Network, *values: list[Any]) -> list[Any]:
-    """The network's only output for ``values``, the same from the numpy references and from the C."""
+    """Return the network's only output for ``values``, which numpy and C must agree on."""
     model = net.build()
     graph = parse_tflite(model, "net", "net")
     inputs = [np.array(value, graph.tensor(name).dtype.numpy) for name, value in zip(graph.inputs, values, strict=True)]
@@ -70,7 +70,7 @@ def test_sums_of_int8_with_a_zero_point() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
-def test_places_that_are_not_there(dtype: str) -> None:
+def test_indices_out_of_range(dtype: str) -> None:
     net = Network()
     x, places = net.input((2, 3), dtype="int32"), net.input((3, 2), dtype=dtype)
     net.move("GATHER_ND", x, (3,), places)
@@ -85,7 +85,7 @@ def unary(name: str, values: list[int], dtype: str, source: tuple[float, int], o
 
 
 @pytest.mark.parametrize(("dtype", "greatest"), [("int8", 127), ("int16", 32767)])
-def test_roots_of_less_than_zero(dtype: str, greatest: int) -> None:
+def test_roots_of_negative_numbers(dtype: str, greatest: int) -> None:
     assert unary("SQRT", [-9, 0, 9], dtype, (1.0, 0), (0.5, 0)) == [0, 0, 6]
     assert unary("RSQRT", [-9, 0, 4], dtype, (1.0, 0), (0.25, 0)) == [greatest, greatest, 2]
 

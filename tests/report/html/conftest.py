@@ -1,4 +1,4 @@
-"""A browser that opens pages as a reader does: from a file."""
+"""A browser that opens pages from files."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def chromium(tool: Callable[[str], str], tmp_path_factory: pytest.TempPathFactor
 
 @pytest.fixture
 def browser(chromium: Browser) -> Iterator[Browser]:
-    """The browser; afterwards, whether the pages of a test were silent and loaded nothing else."""
+    """Yield the browser; then check that the pages of a test logged nothing and loaded nothing else."""
     yield chromium
     chromium.command("Emulation.setScriptExecutionDisabled", value=False)
     assert chromium.messages() == []

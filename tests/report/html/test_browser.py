@@ -20,7 +20,7 @@ def digits(length: int = 6, **about: object) -> sketch.Json:
 
 
 def everything() -> sketch.Json:
-    """Two images, three models, long names."""
+    """Return a report with two images, three models and long names."""
     models = [
         sketch.model("digits", [sketch.chain(6, name=LONG)], budget={"flash": 4096, "ram": 8192}),
         sketch.model("branches", [sketch.residual()]),
@@ -82,7 +82,7 @@ def test_tables_sort_by_each_column(browser: Browser) -> None:
     assert browser.texts(".operators table:first-of-type tfoot th")[:2] == ["no operator", "total"]
 
 
-def test_a_tensor_tells_what_it_is(browser: Browser) -> None:
+def test_tensor_shows_its_facts(browser: Browser) -> None:
     browser.open(sketch.report(digits()))
     browser.hover(".arena [data-tensor='2']")
     assert browser.tip().split("\n") == [
@@ -103,7 +103,7 @@ def test_a_tensor_tells_what_it_is(browser: Browser) -> None:
     assert browser.tip() == ""
 
 
-def test_an_operator_is_marked_wherever_it_is_drawn(browser: Browser) -> None:
+def test_selected_operator_is_marked_in_all_drawings(browser: Browser) -> None:
     browser.open(sketch.report(sketch.image([sketch.model("net", [sketch.residual()])])))
     browser.click(".node[data-operator='3']")
     assert browser.texts(".operators tr.selected > :first-child") == ["3", "1", "3", "4"], "its row and its tensors'"
@@ -164,7 +164,7 @@ def test_differences_are_shown(browser: Browser) -> None:
     assert browser.tip().endswith("\N{MINUS SIGN}100 bytes since the other report")
 
 
-def test_names_from_models_do_nothing(browser: Browser) -> None:
+def test_names_from_models_are_inert(browser: Browser) -> None:
     hostile = "</script></title><img src=x onerror=alert(1)><svg onload=alert(2)>'\"{{1}}"
     network = sketch.residual()
     for entry in (*network["tensors"], *network["operators"]):
@@ -211,7 +211,7 @@ def test_the_colour_scheme_can_be_selected_and_is_kept(browser: Browser) -> None
     browser.run("localStorage.clear()")
 
 
-def test_it_prints(browser: Browser) -> None:
+def test_page_can_be_printed(browser: Browser) -> None:
     browser.open(sketch.report(digits()))
     browser.narrow(794, dark=True, media="print")
     assert not browser.one("#theme").is_displayed() and not browser.one(".treemap .group").is_displayed()

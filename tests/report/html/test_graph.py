@@ -14,7 +14,7 @@ from mlfbuild.report.html.layers import Vertex
 
 
 def vertices(*reads: Sequence[int]) -> list[Vertex]:
-    """Vertices that each write the tensor of their own number and read those given."""
+    """Return vertices that each write the tensor with their number and read the given ones."""
     return [Vertex(index, tuple(tensors), (index,)) for index, tensors in enumerate(reads)]
 
 
@@ -26,14 +26,14 @@ APART = vertices([], [0], [], [2])
 TWO_INPUTS = vertices([], [], [0], [1, 2], [3])
 
 
-def test_a_chain_is_cut_between_all_its_nodes() -> None:
+def test_chain_is_divided_between_all_nodes() -> None:
     drawn = blocks(CHAIN)
     assert [[node.key for node in block.nodes] for block in drawn] == [[0], [1], [2], [3]]
     assert len({block.nodes[0].x for block in drawn}) == 1
     assert [len(block.lines) for block in drawn] == [1, 2, 2, 1]
 
 
-def test_a_skip_stays_in_one_block_beside_the_straight_way() -> None:
+def test_skip_connection_is_in_one_block() -> None:
     first, skip, last = blocks(SKIP)
     assert [[node.key for node in block.nodes] for block in (first, skip, last)] == [[0], [1, 2, 3], [4]]
     assert len({node.x for node in skip.nodes}) == 1
@@ -42,7 +42,7 @@ def test_a_skip_stays_in_one_block_beside_the_straight_way() -> None:
     assert max(x for x, _ in points(around[0].path)) > skip.nodes[0].x + NODE_WIDTH
 
 
-def test_branches_stand_side_by_side() -> None:
+def test_branches_are_side_by_side() -> None:
     drawn = blocks(BRANCHES)
     tops = {node.key: (node.x, node.y) for node in drawn[1].nodes}
     assert len({tops[key][0] for key in (1, 2, 4)}) == 3
@@ -50,7 +50,7 @@ def test_branches_stand_side_by_side() -> None:
     assert tops[3][1] < tops[5][1]
 
 
-def test_what_is_read_before_it_is_written_is_not_drawn() -> None:
+def test_reads_before_writes_are_not_drawn() -> None:
     (block, _) = blocks([Vertex(0, (1,), (0,)), Vertex(1, (0,), (1,))])
     assert [line.tensor for line in block.lines] == [0]
 
@@ -81,7 +81,7 @@ def check_apart(block: Block) -> None:
 
 
 def check_line(block: Block, tensor: int, path: str, arrow: bool) -> tuple[int, int] | None:
-    """Check where a line begins and ends, and that it passes no node; return whom it leads to."""
+    """Check that a line begins and ends at nodes and crosses none; return (tensor, reader) if it ends here."""
     way = points(path)
     starts = [node for node in block.nodes if node.key == tensor]
     if starts:

@@ -1,4 +1,4 @@
-"""The page of a report: its content without a script, and that untrusted texts stay inert."""
+"""The page of a report: its content without a script, and inert untrusted texts."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_the_same_reports_make_the_same_page() -> None:
     assert page(digits(), digits()) == page(digits(), digits())
 
 
-def test_nothing_is_loaded_and_only_its_own_script_may_run() -> None:
+def test_page_loads_nothing_and_allows_only_its_script() -> None:
     text = page(digits())
     elements = Elements(text)
     for tag, attributes in elements.found:
@@ -75,7 +75,7 @@ def test_nothing_is_loaded_and_only_its_own_script_may_run() -> None:
     )
 
 
-def test_names_from_models_are_text_and_nothing_else() -> None:
+def test_names_from_models_are_only_text() -> None:
     network = sketch.chain()
     network["module"] = HOSTILE
     for entry in (*network["tensors"], *network["operators"]):
@@ -99,7 +99,7 @@ def test_names_from_models_are_text_and_nothing_else() -> None:
     assert "<" not in scripts[0]
 
 
-def test_the_reports_of_these_tests_fit_the_schema() -> None:
+def test_reports_fit_the_schema() -> None:
     networks = [sketch.chain(), sketch.chain(counted=False), sketch.residual(), sketch.stateful()]
     stack = {"worst_case": 8, "reason": "", "path": ["a"], "frames": [8], "measured": 8}
     budget = {"flash": 1, "ram": 2, "stack": None, "instructions": 3}

@@ -20,7 +20,7 @@ def network(tensors: list[sketch.Json], operators: list[sketch.Json], arena: int
     return {"arena": arena, "tensors": tensors, "operators": operators}
 
 
-def test_the_peak_is_where_most_bytes_are_in_use() -> None:
+def test_peak_is_the_operator_with_most_bytes_in_use() -> None:
     chart = timeline(network([tensor(0, 100, 0, 1), tensor(100, 60, 1, 2)], [operator()] * 3, 160))
     assert [column.live for column in chart.columns] == [100, 160, 60]
     assert (chart.peak, chart.peak_at) == (160, 1)
@@ -40,14 +40,14 @@ def test_scratch_counts_while_its_operator_runs() -> None:
     assert scratch.operator == 1 and "30 bytes at 20" in scratch.title
 
 
-def test_a_tensor_is_as_long_as_its_life_and_as_high_as_its_bytes() -> None:
+def test_rectangle_has_lifetime_as_width_and_bytes_as_height() -> None:
     chart = timeline(network([tensor(25, 50, 1, 2)], [operator()] * 4, 100))
     (mark,) = chart.marks
     assert (mark.x, mark.y, mark.width, mark.height) == ("25%", "25%", "50%", "50%")
     assert mark.title.split("\n") == ["t", "50 int8", "50 bytes", "in the arena at 25 to 75", "operators 1 to 2"]
 
 
-def test_small_tensors_can_be_seen() -> None:
+def test_small_tensors_are_visible() -> None:
     chart = timeline(network([tensor(0, 1, 0, 0), tensor(99_999, 1, 0, 0)], [operator()], 100_000))
     heights = [float(mark.height.rstrip("%")) for mark in chart.marks]
     tops = [float(mark.y.rstrip("%")) for mark in chart.marks]
@@ -55,18 +55,18 @@ def test_small_tensors_can_be_seen() -> None:
     assert tops[0] + heights[0] == 100 and tops[1] == 0
 
 
-def test_what_lies_outside_the_arena_has_rows_of_its_own() -> None:
+def test_tensors_outside_the_arena_have_separate_rows() -> None:
     tensors = [tensor(0, 4, 0, 0, "output"), tensor(0, 4, 0, 0, "input"), tensor(0, 4, 0, 0, "constant")]
     chart = timeline(network(tensors, [operator()], 0))
     assert [row[0].kind for row in chart.outside] == ["input", "output"]
     assert chart.marks == () and chart.peak == 0
 
 
-def test_lives_beyond_the_last_operator_end_there() -> None:
+def test_lifetimes_end_at_the_last_operator() -> None:
     chart = timeline(network([tensor(0, 4, 0, 99)], [operator()] * 2, 4))
     assert chart.marks[0].width == "100%"
 
 
-def test_labels_end_where_another_tensor_lies_over_them() -> None:
+def test_labels_end_at_overlapping_tensors() -> None:
     chart = timeline(network([tensor(0, 100, 0, 3), tensor(0, 60, 1, 3), tensor(0, 10, 0, 3)], [operator()] * 4, 100))
     assert [mark.clear for mark in chart.marks] == [0.25, 1, 1]

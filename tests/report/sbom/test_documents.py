@@ -1,4 +1,4 @@
-"""CycloneDX and SPDX documents of a bill, judged by the validators of their own libraries, and read back."""
+"""CycloneDX and SPDX documents of a bill, checked by the validators of their libraries, and read back."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mlfbuild.report.sbom.types import Bom, Component, How, Kind
 
 
 def sample() -> Bom:
-    """A bill with a component of each kind, and every kind of licence."""
+    """Return a bill with a component of each kind, and every kind of licence."""
     bill = Bill(Component("project", Kind.PROJECT, "doorbell", "2.1", supplier="Bells Ltd"), 315532800)
     tool = bill.add(Component("tool/mlfbuild", Kind.TOOL, "mlfbuild", "0.1.0", "pkg:pypi/mlfbuild@0.1.0", "Apache-2.0"))
     image = Component("firmware/m4/app", Kind.FIRMWARE, "app", "2.1", file="app.elf", sha256="1" * 64)
@@ -90,7 +90,7 @@ def test_cyclonedx_is_valid_and_read_back(bom: Bom) -> None:
     assert wanted["project"] == {"firmware/m4/app", "archive/m4/kws", "dependency/nn_x"}
 
 
-# Its parser of tag-value forgets to close a file of tables.
+# Its parser of tag-value does not close a file of tables.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
 def test_spdx_is_valid_and_read_back(bom: Bom, tmp_path: Path) -> None:
     for form, name in ((SPDX, "x.spdx.json"), (SPDX_TAG_VALUE, "x.spdx")):
@@ -130,13 +130,13 @@ def test_the_verification_code_is_that_of_the_specification(bom: Bom) -> None:
 VERIFICATION_CODE = "61ce7367c5bac81ae99a8bed780b532429779af8"
 
 
-def test_another_content_is_another_document(bom: Bom) -> None:
+def test_different_content_has_another_identity(bom: Bom) -> None:
     other = replace(bom, project=replace(bom.project, version="2.2"))
     assert other.identity() != bom.identity()
     assert replace(bom, notes=("something",)).identity() == bom.identity()
 
 
-def test_names_that_spdx_does_not_have_stay_apart() -> None:
+def test_unknown_licence_names_stay_distinct() -> None:
     bill = Bill(Component("project", Kind.PROJECT, "p"), 0)
     for name in ("a_b", "a-b", "a b", "a.b"):
         bill.add(Component(f"dependency/{name}", Kind.LIBRARY, name))

@@ -1,4 +1,4 @@
-"""SPDX expressions, words that are none, and the licence of generated code."""
+"""SPDX expressions, other texts, and the licence of generated code."""
 
 from __future__ import annotations
 

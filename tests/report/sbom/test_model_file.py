@@ -1,4 +1,4 @@
-"""Metadata of model files, sound and damaged."""
+"""Metadata of model files, valid and damaged."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ def test_files_without_metadata(data: bytes, suffix: str) -> None:
         described("d", WRITTEN, buffer=7),
     ],
 )  # fmt: skip
-def test_metadata_that_cannot_be_read_says_nothing_of_the_licence(data: bytes) -> None:
+def test_unreadable_metadata_has_no_licence(data: bytes) -> None:
     assert not model_facts(data, ".tflite").license
 
 
-def test_no_byte_of_a_file_stops_it() -> None:
+def test_damaged_files_never_crash() -> None:
     data = described("MLIR Converted.", WRITTEN)
     for at in range(len(data)):
         for value in (0, 0x7F, 0xFF):
@@ -67,6 +67,6 @@ def test_no_byte_of_a_file_stops_it() -> None:
             assert "".join(vars(facts).values()).isprintable()
 
 
-def test_texts_are_one_line_and_not_endless() -> None:
+def test_texts_are_one_line_and_limited() -> None:
     facts = model_facts(described("", metadata(license="a\nb\x1b[31m\u202e", author="x" * 9000)), ".tflite")
     assert (facts.license, len(facts.author)) == ("a b[31m", 2000)

@@ -1,4 +1,4 @@
-"""What unpacked trees are made of."""
+"""Files of unpacked trees by kind."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KERNELS = {
 }
 
 
-def test_kernels_are_followed_from_the_code() -> None:
+def test_kernels_reached_from_the_code() -> None:
     code = {"x.c": b'#include "tvmgen_x.h"\n#include "mlfbuild-0/a.h"\n#include "mlfbuild-1/d.h"\n'}
     assert list(reached(code, "mlfbuild-0", KERNELS)) == ["a.h", "b.h", "c.h"]
     assert reached({"x.c": b'#include "mlfbuild-0/e.h"\n/*#include "mlfbuild-0/d.h"*/'}, "mlfbuild-0", KERNELS) == {}

@@ -82,7 +82,7 @@ def _knows(name: str, cpu: Cpu) -> bool:
 
 @pytest.fixture
 def link(tmp_path: Path, tool: Callable[[str], str]) -> Linker:
-    """Links the library of a model, its C given, into an image with ``MAIN``, or with another one."""
+    """Return a function that links a model's library, given as C, into an image with ``MAIN`` or another main."""
 
     def linked(model: str, cpu_name: str, *flags: str, main: str = MAIN, family: str = "gcc") -> Path:
         cpu = CPUS[cpu_name]
@@ -107,7 +107,7 @@ def depth(elf: Path) -> StackDepth:
 
 
 def figures(folder: Path) -> dict[str, int]:
-    """The compiler's own figures by function (``-fstack-usage``)."""
+    """Return the compiler's figures by function (``-fstack-usage``)."""
     lines = [line.split("\t") for path in folder.glob("*.su") for line in path.read_text().splitlines()]
     return {where.rsplit(":", 1)[1].partition(".")[0]: int(size) for where, size, _ in lines}
 
@@ -126,7 +126,7 @@ ROWS = [
         for level in ("-O0", "-O2", "-Os")
     ],
 )
-def test_every_function_takes_what_its_compiler_says(link: Linker, cpu: str, family: str, level: str) -> None:
+def test_stack_of_every_function_equals_compiler_figure(link: Linker, cpu: str, family: str, level: str) -> None:
     elf = link(MODEL, cpu, level, family=family)
     program, said = read_program(elf), figures(elf.parent)
     assert program is not None
@@ -145,7 +145,7 @@ def test_every_function_takes_what_its_compiler_says(link: Linker, cpu: str, fam
     assert names[0] == "tvmgen_alpha_run" and names[-1] == "large"
 
 
-def test_assembler_that_pushes_counts(link: Linker) -> None:
+def test_pushes_in_assembler_count(link: Linker) -> None:
     model = """
         int32_t tvmgen_alpha_run(volatile int *x)
         {
@@ -209,7 +209,7 @@ def test_unknown_stacks_have_a_reason(link: Linker, case: str) -> None:
     assert found.size is None and re.fullmatch(reason, found.reason), found
 
 
-def test_an_executor_calls_what_its_table_has(link: Linker) -> None:
+def test_executor_calls_the_functions_of_its_table(link: Linker) -> None:
     model = """
         typedef int packed(volatile int *);
         __attribute__((noinline)) static int step(volatile int *x) { return x[0]; }

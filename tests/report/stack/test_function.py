@@ -1,4 +1,4 @@
-"""How deep the stack of one function gets, by instructions as objdump prints them."""
+"""The stack depth of one function from objdump's output."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ START = 0x100
 
 
 def listing(text: str, ends: str) -> Disassembly:
-    """What objdump would print: two bytes a line from ``START`` on, a name and a colon begin a function.
+    """Return objdump's output: two bytes per line from ``START`` on; a name and a colon begin a function.
 
-    Jumps through tables have four, which lie behind them. The functions g and h are at 0x400 and 0x500; ``ends`` is how
-    they return.
+    Jumps through tables have four bytes, followed by the table. The functions g and h are at 0x400 and 0x500; ``ends``
+    is their return instruction.
     """
     lines, address = [], START
     for line in filter(None, (line.strip() for line in text.splitlines())):
@@ -57,29 +57,29 @@ def test_pushes_and_pops(text: str, size: int) -> None:
     assert frame(text) == Frame(size, ())
 
 
-def test_where_ways_meet_the_deeper_one_counts() -> None:
+def test_deeper_stack_counts_if_paths_meet() -> None:
     found = frame("cbz r0, 108 <f+0x8>\n push {r4, r5, r6, lr}\n bl 400 <g>\n pop {r4, r5, r6, pc}\n b.n 500 <h>")
     assert found.size == 16 and sorted(calls(found)) == [(0x400, 16), (0x500, 0)]
     assert frame("cmp r0, #0\n beq.n 106 <f+0x6>\n push {r4}\n push {r5}\n bl 400 <g>\n udf #0").calls[0][1] == 8
 
 
-def test_a_jump_to_another_function_is_its_last_call() -> None:
+def test_jump_to_another_function_is_a_tail_call() -> None:
     found = frame("f:\npush {r4, lr}\npop {r4, lr}\nb.w 106 <g>\ng:\npush {r4}\nbx lr")
     assert (found.size, calls(found)) == (8, [(0x106, 0)])
 
 
-def test_a_function_that_goes_on_into_the_next_one_calls_it() -> None:
+def test_function_that_falls_through_calls_the_next() -> None:
     found = frame("f:\npush {r4}\npop {r4}\ng:\nbx lr")
     assert (found.size, calls(found)) == (4, [(0x104, 0)])
 
 
-def test_a_last_call_does_not_come_back() -> None:
+def test_tail_call_does_not_return() -> None:
     found = frame("f:\npush {r4, lr}\nbl 104 <g>\ng:\nbx lr")
     assert calls(found) == [(0x104, 8)], "what lies behind it is no part of f"
     assert calls(frame("push {r4, lr}\n bl 400 <abort>\n .word 0x20000000")) == [(0x400, 8)]
 
 
-def test_a_part_that_is_seldom_used_and_lies_elsewhere() -> None:
+def test_cold_part_of_a_function() -> None:
     text = (
         "f:\npush {r4, lr}\ncbnz r0, 108 <f.cold>\npop {r4, pc}\nudf #0\n"
         "f.cold:\nsub sp, #32\nbl 400 <g>\nadd sp, #32\nb.w 104 <f+0x4>"
@@ -150,7 +150,7 @@ def test_other_special_registers_do_not_change_the_stack() -> None:
     assert frame("msr BASEPRI, r0\n msr MSPLIM, r1\n push {r4}\n bx lr") == Frame(4, ())
 
 
-def test_a_pointer_that_walks_through_a_local_array() -> None:
+def test_pointer_into_a_local_array() -> None:
     walks = (
         "sub sp, #32\n add r3, sp, #32\n strb.w r0, [r3, #-1]!\n subs r1, #1\n bne.n 104 <f+0x4>\n add sp, #32\n bx lr"
     )

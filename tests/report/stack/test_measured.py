@@ -1,4 +1,4 @@
-"""The measured stack of runs on boards never exceeds the worst case, and mostly equals it."""
+"""The measured stack of runs on boards never exceeds the computed worst case, and mostly equals it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def tools(tool: Callable[[str], str]) -> None:
 def measured_and_known(
     module: Module, board: str, vectors: Path, folder: Path, compiler: str = "gcc"
 ) -> tuple[int, int]:
-    """Bytes of stack that the runs of all vectors took, and the most that the same image can take."""
+    """Return the measured stack of the runs of all vectors, and the worst case of the same image, in bytes."""
     files = tree_files(Library((module,)))
     write_tree(folder / "tree", files, Record.of(files, archive=""))
     toolchain = toolchain_file(CPUS[BOARDS[board].cpu], compiler)
@@ -53,14 +53,14 @@ def native(shared: Path, name: str, board: str, executor: str, **options: bool) 
     ("board", "executor", "compiler"),
     [("mps2-an386", "aot", "clang"), ("mps3-an547", "aot", "gcc"), ("mps3-an547", "graph", "gcc")],
 )
-def test_a_network_takes_what_is_known(shared: Path, board: str, executor: str, compiler: str, tmp_path: Path) -> None:
+def test_network_uses_worst_case_stack(shared: Path, board: str, executor: str, compiler: str, tmp_path: Path) -> None:
     module = native(shared, "kws", board, executor)
     measured, known = measured_and_known(module, board, shared / "golden/kws_int8.npz", tmp_path, compiler)
     assert 0 < measured == known
 
 
 @pytest.mark.parametrize("options", [{"hook": True}, {"trace": True}])
-def test_what_nobody_hooks_takes_what_is_known(shared: Path, options: dict[str, bool], tmp_path: Path) -> None:
+def test_unused_hook_uses_worst_case_stack(shared: Path, options: dict[str, bool], tmp_path: Path) -> None:
     module = native(shared, "kws", "mps2-an386", "aot", **options)
     measured, known = measured_and_known(module, "mps2-an386", shared / "golden/kws_int8.npz", tmp_path)
     assert 0 < measured == known
@@ -70,7 +70,7 @@ def test_what_nobody_hooks_takes_what_is_known(shared: Path, options: dict[str, 
 
 
 @pytest.mark.parametrize(("name", "more"), [("conv-graph", 0), ("add-aotp", 0), ("conv-llvm_graph_m4", 32)])
-def test_an_archive_of_tvm_takes_what_is_known(shared: Path, name: str, more: int, tmp_path: Path) -> None:
+def test_tvm_archive_uses_worst_case_stack(shared: Path, name: str, more: int, tmp_path: Path) -> None:
     (module,) = open_archive(shared / f"archives/{name}.tar").modules
     measured, known = measured_and_known(module, "mps2-an386", shared / f"archives/{name}.npz", tmp_path)
     assert 0 < measured <= known <= measured + more
@@ -81,7 +81,7 @@ def test_an_archive_of_tvm_takes_what_is_known(shared: Path, name: str, more: in
 @pytest.mark.parametrize("executor", ["aot", "graph"])
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 @pytest.mark.parametrize("board", BOARDS)
-def test_networks_take_little_less_than_is_known(
+def test_measured_stack_is_close_to_worst_case(
     shared: Path, board: str, compiler: str, executor: str, name: str, tmp_path: Path
 ) -> None:
     module = native(shared, name, board, executor)

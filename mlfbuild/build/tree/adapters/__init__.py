@@ -32,24 +32,24 @@ ADAPTERS: dict[str, ModuleType] = {
     "esp-idf": esp_idf,
     "platformio": platformio,
 }
-"""By the name of the system. Each has ``files(package)``, and ``RESERVED``: model name -> why it cannot have it."""
+"""System -> module with ``files(package)`` and ``RESERVED``, a mapping of forbidden model names to reasons."""
 
 
 def adapter_files(systems: Sequence[str], package: Package) -> dict[str, bytes]:
     """Return the files that make ``package`` one of ``systems``: path relative to the folder -> content.
 
-    Raises ``UnsupportedModelError`` if a system cannot take what a model holds.
+    Raises ``UnsupportedModelError`` if a system does not support the files of a model.
     """
     return {path: text.encode() for name in systems for path, text in ADAPTERS[name].files(package).items()}
 
 
 def adapter_paths(systems: Sequence[str]) -> list[str]:
-    """Return the paths of ``adapter_files``: they are the same for all packages."""
+    """Return the paths of ``adapter_files``, which are the same for all packages."""
     return list(adapter_files(systems, Package("", ())))
 
 
 def check_model_names(systems: Sequence[str], models: Sequence[str]) -> None:
-    """Raise ``UsageError`` for a model whose tree would stand where one of ``systems`` has a file of its own."""
+    """Raise ``UsageError`` for a model whose tree would have the path of a file of one of ``systems``."""
     for name in systems:
         for model in models:
             if reason := ADAPTERS[name].RESERVED.get(model):

@@ -1,4 +1,4 @@
-"""A component of ESP-IDF.
+"""Make the files of a component of ESP-IDF.
 
 Files: https://docs.espressif.com/projects/esp-idf/en/latest/esp32/api-guides/build-system.html and, for the manifest,
 https://docs.espressif.com/projects/idf-component-manager/en/latest/reference/manifest_file.html

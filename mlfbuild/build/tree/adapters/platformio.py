@@ -1,4 +1,4 @@
-"""A library of PlatformIO.
+"""Make the files of a library of PlatformIO.
 
 Keys: https://docs.platformio.org/en/latest/manifests/library-json/index.html
 """

@@ -1,4 +1,4 @@
-"""A package of RT-Thread, whose SConscript is that of every folder but asks the switches of ``Kconfig``.
+"""Make the files of a package of RT-Thread; its SConscript is that of every folder, with the switches of ``Kconfig``.
 
 Names of switches, and package.json: https://github.com/RT-Thread/rtthread-specification/blob/master/package.md
 """
@@ -11,7 +11,7 @@ from mlfbuild.build.tree.adapters.package import DESCRIPTION, NAME, NOTICE, Pack
 
 PACKAGE_SWITCH = "PKG_USING_MLF_MODELS"
 MODEL_SWITCH = "MLF_MODELS_USING_"
-"""Before a model's name in capitals."""
+"""The prefix of a model's switch, before its name in upper case."""
 RESERVED = {"kconfig": "the package has a file Kconfig, which is the same name on a file system that ignores case"}
 
 _MANIFEST = {
@@ -56,7 +56,7 @@ Then choose the models in `menuconfig` ("{title}", symbol `{package}`) and run `
 
 
 def files(package: Package) -> dict[str, str]:
-    """Return the files of the package but for its SConscript: path -> text."""
+    """Return the files of the package without its SConscript: path -> text."""
     switches = "".join(
         _SWITCH.format(switch=MODEL_SWITCH + model.switch, name=model.name, cpu=package.cpu) for model in package.models
     )

@@ -1,4 +1,4 @@
-"""A module of Zephyr: one library and one Kconfig switch a model.
+"""Make the files of a module of Zephyr, with one library and one Kconfig switch per model.
 
 Files: https://docs.zephyrproject.org/latest/develop/modules.html
 """
@@ -58,7 +58,7 @@ def files(package: Package) -> dict[str, str]:
 
 
 def _dependency(library: LibraryFiles, package: Package) -> str:
-    """Return the library that models need: part of the image where one of these is."""
+    """Return the commands for a library that is part of the image if one of the models that require it is."""
     switches = " OR ".join(f"CONFIG_MLF_{model.switch}" for model in package.models if library.name in model.needs)
     if not switches:
         return ""

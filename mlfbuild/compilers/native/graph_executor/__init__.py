@@ -1,14 +1,14 @@
-"""``executor: graph``: packed functions, an executor graph and parameters instead of one C function for a network.
+"""Compile for ``executor: graph``: packed functions, a graph and parameters instead of one C function.
 
     lowered calls -> storage -> nodes -> source -> module
 
-``storage`` says which tensors share memory, ``nodes`` makes packed functions, parameters and the nodes of the graph out
-of calls, ``source`` prints C. What is computed is the very code of the AOT executor; TVM's graph executors, or the
-static one that an unpacked tree has, only decide where tensors lie and make the calls.
+``storage`` decides which tensors share memory, ``nodes`` makes packed functions, parameters and graph nodes of the
+lowered calls, and ``source`` prints C. The operator functions are the same as for the AOT executor. TVM's graph
+executors, or the static one in an unpacked tree, place the tensors and call the functions.
 
-TVM's C runtime has gaps: no ``__nop`` and no ``__copy``, no scalars, no ``bool``, at most nine arguments a call and six
-dimensions a tensor, and it wants an input before the first parameter. Graphs are written so that it runs them all the
-same, wherever a network leaves a choice.
+TVM's C runtime supports no ``__nop``, ``__copy``, scalars or ``bool``, at most nine arguments per call and six
+dimensions per tensor, and it requires an input before the first parameter. Graphs avoid what it does not support
+whenever the network permits this.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From a network to a module for the graph executor: the steps in order."""
+"""Compile a network to a module for the graph executor: run the steps in order."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def graph_module(
 ) -> Module:
     """Return the module of ``graph``, whose passes have run, read from a file with the SHA-256 ``model_id``.
 
-    ``target`` is TVM's target string. Raises ``UnsupportedModelError`` for a network that keeps a state, and where an
-    operator cannot be lowered.
+    ``target`` is TVM's target string. Raises ``UnsupportedModelError`` if the network keeps a state, or if an operator
+    cannot be lowered.
     """
     if graph.states:
         raise UnsupportedModelError(
@@ -80,7 +80,7 @@ def graph_module(
 
 
 def _smallest(graph: Graph, settings: CodegenSettings) -> tuple[Graph, Sequence[KernelCall], StoragePlan]:
-    """Lower ``graph``, its operators one after the other or, where a run takes less memory so, row by row."""
+    """Lower ``graph``; operators run row by row if a run needs less memory that way."""
     calls = [lower(graph, node, settings) for node in graph.nodes]
     plan = plan_storage(graph, calls)
     fused, fused_calls = fuse(graph, calls, settings, lambda part, node: lower(part, node, settings))
@@ -103,7 +103,7 @@ def _storage(graph: ExecutorGraph) -> list[StorageEntry]:
 
 
 def _trace(program: GraphProgram) -> Iterator[TracedTensor]:
-    """Yield what calls write, by its name in the model, which may be too long a name of a node for TVM's readers."""
+    """Yield the tensors that calls write, with their names in the model, which TVM's readers may find too long."""
     calls = (node for node in program.executor_graph.nodes if node.op == CALL)
     for index, call in zip(program.storage.calls, calls, strict=True):
         node = program.graph.nodes[index]

@@ -1,8 +1,9 @@
-"""Makes packed functions, parameters and the nodes of an executor graph out of the lowered calls of a network.
+"""Make packed functions, parameters and the nodes of an executor graph of the lowered calls of a network.
 
-Arrays that kernels read become arguments of the graph, ``p0`` and on, equal ones once: weights as kernels want them
-laid out, and arrays of structs as the words that they are in memory. A single struct stays a constant in C. Where a
-call would have more arguments than TVM's C runtime takes, its arrays stand one behind the other in one parameter.
+Arrays that kernels read become parameters of the graph, named ``p0``, ``p1`` and so on; equal arrays share one. Weights
+have the layout that the kernel reads, and arrays of structs are stored as the words that they have in memory. A single
+struct stays a constant in C. If a call would have more arguments than TVM's C runtime supports, its arrays are
+concatenated in one parameter.
 """
 
 from __future__ import annotations
@@ -21,26 +22,26 @@ from mlfbuild.graph import Array, DType, Graph, Node
 from mlfbuild.library.graph_json import CALL, INPUT, ExecutorGraph, GraphNode, NodeEntry
 
 MOST_ARGUMENTS = 9
-"""Of a call, for TVM's C runtime: TVM_CRT_MAX_ARGS is 10, and it takes fewer."""
+"""The most arguments of a call in TVM's C runtime: they must be fewer than TVM_CRT_MAX_ARGS, which is 10."""
 _CPU_INDEX = 1
 _ATTR_ORDER = ("dltype", "device_index", "storage_id", "shape")
 
 
 @dataclass(frozen=True)
 class PackedFunction:
-    """A function that executors call by name: an operator function with what it gets for its parameters."""
+    """A function that executors call by name: an operator function and the arguments that it passes to it."""
 
     name: str
     function: NodeFunction
     arguments: tuple[str, ...]
-    """C expressions of ``args``, the tensors that executors pass, and of ``scratch``."""
+    """C expressions that use ``args``, the tensors that executors pass, and ``scratch``."""
     scratch: int
-    """Bytes."""
+    """Bytes of scratch memory."""
 
 
 @dataclass(frozen=True)
 class GraphProgram:
-    """A network for the graph executor. Constants carry the names that they have in C."""
+    """A network for the graph executor; constants have their names in C."""
 
     name: str
     graph: Graph
@@ -53,7 +54,7 @@ class GraphProgram:
 
     @property
     def prefix(self) -> str:
-        """What every name of the C files starts with."""
+        """The prefix of every name in the C files."""
         return f"tvmgen_{self.name}"
 
     @property
@@ -98,7 +99,7 @@ class _CallNode:
 
 
 class _Making:
-    """Functions, constants, parameters and nodes so far, equal ones once."""
+    """Collects functions, constants, parameters and nodes; equal ones are stored once."""
 
     def __init__(self, name: str, graph: Graph, storage: StoragePlan, interface: Interface) -> None:
         self.prefix = f"tvmgen_{name}"
@@ -130,7 +131,7 @@ class _Making:
         self._nodes.append(_CallNode(name, packed.name, inputs, node.outputs))
 
     def _with_array(self, parameter: Parameter) -> Parameter:
-        """Return ``parameter`` with the elements of a constant tensor in place of its name."""
+        """Return ``parameter``; if it names a constant tensor, with its elements instead of the name."""
         tensor = self.graph.tensors.get(parameter.argument) if isinstance(parameter.argument, str) else None
         if tensor is None or tensor.data is None:
             return parameter
@@ -141,12 +142,12 @@ class _Making:
         return isinstance(parameter.argument, str) and parameter.argument not in node.outputs
 
     def _source(self, tensor: str) -> str | int:
-        """Return the tensor whose bytes ``tensor`` is, or the number of the parameter that holds it."""
+        """Return the name of the tensor that has the bytes of ``tensor``, or the number of the parameter that does."""
         root = self.graph.tensor(self.storage.roots[tensor])
         return root.name if root.data is None else self._param(root.data.reshape(-1), graph_shape(root))
 
     def _arguments(self, name: str, node: Node, call: KernelCall, *, joined: bool) -> Iterator[str]:
-        """Yield what the operator function gets: tensors in the order of the node's inputs, then of its outputs."""
+        """Yield the arguments of the operator function: the node's inputs in order, then its outputs."""
         arrays = sum(_is_array(parameter) for parameter in call.parameters)
         tensors = sum(self._is_read(parameter, node) for parameter in call.parameters)
         first_output = tensors + (1 if joined else arrays)
@@ -186,7 +187,7 @@ class _Making:
         return self._param(np.concatenate([np.pad(part, (0, -part.size % ALIGNMENT)) for part in parts]))
 
     def _param(self, values: Array, shape: Shape | None = None) -> int:
-        """Return the number of the parameter with these elements, a vector where no ``shape`` is asked for."""
+        """Return the number of the parameter with these elements and ``shape``, by default that of ``values``."""
         values = (values.view(np.uint8) if values.dtype == np.bool_ else values).reshape(shape or values.shape)
         number = self._param_numbers.setdefault(
             (values.dtype.str, values.shape, sha256(values.tobytes())), len(self.params)
@@ -198,7 +199,7 @@ class _Making:
     # The graph
 
     def param_name(self, number: int) -> str:
-        """Return the name of a parameter: ``p0`` and on, with underscores where an input is called so."""
+        """Return the name of a parameter, such as ``p0``; underscores are appended if an input has that name."""
         name = f"p{number}"
         while name in self.graph.inputs:
             name += "_"
@@ -253,10 +254,10 @@ def _numbers(parameter: Parameter) -> Array:
 
 
 def _at(pointer: str, offset: int, c_type: str) -> str:
-    """Return what lies ``offset`` bytes behind ``pointer``, as a ``c_type``."""
+    """Return the C expression of the address ``offset`` bytes after ``pointer``, as a ``c_type``."""
     return f"({c_type})(void *)((uint8_t *){pointer} + {offset})" if offset else pointer
 
 
 def _dltype(dtype: DType) -> str:
-    """Return TVM's word; its C runtime counts no bytes of a ``bool``."""
+    """Return TVM's name of ``dtype``; ``uint8`` for ``bool``, which has no size in its C runtime."""
     return "uint8" if dtype is DType.BOOL else dtype.value

@@ -1,4 +1,4 @@
-"""Prints the C files of a network for the graph executor: packed functions, and the registry that finds them."""
+"""Print the C files of a network for the graph executor: packed functions, and the registry that finds them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from mlfbuild.compilers.types import Placement
 from mlfbuild.library import Identity, facts_header, guarded
 
 _COUNT_BYTES = 2
-"""Of the registry's count, since TVM 0.9."""
+"""Size of the registry's count since TVM 0.9."""
 _PARAMETERS = (
     "void *args",
     "int32_t *arg_type_ids",
@@ -53,7 +53,7 @@ def print_registry(program: GraphProgram, source: str, model_id: str) -> str:
 
 
 def print_functions(program: GraphProgram, source: str, model_id: str, placement: Placement) -> str:
-    """Return the text of ``<model>_lib1.c``: constants that are no arrays, operator functions and packed ones."""
+    """Return the text of ``<model>_lib1.c``: single structs, operator functions and packed functions."""
     parts = [
         source_notice(source, model_id, program.headers),
         _includes(program),

@@ -1,8 +1,8 @@
-"""Which tensors of an executor graph are the same bytes, and which share a storage id.
+"""Decide which tensors of an executor graph have the same bytes, and which share a storage id.
 
-TVM's executors give each storage id one buffer, as large as the largest tensor with that id, and know no offsets. So a
-RESHAPE costs nothing where one tensor can be both sides, and an operator may write over an input that dies with it, as
-in the arena of the AOT executor; tensors that are parts of others are copied.
+TVM's executors allocate one buffer for each storage id, as large as the largest tensor with that id, and do not support
+offsets. A RESHAPE costs nothing if one tensor can be both its input and its output. As in the arena of the AOT
+executor, an operator may overwrite an input that is not read later. Tensors that are parts of others are copied.
 """
 
 from __future__ import annotations
@@ -16,33 +16,33 @@ from mlfbuild.graph import Graph, Node, Tensor
 from mlfbuild.graph.ops import Reshape
 
 MOST_DIMENSIONS = 6
-"""Of a tensor, for TVM's C runtime."""
+"""The most dimensions of a tensor in TVM's C runtime."""
 _MOST_IMPROVED = 100
-"""Tensors of a network whose order of sharing is improved."""
+"""In networks with more tensors, the order in which they take storages is not improved."""
 
 Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class StoragePlan:
-    """What the executor has to know of the tensors that calls write."""
+    """The storages of the tensors that calls write."""
 
     roots: Mapping[str, str]
-    """The tensor whose bytes each tensor is: itself, or one before a RESHAPE."""
+    """Tensor -> the tensor that has its bytes: itself, or the source of a RESHAPE."""
     shapes: Mapping[str, Shape]
-    """As the graph tells them, by root."""
+    """Root -> its shape in the graph."""
     calls: tuple[int, ...]
-    """Indices of the nodes that are calls: all but RESHAPE of what is the same bytes."""
+    """Indices of the nodes that are calls: all but RESHAPEs whose input and output have the same bytes."""
     groups: Mapping[str, int]
-    """Number of the storage of every tensor that a call writes: 0 and on."""
+    """Tensor that a call writes -> number of its storage, from 0."""
     sizes: tuple[int, ...]
     """Bytes of each storage."""
     scratch: int
-    """Most bytes that a call takes while it runs."""
+    """Bytes of scratch memory of the call that needs most."""
 
     @property
     def size(self) -> int:
-        """Bytes that a run takes beside inputs and parameters."""
+        """Bytes that a run needs in addition to inputs and parameters."""
         return sum(self.sizes) + self.scratch
 
 
@@ -56,7 +56,7 @@ def plan_storage(graph: Graph, calls: Sequence[KernelCall]) -> StoragePlan:
 
 
 def graph_shape(tensor: Tensor) -> Shape:
-    """Return the shape for the graph: a scalar is a vector of one, and more than six dimensions become six."""
+    """Return the shape in the graph: scalars have one element, and leading dimensions are merged if more than six."""
     if len(tensor.shape) > MOST_DIMENSIONS:
         return (math.prod(tensor.shape[: 1 - MOST_DIMENSIONS]), *tensor.shape[1 - MOST_DIMENSIONS :])
     return tensor.shape or (1,)
@@ -66,7 +66,7 @@ def graph_shape(tensor: Tensor) -> Shape:
 
 
 def _same_bytes(graph: Graph) -> tuple[dict[str, str], dict[str, Shape]]:
-    """Return the root of each tensor and the shape of each root: where outputs ask for two shapes, one is copied."""
+    """Return the root of each tensor and the shape of each root; an output of another shape is copied."""
     copied: set[str] = set()
     while True:
         roots = _roots(graph, copied)
@@ -78,12 +78,12 @@ def _same_bytes(graph: Graph) -> tuple[dict[str, str], dict[str, Shape]]:
 
 
 def _has_shape(graph: Graph, root: str) -> bool:
-    """Whether somebody sees ``root`` itself, so that no view of it can give it another shape."""
+    """Whether ``root`` is an input, output or constant, so that its shape is fixed."""
     return root in graph.inputs or root in graph.outputs or graph.tensor(root).constant
 
 
 def _agrees(graph: Graph, output: str, roots: Mapping[str, str], shapes: dict[str, Shape]) -> bool:
-    """Whether ``output`` has the shape of its root, which it gives to one that has none."""
+    """Whether ``output`` has the shape of its root; if the root has none yet, it gets that of ``output``."""
     shape = graph_shape(graph.tensor(output))
     return shapes.setdefault(roots[output], shape) == shape
 
@@ -132,7 +132,7 @@ def _lives(graph: Graph, roots: Mapping[str, str], calls: Sequence[int]) -> dict
 def _written_over(
     graph: Graph, calls: Sequence[KernelCall], roots: Mapping[str, str], lives: Mapping[str, _Life]
 ) -> Iterator[tuple[str, str]]:
-    """Yield (input, output) where a call may write its output over an input that nobody reads later."""
+    """Yield (input, output) of each call that may overwrite an input that no later call reads."""
     for index, (node, call) in enumerate(zip(graph.nodes, calls, strict=True)):
         for position in call.overwrites:
             source = roots[str(node.inputs[position])]
@@ -144,7 +144,7 @@ def _written_over(
 
 
 class _Sharing:
-    """Tensors in as few bytes as can be found by trying orders in which they take a storage."""
+    """Assigns tensors to storages, and tries several orders to find a small total size."""
 
     def __init__(self, lives: Mapping[str, _Life], allowed: Iterable[tuple[str, str]]) -> None:
         self._lives = lives
@@ -172,7 +172,7 @@ class _Sharing:
         return {name: numbers[groups[name]] for name in names}, tuple(by_number[at] for at in range(len(sizes)))
 
     def _improved(self, order: list[str]) -> list[str]:
-        """Move one tensor to the front as long as that helps."""
+        """Move single tensors to the front as long as this reduces the total size."""
         least = self._total(order)
         better = True
         while better:
@@ -188,7 +188,7 @@ class _Sharing:
         return sum(self._shared(order)[1])
 
     def _shared(self, order: Iterable[str]) -> tuple[dict[str, int], list[int]]:
-        """Give each tensor in turn the storage that grows least by it, of these the smallest."""
+        """Assign each tensor in turn to the storage that must grow least; if several are equal, to the smallest."""
         groups: dict[str, int] = {}
         sizes: list[int] = []
         for name in order:

@@ -1,4 +1,4 @@
-"""The kernel headers as files of an archive: those that a model's code reaches, in the folder ``mlfbuild``."""
+"""Select the kernel headers that a model's code includes, as files of an archive in the folder ``mlfbuild``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def kernel_headers() -> dict[str, bytes]:
 
 @cache
 def kernel_files(names: tuple[str, ...]) -> tuple[CodegenFile, ...]:
-    """Return the kernel headers ``names`` and all that they include, as files of an archive."""
+    """Return the kernel headers ``names`` and all headers that they include, as files of an archive."""
     folder = PurePosixPath("host/src", KERNEL_FOLDER)
     return tuple(CodegenFile(folder / name, data) for name, data in reached_headers(names, kernel_headers()).items())
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * ABS, NEG and SIGN: `unary.h` has the loop. Those of int8 are tables.
+ * ABS, NEG and SIGN: `unary.h` has the loop. int8 uses tables.
  */
 #ifndef MLF_ABS_H_
 #define MLF_ABS_H_
@@ -12,7 +12,7 @@
 #include "requantize.h"
 #include "unary.h"
 
-/* Stored int16 values are brought to the output's scale. */
+/* Stored int16 values are rescaled to the output's scale. */
 #define MLF_RESCALED_UNARY(name, expression)                                                                           \
     MLF_UNARY(name(const struct mlf_rescaling *rescaling, MLF_UNARY_PARAMETERS(int16_t)), int16_t,                     \
               (int16_t)mlf_clamp(mlf_rescaled(expression, rescaling), INT16_MIN, INT16_MAX))

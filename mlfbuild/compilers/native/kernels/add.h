@@ -12,7 +12,7 @@
 #include "compiler.h"
 #include "requantize.h"
 
-/* Both inputs, shifted left, are brought to one scale; what is computed of them is brought to the output's. */
+/* Both inputs, shifted left, are rescaled to a common scale; the result is rescaled to the output's. */
 struct mlf_add_quantization {
     int32_t first_zero_point;
     int32_t second_zero_point;

@@ -5,9 +5,8 @@
  *
  *   output = clamp((first * factor + second * factor + offset) >> shift)
  *
- * The reference rounds three times. There are numbers for which this gives the same output for each of the 65,536 pairs
- * of inputs; the compiler finds them and tries every pair, and takes add.h where it finds none. Nine instructions an
- * element on cores with SSAT.
+ * The reference rounds three times. The compiler searches for numbers with which this gives the same output for each of
+ * the 65,536 pairs of inputs, and uses add.h if there are none. Nine instructions per element on cores with SSAT.
  */
 #ifndef MLF_ADD_LINEAR_H_
 #define MLF_ADD_LINEAR_H_
@@ -33,7 +32,7 @@ MLF_KERNEL int8_t mlf_add_linear_value(struct mlf_add_linear numbers, int32_t sh
     return (int8_t)mlf_clamp(sum >> shift, minimum, maximum);
 }
 
-/* The output may lie over an input. */
+/* The output may overwrite an input. */
 MLF_KERNEL void mlf_add_linear_int8(const struct mlf_add_linear *numbers, int32_t shift, int32_t minimum,
                                     int32_t maximum, int32_t count, const int8_t *first, const int8_t *second,
                                     int8_t *output)

@@ -3,8 +3,8 @@
 /*
  * ADD of int8 tensors of equal shape on Helium (MVE), 8 elements in 26 instructions.
  *
- * add.h rounds each input twice on its way to the common scale, a millionth of an output step; here it is rounded once.
- * The compiler has compared the outputs for all 65,536 pairs of inputs before it calls this kernel, so they are equal.
+ * add.h rounds each input twice when it is rescaled to the common scale, a millionth of an output step; this kernel
+ * rounds once. The compiler uses it only if the outputs for all 65,536 pairs of inputs are equal.
  * RELU and RIGHT are those of requantize_mve.h.
  */
 #ifndef MLF_ADD_MVE_H_

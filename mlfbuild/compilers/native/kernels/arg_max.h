@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * ARG_MAX and ARG_MIN along one dimension: input [outer, size, inner], output [outer, inner]. The first of several
- * counts; what is no number counts least.
+ * equal elements is chosen; NaN is less than any number.
  */
 #ifndef MLF_ARG_MAX_H_
 #define MLF_ARG_MAX_H_

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
-/* BATCH_MATMUL of int16, whose products take 31 bits and their sums 47: as batch_matmul.h does it. */
+/* BATCH_MATMUL of int16, whose products have 31 bits and their sums 47; otherwise as batch_matmul.h. */
 #ifndef MLF_BATCH_MATMUL_INT16_H_
 #define MLF_BATCH_MATMUL_INT16_H_
 

@@ -3,8 +3,8 @@
 /*
  * The loops of operators of two tensors that broadcast, over at most six dimensions.
  *
- * Neighbouring dimensions that broadcast alike are expected to be merged; strides are 0 where an input is repeated. The
- * output is packed and may be an input that is not repeated.
+ * Adjacent dimensions along which the same inputs are repeated must be merged; strides are 0 along dimensions in which
+ * an input is repeated. The output is packed and may be an input that is not repeated.
  */
 #ifndef MLF_BINARY_H_
 #define MLF_BINARY_H_
@@ -20,11 +20,11 @@ struct mlf_broadcast {
     int32_t second_strides[6];
 };
 
-/* The parameters that every kernel of two tensors has. */
+/* The parameters of every kernel of two tensors. */
 #define MLF_BINARY_PARAMETERS(input_type, output_type)                                                                 \
     const struct mlf_broadcast *shape, const input_type *first, const input_type *second, output_type *output
 
-/* Those of integers that are not quantised and have a fused activation. */
+/* The parameters for integers that are not quantised and have a fused activation. */
 #define MLF_WHOLE_PARAMETERS(bits)                                                                                     \
     struct mlf_int##bits##_range range, MLF_BINARY_PARAMETERS(int##bits##_t, int##bits##_t)
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * Three or two pixels times all pairs of output channels, six or four sums in registers; matmul_dsp.h tells the layout
- * of the filter.
+ * Three or two pixels times all pairs of output channels, six or four sums in registers; matmul_dsp.h describes the
+ * layout of the filter.
  *
  * The inner loop for three spends 17 instructions on 24 products (0.71 each, 0.73 with its branch, unrolled for 16
  * inputs): 1 LDM for weights, 2 LDM for activations, 2 SXTB16, 12 SMLAD.
@@ -15,7 +15,7 @@
 #include "compiler.h"
 #include "dsp.h"
 
-/* What a block of pixels needs to know of its layer; assembly reads it by position. */
+/* The parameters of a layer for a block of pixels; assembly reads them by position. */
 struct mlf_block_dsp {
     int32_t groups;   /* of four inputs */
     int32_t pairs;    /* of output channels */
@@ -38,7 +38,7 @@ struct mlf_block_dsp {
     "add r5, r4, #2\n\t"                                                                                               \
     "lsrs r5, r5, #2\n\t"        /* rounds of four groups after the first group */                                     \
     "rsb r4, r4, r5, lsl #2\n\t"                                                                                       \
-    "add r4, r4, #1\n\t"         /* groups that the first round leaves out */                                          \
+    "add r4, r4, #1\n\t"         /* groups that the first round skips */                                               \
     "it eq\n\t"                                                                                                        \
     "moveq r4, #4\n\t"           /* no round: leave */                                                                 \
     "strd r5, r4, [sp, #4]\n"                                                                                          \
@@ -68,7 +68,7 @@ struct mlf_block_dsp {
     "add sp, sp, #28\n\t"                                                                                              \
     "pop {r4-r11, pc}"
 
-/* From 256 * odd + even and even to twice the sum of each channel; biases are doubled already. */
+/* From 256 * odd + even and even to twice the sum of each channel; biases are already doubled. */
 #define MLF_RECOVER_DSP(even, odd)                                                                                     \
     "sub " odd ", " odd ", " even "\n\t"                                                                               \
     "add " even ", r3, " even ", lsl #1\n\t"                                                                           \
@@ -76,7 +76,7 @@ struct mlf_block_dsp {
 
 /*
  * Three pixels: r3, r4 weights of two channels; r5-r7 inputs; r8-r10 even sums; r11, r12, lr odd and even ones. The
- * instruction adds to sums, and names them, or for the first products it is one that does not.
+ * instruction adds to sums, which it names, except the one for the first products.
  */
 #define MLF_STEP3_DSP(smlad, weights, r8, r9, r10, r11, r12, lr)                                                       \
     "ldmia r0!, {r5-r7}\n\t"                                                                                           \
@@ -163,7 +163,7 @@ MLF_KERNEL void mlf_store_pair_dsp(const int32_t *parameters, uint32_t even, uin
     output[1] = mlf_store_dsp((uint32_t)parameters[1] + 2 * odd, parameters[3], block->rounding, parameters[4] >> 8);
 }
 
-/* One pixel of one pair of channels; groups of its inputs lie `step` apart. Returns the end of the pair's filter. */
+/* One pixel of one pair of channels; groups of its inputs are `step` apart. Returns the end of the pair's filter. */
 MLF_KERNEL const int32_t *mlf_pair_dsp(const int16_t *input, int32_t step, const int32_t *filter, int8_t *output,
                                        const struct mlf_block_dsp *block)
 {

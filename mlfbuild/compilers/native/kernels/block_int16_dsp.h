@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * int16 activations times int8 weights for cores with the DSP extension: three pixels, or one, times all pairs of
- * output channels. Sums fit 32 bits, as the compiler has proved, and become outputs in two instructions:
+ * output channels. The compiler proves that sums fit in 32 bits. They become outputs in two instructions:
  *
  *   (sum * m + 2^(s - 1)) >> s  =  (sum * (m << (32 - s)) + 2^31) >> 32  =  SMMULR, for shifts s of 16 to 32
  *
@@ -10,7 +10,7 @@
  *   the multipliers of both, shifted; the biases of both
  *   depth / 4 times the weights of four inputs for the even channel, and for the odd one: bytes 0, 2, 1, 3, the order
  *   in which SXTB16 expands them; `depth` is the inputs rounded up to four, with weights of 0
- * Of an odd number of channels the last two make the last pair, which repeats one channel.
+ * If the number of channels is odd, the last two form the last pair, which repeats one channel.
  *
  * The inner loop for three pixels spends 19 instructions on 24 products (0.79 each, 0.82 with its branch, unrolled for
  * 16 inputs): 1 LDM for weights, 2 LDM for activations, 4 SXTB16, 12 SMLAD. For one pixel it is 11 for 8 (1.375, 1.47).
@@ -23,7 +23,7 @@
 #include "compiler.h"
 #include "dsp.h"
 
-/* What a block of pixels needs to know of its layer; assembly reads it by position. */
+/* The parameters of a layer for a block of pixels; assembly reads them by position. */
 struct mlf_block_int16_dsp {
     int32_t groups; /* of four inputs */
     int32_t pairs;  /* of output channels */
@@ -41,7 +41,7 @@ MLF_KERNEL int16_t mlf_round_int16_dsp(uint32_t sum, int32_t multiplier, int32_t
 
 /*
  * All pairs of output channels of a block: r0 inputs, r1 filter, r2 output, r3 block. On the stack: inputs, their end,
- * output, pitch, groups that the first round of four leaves out, end of the first pixel's outputs, multipliers.
+ * output, pitch, groups that the first round of four skips, end of the first pixel's outputs, multipliers.
  */
 #define MLF_BLOCK_INT16_DSP(group_bytes, copy_biases, group, store)                                                    \
     "push {r4-r11, lr}\n\t"                                                                                            \
@@ -116,7 +116,7 @@ MLF_KERNEL int16_t mlf_round_int16_dsp(uint32_t sum, int32_t multiplier, int32_t
                         MLF_STORE_INT16_DSP("lr", "r4", "[r0, r2, lsl #1]", saturate, bits)                            \
                         MLF_STORE_INT16_DSP("r11", "r4", "[r0], #2", saturate, bits))
 
-/* One pixel, whose inputs may lie at any address of int16: r3, r4 weights; r5, r6 inputs; r8, r11 sums. */
+/* One pixel, whose inputs may have any int16 address: r3, r4 weights; r5, r6 inputs; r8, r11 sums. */
 #define MLF_GROUP1_INT16_DSP                                                                                           \
     "ldmia r1!, {r3, r4}\n\t"                                                                                          \
     "ldr r5, [r0], #4\n\t"                                                                                             \
@@ -151,7 +151,7 @@ MLF_DEFINE_INT16_DSP(mlf_pixel_relu_int16_dsp, MLF_PIXEL_INT16_DSP("usat ", ", #
 
 #else /* the same in C */
 
-/* Add the products of four inputs, whose pairs lie `step` pairs apart, and a word of weights. */
+/* Add the products of four inputs, whose pairs are `step` pairs apart, and a word of weights. */
 MLF_KERNEL uint32_t mlf_group_int16_dsp(uint32_t sum, int32_t weights, const int16_t *input, int32_t step)
 {
     const int16_t *const next = input + 2 * step;
@@ -194,7 +194,7 @@ MLF_DEFINE_INT16_DSP(mlf_pixel_relu_int16_dsp, 1, 0)
 
 #endif
 
-/* Clamp an output to a fused activation, where one does more than the store did. */
+/* Clamp an output to a fused activation, unless the store already does. */
 MLF_KERNEL void mlf_clamp_int16_dsp(int16_t *output, int32_t size, int32_t minimum, int32_t maximum)
 {
     const int16_t *const end = output + size;

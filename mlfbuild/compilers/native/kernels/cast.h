@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * CAST: integers wrap, float32 is cut towards zero and bounded (0 for no number), anything but 0 is true.
+ * CAST: integers wrap, float32 is truncated towards zero and clamped (0 for NaN), any value except 0 is true.
  */
 #ifndef MLF_CAST_H_
 #define MLF_CAST_H_

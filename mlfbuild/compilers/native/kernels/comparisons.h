@@ -12,7 +12,7 @@
 #include "compiler.h"
 #include "requantize.h"
 
-/* Stored values of each input are brought to numbers that mean the same. */
+/* Stored values of both inputs are rescaled to a common scale. */
 struct mlf_comparison_quantization {
     int32_t first_zero_point;
     int32_t second_zero_point;
@@ -55,7 +55,7 @@ MLF_RELATION(less_equal, <=)
 MLF_RELATION_OF_SCALES(equal, int16_t, int16, ==)
 MLF_RELATION_OF_SCALES(not_equal, int16_t, int16, !=)
 
-/* int16 of one scale. */
+/* int16 with equal scales. */
 MLF_RELATION_OF(greater, int16_t, int16, >)
 MLF_RELATION_OF(greater_equal, int16_t, int16, >=)
 MLF_RELATION_OF(less, int16_t, int16, <)

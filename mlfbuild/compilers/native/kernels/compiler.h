@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * What GNU C offers beyond C99, each with a plain C99 fallback, and the types that kernels share.
+ * Extensions of GNU C, each with a fallback in C99, and the types that kernels share.
  *
  * All tensors are packed, row-major and NHWC, as in TensorFlow Lite. Kernels keep no state, take scratch memory as an
  * argument and call nothing outside these headers but memcpy() and memset(). Right shifts of negative numbers are
@@ -14,16 +14,16 @@
 #include <stdint.h>
 
 #if defined(__GNUC__)
-/* A kernel is expanded where it is called, so that literal sizes specialise its loops. */
+/* Kernels are inlined, so that literal sizes specialise their loops. */
 #define MLF_KERNEL static inline __attribute__((always_inline))
-/* An operator function stays one function however often it is called. */
+/* Operator functions are not inlined, even if they are called several times. */
 #define MLF_NOINLINE __attribute__((noinline))
-/* One function for all that call it, and none where nobody does. */
+/* A function that is neither inlined nor kept if it is not called. */
 #define MLF_SHARED static __attribute__((noinline, unused))
 #define MLF_UNUSED __attribute__((unused))
 /*
- * A function that is assembly from its first instruction to its last, so that it may use every register. ADR in it
- * counts from a multiple of 4, and a linker keeps to one only where it is asked to.
+ * A function that consists only of assembly, so that it can use every register. It is aligned to 4, because ADR
+ * addresses are relative to a multiple of 4, and linkers do not align functions by default.
  */
 #define MLF_NAKED static __attribute__((naked, noinline, unused, aligned(4)))
 #define MLF_ALIGNED(bytes) __attribute__((aligned(bytes)))
@@ -39,7 +39,7 @@
 #endif
 #endif
 
-/* Helium, with integers and perhaps with floats, where its assembly can be written as for GCC. */
+/* Helium with integers and, optionally, floats, for compilers that accept GCC's inline assembly. */
 #if defined(__GNUC__) && defined(__ARM_FEATURE_MVE)
 #define MLF_MVE
 #if (__ARM_FEATURE_MVE & 2) != 0
@@ -47,7 +47,7 @@
 #endif
 #endif
 
-/* Four values of neighbouring channels, kept in registers. */
+/* Four values of adjacent channels, kept in registers. */
 struct mlf_int32x4 {
     uint32_t v0, v1, v2, v3;
 };
@@ -56,7 +56,7 @@ struct mlf_float32x4 {
     float v0, v1, v2, v3;
 };
 
-/* The bounds of a fused activation on float32 values; -INFINITY and INFINITY where there is none. */
+/* The bounds of a fused activation on float32 values; -INFINITY and INFINITY without one. */
 struct mlf_float_range {
     float minimum;
     float maximum;

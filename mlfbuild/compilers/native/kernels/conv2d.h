@@ -6,7 +6,7 @@
  *   output(o) = requantize(bias(o) + sum over taps and i of input(i) * filter(o, tap, i))
  *
  * The int8 kernel expects the input's zero point folded into the bias: bias(o) - zero point * sum of filter(o). Taps in
- * the padding are therefore read as the zero point, which stands for 0.
+ * the padding are therefore read as the zero point, which represents 0.
  */
 #ifndef MLF_CONV2D_H_
 #define MLF_CONV2D_H_

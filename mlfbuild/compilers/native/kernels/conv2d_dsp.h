@@ -2,12 +2,12 @@
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * CONV_2D of int8 for cores with the DSP extension: the windows of a block of pixels, expanded to 16 bits, times the
- * filter of matmul_dsp.h. Inputs of a window are in the order of its rows, columns and channels, filled up to whole
- * groups of four with weights of 0. The padding is read as the input's zero point, which stands for 0.
+ * filter of matmul_dsp.h. Inputs of a window are in the order of its rows, columns and channels, padded to whole groups
+ * of four with weights of 0. The padding is read as the input's zero point, which represents 0.
  *
- * Where the input has a multiple of four channels, windows are expanded from where they lie, a row of the filter at a
- * time where no tap is outside; other inputs are gathered first, by code that is specialised for its sizes, since it is
- * that of a network's first layer. The last block of an image may begin before the end of the block before it.
+ * If the number of input channels is a multiple of four, windows are expanded directly from the image, a row of the
+ * filter at a time if no tap is outside. Other inputs, usually those of a network's first layer, are gathered first, by
+ * code that is specialised for the sizes. The last block of an image may overlap the one before.
  */
 #ifndef MLF_CONV2D_DSP_H_
 #define MLF_CONV2D_DSP_H_
@@ -19,7 +19,7 @@
 #include "matmul_dsp.h"
 #include "window.h"
 
-/* Where the window of a pixel begins, perhaps outside of its image. */
+/* The position of a pixel's window, which may be outside the image. */
 struct mlf_corner_dsp {
     const int8_t *image;
     int32_t y;
@@ -54,13 +54,13 @@ MLF_KERNEL const int8_t *mlf_tap_dsp(const struct mlf_window *window, const stru
     return corner->image + (y * window->input.width + x) * window->input_channels;
 }
 
-/* Whether no column of the window is outside; its columns are neighbours. */
+/* Whether no column of the window, whose columns are adjacent, is outside. */
 MLF_KERNEL int mlf_columns_inside_dsp(const struct mlf_window *window, const struct mlf_corner_dsp *corner)
 {
     return corner->x >= 0 && corner->x + window->filter.width <= window->input.width && window->dilation.width == 1;
 }
 
-/* What a convolution needs beside its window. */
+/* The parameters of a convolution in addition to its window. */
 struct mlf_conv2d_dsp {
     struct mlf_window window;
     struct mlf_matmul_dsp matmul; /* rows: pixels of the output; inputs: those of a window */
@@ -140,7 +140,7 @@ MLF_KERNEL void mlf_gather_window_dsp(const struct mlf_window *window, const str
     }
 }
 
-/* All output channels of the pixels whose windows lie in `rows`. */
+/* All output channels of the pixels whose windows are in `rows`. */
 MLF_KERNEL void mlf_conv2d_block_dsp(const struct mlf_conv2d_dsp *conv2d, enum mlf_form_dsp form, const int16_t *rows,
                                      const int32_t *filter, int8_t *output, int32_t pixel)
 {
@@ -149,7 +149,7 @@ MLF_KERNEL void mlf_conv2d_block_dsp(const struct mlf_conv2d_dsp *conv2d, enum m
                    conv2d->matmul.rows < conv2d->pixels ? 0 : pitch);
 }
 
-/* The windows of a block from `pixel` on; of one pixel several times where the output is smaller than a block. */
+/* The windows of a block that begins at `pixel`; one is repeated if the output is smaller than a block. */
 MLF_KERNEL void mlf_corners_dsp(const struct mlf_conv2d_dsp *conv2d, const int8_t *input, int32_t pixel,
                                 struct mlf_corner_dsp corners[3])
 {
@@ -168,7 +168,7 @@ MLF_KERNEL void mlf_corners_dsp(const struct mlf_conv2d_dsp *conv2d, const int8_
     }
 }
 
-/* The first pixel of the block after the one at `pixel`; the last block ends where the output does. */
+/* The first pixel of the block after the one at `pixel`; the last block ends at the end of the output. */
 MLF_KERNEL int32_t mlf_next_dsp(const struct mlf_conv2d_dsp *conv2d, int32_t pixel)
 {
     const int32_t left = conv2d->matmul.rows - pixel;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * CONV_2D on float32 for Helium (MVE with floats), at least eight output channels; equal to conv2d.h but for the order
- * of additions and their rounding. gemm_float_mve.h has the micro-kernel, windows_mve.h the way over the image.
+ * CONV_2D on float32 for Helium (MVE with floats), at least eight output channels; equal to conv2d.h except for the
+ * order and rounding of additions. gemm_float_mve.h has the micro-kernel, windows_mve.h iterates over the image.
  */
 #ifndef MLF_CONV2D_FLOAT_MVE_H_
 #define MLF_CONV2D_FLOAT_MVE_H_
@@ -15,16 +15,16 @@
 #include "window.h"
 #include "windows_mve.h"
 
-/* A convolution under way. */
+/* The state of a convolution. */
 struct mlf_conv2d_float_mve {
-    struct mlf_windows windows; /* first: the walk knows nothing else */
+    struct mlf_windows windows; /* first, because windows_mve.h uses only this member */
     int32_t channels;           /* of the output */
     const float *weights;
     const float *bias;
     struct mlf_gemm_float gemm;
 };
 
-/* Compute triples of pixels of `run` from its pixel `first` on; of a last one `count` pixels, 1 to 3. */
+/* Compute triples of pixels of `run` from its pixel `first`; the last triple has `count` pixels, 1 to 3. */
 MLF_SHARED void mlf_conv2d_float_triples_mve(struct mlf_conv2d_float_mve *conv, const struct mlf_run *run,
                                              int32_t first, int32_t triples, int32_t count)
 {
@@ -69,7 +69,7 @@ MLF_SHARED void mlf_conv2d_float_pixels_mve(struct mlf_windows *windows, const s
     }
 }
 
-/* As mlf_conv2d_int8_mve; the channels of the window count bytes, and the output does not take the input's place. */
+/* As mlf_conv2d_int8_mve; the channels of the window are in bytes, and the output does not overwrite the input. */
 MLF_SHARED void mlf_conv2d_float_mve(const struct mlf_window *window, struct mlf_float_range range,
                                      const float *input, const float *weights, const float *bias, int32_t batch,
                                      void *scratch, float *output)

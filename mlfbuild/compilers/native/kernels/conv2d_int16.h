@@ -57,7 +57,7 @@ MLF_KERNEL int64_t mlf_conv2d_sum_int16(const struct mlf_window *window, const s
     return sum;
 }
 
-/* Defines mlf_conv2d_int16_<way>, which finishes sums as the header above tells. */
+/* Defines mlf_conv2d_int16_<way>; wide_sums.h describes how sums become outputs. */
 #define MLF_CONV2D_INT16(way, channel_type)                                                                            \
     /* All output channels of one pixel. */                                                                            \
     MLF_KERNEL void mlf_conv2d_pixel_int16_##way(const struct mlf_window *window, const struct mlf_taps *rows,         \

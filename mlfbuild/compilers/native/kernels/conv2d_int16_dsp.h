@@ -14,12 +14,12 @@
 #include "compiler.h"
 #include "window.h"
 
-/* A matrix product and what follows it. */
+/* A matrix product and its activation. */
 struct mlf_matmul_int16_dsp {
     int32_t rows;
     int32_t inputs;
     int32_t outputs;
-    int32_t minimum; /* of a fused activation; INT16_MIN and INT16_MAX where there is none */
+    int32_t minimum; /* of a fused activation; INT16_MIN and INT16_MAX without one */
     int32_t maximum;
 };
 
@@ -53,8 +53,8 @@ MLF_KERNEL void mlf_pixels_int16_dsp(const struct mlf_matmul_int16_dsp *matmul, 
 }
 
 /*
- * Copy inputs at to at + count - 1 of one of a block's pixels, whose pairs of inputs lie `step` pairs apart from `row`
- * on. Four instructions a pair where both ends of the run are even.
+ * Copy inputs at to at + count - 1 of one of a block's pixels, whose pairs of inputs are `step` pairs apart and begin
+ * at `row`. Four instructions per pair if both ends of the run are even.
  */
 MLF_SHARED void mlf_place_int16_dsp(int16_t *row, int32_t step, int32_t at, const int16_t *from, int32_t count)
 {
@@ -78,7 +78,7 @@ MLF_SHARED void mlf_place_zeros_int16_dsp(int16_t *row, int32_t step, int32_t at
     }
 }
 
-/* One row of inputs after the other, where they lie: of a multiple of four inputs, the output apart from the input. */
+/* Multiply rows in place, for a multiple of four inputs; the output must not overlap the input. */
 MLF_KERNEL void mlf_matvec_int16_dsp(const struct mlf_matmul_int16_dsp *matmul, const int16_t *input,
                                      const int32_t *filter, int16_t *output)
 {
@@ -89,9 +89,9 @@ MLF_KERNEL void mlf_matvec_int16_dsp(const struct mlf_matmul_int16_dsp *matmul, 
 }
 
 /*
- * FULLY_CONNECTED and CONV_2D of 1x1 with stride 1: rows of inputs times the filter. `scratch` holds three rows filled
- * up to four inputs. The output may lie over the input, at the same address: a block is copied before it is written,
- * and where the output is the larger one blocks go from the end to the start.
+ * FULLY_CONNECTED and CONV_2D of 1x1 with stride 1: rows of inputs times the filter. `scratch` holds three rows, padded
+ * to four inputs. The output may begin at the address of the input: a block is copied before it is written, and if the
+ * output is larger, blocks are computed from the end to the start.
  */
 MLF_KERNEL void mlf_matmul_int16_dsp(const struct mlf_matmul_int16_dsp *matmul, const int16_t *input,
                                      const int32_t *filter, int16_t *output, int16_t *scratch)
@@ -142,7 +142,7 @@ MLF_KERNEL void mlf_place_window_int16_dsp(const struct mlf_window *window, cons
 
 /*
  * CONV_2D with any window; `matmul` has a row for each pixel of the output and the inputs of a window. `scratch` holds
- * the windows of a block. The last block of three may begin before the end of the one before it.
+ * the windows of a block. The last block of three may overlap the one before.
  */
 MLF_KERNEL void mlf_conv2d_int16_dsp(const struct mlf_window *window, const struct mlf_matmul_int16_dsp *matmul,
                                      const int16_t *input, const int32_t *filter, int16_t *output, int16_t *scratch)

@@ -2,11 +2,11 @@
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * CONV_2D and FULLY_CONNECTED of int16 activations for Helium (MVE): three pixels, or one, times two output channels.
- * Sums fit 32 bits, and become outputs as block_int16_dsp.h tells. The filter is [O, inputs] of int8; `channels` holds
- * for each output channel its bias and its multiplier.
+ * Sums fit in 32 bits, and become outputs as in block_int16_dsp.h. The filter is [O, inputs] of int8; `channels` has
+ * the bias and the multiplier of each output channel.
  *
  * The inner loop for three pixels spends 12 instructions on 48 products (0.25 each) in VLDRB, VLDRH and VMLADAVA of 8
- * lanes, the one for a single pixel 6 on 16; the last lanes are predicated, so that nothing has to be filled up.
+ * lanes, the one for a single pixel 6 on 16; the last lanes are predicated, so that no padding is needed.
  */
 #ifndef MLF_CONV2D_INT16_MVE_H_
 #define MLF_CONV2D_INT16_MVE_H_
@@ -19,7 +19,7 @@
 #include "copy_mve.h"
 #include "window.h"
 
-/* A block of pixels under way; assembly reads and writes it by position. */
+/* The state of a block of pixels; assembly reads and writes it by position. */
 struct mlf_block_int16_mve {
     const int16_t *inputs;
     int32_t row;   /* bytes from one pixel's inputs to the next one's */
@@ -138,7 +138,7 @@ MLF_DEFINE_INT16_MVE(mlf_pixel_relu_int16_mve, 1, 0)
 
 #endif
 
-/* `pairs` pairs of output channels, from channel `first` on, of one or three pixels whose inputs are neighbours. */
+/* `pairs` pairs of output channels from channel `first`, for one pixel or three with adjacent inputs. */
 MLF_KERNEL void mlf_pairs_int16_mve(const struct mlf_matmul_int16_dsp *matmul, int32_t pixels, const int16_t *inputs,
                                     const int8_t *filter, const int32_t *channels, int16_t *output, int32_t first,
                                     int32_t pairs)
@@ -164,7 +164,7 @@ MLF_KERNEL void mlf_pairs_int16_mve(const struct mlf_matmul_int16_dsp *matmul, i
     }
 }
 
-/* All output channels; of an odd number the last two make the last pair, which repeats one channel. */
+/* All output channels; if their number is odd, the last two form the last pair, which repeats one channel. */
 MLF_KERNEL void mlf_pixels_int16_mve(const struct mlf_matmul_int16_dsp *matmul, int32_t pixels, const int16_t *inputs,
                                      const int8_t *filter, const int32_t *channels, int16_t *output)
 {
@@ -174,7 +174,7 @@ MLF_KERNEL void mlf_pixels_int16_mve(const struct mlf_matmul_int16_dsp *matmul, 
     }
 }
 
-/* FULLY_CONNECTED and CONV_2D of 1x1 with stride 1: rows of inputs, where they lie, times the filter. */
+/* FULLY_CONNECTED and CONV_2D of 1x1 with stride 1: rows of inputs, read in place, times the filter. */
 MLF_KERNEL void mlf_matmul_int16_mve(const struct mlf_matmul_int16_dsp *matmul, const int16_t *input,
                                      const int8_t *filter, const int32_t *channels, int16_t *output)
 {
@@ -187,7 +187,7 @@ MLF_KERNEL void mlf_matmul_int16_mve(const struct mlf_matmul_int16_dsp *matmul, 
     mlf_activate_int16_dsp(matmul, output);
 }
 
-/* Copy the window of the output pixel (y, x); returns behind it. */
+/* Copy the window of the output pixel (y, x); return the address after the copy. */
 MLF_KERNEL int16_t *mlf_copy_window_int16_mve(const struct mlf_window *window, const int16_t *image, int32_t y,
                                               int32_t x, int16_t *to)
 {
@@ -216,7 +216,7 @@ MLF_KERNEL int16_t *mlf_copy_window_int16_mve(const struct mlf_window *window, c
 
 /*
  * CONV_2D with any window; `matmul` has a row for each pixel of the output and the inputs of a window. `scratch` holds
- * the windows of a block. The last block of three may begin before the end of the one before it.
+ * the windows of a block. The last block of three may overlap the one before.
  */
 MLF_KERNEL void mlf_conv2d_int16_mve(const struct mlf_window *window, const struct mlf_matmul_int16_dsp *matmul,
                                      const int16_t *input, const int8_t *filter, const int32_t *channels,

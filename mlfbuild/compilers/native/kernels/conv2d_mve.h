@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * CONV_2D on int8 for Helium (MVE); the sums and what becomes of them are those of conv2d.h.
+ * CONV_2D on int8 for Helium (MVE); sums and rescaling are those of conv2d.h.
  *
- * gemm_mve.h has the micro-kernel and the order of the weights, windows_mve.h the way over the image. Windows whose
- * rows are shorter than a vector or have gaps (first layers, dilation) are all copied; the weights then have one row.
- * A 1x1 filter may compute in place.
+ * gemm_mve.h has the micro-kernel and the order of the weights; windows_mve.h iterates over the image. If the rows of
+ * windows are shorter than a vector or have gaps (first layers, dilation), all are copied and the weights have one row.
+ * A 1x1 filter can be computed in place.
  */
 #ifndef MLF_CONV2D_MVE_H_
 #define MLF_CONV2D_MVE_H_
@@ -18,9 +18,9 @@
 #include "window.h"
 #include "windows_mve.h"
 
-/* A convolution under way. */
+/* The state of a convolution. */
 struct mlf_conv2d_mve {
-    struct mlf_windows windows; /* first: the walk knows nothing else */
+    struct mlf_windows windows; /* first, because windows_mve.h uses only this member */
     mlf_gemm_function multiply;
     int32_t channels; /* of the output */
     const struct mlf_channels4 *table;
@@ -29,7 +29,7 @@ struct mlf_conv2d_mve {
     struct mlf_gemm gemm;
 };
 
-/* Make the two pixels of a pair write `distance` bytes apart, and only the first `count` of four channels. */
+/* Let the pixels of a pair be written `distance` bytes apart, and only the first `count` of four channels. */
 MLF_KERNEL void mlf_gemm_scatter(struct mlf_gemm *gemm, int32_t distance, int32_t count)
 {
     for (int32_t c = 0; c < 4; c++) {
@@ -115,8 +115,8 @@ MLF_KERNEL struct mlf_conv2d_mve mlf_conv2d_start_mve(const struct mlf_window *w
 }
 
 /*
- * All windows are copied, `batch` at a time, or with a batch of 0 only those that reach into the padding, two at a
- * time. Scratch memory for as many windows and 16 bytes.
+ * All windows are copied, `batch` at a time; with a batch of 0, only those that reach into the padding, two at a time.
+ * Scratch memory is needed for as many windows and 16 bytes.
  */
 MLF_SHARED void mlf_conv2d_int8_mve(const struct mlf_window *window, const struct mlf_quantization *quantization,
                                     const int8_t *input, const int8_t *weights, const struct mlf_channels4 *channels,
@@ -130,8 +130,8 @@ MLF_SHARED void mlf_conv2d_int8_mve(const struct mlf_window *window, const struc
 }
 
 /*
- * A 1x1 filter on the pixels of one long row; the output may start where the input does. `batch` pixels at a time are
- * copied to scratch memory before outputs are written, from the end where pixels grow.
+ * A 1x1 filter on the pixels of one long row; the output may begin at the address of the input. `batch` pixels at a
+ * time are copied to scratch memory before outputs are written; if output pixels are larger, from the end.
  */
 MLF_SHARED void mlf_conv2d_pointwise_int8_mve(const struct mlf_window *window,
                                               const struct mlf_quantization *quantization, const int8_t *input,

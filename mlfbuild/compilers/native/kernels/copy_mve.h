@@ -8,7 +8,7 @@
 
 #include "compiler.h"
 
-/* The bytes first..end-1 of a piece of memory, and what stands for the others. */
+/* The bytes first..end-1 of a piece of memory, and the value that replaces the others. */
 struct mlf_clip_mve {
     int32_t first;
     int32_t end;
@@ -17,7 +17,7 @@ struct mlf_clip_mve {
 
 #if defined(MLF_MVE)
 
-/* Copy `count` bytes; returns behind them. */
+/* Copy `count` bytes; return the address after them. */
 MLF_KERNEL int8_t *mlf_copy_mve(int8_t *to, const int8_t *from, int32_t count)
 {
     int8_t *const end = to + count;
@@ -32,7 +32,7 @@ MLF_KERNEL int8_t *mlf_copy_mve(int8_t *to, const int8_t *from, int32_t count)
     return end;
 }
 
-/* Write `value` to `count` bytes; returns behind them. */
+/* Write `value` to `count` bytes; return the address after them. */
 MLF_KERNEL int8_t *mlf_fill_mve(int8_t *to, int8_t value, int32_t count)
 {
     int8_t *at = to;
@@ -49,7 +49,7 @@ MLF_KERNEL int8_t *mlf_fill_mve(int8_t *to, int8_t value, int32_t count)
 
 /*
  * Copy `count` windows of `rows` pieces of `length` <= 16 bytes side by side; pieces are `pitch` bytes apart, windows
- * `step`. Up to 16 bytes more are written. A function of its own, since it changes the predicate, as calls do.
+ * `step`. Up to 16 more bytes are written. Not inlined, because it changes the predicate, as calls do.
  */
 MLF_SHARED int8_t *mlf_copy_windows_mve(int8_t *to, const int8_t *from, int32_t length, int32_t pitch, int32_t rows,
                                         int32_t step, int32_t count)
@@ -75,7 +75,7 @@ MLF_SHARED int8_t *mlf_copy_windows_mve(int8_t *to, const int8_t *from, int32_t 
 
 /*
  * Copy `rows` pieces of `length` <= 16 bytes, `pitch` bytes apart, side by side: bytes first..end-1 of each, `fill` for
- * the others, which are not read. Up to 16 bytes more are written. A function of its own, as mlf_copy_windows_mve.
+ * the others, which are not read. Up to 16 more bytes are written. Not inlined, as mlf_copy_windows_mve.
  */
 MLF_SHARED int8_t *mlf_copy_clipped_mve(int8_t *to, const int8_t *from, int32_t length, int32_t pitch, int32_t rows,
                                         const struct mlf_clip_mve *clip)

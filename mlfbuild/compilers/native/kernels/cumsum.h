@@ -3,8 +3,8 @@
 /*
  * CUMSUM along one dimension, input and output [outer, size, inner].
  *
- * int8 summands without their zero points have 19 fraction bits, as in ADD; sums of integers wrap. Elements are read
- * before they are written at their place, so that the output may be an input.
+ * int8 summands minus their zero points have 19 fraction bits, as in ADD; sums of integers wrap. Elements are read
+ * before their address is written, so that the output may be an input.
  */
 #ifndef MLF_CUMSUM_H_
 #define MLF_CUMSUM_H_

@@ -16,7 +16,7 @@
 #include "requantize.h"
 #include "window.h"
 
-/* Add value * weight of four neighbouring channels. */
+/* Add value * weight of four adjacent channels. */
 MLF_KERNEL struct mlf_int32x4 mlf_depthwise_fill4_int8(struct mlf_int32x4 sum, int32_t value, const int8_t *filter)
 {
     sum.v0 += (uint32_t)(value * filter[0]);

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * DEPTHWISE_CONV_2D of int8 with 3x3 filters, one output channel an input channel, for cores with the DSP extension.
+ * DEPTHWISE_CONV_2D of int8 with 3x3 filters, one output channel per input channel, for cores with the DSP extension.
  *
  * Four channels at a time: the lines of the input that a line of the output needs are copied to planes of 16 bits, one
- * a channel, which depthwise_line_dsp.h multiplies. Copying takes 2.1 instructions an input, 2.0 a product of a long
- * line in all.
+ * per channel, which depthwise_line_dsp.h multiplies. Copying takes 2.1 instructions per input; in total a product of a
+ * long line takes 2.0.
  *
- * A plane holds three lines in turn. Its filter comes as rows 0, 1, 2, 0, 1, of which any three that follow each other
- * fit the order of the lines. Lines are rows or columns of the image, whichever the compiler finds better; here they
- * differ in the steps in memory along a line and from line to line. Long lines are done piece by piece.
+ * A plane holds three lines in turn. Its filter is stored as rows 0, 1, 2, 0, 1, of which three consecutive ones always
+ * match the order of the lines. Lines are rows or columns of the image, as the compiler chooses; they differ in the
+ * steps in memory along a line and from line to line. Long lines are computed in pieces.
  *
- * A group of four channels is done before the next one is looked at, and a line is read before its place is written:
- * with stride 1 and an output of the input's size, the output may lie over the input.
+ * A group of four channels is completed before the next one is read, and a line is read before its address is written:
+ * with stride 1 and an output of the input's size, the output may overwrite the input.
  *
  * Layout of a filter, int32, for each group of four channels; the last group of a number that is not a multiple of four
- * begins before the end of the group before it:
+ * overlaps the group before:
  *   2 * bias of each channel, the input's zero point folded in, then the multiplier of each (see dsp.h)
- *   the shift of each, one a byte
- *   nine words of weights, [position across lines][position along a line], one channel a byte
+ *   the shift of each, one per byte
+ *   nine words of weights, [position across lines][position along a line], one channel per byte
  */
 #ifndef MLF_DEPTHWISE_CONV2D_DSP_H_
 #define MLF_DEPTHWISE_CONV2D_DSP_H_
@@ -47,7 +47,7 @@ struct mlf_depthwise_dsp {
     int32_t channels;
     int32_t zero_point; /* of the input */
     int32_t rounding;   /* 2 * the output's zero point + 1 */
-    int32_t minimum;    /* of a fused activation; INT8_MIN and INT8_MAX where there is none */
+    int32_t minimum;    /* of a fused activation; INT8_MIN and INT8_MAX without one */
     int32_t maximum;
 };
 
@@ -88,7 +88,7 @@ MLF_SHARED void mlf_expand_filters_dsp(const struct mlf_depthwise_dsp *depthwise
 /* The part of a long line that is computed at a time, and how its inputs are copied to a plane. */
 struct mlf_piece_dsp {
     int32_t outputs;
-    int32_t length; /* halfwords of a line of the plane, padding and all */
+    int32_t length; /* halfwords of a line of the plane, including padding */
     int32_t before; /* halfwords before the first input */
     int32_t offset; /* bytes from the line's first pixel to that input */
     int32_t head;   /* whether that input is the second of a pair of halfwords */
@@ -150,7 +150,7 @@ MLF_KERNEL void mlf_fill_line_dsp(const struct mlf_piece_dsp *piece, int32_t ste
     }
 }
 
-/* What is computed of an image: a piece of the lines from `first` to `end` - 1. */
+/* The part of an image to compute: a piece of the lines from `first` to `end` - 1. */
 struct mlf_part_dsp {
     struct mlf_piece_dsp piece;
     int32_t first;
@@ -209,7 +209,7 @@ MLF_SHARED void mlf_depthwise_channels_dsp(const struct mlf_depthwise_dsp *depth
     }
 }
 
-/* Set the padding at both ends of lines, which copied lines leave as it is. */
+/* Set the padding at both ends of lines, which copying lines does not change. */
 MLF_KERNEL void mlf_pad_planes_dsp(const struct mlf_depthwise_dsp *depthwise, struct mlf_depthwise_scratch_dsp *scratch)
 {
     for (int32_t line = 0; line < 3; line++) {
@@ -240,9 +240,9 @@ MLF_SHARED void mlf_depthwise_conv2d_int8_dsp(const struct mlf_depthwise_dsp *de
 }
 
 /*
- * As mlf_depthwise_conv2d_int8_dsp for an output that is smaller than the input that it lies over: all channels of a
- * line before the next line. Lines are rows of one piece, each of them computed behind `scratch` and then moved to its
- * place, which the next line's inputs must be behind.
+ * As mlf_depthwise_conv2d_int8_dsp for an output that is smaller than the input that it overwrites: all channels of a
+ * line are computed before the next line. Lines are rows in one piece, each computed after `scratch` and then moved to
+ * its address, which must be before the inputs of the next line.
  */
 MLF_SHARED void mlf_depthwise_conv2d_rows_int8_dsp(const struct mlf_depthwise_dsp *depthwise, const int8_t *input,
                                                    const int32_t *filter, int8_t *output,

@@ -2,10 +2,10 @@
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * DEPTHWISE_CONV_2D on float32 with a 3x3 filter for Helium (MVE with floats), four channels at a time; equal to
- * depthwise_conv2d.h but for the rounding of additions.
+ * depthwise_conv2d.h except for the rounding of additions.
  *
- * The nine pixels under the filter are nine pointers that run along the channels, those in the padding along zeros: 32
- * instructions for 36 products with all that belongs to them.
+ * Nine pointers to the pixels under the filter move along the channels; for the padding, they point to zeros. 36
+ * products take 32 instructions in total.
  */
 #ifndef MLF_DEPTHWISE_CONV2D_FLOAT_MVE_H_
 #define MLF_DEPTHWISE_CONV2D_FLOAT_MVE_H_
@@ -17,10 +17,10 @@
 #include "requantize_mve.h"
 #include "window.h"
 
-/* One output pixel; the assembly knows where the members stand. */
+/* One output pixel; assembly accesses the members by position. */
 struct mlf_depthwise9_float {
     const float *taps[9];
-    const float *weights; /* for every four channels their biases, then their weights tap by tap */
+    const float *weights; /* for every four channels the biases, then the weights of each tap */
     float *output;
     int32_t groups; /* of four channels */
     struct mlf_float_range range;
@@ -61,7 +61,7 @@ MLF_SHARED void mlf_depthwise9_float(const struct mlf_depthwise9_float *pixel)
 
 #endif /* MLF_MVE_FLOAT */
 
-/* Let the taps of a filter row point to the pixels from column x on, or to zeros; `line` is a row of the image. */
+/* Let the taps of a filter row point to the pixels from column x, or to zeros; `line` is a row of the image. */
 MLF_KERNEL void mlf_depthwise9_row(const struct mlf_window *window, const float *line, int32_t x, const float *zeros,
                                    const float **taps)
 {

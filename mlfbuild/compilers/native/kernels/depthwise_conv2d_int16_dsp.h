@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * DEPTHWISE_CONV_2D of int16 activations for cores with the DSP extension: one output channel for each input channel,
- * a multiple of four of them, any window. For each output pixel the addresses of its taps are found once; taps in the
- * padding are read from a pixel of zeros. Four channels then take 9 instructions a tap (2.25 a product, 2.45 with the
- * branch, unrolled for four taps), and 3 an output; block_int16_dsp.h tells how sums become outputs.
+ * a multiple of four channels, any window. For each output pixel, the addresses of its taps are computed once; taps in
+ * the padding are read from a pixel of zeros. Four channels then take 9 instructions per tap (2.25 per product, 2.45
+ * with the branch, unrolled for four taps), and 3 per output; block_int16_dsp.h describes how sums become outputs.
  *
  * The filter holds for every four channels, in words: their biases; for each tap the weights as int16 of channels 0 and
  * 1, and of 2 and 3; their multipliers.
@@ -42,7 +42,7 @@ struct mlf_taps_int16_dsp {
     "smlabb r10, r7, r5, r10\n\t"                                                                                      \
     "smlatt r11, r7, r5, r11\n\t"
 
-/* r0 pixel, r1 filter, r2 output. On the stack: addresses, taps that the first round of four leaves out, channels. */
+/* r0 pixel, r1 filter, r2 output. On the stack: addresses, taps that the first round of four skips, channels. */
 #define MLF_DEPTHWISE_INT16_DSP(saturate, bits)                                                                        \
     "push {r4-r11, lr}\n\t"                                                                                            \
     "sub sp, sp, #12\n\t"                                                                                              \
@@ -131,7 +131,7 @@ MLF_KERNEL void mlf_find_taps_int16_dsp(const struct mlf_window *window, const s
     }
 }
 
-/* `padding` is one pixel of zeros, which a window without padding does not need. */
+/* `padding` is one pixel of zeros; it is not used for a window without padding. */
 MLF_KERNEL void mlf_depthwise_conv2d_int16_dsp(const struct mlf_window *window, struct mlf_int16_range range,
                                                const int16_t *input, const int32_t *filter, const int16_t *padding,
                                                int16_t *output)

@@ -2,9 +2,9 @@
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * DEPTHWISE_CONV_2D of int16 activations for Helium (MVE): one output channel for each input channel, a multiple of
- * eight of them, any window. Taps are found as in depthwise_conv2d_int16_dsp.h. Eight channels take 9 instructions a
- * tap (1.1 a product): VMULLB and VMULLT multiply even and odd channels apart, VRMULH does what SMMULR does, and VQMOVN
- * puts them together again.
+ * eight channels, any window. Taps are found as in depthwise_conv2d_int16_dsp.h. Eight channels take 9 instructions per
+ * tap (1.1 per product): VMULLB and VMULLT multiply even and odd channels separately, VRMULH replaces SMMULR, and
+ * VQMOVN interleaves the results.
  *
  * The filter holds for every eight channels, in words: biases of channels 0, 2, 4, 6, 1, 3, 5, 7; for each tap two
  * words of the weights of all eight, a byte each; multipliers, in the order of the biases.
@@ -82,7 +82,7 @@ MLF_SHARED void mlf_depthwise_pixel_int16_mve(const struct mlf_taps_int16_dsp *p
 
 #endif
 
-/* `padding` is one pixel of zeros, which a window without padding does not need. */
+/* `padding` is one pixel of zeros; it is not used for a window without padding. */
 MLF_KERNEL void mlf_depthwise_conv2d_int16_mve(const struct mlf_window *window, const struct mlf_int16_range *range,
                                                const int16_t *input, const int32_t *filter, const int16_t *padding,
                                                int16_t *output)

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * DEPTHWISE_CONV_2D on int8 for Helium (MVE), one output channel an input channel, filters of at most 16 taps; the sums
- * and what becomes of them are those of depthwise_conv2d.h.
+ * DEPTHWISE_CONV_2D on int8 for Helium (MVE), one output channel per input channel, filters of at most 16 taps; sums
+ * and rescaling are those of depthwise_conv2d.h.
  *
- * depthwise_row_mve.h multiplies a channel at a time, whose window is one vector. For that the rows under the filter
+ * depthwise_row_mve.h multiplies one channel at a time, whose window is one vector. For this, the rows under the filter
  * are copied to a ring, planar and interleaved: for every channel, position and row, so that a window of h rows and w
- * columns is h * w neighbouring bytes, and the next one starts h * stride bytes on. Row r is in slot r modulo h, and
- * the filter's taps are permuted as its first row moves through the slots.
+ * columns is h * w adjacent bytes, and the next one starts h * stride bytes later. Row r is in slot r modulo h, and the
+ * filter's taps are permuted as its first row moves through the slots.
  *
- * A copied element takes half an instruction. Rows are copied before output is written to their place, so that output
- * may take the place of the input.
+ * A copied element takes half an instruction. Rows are copied before output is written to their address, so that the
+ * output may overwrite the input.
  *
- * An inner axis runs along a row of the ring, an outer one from row to row: width and height, or height and width where
- * images are higher than wide.
+ * The inner axis runs along a row of the ring, the outer axis from row to row: width and height or, for images that are
+ * higher than wide, height and width.
  */
 #ifndef MLF_DEPTHWISE_CONV2D_MVE_H_
 #define MLF_DEPTHWISE_CONV2D_MVE_H_
@@ -25,7 +25,7 @@
 #include "depthwise_row_mve.h"
 #include "requantize_mve.h"
 
-/* Channels of the ring: 16, and a rest that is no group of four. */
+/* Channels of the ring: 16, and a remainder of less than four. */
 #define MLF_DEPTHWISE_BLOCK 16
 #define MLF_DEPTHWISE_MOST 19
 
@@ -109,7 +109,7 @@ struct mlf_depthwise_image {
     struct mlf_depthwise_axis outer;
 };
 
-/* A block of channels under way. */
+/* The state of a block of channels. */
 struct mlf_depthwise_block {
     const struct mlf_depthwise_image *image;
     const int8_t *input;
@@ -117,10 +117,10 @@ struct mlf_depthwise_block {
     const int8_t *fill; /* a pixel of padding */
     int32_t channels;
     int32_t pitch;
-    uint16_t offsets[24]; /* of channels in the ring, the rest beyond them unused */
+    uint16_t offsets[24]; /* of channels in the ring; the others are unused */
 };
 
-/* Copy row r of the padded image into its slot. A function of its own, since it changes the predicate, as calls do. */
+/* Copy row r of the padded image into its slot. Not inlined, because it changes the predicate, as calls do. */
 MLF_SHARED void mlf_depthwise_insert(const struct mlf_depthwise_block *block, int32_t r)
 {
     const struct mlf_depthwise_axis *const inner = &block->image->inner;
@@ -141,7 +141,7 @@ MLF_SHARED void mlf_depthwise_insert(const struct mlf_depthwise_block *block, in
     }
 }
 
-/* Compute a row of all channels of a block; a rest that is no group of four is computed with those before it. */
+/* Compute a row of all channels of a block; a remainder of less than four channels is computed with those before. */
 MLF_KERNEL void mlf_depthwise_groups(const struct mlf_depthwise_block *block, const struct mlf_depthwise_row *all,
                                      mlf_depthwise_function multiply)
 {
@@ -178,10 +178,10 @@ MLF_KERNEL void mlf_depthwise_block_mve(const struct mlf_depthwise_block *block,
 }
 
 /*
- * Weights are [channel, inner tap, outer tap]. `order` has 16 bytes for each slot of the filter's first row. Where
- * channels are no multiple of four, the last of `channels` has the last four of them. Scratch memory: 16 bytes, twice
- * MLF_DEPTHWISE_BLOCK for a pixel of padding, and the ring: of up to MLF_DEPTHWISE_MOST channels, each of the outer
- * filter's rows times what the inner axis needs of the padded image.
+ * Weights are [channel, inner tap, outer tap]. `order` has 16 bytes for each slot of the filter's first row. If the
+ * number of channels is not a multiple of four, the last of `channels` has the last four. Scratch memory: 16 bytes,
+ * twice MLF_DEPTHWISE_BLOCK for a pixel of padding, and the ring, which has for each of up to MLF_DEPTHWISE_MOST
+ * channels the outer filter's rows times the part of the padded image along the inner axis.
  */
 MLF_SHARED void mlf_depthwise_conv2d_int8_mve(const struct mlf_depthwise_image *image,
                                               const struct mlf_quantization *quantization, const int8_t *input,

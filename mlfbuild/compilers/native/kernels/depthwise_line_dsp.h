@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * A line of the output of four channels of a depthwise convolution with 3x3 filters, from planes of 16 bits, one a
- * channel, where neighbouring pixels are neighbouring halfwords. With w01 = (w[0], w[1]) and w12 = (w[1], w[2]) of a
+ * A line of the output of four channels of a depthwise convolution with 3x3 filters, from planes of 16 bits, one per
+ * channel, in which adjacent pixels are adjacent halfwords. With w01 = (w[0], w[1]) and w12 = (w[1], w[2]) of a
  * row of the filter, all of it in six registers, and d0 = (x[0], x[1]), d1 = (x[2], x[3]):
  *
  *   stride 1:  sum[0] = SMLAD(d0, w01) + SMLABT(d1, w12), sum[1] = SMLATB(d0, w01) + SMLAD(d1, w12)
  *   stride 2:  sum[0] = SMLAD(d0, w01) + SMLABT(d1, w12), and d1 is the next output's d0
  *
- * A pair of outputs takes 19 instructions (1.1 a product) with stride 1, 22 with stride 2; requantisation 6 an output.
+ * A pair of outputs takes 19 instructions (1.1 per product) with stride 1, 22 with stride 2; requantisation takes 6 per
+ * output.
  */
 #ifndef MLF_DEPTHWISE_LINE_DSP_H_
 #define MLF_DEPTHWISE_LINE_DSP_H_
@@ -18,7 +19,7 @@
 #include "compiler.h"
 #include "dsp.h"
 
-/* The three lines of a plane are this many halfwords apart; assembly knows it as 128 and 384 bytes. */
+/* The three lines of a plane are this many halfwords apart; assembly contains it as 128 and 384 bytes. */
 #define MLF_LINE_DSP 64
 #define MLF_PLANE_DSP (3 * MLF_LINE_DSP)
 
@@ -31,13 +32,13 @@ struct mlf_plane_filter_dsp {
     int32_t shift;
 };
 
-/* What the call for a line needs beside the planes; assembly reads it by position. */
+/* The parameters for a line in addition to the planes; assembly reads them by position. */
 struct mlf_line_call_dsp {
     int32_t first; /* row of the filter for the plane's first line, in bytes: 0, 8 or 16 */
     int32_t pairs; /* of outputs */
     int32_t outputs;
     int32_t step;  /* bytes from one output to the next */
-    int32_t *sums; /* memory for one sum an output, and one more */
+    int32_t *sums; /* memory for one sum per output, and one more */
 };
 
 #if MLF_DSP_ASM
@@ -103,7 +104,7 @@ MLF_NAKED void mlf_fill_planes_dsp(int16_t *planes MLF_UNUSED, const int8_t *inp
     "str r8, [sp, #28]\n\t"     /* sums */                                                                             \
     "mov r4, #4\n"                                                                                                     \
     "1:\n\t"                                                                                                           \
-    "str r4, [sp, #32]\n\t"     /* channels still to do */                                                             \
+    "str r4, [sp, #32]\n\t"     /* remaining channels */                                                               \
     "ldrd r0, r2, [sp]\n\t"                                                                                            \
     "ldrd r3, lr, [sp, #12]\n\t"                                                                                       \
     "ldr r12, [sp, #28]\n\t"                                                                                           \

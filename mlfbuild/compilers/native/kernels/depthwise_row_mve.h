@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * The micro-kernels of int8 depthwise convolutions on Helium (MVE): a row of output pixels from the ring of
- * depthwise_conv2d_mve.h, where the window of a channel is neighbouring bytes, at most 16.
+ * depthwise_conv2d_mve.h, in which the window of a channel has at most 16 adjacent bytes.
  *
  * A channel at a time: one VMLADAV multiplies its window with the filter. Two pixels of four channels take 8 loads and
  * 8 VMLADAV for 72 products of a 3x3 filter, and some 25 instructions to rescale and store 8 outputs.
@@ -15,11 +15,11 @@
 #include "compiler.h"
 #include "requantize_mve.h"
 
-/* A row of output pixels; the assembly knows where the members stand. */
+/* A row of output pixels; assembly accesses the members by position. */
 struct mlf_depthwise_row {
     int32_t zero_point;
     int32_t output_step; /* bytes from the outputs of a pair of pixels to those of the next */
-    int32_t length;      /* bytes of the ring from the first pair's window to the one behind the last pair's */
+    int32_t length;      /* bytes of the ring from the first pair's window to the one after the last pair's */
     const struct mlf_channels4 *channels;
     const int8_t *weights; /* of a group of four channels, `taps` bytes each */
     int32_t taps;
@@ -27,20 +27,20 @@ struct mlf_depthwise_row {
     int8_t *output;
     int32_t groups;
     int32_t pitch;       /* bytes from a channel of the ring to the next */
-    int32_t back;        /* bytes from a last window alone to the one behind it; 0 where pixels are even */
+    int32_t back;        /* bytes from a single last window to the next one; 0 for an even number of pixels */
     int32_t output_back; /* and between their outputs */
     int32_t step;        /* bytes from a window to the next */
     int32_t minimum;
     int32_t maximum;
     const uint8_t *order; /* the tap of each of 16 bytes of a window */
-    uint16_t scatter[8];  /* bytes from `output` to channel c of the first pixel at 2 * c, of the second behind it */
+    uint16_t scatter[8];  /* bytes from `output` to channel c of the first pixel at 2 * c, of the second after it */
 };
 
 typedef void (*mlf_depthwise_function)(const struct mlf_depthwise_row *row);
 
 #if defined(MLF_MVE)
 
-/* The products of two windows of a channel; `pointer` goes on to the next pair. */
+/* The products of two windows of a channel; `pointer` is advanced to the next pair. */
 #define MLF_DEPTHWISE_CHANNEL(pointer, load, weights, first, second)                                                   \
     load("q0", pointer) "vmladav.s8 " first ", q0, " weights "\n" load("q1", pointer) "vmladav.s8 " second             \
                         ", q1, " weights "\n"
@@ -48,13 +48,13 @@ typedef void (*mlf_depthwise_function)(const struct mlf_depthwise_row *row);
 #define MLF_DEPTHWISE_LOAD_STEP6(x, pointer) "vldrb.u8 " x ", [" pointer "], #6\n"
 #define MLF_DEPTHWISE_LOAD_STEP(x, pointer) "vldrb.u8 " x ", [" pointer "]\n add " pointer ", r9\n"
 
-/* q3 says where outputs go; roundings that need it for something else bring it back. */
+/* q3 has the offsets of outputs; roundings that use it otherwise restore it. */
 #define MLF_DEPTHWISE_SCATTER "vldrh.u16 q3, [sp, #64]\n"
 #define MLF_DEPTHWISE_SCATTER_RELU
 #define MLF_DEPTHWISE_SCATTER_RIGHT MLF_DEPTHWISE_SCATTER
 #define MLF_DEPTHWISE_SCATTER_ANY MLF_DEPTHWISE_SCATTER
 
-/* The clamp of an activation; where it is all of int8, and so with a ReLU, VQMOVN does it. */
+/* The clamp of an activation; if its range is that of int8, VQMOVN already clamps. */
 #define MLF_DEPTHWISE_BOUNDS                                                                                           \
     "vldrh.u16 q1, [sp, #96]\n vmax.s16 q0, q0, q1\n"                                                                  \
     "vldrh.u16 q1, [sp, #112]\n vmin.s16 q0, q0, q1\n"
@@ -62,8 +62,8 @@ typedef void (*mlf_depthwise_function)(const struct mlf_depthwise_row *row);
 
 /*
  * r1 r3 r5 r7 point to the windows of four channels, q4 to q7 hold their weights, r11 points to the output. On the
- * stack: the struct, with `length` become the end of the group; at 80 the order of the taps, at 96 and 112 the clamp,
- * at 128 what is left of `back`, at 132 `length`.
+ * stack: the struct, whose `length` becomes the end of the group; at 80 the order of the taps, at 96 and 112 the clamp,
+ * at 128 the remainder of `back`, at 132 `length`.
  */
 #define MLF_DEPTHWISE(name, load, rounding, clamp)                                                                     \
     MLF_NAKED void name(const struct mlf_depthwise_row *row MLF_UNUSED)                                                \
@@ -99,7 +99,7 @@ typedef void (*mlf_depthwise_function)(const struct mlf_depthwise_row *row);
                 "vstrb.16 q0, [r11, q3]\n"                                                                             \
                 "add r11, r2\n"                                                                                        \
                 "cmp r1, r4\n bne 2b\n"                                                                                \
-                "ldr r0, [sp, #128]\n cbz r0, 3f\n" /* the last pixel again with the one before it */                  \
+                "ldr r0, [sp, #128]\n cbz r0, 3f\n" /* the last pixel, together with the one before */                 \
                 "subs r1, r0\n subs r3, r0\n subs r5, r0\n subs r7, r0\n adds r4, r0\n str r4, [sp, #8]\n"             \
                 "ldr r0, [sp, #44]\n sub r11, r0\n"                                                                    \
                 "movs r0, #0\n str r0, [sp, #128]\n"                                                                   \

@@ -13,7 +13,7 @@
 #include "fixed_point.h"
 #include "requantize.h"
 
-/* The quotient of stored values without their zero points is brought to the output's scale. */
+/* The quotient of stored values minus their zero points is rescaled to the output's scale. */
 struct mlf_div_quantization {
     int32_t first_zero_point;
     int32_t second_zero_point;
@@ -24,10 +24,10 @@ struct mlf_div_quantization {
 };
 
 /*
- * Return a / b as a stored value, not yet bounded; beyond any bound where b is 0.
+ * Return a / b as a stored value, not yet clamped; out of any range if b is 0.
  *
- * Both are shifted as far left as they go; the dividend is multiplied by the reciprocal of the divisor and by the
- * scales, and all shifts are taken back at once.
+ * Both are shifted left as far as possible; the dividend is multiplied by the reciprocal of the divisor and by the
+ * scales, and all shifts are undone at once.
  */
 MLF_KERNEL int32_t mlf_div_quotient(const struct mlf_rescale *rescale, int32_t a, int32_t b)
 {
@@ -61,7 +61,7 @@ MLF_KERNEL int32_t mlf_div_value(const struct mlf_div_quantization *quantization
 MLF_BINARY(mlf_div_int8(MLF_DIV_PARAMETERS(int8_t)), int8_t, int8_t, (int8_t)mlf_div_value(quantization, a, b))
 MLF_BINARY(mlf_div_int16(MLF_DIV_PARAMETERS(int16_t)), int16_t, int16_t, (int16_t)mlf_div_value(quantization, a, b))
 
-/* Return a / b, cut towards zero; 0 where b is 0. The negative of the least value is itself. */
+/* Return a / b, truncated towards zero; 0 if b is 0. The negative of the least value is itself. */
 MLF_KERNEL int32_t mlf_whole_quotient(int32_t a, int32_t b)
 {
     if (b == -1) {

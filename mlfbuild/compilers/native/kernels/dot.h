@@ -33,7 +33,7 @@ MLF_KERNEL struct mlf_int32x4 mlf_dot4_int8(struct mlf_int32x4 sum, const int8_t
     return sum;
 }
 
-/* As mlf_dot_int8 with an input that is `value` everywhere: what the padding of an image adds. */
+/* As mlf_dot_int8 with an input that is `value` everywhere, for the padding of an image. */
 MLF_KERNEL uint32_t mlf_fill_int8(uint32_t sum, int32_t value, const int8_t *weights, int32_t count)
 {
     for (int32_t i = 0; i < count; i++) {

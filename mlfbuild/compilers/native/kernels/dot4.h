@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * Four inner products that share the loads of a row, by what the processor has: the sums of dot.h and wide_sums.h,
- * those of float32 in another order. The weights of product g start at weights + g * count.
+ * Four inner products that share the loads of a row: the sums of dot.h and wide_sums.h, those of float32 in another
+ * order. The weights of product g start at weights + g * count. Depending on the core:
  *
- *   Helium   16 int8, 8 int16 or 4 float32 a round of 10 instructions, the last round predicated
- *   DSP      4 elements a round: SXTB16 and PKH make words of 16-bit pairs, 0 with 2 and 1 with 3, and SMLAD adds the
+ *   Helium   16 int8, 8 int16 or 4 float32 per round of 10 instructions, the last round predicated
+ *   DSP      4 elements per round: SXTB16 and PKH make words of 16-bit pairs, 0 with 2 and 1 with 3, and SMLAD adds the
  *            products of a pair
  */
 #ifndef MLF_DOT4_H_
@@ -21,12 +21,12 @@
 
 #if defined(MLF_MVE)
 
-/* A loop over count elements: `load` gets those of the row, `step` does one product of a row of weights. */
+/* A loop over count elements: `load` loads those of the row, `step` multiplies them with a row of weights. */
 #define MLF_DOT4_LOOP(bits, load, step)                                                                                \
     "dlstp." bits " lr, %[count]\n"                                                                                    \
     "1:\n" load " q0, [%[row]], #16\n" step("w0", "s0") step("w1", "s1") step("w2", "s2") step("w3", "s3")             \
     "letp lr, 1b\n"
-/* Loads that widen take their address from one of the registers r0 to r7, "l". */
+/* Widening loads take their address from one of the registers r0 to r7, "l". */
 #define MLF_DOT4_POINTERS(any)                                                                                         \
     [row] "+r"(row), [w0] "+" any(weights), [w1] "+" any(second), [w2] "+" any(third), [w3] "+" any(fourth)
 #define MLF_DOT4_SUMS [s0] "+Te"(v0), [s1] "+Te"(v1), [s2] "+Te"(v2), [s3] "+Te"(v3)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * What int8 kernels for cores with the DSP extension share.
+ * Shared by int8 kernels for cores with the DSP extension.
  *
- * Requantisation rounds twice, as requantize.h does, in 6 instructions from the sum to the stored byte:
+ * Requantisation rounds twice, as in requantize.h, in 6 instructions from the sum to the stored byte:
  *   r = (y + (y < 0 ? -1 : 0) + 2^(e - 1)) >> e with y = SMMULR(2 * sum, multiplier), e = shift + 1, plus zero point.
- * SMMLAR adds (2 * zero point + 1) << shift in the same step, the sign is that of the sum (where y = 0 it makes no
- * difference), SSAT does the last bit of the shift. The compiler proves that nothing overflows, or takes conv2d.h.
+ * SMMLAR adds (2 * zero point + 1) << shift in the same step, the sign is that of the sum (if y = 0 it has no effect),
+ * SSAT does the last bit of the shift. The compiler proves that nothing overflows, or uses conv2d.h.
  */
 #ifndef MLF_DSP_H_
 #define MLF_DSP_H_
@@ -29,7 +29,7 @@ MLF_KERNEL int32_t mlf_byte_of_dsp(int32_t word, int32_t position)
 
 #if MLF_DSP_ASM
 
-/* From twice a sum to the stored byte; `scratch` is lost, of `shift` the low byte counts. */
+/* From twice a sum to the stored byte; changes `scratch`, and uses the low byte of `shift`. */
 #define MLF_STORE_DSP(sum, multiplier, addend, shift, scratch, place)                                                  \
     "add " scratch ", " addend ", " sum ", asr #31\n\t"                                                                \
     "smmlar " sum ", " sum ", " multiplier ", " scratch "\n\t"                                                         \
@@ -50,7 +50,7 @@ MLF_KERNEL int8_t mlf_round_dsp(uint32_t sum, int32_t multiplier, uint32_t adden
 
 #endif
 
-/* Clamp an output to a fused activation, where one does more than the store did. */
+/* Clamp an output to a fused activation, unless the store already does. */
 MLF_SHARED void mlf_clamp_dsp(int8_t *output, int32_t size, int32_t minimum, int32_t maximum)
 {
     const int8_t *const end = output + size;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * ELU: `unary.h` has the loop. That of int8 is a table.
+ * ELU: `unary.h` has the loop. int8 uses a table.
  */
 #ifndef MLF_ELU_H_
 #define MLF_ELU_H_

@@ -15,9 +15,9 @@
 /*
  * Return erf(x), within 1e-6 of its value.
  *
- * Near 0 its Maclaurin series, 2 / sqrt(pi) * sum of (-1)^n x^(2n+1) / (n! (2n+1)), up to the 17th power; beyond,
+ * Near 0, the Maclaurin series 2 / sqrt(pi) * sum of (-1)^n x^(2n+1) / (n! (2n+1)) up to the 17th power; otherwise
  * 1 - p(t) e^-x^2 with t = 1 / (1 + 0.3275911 |x|), p of degree 5 (Abramowitz and Stegun, Handbook of Mathematical
- * Functions, 7.1.26; off by 1.5e-7 at most).
+ * Functions, 7.1.26; error at most 1.5e-7).
  */
 MLF_KERNEL float mlf_float_erf(float x)
 {
@@ -35,7 +35,7 @@ MLF_KERNEL float mlf_float_erf(float x)
         series = 1.0f + square * series;
         return 1.12837917f * x * series;
     }
-    if (!(magnitude < 4.0f)) { /* 1 to the last bit, or no number */
+    if (!(magnitude < 4.0f)) { /* rounds to 1, or NaN */
         return magnitude >= 4.0f ? (x < 0.0f ? -1.0f : 1.0f) : x;
     }
     const float t = 1.0f / (1.0f + 0.3275911f * magnitude);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * EXP and LOG of float32: `unary.h` has the loop. Those of quantised types are tables.
+ * EXP and LOG of float32: `unary.h` has the loop. Quantised types use tables.
  */
 #ifndef MLF_EXP_H_
 #define MLF_EXP_H_

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
-/* Inputs of matrix products expanded to 16 bits for SMLAD, in the order in which SXTB16 does it. */
+/* Expand inputs of matrix products to 16 bits for SMLAD, in the order of SXTB16. */
 #ifndef MLF_EXPAND_DSP_H_
 #define MLF_EXPAND_DSP_H_
 
@@ -13,8 +13,8 @@
 #if MLF_DSP_ASM
 
 /*
- * Expand `groups` times four bytes of three pixels to 16 bits: of each group bytes (0, 2) of every pixel, then (1, 3).
- * Returns the end of what was written.
+ * Expand `groups` times four bytes of three pixels to 16 bits: for each group bytes (0, 2) of every pixel, then (1, 3).
+ * Return the end of the output.
  */
 MLF_NAKED int16_t *mlf_expand3_dsp(int16_t *rows MLF_UNUSED, const int8_t *first MLF_UNUSED,
                                    const int8_t *second MLF_UNUSED, const int8_t *third MLF_UNUSED,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * Exponential and reciprocal in fixed point, with the constants and the roundings of gemmlowp, which TensorFlow Lite
- * Micro computes int8 SOFTMAX with. Qm.n is a signed 32-bit number with n fraction bits.
+ * Exponential and reciprocal in fixed point, with the constants and the roundings of gemmlowp, as in int8 SOFTMAX of
+ * TensorFlow Lite Micro. Qm.n is a signed 32-bit number with n fraction bits.
  */
 #ifndef MLF_FIXED_POINT_H_
 #define MLF_FIXED_POINT_H_
@@ -22,7 +22,7 @@ MLF_KERNEL int32_t mlf_saturating_shift_left(int32_t value, int32_t exponent)
     return value < -limit ? INT32_MIN : (int32_t)((uint32_t)value << exponent);
 }
 
-/* Return how many of the leading bits of value are 0; value is not 0. */
+/* Return the number of leading zero bits of value, which is not 0. */
 MLF_KERNEL int32_t mlf_leading_zeros(uint32_t value)
 {
     int32_t count = 0;
@@ -46,7 +46,7 @@ MLF_KERNEL int32_t mlf_exp_quarter_q31(int32_t a)
     return exp_minus_eighth + mlf_high_multiply(exp_minus_eighth, x + tail);
 }
 
-/* Return result times e^-(2^k) if the bit of remainder that stands for 2^k is set. */
+/* Return result times e^-(2^k) if the bit of remainder for 2^k is set. */
 MLF_KERNEL int32_t mlf_exp_step(int32_t result, uint32_t remainder, int32_t bit, int32_t factor)
 {
     return (remainder >> bit & 1u) != 0 ? mlf_high_multiply(result, factor) : result;
@@ -86,8 +86,8 @@ MLF_KERNEL int32_t mlf_reciprocal_q31(int32_t a)
 /*
  * Return ln a as Q5.26 for a >= 1 in Q12.19.
  *
- * a is 2^n * r, with r near the fourth root of 1/2; ln r is a quotient of polynomials of r less that root. Of two ways
- * to choose n, by the leading bit of a and of a * sqrt(1/2), the one with the lesser r counts. Powers are Q6.25.
+ * a is 2^n * r, with r near the fourth root of 1/2; ln r is a quotient of polynomials of r minus that root. Of two ways
+ * to choose n, by the leading bit of a and of a * sqrt(1/2), the one with the smaller r is used. Powers are Q6.25.
  */
 MLF_KERNEL int32_t mlf_log_q26(int32_t a)
 {

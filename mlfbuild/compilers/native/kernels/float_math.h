@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * Elementary functions of float32, each within 1e-6 of its value where that is a normal number. Own code, so that
- * firmware needs no mathematical library, and the same on every processor.
+ * Elementary functions of float32, each with a relative error of at most 1e-6 if the result is a normal number. They
+ * need no math library, and their results are the same on every processor.
  */
 #ifndef MLF_FLOAT_MATH_H_
 #define MLF_FLOAT_MATH_H_
@@ -37,7 +37,7 @@ MLF_KERNEL float mlf_power_of_two(int32_t n)
  * Return e^x; 0 below the normal range, infinity above.
  *
  * e^x = 2^n * e^r with n the integer nearest to x / ln 2 and r = x - n * ln 2, |r| <= ln 2 / 2; e^r is a Taylor
- * polynomial of degree 7. 2^n is multiplied in two steps, since 2^128 is no float.
+ * polynomial of degree 7. It is multiplied by 2^n in two steps, because 2^128 is not a float.
  */
 MLF_KERNEL float mlf_float_exp(float x)
 {
@@ -60,7 +60,7 @@ MLF_KERNEL float mlf_float_exp(float x)
     return power * mlf_power_of_two(n / 2) * mlf_power_of_two(n - n / 2);
 }
 
-/* Return e^x - 1 for x <= 0: near 0 by its own Taylor polynomial, of degree 7, since a difference would lose digits. */
+/* Return e^x - 1 for x <= 0; near 0 by a Taylor polynomial of degree 7, because a difference would lose digits. */
 MLF_KERNEL float mlf_float_expm1(float x)
 {
     if (x < -0.5f) {
@@ -75,7 +75,7 @@ MLF_KERNEL float mlf_float_expm1(float x)
 }
 
 /*
- * Return the natural logarithm; minus infinity for 0, no number for less.
+ * Return the natural logarithm; minus infinity for 0, NaN for negative numbers.
  *
  * ln x = n * ln 2 + ln m with m in [sqrt(1/2), sqrt(2)); ln m = 2 artanh(s), s = (m - 1) / (m + 1), |s| <= 0.172, is a
  * series of odd powers up to the ninth.
@@ -104,10 +104,10 @@ MLF_KERNEL float mlf_float_log(float x)
 }
 
 /*
- * Return the square root, rounded to nearest: by the processor's instruction, or bit by bit.
+ * Return the square root, rounded to nearest, by the processor's instruction or bit by bit.
  *
  * With x = m * 2^(n - 23), n even and m of 24 or 25 bits, the root is 2^(n/2 - 24) * sqrt(m * 2^25): a whole number of
- * 25 bits, the last of which rounds. Each step takes the square of the root so far, and a bit, off the remainder.
+ * 25 bits, the last of which rounds. Each step subtracts the effect of one more bit of the root from the remainder.
  */
 MLF_KERNEL float mlf_float_sqrt(float x)
 {
@@ -142,7 +142,7 @@ MLF_KERNEL float mlf_float_sqrt(float x)
 #endif
 }
 
-/* Return the hyperbolic tangent: near 0 by its Taylor polynomial, of degree 9, since a difference would lose digits. */
+/* Return the hyperbolic tangent; near 0 by a Taylor polynomial of degree 9, because a difference would lose digits. */
 MLF_KERNEL float mlf_float_tanh(float x)
 {
     const float magnitude = x < 0.0f ? -x : x;

@@ -11,7 +11,7 @@
 #include "compiler.h"
 #include "unary.h"
 
-/* Return the greatest whole number that is not greater than x; from 2^23 on all are whole. */
+/* Return the greatest integer that is not greater than x; all floats from 2^23 are integers. */
 MLF_KERNEL float mlf_float_floor(float x)
 {
     if (!(x < 8388608.0f && x > -8388608.0f)) {
@@ -21,7 +21,7 @@ MLF_KERNEL float mlf_float_floor(float x)
     return whole > x ? whole - 1.0f : whole;
 }
 
-/* Return the whole number nearest to x, the even one of two. */
+/* Return the integer nearest to x, ties to even. */
 MLF_KERNEL float mlf_float_round(float x)
 {
     const float whole = mlf_float_floor(x);

@@ -12,8 +12,8 @@
 #include "binary.h"
 #include "compiler.h"
 
-/* Return a / b rounded down; of quotients beyond 64 bits, which are whole, the nearest float. In double, as a float of
- * a quotient just below a whole number is that number. */
+/* Return a / b rounded down; quotients beyond 64 bits are integers, and the nearest float is returned. In double,
+ * because a float quotient just below an integer would round to it. */
 MLF_KERNEL float mlf_float_floor_div(float a, float b)
 {
     const double quotient = (double)a / (double)b;
@@ -24,7 +24,7 @@ MLF_KERNEL float mlf_float_floor_div(float a, float b)
     return (float)((double)whole > quotient ? whole - 1 : whole);
 }
 
-/* Return what a leaves on division by b, of the sign of a and exact; both are at least 0. */
+/* Return the exact remainder of a / b; both are at least 0. */
 MLF_KERNEL float mlf_float_rest(float a, float b)
 {
     if (!(a <= 3.4028234e38f && b > 0.0f)) {
@@ -40,7 +40,7 @@ MLF_KERNEL float mlf_float_rest(float a, float b)
     return a;
 }
 
-/* Return a less b times the quotient rounded down. */
+/* Return a minus b times the quotient rounded down. */
 MLF_KERNEL float mlf_float_floor_mod(float a, float b)
 {
     const float magnitude = mlf_float_rest(a < 0.0f ? -a : a, b < 0.0f ? -b : b);
@@ -48,7 +48,7 @@ MLF_KERNEL float mlf_float_floor_mod(float a, float b)
     return rest != 0.0f && (b < 0.0f) != (rest < 0.0f) ? rest + b : rest;
 }
 
-/* Integers, 0 where b is 0; the quotient of the least value by -1 is itself. */
+/* Integers; 0 if b is 0, and the quotient of the least value and -1 is the least value. */
 MLF_KERNEL int32_t mlf_floor_div_value_int32(int32_t a, int32_t b)
 {
     if (b == -1) {

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * FULLY_CONNECTED of one row on float32 for Helium (MVE with floats), at least eight outputs; equal to
- * fully_connected.h but for the rounding of additions. Weights are in the order of gemm_float_mve.h.
+ * fully_connected.h except for the rounding of additions. Weights are in the order of gemm_float_mve.h.
  */
 #ifndef MLF_FULLY_CONNECTED_FLOAT_MVE_H_
 #define MLF_FULLY_CONNECTED_FLOAT_MVE_H_
@@ -32,7 +32,7 @@ MLF_SHARED void mlf_fully_connected_float_mve(int32_t inputs, int32_t outputs, s
     if (whole > 0) {
         mlf_gemv_float(&gemv);
     }
-    if (outputs % 16 != 0) { /* one group, or two, the last of which ends with the last output */
+    if (outputs % 16 != 0) { /* one group or two, which end with the last output */
         const int32_t first = outputs % 16 >= 8 ? 16 * whole : outputs - 8;
         gemv.pairs = 1;
         gemv.weights[0] = weights + 2 * whole * group;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * FULLY_CONNECTED of int16 activations whatever their sums are. Input [rows, I], weights [O, I] of int8, output
+ * FULLY_CONNECTED of int16 activations with sums of any size. Input [rows, I], weights [O, I] of int8, output
  * [rows, O].
  */
 #ifndef MLF_FULLY_CONNECTED_INT16_H_
@@ -14,7 +14,7 @@
 #include "fully_connected.h"
 #include "wide_sums.h"
 
-/* Defines mlf_fully_connected_int16_<way>, which finishes sums as wide_sums.h tells. */
+/* Defines mlf_fully_connected_int16_<way>; wide_sums.h describes how sums become outputs. */
 #define MLF_FULLY_CONNECTED_INT16(way, channel_type)                                                                   \
     MLF_KERNEL void mlf_fully_connected_int16_##way(const struct mlf_matrix *matrix, struct mlf_int16_range range,     \
                                                     const int16_t *input, const int8_t *weights,                       \

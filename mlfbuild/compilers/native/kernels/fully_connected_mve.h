@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * FULLY_CONNECTED of one row on int8 for Helium (MVE); the sums and what becomes of them are those of
- * fully_connected.h. Weights are in the order of gemm_mve.h.
+ * FULLY_CONNECTED of one row on int8 for Helium (MVE); sums and rescaling are those of fully_connected.h. Weights are
+ * in the order of gemm_mve.h.
  */
 #ifndef MLF_FULLY_CONNECTED_MVE_H_
 #define MLF_FULLY_CONNECTED_MVE_H_
@@ -13,7 +13,7 @@
 #include "gemv_mve.h"
 #include "requantize_mve.h"
 
-/* Let the outputs of both groups of a pair go to the first `count` of eight places. */
+/* Write the outputs of both groups of a pair to the first `count` of eight positions. */
 MLF_KERNEL void mlf_gemv_scatter(struct mlf_gemv *gemv, int32_t count)
 {
     for (int32_t c = 0; c < 4; c++) {

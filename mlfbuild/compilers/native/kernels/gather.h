@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * GATHER: out[batch][slice][i] = in[batch][slice][index[batch][i]], in runs of elements. A position that is not there
- * is taken as the nearest one, so that no index of a network's input leads out of a tensor.
+ * GATHER: out[batch][slice][i] = in[batch][slice][index[batch][i]], in runs of elements. An index out of range is
+ * replaced by the nearest valid one, so that no input of the network leads to an access outside the tensor.
  */
 #ifndef MLF_GATHER_H_
 #define MLF_GATHER_H_
@@ -42,7 +42,7 @@ struct mlf_gather {
 MLF_GATHER(mlf_gather_int32, int32_t)
 MLF_GATHER(mlf_gather_int64, int64_t)
 
-/* GATHER_ND: out[place] = in[index[place][0]][index[place][1]]..., likewise. */
+/* GATHER_ND: out[place] = in[index[place][0]][index[place][1]]..., with the same handling of indices. */
 struct mlf_gather_nd {
     int32_t places;
     int32_t depth; /* positions of a place */

@@ -7,8 +7,8 @@
  * that an input is a core register: for two inputs of each pixel 3 LDRD, 4 loads of weights and 12 VFMA, which are 48
  * multiplications. mlf_gemv_float: a row times 16 channels at a time, 17 instructions for 32 of two inputs.
  *
- * Weights are [groups of eight channels, input, channel]. Where channels are no multiple of eight the last group is the
- * last eight of them, some of which are computed twice.
+ * Weights are [groups of eight channels, input, channel]. If the number of channels is not a multiple of eight, the
+ * last group has the last eight channels, some of which are computed twice.
  */
 #ifndef MLF_GEMM_FLOAT_MVE_H_
 #define MLF_GEMM_FLOAT_MVE_H_
@@ -18,7 +18,7 @@
 #include "compiler.h"
 #include "requantize_mve.h"
 
-/* Pixels times weights; the assembly knows where the members stand. Distances are bytes. */
+/* Pixels times weights; assembly accesses the members by position. Distances are in bytes. */
 struct mlf_gemm_float {
     const float *pixels[3]; /* windows */
     int32_t triples;        /* of pixels */
@@ -66,7 +66,7 @@ struct mlf_gemv_float {
 
 /*
  * r6 r7 r8 point to the pixels, r9 to the weights, r12 to the output; r10 counts rows, r11 is the gap. On the stack:
- * the struct, at 64 and 80 the bounds, at 96 the bias, at 100 pairs of inputs in a row, at 104 what is left.
+ * the struct, at 64 and 80 the bounds, at 96 the bias, at 100 pairs of inputs in a row, at 104 the remaining inputs.
  */
 MLF_NAKED void mlf_gemm_float(const struct mlf_gemm_float *gemm MLF_UNUSED)
 {
@@ -138,7 +138,7 @@ MLF_NAKED void mlf_gemv_float(struct mlf_gemv_float *gemv MLF_UNUSED)
 
 /* The same in C. */
 
-/* Return the sums of eight channels after `length` inputs; returns behind their weights. */
+/* Compute the sums of eight channels after `length` inputs; return the address after their weights. */
 MLF_KERNEL const float *mlf_gemm_float_row(float sums[8], const float *input, const float *weights, int32_t length)
 {
     for (int32_t i = 0; i < length; i++, weights += 8) {
@@ -149,7 +149,7 @@ MLF_KERNEL const float *mlf_gemm_float_row(float sums[8], const float *input, co
     return weights;
 }
 
-/* Eight channels of a pixel; returns behind the weights. */
+/* Eight channels of a pixel; return the address after the weights. */
 MLF_KERNEL const float *mlf_gemm_float_window(const struct mlf_gemm_float *gemm, const float *input,
                                               const float *weights, const float *bias, float *output)
 {

@@ -4,15 +4,15 @@
  * The micro-kernels of int8 convolutions on Helium (MVE).
  *
  * mlf_gemm_*: two pixels times all output channels, four channels at a time. The eight sums stay in the even core
- * registers, where VMLADAVA adds 16 products at once: 2 loads of pixels, 4 of weights and 8 VMLADAVA for 128 products,
- * and some 28 instructions for 8 outputs around them, 20 of which gather, rescale and store.
+ * registers, to which VMLADAVA adds 16 products at once: 2 loads of pixels, 4 of weights and 8 VMLADAVA for 128
+ * products, and about 28 further instructions for 8 outputs, 20 of which gather, rescale and store.
  *
- * A pixel's window is `rows` pieces of memory of 16 * `vectors` + `tail` bytes, read where they lie. Weights stand in
- * the order in which they are read: for every four channels and every row first 16 bytes of each of the channels, as
- * often as there are vectors, then `tail` bytes of each. Up to 15 bytes behind the last tail are read.
+ * A pixel's window consists of `rows` pieces of memory of 16 * `vectors` + `tail` bytes, read in place. Weights are in
+ * the order in which they are read: for every four channels and every row, first 16 bytes of each channel for each
+ * vector, then `tail` bytes of each. Up to 15 bytes after the last tail are read.
  *
- * In the names VECTORS has no tail, TAIL no vector and MIXED both, all with one row; ROWS and MIXED_ROWS have any
- * number of rows. RELU, RIGHT and ANY are those of requantize_mve.h.
+ * In names, VECTORS has no tail, TAIL no vector and MIXED both, all with one row; ROWS and MIXED_ROWS have any number
+ * of rows. RELU, RIGHT and ANY are those of requantize_mve.h.
  */
 #ifndef MLF_GEMM_MVE_H_
 #define MLF_GEMM_MVE_H_
@@ -22,7 +22,7 @@
 #include "compiler.h"
 #include "requantize_mve.h"
 
-/* Pixels times weights; the assembly knows where the members stand. */
+/* Pixels times weights; assembly accesses the members by position. */
 struct mlf_gemm {
     const int8_t *first; /* the windows of two pixels */
     const int8_t *second;
@@ -31,7 +31,7 @@ struct mlf_gemm {
     int32_t rows;    /* of a window */
     int32_t gap;     /* bytes from the last vector of a row to the next row */
     int32_t vectors; /* of 16 bytes, in a row */
-    int32_t tail;    /* bytes behind them */
+    int32_t tail;    /* bytes after them */
     const int8_t *weights;
     const int8_t *weights_end;
     const struct mlf_channels4 *channels;
@@ -40,7 +40,7 @@ struct mlf_gemm {
     int32_t zero_point;
     int32_t minimum;
     int32_t maximum;
-    uint16_t scatter[8]; /* bytes from `output` to channel c of the first pixel at 2 * c, of the second behind it */
+    uint16_t scatter[8]; /* bytes from `output` to channel c of the first pixel at 2 * c, of the second after it */
 };
 
 typedef void (*mlf_gemm_function)(const struct mlf_gemm *gemm);
@@ -56,7 +56,7 @@ typedef void (*mlf_gemm_function)(const struct mlf_gemm *gemm);
     "vldrb.u8 q2, [r1], #16\n" multiply " r4, q0, q2\n" multiply " r12, q1, q2\n"                                      \
     "vldrb.u8 q3, [r1], #16\n" multiply " r6, q0, q3\n" multiply " lr, q1, q3\n"
 
-/* Bytes of the pixels beyond the tail count as 0, so that what is read as their weights does not matter. */
+/* Bytes of the pixels beyond the tail count as 0, so that the bytes read as their weights have no effect. */
 #define MLF_GEMM_TAIL(multiply)                                                                                        \
     "ldr r9, [sp, #28]\n"                                                                                              \
     "vpstt\n"                                                                                                          \
@@ -68,8 +68,8 @@ typedef void (*mlf_gemm_function)(const struct mlf_gemm *gemm);
     "vldrb.u8 q3, [r1]\n add r1, r9\n" multiply " r6, q0, q3\n" multiply " lr, q1, q3\n"
 
 /*
- * The loop over the vectors of a row is entered in its middle, so that four steps are one iteration. Where, and how
- * often it runs, is at sp + 64 for the first row, whose first step stands before the loop, and at sp + 72 for others.
+ * The loop over the vectors of a row is entered in its middle, so that four steps are one iteration. The entry and the
+ * number of iterations are at sp + 64 for the first row, whose first step is before the loop, else at sp + 72.
  */
 #define MLF_GEMM_VECTORS_LOOP                                                                                          \
     "ldr r9, [sp, #64]\n" MLF_GEMM_STEP("vmladav.s8")                                                                  \
@@ -84,7 +84,7 @@ typedef void (*mlf_gemm_function)(const struct mlf_gemm *gemm);
     "and r5, r1, #3\n mls r5, r5, r3, r2\n lsrs r4, r1, #2\n adds r4, #1\n strd r4, r5, [sp, #64]\n"
 #define MLF_GEMM_PREDICATE "ldr r1, [sp, #28]\n vctp.8 r1\n"
 
-/* Where r7 and r11 count rows, the channels and the output wait at sp + 80. */
+/* If r7 and r11 count rows, the channels and the output are saved at sp + 80. */
 #define MLF_GEMM_ROWS_BEGIN "ldrd r7, r11, [sp, #16]\n"
 #define MLF_GEMM_ROWS_END                                                                                              \
     "subs r7, #1\n beq 6f\n"                                                                                           \
@@ -140,7 +140,7 @@ typedef void (*mlf_gemm_function)(const struct mlf_gemm *gemm);
 
 /* The same in C, for all shapes and roundings. */
 
-/* Add the products of a piece of memory with the weights of four channels; returns behind the weights. */
+/* Add the products of a piece of memory with the weights of four channels; return the address after the weights. */
 MLF_KERNEL const int8_t *mlf_gemm_row(uint32_t sums[4], const int8_t *input, const int8_t *weights, int32_t vectors,
                                       int32_t tail)
 {
@@ -155,7 +155,7 @@ MLF_KERNEL const int8_t *mlf_gemm_row(uint32_t sums[4], const int8_t *input, con
     return weights;
 }
 
-/* Four channels of a pixel; returns behind the weights. */
+/* Four channels of a pixel; return the address after the weights. */
 MLF_KERNEL const int8_t *mlf_gemm_window(uint32_t sums[4], const struct mlf_gemm *gemm, const int8_t *input,
                                          const int8_t *weights)
 {

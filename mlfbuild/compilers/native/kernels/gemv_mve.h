@@ -25,12 +25,12 @@ struct mlf_gemv {
     const int8_t *second_weights;
     int32_t group; /* bytes of a group's weights */
     const struct mlf_channels4 *channels;
-    int32_t second_channels; /* bytes from behind the channels of the first group to those of the second */
+    int32_t second_channels; /* bytes from the end of the channels of the first group to those of the second */
     int8_t *output;
     int32_t zero_point;
     int32_t minimum;
     int32_t maximum;
-    uint16_t scatter[8]; /* bytes from `output` to channel c of the first group at 2 * c, of the second behind it */
+    uint16_t scatter[8]; /* bytes from `output` to channel c of the first group at 2 * c, of the second after it */
 };
 
 typedef void (*mlf_gemv_function)(const struct mlf_gemv *gemv);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * HARD_SWISH: `unary.h` has the loop. That of int8 is a table.
+ * HARD_SWISH: `unary.h` has the loop. int8 uses a table.
  */
 #ifndef MLF_HARD_SWISH_H_
 #define MLF_HARD_SWISH_H_

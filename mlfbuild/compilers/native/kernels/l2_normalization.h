@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * L2_NORMALIZATION: input and output [rows, depth], each row divided by its length. The output may start where the
- * input does.
+ * L2_NORMALIZATION: input and output [rows, depth], each row divided by its length. The output may overwrite the input.
  */
 #ifndef MLF_L2_NORMALIZATION_H_
 #define MLF_L2_NORMALIZATION_H_

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * Line buffers: the rows of an image that operators executed row by row hand to each other.
+ * Line buffers: the rows of an image that operators executed row by row pass to each other.
  *
- * In each step an operator makes `count` rows, the first of them row step * count + lead of its image, and puts them
- * behind the `kept` rows that the next operator reads once more. Rows before and behind the image are its padding:
- * steps begin before 0 where an operator needs rows ahead, so that nothing else has to know of borders.
+ * In each step an operator computes `count` rows, the first of which is row step * count + lead of its image, and
+ * writes them after the `kept` rows that the next operator reads again. Rows before and after the image are its
+ * padding: if an operator needs rows ahead, steps begin before 0, so that borders need no other code.
  */
 #ifndef MLF_LINE_BUFFER_H_
 #define MLF_LINE_BUFFER_H_
@@ -23,11 +23,11 @@ struct mlf_line_buffer {
     int32_t count;
     int32_t kept;
     int32_t lead;
-    int32_t padding; /* the byte that padding consists of */
+    int32_t padding; /* the byte value of padding */
 };
 
-/* Move bytes towards lower addresses, or to other memory. A loop of words, since the memcpy of small C libraries takes
-   single bytes; GCC must not make a call of memcpy of it. */
+/* Move bytes towards lower addresses, or to other memory. A loop of words, because the memcpy of small C libraries
+   copies single bytes; GCC must not replace it by a call of memcpy. */
 #if defined(__GNUC__) && !defined(__clang__)
 __attribute__((optimize("no-tree-loop-distribute-patterns")))
 #endif
@@ -49,20 +49,20 @@ mlf_move_bytes(int8_t *to, const int8_t *from, int32_t count)
 #endif
 }
 
-/* Whether any of the step's rows is one of the image. */
+/* Whether any of the step's rows is inside the image. */
 MLF_KERNEL int mlf_lines_inside(const struct mlf_line_buffer *lines, int32_t step)
 {
     const int32_t first = step * lines->count + lines->lead;
     return first < lines->height && first + lines->count > 0;
 }
 
-/* Where the step's rows are put. */
+/* The address of the step's rows. */
 MLF_KERNEL int8_t *mlf_lines_new(const struct mlf_line_buffer *lines, int8_t *buffer)
 {
     return buffer + lines->kept * lines->row;
 }
 
-/* Make padding of those of the step's rows that are none of the image. */
+/* Fill the step's rows outside the image with padding. */
 MLF_SHARED void mlf_lines_pad(const struct mlf_line_buffer *lines, int32_t step, int8_t *buffer)
 {
     const int32_t first = step * lines->count + lines->lead;
@@ -74,7 +74,7 @@ MLF_SHARED void mlf_lines_pad(const struct mlf_line_buffer *lines, int32_t step,
     }
 }
 
-/* Copy the step's rows from the whole image. */
+/* Copy the step's rows from the complete image. */
 MLF_SHARED void mlf_lines_copy(const struct mlf_line_buffer *lines, int32_t step, const int8_t *image,
                                int8_t *buffer)
 {
@@ -94,7 +94,7 @@ MLF_KERNEL void mlf_lines_keep(const struct mlf_line_buffer *lines, int8_t *buff
     mlf_move_bytes(buffer, buffer + lines->count * lines->row, lines->kept * lines->row);
 }
 
-/* What is kept of the rows before the first step: padding. */
+/* The kept rows before the first step are padding. */
 MLF_KERNEL void mlf_lines_start(const struct mlf_line_buffer *lines, int8_t *buffer)
 {
     memset(buffer, lines->padding, (size_t)(lines->kept * lines->row));

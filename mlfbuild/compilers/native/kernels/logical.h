@@ -11,7 +11,7 @@
 #include "binary.h"
 #include "unary.h"
 
-/* Any byte but 0 is true. */
+/* Any byte except 0 is true. */
 MLF_BINARY(mlf_logical_and_uint8(MLF_BINARY_PARAMETERS(uint8_t, uint8_t)), uint8_t, uint8_t, a != 0 && b != 0 ? 1 : 0)
 MLF_BINARY(mlf_logical_or_uint8(MLF_BINARY_PARAMETERS(uint8_t, uint8_t)), uint8_t, uint8_t, a != 0 || b != 0 ? 1 : 0)
 MLF_UNARY(mlf_logical_not_uint8(MLF_UNARY_PARAMETERS(uint8_t)), uint8_t, a == 0 ? 1 : 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * LOGISTIC and TANH: `unary.h` has the loop. Those of int8 are tables, those of int16 are computed.
+ * LOGISTIC and TANH: `unary.h` has the loop. int8 uses tables, int16 is computed.
  */
 #ifndef MLF_LOGISTIC_H_
 #define MLF_LOGISTIC_H_
@@ -12,7 +12,7 @@
 #include "float_math.h"
 #include "unary.h"
 
-/* How an int16 value becomes the argument of a table of 1 / (1 + e^-(i/24)) with 16 fraction bits. */
+/* The rescaling of an int16 value to the argument of a table of 1 / (1 + e^-(i/24)) with 16 fraction bits. */
 struct mlf_table_scale {
     int32_t multiplier;
     int32_t shift;
@@ -23,7 +23,7 @@ MLF_KERNEL int32_t mlf_table_argument(const struct mlf_table_scale *scale, int32
     return (value * scale->multiplier + (1 << scale->shift >> 1)) >> scale->shift;
 }
 
-/* Return the value at magnitude, a step of the table with this many bits between two entries; beyond them, greatest. */
+/* Return the table's value at magnitude, which has this many bits between two entries; beyond the table, greatest. */
 MLF_KERNEL int32_t mlf_table_between(const uint16_t *table, int32_t magnitude, int32_t bits, int32_t greatest)
 {
     const int32_t step = magnitude >> bits;

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * UNIDIRECTIONAL_SEQUENCE_LSTM. A row of inputs in, a row of units out at every step; for each unit
+ * UNIDIRECTIONAL_SEQUENCE_LSTM. Each step reads a row of inputs and writes a row of units; for each unit
  *
  *   gate = squash(weights * row + recurrent * hidden + bias)      four of them: input, forget, cell, output
  *   cell = clip(forget * cell + input * cell gate)
  *   hidden = output * tanh(cell)                                  which is the result
  *
- * The hidden row of a step is the result of the one before and read where that lies, so that no step needs memory of
- * its own. Weights are [units, 4, inputs] and [units, 4, units]: the gates of a unit share the loads of a row. Cells
- * and hidden rows may be kept in one place or brought from one to another.
+ * The hidden row of a step is the result of the one before and is read in place, so that a step needs no further
+ * memory. Weights are [units, 4, inputs] and [units, 4, units]: the gates of a unit share the loads of a row. Cells and
+ * hidden rows may be updated in place or written to other memory.
  *
- * Gates of integers are Q3.12, squashed they are Q0.15; what the row and the hidden row add to one is rounded and
- * clamped alone before, by 8 factors, first those of the row. Zero points are folded into int32 biases [units, 2, 4].
+ * Gates of integers are Q3.12, after squashing Q0.15. The contributions of the row and the hidden row are rescaled,
+ * rounded and clamped separately, by 8 factors, first those of the row. Zero points are folded into int32 biases
+ * [units, 2, 4].
  */
 #ifndef MLF_LSTM_H_
 #define MLF_LSTM_H_
@@ -39,7 +40,7 @@ struct mlf_lstm_shape {
     int32_t result_step;
 };
 
-/* How integers go from gates to cells and hidden rows. */
+/* The rescalings from gates to cells and hidden rows, for integers. */
 struct mlf_lstm {
     struct mlf_rescale forget; /* of the forget gate times the cell */
     struct mlf_rescale update; /* of the input gate times the cell gate */
@@ -54,7 +55,7 @@ struct mlf_lstm {
     const type *row, const type *hidden_before, const cell_type *cell_before, type *result, type *hidden_after,       \
         cell_type *cell_after
 
-/* Defines the kernel of this signature, which takes step for each unit of each row: a term of hidden, cell and past. */
+/* Defines the kernel of this signature, which does step for each unit of each row: a term of hidden, cell and past. */
 #define MLF_LSTM(signature, type, cell_type, step)                                                                     \
     MLF_KERNEL void signature                                                                                          \
     {                                                                                                                  \
@@ -77,19 +78,19 @@ struct mlf_lstm {
         }                                                                                                              \
     }
 
-/* A gate of Q3.12, of what the row and the hidden row add to it. */
+/* A gate of Q3.12, the sum of the contributions of the row and the hidden row. */
 MLF_KERNEL int32_t mlf_lstm_gate(int32_t from_row, int32_t from_hidden)
 {
     return mlf_saturate_int16(mlf_saturate_int16(from_row) + mlf_saturate_int16(from_hidden));
 }
 
-/* A product of two values of Q0.15, or of one and a cell, on the cell's scale. */
+/* A product of two Q0.15 values, or of one and a cell, with the cell's scale. */
 MLF_KERNEL int32_t mlf_lstm_product(int32_t a, int32_t b, const struct mlf_rescale *rescale)
 {
     return mlf_saturate_int16(mlf_rescale_value((uint32_t)(a * b), rescale));
 }
 
-/* Take the unit with these gates a step on: return its stored hidden value, not yet bounded to its type. */
+/* Advance the unit with these gates by a step: return its stored hidden value, not yet clamped to its type. */
 MLF_KERNEL int32_t mlf_lstm_unit(const struct mlf_lstm *lstm, const uint16_t *table, const int32_t *gates,
                                  int16_t past, int16_t *cell)
 {

@@ -3,7 +3,7 @@
 /*
  * The int8 matrix product of CONV_2D and FULLY_CONNECTED for cores with the DSP extension: SMLAD, two products each.
  *
- * Blocking: two output channels by three pixels (or rows of a matrix), by two where memory is short. Activations are
+ * Blocking: two output channels by three pixels (or rows of a matrix), by two if memory is short. Activations are
  * expanded once to 16 bits into scratch memory; weights stay bytes in flash and cost one SXTB16 for two channels:
  *
  *   Channels 2j and 2j + 1 share a word for two inputs k and l; each half is 256 * odd + even, as a signed number:
@@ -11,14 +11,14 @@
  *       word = (256 * odd[k] + even[k]) & 0xffff | (256 * odd[l] + even[l]) << 16
  *
  *   SMLAD with the word itself adds 256 * odd + even, SMLAD with SXTB16(word) adds even; the difference, divided by
- *   256, is the sum of the odd channel. It is exact as long as that sum lies within 24 bits; the compiler looks.
+ *   256, is the sum of the odd channel. It is exact if that sum fits in 24 bits, which the compiler checks.
  *
  * Layout of a filter, int32, for each pair of output channels, `depth` being the inputs rounded up to four:
  *   depth / 2 words of weights, for inputs (0, 2), (1, 3), (4, 6), (5, 7), ...: the order in which SXTB16 expands bytes
  *   2 * bias of both channels, with the input's zero point folded in
  *   the multipliers of both
  *   shift of the even channel | shift of the odd one << 8
- * Of an odd number of channels the last two make the last pair, which repeats one channel.
+ * If the number of channels is odd, the last two form the last pair, which repeats one channel.
  */
 #ifndef MLF_MATMUL_DSP_H_
 #define MLF_MATMUL_DSP_H_
@@ -31,13 +31,13 @@
 #include "expand_dsp.h"
 #include "pixel_dsp.h"
 
-/* A matrix product and what follows it. */
+/* A matrix product, its requantisation and its activation. */
 struct mlf_matmul_dsp {
     int32_t rows;
     int32_t inputs;
     int32_t outputs;
     int32_t rounding; /* 2 * the output's zero point + 1 */
-    int32_t minimum;  /* of a fused activation; INT8_MIN and INT8_MAX where there is none */
+    int32_t minimum;  /* of a fused activation; INT8_MIN and INT8_MAX without one */
     int32_t maximum;
 };
 
@@ -46,7 +46,7 @@ MLF_KERNEL void mlf_activate_dsp(const struct mlf_matmul_dsp *matmul, int8_t *ou
     mlf_clamp_dsp(output, matmul->rows * matmul->outputs, matmul->minimum, matmul->maximum);
 }
 
-/* How many pixels a block has, and in what form their inputs are. */
+/* The number of pixels in a block, and the form of their inputs. */
 enum mlf_form_dsp { MLF_THREE_PIXELS, MLF_TWO_PIXELS, MLF_ONE_PIXEL, MLF_ONE_PIXEL_INT8 };
 
 MLF_KERNEL const int32_t *mlf_pairs_dsp(enum mlf_form_dsp form, const void *rows, const int32_t *filter,
@@ -64,7 +64,7 @@ MLF_KERNEL const int32_t *mlf_pairs_dsp(enum mlf_form_dsp form, const void *rows
     return mlf_pixel_int8_dsp((const int8_t *)rows, filter, output, block);
 }
 
-/* All output channels of a block of pixels, which lie `pitch` bytes apart. */
+/* All output channels of a block of pixels, which are `pitch` bytes apart. */
 MLF_KERNEL void mlf_pixels_dsp(const struct mlf_matmul_dsp *matmul, enum mlf_form_dsp form, const void *rows,
                                const int32_t *filter, int8_t *output, int32_t pitch)
 {
@@ -78,8 +78,8 @@ MLF_KERNEL void mlf_pixels_dsp(const struct mlf_matmul_dsp *matmul, enum mlf_for
 
 /*
  * FULLY_CONNECTED and CONV_2D of 1x1 with stride 1: rows of inputs times the filter. `scratch` holds three expanded
- * rows, or one where `inputs` is not a multiple of four. The output may lie over the input, at the same address: a
- * block is read before it is written, and where the output is the larger one blocks go from the end to the start.
+ * rows, or one if `inputs` is not a multiple of four. The output may begin at the address of the input: a block is read
+ * before it is written, and if the output is larger, blocks are computed from the end to the start.
  */
 MLF_SHARED void mlf_matmul_int8_dsp(const struct mlf_matmul_dsp *matmul, const int8_t *input, const int32_t *filter,
                                     int8_t *output, int16_t *scratch)
@@ -103,7 +103,7 @@ MLF_SHARED void mlf_matmul_int8_dsp(const struct mlf_matmul_dsp *matmul, const i
     mlf_activate_dsp(matmul, output);
 }
 
-/* As mlf_matmul_int8_dsp without scratch memory, for a multiple of four inputs; the output is apart from the input. */
+/* As mlf_matmul_int8_dsp without scratch memory, for a multiple of four inputs and an output apart from the input. */
 MLF_SHARED void mlf_matvec_int8_dsp(const struct mlf_matmul_dsp *matmul, const int8_t *input, const int32_t *filter,
                                     int8_t *output)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * MAXIMUM and MINIMUM of two tensors that broadcast and have one scale: `binary.h` has the loops.
+ * MAXIMUM and MINIMUM of two tensors that broadcast and have the same scale: `binary.h` has the loops.
  */
 #ifndef MLF_MAXIMUM_H_
 #define MLF_MAXIMUM_H_

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * Elements from one place to another, over at most five dimensions of runs.
+ * Copies of elements over at most five dimensions of runs.
  *
- * The elements of a run lie side by side on both sides. Neighbouring dimensions that can be one are expected to be
+ * The elements of a run are contiguous in source and destination. Adjacent dimensions that can be merged must be
  * merged.
  */
 #ifndef MLF_MOVEMENT_H_

@@ -12,7 +12,7 @@
 #include "compiler.h"
 #include "requantize.h"
 
-/* The product of stored values without their zero points is brought to the output's scale. */
+/* The product of stored values minus their zero points is rescaled to the output's scale. */
 struct mlf_mul_quantization {
     int32_t first_zero_point;
     int32_t second_zero_point;

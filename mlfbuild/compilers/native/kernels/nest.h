@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * Loops over the elements of tensors of several dimensions, and where an element stands.
+ * Loops over the elements of tensors of several dimensions, and offsets of elements.
  *
- * Strides count elements, may be negative and are 0 where an element is repeated. Loops of one step cost nothing where
- * sizes are literal.
+ * Strides count elements, may be negative, and are 0 along dimensions in which elements are repeated. Loops of one step
+ * cost nothing if sizes are literal.
  */
 #ifndef MLF_NEST_H_
 #define MLF_NEST_H_
@@ -21,7 +21,7 @@
                 for (int32_t l = 0; l < (sizes)[3]; l++)                                                               \
                     for (int32_t m = 0; m < (sizes)[4]; m++)
 
-/* Return how far from the first element the one at these five positions is. */
+/* Return the offset of the element at these five positions. */
 MLF_KERNEL int32_t mlf_offset(const int32_t *strides, int32_t i, int32_t j, int32_t k, int32_t l, int32_t m)
 {
     return i * strides[0] + j * strides[1] + k * strides[2] + l * strides[3] + m * strides[4];

@@ -3,7 +3,7 @@
 /*
  * PAD and PADV2 over at most five dimensions: `before` and `after` elements of one value around each.
  *
- * Dimensions that are not padded are expected to be merged into the one before.
+ * Dimensions that are not padded must be merged into the one before.
  */
 #ifndef MLF_PAD_H_
 #define MLF_PAD_H_
@@ -18,13 +18,13 @@ struct mlf_padding {
     int32_t before[5]; /* elements before the input's first */
 };
 
-/* Whether position i of a dimension of the output holds input. */
+/* Whether position i of a dimension of the output has an element of the input. */
 MLF_KERNEL int mlf_pad_inside(const struct mlf_padding *shape, int32_t dimension, int32_t i)
 {
     return i >= shape->before[dimension] && i < shape->before[dimension] + shape->input[dimension];
 }
 
-/* Whether a line of the output, along the last dimension, holds input. */
+/* Whether a line of the output, along the last dimension, has elements of the input. */
 MLF_KERNEL int mlf_pad_line(const struct mlf_padding *shape, int32_t i, int32_t j, int32_t k, int32_t l)
 {
     return mlf_pad_inside(shape, 0, i) && mlf_pad_inside(shape, 1, j) && mlf_pad_inside(shape, 2, k) &&

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
-/* One pixel, or row of a matrix, times all pairs of output channels; matmul_dsp.h tells the layout of the filter. */
+/* One pixel, or row of a matrix, times all pairs of output channels; matmul_dsp.h describes the filter's layout. */
 #ifndef MLF_PIXEL_DSP_H_
 #define MLF_PIXEL_DSP_H_
 
@@ -27,7 +27,7 @@
 #define MLF_LOAD4_INT16_DSP "ldmia r0!, {r2, r3}\n\t"
 #define MLF_LOAD8_INT16_DSP "ldmia r0!, {r2-r5}\n\t"
 
-/* Inputs as they lie in memory, perhaps not aligned: 19 instructions, 1.22 each. */
+/* Inputs as they are in memory, possibly not aligned: 19 instructions, 1.22 each. */
 #define MLF_LOAD4_INT8_DSP                                                                                             \
     "ldr r2, [r0], #4\n\t"                                                                                             \
     "sxtb16 r3, r2, ror #8\n\t"                                                                                        \
@@ -39,8 +39,8 @@
     "sxtb16 r4, r4\n\t"
 
 /*
- * As mlf_pixels3_dsp for one pixel. After 508 inputs at the most the odd channel's sum is put aside, so that 24 bits
- * are enough whatever the weights are.
+ * As mlf_pixels3_dsp for one pixel. After at most 508 inputs the odd channel's sum is saved, so that 24 bits are enough
+ * for any weights.
  */
 #define MLF_PIXEL_DSP(load_four, load_eight)                                                                           \
     "push {r4-r11, lr}\n\t"                                                                                            \
@@ -64,7 +64,7 @@
     "cbz r5, 1f\n\t"                                                                                                   \
     "add r5, r5, #1\n"                                                                                                 \
     "1:\n\t"                                                                                                           \
-    "strd r5, r5, [sp, #24]\n"   /* segments where there are several, and those still to come */                       \
+    "strd r5, r5, [sp, #24]\n"   /* several segments, and the remaining ones */                                        \
     "2:\n\t"                                                                                                           \
     "ldrd r0, r12, [sp]\n\t"                                                                                           \
     "mov r10, #0\n\t"                                                                                                  \

@@ -3,8 +3,8 @@
 /*
  * AVERAGE_POOL_2D and MAX_POOL_2D. Input [N, H, W, C], output [N, H', W', C]; padding does not count.
  *
- * Without padding the output may start where the input does: a pixel is written after its window was read, and never
- * beyond the start of the next window.
+ * Without padding, the output may begin at the address of the input: a pixel is written after its window was read, and
+ * never after the start of the next window.
  */
 #ifndef MLF_POOL2D_H_
 #define MLF_POOL2D_H_
@@ -68,7 +68,7 @@ MLF_KERNEL float mlf_average_float(const struct mlf_window *window, const struct
     return sum / (float)mlf_tap_count(rows, columns);
 }
 
-/* As mlf_greatest_int8; a NaN is passed over, wherever it stands. */
+/* As mlf_greatest_int8; NaN is ignored at any position. */
 MLF_KERNEL float mlf_greatest_float(const struct mlf_window *window, const struct mlf_taps *rows,
                                     const struct mlf_taps *columns, const float *input)
 {
@@ -82,7 +82,7 @@ MLF_KERNEL float mlf_greatest_float(const struct mlf_window *window, const struc
     return greatest;
 }
 
-/* The loops that all pools share: `reduce` makes one value of a window, `clamp` bounds it. */
+/* The loops that all pools share: `reduce` computes one value for a window, `clamp` clamps it. */
 #define MLF_POOL(name, type, range_type, reduce, clamp)                                                                \
     MLF_KERNEL void name(const struct mlf_window *window, range_type range, const type *input, type *output)           \
     {                                                                                                                  \

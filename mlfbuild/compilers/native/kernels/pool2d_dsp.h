@@ -4,8 +4,8 @@
  * AVERAGE_POOL_2D and MAX_POOL_2D on int8 for cores with the DSP extension, four channels at a time as the bytes of a
  * word; equal to pool2d.h.
  *
- * SSUB8 and SEL take the greater ones of four pairs of bytes: a load and 2 instructions for four elements. SXTAB16 adds
- * two bytes to two sums of 16 bits: a load and 2 instructions too, and averages of at most 255 pixels.
+ * SSUB8 and SEL select the greater ones of four pairs of bytes: a load and 2 instructions for four elements. SXTAB16
+ * adds two bytes to two sums of 16 bits: also a load and 2 instructions, for averages of at most 255 pixels.
  */
 #ifndef MLF_POOL2D_DSP_H_
 #define MLF_POOL2D_DSP_H_
@@ -148,7 +148,7 @@ MLF_KERNEL void mlf_store4_dsp(int8_t *to, uint32_t word, struct mlf_int32_range
     memcpy(to, &word, sizeof word);
 }
 
-/* The loops of both pools: `four` and `one` make four values and one value of a window. */
+/* The loops of both pools: `four` and `one` compute four values and one value for a window. */
 #define MLF_POOL_DSP(name, four, one)                                                                                  \
     MLF_KERNEL void name(const struct mlf_window *window, struct mlf_int32_range range, const int8_t *input,           \
                          int8_t *output)                                                                               \

@@ -20,7 +20,7 @@
 
 #include <arm_mve.h>
 
-/* The pixels of a window that lie in the image. */
+/* The pixels of a window inside the image. */
 struct mlf_pool_taps {
     const int8_t *first;
     int32_t rows;
@@ -62,7 +62,7 @@ MLF_KERNEL void mlf_average_8(const struct mlf_pool_taps *taps, int32_t c, struc
 MLF_KERNEL void mlf_average_window(const struct mlf_pool_taps *taps, struct mlf_int32_range range, int8_t *output)
 {
     const uint32_t count = (uint32_t)(taps->rows * taps->columns);
-    const uint32_t reciprocal = UINT32_MAX / count + 1; /* not used, and 0, where count is 1 */
+    const uint32_t reciprocal = UINT32_MAX / count + 1; /* not used, and 0, if count is 1 */
     for (int32_t c = 0; c < taps->depth; c += 8) {
         mlf_average_8(taps, c, range, reciprocal, output);
     }

@@ -3,7 +3,7 @@
 /*
  * QUANTIZE (float32 to integers, or integers to another scale or type) and DEQUANTIZE (integers to float32).
  *
- * Elements are taken in order, so that an output of elements that are not larger may start where the input does.
+ * Elements are processed in order, so that an output whose elements are not larger may overwrite the input.
  */
 #ifndef MLF_QUANTIZE_H_
 #define MLF_QUANTIZE_H_
@@ -14,8 +14,8 @@
 #include "requantize.h"
 
 /*
- * Return real / scale + zero_point rounded to nearest, ties away from zero, bounded to minimum and maximum, which
- * are within 16 bits; 0.0 for a NaN.
+ * Return real / scale + zero_point rounded to nearest, ties away from zero, clamped to minimum and maximum, which are
+ * within 16 bits; NaN counts as 0.0.
  */
 MLF_KERNEL int32_t mlf_quantize_value(float real, float scale, int32_t zero_point, int32_t minimum, int32_t maximum)
 {

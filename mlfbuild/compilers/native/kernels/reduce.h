@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * Reductions over some dimensions: three that stay and three that go, in any order in memory.
+ * Reductions over some dimensions: three are kept and three are reduced, in any order in memory.
  *
- * Neighbouring dimensions of one kind are expected to be merged; strides count elements of the input. The output is
- * packed.
+ * Adjacent dimensions of the same kind must be merged; strides count elements of the input. The output is packed.
  */
 #ifndef MLF_REDUCE_H_
 #define MLF_REDUCE_H_
@@ -21,7 +20,7 @@ struct mlf_reduction {
     int32_t reduced_strides[3];
 };
 
-/* Elements that become one. */
+/* The elements that are reduced to one. */
 MLF_KERNEL int32_t mlf_reduced_count(const struct mlf_reduction *shape)
 {
     return shape->reduced[0] * shape->reduced[1] * shape->reduced[2];
@@ -83,7 +82,7 @@ MLF_REDUCE(mlf_reduce_prod_float(MLF_REDUCE_PARAMETERS(float)), float, float, 1.
 MLF_REDUCE_WHOLE(32)
 MLF_REDUCE_WHOLE(64)
 
-/* Any byte but 0 is true. */
+/* Any byte except 0 is true. */
 MLF_REDUCE(mlf_reduce_all_uint8(MLF_REDUCE_PARAMETERS(uint8_t)), uint8_t, uint8_t, 1, a != 0 && value != 0 ? 1 : 0,
            value)
 MLF_REDUCE(mlf_reduce_any_uint8(MLF_REDUCE_PARAMETERS(uint8_t)), uint8_t, uint8_t, 0, a != 0 || value != 0 ? 1 : 0,

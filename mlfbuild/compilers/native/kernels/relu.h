@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * RELU and its bounded forms, LEAKY_RELU and PRELU: `unary.h` and `binary.h` have the loops. Those of int8 are tables,
- * or clamps.
+ * RELU and its bounded forms, LEAKY_RELU and PRELU: `unary.h` and `binary.h` have the loops. int8 uses tables or
+ * clamps.
  */
 #ifndef MLF_RELU_H_
 #define MLF_RELU_H_
@@ -15,11 +15,11 @@
 #include "requantize.h"
 #include "unary.h"
 
-/* RELU and its bounded kin where both sides have one scale. */
+/* RELU and its bounded forms if input and output have the same scale. */
 MLF_UNARY(mlf_bound_int8(int8_t minimum, int8_t maximum, MLF_UNARY_PARAMETERS(int8_t)), int8_t,
           a < minimum ? minimum : (a > maximum ? maximum : a))
 
-/* How int16 values become others: positive and negative ones by factors of their own, then within bounds. */
+/* The conversion of int16 values: positive and negative ones have separate factors, then they are clamped. */
 struct mlf_slopes {
     int32_t minimum;
     int32_t maximum;
@@ -45,7 +45,7 @@ MLF_UNARY(mlf_fold_int16(const struct mlf_slopes *slopes, MLF_UNARY_PARAMETERS(i
 MLF_UNARY(mlf_relu_float(struct mlf_float_range range, MLF_UNARY_PARAMETERS(float)), float, mlf_clamp_float(a, range))
 MLF_UNARY(mlf_leaky_relu_float(float alpha, MLF_UNARY_PARAMETERS(float)), float, a > 0.0f ? a : a * alpha)
 
-/* PRELU: stored values of one sign by their own factor, of the other times an element of the second tensor. */
+/* PRELU: each sign has a factor; negative values are also multiplied by an element of the second tensor. */
 struct mlf_prelu_quantization {
     int32_t first_zero_point;
     int32_t second_zero_point;

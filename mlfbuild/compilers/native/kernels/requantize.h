@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * Integer rescaling with the double rounding of gemmlowp, as TensorFlow Lite Micro's reference kernels do it.
+ * Integer rescaling with the double rounding of gemmlowp, as in TensorFlow Lite Micro's reference kernels.
  *
  * A real factor is multiplier * 2^(left_shift - right_shift - 31); at most one of the shifts is not 0. Sums are kept
- * modulo 2^32 in unsigned integers, as the hardware keeps them, so that no network can overflow a signed one.
+ * modulo 2^32 in unsigned integers, as in the hardware, so that no network can overflow a signed one.
  */
 #ifndef MLF_REQUANTIZE_H_
 #define MLF_REQUANTIZE_H_
@@ -20,13 +20,13 @@ struct mlf_rescale {
     int16_t right_shift;
 };
 
-/* What one output channel adds to its sum, and how the sum becomes the output's scale. */
+/* The bias of one output channel, and the rescaling of its sum to the output's scale. */
 struct mlf_channel {
     int32_t bias;
     struct mlf_rescale rescale;
 };
 
-/* The zero points on both sides of an operator, and the clamp of a fused activation on stored values. */
+/* The zero points of an operator's input and output, and the clamp of a fused activation on stored values. */
 struct mlf_quantization {
     int32_t input_zero_point;
     int32_t output_zero_point;
@@ -34,7 +34,7 @@ struct mlf_quantization {
     int32_t maximum;
 };
 
-/* How stored values of one scale become stored values of another. */
+/* The rescaling of stored values to another scale. */
 struct mlf_rescaling {
     int32_t input_zero_point;
     int32_t output_zero_point;
@@ -61,7 +61,7 @@ MLF_KERNEL int32_t mlf_shift_right(int32_t value, int32_t exponent)
     return ((value >> (exponent - 1)) + 1) >> 1;
 }
 
-/* Return value times the factor that rescale stands for. */
+/* Return value times the factor of rescale. */
 MLF_KERNEL int32_t mlf_rescale_value(uint32_t value, const struct mlf_rescale *rescale)
 {
     const int32_t shifted = (int32_t)(value << rescale->left_shift);
@@ -100,7 +100,7 @@ MLF_KERNEL int64_t mlf_clamp_int64(int64_t value, struct mlf_int64_range range)
     return value > range.maximum ? range.maximum : value;
 }
 
-/* clang says of Armv8-M Baseline, too, that it has SSAT. */
+/* clang reports SSAT for Armv8-M Baseline, too. */
 #if defined(__GNUC__) && defined(__ARM_FEATURE_SAT) && __ARM_ARCH_ISA_THUMB == 2
 #define MLF_HAS_SSAT 1
 #else
@@ -131,7 +131,7 @@ MLF_KERNEL int32_t mlf_saturate_int16(int32_t value)
 #endif
 }
 
-/* Turn the sum of an output channel into the stored output. */
+/* Convert the sum of an output channel to the stored output. */
 MLF_KERNEL int8_t mlf_requantize(uint32_t sum, const struct mlf_rescale *rescale,
                                  const struct mlf_quantization *quantization)
 {
@@ -139,7 +139,7 @@ MLF_KERNEL int8_t mlf_requantize(uint32_t sum, const struct mlf_rescale *rescale
     return (int8_t)mlf_clamp((int32_t)value, quantization->minimum, quantization->maximum);
 }
 
-/* Turn a value without its zero point into a stored one of the output, not yet bounded to its type. */
+/* Convert a value minus its zero point to a stored value of the output, not yet clamped to its type. */
 MLF_KERNEL int32_t mlf_rescaled(int32_t value, const struct mlf_rescaling *rescaling)
 {
     const uint32_t rescaled = (uint32_t)mlf_rescale_value((uint32_t)value, &rescaling->rescale);

@@ -3,11 +3,11 @@
 /*
  * From 32-bit sums to stored outputs on Helium (MVE), four output channels in a vector; equal to requantize.h.
  *
- * VQRDMULH is gemmlowp's doubling high multiply. VRSHL rounds ties up where gemmlowp rounds them away from zero, so a
- * negative number is lowered by one before it is shifted. Where outputs below the zero point are clamped away, as by a
- * ReLU, that changes nothing and is left out.
+ * VQRDMULH is gemmlowp's doubling high multiply. VRSHL rounds ties up, and gemmlowp rounds them away from zero, so
+ * negative numbers are decremented before they are shifted. This is omitted if outputs below the zero point are clamped
+ * anyway, for example by a ReLU.
  *
- * Kernels in assembly are put together of texts, so that what they share stands here once; q4 to q7 are not touched.
+ * Assembly kernels are composed of the texts in this header; q4 to q7 are not changed.
  */
 #ifndef MLF_REQUANTIZE_MVE_H_
 #define MLF_REQUANTIZE_MVE_H_
@@ -17,11 +17,11 @@
 #include "compiler.h"
 #include "requantize.h"
 
-/* Four output channels: what they add to their sums, and how the sums become the output's scale. */
+/* The biases of four output channels, and the rescaling of their sums to the output's scale. */
 struct mlf_channels4 {
     int32_t bias[4];
     int32_t multiplier[4];
-    int8_t shift[4]; /* a negative one goes right */
+    int8_t shift[4]; /* negative: to the right */
 };
 
 /* Return the int8 output of the sum of channel `lane`; nothing wraps before it is clamped, as with VQMOVN and VQADD. */
@@ -37,7 +37,7 @@ MLF_KERNEL int8_t mlf_requantize_lane(uint32_t sum, const struct mlf_channels4 *
 
 #if defined(MLF_MVE)
 
-/* BTI, for calls through pointers where branch targets are checked; a NOP to all other cores. */
+/* BTI, for calls through pointers if branch targets are checked; a NOP on all other cores. */
 #define MLF_ENTER ".inst.w 0xf3af800f\n push {r3-r11, lr}\n vpush {d8-d15}\n"
 #define MLF_LEAVE "vpop {d8-d15}\n pop {r3-r11, pc}\n"
 
@@ -48,7 +48,7 @@ MLF_KERNEL int8_t mlf_requantize_lane(uint32_t sum, const struct mlf_channels4 *
     "vmov q1[2], q1[0], r8, r12\n"                                                                                     \
     "vmov q1[3], q1[1], r10, lr\n"
 
-/* Which of the two vectors a step of the rescaling is for. */
+/* The vectors to which a step of the rescaling applies. */
 #define MLF_BOTH(step) step("q0") step("q1")
 #define MLF_FIRST(step) step("q0")
 #define MLF_SECOND(step) step("q1")
@@ -57,7 +57,7 @@ MLF_KERNEL int8_t mlf_requantize_lane(uint32_t sum, const struct mlf_channels4 *
 #define MLF_MULTIPLY(x) "vqrdmulh.s32 " x ", " x ", q2\n"
 #define MLF_SHIFT_LEFT(x) "vshl.s32 " x ", " x ", q3\n"
 #define MLF_SHIFT(x) "vrshl.s32 " x ", " x ", q2\n"
-/* A negative number that is shifted right is lowered by one. */
+/* Negative numbers that are shifted right are decremented. */
 #define MLF_SHIFT_AWAY(x)                                                                                              \
     "vand q3, " x ", q2\n"                                                                                             \
     "vshr.s32 q3, q3, #31\n"                                                                                           \
@@ -65,8 +65,8 @@ MLF_KERNEL int8_t mlf_requantize_lane(uint32_t sum, const struct mlf_channels4 *
 
 /*
  * Rescale q0 and q1 (MLF_BOTH) or one of them by the struct mlf_channels4 at `base`, a low register, which then points
- * behind it; uses q2 and q3. RELU: no channel shifts left, and what rounds below zero is clamped away. RIGHT: no
- * channel shifts left.
+ * after it; uses q2 and q3. RELU: no channel shifts left, and negative results are clamped. RIGHT: no channel shifts
+ * left.
  */
 #define MLF_RESCALE_RELU(which, base)                                                                                  \
     "vldrw.u32 q2, [" base "], #16\n" which(MLF_ADD_BIAS)                                                              \
@@ -86,7 +86,7 @@ MLF_KERNEL int8_t mlf_requantize_lane(uint32_t sum, const struct mlf_channels4 *
     "vmov.i32 q3, #0\n"                                                                                                \
     "vmin.s32 q2, q2, q3\n" which(MLF_SHIFT_AWAY)
 
-/* q0 and q1 become the eight outputs: q4 is the zero point, q5 and q6 the clamp, q7 where they go. */
+/* q0 and q1 become the eight outputs: q4 is the zero point, q5 and q6 the clamp, q7 the offsets of outputs. */
 #define MLF_STORE_OUTPUTS                                                                                              \
     "vqmovnb.s32 q0, q0\n"                                                                                             \
     "vqmovnt.s32 q0, q1\n"                                                                                             \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR. Input [N, H, W, C], output [N, H', W', C]; where rows and columns come
- * from stands in tables.
+ * RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR. Input [N, H, W, C], output [N, H', W', C]; tables have the source of
+ * each row and column.
  */
 #ifndef MLF_RESIZE_H_
 #define MLF_RESIZE_H_
@@ -37,7 +37,7 @@ MLF_KERNEL void mlf_resize_nearest(const struct mlf_resize *shape, int32_t pixel
     }
 }
 
-/* Two lines of the input for one of the output; the second has a share of one, beyond borders perhaps less or more. */
+/* Two lines of the input for one of the output, and the share of the second one: 0 to 1, or more or less at borders. */
 struct mlf_line_int8 {
     int32_t lower;
     int32_t upper;

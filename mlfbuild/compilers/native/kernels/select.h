@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * SELECT_V2: elements of one of two tensors, as a third one says. All broadcast, over at most six dimensions, as in
+ * SELECT_V2: elements of one of two tensors, selected by a third one. All broadcast, over at most six dimensions, as in
  * `binary.h`.
  */
 #ifndef MLF_SELECT_H_

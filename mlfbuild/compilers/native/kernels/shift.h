@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * One step of a ring buffer whose elements lie in the order of time: the oldest ones go, the latest ones follow.
+ * One step of a ring buffer whose elements are in the order of time: the oldest are dropped, the latest are appended.
  *
- * Bytes are moved towards the start, in order, so that the output may lie where the buffer does.
+ * Bytes are moved towards the start, in order, so that the buffer can be updated in place.
  */
 #ifndef MLF_SHIFT_H_
 #define MLF_SHIFT_H_
@@ -13,7 +13,7 @@
 
 #include "compiler.h"
 
-/* Copy count bytes to where they are, or to a place before. Word by word: libraries made small move single bytes. */
+/* Copy count bytes to the same or a lower address. Word by word, because small C libraries move single bytes. */
 MLF_KERNEL void mlf_move_back(uint8_t *to, const uint8_t *from, int32_t count)
 {
     int32_t i = 0;
@@ -27,7 +27,7 @@ MLF_KERNEL void mlf_move_back(uint8_t *to, const uint8_t *from, int32_t count)
     }
 }
 
-/* Of `blocks` buffers of `size` bytes each, one behind the other, drop `step` bytes each for those of `latest`. */
+/* Drop `step` bytes of each of `blocks` consecutive buffers of `size` bytes, and append those of `latest`. */
 MLF_KERNEL void mlf_shift(int32_t blocks, int32_t size, int32_t step, const uint8_t *kept, const uint8_t *latest,
                           uint8_t *output)
 {

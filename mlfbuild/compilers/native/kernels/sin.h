@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * SIN and COS of float32, within 2e-7 whatever the argument: `unary.h` has the loop.
+ * SIN and COS of float32, within 2e-7 for any argument: `unary.h` has the loop.
  */
 #ifndef MLF_SIN_H_
 #define MLF_SIN_H_
@@ -13,7 +13,7 @@
 #include "float_math.h"
 #include "unary.h"
 
-/* quadrant * pi / 2 + rest, whole turns taken off; |rest| <= pi / 4. */
+/* quadrant * pi / 2 + rest, without whole turns; |rest| <= pi / 4. */
 struct mlf_angle {
     uint32_t quadrant;
     float rest;
@@ -22,8 +22,9 @@ struct mlf_angle {
 /*
  * Return the angle of a finite x >= 0.
  *
- * x is m * 2^e with m of 24 bits; its turns are the fraction of m * 2^e / (2 pi). Bits of 1 / (2 pi) that 2^e makes
- * whole add whole turns: 64 bits from there on leave 40 after the product. (Payne and Hanek's reduction.)
+ * x is m * 2^e with m of 24 bits; its turns are the fraction of m * 2^e / (2 pi). Bits of 1 / (2 pi) that 2^e shifts
+ * before the point only add whole turns; the 64 bits after them leave 40 after the product (Payne and Hanek's
+ * reduction).
  */
 MLF_KERNEL struct mlf_angle mlf_float_angle(float x)
 {
@@ -46,7 +47,7 @@ MLF_KERNEL struct mlf_angle mlf_float_angle(float x)
     return angle;
 }
 
-/* Return the sine of the angle, quarters of a turn on: Taylor polynomials of degree 9 and 8. */
+/* Return the sine of the angle plus `quarters` of a turn, by Taylor polynomials of degree 9 and 8. */
 MLF_KERNEL float mlf_float_wave(struct mlf_angle angle, uint32_t quarters)
 {
     const uint32_t quadrant = angle.quadrant + quarters;

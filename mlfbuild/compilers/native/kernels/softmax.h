@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * SOFTMAX over the last dimension: exp(beta * (x - max)) / sum of it. Input and output [rows, depth]; the output may
- * start where the input does.
+ * SOFTMAX over the last dimension: exp(beta * (x - max)) divided by the sum over the row. Input and output
+ * [rows, depth]; the output may overwrite the input.
  */
 #ifndef MLF_SOFTMAX_H_
 #define MLF_SOFTMAX_H_
@@ -36,7 +36,7 @@ MLF_KERNEL int32_t mlf_softmax_greatest_int8(const int8_t *input, int32_t depth)
     return greatest;
 }
 
-/* Return the sum of the exponentials of a row, less its greatest value, as Q12.19. */
+/* Return the sum of the exponentials of a row minus its greatest value, as Q12.19. */
 MLF_KERNEL uint32_t mlf_softmax_sum(int32_t depth, const struct mlf_softmax_quantization *quantization,
                                     const int8_t *input, int32_t greatest)
 {
@@ -50,7 +50,7 @@ MLF_KERNEL uint32_t mlf_softmax_sum(int32_t depth, const struct mlf_softmax_quan
     return sum;
 }
 
-/* Of 31 fraction bits, those of the output's type stay. */
+/* Round from 31 fraction bits to those of the output's type. */
 #define MLF_SOFTMAX_INT8(name, type, bits, minimum, maximum)                                                           \
     MLF_KERNEL void name(int32_t rows, int32_t depth, const struct mlf_softmax_quantization *quantization,             \
                          const int8_t *input, type *output)                                                            \
@@ -78,7 +78,7 @@ MLF_KERNEL uint32_t mlf_softmax_sum(int32_t depth, const struct mlf_softmax_quan
 MLF_SOFTMAX_INT8(mlf_softmax_int8, int8_t, 8, INT8_MIN, INT8_MAX)
 MLF_SOFTMAX_INT8(mlf_softmax_int8_int16, int16_t, 16, INT16_MIN, INT16_MAX)
 
-/* A row of int16: exponentials of 15 fraction bits are kept in the output, until their sum is known. */
+/* A row of int16: the output holds the exponentials, with 15 fraction bits, until their sum is known. */
 MLF_KERNEL void mlf_softmax_row_int16(int32_t depth, const struct mlf_rescale *rescale, const int16_t *exponentials,
                                       const int16_t *reciprocals, const int16_t *input, int16_t *output)
 {
@@ -112,7 +112,7 @@ MLF_KERNEL void mlf_softmax_int16(int32_t rows, int32_t depth, const struct mlf_
     }
 }
 
-/* LOG_SOFTMAX, whose output has 4 fraction bits: back brings a Q5.26 difference to one of stored values. */
+/* LOG_SOFTMAX, whose output has 4 fraction bits: back rescales a Q5.26 difference to one of stored values. */
 MLF_KERNEL void mlf_log_softmax_int8(int32_t rows, int32_t depth, const struct mlf_softmax_quantization *quantization,
                                      const struct mlf_rescale *back, const int8_t *input, int8_t *output)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * SQRT, RSQRT and SQUARE: `unary.h` has the loop. Those of int8 are tables.
+ * SQRT, RSQRT and SQUARE: `unary.h` has the loop. int8 uses tables.
  */
 #ifndef MLF_SQRT_H_
 #define MLF_SQRT_H_
@@ -14,7 +14,7 @@
 #include "requantize.h"
 #include "unary.h"
 
-/* Return 1 / sqrt(value) for a stored value, by way of 20 fraction bits. */
+/* Return 1 / sqrt(value) for a stored value, computed with 20 fraction bits. */
 MLF_KERNEL int32_t mlf_rsqrt_value(const struct mlf_rescaling *rescaling, int32_t value)
 {
     if (value <= 0) {
@@ -27,7 +27,7 @@ MLF_KERNEL int32_t mlf_rsqrt_value(const struct mlf_rescaling *rescaling, int32_
 MLF_UNARY(mlf_rsqrt_int16(const struct mlf_rescaling *rescaling, MLF_UNARY_PARAMETERS(int16_t)), int16_t,
           (int16_t)mlf_rsqrt_value(rescaling, a))
 
-/* Return sqrt(scale * value) / output_scale, cut towards zero; 0 for less than 0. */
+/* Return sqrt(scale * value) / output_scale, truncated towards zero; 0 for negative values. */
 MLF_KERNEL int16_t mlf_sqrt_value_int16(float scale, float output_scale, int16_t value)
 {
     const float root = value > 0 ? mlf_float_sqrt(scale * (float)value) / output_scale : 0.0f;

@@ -3,13 +3,13 @@
 /*
  * SVDF. Input [batches, inputs], feature weights [filters, inputs], time weights [filters, memory], output
  * [batches, units]; filters = units * rank. The state [batches, filters, memory] keeps the last features of each
- * filter, the latest last, and is updated where it lies:
+ * filter, the latest last, and is updated in place:
  *
  *   row(f) = row(f)[1:], feature(f) . input
  *   output(u) = bias(u) + sum over the filters f of u: time(f) . row(f)
  *
- * A feature first lies where the oldest one of its row was, which is what the row loses. Then one pass over the row
- * moves it by a place and adds up its product.
+ * A new feature first replaces the oldest one of its row. Then one pass shifts the row by one element and adds up its
+ * product.
  *
  * The int8 kernels expect zero points folded in: that of the input in the bias of the filters, that of the state in
  * the bias of the units.
@@ -44,8 +44,8 @@ struct mlf_svdf {
 #if defined(MLF_MVE)
 
 /*
- * Move a row by a place, its first feature to the end, and add its product with the weights. Rounds of 4 instructions
- * take 16 bytes: features are read from their place and stored in the one before.
+ * Shift a row by one element, its first feature to the end, and add its product with the weights. Rounds of 4
+ * instructions process 16 bytes: features are read and stored one element before.
  */
 #define MLF_SVDF_ROW(name, type, bits, size)                                                                           \
     MLF_KERNEL uint32_t mlf_svdf_row_##name(uint32_t sum, type *row, const type *weights, int32_t memory)              \
@@ -76,7 +76,7 @@ MLF_SVDF_ROW(int16, int16_t, "16", "h")
 
 #if MLF_DSP_ASM
 
-/* Add the products of the four or two features in a word, which is what a row is moved by. */
+/* Add the products of the four or two features in a word, by which a row is shifted. */
 MLF_KERNEL uint32_t mlf_svdf_products_int8(uint32_t sum, uint32_t word, const int8_t *weights)
 {
     uint32_t even;
@@ -110,7 +110,7 @@ MLF_KERNEL uint32_t mlf_svdf_products_int16(uint32_t sum, uint32_t word, const i
 
 #endif
 
-/* Move a row by a place, its first feature to the end, and add its product with the weights. */
+/* Shift a row by one element, its first feature to the end, and add its product with the weights. */
 #define MLF_SVDF_ROW(name, type)                                                                                       \
     MLF_KERNEL uint32_t mlf_svdf_row_##name(uint32_t sum, type *row, const type *weights, int32_t memory)              \
     {                                                                                                                  \
@@ -138,7 +138,7 @@ MLF_SVDF_ROW(int16, int16_t)
         return (type)mlf_clamp((int32_t)value, least, greatest);                                                       \
     }                                                                                                                  \
                                                                                                                        \
-    /* Put the feature of each filter into the first place of its row. */                                              \
+    /* Write the feature of each filter to the start of its row. */                                                    \
     MLF_KERNEL void mlf_svdf_features_##name(const struct mlf_svdf_shape *shape, const struct mlf_svdf *svdf,          \
                                              const int8_t *input, const int8_t *feature, const int32_t *bias,          \
                                              type *rows)                                                               \

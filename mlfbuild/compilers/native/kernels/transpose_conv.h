@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * TRANSPOSE_CONV. Input [N, H, W, C], weights [C', h, w, C], output [N, H', W', C']. The window moves over the output
- * and would take it to the input.
+ * TRANSPOSE_CONV. Input [N, H, W, C], weights [C', h, w, C], output [N, H', W', C']. The window is that of the
+ * convolution from output to input.
  *
- * Each output pixel collects what input pixels add to it: those under taps that are a multiple of the stride away. So
- * nothing has to be kept but one sum.
+ * Each output pixel collects the contributions of input pixels: those under taps that are a multiple of the stride
+ * away. So only one sum is needed at a time.
  */
 #ifndef MLF_TRANSPOSE_CONV_H_
 #define MLF_TRANSPOSE_CONV_H_
@@ -18,8 +18,7 @@
 
 /*
  * Defines the kernel of this signature: value, of value_type, is start at first, then step for each weight b, of
- * weight_type, of the input element a, and finish is stored. The window is that of a convolution from output to input:
- * what it reads, we write.
+ * weight_type, of the input element a, and finish is stored.
  */
 #define MLF_TRANSPOSE_CONV(signature, type, weight_type, value_type, start, step, finish)                              \
     MLF_KERNEL void signature                                                                                          \

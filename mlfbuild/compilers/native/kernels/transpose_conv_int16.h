@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
-/* TRANSPOSE_CONV of int16 activations and int8 weights, as transpose_conv.h does it. */
+/* TRANSPOSE_CONV of int16 activations and int8 weights, with the loops of transpose_conv.h. */
 #ifndef MLF_TRANSPOSE_CONV_INT16_H_
 #define MLF_TRANSPOSE_CONV_INT16_H_
 

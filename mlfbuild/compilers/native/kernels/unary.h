@@ -3,7 +3,7 @@
 /*
  * The loop of operators of one tensor, and functions of int8 and int16 as tables.
  *
- * Elements are taken in order, so that an output may start where the input does.
+ * Elements are processed in order, so that the output may overwrite the input.
  */
 #ifndef MLF_UNARY_H_
 #define MLF_UNARY_H_
@@ -24,12 +24,12 @@
         }                                                                                                              \
     }
 
-/* Any function of int8: table holds its value for -128, -127 and so on. */
+/* Any function of int8: table has its values for -128, -127 and so on. */
 MLF_UNARY(mlf_lookup_int8(const int8_t *table, MLF_UNARY_PARAMETERS(int8_t)), int8_t, table[a - INT8_MIN])
 
 /*
- * Return a function of int16 at value: table holds it for -32768, -32640 and so on up to 32768, between which lines are
- * drawn, whose slopes wrap at 16 bits.
+ * Return a function of int16 at value: table has it for -32768, -32640 and so on up to 32768, with linear interpolation
+ * between them, whose slopes wrap at 16 bits.
  */
 MLF_KERNEL int16_t mlf_lookup_value_int16(const int16_t *table, int32_t value)
 {

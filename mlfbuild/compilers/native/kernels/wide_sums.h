@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * Layers of int16 activations and int8 weights: sums of products, and how a sum becomes an int16 of the output's scale.
+ * Layers of int16 activations and int8 weights: sums of products, and their rescaling to int16 with the output's scale.
  *
- * Sums are exact in 64 bits. A product has at most 23 bits, so that partial sums of up to MLF_PRODUCTS_INT16 of them
- * are added in 32. A sum is finished in one of two ways, which TensorFlow Lite Micro tells apart by the type of the
- * bias:
+ * Sums are exact in 64 bits. A product has at most 23 bits, so partial sums of up to MLF_PRODUCTS_INT16 products are
+ * added in 32 bits. A sum is rescaled in one of two ways, which TensorFlow Lite Micro chooses by the type of the bias:
  *
  *   wide     bias and sum have 64 bits, the factor's multiplier has 15, and the product is rounded once
  *   narrow   the sum and an int32 bias are taken modulo 2^32 and rescaled as in layers of int8
@@ -26,7 +25,7 @@ struct mlf_wide_rescale {
     int16_t right_shift;
 };
 
-/* What one output channel adds to its sum, in two words to be aligned as these, and how the sum is rescaled. */
+/* The bias of one output channel, in two words so that 4-byte alignment suffices, and the rescaling of its sum. */
 struct mlf_wide_channel {
     uint32_t bias_low;
     int32_t bias_high;
@@ -44,14 +43,14 @@ struct mlf_int64x4 {
     int64_t v0, v1, v2, v3;
 };
 
-/* Return sum, of less than 2^47, times the factor that rescale stands for, rounded to nearest, ties upward. */
+/* Return sum, which is less than 2^47, times the factor of rescale, rounded to nearest, ties upward. */
 MLF_KERNEL int32_t mlf_rescale_wide(int64_t sum, const struct mlf_wide_rescale *rescale)
 {
     const int64_t half = INT64_C(1) << (rescale->right_shift - 1);
     return (int32_t)((sum * rescale->multiplier + half) >> rescale->right_shift);
 }
 
-/* Turn the sum of an output channel into the stored output. */
+/* Convert the sum of an output channel to the stored output. */
 MLF_KERNEL int16_t mlf_finish_wide(int64_t sum, const struct mlf_wide_channel *channel, struct mlf_int16_range range)
 {
     const int64_t bias = (int64_t)((uint64_t)(uint32_t)channel->bias_high << 32 | channel->bias_low);

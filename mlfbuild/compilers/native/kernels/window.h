@@ -25,14 +25,14 @@ struct mlf_window {
     struct mlf_size padding; /* rows above and columns to the left of the image */
 };
 
-/* The taps first..end-1 of a filter lie inside the image; tap 0 lies at origin, perhaps outside. */
+/* The taps first..end-1 of a filter are inside the image; tap 0 is at origin, which may be outside. */
 struct mlf_taps {
     int32_t origin;
     int32_t first;
     int32_t end;
 };
 
-/* Return which of `filter` taps, `dilation` apart, lie in an image of `size` when the first one stands at origin. */
+/* Return which of `filter` taps, `dilation` apart, are inside an image of `size` if the first one is at origin. */
 MLF_KERNEL struct mlf_taps mlf_clip(int32_t origin, int32_t filter, int32_t dilation, int32_t size)
 {
     const int32_t end = (size - origin + dilation - 1) / dilation;

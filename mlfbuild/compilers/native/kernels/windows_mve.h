@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * The way of a filter over an image on Helium (MVE), for kernels that compute runs of pixels.
+ * Iterates a filter over an image on Helium (MVE), for kernels that compute runs of pixels.
  *
- * Elements are bytes here: the channels of the window count those of a pixel. Windows inside the image are read where
- * they lie, a whole run at once; those that reach into the padding are copied to scratch memory. Where all are copied
- * (rows that are too short, or have gaps) a copy is one piece of memory, a window of one row.
+ * Elements are bytes here: the channels of the window are bytes of a pixel. Windows inside the image are read in place,
+ * a whole run at once; those that reach into the padding are copied to scratch memory. If all are copied, because rows
+ * are too short or have gaps, a copy is one piece of memory, a window of one row.
  */
 #ifndef MLF_WINDOWS_MVE_H_
 #define MLF_WINDOWS_MVE_H_
@@ -42,10 +42,10 @@ struct mlf_windows {
     int32_t batch;
     int32_t lanes;          /* pixels that are computed together */
     int8_t fill;            /* the padding */
-    struct mlf_taps inside; /* output columns whose windows lie inside the image */
+    struct mlf_taps inside; /* output columns whose windows are inside the image */
 };
 
-/* Copy one filter row of a window, where `columns` of it lie in the image at `from`; returns behind the copy. */
+/* Copy one filter row of a window, whose `columns` in the image are at `from`; return the address after the copy. */
 MLF_KERNEL int8_t *mlf_windows_copy_row(const struct mlf_windows *windows, const struct mlf_taps *columns,
                                         const int8_t *from, int8_t *to)
 {
@@ -63,7 +63,7 @@ MLF_KERNEL int8_t *mlf_windows_copy_row(const struct mlf_windows *windows, const
     return mlf_fill_mve(to, windows->fill, (window->filter.width - columns->end) * depth);
 }
 
-/* Copy the window of output pixel (rows, x); returns behind the copy. */
+/* Copy the window of output pixel (rows, x); return the address after the copy. */
 MLF_SHARED int8_t *mlf_windows_copy_one(const struct mlf_windows *windows, const struct mlf_taps *rows, int32_t x,
                                         int8_t *to)
 {
@@ -79,7 +79,7 @@ MLF_SHARED int8_t *mlf_windows_copy_one(const struct mlf_windows *windows, const
     return mlf_fill_mve(to, windows->fill, (window->filter.height - rows->end) * line);
 }
 
-/* As mlf_windows_copy_one where a row of the window fits a vector and has no gaps. */
+/* As mlf_windows_copy_one if a row of the window fits in a vector and has no gaps. */
 MLF_SHARED int8_t *mlf_windows_copy_narrow(const struct mlf_windows *windows, const struct mlf_taps *rows, int32_t x,
                                            int8_t *to)
 {
@@ -95,7 +95,7 @@ MLF_SHARED int8_t *mlf_windows_copy_narrow(const struct mlf_windows *windows, co
     return mlf_fill_mve(to, windows->fill, (window->filter.height - rows->end) * line);
 }
 
-/* Return the first of the output columns whose windows lie inside the image, and the one behind them. */
+/* Return the first of the output columns whose windows are inside the image, and the one after the last. */
 MLF_KERNEL struct mlf_taps mlf_windows_inside(const struct mlf_window *window)
 {
     const int32_t stride = window->stride.width;
@@ -107,14 +107,14 @@ MLF_KERNEL struct mlf_taps mlf_windows_inside(const struct mlf_window *window)
     return inside;
 }
 
-/* Return the input of the window of output pixel (rows, x), all of it inside the image. */
+/* Return the input of the window of output pixel (rows, x), which is completely inside the image. */
 MLF_KERNEL const int8_t *mlf_windows_start(const struct mlf_windows *windows, const struct mlf_taps *rows, int32_t x)
 {
     const struct mlf_taps columns = mlf_columns(windows->window, x);
     return windows->input + mlf_pixel(windows->window, rows, &columns, 0, 0);
 }
 
-/* Copy the windows x..end-1 of an output row; those inside the image at once where a row of them fits a vector. */
+/* Copy the windows x..end-1 of an output row; those inside the image at once if their rows fit in a vector. */
 MLF_SHARED int8_t *mlf_windows_copy(const struct mlf_windows *windows, const struct mlf_taps *rows, int32_t x,
                                     int32_t end, int8_t *to)
 {
@@ -159,8 +159,8 @@ MLF_SHARED void mlf_windows_copied(struct mlf_windows *windows, const struct mlf
 }
 
 /*
- * Compute the pixels before `left` and from `right` on, whose windows reach into the padding. One on either side are
- * computed together: an output row is the space between them.
+ * Compute the pixels before `left` and from `right`, whose windows reach into the padding. If there is one on each
+ * side, both are computed together.
  */
 MLF_KERNEL void mlf_windows_borders(struct mlf_windows *windows, const struct mlf_taps *rows, int32_t left,
                                     int32_t right, int8_t *output)
@@ -177,7 +177,7 @@ MLF_KERNEL void mlf_windows_borders(struct mlf_windows *windows, const struct ml
     }
 }
 
-/* One output row, its inner windows read in place but for a rest that fits in with those at the border. */
+/* One output row; inner windows are read in place, except a remainder that is computed with those at the border. */
 MLF_KERNEL void mlf_windows_row(struct mlf_windows *windows, int32_t y, int8_t *output)
 {
     const struct mlf_window *const window = windows->window;
@@ -204,7 +204,7 @@ MLF_KERNEL void mlf_windows_row(struct mlf_windows *windows, int32_t y, int8_t *
     mlf_windows_borders(windows, &rows, left, right, output);
 }
 
-/* Compute all pixels; `copied` where no window is read in place. */
+/* Compute all pixels; `copied` if no window is read in place. */
 MLF_SHARED void mlf_windows_run(struct mlf_windows *windows, const int8_t *input, int32_t copied, int8_t *output)
 {
     const struct mlf_window *const window = windows->window;

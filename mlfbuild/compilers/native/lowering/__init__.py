@@ -1,9 +1,9 @@
-"""From a node to the call of a kernel: one file an operator family, with the stem of its file in ``graph/ops``.
+"""Lower each node to the call of a kernel: one file per operator family, with the stem of its file in ``graph/ops``.
 
 ``dispatch`` finds the family's function ``lower(graph, node, settings) -> KernelCall``. A ``KernelCall`` is the body of
-a function in C with literal sizes, its parameters and its constants. Forms for one extension of the processor have its
-name behind the stem: ``conv2d_dsp``, ``conv2d_mve``. ``chains`` and ``line_buffer`` are about operators that run
-together, row by row.
+a C function with literal sizes, its parameters and its constants. A file for one CPU extension appends the name of the
+extension to the stem, such as ``conv2d_dsp`` and ``conv2d_mve``. ``chains`` and ``line_buffer`` lower operators that
+run together, row by row.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ _STRUCT = "mlf_add_quantization"
 
 
 def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
-    """Return the call of the first kernel that the processor has and that takes the node."""
+    """Return the call of the fastest kernel that the CPU and the node permit."""
     operator = node.operator
     if not isinstance(operator, Addition):
         return lower_binary(graph, node, _STRUCT, _squared_difference)

@@ -1,4 +1,4 @@
-"""int8 ADD and SUB as one linear function, where there is one that equals the reference for every pair of inputs."""
+"""int8 ADD and SUB as one linear function, if one equals the reference for every pair of inputs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Int64Array = npt.NDArray[np.int64]
 
 _STORED = np.arange(-128, 128, dtype=np.int64)
 _NEAR = sorted(itertools.product(range(-2, 3), repeat=2), key=lambda pair: abs(pair[0]) + abs(pair[1]))
-"""What is tried beside the nearest factors."""
+"""Offsets from the nearest factors that are tried, in this order."""
 
 _FARTHEST = np.int64(1) << 62
 
@@ -55,7 +55,7 @@ def lower_add_linear(graph: Graph, node: Node, operator: Addition) -> KernelCall
 
 
 def _find_line(operator: Addition, first: Tensor, second: Tensor, output: Tensor) -> _Line | None:
-    """Return a function that gives the reference's output for every pair of inputs, without leaving 32 bits."""
+    """Return a function that equals the reference for every pair of inputs and needs at most 32 bits, or ``None``."""
     stored = _STORED.astype(np.int8)
     (outputs,) = operator.reference((first, second), (stored[:, None], stored[None, :]), (output,))
     wanted = outputs.astype(np.int64)
@@ -64,12 +64,12 @@ def _find_line(operator: Addition, first: Tensor, second: Tensor, output: Tensor
     factors[1] *= -1 if isinstance(operator, Sub) else 1
     constant = zero_point_of(output) - factors[0] * zero_point_of(first) - factors[1] * zero_point_of(second)
     largest = 129 * (abs(factors[0]) + abs(factors[1])) + abs(constant) + 1
-    shift = 31 - math.ceil(math.log2(largest))  # the finest that leaves no intermediate sum without room
+    shift = 31 - math.ceil(math.log2(largest))  # the largest for which no intermediate sum overflows
     nearest = [round(factor * 2.0**shift) for factor in factors] if 0 < shift < 31 else [0, 0]
     if 0 in nearest:
         return None
     for a, b in _NEAR:
-        # Between which offsets does the function round each pair as the reference does? Clamped ones have one bound.
+        # The offsets with which the function rounds each pair as the reference does; clamped pairs have one bound.
         sums = _STORED[:, None] * (nearest[0] + a) + _STORED * (nearest[1] + b)
         least = np.where(wanted > minimum, (wanted << shift) - sums, -_FARTHEST).max()
         greatest = np.where(wanted < maximum, ((wanted + 1) << shift) - 1 - sums, _FARTHEST).min()

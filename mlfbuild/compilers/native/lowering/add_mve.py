@@ -30,7 +30,7 @@ class _Numbers:
     maximum: int
 
     def outputs(self, *, away: bool) -> Int64Array:
-        """Return what the kernel makes of all pairs of inputs: int64 [256, 256]."""
+        """Return the kernel's outputs for all pairs of inputs: int64 [256, 256]."""
         first, second = (
             high_multiply(_STORED * factor + offset, multiplier) for factor, offset, multiplier in self.inputs
         )
@@ -41,7 +41,7 @@ class _Numbers:
 
 
 def lower_add_mve(graph: Graph, node: Node, operator: Addition) -> KernelCall | None:
-    """Return the call of ``mlf_add_int8_mve``; ``None`` if shapes differ or an output would."""
+    """Return the call of ``mlf_add_int8_mve``; ``None`` if shapes differ or the kernel is not exact."""
     first, second, output = binary_tensors(graph.inputs_of(node), graph.outputs_of(node))
     if first.shape != second.shape:
         return None
@@ -62,7 +62,7 @@ def lower_add_mve(graph: Graph, node: Node, operator: Addition) -> KernelCall | 
 
 
 def _numbers(operator: Addition, first: Tensor, second: Tensor, output: Tensor) -> _Numbers | None:
-    """Return the numbers of a kernel that rounds inputs once; ``None`` if there are none of 32 bits."""
+    """Return the numbers of a kernel that rounds each input once; ``None`` if they do not fit in 32 bits."""
     rescales = operator.numbers(first, second, output)
     bits = SUM_LEFT_SHIFT[output.dtype]
     left = [bits + rescale.shift for rescale in rescales.inputs]
@@ -79,7 +79,7 @@ def _numbers(operator: Addition, first: Tensor, second: Tensor, output: Tensor) 
 
 
 def _expected(operator: Addition, first: Tensor, second: Tensor, output: Tensor) -> Int64Array:
-    """Return the outputs for all pairs of inputs: int64 [256, 256]."""
+    """Return the reference's outputs for all pairs of inputs: int64 [256, 256]."""
     stored = _STORED.astype(np.int8)
     (outputs,) = operator.reference((first, second), (stored[:, None], stored[None, :]), (output,))
     return outputs.astype(np.int64)

@@ -55,7 +55,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
 
 
 def _batch_strides(tensor: Tensor) -> list[int]:
-    """Return the strides of the dimensions of batches, 0 where a matrix is repeated."""
+    """Return the strides of the batch dimensions, 0 for those along which a matrix is repeated."""
     sizes = [1] * (_DIMENSIONS + 2 - len(tensor.shape)) + list(tensor.shape)
     return [0 if sizes[axis] == 1 else math.prod(sizes[axis + 1 :]) for axis in range(_DIMENSIONS)]
 

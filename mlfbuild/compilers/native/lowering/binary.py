@@ -35,7 +35,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
 def lower_binary(graph: Graph, node: Node, struct: str = "", rescales: Rescales | None = None) -> KernelCall:
     """Return the call of ``mlf_<operator>_<type>`` in the header of the operator's family.
 
-    With ``rescales`` kernels of quantised types take a ``struct`` of constants; without, stored values are enough.
+    With ``rescales``, kernels of quantised types get a ``struct`` of constants; without, they need stored values only.
     """
     operator = node.operator
     assert isinstance(operator, Binary)

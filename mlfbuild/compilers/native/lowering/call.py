@@ -1,7 +1,7 @@
-"""What an operator is lowered to: a call of a function whose body calls a kernel with literal sizes.
+"""The lowered form of an operator: a call of a function whose body calls a kernel with literal sizes.
 
-Nodes whose functions have equal text share one function; so everything that may differ between nodes of equal shapes
-stands in the constants that the call passes.
+Nodes whose functions have equal text share one function. So everything that can differ between nodes of equal shapes is
+in the constants that the call passes.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from mlfbuild.core import UnsupportedModelError
 from mlfbuild.graph import Array, Node, Rescale
 
 LARGEST_SUM = 1 << 23
-"""The number of stored int8 values, less a zero point, whose sum always fits into 32 bits."""
+"""The number of int8 values minus a zero point whose sum always fits in 32 bits."""
 CHANGE = "change the model, or use another compiler (tvm or command)"
 
 
 class Numbers:
-    """The elements of an array as an initialiser, which is printed when it is asked for: its text is much larger."""
+    """The elements of an array as an initialiser; its text, which is much larger, is only made when it is written."""
 
     def __init__(self, values: Array, again: Callable[[], Array] | None = None, *, hexadecimal: bool = False) -> None:
         self._again = again or (lambda: values)
@@ -37,7 +37,7 @@ class Numbers:
         yield "}"
 
     def __eq__(self, other: object) -> bool:
-        """Whether both print alike, which other bytes or another type do not."""
+        """Whether both have the same bytes and type, and thus the same text."""
         if not isinstance(other, Numbers) or self._hash != other._hash:
             return False
         own, its = self._again(), other._again()
@@ -56,7 +56,7 @@ class Constant:
     """A constant in flash that one argument points to."""
 
     name: str
-    """What it is to the operator: ``filter``."""
+    """Its role in the operator, such as ``filter``."""
     c_type: str
     initializer: str | Numbers
     size: int
@@ -64,7 +64,7 @@ class Constant:
     length: int | None = None
     """Number of elements of an array; ``None`` for a single struct."""
     numbers: Callable[[], Array] | None = field(default=None, compare=False)
-    """Makes an array with the bytes of ``initializer``, which tells it all; ``None`` for a single struct."""
+    """Makes an array with the bytes of ``initializer``, which determines it; ``None`` for a single struct."""
     about: str = field(default="", compare=False)
     """A comment about the order of the elements, which names the kernel header that describes it."""
 
@@ -72,7 +72,7 @@ class Constant:
     def array(
         cls, name: str, c_type: str, values: Array, again: Callable[[], Array] | None = None, *, order: str = ""
     ) -> Constant:
-        """Return an array of numbers; one that ``again`` makes anew when it is printed takes no memory until then.
+        """Return an array of numbers; with ``again``, which makes it when it is printed, it needs no memory until then.
 
         ``order`` is the kernel header that describes the order of the numbers, if it is not that of the model.
         """
@@ -115,7 +115,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class ScratchBuffer:
-    """Memory in the arena that the call alone uses; what it holds before and after means nothing."""
+    """Memory in the arena that only this call uses; its content before and after is undefined."""
 
     size: int
     """Bytes."""
@@ -123,7 +123,7 @@ class ScratchBuffer:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of the function and what the call passes: a constant, scratch memory, or the name of a tensor."""
+    """A parameter of the function and its argument: a constant, scratch memory, or the name of a tensor."""
 
     c_type: str
     """The pointer's type: ``const int8_t *``."""
@@ -136,30 +136,30 @@ class KernelCall:
     """The lowered form of a node."""
 
     operator: str
-    """A word for the function's name: ``conv2d``."""
+    """A word for the function's name, such as ``conv2d``."""
     header: str
     """The kernel header that the body needs."""
     parameters: tuple[Parameter, ...]
     body: tuple[str, ...]
     """C statements, one a line, not indented."""
     overwrites: tuple[int, ...] = ()
-    """Positions of the inputs whose bytes the (only) output may be written over, because the kernel reads an element
-    before it writes to the same place."""
+    """Positions of the inputs that the (only) output may overwrite, because the kernel reads each element before it
+    writes to the same address."""
     more_headers: tuple[str, ...] = ()
     """Other kernel headers that the body needs."""
     updates: tuple[tuple[int, int], ...] = ()
-    """(input, output) positions of states that the kernel updates where they lie, through one pointer."""
+    """(input, output) positions of states that the kernel updates in place, through one pointer."""
 
     @property
     def scratch(self) -> int:
-        """Bytes of scratch memory that the parameters ask for."""
+        """Bytes of scratch memory of all parameters."""
         return sum(
             parameter.argument.size for parameter in self.parameters if isinstance(parameter.argument, ScratchBuffer)
         )
 
 
 def place_of(node: Node) -> str:
-    """Return the name of ``node`` for errors: ``CONV_2D 'conv1'``."""
+    """Return the name of ``node`` for errors, such as ``CONV_2D 'conv1'``."""
     return f"{node.operator.name} {node.name!r}"
 
 
@@ -179,9 +179,9 @@ def rescale_text(rescale: Rescale) -> str:
 
 
 def record_words(layout: str, records: Sequence[tuple[object, ...]]) -> Array:
-    """Return structs of whole words as int32, as they lie in the memory of a little-endian processor.
+    """Return structs of whole words as int32, with the byte order of a little-endian processor.
 
-    ``layout`` has numpy's names of the members' types: ``"i4,i2,i2"``.
+    ``layout`` has numpy's names of the members' types, such as ``"i4,i2,i2"``.
     """
     return np.array(records, ",".join(f"<{each}" for each in layout.split(","))).reshape(-1).view("<i4")
 
@@ -197,7 +197,7 @@ def channel_table(bias: Array, rescales: Iterable[Rescale]) -> Constant:
 def folded_bias(bias: Array | None, weights: Array, channel_axis: int, zero_point: int) -> Array:
     """Return int32 ``bias - zero_point * sum of the channel's weights``, modulo 2**32 as the kernels add.
 
-    With it a kernel multiplies stored inputs instead of their differences from the zero point.
+    With it, a kernel multiplies stored inputs instead of their differences from the zero point.
     """
     axes = tuple(axis for axis in range(weights.ndim) if axis != channel_axis)
     sums: Array = weights.sum(axis=axes, dtype=np.int64)

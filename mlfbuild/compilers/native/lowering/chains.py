@@ -1,7 +1,8 @@
-"""Chains: operators that follow each other and of which each row of the output needs a few rows of the input only.
+"""Plan chains: sequences of operators in which each output row depends on only a few input rows.
 
-Such operators can be executed together, some rows at a time; what they hand to each other then is a line buffer, never
-a whole image. ``plan_chain`` says which rows each of them makes when, and ``kernels/line_buffer.h`` tells the terms.
+Such operators can be executed together, a few rows at a time. They pass rows to each other in line buffers, so that
+intermediate images are never complete in memory. ``plan_chain`` decides which rows each operator computes in each step;
+``kernels/line_buffer.h`` explains the terms.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ _SUMS = (Add, Mul, Sub)
 _POINTWISE = (*_SUMS, Quantize, Unary)
 
 _ROWS = (1, 2, 3, 4, 5, 6, 8, 12, 16)
-"""Output rows of a step that are tried."""
+"""The numbers of output rows per step that are tried."""
 _FEW_ROWS = (1, 2, 4, 7, 8)
-"""And those in networks of more than ``_MANY`` operators."""
+"""Those that are tried in networks of more than ``_MANY`` operators."""
 _MANY = 40
 
 
 @dataclass(frozen=True)
 class Reach:
-    """The rows of the input under one row of the output; all in rows."""
+    """The rows of the input that one row of the output needs; all values are numbers of rows."""
 
     rows: int = 1
     stride: int = 1
@@ -36,7 +37,7 @@ class Reach:
 
     @property
     def kept(self) -> int:
-        """Rows that the next output rows need again."""
+        """Input rows that the next output row needs again."""
         return max(0, self.rows - self.stride)
 
 
@@ -45,16 +46,16 @@ class Stage:
     """An operator of a chain."""
 
     index: int
-    """Which node of the graph it is."""
+    """The node's index in the graph."""
     node: Node
     source: Tensor
-    """What the stage before it makes; of the first stage the image that the chain begins with."""
+    """The output of the stage before; for the first stage, the input image of the chain."""
     operand: Tensor | None
-    """The other image of a sum or product."""
+    """The second operand of an operator with two images."""
     output: Tensor
     reach: Reach
     work: int
-    """Products, or elements, that it computes."""
+    """The number of products or elements that it computes."""
 
     @cached_property
     def source_row(self) -> int:
@@ -68,14 +69,15 @@ class Stage:
 
 
 def stages_of(graph: Graph) -> tuple[Stage | None, ...]:
-    """Return for each node what it is as the first stage of a chain; ``None`` for those that go into no chain."""
+    """Return each node as the first stage of a chain, or ``None`` if it cannot be part of a chain."""
     return tuple(_stage(graph, index, node) for index, node in enumerate(graph.nodes))
 
 
 def follows(stage: Stage, previous: Stage, readers: Mapping[str, int]) -> Stage | None:
-    """Return ``stage`` as the one after ``previous``, or ``None`` if others need the output of that too.
+    """Return ``stage`` as the one after ``previous``, or ``None`` if it cannot be.
 
-    ``readers`` counts the nodes that read a tensor, and the graph for one that it returns.
+    It must be the only reader of the output of ``previous``. ``readers`` counts the nodes that read each tensor; an
+    output of the graph counts as one more reader.
     """
     name = previous.output.name
     if readers[name] != 1 or stage.node.inputs.count(name) != 1:
@@ -110,7 +112,7 @@ def _reach(graph: Graph, node: Node) -> Reach | None:
     if isinstance(operator, Conv2D | DepthwiseConv2D):
         weights = graph.inputs_of(node)[1]
         return _window_reach(operator.window(weights)) if weights is not None and weights.constant else None
-    # Pools leave out the padding, whatever stands there.
+    # Pools skip padding, which a line buffer would contain as rows.
     if isinstance(operator, AveragePool2D | MaxPool2D) and operator.padding[0] == (0, 0):
         return _window_reach(operator.window())
     return None
@@ -122,13 +124,13 @@ def _window_reach(window: Window) -> Reach:
 
 @dataclass(frozen=True)
 class ImageRows:
-    """Rows of an image that a step makes; those of all but the last image stand in a line buffer."""
+    """The rows of an image that a step computes; for all images but the last, they are in a line buffer."""
 
     image: Tensor
     count: int
     kept: int
     lead: int
-    """The first row that step 0 makes."""
+    """The first row that step 0 computes."""
     row: int
     """Bytes of a row."""
 
@@ -139,42 +141,42 @@ class ImageRows:
 
     @property
     def whole(self) -> bool:
-        """Whether a step makes either rows of the image only, or none."""
+        """Whether no step computes rows both inside and outside the image."""
         return self.lead % self.count == 0 and self.image.shape[1] % self.count == 0
 
 
 @dataclass(frozen=True)
 class Chain:
-    """Stages with the rows that each of them makes in a step."""
+    """Stages with the rows that each of them computes in a step."""
 
     stages: tuple[Stage, ...]
     lines: tuple[ImageRows, ...]
-    """Of the image that the chain begins with, and of each stage's output."""
+    """The rows of the chain's input image, then of each stage's output."""
     first_step: int
     steps: int
-    """Steps 0 to ``steps`` - 1 make the output; those before 0 are a run-up."""
+    """Steps 0 to ``steps`` - 1 compute the output; those before 0 only fill the line buffers."""
     in_place: bool
-    """Whether the output is written over the image that the chain begins with."""
+    """Whether the output overwrites the chain's input image."""
     backward: bool = False
-    """Whether steps count down, so that an output of longer rows can be in place."""
+    """Whether steps count down, so that an output with longer rows can be in place."""
 
     @property
     def copied(self) -> bool:
-        """Whether rows of the first image are copied to a line buffer, instead of being read where they lie."""
+        """Whether rows of the input image are copied to a line buffer instead of being read in place."""
         reach = self.stages[0].reach
         return self.in_place or reach.before > 0 or reach.after > 0 or not self.lines[1].whole
 
     @property
     def buffers(self) -> tuple[ImageRows, ...]:
-        """The lines that stand in buffers: of the first image only where they are copied."""
+        """The images that have a line buffer; the input image only if its rows are copied."""
         return self.lines[:-1] if self.copied else self.lines[1:-1]
 
 
 def plan_chain(stages: Sequence[Stage], rows: int, *, in_place: bool, aligned: bool = False) -> Chain | None:
-    """Return the chain that makes ``rows`` rows of its output in a step; ``None`` if it would not be right.
+    """Return the chain that computes ``rows`` rows of its output in a step; ``None`` if it would not be correct.
 
-    With ``aligned`` steps, stages run ahead so far that a step never makes rows beside those of the image; line buffers
-    keep more rows for that.
+    With ``aligned``, stages run ahead so far that no step computes rows both inside and outside the image; line buffers
+    then keep more rows.
     """
     output = stages[-1].output
     if output.shape[1] % rows:
@@ -195,33 +197,33 @@ def plan_chain(stages: Sequence[Stage], rows: int, *, in_place: bool, aligned: b
 
 
 def _expands(stages: Sequence[Stage]) -> bool:
-    """Whether the output has longer rows than the input, one for each of them."""
+    """Whether each output row depends on one input row only and the output is larger than the input."""
     pointwise = all(stage.reach == Reach() for stage in stages)
     return pointwise and stages[-1].output.size > stages[0].source.size
 
 
 def _spares_input(chain: Chain) -> bool:
-    """Whether no step writes over rows of the first image that a later one reads."""
+    """Whether no step overwrites rows of the input image that a later step reads."""
     first, last = chain.lines[0], chain.lines[-1]
     readers = [stage for stage in chain.stages if stage.operand is not None and stage.operand.name == first.image.name]
     if readers and (readers != [chain.stages[-1]] or first.row != last.row):
         return False
     if chain.backward:
         return True
-    # Both what is written and what is read grow evenly: where neither the first nor the last of the steps that leave
-    # rows to be read writes too far, none does.
+    # The positions of writes and reads both grow linearly. So it is enough to check the first and the last of the steps
+    # after which rows remain to be read.
     leaving = min(chain.steps, -((first.lead - first.image.shape[1]) // first.count) - 1)
     ends = {1, leaving} if leaving > 0 else set()
     return all(count * last.count * last.row <= (count * first.count + first.lead) * first.row for count in ends)
 
 
 def whole_images(stages: Sequence[Stage]) -> tuple[str, ...]:
-    """Return the names of the whole images that a chain of ``stages`` reads, the first one first, each once."""
+    """Return the names of the complete images that a chain of ``stages`` reads, its input image first, each once."""
     operands = (stage.operand.name for stage in stages if stage.operand is not None)
     return tuple(dict.fromkeys((stages[0].source.name, *operands)))
 
 
 def rows_to_try(output: Tensor, nodes: int) -> tuple[int, ...]:
-    """Return the numbers of output rows a step that are worth trying in a network of ``nodes`` operators."""
+    """Return the numbers of output rows per step to try in a network of ``nodes`` operators."""
     candidates = _ROWS if nodes <= _MANY else _FEW_ROWS
     return tuple(rows for rows in candidates if output.shape[1] % rows == 0)

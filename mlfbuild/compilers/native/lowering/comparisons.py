@@ -10,7 +10,7 @@ from mlfbuild.graph.ops import Ordering
 
 
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
-    """Return the call of ``mlf_<operator>_<type>``; int16 values that are ordered have one scale."""
+    """Return the call of ``mlf_<operator>_<type>``; both inputs of an int16 ordering have the same scale."""
     source = graph.inputs_of(node)[0]
     assert source is not None
     if isinstance(node.operator, Ordering) and source.dtype is DType.INT16:

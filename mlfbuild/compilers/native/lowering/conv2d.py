@@ -20,7 +20,7 @@ _SPECIALISED = Specialised[Conv2D](
 
 
 def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
-    """Return the call of the first kernel that the processor has and that takes the node."""
+    """Return the call of the fastest kernel that the CPU and the node permit."""
     operator = node.operator
     assert isinstance(operator, Conv2D)
     special = _SPECIALISED.lower(graph, node, operator, settings)

@@ -25,11 +25,11 @@ from mlfbuild.graph.ops import Conv2D, FullyConnected
 
 _PIXELS = 3
 _FEWER_PIXELS = 2
-"""A block where three would raise the network's peak: it takes 6 % more instructions, and a third less memory."""
+"""The block size if three pixels would raise the network's peak: 6 % more instructions, a third less memory."""
 _INT16 = 2
 
 _LARGEST_ROW = 512
-"""Bytes of an expanded row that are spent to save a quarter of the instructions of a product with one vector."""
+"""Expanding a row of up to this many bytes saves a quarter of the instructions of a product with one vector."""
 
 
 def lower_fully_connected_dsp(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall | None:
@@ -51,7 +51,7 @@ def lower_conv2d_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall |
     window = window_fields(node, operator.window(weights), source, output)
     matmul = _matmul_fields(operator, pixels, inputs, output)
     row = _row(inputs)
-    gathered = source.shape[3] % 4 != 0  # pixels are no whole words: windows are copied before they are expanded
+    gathered = source.shape[3] % 4 != 0  # pixels are not whole words: windows are copied before they are expanded
     if gathered:
         block = _PIXELS
         parameters = _parameters(source, filter_, output, block * (row + row // _INT16))

@@ -21,11 +21,11 @@ _GROUP = 8
 _LANES = 4
 """Elements of a vector."""
 _ORDER = "gemm_float_mve.h"
-"""Describes the order of weights in groups of eight channels."""
+"""The kernel header that describes the order of weights in groups of eight channels."""
 _SIZE = 4
 """Bytes of an element."""
 _COPIES = 6
-"""Windows that are copied at a time where all are."""
+"""Windows that are copied at a time, if all are copied."""
 
 
 def lower_conv2d_float_mve(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | None:
@@ -43,7 +43,7 @@ def lower_conv2d_float_mve(graph: Graph, node: Node, operator: Conv2D) -> Kernel
 
 
 def lower_fully_connected_float_mve(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall | None:
-    """Return the call of ``mlf_fully_connected_float_mve``, or of the 1x1 convolution where there are several rows.
+    """Return the call of ``mlf_fully_connected_float_mve``, or of the 1x1 convolution if there are several rows.
 
     ``None`` if there are too few outputs for them.
     """
@@ -85,7 +85,7 @@ def _convolution(
 
 
 def _window_lines(node: Node, window: Window, source: Tensor, output: Tensor) -> tuple[str, ...]:
-    """Return the local ``window``, whose channels count bytes."""
+    """Return the local ``window``, whose numbers of channels are in bytes."""
     images = (replace(tensor, shape=(*tensor.shape[:3], _SIZE * tensor.shape[3])) for tensor in (source, output))
     return static_lines(window_lines(node, window, *images))
 

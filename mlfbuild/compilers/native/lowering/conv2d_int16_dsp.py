@@ -1,7 +1,7 @@
 """CONV_2D and FULLY_CONNECTED of int16 activations for cores with the DSP extension: ``kernels/block_int16_dsp.h``.
 
-These kernels add in 32 bits and rescale in one instruction, which is exact only where sums fit and factors are small
-enough. That is a question of weights, biases and scales, and is answered here.
+These kernels add in 32 bits and rescale in one instruction. This is exact only if sums fit and factors are small
+enough, which ``narrow_channels`` checks with the weights, biases and scales.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class NarrowChannels:
     """Output channels whose sums fit 32 bits; int64 arrays with one element a channel."""
 
     weights: Int64Array
-    """[channels, inputs]: those given, or zeros where a channel's output is the same for every input."""
+    """[channels, inputs]: the given weights, but zeros for channels whose output is constant."""
     bias: Int64Array
     multiplier: Int64Array
     """The factor times 2**32."""
@@ -54,7 +54,7 @@ def narrow_channels(weights: Array, bias: Array | None, rescales: Sequence[Resca
     shift = np.array([factor.right_shift for factor in factors], np.int64)
     half = np.left_shift(np.int64(1), shift - 1)
     low, high = ((sums * multiplier + half) >> shift for sums in (offset - products, offset + products))
-    # A constant c: a quarter of a sum of 4 c, and no weights. Results beyond 32 bits wrap, and are none.
+    # A constant output c is computed as a quarter of a sum of 4 c without weights. Results that wrap are not constant.
     constant = (low == high) & (np.abs(low) < 1 << 29)
     if not (constant | ((shift >= 16) & (shift <= 32))).all():
         return None

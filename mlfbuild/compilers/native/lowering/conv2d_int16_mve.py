@@ -65,7 +65,7 @@ def _matmul(
 
 
 def _constants(weights: Tensor, bias: Tensor | None, rescales: Sequence[Rescale]) -> tuple[Constant, Constant] | None:
-    """Return the filter and the biases and multipliers; ``None`` if the kernel would not be exact, or too narrow."""
+    """Return the filter and the biases with multipliers; ``None`` if the kernel is not exact or has one channel."""
     assert weights.data is not None
     matrix = weights.data.reshape(weights.shape[0], -1)
     channels = narrow_channels(matrix, None if bias is None else bias.data, rescales)

@@ -19,14 +19,14 @@ from mlfbuild.graph.bases import Window, convolution_tensors
 from mlfbuild.graph.ops import Conv2D
 
 _COPIES = 1024
-"""Bytes of windows that are copied at a time, where one is not larger."""
+"""Bytes of windows that are copied at a time, unless a single one is larger."""
 _MOST_COPIES = 16
 _PIXELS = 512
-"""Bytes of pixels that a 1x1 filter copies at a time, where two are not larger."""
+"""Bytes of pixels that a 1x1 filter copies at a time, unless two are larger."""
 
 
 def lower_conv2d_mve(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | None:
-    """Return the call of ``mlf_conv2d_int8_mve`` or its like for 1x1; ``None`` with too many channels for them."""
+    """Return the call of ``mlf_conv2d_int8_mve`` or its 1x1 form; ``None`` if there are too many channels."""
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     if output.shape[3] > MOST_CHANNELS:
         return None
@@ -51,12 +51,12 @@ def lower_conv2d_mve(graph: Graph, node: Node, operator: Conv2D) -> KernelCall |
 
 
 def _is_pointwise(window: Window) -> bool:
-    """Whether a pixel of the output is made of one of the input, in the same order."""
+    """Whether each output pixel depends on the input pixel at the same position only."""
     return window.filter == (1, 1) and window.stride == (1, 1) and window.padding == ((0, 0), (0, 0))
 
 
 def _pointwise(source: Tensor, parameters: tuple[Parameter, ...], lines: tuple[str, ...], function: str) -> KernelCall:
-    """Return the call that may write its output over the input: it copies an even number of pixels at a time."""
+    """Return a call that may overwrite its input, because it copies an even number of pixels before it writes them."""
     depth = source.shape[3]
     pixels = source.elements // depth
     batch = min(max(2, _PIXELS // depth // 2 * 2), pixels + pixels % 2)
@@ -67,7 +67,7 @@ def _pointwise(source: Tensor, parameters: tuple[Parameter, ...], lines: tuple[s
 
 
 def _is_copied(window: Window, source: Tensor) -> bool:
-    """Whether every window is copied: its rows are not whole in memory, or too short for vectors."""
+    """Whether every window is copied, because its rows are not contiguous or too short for vectors."""
     if window.filter == (1, 1):
         return window.padding != ((0, 0), (0, 0)) and source.shape[3] < VECTOR
     dilated = window.filter[1] > 1 and window.dilation[1] > 1
@@ -81,7 +81,7 @@ def _batch(size: int, output: Tensor) -> int:
 
 
 def as_one_row(window: Window, source: Tensor, output: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the images as one long row where every pixel stands alone: rows end there for nothing."""
+    """Return both images as one long row if each output pixel depends on one input pixel only, else unchanged."""
     if not _is_pointwise(window):
         return source, output
     pixels = source.shape[0] * source.shape[1] * source.shape[2]

@@ -26,7 +26,7 @@ _SPECIALISED = Specialised[DepthwiseConv2D](
 
 
 def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
-    """Return the call of the first kernel that the processor has and that takes the node."""
+    """Return the call of the fastest kernel that the CPU and the node permit."""
     operator = node.operator
     assert isinstance(operator, DepthwiseConv2D)
     special = _SPECIALISED.lower(graph, node, operator, settings)
@@ -34,9 +34,10 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
 
 
 def _overwrites(operator: DepthwiseConv2D) -> tuple[int, ...]:
-    """Without padding a pixel is written where its own window starts, which no later window reads.
+    """Return the positions of inputs that the output may overwrite.
 
-    A channel is written after it was read, and reads no other; so this needs one output channel for each input channel.
+    Without padding, a pixel is written to the start of its window, which no later window reads. Each channel is written
+    after it was read and depends on no other, so this requires one output channel for each input channel.
     """
     alone = operator.depth_multiplier == 1 and operator.padding == ((0, 0), (0, 0))
     return (0,) if alone else ()

@@ -27,8 +27,8 @@ _SCRATCH = 4 * 3 * _LINE * 2 + _LINE * 4 + 4 * 56
 def lower_depthwise_conv2d_dsp(graph: Graph, node: Node, operator: DepthwiseConv2D) -> KernelCall | None:
     """Return the call of ``mlf_depthwise_conv2d_int8_dsp``, or ``None`` if the portable kernel must do it.
 
-    That is for larger, spread or very small filters, for less than four channels or several outputs of one of them, and
-    where the kernel's short requantisation is not exact.
+    The portable kernel is used for larger, dilated or very small filters, for fewer than four channels, for a depth
+    multiplier other than 1, and if the kernel's short requantisation is not exact.
     """
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     assert weights.data is not None
@@ -68,7 +68,7 @@ def lower_depthwise_conv2d_dsp(graph: Graph, node: Node, operator: DepthwiseConv
 
 
 def _takes(operator: DepthwiseConv2D, source: Tensor, weights: Tensor) -> bool:
-    """Return whether the kernel takes the filter, and one of its strides as that along a line."""
+    """Return whether the kernel supports the filter, and one of its strides along a line."""
     window = operator.window(weights)
     spread = any(step > 1 and size > 1 for step, size in zip(window.dilation, window.filter, strict=True))
     small = max(window.filter) <= _TAPS and math.prod(window.filter) >= _GROUP
@@ -82,7 +82,7 @@ def _takes(operator: DepthwiseConv2D, source: Tensor, weights: Tensor) -> bool:
 
 
 def _shrinks(operator: DepthwiseConv2D, source: Tensor, output: Tensor) -> bool:
-    """Return whether a row of the output, in place, ends before the inputs of the next row begin, and is one piece."""
+    """Return whether an output row, written in place, is one piece and ends before the inputs of the next row begin."""
     padding, width = operator.padding[0][0], output.shape[2]
     smaller = output.shape[1] <= source.shape[1] and width <= source.shape[2]
     apart = (operator.stride[0] - padding) * source.shape[2] >= width
@@ -92,7 +92,7 @@ def _shrinks(operator: DepthwiseConv2D, source: Tensor, output: Tensor) -> bool:
 def _along(operator: DepthwiseConv2D, output: Tensor) -> int:
     """Return the dimension of the images, 1 or 2, that the kernel's lines run along.
 
-    Long lines cost least; but only a line in one piece can be written in place.
+    Long lines cost least, but only a line in one piece can be written in place.
     """
     possible = [dimension for dimension in (2, 1) if operator.stride[dimension - 1] <= 2]
     return max(possible, key=lambda each: (_line(operator, output, each) <= _LINE, output.shape[each]))
@@ -116,7 +116,10 @@ def _axis_lines(name: str, operator: DepthwiseConv2D, source: Tensor, output: Te
 
 
 def _overwrites(operator: DepthwiseConv2D, source: Tensor, output: Tensor, along: int) -> tuple[int, ...]:
-    """Return the input where images have one size: a line is read before its place is written, each channel alone."""
+    """Return the positions of inputs that the output may overwrite.
+
+    If both images have the same size, a line of a channel is read before its address is written.
+    """
     whole = _line(operator, output, along) <= _LINE and source.shape[3] % _GROUP == 0
     return (0,) if whole and operator.stride == (1, 1) and source.shape == output.shape else ()
 

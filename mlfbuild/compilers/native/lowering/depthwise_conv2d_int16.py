@@ -13,7 +13,7 @@ from mlfbuild.graph.bases import convolution_tensors
 from mlfbuild.graph.ops import DepthwiseConv2D
 
 _MOST_TAPS = 64
-"""Of which addresses are kept on the stack."""
+"""The most taps of a filter, whose addresses the kernel keeps on the stack."""
 
 
 def lower_depthwise_conv2d_int16_dsp(graph: Graph, node: Node, operator: DepthwiseConv2D) -> KernelCall | None:

@@ -24,16 +24,16 @@ from mlfbuild.graph.ops import DepthwiseConv2D
 _Axis = Mapping[str, int]
 
 _MOST_CHANNELS = 19
-"""Channels that the ring may have to hold: ``MLF_DEPTHWISE_MOST``."""
+"""The most channels that the ring holds: ``MLF_DEPTHWISE_MOST``."""
 _OFFSET_CHANNELS = 24
-"""Whole vectors of offsets of those channels."""
+"""Those channels, rounded up to whole vectors of offsets."""
 _OFFSETS = 1 << 16
 _SHORT = 8
-"""Output rows below this length are worth an image turned round."""
+"""If output rows are shorter, the image is processed by columns instead."""
 
 
 def lower_depthwise_conv2d_mve(graph: Graph, node: Node, operator: DepthwiseConv2D) -> KernelCall | None:
-    """Return the call of ``mlf_depthwise_conv2d_int8_mve``; ``None`` if the kernel does not take the node."""
+    """Return the call of ``mlf_depthwise_conv2d_int8_mve``; ``None`` if the kernel does not support the node."""
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     assert weights.data is not None
     window = operator.window(weights)
@@ -75,14 +75,14 @@ def lower_depthwise_conv2d_mve(graph: Graph, node: Node, operator: DepthwiseConv
 
 
 def _ending(operator: DepthwiseConv2D, rescales: Sequence[Rescale], output: Tensor) -> str:
-    """Return the rounding of the kernel, or ``all`` where a ReLU's output is clamped to all of int8."""
+    """Return the rounding of the kernel, or ``all`` if a ReLU's output may have any int8 value."""
     word = rounding(rescales, operator.activation, output)
     whole = activation_range(operator.activation, output) == integer_range(output.dtype)
     return "all" if word == "relu" and whole else word
 
 
 def _fits(operator: DepthwiseConv2D, window: Window, source: Tensor, output: Tensor) -> bool:
-    """Whether the kernel takes filter and image: a vector of neighbouring taps, four channels, two output pixels."""
+    """Whether the kernel supports filter and image: adjacent taps in one vector, four channels, two output pixels."""
     return (
         operator.depth_multiplier == 1
         and window.filter[0] * window.filter[1] <= VECTOR
@@ -93,7 +93,7 @@ def _fits(operator: DepthwiseConv2D, window: Window, source: Tensor, output: Ten
 
 
 def _is_turned(source: Tensor, output: Tensor) -> bool:
-    """Whether rows of the ring run along the height; that of an image of another size cannot be written in place."""
+    """Whether rows of the ring run along the height; then an output of another size cannot be written in place."""
     _, height, width, _ = output.shape
     return height > width and (source.shape == output.shape or width < _SHORT)
 
@@ -120,7 +120,7 @@ def _pitch(axes: Mapping[str, _Axis]) -> int:
 
 
 def _order(rows: int, taps: int) -> Array:
-    """Return, for each slot of the filter's first row, which tap each byte of a window meets: uint8 [rows, 16]."""
+    """Return the tap for each byte of a window, for each slot of the filter's first row: uint8 [rows, 16]."""
     order = np.zeros((rows, VECTOR), np.uint8)
     for first in range(rows):
         for byte in range(taps):
@@ -136,6 +136,6 @@ def _image_lines(source: Tensor, axes: Mapping[str, _Axis]) -> Sequence[str]:
 
 
 def _overwrites(source: Tensor, output: Tensor, *, turned: bool) -> tuple[int, ...]:
-    """Rows are copied before output of their length is written to their place, and no further."""
+    """Return the positions of inputs that the output may overwrite: rows are copied before output replaces them."""
     smaller = output.shape[1] <= source.shape[1] and output.shape[2] <= source.shape[2]
     return (0,) if source.shape == output.shape or (smaller and not turned) else ()

@@ -1,7 +1,7 @@
-"""Which module lowers an operator: found by the stem of its file in ``graph/ops``, so that no list of them is kept.
+"""Find the module that lowers an operator: it has the stem of the operator's file in ``graph/ops``.
 
-If the operator has none, the classes that it builds on are asked in turn: ``Transpose`` is a ``Movement``, and
-``movement`` lowers all operators that only move elements.
+If there is no such module, those of its base classes are tried in turn. For example, ``Transpose`` is a ``Movement``,
+and ``movement`` lowers all operators that only move elements.
 """
 
 from __future__ import annotations

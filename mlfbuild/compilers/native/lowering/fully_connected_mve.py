@@ -16,7 +16,7 @@ from mlfbuild.graph.ops import FullyConnected
 
 
 def lower_fully_connected_mve(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall | None:
-    """Return the call of ``mlf_fully_connected_int8_mve``, or of the 1x1 convolution where there are several rows.
+    """Return the call of ``mlf_fully_connected_int8_mve``, or of the 1x1 convolution if there are several rows.
 
     ``None`` if there are too many outputs for them.
     """

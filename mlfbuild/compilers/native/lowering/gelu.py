@@ -1,4 +1,4 @@
-"""GELU, computed by the error function or approximated by the hyperbolic tangent."""
+"""GELU, computed with the error function or approximated with the hyperbolic tangent."""
 
 from __future__ import annotations
 

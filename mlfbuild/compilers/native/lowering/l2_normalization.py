@@ -9,7 +9,7 @@ from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import DType, Graph, Node
 
 _LARGEST_DEPTH = 1 << 15
-"""Squares of 9-bit numbers are added up in 32 bits."""
+"""The most squares of 9-bit numbers whose sum fits in 32 bits."""
 
 
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:

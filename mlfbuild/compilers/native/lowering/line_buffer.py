@@ -1,4 +1,4 @@
-"""A chain of operators executed row by row: their own calls, on a few rows each, in a loop over steps."""
+"""Lower a chain of operators that are executed row by row: a loop over steps calls each operator on a few rows."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ Lower = Callable[[Graph, Node], KernelCall]
 
 _ALIGNMENT = 16
 _SPARE = 1 << 20
-"""Bytes that a call for a few rows need not save: it is whole images that make an arena large."""
+"""Bytes of spare memory that a call for a few rows may use, because complete images determine the size of an arena."""
 _SOURCE, _OPERAND, _OUTPUT = "\0source", "\0operand", "\0output"
 
 
 @dataclass(frozen=True)
 class LoweredChain:
-    """The calls of a chain's stages on the rows of a step, and where in scratch memory everything stands."""
+    """The calls of a chain's stages on the rows of a step, and the layout of its scratch memory."""
 
     chain: Chain
     calls: tuple[KernelCall, ...]
 
     @property
     def offsets(self) -> tuple[int, ...]:
-        """Bytes of scratch memory before each of the buffers, and before the scratch memory that calls share."""
+        """Offsets in scratch memory of each buffer, then of the scratch memory that the calls share."""
         return tuple(accumulate((_aligned(lines.size) for lines in self.chain.buffers), initial=0))
 
     @property
@@ -45,7 +45,7 @@ def _aligned(size: int) -> int:
 
 
 def lower_stage(graph: Graph, stage: Stage, rows: int, lower: Lower) -> KernelCall:
-    """Return the call that computes ``rows`` rows of the output of ``stage`` from the rows that they need."""
+    """Return the call that computes ``rows`` rows of the output of ``stage`` from the input rows that they need."""
     strips = {stage.source.name: _strip(_SOURCE, stage.source, (rows - 1) * stage.reach.stride + stage.reach.rows)}
     if stage.operand is not None:
         strips[stage.operand.name] = _strip(_OPERAND, stage.operand, rows)
@@ -69,7 +69,7 @@ def _without_padding(operator: Operator) -> Operator:
 
 
 def _beside_spare_memory(name: str, tensors: list[Tensor], node: Node) -> Graph:
-    """Return a graph of ``node`` and of nodes that need more memory than it."""
+    """Return a graph of ``node`` and nodes that need more memory than it, so that its call may use scratch memory."""
     spare = [Tensor(f"\0spare{at}", (_SPARE,), DType.INT8) for at in range(3)]
     others = [Node("spare", Reshape(), (a.name,), (b.name,)) for a, b in pairwise(spare)]
     inputs = [tensor.name for tensor in tensors if tensor.name in node.inputs and not tensor.constant]
@@ -77,7 +77,7 @@ def _beside_spare_memory(name: str, tensors: list[Tensor], node: Node) -> Graph:
 
 
 def lower_chain(lowered: LoweredChain) -> KernelCall:
-    """Return the call of all of a chain's operators; its inputs are those of ``whole_images``."""
+    """Return the call of all operators of a chain; its inputs are those of ``whole_images``."""
     printing = _Printing(lowered)
     chain = lowered.chain
     images = whole_images(chain.stages)
@@ -97,7 +97,7 @@ def lower_chain(lowered: LoweredChain) -> KernelCall:
 
 
 def _overwrites(lowered: LoweredChain) -> tuple[int, ...]:
-    """Return the positions of the whole images that the output may be written over."""
+    """Return the positions of the complete images that the output may overwrite."""
     chain = lowered.chain
     last, overwrites = chain.stages[-1], lowered.calls[-1].overwrites
     positions = [0] if chain.in_place else []
@@ -109,7 +109,7 @@ def _overwrites(lowered: LoweredChain) -> tuple[int, ...]:
 
 
 class _Printing:
-    """The body of a chain's function, and the parameters for what its calls want beside images and memory."""
+    """The body of a chain's function, and its parameters for the constants of its calls."""
 
     def __init__(self, lowered: LoweredChain) -> None:
         self.chain = lowered.chain
@@ -155,7 +155,7 @@ class _Printing:
             yield f"mlf_lines_pad(&lines{at + 1}, step, buffer{at + 1});"
 
     def _call(self, at: int, stage: Stage, call: KernelCall) -> Iterator[str]:
-        """Yield the body of ``call``, and before it what it knows as its parameters."""
+        """Yield the definitions of the parameters of ``call``, then its body."""
         values = self._strips(at, stage)
         for parameter in call.parameters:
             argument, c_type = parameter.argument, parameter.c_type
@@ -169,7 +169,7 @@ class _Printing:
         yield from call.body
 
     def _passed(self, at: int, parameter: Parameter) -> str:
-        """Return the name of the chain's own parameter for what ``parameter`` of the call at ``at`` gets."""
+        """Return the name of the chain's parameter that is passed to ``parameter`` of the call at ``at``."""
         name, argument = f"{parameter.name}{at}", parameter.argument
         if isinstance(argument, Constant):
             argument = replace(argument, name=f"{argument.name}{at}")
@@ -197,7 +197,7 @@ class _Printing:
 
 
 def _rows(image: str, made: ImageRows, row: int) -> str:
-    """Return the address of the step's first row in ``image``, for each row of ``made`` one of ``row`` bytes."""
+    """Return the address of the step's first row in ``image``, which has ``row`` bytes for each row of ``made``."""
     lead = f" + {made.lead * row}" if made.lead > 0 else f" - {-made.lead * row}" if made.lead < 0 else ""
     return f"({image} + step * {made.count * row}{lead})"
 
@@ -208,7 +208,7 @@ def _cast(c_type: str, address: str) -> str:
 
 
 def _always_inside(chain: Chain, made: ImageRows) -> bool:
-    """Whether every step makes rows of the image only."""
+    """Whether no step computes rows outside the image."""
     first = chain.first_step * made.count + made.lead
     return first >= 0 and (chain.steps * made.count) + made.lead <= made.image.shape[1]
 
@@ -228,7 +228,7 @@ def _struct_lines(at: int, lines: ImageRows) -> Iterator[str]:
 
 
 def _padding(image: Tensor) -> int:
-    """Return the byte that the value 0 consists of."""
+    """Return the byte with which rows outside ``image`` are filled: all bytes of the stored value of 0."""
     if image.quantization is None or image.dtype.size > 1:
         return 0
     return int(np.uint8(image.quantization.zero_point & 0xFF))

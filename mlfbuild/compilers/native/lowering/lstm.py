@@ -24,7 +24,7 @@ from mlfbuild.graph.ops import UnidirectionalSequenceLstm
 
 _HEADER = "lstm.h"
 _STATES = ((LSTM_INPUTS - 2, 1), (LSTM_INPUTS - 1, 2))
-"""(input, output) of the hidden row and of the cells."""
+"""(input, output) positions of the hidden state and of the cell state."""
 
 
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
@@ -42,13 +42,13 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
 
 
 def _updates(graph: Graph, node: Node) -> tuple[tuple[int, int], ...]:
-    """Return those of ``_STATES`` that stay for the next run, and so lie in one place."""
+    """Return those of ``_STATES`` that are kept between runs, so that they are updated in place."""
     kept = {(state.before, state.after) for state in graph.states}
     return tuple((at, to) for at, to in _STATES if (node.inputs[at], node.outputs[to]) in kept)
 
 
 def _rows(tensors: LstmTensors) -> tuple[Parameter, ...]:
-    """Return the parameters that are no constants: what comes in and goes out."""
+    """Return the parameters that are not constants: inputs, states and output."""
     row, cell = C_TYPES[tensors.source.dtype], C_TYPES[tensors.cell.dtype]
     return (
         Parameter(f"const {row} *", "row", tensors.source.name),
@@ -83,7 +83,7 @@ def _float_range_line(operator: UnidirectionalSequenceLstm) -> str:
 
 
 def _by_unit(matrices: Sequence[Tensor]) -> Array:
-    """Return matrices or vectors of the four gates, [units, ...] each, as one of [units, 4, ...]."""
+    """Join the matrices or vectors [units, ...] of the four gates to one array [units, 4, ...]."""
     return np.ascontiguousarray(np.stack([_data(matrix) for matrix in matrices], 1))
 
 
@@ -138,7 +138,7 @@ def _gate_rescales(rescales: Sequence[Rescale], *, wide: bool) -> Constant:
 
 
 def _folded_biases(tensors: LstmTensors) -> Array:
-    """Return int32 [units, 8]: what the sums over the rows begin with, then those over the hidden rows."""
+    """Return int32 [units, 8]: the start values of the gates' sums over inputs, then over hidden states."""
     rows = [
         folded_bias(_data(bias), _data(weights), 0, zero_point(tensors.source))
         for bias, weights in zip(tensors.biases, tensors.weights, strict=True)

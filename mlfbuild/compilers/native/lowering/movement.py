@@ -1,4 +1,4 @@
-"""Operators that move elements: their assignments between views become loops with literal strides."""
+"""Lower operators that move elements: their assignments between views become loops with literal strides."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from mlfbuild.graph.bases import Move, Movement
 _DIMENSIONS = 5
 
 _Place = tuple[int, str, int]
-"""Of a tensor: its address while views are looked at, the name of its parameter, and its bytes."""
+"""(address of the numpy array, name of the parameter, bytes) of a tensor."""
 
 
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
-    """Return the call of one copy after the other."""
+    """Return the call that does all copies one after the other."""
     operator = node.operator
     assert isinstance(operator, Movement)
     sources = [tensor for tensor in graph.inputs_of(node) if tensor is not None]
     outputs = graph.outputs_of(node)
     named = {**_named("input", sources), **_named("output", outputs)}
-    # Never read or written: only addresses and strides of views matter, and untouched pages cost nothing.
+    # These arrays are never read or written: only addresses and strides of views are used, and unused pages are free.
     arrays = {name: np.empty(tensor.shape, tensor.dtype.numpy) for name, tensor in named.items()}
     moves = operator.moves(list(arrays.values())[: len(sources)], list(arrays.values())[len(sources) :])
     c_type, kind = C_TYPES[outputs[0].dtype], suffix(outputs[0].dtype)
@@ -45,12 +45,12 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
 
 
 def _named(word: str, tensors: Sequence[Tensor]) -> dict[str, Tensor]:
-    """Return ``tensors`` by the names of their parameters: numbered where there are several."""
+    """Return parameter name -> tensor; the names are numbered if there are several."""
     return {word if len(tensors) == 1 else f"{word}{index}": tensor for index, tensor in enumerate(tensors)}
 
 
 def _parts(move: Move) -> Iterator[Move]:
-    """Yield ``move`` in parts that the kernel has enough dimensions for, cut along the shortest one."""
+    """Split ``move`` along its shortest dimension until the kernel supports the number of dimensions."""
     source, target = move
     if len(_runs(source, target)) <= _DIMENSIONS + 1:
         yield move

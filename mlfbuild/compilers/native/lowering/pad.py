@@ -14,7 +14,7 @@ _DIMENSIONS = 5
 
 
 def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
-    """Return the call of ``mlf_pad_<type>``; mirrored elements are moved one by one."""
+    """Return the call of ``mlf_pad_<type>``; MIRROR_PAD is lowered as a movement of elements."""
     operator = node.operator
     if isinstance(operator, MirrorPad):
         return movement.lower(graph, node, settings)

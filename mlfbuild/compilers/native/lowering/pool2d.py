@@ -13,10 +13,10 @@ from mlfbuild.graph import DType, Graph, Node, activation_range
 from mlfbuild.graph.ops import AveragePool2D, MaxPool2D
 
 _MOST_PIXELS = {DType.INT8: LARGEST_SUM, DType.INT16: 1 << 15}
-"""Pixels that surely add up within 32 bits."""
+"""The most pixels whose sum always fits in 32 bits."""
 
 _MOST_AVERAGED = 255
-"""Pixels whose sum the kernels for Helium and DSP keep in 16 bits."""
+"""The most pixels whose sum fits in 16 bits, for the kernels for Helium and DSP."""
 _GROUP = 4
 """Channels that the kernel for DSP computes at once."""
 
@@ -53,5 +53,8 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
 
 
 def _overwrites(operator: AveragePool2D | MaxPool2D) -> tuple[int, ...]:
-    """Without padding a pixel is written where its own window starts or before, which no later window reads."""
+    """Return the positions of inputs that the output may overwrite.
+
+    Without padding, a pixel is written at or before the start of its window, which no later window reads.
+    """
     return (0,) if operator.padding == ((0, 0), (0, 0)) else ()

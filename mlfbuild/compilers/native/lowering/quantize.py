@@ -49,5 +49,5 @@ def _operands(source: Tensor, output: Tensor) -> tuple[Parameter, Parameter]:
 
 
 def _in_place(source: Tensor, output: Tensor) -> tuple[int, ...]:
-    """Elements are taken in order: those of an output that are not larger may be written over the input."""
+    """Return the input if the output may overwrite it: elements are read in order and must not become larger."""
     return (0,) if output.dtype.size <= source.dtype.size else ()

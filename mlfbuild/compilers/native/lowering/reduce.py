@@ -1,4 +1,4 @@
-"""MEAN, SUM and the operators called REDUCE."""
+"""MEAN, SUM and the REDUCE_* operators."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mlfbuild.graph.ops import Reduction, Summing
 
 _GROUPS = 3
 _LARGEST_COUNT = {DType.INT8: LARGEST_SUM, DType.INT16: 1 << 15}
-"""Elements that surely add up within 32 bits."""
+"""The most elements whose sum always fits in 32 bits."""
 
 
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:

@@ -1,4 +1,4 @@
-"""RESHAPE, where the plan could not give both sides the same bytes."""
+"""RESHAPE, for inputs and outputs that the memory plan could not place at the same address."""
 
 from __future__ import annotations
 

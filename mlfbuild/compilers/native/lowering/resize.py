@@ -17,7 +17,7 @@ from mlfbuild.graph import DType, Graph, Node
 from mlfbuild.graph.ops import ResampledLine, ResizeBilinear, ResizeNearestNeighbor
 
 _LONGEST = 1 << 20
-"""Rows or columns: the tables have a number for each."""
+"""The most rows or columns, because tables have an entry for each."""
 
 
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:

@@ -1,4 +1,4 @@
-"""Steps of ring buffers, in place where the plan lets them."""
+"""SHIFT, which advances a ring buffer, in place if the memory plan permits it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mlfbuild.graph.ops import Shift
 
 
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
-    """Return the call of ``mlf_shift``, which knows bytes only."""
+    """Return the call of ``mlf_shift``, which moves bytes of any type."""
     operator = node.operator
     assert isinstance(operator, Shift)
     (kept, new), (output,) = graph.inputs_of(node), graph.outputs_of(node)

@@ -19,9 +19,13 @@ from mlfbuild.graph import (
 from mlfbuild.graph.ops import EXPONENTIALS, RECIPROCALS, LogSoftmax, Softmax
 
 _LARGEST_DEPTH = {Softmax: {DType.INT8: 8191, DType.INT16: 1 << 16}, LogSoftmax: {DType.INT8: 4095}}
-"""Sums of exponentials of at most 1: of Q12.19 in 32 bits without a sign or with it, or with 15 fraction bits."""
+"""The most elements whose exponentials, at most 1 each, add up without overflow.
+
+int8 SOFTMAX adds Q12.19 numbers in 32 bits without a sign, LOG_SOFTMAX with a sign, and int16 SOFTMAX numbers with 15
+fraction bits.
+"""
 _IN_PLACE = (0,)
-"""Elements are written in order, each after its own last read."""
+"""The input may be overwritten: elements are written in order, each after it was last read."""
 
 
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:

@@ -1,4 +1,4 @@
-"""SVDF: its weights with the zero points folded in, and the state that it updates where it lies."""
+"""SVDF: zero points are folded into biases, and the state is updated in place."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mlfbuild.graph import Array, DType, Graph, Node, Rescale
 from mlfbuild.graph.ops import Svdf, SvdfTensors, svdf_rescales, svdf_tensors
 
 _STATE = (4, 1)
-"""(input, output) of the state."""
+"""(input, output) positions of the state."""
 
 
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:

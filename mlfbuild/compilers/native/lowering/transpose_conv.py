@@ -15,7 +15,7 @@ from mlfbuild.graph.ops import TransposeConv
 
 
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
-    """Return the call of ``mlf_transpose_conv_<type>``, with the window of the convolution from output to input."""
+    """Return the call of ``mlf_transpose_conv_<type>``; its window is that of the convolution from output to input."""
     operator = node.operator
     assert isinstance(operator, TransposeConv)
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))

@@ -1,4 +1,4 @@
-"""Operators of one tensor: int8 as a table of 256 bytes, int16 as one of 513 or by a kernel, other types by kernels."""
+"""Operators of one tensor: int8 uses a table of 256 bytes, int16 one of 513 words or a kernel, other types a kernel."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def unary_tensors(graph: Graph, node: Node) -> tuple[Tensor, Tensor]:
 
 
 def lower_unary(operator: Operator, source: Tensor, output: Tensor) -> KernelCall:
-    """Return the call of a table, where the type has one, or of the kernel that has no other arguments."""
+    """Return the call of a table if the type has one, else of the kernel without further arguments."""
     if source.dtype is DType.INT8:
         return _table_int8(operator, source, output)
     if source.dtype is DType.INT16 and isinstance(operator, Tabulated):
@@ -49,7 +49,7 @@ def _table_int8(operator: Operator, source: Tensor, output: Tensor) -> KernelCal
 
 
 def lower_rescaled_int16(operator: Operator, source: Tensor, output: Tensor, rescale: Rescale) -> KernelCall:
-    """Return the call for an int16 function whose result ``rescale`` brings to the output's scale."""
+    """Return the call of an int16 kernel that converts its result to the output's scale by ``rescale``."""
     fields: dict[str, int | Rescale] = {"input_zero_point": 0, "output_zero_point": 0, "rescale": rescale}
     constant = Constant.struct("rescaling", "mlf_rescaling", fields)
     parameter = Parameter("const struct mlf_rescaling *", "rescaling", constant)
@@ -66,7 +66,7 @@ def unary_call(
     lines: Sequence[str] = (),
     header: str = "",
 ) -> KernelCall:
-    """Return the call of ``mlf_<kernel>`` with ``arguments`` before count, input and output.
+    """Return the call of ``mlf_<kernel>`` with ``arguments``, then the number of elements, input and output.
 
     The kernel is in ``header``, by default in that of the operator's family.
     """

@@ -1,6 +1,6 @@
-"""Where each tensor is while the network runs: views, storages that share an address, and offsets in the arena.
+"""Assign an address to each tensor: views, storages that share an address, and offsets in the arena.
 
-``cgen`` packs the arena; the executor of graphs has storages of its own (``graph_executor/storage.py``).
+``cgen`` packs the arena. For the graph executor, ``graph_executor/storage.py`` assigns storage ids instead.
 """
 
 from __future__ import annotations

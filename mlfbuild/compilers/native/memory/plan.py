@@ -53,7 +53,7 @@ class Plan:
     views: frozenset[int] = frozenset()
     """Indices of the nodes that need no code, because their tensors are views of each other."""
     apart: frozenset[int] = frozenset()
-    """Indices of the nodes that could overwrite an input or make views, but do not: the arena is smaller so."""
+    """Indices of the nodes that could overwrite an input or make views, but do not, because the arena is smaller."""
 
 
 def plan_memory(graph: Graph, calls: Sequence[KernelCall]) -> Plan:
@@ -96,7 +96,7 @@ def _check_updates(graph: Graph, calls: Sequence[KernelCall], locations: Mapping
 
 
 def _plan(graph: Graph, calls: Sequence[KernelCall], apart: frozenset[int]) -> Plan:
-    """Plan with the nodes ``apart`` neither writing over any input nor making views."""
+    """Return a plan in which the nodes ``apart`` neither overwrite an input nor make views."""
     storages = storages_of(graph)
     views = frozenset(at for at, node in enumerate(graph.nodes) if at not in apart and make_view(graph, node, storages))
     note_lifetimes(graph, storages)

@@ -1,6 +1,7 @@
-"""Which tensors share an address: the storages that the memory plan gives places to.
+"""Decide which tensors share an address: they form a storage, which the memory plan places.
 
-Inputs and outputs have the caller's buffers, constants flash, states their block; all other storages are in the arena.
+Inputs and outputs are in the caller's buffers, constants in flash, states in a separate block, and all other storages
+in the arena.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class StorageKind(enum.Enum):
 
 @dataclass(frozen=True)
 class Location:
-    """Where a tensor lies."""
+    """The location of a tensor."""
 
     area: StorageKind
     position: int = 0
@@ -38,22 +39,22 @@ class Location:
 
 @dataclass
 class Storage:
-    """Tensors that begin at one address, and when the bytes of each are in use."""
+    """Tensors in one piece of memory, and when its bytes are in use."""
 
     area: StorageKind
     position: int
     spans: list[Span] = field(default_factory=list)
     offsets: dict[str, int] = field(default_factory=dict)
-    """Where the tensors begin that are views; all others do at 0."""
+    """Offsets of the tensors that are views; all others begin at 0."""
 
     def use(self, size: int, time: int) -> None:
-        """Have ``size`` bytes in use from the first to the last time that this is told."""
+        """Mark ``size`` bytes as in use at ``time``: between the first and the last call they stay in use."""
         known = self.spans[0] if self.spans else Span(0, time, time)
         self.spans = [Span(max(known.size, size), known.first, time)]
 
     @property
     def last(self) -> int:
-        """The last node that uses any of it."""
+        """The last node that uses any part."""
         return max(span.last for span in self.spans)
 
 
@@ -67,13 +68,13 @@ def state_size(graph: Graph) -> int:
 
 
 def _state_offsets(graph: Graph) -> dict[str, int]:
-    """Return where in the state each one begins, by the name of its tensor before the run."""
+    """Return the offset of each state in the block of states, by the name of its tensor before the run."""
     ends = itertools.accumulate(_state_sizes(graph), initial=0)
     return {state.before: end for state, end in zip(graph.states, ends, strict=False)}
 
 
 def storages_of(graph: Graph) -> dict[str, Storage]:
-    """Give each tensor a storage; the two sides of a RESHAPE share one where the rules of buffers allow it."""
+    """Return the storage of each tensor; input and output of a RESHAPE share one if possible."""
     storages: dict[str, Storage] = {}
     for tensor in graph.tensors.values():
         storages[tensor.name] = Storage(StorageKind.CONSTANT if tensor.constant else StorageKind.ARENA, 0)
@@ -91,9 +92,9 @@ def storages_of(graph: Graph) -> dict[str, Storage]:
 
 
 def _share(storages: dict[str, Storage], source: str, output: str) -> None:
-    """Let the tensors ``source`` and ``output`` have one storage, unless both have a place of their own already."""
+    """Merge the storages of ``source`` and ``output``, unless neither is in the arena."""
     if storages[source].area is StorageKind.CONSTANT:
-        return  # a constant is the C array of its own tensor only
+        return  # constants are C arrays, which are not shared
     kept, gone = storages[source], storages[output]
     if gone.area is not StorageKind.ARENA:
         kept, gone = gone, kept
@@ -104,7 +105,7 @@ def _share(storages: dict[str, Storage], source: str, output: str) -> None:
 
 
 def make_view(graph: Graph, node: Node, storages: dict[str, Storage]) -> bool:
-    """Let the tensors of ``node`` that are views of another one be in its storage, where all of them can."""
+    """Move the tensors of ``node`` that are views of another one into its storage; ``False`` if not all can move."""
     views = views_of(graph, node)
     parts = [storages[view.part] for view in views]
     wholes = [storages[view.whole] for view in views]
@@ -130,7 +131,7 @@ def _extent(graph: Graph, storages: Mapping[str, Storage], storage: Storage) -> 
 
 
 def note_lifetimes(graph: Graph, storages: Mapping[str, Storage]) -> None:
-    """Note from which node to which one the bytes of each storage are in use."""
+    """Record the nodes between which the bytes of each storage are in use."""
     for index, node in enumerate(graph.nodes):
         for name in (*node.inputs, *node.outputs):
             if name is not None:
@@ -141,7 +142,7 @@ def note_lifetimes(graph: Graph, storages: Mapping[str, Storage]) -> None:
 def reuse_inputs(
     graph: Graph, calls: Sequence[KernelCall], storages: dict[str, Storage], apart: frozenset[int]
 ) -> None:
-    """Let a node write its output over an input in the arena that dies with it, where its kernel permits that."""
+    """Let nodes overwrite an input in the arena that no later node reads, if their kernels permit it."""
     for index, (node, call) in enumerate(zip(graph.nodes, calls, strict=True)):
         output = storages[node.outputs[0]]
         for position in call.overwrites if index not in apart else ():
@@ -156,7 +157,7 @@ def reuse_inputs(
 
 
 def _begin_together(graph: Graph, storages: Mapping[str, Storage], source: str, output: str) -> bool:
-    """Whether the bytes of ``output``, in one storage with ``source``, would be those of no other tensor in that."""
+    """Whether ``output`` can begin at the address of ``source`` without overlapping other tensors of that storage."""
     theirs, its = storages[source].offsets, storages[output].offsets
     if theirs.get(source, 0) or its.get(output, 0):
         return False
@@ -164,7 +165,7 @@ def _begin_together(graph: Graph, storages: Mapping[str, Storage], source: str, 
 
 
 def leave_states(graph: Graph, calls: Sequence[KernelCall], storages: dict[str, Storage]) -> None:
-    """Let states be written where they are read from, where that may be, and the others live until they are copied."""
+    """Let states be updated in place if possible; the others stay in use until the copy at the end of the run."""
     for state in graph.states:
         _leave_in_place(graph, calls, storages, state)
     for state in graph.states:
@@ -173,7 +174,7 @@ def leave_states(graph: Graph, calls: Sequence[KernelCall], storages: dict[str, 
 
 
 def _leave_in_place(graph: Graph, calls: Sequence[KernelCall], storages: dict[str, Storage], state: State) -> None:
-    """Let a state be written where it was read from, if by then nobody has to see what was there."""
+    """Let a state be updated in place, if its old value is no longer needed when the new one is written."""
     kept, left = storages[state.before], storages[state.after]
     if left.area is not StorageKind.ARENA or left.offsets or any(storages[name] is kept for name in graph.results):
         return
@@ -187,7 +188,7 @@ def _leave_in_place(graph: Graph, calls: Sequence[KernelCall], storages: dict[st
 def _updates(
     graph: Graph, calls: Sequence[KernelCall], storages: Mapping[str, Storage], state: State, writer: int
 ) -> bool:
-    """Whether ``state`` is read for the last time by the node at ``writer``, whose kernel may write over it."""
+    """Whether the node at ``writer`` is the last that reads ``state``, and its kernel may overwrite it."""
     node, kept = graph.nodes[writer], storages[state.before]
     reads = [at for at, name in enumerate(node.inputs) if name is not None and storages[name] is kept]
     writes = [at for at, name in enumerate(node.outputs) if storages[name] is storages[state.after]]

@@ -1,7 +1,7 @@
-"""Tensors that are pieces of others: what CONCATENATION, PACK, SPLIT, UNPACK and SLICE make, where pieces are whole.
+"""Find tensors that are contiguous parts of others, for CONCATENATION, PACK, SPLIT, UNPACK and SLICE.
 
-Along the outermost dimension that is more than 1, a piece of a tensor is a run of its bytes. Such operators need not
-copy anything: their inputs are written where they belong, or their outputs are read where they lie.
+A part along the outermost dimension larger than 1 is contiguous in memory. Such an operator copies nothing: its inputs
+are written directly into its output, or its outputs are read directly from its input.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mlfbuild.graph.ops import Joining, Parting, Slice
 
 @dataclass(frozen=True)
 class View:
-    """The tensor ``part`` is the bytes of the tensor ``whole`` from ``offset`` on."""
+    """The tensor ``part`` has the bytes of the tensor ``whole`` that begin at ``offset``."""
 
     part: str
     whole: str
@@ -24,11 +24,11 @@ class View:
 
 
 def views_of(graph: Graph, node: Node) -> tuple[View, ...]:
-    """Return what ``node`` makes views of; nothing where it copies elements or computes."""
+    """Return the views that ``node`` makes; empty if it must copy elements or computes."""
     operator = node.operator
     if not isinstance(operator, Joining | Parting | Slice) or None in node.inputs:
         return ()
-    # Never read or written: only addresses and strides of views matter.
+    # These arrays are never read or written: only addresses and strides of their views are used.
     sources, outputs = (
         [np.empty(graph.tensor(str(name)).shape, graph.tensor(str(name)).dtype.numpy) for name in names]
         for names in (node.inputs, node.outputs)

@@ -1,7 +1,7 @@
-"""Passes rewrite a graph into one that computes the same outputs with less; each is a pure function of a graph.
+"""Rewrite a graph into one that computes the same outputs at a lower cost; each pass is a pure function of a graph.
 
-``pipeline`` has those that every network goes through, in their order. ``fusion`` then decides which operators run
-together, row by row, by the ``costs`` that it estimates.
+``pipeline`` lists the passes that every network goes through, in their order. ``fusion`` then decides which operators
+run together row by row, with the estimates of ``costs``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Estimates of instructions, good enough to compare ways of executing a network and to see what costs little."""
+"""Estimate instructions, precisely enough to compare ways of executing a network."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _MVE_INT16 = _Rates(0.3, 1.4, 15.0, 4.0, 0.35, 280, 3, 0.0)
 
 
 _BORDER = 0.25
-"""What an output row at the border of an image costs at least beyond another one, for each instruction of that."""
+"""The least extra cost of an output row at the border of an image, relative to the cost of another row."""
 
 
 class Costs:
@@ -51,13 +51,13 @@ class Costs:
         self.settings = settings
 
     def total(self, graph: Graph) -> float:
-        """Return the instructions of ``graph``, its operators executed one after the other."""
+        """Return the instructions of ``graph`` if its operators are executed one after the other."""
         chainable = sum(self._alone(stage) for stage in stages_of(graph) if stage is not None)
         weights = [graph.inputs_of(node)[1] for node in graph.nodes if isinstance(node.operator, FullyConnected)]
         return chainable + sum(tensor.elements for tensor in weights if tensor is not None) * _PORTABLE.product / 3
 
     def added(self, chain: Chain) -> float:
-        """Return the instructions that ``chain`` takes beyond those of its operators."""
+        """Return how many more instructions ``chain`` executes than its operators one after the other."""
         rates = self._rates(chain.stages[0])
         steps = chain.steps - chain.first_step
         moved = sum(steps * lines.kept * lines.row for lines in chain.buffers)
@@ -66,7 +66,7 @@ class Costs:
         total = (moved + run_up) * rates.moved
         for stage, lines in zip(chain.stages, chain.lines[1:], strict=True):
             inside = _steps_inside(lines, chain.first_step, chain.steps)
-            again = inside * lines.count / lines.image.shape[1] - 1  # rows of the run-up that are no rows
+            again = inside * lines.count / lines.image.shape[1] - 1  # rows outside the image
             total += self._stage(stage, lines.count, inside) + again * self._alone(stage)
         return total
 
@@ -79,7 +79,7 @@ class Costs:
         if isinstance(stage.node.operator, Conv2D):
             pixels = rows * stage.output.shape[2]
             wasted = -pixels % rates.block / pixels
-            # Rows of padding in a line buffer are rows as any other, at the borders of an image they are not.
+            # In a line buffer, padding costs as much as other rows; at the border of an image, it costs extra.
             border = _BORDER * (stage.reach.before + stage.reach.after) / stage.source.shape[1]
             return calls + max(0.0, wasted - border) * self._alone(stage)
         return calls
@@ -103,6 +103,6 @@ class Costs:
 
 
 def _steps_inside(lines: ImageRows, first: int, end: int) -> int:
-    """Return how many of the steps ``first`` to ``end`` - 1 make any row of the image."""
+    """Return how many of the steps ``first`` to ``end`` - 1 compute a row of the image."""
     behind = -((lines.lead - lines.image.shape[1]) // lines.count)
     return min(end, behind) - max(first, -lines.lead // lines.count)

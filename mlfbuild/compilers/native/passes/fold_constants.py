@@ -1,4 +1,4 @@
-"""Nodes that read only constants are computed now."""
+"""Compute nodes that read only constants."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from mlfbuild.compilers.native.passes.rewrite import rebuild
 from mlfbuild.graph import Graph, Node, Tensor
 
 _ALWAYS_FOLDED = 1 << 16
-"""Bytes of results that are folded however small the operands are."""
+"""Results of at most this many bytes are folded even if they are larger than the operands."""
 
 
 def fold_constants(graph: Graph) -> Graph:
-    """Replace each node whose inputs are all constant by its value, from the operator's numpy reference."""
+    """Replace each node whose inputs are all constant by its value, which the operator's numpy reference computes.
+
+    Nodes whose result is much larger than their operands stay.
+    """
     known: dict[str, Tensor] = {}
     kept: list[Node] = []
     for node in graph.nodes:
@@ -29,6 +32,6 @@ def fold_constants(graph: Graph) -> Graph:
 
 
 def _worth_its_flash(graph: Graph, node: Node) -> bool:
-    # A PAD of a few bytes may fill gigabytes: folding it would cost flash, and the compiler its memory.
+    # The result of a PAD of a few bytes can have gigabytes, which would fill flash and the compiler's memory.
     operands = sum(tensor.size for tensor in graph.inputs_of(node) if tensor is not None)
     return sum(tensor.size for tensor in graph.outputs_of(node)) <= max(_ALWAYS_FOLDED, operands)

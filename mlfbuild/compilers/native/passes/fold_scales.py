@@ -1,6 +1,6 @@
-"""Factors and offsets of whole channels behind a float32 convolution become part of its weights and bias.
+"""Fold a MUL or ADD of one constant per channel after a float32 convolution into its weights and bias.
 
-A batch normalisation is a factor and an offset.
+Batch normalisation, for example, is such a factor followed by an offset.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _Weighted = Conv2D | DepthwiseConv2D | FullyConnected
 
 
 def fold_scales(graph: Graph) -> Graph:
-    """Fold as often as something can be folded: a factor first, then the offset behind it."""
+    """Fold factors and offsets until none is left that can be folded."""
     while (folded := _fold_one(graph)) is not None:
         graph = folded
     return graph
@@ -39,7 +39,7 @@ def _fold_one(graph: Graph) -> Graph | None:
 
 
 def _channel_numbers(graph: Graph, user: Node, output: str) -> npt.NDArray[np.float64] | None:
-    """Return the constant of ``user``, one number a channel; ``None`` if it is something else."""
+    """Return the constant of ``user`` with one number per channel, or ``None`` if it has no such constant."""
     tensor = graph.tensor(output)
     (other,) = [name for name in user.inputs if name != output] or [output]
     constant = graph.tensor(str(other)).data
@@ -52,7 +52,7 @@ def _channel_numbers(graph: Graph, user: Node, output: str) -> npt.NDArray[np.fl
 
 
 def _folded(graph: Graph, node: Node, user: Node, numbers: npt.NDArray[np.float64]) -> Graph:
-    """Return ``graph`` with ``user`` gone and ``node`` doing its part."""
+    """Return ``graph`` without ``user``, whose constant ``numbers`` are folded into ``node``."""
     weights, bias = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))[1:3]
     assert weights.data is not None and isinstance(node.operator, _Weighted)
     assert isinstance(user.operator, Add | Mul)
@@ -63,7 +63,7 @@ def _folded(graph: Graph, node: Node, user: Node, numbers: npt.NDArray[np.float6
             offset = offset + numbers
     else:
         axis = 0 if isinstance(node.operator, FullyConnected) else node.operator.channel_axis
-        with np.errstate(invalid="ignore"):  # what is no number stays none
+        with np.errstate(invalid="ignore"):  # NaN stays NaN
             scaled = np.moveaxis(np.moveaxis(scaled, axis, -1) * numbers, -1, axis)
             offset = offset * numbers
     new = [_constant(f"{user.outputs[0]}/{word}", data) for word, data in (("weights", scaled), ("bias", offset))]
@@ -77,5 +77,5 @@ def _folded(graph: Graph, node: Node, user: Node, numbers: npt.NDArray[np.float6
 
 
 def _constant(name: str, data: Array) -> Tensor:
-    with np.errstate(over="ignore"):  # to an infinity, as the arithmetic on the device would
+    with np.errstate(over="ignore"):  # overflows to infinity, as on the device
         return Tensor(name, data.shape, DType.FLOAT32, data=data.astype(np.float32))

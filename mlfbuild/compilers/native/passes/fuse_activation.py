@@ -1,4 +1,4 @@
-"""A RELU behind an operator that can clamp its own output becomes that operator's activation."""
+"""Fuse a RELU into the operator before it, if that operator can clamp its output."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CLAMPING = Add | AveragePool2D | Conv2D | DepthwiseConv2D | FullyConnected | Ma
 
 
 def fuse_activation(graph: Graph) -> Graph:
-    """Let operators clamp, of which a RELU alone reads the output, where that has the scale of the RELU's own."""
+    """Fuse each RELU that is the only reader of an operator's output and does not change the quantization."""
     fused: dict[Node, Node] = {}
     gone: set[Node] = set()
     for node in graph.nodes:
@@ -26,7 +26,7 @@ def fuse_activation(graph: Graph) -> Graph:
 
 
 def _fuse(graph: Graph, node: Node, relu: Node) -> Node | None:
-    """Return ``node`` writing what ``relu`` does, or ``None`` if that would not be the same."""
+    """Return ``node`` with the activation and output of ``relu``, or ``None`` if they cannot be fused."""
     operator = node.operator
     if not isinstance(relu.operator, Relu) or not isinstance(operator, _CLAMPING):
         return None

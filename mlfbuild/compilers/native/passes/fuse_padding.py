@@ -1,4 +1,4 @@
-"""A PAD in front of convolutions becomes their own padding."""
+"""Fuse a PAD into the padding of the convolutions after it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from mlfbuild.graph.ops import Conv2D, DepthwiseConv2D, Pad
 
 
 def fuse_padding(graph: Graph) -> Graph:
-    """Let convolutions read what a PAD of rows and columns reads, with wider padding of their own.
+    """Let convolutions read the input of a PAD of rows and columns, with their padding increased by it.
 
-    A convolution takes its padding as its input's zero point, and PAD pads with its output's: both are the same here.
-    A PAD stays if anything else reads it; whether it is still needed is for dead node removal to find.
+    Convolutions pad with the zero point of their input, and only a PAD of that value is fused. If an operator other
+    than a convolution reads the PAD, nothing changes. ``remove_dead_nodes`` removes PADs that are no longer read.
     """
     fused: dict[Node, Node] = {}
     for pad in graph.nodes:
@@ -27,7 +27,7 @@ def fuse_padding(graph: Graph) -> Graph:
 
 
 def _fuse(graph: Graph, pad: Node, operator: Pad, user: Node) -> Node | None:
-    """Return ``user`` reading what ``pad`` reads, or ``None`` if that would not be the same."""
+    """Return ``user`` with the input and padding of ``pad``, or ``None`` if they cannot be fused."""
     source, padded = graph.inputs_of(pad)[0], graph.outputs_of(pad)[0]
     convolution = user.operator
     if source is None or not isinstance(convolution, Conv2D | DepthwiseConv2D) or len(operator.paddings) != 4:

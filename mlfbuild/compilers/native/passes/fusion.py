@@ -1,12 +1,12 @@
-"""Which operators are executed row by row, together or in place, so that the arena is small.
+"""Decide which operators are executed row by row, together or in place, so that the arena is small.
 
-A list of nodes is cut into pieces: single nodes, computed as they are, and chains (``chains.py``). A piece needs memory
-while it runs and, if it is a chain, some instructions more than its operators alone. With a limit on the memory of each
-piece the cheapest cut is found by dynamic programming, and the lowest limit whose cut is cheap enough by bisection; so
-the cut is the best one, as far as estimates are right. ``balanced`` accepts what costs next to nothing.
+The list of nodes is cut into pieces: single nodes and chains (``lowering/chains.py``). A piece needs memory while it
+runs, and a chain executes more instructions than its operators one after the other. For a given limit on the memory of
+each piece, dynamic programming finds the cheapest cut. Bisection finds the lowest limit whose cut is cheap enough. So
+the cut is optimal with respect to the estimates. ``MOST_EXTRA`` limits the extra instructions.
 
-Lowering is what says how much scratch memory kernels take, and takes time; chains are lowered only once they are in
-the best cut. Until then they count as if their kernels took none, which is never too much.
+How much scratch memory kernels need is known only after lowering, which takes time. So a chain is lowered only when it
+is part of the best cut. Until then it counts as if its kernels needed none, which never overestimates its memory.
 """
 
 from __future__ import annotations
@@ -38,23 +38,23 @@ from mlfbuild.graph import Graph, Node, Tensor
 from mlfbuild.graph.ops import Fused, Reshape
 
 MOST_EXTRA = {"balanced": 0.01, "smallest": 0.25}
-"""Instructions that chains may cost, for each that the network takes without them."""
+"""Value of the option ``memory`` -> extra instructions of chains, relative to the instructions without chains."""
 _LONGEST = 12
-"""Operators of a chain."""
+"""The most operators of a chain."""
 _SOUGHT = 400
-"""Chains of different operators that are looked at, about."""
+"""The approximate number of sequences of operators that are tried as chains."""
 
 
 @dataclass(eq=False)
 class _Piece:
-    """Nodes ``first`` to ``end`` - 1; as they are where there is no chain."""
+    """Nodes ``first`` to ``end`` - 1: a chain, or a single node if ``chain`` is ``None``."""
 
     first: int
     end: int
     memory: int
-    """Bytes of arena while it runs; of a chain that is not lowered yet without its kernels' scratch memory."""
+    """Bytes in the arena while it runs, without the scratch memory of kernels if the chain is not lowered yet."""
     extra: float = 0.0
-    """Instructions more than its operators take on their own."""
+    """Instructions in addition to those of its operators one after the other."""
     chain: Chain | None = None
     lowered: LoweredChain | None = None
 
@@ -62,9 +62,10 @@ class _Piece:
 def fuse(
     graph: Graph, calls: Sequence[KernelCall], settings: CodegenSettings, lower: Lower
 ) -> tuple[Graph, list[KernelCall]]:
-    """Return ``graph`` with chains in place of their nodes, and the calls of its nodes, those that were ``calls``.
+    """Return ``graph`` with chains instead of their nodes, and the calls of the new nodes.
 
-    Where tensors are handed out there are no chains, which never hold one as a whole.
+    ``calls`` are those of the nodes of ``graph``. With tracing there are no chains, because a chain never has a
+    complete intermediate tensor in memory.
     """
     most = MOST_EXTRA.get(settings.memory)
     if most is None or not calls or settings.trace:
@@ -99,11 +100,11 @@ def _fused(graph: Graph, chain: Chain) -> Node:
 
 @dataclass
 class _Lives:
-    """Which images are in the arena, from the node that writes them to the last one that reads them."""
+    """The lifetimes of tensors in the arena, from the node that writes each to the last one that reads it."""
 
     graph: Graph
     roots: dict[str, str] = field(default_factory=dict)
-    """The tensor whose bytes a RESHAPE of it has."""
+    """Tensor -> the tensor that has its bytes: itself, or the source of a RESHAPE."""
     first: dict[str, int] = field(default_factory=dict)
     last: dict[str, int] = field(default_factory=dict)
 
@@ -122,30 +123,30 @@ class _Lives:
 
     @cached_property
     def outside(self) -> frozenset[str]:
-        """Those that lie in the caller's buffers or in flash."""
+        """The tensors in the caller's buffers or in flash."""
         kept = {*self.graph.sources, *self.graph.results}
         names = {name for name, tensor in self.graph.tensors.items() if tensor.constant or name in kept}
         return frozenset(self.roots.get(name, name) for name in names)
 
     def size(self, root: str) -> int:
-        """Bytes in the arena."""
+        """Return the bytes of ``root`` in the arena."""
         return 0 if root in self.outside else self.graph.tensor(root).size
 
     @cached_property
     def before(self) -> tuple[int, ...]:
-        """Bytes in the arena just before each node, of what it or a later one reads."""
+        """The bytes in the arena before each node, of tensors that it or a later node reads."""
         return tuple(
             sum(self.size(root) for root in self.first if self.first[root] < index <= self.last[root])
             for index in range(len(self.graph.nodes))
         )
 
     def dies(self, name: str, end: int) -> bool:
-        """Whether the image is in the arena, and no node from ``end`` on reads it."""
+        """Whether the tensor is in the arena, and no node from ``end`` on reads it."""
         root = self.roots[name]
         return root not in self.outside and self.last[root] < end
 
     def piece(self, first: int, node: Node, end: int, overwrites: Sequence[str], scratch: int) -> int:
-        """Return the bytes in the arena while nodes ``first`` to ``end`` - 1 run, the last one ``node``."""
+        """Return the bytes in the arena while nodes ``first`` to ``end`` - 1 run; the last of them is ``node``."""
         new = [self.roots[name] for name in node.outputs if self.first[self.roots[name]] >= first]
         size = sum(self.size(root) for root in new)
         shared = [name for name in overwrites if self.dies(name, end)]
@@ -155,7 +156,7 @@ class _Lives:
 
 
 class _Cutting:
-    """The pieces of a graph."""
+    """All possible pieces of a graph, and the search for the best cut."""
 
     def __init__(self, graph: Graph, calls: Sequence[KernelCall], settings: CodegenSettings, lower: Lower) -> None:
         self.graph, self.calls, self.lower = graph, calls, lower
@@ -173,7 +174,7 @@ class _Cutting:
         return _Piece(index, index + 1, self.lives.piece(index, node, index + 1, overwrites, call.scratch))
 
     def best(self, most: float) -> list[_Piece]:
-        """Return the pieces of the cut with the least memory for ``most`` instructions more."""
+        """Return the pieces of the cut with the least memory that costs at most ``most`` extra instructions."""
         while True:
             limits = sorted({piece.memory for piece in self._pieces()})
             low, high = 0, len(limits) - 1
@@ -194,7 +195,7 @@ class _Cutting:
             yield from pieces
 
     def _cheapest(self, limit: int) -> tuple[float, list[_Piece]]:
-        """Return the cheapest cut whose pieces need at most ``limit`` bytes, and before it what it costs."""
+        """Return (extra instructions, pieces) of the cheapest cut whose pieces need at most ``limit`` bytes each."""
         costs = [0.0]
         taken: list[_Piece | None] = [None]
         for end in range(1, len(self.single) + 1):
@@ -210,7 +211,7 @@ class _Cutting:
         return costs[-1], pieces[::-1]
 
     def _all_chains(self) -> Iterator[_Piece]:
-        """Yield the chains that need less memory than one of their nodes alone."""
+        """Yield the chains that need less memory than the largest of their nodes."""
         readers = Counter(name for node in self.graph.nodes for name in set(node.inputs) if name is not None)
         readers.update(self.graph.results)
         stages = stages_of(self.graph)

@@ -1,4 +1,4 @@
-"""The passes in their order."""
+"""Run all passes in their order."""
 
 from mlfbuild.compilers.native.passes.fold_constants import fold_constants
 from mlfbuild.compilers.native.passes.fold_scales import fold_scales
@@ -20,7 +20,6 @@ PASSES = (
     fuse_activation,
     remove_dead_nodes,
 )
-"""In the order in which they run."""
 
 
 def run_passes(graph: Graph) -> Graph:

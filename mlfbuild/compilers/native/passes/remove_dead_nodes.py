@@ -1,4 +1,4 @@
-"""Nodes whose results nobody reads go away."""
+"""Remove nodes whose results are not used."""
 
 from __future__ import annotations
 

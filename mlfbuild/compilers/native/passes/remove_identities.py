@@ -1,4 +1,4 @@
-"""Nodes that hand on what they read go away: QUANTIZE to the same scale, RESHAPE to the same shape, PAD by nothing."""
+"""Remove nodes without effect: QUANTIZE to the same scale, RESHAPE to the same shape, PAD by nothing."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from mlfbuild.graph.ops import Pad, Quantize, Reshape
 def remove_identities(graph: Graph) -> Graph:
     """Remove nodes whose output equals their input, bit for bit and in shape.
 
-    One that writes an output of the graph goes only if what it reads can take the output's name: if another node
-    writes it and it is not an output itself.
+    A node that writes an output of the graph is removed only if its input can take the output's name: the input must be
+    written by another node and must not be an output.
     """
     names: dict[str, str] = {}
     removed: set[str] = set()

@@ -1,4 +1,4 @@
-"""Small tools that passes share."""
+"""Functions that passes share: rebuild a graph, rename tensors, find the readers of a tensor."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mlfbuild.graph import Graph, Node, Tensor
 
 
 def rebuild(graph: Graph, nodes: Sequence[Node], extra: Sequence[Tensor] = ()) -> Graph:
-    """Return ``graph`` with ``nodes`` in place of its own, and only the tensors in use; ``extra`` replace namesakes."""
+    """Return ``graph`` with other ``nodes`` and the tensors that they use; ``extra`` tensors replace those by name."""
     used = {name for node in nodes for name in (*node.inputs, *node.outputs) if name is not None}
     used.update(graph.sources, graph.results)
     tensors = dict(graph.tensors)

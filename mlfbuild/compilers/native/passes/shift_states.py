@@ -1,4 +1,4 @@
-"""The two operators that move a ring buffer on become one, which does it where the buffer lies."""
+"""Replace the two operators that advance a ring buffer by one that does it in place."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from mlfbuild.graph.ops import Concatenation, Shift, Slice, Steps
 
 
 def shift_states(graph: Graph) -> Graph:
-    """Join what drops the oldest rows of a state with what appends new ones, in either order.
+    """Join a SLICE that drops the oldest rows of a state and a CONCATENATION that appends new ones, in either order.
 
-    Apart, they copy the rows that stay into the arena and back. What lies between them must not be read elsewhere.
+    As separate operators, they copy the remaining rows into the arena and back. They are joined only if no other node
+    reads the tensor between them.
     """
     states = {state.before for state in graph.states}
     places = {node: at for at, node in enumerate(graph.nodes)}
@@ -30,7 +31,7 @@ def shift_states(graph: Graph) -> Graph:
 
 
 def _neighbours(graph: Graph, sliced: Node) -> Iterator[Node]:
-    """Yield the concatenations of two behind and before ``sliced`` that nothing else stands between."""
+    """Yield the CONCATENATIONs of two tensors directly after or before ``sliced``."""
     for join in graph.nodes:
         if isinstance(join.operator, Concatenation) and len(join.inputs) == 2:
             if join.inputs[0] == sliced.outputs[0] and _is_only_reader(graph, join, sliced.outputs[0]):
@@ -44,7 +45,7 @@ def _is_only_reader(graph: Graph, node: Node, name: str) -> bool:
 
 
 def _shift(graph: Graph, sliced: Node, join: Node) -> Node | None:
-    """Return the node that does what both do, or ``None`` if that is no step of a ring buffer."""
+    """Return the node that replaces both, or ``None`` if they do not advance a ring buffer."""
     assert isinstance(sliced.operator, Slice) and isinstance(join.operator, Concatenation)
     is_last = sliced.inputs[0] == join.outputs[0]
     last = sliced if is_last else join

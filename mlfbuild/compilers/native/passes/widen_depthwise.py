@@ -1,4 +1,4 @@
-"""A depthwise convolution of one input channel is a convolution, whose kernels compute several outputs at once."""
+"""Replace depthwise convolutions of one channel by convolutions, whose kernels compute several outputs at once."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from mlfbuild.graph.ops import Conv2D, DepthwiseConv2D
 
 
 def widen_depthwise(graph: Graph) -> Graph:
-    """Make a CONV_2D of each DEPTHWISE_CONV_2D of one input channel and several output channels."""
+    """Replace each DEPTHWISE_CONV_2D of one input channel and several output channels by a CONV_2D."""
     extra: list[Tensor] = []
     return rebuild(graph, [_widen(graph, node, extra) for node in graph.nodes], extra)
 
 
 def _widen(graph: Graph, node: Node, extra: list[Tensor]) -> Node:
-    """Return ``node``, or the convolution in its place, whose weights are added to ``extra``."""
+    """Return ``node``, or the convolution that replaces it, and add its weights to ``extra``."""
     operator = node.operator
     if not isinstance(operator, DepthwiseConv2D):
         return node

@@ -1,7 +1,7 @@
-"""C text of a linked model: its source and header, and what the options ``hook`` and ``trace`` add to them.
+"""Print the C source and header of a model, with the additions of the options ``hook`` and ``trace``.
 
-``program`` links the calls of all nodes with the addresses of the memory plan; everything else prints what it holds.
-``outline`` has the names of the files, which are known without compiling.
+``program`` links the calls of all nodes with the addresses of the memory plan to a ``LinkedModel``; the other modules
+print it. ``outline`` has the names of the files, which are known without compiling.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The classes of constants that a project may place in sections of their own."""
+"""Assign constants to the classes that a project can place in separate sections."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from mlfbuild.compilers.native.lowering import Constant
 WEIGHTS = frozenset({"filter", "packed", "weights", "recurrent", "feature", "time", "constant"})
 BIASES = frozenset({"bias", "biases", "feature_bias", "channels"})
 TABLES = frozenset({"table", "reciprocals", "exponentials", "order", "padding", "rows", "columns", "initial"})
-"""What constants are to operators, where their type does not tell it."""
+"""Names of constants by class; the class of other constants follows from their type."""
 
 
 def class_of(constant: Constant) -> str:
-    """Return ``weights``, ``biases`` or ``tables`` for a constant that has its operator's word as a name.
+    """Return ``weights``, ``biases`` or ``tables`` for a constant that has the name that its operator uses.
 
-    Structs hold the numbers of a rescaling, some with a bias, but for those that a table has as elements.
+    Structs belong to ``biases``, because they contain rescalings, some with a bias; elements of tables are excepted.
     """
     if constant.name in WEIGHTS:
         return "weights"

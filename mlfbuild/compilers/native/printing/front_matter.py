@@ -1,7 +1,7 @@
-"""The comments at the beginning of a model's header and sources.
+"""Print the comments at the beginning of a model's header and sources.
 
-A header changes only if the interface of the model does: every firmware source that includes it is compiled again. So
-only the sources have the hashes of the model file and of the kernel headers.
+Only the sources contain the hashes of the model file and of the kernel headers. So a header changes only if the
+interface of the model changes, and the firmware sources that include it are not compiled again without need.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Prints the header of a model: TVM's C interface, then the additions of mlfbuild."""
+"""Print the header of a model: TVM's C interface, then the additions of mlfbuild."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _own_part(program: LinkedModel, *, shares: bool) -> Iterator[str]:
 
 
 def fact_parts(name: str, interface: Interface) -> Iterator[str]:
-    """Yield what does not depend on how the module ``name`` is run: its id, shapes, scales, and their arithmetic."""
+    """Yield the parts that do not depend on the executor: model id, shapes, scales, and conversions of int8 values."""
     form = "mlf:<model>:<SHA-256 of the model file>:<version of mlfbuild>"
     yield f"{brief(form)}\nextern const char mlf_{name}_model_id[];"
     for port in _distinct(interface):
@@ -113,7 +113,7 @@ def fact_parts(name: str, interface: Interface) -> Iterator[str]:
 
 
 def _distinct(interface: Interface) -> Iterable[Port]:
-    """Return every port once, also where an input is an output too."""
+    """Return every port once, even if an input is also an output."""
     return {port.member: port for port in reversed(interface.ports)}.values().__reversed__()
 
 

@@ -1,7 +1,7 @@
-"""Prints what lets firmware come between operators (the option ``hook``).
+"""Print the code that calls a hook of the firmware before each operator (the option ``hook``).
 
-The hooked run asks before each operator. It has no static data of its own, and where nobody asks it costs a comparison
-an operator. A chain of operators that are executed row by row is one operator here: it cannot be left in the middle.
+The hooked run function has no static data. If the hook is ``NULL``, it costs one comparison per operator. A chain of
+operators that run row by row counts as one operator, because it cannot be interrupted.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from mlfbuild.library import HookedOperator, brief, print_hook_type, print_opera
 
 
 def print_ask(step: ModelStep) -> Iterator[str]:
-    """Yield the lines that ask before ``step`` whether to go on."""
+    """Yield the lines that call the hook before ``step`` and return if it cancels the run."""
     yield "    if (hook != NULL) {"
     yield f"        const int32_t code = hook(context, {step.index});"
     yield "        if (code != 0) {"
@@ -24,7 +24,7 @@ def print_ask(step: ModelStep) -> Iterator[str]:
 
 
 def print_operator_table(program: LinkedModel) -> str:
-    """Return the definition of the table of operators; empty where there are none."""
+    """Return the definition of the table of operators; empty if there are none."""
     return print_operators(
         program.name,
         [HookedOperator(comment_text(step.node.name), operator_label(step.node)) for step in program.steps],
@@ -32,7 +32,7 @@ def print_operator_table(program: LinkedModel) -> str:
 
 
 def print_hook_declarations(program: LinkedModel) -> Iterator[str]:
-    """Yield the parts of the header."""
+    """Yield the parts of the header about the hook."""
     name = program.name
     yield from print_hook_type(name, len(program.steps))
     yield "\n".join(

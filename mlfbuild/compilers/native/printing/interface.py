@@ -15,7 +15,7 @@ class Port:
     """An input or output of the model."""
 
     name: str
-    """The tensor's name; the k-th output that is the same tensor has ``_k`` after it, from 2 on."""
+    """The tensor's name; if several outputs are the same tensor, the second is ``<name>_2`` and so on."""
     member: str
     """The struct member that points to it."""
     tensor: Tensor
@@ -27,7 +27,7 @@ class Port:
 
     @property
     def info(self) -> TensorInfo:
-        """What an archive records."""
+        """The port as recorded in an archive."""
         tensor, quantization = self.tensor, self.tensor.quantization
         integers = tensor.dtype not in {DType.FLOAT32, DType.BOOL}
         affine = quantization is not None and not quantization.per_channel and integers
@@ -62,8 +62,8 @@ class Interface:
 def interface_of(graph: Graph) -> Interface:
     """Return the interface of ``graph``.
 
-    Raises ``UnsupportedModelError`` where the names of two tensors cannot be told apart in C, where macros are written
-    in capitals, and where a zero point is no value of its tensor's type.
+    Raises ``UnsupportedModelError`` if the names of two tensors become equal in C, or differ only in case, because
+    macros are upper case; and if a zero point is outside the range of its tensor's type.
     """
     inputs = tuple(Port(name, member_name(name), graph.tensor(name)) for name in graph.inputs)
     outputs = []
@@ -91,7 +91,7 @@ def _check_names(model: str, interface: Interface) -> None:
 
 
 def _check_zero_points(model: str, interface: Interface) -> None:
-    """Operators that move elements look at no zero point, but the header converts by those of inputs and outputs."""
+    """Raise if a zero point is out of range; operators that move elements ignore it, but the header uses it."""
     for port in interface.ports:
         zero_point = port.info.zero_point
         if zero_point is not None:

@@ -1,6 +1,6 @@
-"""The names of the files that the compiler makes of a model, known without compiling, so that builds can be configured.
+"""The names of the files that the compiler writes for a model, known without compiling, to configure builds.
 
-Only the kernel headers are not: which of them an archive holds follows from the lowered operators.
+Which kernel headers an archive contains is an exception: it depends on the lowered operators.
 """
 
 from __future__ import annotations
@@ -38,16 +38,15 @@ def functions_path(name: str) -> PurePosixPath:
 
 
 def facts_path(name: str) -> PurePosixPath:
-    """Return the path of the header of the model ``name`` for the graph executor: what it is, not how it is run."""
+    """Return the path of the header of the model ``name`` for the graph executor, which declares no run function."""
     return PurePosixPath("host/include", facts_header(name))
 
 
 def outline_library(name: str, executor: str) -> Library:
-    """Return a library with the file names of the compiled model's: what depends on the model itself is empty.
+    """Return a library with the file names of the compiled model; contents that depend on the model are empty.
 
-    It has all kernel headers, of which the compiled model has some.
-
-    A graph hands on its only input, which is enough to tell what the static executor of it consists of.
+    It has all kernel headers, of which the compiled model has some. The graph of a module for the graph executor
+    returns its only input, which is enough to determine the files of the static executor.
     """
     graph = executor == "graph"
     paths = [source_path(name), *((functions_path(name), facts_path(name)) if graph else (header_path(name),))]
@@ -62,7 +61,7 @@ def outline_library(name: str, executor: str) -> Library:
         inputs=byte,
         outputs=byte,
         graph_json=graph_text(_HANDED_ON).encode() if graph else None,
-        source_text=b"-",  # of no text there is no file
+        source_text=b"-",  # an empty text would have no file
         model_id="-",
     )
     return Library((module,))

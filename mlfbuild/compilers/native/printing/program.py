@@ -1,4 +1,4 @@
-"""The lowered model: the functions, constants and calls that the C file, the header and the metadata are made of."""
+"""Link lowered calls to a model: the functions, constants and calls of which C, header and metadata are made."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class NodeFunction:
 
 @dataclass(frozen=True)
 class Written:
-    """A tensor that is handed out as soon as it is written."""
+    """A tensor that a traced run passes to the callback after it was written."""
 
     number: int
-    """In the order in which they are."""
+    """Its position in the order of the callback's calls."""
     tensor: Tensor
     pointer: str
     """A C expression."""
@@ -40,19 +40,19 @@ class Written:
 
 @dataclass(frozen=True)
 class ModelStep:
-    """What is done for a node: a call with C expressions as arguments, or nothing."""
+    """The call of a node's function with C expressions as arguments, or no call."""
 
     index: int
     node: Node
     function: NodeFunction | None
     arguments: tuple[str, ...]
     written: tuple[Written, ...] = ()
-    """What a traced run hands out after it; empty where the program is not compiled for that."""
+    """The tensors that a traced run passes to the callback after this step; empty without the option ``trace``."""
 
 
 @dataclass(frozen=True)
 class Reset:
-    """How a part of the state begins: as the constant called ``source``, or every byte as ``value``."""
+    """The initial value of a part of the state: the constant ``source``, or ``value`` in every byte."""
 
     offset: int
     size: int
@@ -62,7 +62,7 @@ class Reset:
 
 @dataclass(frozen=True)
 class LinkedModel:
-    """A lowered model. Constants carry the names that they have in C."""
+    """A lowered model with addresses; constants have their names in C."""
 
     name: str
     graph: Graph
@@ -72,19 +72,19 @@ class LinkedModel:
     constants: tuple[Constant, ...]
     steps: tuple[ModelStep, ...]
     copies: tuple[tuple[str, str, int], ...]
-    """(to, from, bytes) of what is copied at the end, to and from as C expressions."""
+    """(destination, source, bytes) of the copies at the end of a run, as C expressions."""
     resets: tuple[Reset, ...] = ()
-    """How the states begin, in the order of their places."""
+    """The initial values of the states, in the order of their addresses."""
     classes: Mapping[str, str] = field(default_factory=dict)
-    """The class of each constant that a project may place: the first use decides."""
+    """Constant -> its class for placement; the first use of a constant determines it."""
     trace: bool = False
-    """Whether there is a run function that hands out what operators write."""
+    """Whether there is a run function that passes every written tensor to a callback."""
     hook: bool = False
-    """Whether there is one that asks before each operator."""
+    """Whether there is a run function that calls a hook before each operator."""
 
     @property
     def prefix(self) -> str:
-        """What every name of the C file starts with."""
+        """The prefix of every name in the C file."""
         return f"tvmgen_{self.name}"
 
     @property
@@ -115,9 +115,10 @@ def link_calls(
     trace: bool = False,
     hook: bool = False,
 ) -> LinkedModel:
-    """Return the program of the nodes of ``graph``, lowered to ``calls``: with addresses, equal parts once.
+    """Return the linked model of ``graph``, whose nodes are lowered to ``calls``; equal functions are stored once.
 
-    With ``trace`` it can hand out what each node writes, with ``hook`` it can ask before each one.
+    With ``trace``, it has a run function that passes every written tensor to a callback; with ``hook``, one that calls
+    a hook before each operator.
     """
     linking = _Linking(f"tvmgen_{name}", graph, plan, interface)
     steps = tuple(
@@ -134,7 +135,7 @@ def link_calls(
 
 
 class _Linking:
-    """Functions and constants so far, equal ones once."""
+    """Collects functions and constants; equal ones are stored once."""
 
     def __init__(self, prefix: str, graph: Graph, plan: Plan, interface: Interface) -> None:
         self.prefix = prefix
@@ -147,7 +148,7 @@ class _Linking:
         self._names: dict[Constant, str] = {}
 
     def step(self, index: int, node: Node, call: KernelCall) -> ModelStep:
-        """Return what is done for the node at ``index``."""
+        """Return the step of the node at ``index``."""
         if index in self.plan.views or (isinstance(node.operator, Reshape) and self._same_place(node)):
             return ModelStep(index, node, None, ())
         function = self._function(index, node, call)
@@ -155,7 +156,7 @@ class _Linking:
         return ModelStep(index, node, function, arguments)
 
     def handing_out(self, steps: Iterable[ModelStep]) -> Iterator[ModelStep]:
-        """Yield ``steps`` with what they write, to be handed out."""
+        """Yield ``steps`` with the tensors that they write."""
         numbers = itertools.count()
         for step in steps:
             yield replace(
@@ -203,7 +204,7 @@ class _Linking:
         return self._constant_tensor(tensor) if location.area is StorageKind.CONSTANT else self.address(location)
 
     def address(self, location: Location) -> str:
-        """Return the C expression of a pointer to what lies at ``location``, which is no constant."""
+        """Return the C expression of a pointer to ``location``, which is not a constant."""
         if location.area is StorageKind.INPUT:
             return f"inputs->{self.interface.inputs[location.position].member}"
         if location.area is StorageKind.OUTPUT:
@@ -211,7 +212,7 @@ class _Linking:
         return f"&{location.area.name.lower()}[{location.position}]"
 
     def reset(self, state: State) -> Reset:
-        """Return how ``state`` begins."""
+        """Return the initial value of ``state``."""
         offset, content = self.plan.locations[state.before].position, state.initial.tobytes()
         if content.count(content[0]) == len(content):
             return Reset(offset, len(content), content[0])
@@ -226,7 +227,7 @@ class _Linking:
         return self._constant(replace(value, name=f"{self.prefix}_constant_{len(self.constants)}"), value)
 
     def _constant(self, named: Constant, value: Constant) -> str:
-        """Return the name of a constant equal to ``value``, new or known, whatever it is to its operator."""
+        """Return the name of the constant that equals ``value``; if there is none, add ``named``."""
         key = replace(value, name="")
         if key not in self._names:
             self._names[key] = named.name
@@ -236,13 +237,13 @@ class _Linking:
 
 
 def _pointer(c_type: str, place: str) -> str:
-    """Return the address ``place`` in the arena as a ``c_type``: through void where elements are larger than bytes."""
+    """Return the address ``place`` in the arena as a ``c_type``, via void if elements are larger than bytes."""
     through = "" if c_type in _BYTE_POINTERS else "(void *)"
     return f"({c_type}){through}{place}"
 
 
 def node_comment(graph: Graph, node: Node) -> str:
-    """Return operator, activation operands and result of ``node``, as ``CONV_2D int8[1,8,8,3] -> int8[1,8,8,16]``."""
+    """Return operator, operands and results of ``node``, such as ``CONV_2D int8[1,8,8,3] -> int8[1,8,8,16]``."""
     fused = node.operator if isinstance(node.operator, Fused) else None
     read = graph.inputs_of(node)[: None if fused is None else len(fused.part.inputs)]
     shapes = [_shape(tensor.dtype.value, tensor.shape) for tensor in read if tensor is not None]
@@ -251,7 +252,7 @@ def node_comment(graph: Graph, node: Node) -> str:
 
 
 def operator_label(node: Node) -> str:
-    """Return what ``node`` computes: ``CONV_2D``, and ``CONV_2D + ADD`` where it is several that run together."""
+    """Return the operator of ``node``, such as ``CONV_2D``, or ``CONV_2D + ADD`` for a chain."""
     return node.operator.label if isinstance(node.operator, Fused) else node.operator.name
 
 

@@ -1,4 +1,4 @@
-"""Prints the C file of a model: includes, constants, workspace, state, operators, entries; always in that order."""
+"""Print the C file of a model: includes, constants, workspace, state, operators, entries; always in that order."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from mlfbuild.project import CONSTANT_CLASSES
 
 
 def print_source(program: LinkedModel, source: str, model_id: str, placement: Placement) -> Iterator[str]:
-    """Yield the text of ``<model>_lib0.c``, that of large constants piece by piece.
+    """Yield the text of ``<model>_lib0.c``, large constants in pieces.
 
     The model is in the file named ``source``, which has the SHA-256 ``model_id``.
     """
@@ -90,7 +90,7 @@ def _sections(program: LinkedModel, placement: Placement) -> str:
 
 
 def _own_sections(program: LinkedModel, placement: Placement) -> dict[str, str]:
-    """Return the sections of classes that have one of their own, where the model has such constants."""
+    """Return class -> section for the classes that have a separate section and occur in the model."""
     own = {name: getattr(placement, name) for name in CONSTANT_CLASSES if name in program.classes.values()}
     return {name: section for name, section in own.items() if section is not None}
 
@@ -170,7 +170,7 @@ def _run(program: LinkedModel, signature: str) -> str:
 
 
 def _checks(program: LinkedModel, *, arena: bool) -> Iterator[str]:
-    """Yield the lines that refuse missing and badly aligned pointers."""
+    """Yield the lines that reject missing and misaligned pointers."""
     yield "    if (inputs == NULL || outputs == NULL) {"
     yield "        return -1;"
     yield "    }"

@@ -1,8 +1,8 @@
-"""Prints what a model keeps between its runs: the static state, and the functions that begin anew.
+"""Print the static state, which a model keeps between runs, and the functions that reset it.
 
-The state is a variable beside the workspace, as it has to outlive a run. Where it begins as zeros the start of the
-firmware does that, as for every static variable; where it begins as something else, or lies in a section that firmware
-places, which may not be zeroed, the first run or reset does.
+The state is a variable separate from the workspace, because it outlives a run. If all its initial values are zero, the
+start-up code of the firmware initialises it like every static variable. If they are not, or if the project file places
+the state in a section, which may not be zeroed, the first run or reset initialises it.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from mlfbuild.compilers.types import Placement
 
 
 def begins_as_zeros(program: LinkedModel) -> bool:
-    """Whether every state begins as zeros."""
+    """Whether the initial values of all states are zero."""
     return all(reset.source is None and reset.value == 0 for reset in program.resets)
 
 
 def _begins_at_start(program: LinkedModel, placement: Placement) -> bool:
-    """Whether the start of the firmware begins the static state, as it zeroes static variables."""
+    """Whether the start-up code of the firmware initialises the static state, because it zeroes static variables."""
     return begins_as_zeros(program) and placement.state is None
 
 
 def print_state_attributes(program: LinkedModel, placement: Placement, *, elf: bool) -> Iterator[str]:
-    """Yield the macro that stands before a placed state, for GNU C and ELF or for everybody else."""
+    """Yield the macro with the attributes of a placed state, for GNU C and ELF or for other compilers."""
     if program.resets and placement.state is not None:
         section = f'__attribute__((section("{placement.state}"))) ' if elf else ""
         yield f"#define {program.prefix.upper()}_STATE {section}MLF_ALIGNED({STATE_ALIGNMENT})"
 
 
 def print_state(program: LinkedModel, placement: Placement) -> str:
-    """Return the definition of the static state; empty where nothing is kept."""
+    """Return the definition of the static state; empty if the model has no state."""
     if not program.resets:
         return ""
     placed = f"{program.prefix.upper()}_STATE"
@@ -44,7 +44,7 @@ def print_state(program: LinkedModel, placement: Placement) -> str:
 
 
 def print_reset(program: LinkedModel) -> str:
-    """Return the function that begins a state of the caller's anew; empty where nothing is kept."""
+    """Return the function that resets a state of the caller; empty if the model has no state."""
     if not program.resets:
         return ""
     return "\n".join(
@@ -78,7 +78,7 @@ def _reset_line(reset: Reset) -> str:
 
 
 def print_static_reset(program: LinkedModel, placement: Placement) -> str:
-    """Return the function that begins the static state anew; empty where nothing is kept."""
+    """Return the function that resets the static state; empty if the model has no state."""
     if not program.resets:
         return ""
     begun = [] if _begins_at_start(program, placement) else [f"    {program.prefix}_state_begun = 1;"]
@@ -95,7 +95,7 @@ def print_static_reset(program: LinkedModel, placement: Placement) -> str:
 
 
 def print_beginning(program: LinkedModel, placement: Placement) -> Iterator[str]:
-    """Yield the lines of ``tvmgen_<model>_run`` that begin the static state on the first run."""
+    """Yield the lines of ``tvmgen_<model>_run`` that initialise the static state in the first run."""
     if program.resets and not _begins_at_start(program, placement):
         yield f"    if (!{program.prefix}_state_begun) {{"
         yield f"        (void){program.prefix}_reset();"

@@ -1,4 +1,4 @@
-"""A graph as readable text, for the archive's ``src/`` folder."""
+"""Print a graph as readable text, for the archive's ``src/`` folder."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Prints what lets firmware look at every tensor that an operator writes (the option ``trace``).
+"""Print the code that passes every tensor that an operator writes to a callback (the option ``trace``).
 
-The traced run calls a hook after each operator, once for each tensor that it has written, with the tensor's number and
-its first byte. That is valid during the call only, as the arena holds something else soon. All there is beside the code
-is a constant table that tells of the tensors, so a traced run is as reentrant as any other.
+After each operator, the traced run calls the callback once for each tensor that was written, with the tensor's number
+and address. The data is valid only during the call, because the arena is reused. A constant table describes the
+tensors. There is no static data, so a traced run is reentrant.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mlfbuild.library import TensorInfo, TracedTensor, brief, droppable_table
 
 
 def traced_tensors(program: LinkedModel) -> tuple[TracedTensor, ...]:
-    """Return what the traced run hands out, in this order; empty where there is none."""
+    """Return the tensors that the traced run passes to the callback, in this order; empty without ``trace``."""
     return tuple(
         traced_tensor(written.tensor, step.node, "" if step.function is None else step.function.name)
         for step, written in _written(program)
@@ -24,7 +24,7 @@ def traced_tensors(program: LinkedModel) -> tuple[TracedTensor, ...]:
 
 
 def traced_tensor(tensor: Tensor, node: Node, function: str) -> TracedTensor:
-    """Return what an archive tells of a ``tensor`` that the C ``function`` writes, in which ``node`` is computed."""
+    """Return the archive's description of ``tensor``, which ``node`` writes in the C ``function``."""
     info = TensorInfo(tensor.name, tensor.dtype.value, tensor.size, tensor.shape)
     return TracedTensor(info, node.operator.name, function)
 
@@ -34,7 +34,7 @@ def _written(program: LinkedModel) -> Iterator[tuple[ModelStep, Written]]:
 
 
 def print_hand_out(step: ModelStep) -> Iterator[str]:
-    """Yield the lines that hand out what ``step`` has written."""
+    """Yield the lines that pass the tensors that ``step`` has written to the callback."""
     if step.written:
         yield "    if (trace != NULL) {"
         yield from (f"        trace(context, {written.number}, {written.pointer});" for written in step.written)
@@ -42,7 +42,7 @@ def print_hand_out(step: ModelStep) -> Iterator[str]:
 
 
 def print_table(program: LinkedModel) -> str:
-    """Return the definition of the table of tensors; empty where there are none."""
+    """Return the definition of the table of tensors; empty if there are none."""
     rows = [
         f'    {{"{comment_text(written.tensor.name)}",\n     "{step.node.operator.name}", '
         f'"{written.tensor.dtype.value}", {written.tensor.elements}, {written.tensor.size}}},'
@@ -60,7 +60,7 @@ def _table(program: LinkedModel) -> str:
 
 
 def print_declarations(program: LinkedModel) -> Iterator[str]:
-    """Yield the parts of the header."""
+    """Yield the parts of the header about the trace."""
     name, upper = program.name, f"MLF_{program.name.upper()}"
     count = sum(len(step.written) for step in program.steps)
     yield (brief("Number of tensors that a traced run passes on") + f"\n#define {upper}_TRACED_TENSORS {count}")

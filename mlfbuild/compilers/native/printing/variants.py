@@ -1,8 +1,8 @@
-"""The names that one run function has: with all that the options ask for, and with less of it.
+"""Print the variants of the run function: one with all options of the model, and those with fewer.
 
-A model that is compiled with ``hook`` and ``trace`` has ``mlf_<model>_run_hooked_and_traced``, which does the work, and
-``_run_hooked``, ``_run_traced`` and ``_run``, which call it with NULL for what they leave out. So code that was written
-for one option stays right where the other one comes to it.
+A model that is compiled with ``hook`` and ``trace`` has ``mlf_<model>_run_hooked_and_traced``, which does the work.
+``_run_hooked``, ``_run_traced`` and ``_run`` call it with NULL for the missing arguments. So code that was written for
+one option still compiles if the other one is added.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mlfbuild.library import brief
 
 @dataclass(frozen=True)
 class Variant:
-    """A run function, by what it calls."""
+    """A run function with or without a hook and a trace."""
 
     model: str
     hook: bool
@@ -30,7 +30,7 @@ class Variant:
 
     @property
     def parameters(self) -> dict[str, str]:
-        """The parameters behind those of ``mlf_<model>_run``: name -> declaration."""
+        """The parameters after those of ``mlf_<model>_run``: name -> declaration."""
         found = {}
         if self.hook:
             found["hook"] = f"mlf_{self.model}_hook *hook"
@@ -45,7 +45,7 @@ def whole(program: LinkedModel) -> Variant:
 
 
 def lesser(program: LinkedModel) -> Iterator[Variant]:
-    """Yield the run functions that call it."""
+    """Yield the run functions that call the one that does the work."""
     if program.hook and program.trace:
         yield Variant(program.name, hook=True, trace=False)
         yield Variant(program.name, hook=False, trace=True)
@@ -63,14 +63,14 @@ def print_lesser(program: LinkedModel, variant: Variant, signature: str) -> str:
 
 
 def print_unused(program: LinkedModel) -> Iterator[str]:
-    """Yield the lines that say that nobody is called, in a network without operators."""
+    """Yield the lines that mark parameters as unused in a network without operators."""
     if not program.steps:
         for at, name in enumerate(whole(program).parameters):
             yield f"    (void){name};" + ("" if at else " /* nothing is computed */")
 
 
 def print_whole_declaration(program: LinkedModel) -> str:
-    """Return the part of the header for the run function of a model that has both, ``hook`` and ``trace``."""
+    """Return the declaration of the run function of a model with both ``hook`` and ``trace``."""
     name = program.name
     state = ["  void* kept,"] if program.resets else []
     return "\n".join(

@@ -1,11 +1,11 @@
-"""Prints the static workspace of a model: its own, or one for all models of an image that never run at the same time.
+"""Print the static workspace of a model: its own, or one shared by models that never run at the same time.
 
-A shared one is a *common* symbol in each of them. Linkers make one variable of common symbols of the same name, as
-large as the largest and as aligned as the most aligned: what the models of this image need, however many of them it
-has, and no file of the build has to know about it. Where the compiler has no such symbols each model keeps its own,
-which takes memory and is as right.
+A shared workspace is a *common* symbol in each model. Linkers merge common symbols of the same name into one variable,
+which has the size of the largest and the strictest alignment. So it fits the models of each image, and no file of the
+build has to list them. If the compiler does not support common symbols, each model has its own workspace, which needs
+more memory but is correct.
 
-Code that is compiled without NDEBUG looks whether the shared workspace is in use, and refuses to run in it then.
+Code that is compiled without NDEBUG checks whether the shared workspace is in use, and then returns an error.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from mlfbuild.compilers.types import Placement
 from mlfbuild.library import SHARED_WORKSPACE
 
 BUSY = -2
-"""What ``tvmgen_<model>_run`` returns where somebody else runs in the workspace; -1 is about the arguments."""
+"""The result of ``tvmgen_<model>_run`` if another call uses the workspace; -1 means invalid arguments."""
 _FLAG = f"{SHARED_WORKSPACE}_busy"
 
 
 def shares_workspace(program: LinkedModel, placement: Placement) -> bool:
-    """Whether the model runs in the shared workspace; one that needs none does not."""
+    """Whether the model uses the shared workspace; a model without intermediate tensors does not."""
     return placement.shares_workspace and program.plan.arena_size > 0
 
 
 def print_attributes(program: LinkedModel, placement: Placement, *, elf: bool) -> Iterator[str]:
-    """Yield the macros that stand before the workspace and its flag, for GNU C and ELF or for everybody else."""
+    """Yield the macros with the attributes of the workspace and its flag, for GNU C and ELF or other compilers."""
     macro = f"{program.prefix.upper()}_WORKSPACE"
     aligned = f"MLF_ALIGNED({ALIGNMENT})"
     if not shares_workspace(program, placement):
@@ -41,7 +41,7 @@ def print_attributes(program: LinkedModel, placement: Placement, *, elf: bool) -
 
 
 def print_workspace(program: LinkedModel, placement: Placement) -> str:
-    """Return the definition of the workspace; empty where the model needs none."""
+    """Return the definition of the workspace; empty if the model needs none."""
     size, macro = program.plan.arena_size, f"{program.prefix.upper()}_WORKSPACE"
     if not size:
         return ""
@@ -84,7 +84,7 @@ def print_workspace(program: LinkedModel, placement: Placement) -> str:
 
 
 def print_static_call(program: LinkedModel, placement: Placement) -> Iterator[str]:
-    """Yield the body of ``tvmgen_<model>_run``, or of the hooked one that it calls."""
+    """Yield the body of ``tvmgen_<model>_run``, or of the hooked run function that it calls."""
     name, prefix = program.name, program.prefix
     run = f"mlf_{name}_run_hooked" if program.hook else f"mlf_{name}_run"
     more = (f", {prefix}_state" if program.resets else "") + (", hook, context" if program.hook else "")

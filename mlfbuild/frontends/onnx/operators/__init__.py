@@ -152,7 +152,7 @@ OPERATORS: Mapping[str, str] = {
 
 
 def converter(name: str) -> Converter | None:
-    """Return what converts nodes of the operator ``name``, and returns the outputs in ONNX's order."""
+    """Return the converter of the operator ``name``; ``None`` if there is none."""
     if name not in OPERATORS:
         return None
     table: Mapping[str, Converter] = importlib.import_module(f"{__name__}.{OPERATORS[name]}").OPERATORS

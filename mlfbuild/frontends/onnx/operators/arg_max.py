@@ -33,7 +33,7 @@ def _position(kind: type[ops.ArgMax | ops.ArgMin]) -> Callable[[OnnxSite], tuple
 def _last_position(
     site: OnnxSite, operator: ops.ArgMax | ops.ArgMin, value: Value, axis: int, shape: Sequence[int]
 ) -> Tensor:
-    """Return the position of the last extreme element: the first one from behind, counted in float32."""
+    """Return the position of the last extreme element, computed in float32 from the reversed tensor."""
     ranges = [range(size)[::-1] if other == axis else range(size) for other, size in enumerate(value.shape)]
     turned = sliced(site, value, ranges)
     found = site.emit(operator, [turned.tensor], shape, DType.INT32)

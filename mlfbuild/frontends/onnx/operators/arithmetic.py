@@ -1,4 +1,4 @@
-"""Arithmetic on tensors of the graph, for converters of operators that the graph does not have."""
+"""Arithmetic on tensors of the graph, for converters of operators that the graph lacks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Converter = Callable[[OnnxSite], tuple[Value, ...]]
 
 
 def of_one_tensor(compute: Callable[[OnnxSite, Tensor], Tensor]) -> Converter:
-    """Return the converter that computes element by element, in whatever order they are stored."""
+    """Return a converter that applies ``compute`` element by element, regardless of the stored order."""
 
     def convert(site: OnnxSite) -> tuple[Value, ...]:
         value = site.value(0)
@@ -24,7 +24,7 @@ def of_one_tensor(compute: Callable[[OnnxSite, Tensor], Tensor]) -> Converter:
 
 
 def binary(site: OnnxSite, operator: Operator, first: Tensor, second: Tensor) -> Tensor:
-    """Return ``operator`` of two tensors that broadcast."""
+    """Apply ``operator`` to two tensors, with broadcasting."""
     try:
         shape = np.broadcast_shapes(first.shape, second.shape)
     except ValueError:
@@ -33,7 +33,7 @@ def binary(site: OnnxSite, operator: Operator, first: Tensor, second: Tensor) ->
 
 
 def unary(site: OnnxSite, operator: Operator, tensor: Tensor) -> Tensor:
-    """Return ``operator`` of every element."""
+    """Apply ``operator`` to every element."""
     return site.emit(operator, [tensor], tensor.shape)
 
 
@@ -58,13 +58,13 @@ def divide(site: OnnxSite, first: Tensor, second: Tensor | float) -> Tensor:
 
 
 def relation(site: OnnxSite, operator: Operator, first: Tensor, second: Tensor | float) -> Tensor:
-    """Return whether the comparison ``operator`` holds, element by element."""
+    """Return the result of the comparison ``operator``, element by element."""
     other = _tensor(site, second)
     return site.emit(operator, [first, other], np.broadcast_shapes(first.shape, other.shape), DType.BOOL)
 
 
 def select(site: OnnxSite, condition: Tensor, first: Tensor | float, second: Tensor | float) -> Tensor:
-    """Return elements of ``first`` where ``condition`` holds, else of ``second``."""
+    """Return elements of ``first`` where ``condition`` is true, else of ``second``."""
     tensors = condition, _tensor(site, first), _tensor(site, second)
     shape = np.broadcast_shapes(*(tensor.shape for tensor in tensors))
     return site.emit(ops.SelectV2(), tensors, shape, tensors[1].dtype)

@@ -1,4 +1,4 @@
-"""Equal, Greater, Less and their kin, IsInf and IsNaN."""
+"""Equal, Greater, GreaterOrEqual, Less, LessOrEqual, IsInf and IsNaN."""
 
 from __future__ import annotations
 

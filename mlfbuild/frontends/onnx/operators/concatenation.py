@@ -11,7 +11,7 @@ from mlfbuild.graph import GraphError, Quantization, Tensor, ops
 
 
 def common_order(values: Sequence[Value]) -> Order:
-    """Return the order of the first of ``values``, all of one rank, that would have to be moved otherwise."""
+    """Return the first order other than ONNX's among ``values``, constants excluded; ONNX's if there is none."""
     onnx = as_onnx(values[0].rank)
     orders = [value.order for value in values if not value.tensor.constant]
     return next((order for order in orders if order != onnx), onnx)
@@ -50,7 +50,7 @@ def _joined(site: OnnxSite, tensors: Sequence[Tensor], order: Order) -> Tensor:
 
 
 def _common_quantization(site: OnnxSite, values: Sequence[Value]) -> Quantization | None:
-    """Return the scale and zero point on which float32 values are joined as int8, ``None`` to join them as they are."""
+    """Return the quantisation with which float32 values are joined as int8, ``None`` to join them unchanged."""
     if all(value.quantization is None for value in values):
         return None
     if site.held_target is not None:

@@ -1,4 +1,4 @@
-"""Conv of any dimensions; of volumes, for each depth of the filter a convolution of images, added up."""
+"""Conv; on volumes, it is the sum of one image convolution for each depth of the filter."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _of_volumes(site: OnnxSite, value: Value, parameters: LayerParameters) -> Va
 
 
 def _padded(site: OnnxSite, source: Tensor, depth: WindowLine) -> Tensor:
-    """Return the volume ``source``, batch, depth, height, width, channels, with zeros before and behind."""
+    """Return the volume ``source`` [batch, depth, height, width, channels], padded with zeros along the depth."""
     if not any(depth.padding):
         return source
     paddings = ((0, 0), depth.padding, (0, 0), (0, 0), (0, 0))
@@ -47,7 +47,7 @@ def _padded(site: OnnxSite, source: Tensor, depth: WindowLine) -> Tensor:
 
 
 def _slices(site: OnnxSite, source: Tensor, depth: WindowLine, tap: int) -> Tensor:
-    """Return the images that a depth of the filter sees, one for each position, in the batch."""
+    """Return the images that depth ``tap`` of the filter covers, one per output position, joined in the batch."""
     seen = Steps(tap * depth.dilation, depth.stride, depth.output)
     shape = (source.shape[0], depth.output, *source.shape[2:])
     steps = (Steps(0, 1, shape[0]), seen, *(Steps(0, 1, size) for size in shape[2:]))

@@ -1,4 +1,4 @@
-"""What Conv and ConvInteger share: convolutions of images, in groups of channels or in one."""
+"""Convolutions of images with one or more groups of channels, for Conv and ConvInteger."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mlfbuild.graph import Array, GraphError, Operator, Quantization, Tensor, op
 
 
 def conv(site: OnnxSite) -> tuple[Value, ...]:
-    """Convert Conv of one or two dimensions of pixels."""
+    """Convert a Conv with one or two spatial dimensions."""
     held, target = site.held(0), site.held_target
     if held.quantization is not None and target is not None:
         parameters = integer_parameters(site, held.quantization, axis=0)
@@ -35,7 +35,7 @@ def conv(site: OnnxSite) -> tuple[Value, ...]:
 
 
 def convolved(site: OnnxSite, value: Value, parameters: LayerParameters, target: Quantization | None) -> Value | None:
-    """Return the convolution, in integers if there is a ``target``; ``None`` if its scales do not allow them."""
+    """Return the convolution, in integers if there is a ``target``; ``None`` if the scales do not allow that."""
     source, weights = image(site, value), two_dimensional(site, value, parameters.weights)
     window = sliding(site, (source.shape[1], source.shape[2]), weights.shape[2:])
     tensor = convolved_image(site, source, replace(parameters, weights=weights), window, target)
@@ -45,7 +45,7 @@ def convolved(site: OnnxSite, value: Value, parameters: LayerParameters, target:
 def convolved_image(
     site: OnnxSite, source: Tensor, parameters: LayerParameters, window: Sliding, target: Quantization | None
 ) -> Tensor | None:
-    """As ``convolved``, for an NHWC ``source`` and OIHW weights."""
+    """Do the same as ``convolved``, for an NHWC ``source`` and OIHW weights."""
     groups = site.integer("group", 1)
     outputs, depth = parameters.weights.shape[:2]
     if groups < 1 or depth * groups != source.shape[3] or outputs % groups:
@@ -55,7 +55,7 @@ def convolved_image(
 
 
 def check_filter(site: OnnxSite, value: Value, weights: Array) -> None:
-    """Raise ``GraphError`` if the filter does not have the dimensions of ``value``, or not the size declared."""
+    """Raise ``GraphError`` if the filter's rank differs from that of ``value``, or its size from ``kernel_shape``."""
     if weights.ndim != value.rank:
         raise GraphError(site.node.place, f"a filter of {weights.ndim} dimensions for an input of {value.rank}")
     size = site.integers("kernel_shape")
@@ -64,13 +64,13 @@ def check_filter(site: OnnxSite, value: Value, weights: Array) -> None:
 
 
 def two_dimensional(site: OnnxSite, value: Value, weights: Array) -> Array:
-    """Return the filter of an image; one of a line gets a height of 1."""
+    """Return the filter of an image; a one-dimensional filter gets a height of 1."""
     check_filter(site, value, weights)
     return weights[:, :, np.newaxis] if weights.ndim == 3 else weights
 
 
 def _padded(site: OnnxSite, source: Tensor, window: Sliding) -> tuple[Tensor, Sliding]:
-    """Pad the image beforehand if the padding is wider than the filter, which operators do not take."""
+    """Pad the image beforehand if the padding is wider than the filter, which operators do not support."""
     reach = [(window.filter[axis] - 1) * window.dilation[axis] + 1 for axis in (0, 1)]
     if all(max(window.padding[axis]) < reach[axis] for axis in (0, 1)):
         return source, window
@@ -87,7 +87,7 @@ def _grouped(
 ) -> Tensor | None:
     outputs, channels = parameters.weights.shape[0], source.shape[3]
     shape = (source.shape[0], *window.output)
-    if groups == channels:  # of one channel, too
+    if groups == channels:  # also for one channel
         filters = np.transpose(parameters.weights, (1, 2, 3, 0))
         multiplier = outputs // channels
         if channels > 1:
@@ -114,20 +114,20 @@ def weighted_sum(
     shape: Sequence[int],
     target: Quantization | None,
 ) -> Tensor | None:
-    """Return the call of an operator with weights and a bias."""
+    """Add a node with weights and a bias."""
     inputs = [source, *parameters]
     return site.emit(operator, inputs, shape) if target is None else site.attempt(operator, inputs, shape, target)
 
 
 def channel_groups(site: OnnxSite, source: Tensor, groups: int) -> list[Tensor]:
-    """Return ``groups`` tensors of as many channels each."""
+    """Split ``source`` into ``groups`` tensors with equally many channels."""
     if groups == 1:
         return [source]
     return site.outputs(ops.Split(3), source, [(*source.shape[:3], source.shape[3] // groups)] * groups)
 
 
 def joined_channels(site: OnnxSite, parts: Sequence[Tensor | None]) -> Tensor | None:
-    """Return ``parts`` as one tensor along the channels."""
+    """Concatenate ``parts`` along the channels."""
     found = [part for part in parts if part is not None]
     if len(found) < len(parts):
         return None

@@ -1,4 +1,4 @@
-"""CumSum, CumProd and ReduceProd: sums and products of many, in steps that double or halve."""
+"""CumSum, CumProd and ReduceProd, computed in a logarithmic number of steps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mlfbuild.graph import Operator, Tensor, ops
 
 
 def _accumulated(site: OnnxSite, operator: Operator, neutral: int) -> tuple[Value, ...]:
-    """Combine each element with all before it: with the one before, then with what is two before, then four."""
+    """Combine each element with all before it: with the one at distance 1, then at distance 2, then 4, and so on."""
     value = site.value(0)
     axis = site.axis(site.constant_integer(1, "axis"), value.rank)
     backwards = site.integer("reverse", 0) != 0
@@ -30,7 +30,7 @@ def _accumulated(site: OnnxSite, operator: Operator, neutral: int) -> tuple[Valu
 
 
 def _shifted(site: OnnxSite, value: Value, axis: int, step: int, neutral: int, *, backwards: bool) -> Value:
-    """Return ``value`` moved ``step`` along ``axis``, ``neutral`` if nothing is left."""
+    """Return ``value`` shifted by ``step`` along ``axis`` and filled with ``neutral``."""
     size, stored = value.shape[axis], value.stored(axis)
     if step >= size:
         return Value(site.weights("filling", np.full(value.tensor.shape, neutral, value.dtype.numpy)), value.order)
@@ -56,7 +56,7 @@ def _cumulative_product(site: OnnxSite) -> tuple[Value, ...]:
 
 
 def _product(site: OnnxSite, x: Tensor, axes: Sequence[int]) -> Tensor:
-    """Return the product along stored ``axes``, which stay as dimensions of 1."""
+    """Return the product along the stored ``axes``, which are kept as dimensions of size 1."""
     for axis in axes:
         odd: list[Tensor] = []
         while (size := x.shape[axis]) > 1:

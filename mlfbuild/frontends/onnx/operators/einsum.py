@@ -1,4 +1,4 @@
-"""Einsum of one or two tensors: diagonals and sums first, then a product of stacks of matrices."""
+"""Einsum of one or two tensors: diagonals and sums first, then a batched matrix product."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _implied(terms: Sequence[_Term]) -> str:
 
 
 def _diagonal(site: OnnxSite, term: _Term) -> _Term:
-    """Return ``term`` with dimensions of one label taken as one: its diagonal."""
+    """Return ``term`` with all dimensions of the same label replaced by their diagonal."""
     labels = "".join(dict.fromkeys(term.labels))
     if labels == term.labels:
         return term
@@ -96,7 +96,7 @@ def _diagonal(site: OnnxSite, term: _Term) -> _Term:
 
 
 def _summed(site: OnnxSite, term: _Term, kept: str) -> _Term:
-    """Return ``term`` summed along what nothing else asks for."""
+    """Return ``term`` summed along all labels that are not in ``kept``."""
     axes = [axis for axis, label in enumerate(term.labels) if label not in kept]
     if not axes:
         return term
@@ -113,7 +113,7 @@ def _ordered(site: OnnxSite, term: _Term, labels: str) -> Tensor:
 
 
 def _product(site: OnnxSite, first: _Term, second: _Term, result: str) -> _Term:
-    """Multiply as stacks of matrices: what both have and the result keeps counts the matrices."""
+    """Multiply as batches of matrices; the labels that both terms and the result have are the batch."""
     sizes = _common_sizes(site, first, second)
     stacks = "".join(label for label in first.labels if label in second.labels and label in result)
     inner = "".join(label for label in first.labels if label in second.labels and label not in result)

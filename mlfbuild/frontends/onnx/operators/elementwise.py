@@ -1,4 +1,4 @@
-"""What operators share that take elements of several tensors one by one, with numpy's broadcasting."""
+"""Base of operators that combine elements of several tensors one by one, with numpy's broadcasting."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mlfbuild.graph import Array, DType, GraphError, Operator, Quantization, Ten
 
 
 def with_integer_form(operator: Operator) -> Converter:
-    """Return the converter of an operator with an integer form, taken if the scale of its output is known."""
+    """Return a converter that uses the integer form of ``operator`` if the scale of the output is known."""
 
     def convert(site: OnnxSite) -> tuple[Value, ...]:
         return (_integer(site, operator) or arithmetic(site, operator, site.value(0), site.value(1)),)
@@ -52,7 +52,7 @@ def _constant_number(site: OnnxSite, number: Array) -> Value | None:
 
 
 def of_any_number(operator: Operator) -> Converter:
-    """Combine any number of inputs from the first on."""
+    """Return a converter that combines any number of inputs, from the first to the last."""
 
     def convert(site: OnnxSite) -> tuple[Value, ...]:
         if len(site.node.inputs) == 1:
@@ -68,7 +68,7 @@ def of_any_number(operator: Operator) -> Converter:
 
 
 def arithmetic(site: OnnxSite, operator: Operator, first: Value, second: Value) -> Value:
-    """Compute ``operator`` of two values of one type; narrow integers wrap round, as C's do."""
+    """Apply ``operator`` to two values of one type; narrow integers wrap around as in C."""
     if first.dtype not in NARROW or second.dtype is not first.dtype:
         return combined(site, operator, first, second)
     wide = DType.FLOAT32 if isinstance(operator, ops.Div) else DType.INT32
@@ -77,7 +77,7 @@ def arithmetic(site: OnnxSite, operator: Operator, first: Value, second: Value) 
 
 
 NARROW = frozenset({DType.INT8, DType.UINT8, DType.INT16})
-"""Integers that float32 holds exactly, and any quotient of two cut to a whole number too."""
+"""Integers that float32 represents exactly, as well as the truncated quotient of any two."""
 
 
 def as_type(site: OnnxSite, value: Value, dtype: DType) -> Value:
@@ -86,7 +86,7 @@ def as_type(site: OnnxSite, value: Value, dtype: DType) -> Value:
 
 
 def extreme(site: OnnxSite, operator: Operator, first: Value, second: Value) -> Value:
-    """Return the greater or the lesser of two values; of narrow integers, the one of which a comparison says so."""
+    """Return the maximum or minimum of two values; narrow integers are compared and selected."""
     if first.dtype not in NARROW or second.dtype is not first.dtype:
         return combined(site, operator, first, second)
     comparison = ops.Greater() if isinstance(operator, ops.Maximum) else ops.Less()
@@ -100,14 +100,14 @@ def chosen(site: OnnxSite, condition: Value, first: Value, second: Value) -> Val
 
 
 def compared(site: OnnxSite, comparison: Operator, first: Value, second: Value) -> Value:
-    """Compare two values of one type; narrow integers as int32, whatever they may mean by a scale."""
+    """Compare two values of one type; narrow integers are compared as int32, regardless of their scale."""
     if first.dtype in NARROW and second.dtype is first.dtype:
         first, second = as_type(site, first, DType.INT32), as_type(site, second, DType.INT32)
     return combined(site, comparison, first, second, dtype=DType.BOOL)
 
 
 def combined(site: OnnxSite, operator: Operator, *values: Value, dtype: DType | None = None) -> Value:
-    """Apply ``operator`` to values of one kind, stored in the order of one that would have to be moved otherwise."""
+    """Apply ``operator`` to values of one kind, stored in a common order."""
     order, tensors, shape = aligned(site, values)
     quantization = tensors[-1].quantization
     return values[-1].moved(site.emit(operator, tensors, shape, dtype, quantization), order) if dtype is None else (
@@ -116,7 +116,7 @@ def combined(site: OnnxSite, operator: Operator, *values: Value, dtype: DType | 
 
 
 def aligned(site: OnnxSite, values: Sequence[Value]) -> tuple[Order, list[Tensor], tuple[int, ...]]:
-    """Return an order, the tensors of ``values`` with all dimensions stored in it, and the shape they broadcast to."""
+    """Return a common order, the tensors of ``values`` in it at full rank, and the shape to which they broadcast."""
     rank = max(value.rank for value in values)
     widest = [value for value in values if value.rank == rank]
     order = common_order(widest)
@@ -128,7 +128,7 @@ def aligned(site: OnnxSite, values: Sequence[Value]) -> tuple[Order, list[Tensor
 
 
 def _widened(site: OnnxSite, value: Value, rank: int, order: Order) -> Tensor:
-    """Return ``value`` with ``rank`` dimensions, sizes of 1 in front, stored in ``order``."""
+    """Return ``value`` with ``rank`` dimensions (leading ones of size 1), stored in ``order``."""
     missing = rank - value.rank
     if missing:
         tensor = site.builder.reshaped(value.tensor, (*(1,) * missing, *value.tensor.shape))

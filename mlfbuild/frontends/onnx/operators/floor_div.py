@@ -14,7 +14,7 @@ from mlfbuild.graph import DType, ops
 
 
 def _modulo(site: OnnxSite) -> tuple[Value, ...]:
-    """Return what is left of a division of integers, with the sign of the divisor, or of the dividend if ``fmod``."""
+    """Return the remainder of a division, with the sign of the divisor, or of the dividend if ``fmod`` is set."""
     first, second = site.value(0), site.value(1)
     dtype = first.dtype
     if dtype is DType.FLOAT32:

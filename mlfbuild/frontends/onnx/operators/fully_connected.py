@@ -37,13 +37,13 @@ def _gemm(site: OnnxSite) -> tuple[Value, ...]:
 
 
 def _rows(site: OnnxSite, value: Value) -> Tensor:
-    """Return input 0 as Gemm multiplies it."""
+    """Return input 0, transposed if ``transA`` is set."""
     transposed = site.integer("transA", 0) and value.rank == 2
     return site.builder.stored(value, (1, 0) if transposed else tuple(range(value.rank)))
 
 
 def _integer_gemm(site: OnnxSite) -> Tensor | None:
-    """Return the product in integers; ``None`` if it is not one of those, or if scales do not allow it."""
+    """Return the product in integers; ``None`` if it is not quantised or the scales do not allow it."""
     held, target = site.held(0), site.held_target
     simple = site.real_attribute("alpha", 1.0) == 1.0 and site.real_attribute("beta", 1.0) == 1.0
     if held.quantization is None or target is None or not simple:
@@ -63,7 +63,7 @@ def _integer_gemm(site: OnnxSite) -> Tensor | None:
 
 
 def _offsets(site: OnnxSite, shape: tuple[int, int]) -> Array | None:
-    """Return beta * C, one number an element of the result."""
+    """Return beta * C broadcast to ``shape``, that of the result; ``None`` if there is no C."""
     if not site.has(2):
         return None
     offsets = np.float32(site.real_attribute("beta", 1.0)) * site.constant(2, "matrix C")
@@ -74,7 +74,7 @@ def _offsets(site: OnnxSite, shape: tuple[int, int]) -> Array | None:
 
 
 def _gemm_of_computed(site: OnnxSite) -> Value:
-    """Alpha * A * B + beta * C, B computed too."""
+    """Return alpha * A * B + beta * C for a computed B."""
     source, matrix = _rows(site, site.value(0)), site.tensor(1)
     if len(source.shape) != 2 or len(matrix.shape) != 2:
         raise GraphError(site.node.place, f"takes matrices, has {source} and {matrix}")
@@ -102,7 +102,7 @@ def _matmul(site: OnnxSite) -> tuple[Value, ...]:
 
 
 def _times_matrix(site: OnnxSite, axis: int) -> Value:
-    """Multiply all rows of input 0 with one constant matrix, whose last dimension is ``axis``."""
+    """Multiply all rows of input 0 with one constant matrix; the scales of its columns are along ``axis``."""
     held, target = site.held_in_order(0), site.held_target
     made = None
     if held.quantization is not None and target is not None:
@@ -129,7 +129,7 @@ def _one_matrix(
 
 
 def _product(site: OnnxSite) -> Value:
-    """Multiply two stacks of matrices, perhaps in integers."""
+    """Multiply two batches of matrices, in integers if possible."""
     values, target = [site.held_in_order(0), site.held_in_order(1)], site.held_target
     if target is not None and all(value.quantization is not None for value in values):
         made = _batch_product(site, values, target)
@@ -141,7 +141,7 @@ def _product(site: OnnxSite) -> Value:
 
 
 def _batch_product(site: OnnxSite, values: list[Value], target: Quantization | None) -> Tensor | None:
-    """Return the product as numpy's: a vector is a row on the left side and a column on the right one."""
+    """Return the product like numpy's ``matmul``: a vector is a row on the left side and a column on the right."""
     first, second = (value.tensor for value in values)
     row, column = len(first.shape) == 1, len(second.shape) == 1
     if not first.shape or not second.shape:
@@ -164,7 +164,7 @@ def _batch_product(site: OnnxSite, values: list[Value], target: Quantization | N
 
 
 def _fully_connected(site: OnnxSite, source: Tensor, parameters: LayerParameters) -> Tensor:
-    """Multiply the rows of ``source`` with weights [outputs, inputs]."""
+    """Multiply the rows of ``source`` by weights [outputs, inputs]."""
     inputs = [source, *parameters.tensors(site, parameters.weights, 0)]
     return site.emit(_ROWS, inputs, (*source.shape[:-1], parameters.weights.shape[0]))
 

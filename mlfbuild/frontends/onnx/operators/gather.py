@@ -14,7 +14,7 @@ from mlfbuild.graph import Array, DType, GraphError, ops
 
 
 def taken(site: OnnxSite, value: Value, axis: int, positions: Array) -> Value:
-    """Return ``value`` with what is at the constant ``positions`` of its dimension ``axis``, from 0 on."""
+    """Return ``value`` with the elements at the constant ``positions`` (0 or more) of its dimension ``axis``."""
     stored = value.stored(axis)
     indices = site.weights("positions", positions.astype(np.int32))
     shape = list(value.tensor.shape)
@@ -25,7 +25,7 @@ def taken(site: OnnxSite, value: Value, axis: int, positions: Array) -> Value:
 
 
 def _order_with(order: Order, axis: int, rank: int) -> Order:
-    """Return ``order`` after ``rank`` dimensions have taken the place of ``axis``."""
+    """Return ``order`` after ``axis`` was replaced by ``rank`` dimensions."""
     new: list[int] = []
     for other in order:
         new.extend(range(axis, axis + rank) if other == axis else [other if other < axis else other + rank - 1])
@@ -49,7 +49,7 @@ def _gather(site: OnnxSite) -> tuple[Value, ...]:
 
 
 def check_indices(site: OnnxSite, dtype: str) -> None:
-    """Raise ``GraphError`` unless ``dtype`` is one of those of indices."""
+    """Raise ``GraphError`` unless ``dtype`` is a type of indices."""
     if dtype not in {"int32", "int64"}:
         raise GraphError(site.node.place, f"the indices are {dtype}, not int32 or int64")
 
@@ -63,7 +63,7 @@ def _picked(site: OnnxSite, value: Value, axis: int, position: int) -> Value:
 
 
 def _looked_up(site: OnnxSite, value: Value, axis: int) -> Value:
-    """Gather by positions that are computed; those below 0 count from the end, which GATHER does not know."""
+    """Gather by computed positions; negative ones count from the end, which GATHER does not support."""
     indices, size = site.tensor(1), value.shape[axis]
     check_indices(site, indices.dtype.value)
     number = site.emit(ops.Cast(), [indices], indices.shape, DType.FLOAT32)

@@ -1,7 +1,7 @@
-"""Elements picked one by one: GatherElements, GatherND, Compress, ReverseSequence and the scattering operators.
+"""GatherElements, GatherND, Compress, ReverseSequence and the scattering operators.
 
-The kernel that picks rows, GATHER, does all of them on the tensor as one row of elements. If the indices are
-constant, so are the places; if they are computed, so are these, in float32.
+All of them become a GATHER on the tensor as a flat list of elements. The flat positions are constant if the indices
+are; otherwise they are computed in float32.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import Array, DType, GraphError, Operator, Tensor, ops
 
 _EXACT = 1 << 24
-"""Whole numbers up to it are exact in float32."""
+"""float32 represents integers up to this exactly."""
 
 
 def all_places(site: OnnxSite, shape: Sequence[int]) -> Array:
-    """Return, for each element of a tensor of ``shape``, where it lies in memory."""
+    """Return the flat position of each element of a tensor of ``shape``."""
     if math.prod(shape) > MAXIMUM_ELEMENTS:
         raise site.unsupported(f"more than {MAXIMUM_ELEMENTS} indices are not supported", code="model-too-large")
     return np.arange(math.prod(shape)).reshape(shape)
 
 
 def picked(site: OnnxSite, value: Value, places: Array) -> Value:
-    """Return the elements of ``value``, stored in ONNX's order, that lie at the constant ``places``."""
+    """Return the elements of ``value``, in ONNX's order, at the constant flat positions ``places``."""
     if places.size == 0:
         raise site.unsupported("the result has no elements", code="tensor-empty")
     row = value.moved(site.builder.reshaped(value.tensor, (value.tensor.elements,)))
@@ -39,7 +39,7 @@ def picked(site: OnnxSite, value: Value, places: Array) -> Value:
 
 
 def from_front(site: OnnxSite, indices: Tensor, size: int) -> Tensor:
-    """Return computed ``indices``, of which those below 0 count from the end of ``size``, as float32 from 0 on."""
+    """Return computed ``indices`` as float32; negative ones, which count from the end of ``size``, become positive."""
     check_indices(site, indices.dtype.value)
     number = site.emit(ops.Cast(), [indices], indices.shape, DType.FLOAT32)
     below = site.emit(ops.Less(), [number, site.number("zero", 0)], indices.shape, DType.BOOL)
@@ -48,7 +48,7 @@ def from_front(site: OnnxSite, indices: Tensor, size: int) -> Tensor:
 
 
 def _picked_by_computed(site: OnnxSite, value: Value, places: Tensor) -> Value:
-    """Return the elements of ``value``, stored in ONNX's order, that lie at ``places``, whole float32 numbers."""
+    """Return the elements of ``value``, in ONNX's order, at the flat positions ``places``, which are float32."""
     if value.tensor.elements > _EXACT:
         raise site.unsupported(
             f"computed indices into more than {_EXACT} elements are not supported", "make the indices constant"
@@ -59,7 +59,7 @@ def _picked_by_computed(site: OnnxSite, value: Value, places: Tensor) -> Value:
 
 
 def _checked(site: OnnxSite, indices: Array, sizes: tuple[int, ...]) -> Array:
-    """Return constant ``indices``, whose last dimension goes with ``sizes``, counted from the front."""
+    """Return constant ``indices`` counted from the front; their last dimension corresponds to ``sizes``."""
     limits = np.array(sizes, np.int64)
     check_indices(site, indices.dtype.name)
     if ((indices < -limits) | (indices >= limits)).any():
@@ -84,7 +84,7 @@ def _gather_elements(site: OnnxSite) -> tuple[Value, ...]:
 
 
 def _check_within(site: OnnxSite, shape: tuple[int, ...], limits: tuple[int, ...], axis: int) -> None:
-    """Raise ``GraphError`` where indices of ``shape`` reach beyond a tensor of ``limits`` beside ``axis``."""
+    """Raise ``GraphError`` if ``shape`` exceeds ``limits`` in a dimension other than ``axis``."""
     fits = len(shape) == len(limits) and all(
         size <= limit for other, (size, limit) in enumerate(zip(shape, limits, strict=True)) if other != axis
     )
@@ -93,7 +93,7 @@ def _check_within(site: OnnxSite, shape: tuple[int, ...], limits: tuple[int, ...
 
 
 def _cut(site: OnnxSite, value: Value, shape: tuple[int, ...], axis: int) -> Array:
-    """Return the places of ``value``, cut to ``shape`` in all dimensions but ``axis``."""
+    """Return the flat positions of ``value``, cut to ``shape`` in all dimensions except ``axis``."""
     cut = tuple(slice(None) if other == axis else slice(size) for other, size in enumerate(shape))
     return all_places(site, value.shape)[cut]
 
@@ -114,7 +114,7 @@ def _gather_nd(site: OnnxSite) -> tuple[Value, ...]:
 
 
 def places_of(site: OnnxSite, shape: tuple[int, ...], indices: Array, batch: int = 0) -> Array:
-    """Return where in a tensor of ``shape`` the elements lie that ``indices`` name, as GatherND and ScatterND do."""
+    """Return the flat positions in a tensor of ``shape`` that ``indices`` select in GatherND and ScatterND."""
     leading = np.ogrid[tuple(slice(size) for size in indices.shape[:batch])] if batch else ()
     spread = [index.reshape(*index.shape, *(1 for _ in indices.shape[batch:-1])) for index in leading]
     picked_from = (*spread, *np.moveaxis(indices, -1, 0))
@@ -123,7 +123,7 @@ def places_of(site: OnnxSite, shape: tuple[int, ...], indices: Array, batch: int
 
 
 def _looked_up(site: OnnxSite, value: Value, indices: Value, sizes: tuple[int, ...]) -> Value:
-    """GatherND by computed indices: their place is a sum of steps, beside it all of the dimensions behind."""
+    """Convert GatherND with computed indices: multiply them by the strides and add the offsets within a slice."""
     rest = value.shape[len(sizes) :]
     step = math.prod(rest)
     total: Tensor | None = None
@@ -140,7 +140,7 @@ def _looked_up(site: OnnxSite, value: Value, indices: Value, sizes: tuple[int, .
 
 
 def _compress(site: OnnxSite) -> tuple[Value, ...]:
-    """Keep what a constant condition says; how much that is must be known."""
+    """Keep the elements that a constant condition selects; their number must be known."""
     value = site.held_in_order(0)
     kept = np.flatnonzero(site.constant(1, "condition"))
     if kept.size == 0:
@@ -153,7 +153,7 @@ def _compress(site: OnnxSite) -> tuple[Value, ...]:
 
 
 def _reverse_sequence(site: OnnxSite) -> tuple[Value, ...]:
-    """Turn the first elements of every sequence round."""
+    """Reverse the first elements of every sequence."""
     value, lengths = site.held_in_order(0), np.array(site.integers("sequence_lens", 1) or (), np.int64)
     time, batch = site.integer("time_axis", 0), site.integer("batch_axis", 1)
     if {time, batch} != {0, 1} or value.rank < 2 or lengths.shape != value.shape[batch : batch + 1]:
@@ -187,7 +187,7 @@ def _scatter_nd(site: OnnxSite) -> tuple[Value, ...]:
 
 
 def _scattered(site: OnnxSite, value: Value, places: Array) -> Value:
-    """Return ``value`` with updates, input 2, at the constant ``places``: the last one wins, or they are combined."""
+    """Return ``value`` with the updates (input 2) at constant ``places``; the last one wins, or they are combined."""
     updates = site.value(2)
     value = site.builder.plain(value)
     if updates.shape != places.shape or updates.dtype is not value.dtype:
@@ -202,7 +202,7 @@ def _scattered(site: OnnxSite, value: Value, places: Array) -> Value:
 
 
 def _overwritten(site: OnnxSite, value: Value, row: Tensor, places: Array) -> Value:
-    """Take every element from the tensor or from the updates behind it."""
+    """Select every element from the tensor, or from the updates that are appended to it."""
     source = site.builder.reshaped(value.tensor, (value.tensor.elements,))
     both = site.emit(ops.Concatenation(0), [source, row], (source.elements + row.elements,))
     origin = all_places(site, value.shape).reshape(-1)
@@ -213,13 +213,13 @@ def _overwritten(site: OnnxSite, value: Value, row: Tensor, places: Array) -> Va
 _COMBINING: dict[str, tuple[Callable[[], Operator], float]] = {
     "add": (ops.Add, 0.0), "mul": (ops.Mul, 1.0), "max": (ops.Maximum, -np.inf), "min": (ops.Minimum, np.inf)
 }  # fmt: skip
-"""How updates are combined with what is there, and the number that changes nothing."""
+"""The operator that combines updates with elements, and its neutral element."""
 
 _MOST_LAYERS = 16
 
 
 def _combined(site: OnnxSite, value: Value, row: Tensor, places: Array, reduction: str) -> Value:
-    """Combine the tensor with the first update of every place, then with the second, and so on."""
+    """Combine the tensor with the first update of every position, then with the second, and so on."""
     operator, neutral = _COMBINING[reduction]
     if value.dtype is not DType.FLOAT32:
         raise site.type_unsupported(value.tensor, f"float32 for the reduction {reduction!r}")

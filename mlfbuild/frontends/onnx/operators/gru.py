@@ -1,4 +1,4 @@
-"""GRU and RNN, step by step: the products of all inputs at once, then a few operators for every step."""
+"""GRU and RNN, unrolled: one product for the inputs of all steps, then a few operators per step."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import Array, GraphError, Operator, Tensor, ops
 
 _W, _R, _B, _LENGTHS, _HIDDEN = range(1, 6)
-"""The inputs behind the sequence."""
+"""The inputs after the sequence."""
 
 _DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
-"""Whether each of the layers reads its sequence from the end."""
+"""For each layer, whether it reads its sequence from the end."""
 
 _FUNCTIONS: dict[str, Operator] = {"relu": ops.Relu(), "sigmoid": ops.Logistic(), "tanh": ops.Tanh()}
 _MOST_STEPS = 64
 
 
 class _Layer(ABC):
-    """One direction: its weights are [gates * units, ...], a gate below the other."""
+    """One direction; its weights are [gates * units, ...]."""
 
     gates: int
     names: tuple[str, ...]
-    """The functions of the gates, unless the node says otherwise."""
+    """The default activation functions of the gates."""
 
     def __init__(self, site: OnnxSite, at: int, count: int) -> None:
         """Read direction ``at`` of ``count``."""
@@ -46,23 +46,23 @@ class _Layer(ABC):
 
     @abstractmethod
     def prepare(self) -> None:
-        """Add the constants that every step reads."""
+        """Add the constants that all steps read."""
 
     @abstractmethod
     def step(self, product: Tensor, state: Tensor) -> Tensor:
-        """Return the state [batch, units] after ``state``; ``product`` is [batch, gates * units]."""
+        """Return the state [batch, units] that follows ``state``; ``product`` is [batch, gates * units]."""
 
     def constants(self, word: str, weights: Array, bias: Array) -> tuple[Tensor, Tensor]:
         """Add the weights and the bias of a product."""
         return self.site.weights(word, weights), self.site.weights(f"{word} bias", bias)
 
     def product(self, rows: Tensor, parameters: tuple[Tensor, Tensor]) -> Tensor:
-        """Multiply ``rows`` with weights and add a bias."""
+        """Multiply ``rows`` by weights and add a bias."""
         shape = (rows.shape[0], parameters[0].shape[0])
         return self.site.emit(ops.FullyConnected(keep_num_dims=True), [rows, *parameters], shape)
 
     def cut(self, rows: Tensor) -> list[Tensor]:
-        """Return the gates in ``rows`` one by one."""
+        """Split ``rows`` into gates."""
         count = rows.shape[1] // self.units
         return self.site.outputs(ops.Split(1), rows, [(rows.shape[0], self.units)] * count) if count > 1 else [rows]
 
@@ -104,7 +104,7 @@ class _Gru(_Layer):
     names = ("Sigmoid", "Tanh")
 
     def prepare(self) -> None:
-        """Keep all gates of the state in one product if the reset comes after it."""
+        """Compute all gates of the state in one product if the reset is applied after it."""
         self._reset_last = self.site.integer("linear_before_reset", 0) != 0
         both = 3 * self.units if self._reset_last else 2 * self.units
         self._own = self.constants("recurrent", self.recurrent[:both], self.recurrent_bias[:both])
@@ -125,7 +125,7 @@ class _Gru(_Layer):
 
 
 def _unrolled(site: OnnxSite, kind: type[_Layer]) -> tuple[Value, ...]:
-    # The first output, which names what is made here, is often not asked for.
+    # Nodes and constants are named after the first output, which is often absent.
     asked_for = tuple(filter(None, site.node.outputs)) or site.node.outputs
     site = replace(site, node=replace(site.node, outputs=asked_for))
     directions = _DIRECTIONS.get(site.text("direction", "forward"))
@@ -134,7 +134,7 @@ def _unrolled(site: OnnxSite, kind: type[_Layer]) -> tuple[Value, ...]:
     value, swapped = site.value(0), site.integer("layout", 0) != 0
     if value.rank != 3:
         raise GraphError(site.node.place, f"{value.tensor} must have 3 dimensions")
-    sequence = site.builder.stored(value, (1, 0, 2) if swapped else (0, 1, 2))  # time first
+    sequence = site.builder.stored(value, (1, 0, 2) if swapped else (0, 1, 2))  # time is the first dimension
     _check(site, sequence.shape[0])
     results, states = [], []
     for at, backwards in enumerate(directions):
@@ -148,7 +148,7 @@ def _unrolled(site: OnnxSite, kind: type[_Layer]) -> tuple[Value, ...]:
 
 
 def _check(site: OnnxSite, steps: int) -> None:
-    """Refuse what a step cannot do, and more of them than firmware has room for."""
+    """Refuse variants that a step does not support, and more steps than firmware has room for."""
     if steps > _MOST_STEPS:
         raise site.unsupported(
             f"{steps} steps are not supported, as each is unrolled",
@@ -165,7 +165,7 @@ def _check(site: OnnxSite, steps: int) -> None:
 
 
 def _initial(site: OnnxSite, layer: _Layer, wanted: tuple[int, int], at: int, *, swapped: bool) -> Tensor:
-    """Return the rows [batch, units] that direction ``at`` begins with, zeros if none are given."""
+    """Return the initial rows [batch, units] of direction ``at``, zeros if the node has none."""
     directions, batch = wanted
     if not site.has(_HIDDEN):
         return site.weights("state", np.zeros((batch, layer.units), np.float32))

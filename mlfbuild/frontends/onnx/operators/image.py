@@ -1,4 +1,4 @@
-"""Images and windows, as Conv and the pools see them: two dimensions of pixels, however many ONNX counts."""
+"""Images and sliding windows of Conv and the pools, with two spatial dimensions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NO_PADDING: Padding = ((0, 0), (0, 0))
 
 
 def image(site: OnnxSite, value: Value) -> Tensor:
-    """Return ``value``, batch, channel and one or two dimensions of pixels, as NHWC."""
+    """Return ``value`` [batch, channels, one or two spatial dimensions] as NHWC."""
     if value.rank not in {3, 4}:
         raise site.unsupported(f"an input of {value.rank} dimensions is not supported", "use a 1-D or 2-D image")
     tensor = site.builder.stored(value, channels_last(value.rank))
@@ -22,7 +22,7 @@ def image(site: OnnxSite, value: Value) -> Tensor:
 
 
 def from_image(site: OnnxSite, value: Value, tensor: Tensor) -> Value:
-    """Return the NHWC ``tensor`` as a value with as many dimensions and of the type that ``value`` has."""
+    """Return the NHWC ``tensor`` as a value with the rank and type of ``value``."""
     if value.rank == 3:
         tensor = site.builder.reshaped(tensor, (tensor.shape[0], *tensor.shape[2:]))
     return Value(tensor, channels_last(value.rank), value.dtype)
@@ -44,14 +44,14 @@ class Sliding:
     dilation: Pair
     padding: Padding
     declared: Padding
-    """The padding that the node asks for; ``padding`` has more of it where positions are rounded up."""
+    """The padding of the node; ``padding`` is larger if the number of positions is rounded up."""
     output: Pair
-    """How many positions the window takes."""
+    """The number of positions of the window."""
 
 
 @dataclass(frozen=True)
 class WindowLine:
-    """A window along one dimension of pixels."""
+    """A window along one spatial dimension."""
 
     size: int
     filter: int
@@ -63,24 +63,24 @@ class WindowLine:
 
     @property
     def reach(self) -> int:
-        """Pixels from the first to the last that the window sees."""
+        """The number of pixels from the first to the last that the window covers."""
         return (self.filter - 1) * self.dilation + 1
 
 
 def untouched(size: int) -> WindowLine:
-    """Return the window that sees every pixel once."""
+    """Return a window of one pixel without padding, for a dimension of ``size``."""
     return WindowLine(size, 1, 1, 1, (0, 0), (0, 0), size)
 
 
 def sliding(site: OnnxSite, size: Pair, filter_size: tuple[int, ...]) -> Sliding:
-    """Read the window's attributes at ``site`` for an image of ``size``; ONNX's Conv and pools share them."""
+    """Return the window that the attributes at ``site`` describe for an image of ``size``."""
     dimensions = site.held(0).rank - 2
     found = lines(site, size[2 - dimensions :], filter_size[-dimensions:])
     return across(*found) if len(found) == 2 else across(untouched(1), *found)
 
 
 def across(rows: WindowLine, columns: WindowLine) -> Sliding:
-    """Return two windows as one."""
+    """Combine a window along rows and one along columns."""
     return Sliding(
         (rows.filter, columns.filter), (rows.stride, columns.stride), (rows.dilation, columns.dilation),
         (rows.padding, columns.padding), (rows.declared, columns.declared), (rows.output, columns.output),
@@ -88,7 +88,7 @@ def across(rows: WindowLine, columns: WindowLine) -> Sliding:
 
 
 def lines(site: OnnxSite, size: tuple[int, ...], filter_size: tuple[int, ...]) -> tuple[WindowLine, ...]:
-    """Read the window's attributes along each dimension of pixels; raises ``GraphError`` if they do not fit."""
+    """Return the windows along each spatial dimension; raises ``GraphError`` if the attributes do not fit."""
     count = len(size)
     strides, dilations = _values(site, "strides", count), _values(site, "dilations", count)
     if len(filter_size) != count:
@@ -144,7 +144,7 @@ def _padding(site: OnnxSite, size: tuple[int, ...], reach: list[int], strides: t
 
 
 def _same(size: int, reach: int, stride: int, *, lower: bool) -> Pair:
-    """Return the padding with which the output has size / stride positions, rounded up."""
+    """Return the padding for which the output has size / stride positions, rounded up."""
     positions = -(-size // stride)
     total = max(0, (positions - 1) * stride + reach - size)
     before = (total + 1) // 2 if lower else total // 2
@@ -152,10 +152,10 @@ def _same(size: int, reach: int, stride: int, *, lower: bool) -> Pair:
 
 
 def _along(size: int, reach: int, stride: int, padding: Pair, *, up: bool) -> tuple[int, Pair]:
-    """Return (positions, padding) along a dimension, the padding such that the positions round down to themselves."""
+    """Return (positions, padding) along a dimension, with padding increased so that no rounding is left."""
     padded = size + sum(padding)
     steps = (padded - reach) / stride
     positions = (math.ceil(steps) if up else math.floor(steps)) + 1
-    if up and (positions - 1) * stride >= size + padding[0]:  # a window may not begin in the padding at the end
+    if up and (positions - 1) * stride >= size + padding[0]:  # a window must not begin in the padding at the end
         positions -= 1
     return positions, (padding[0], max(padding[1], (positions - 1) * stride + reach - size - padding[0]))

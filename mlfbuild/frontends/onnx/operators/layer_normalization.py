@@ -1,4 +1,4 @@
-"""LayerNormalization and its kin, which find mean and variance of what they are given."""
+"""Normalisations that compute mean and variance at run time, such as LayerNormalization."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _TINY = float(np.finfo(np.float32).tiny)
 
 
 def _normalised(site: OnnxSite, x: Tensor, axes: Sequence[int], epsilon: float) -> Tensor:
-    """Return (x - mean) / sqrt(variance + epsilon) along stored ``axes``."""
+    """Return (x - mean) / sqrt(variance + epsilon) along the stored ``axes``."""
     return _moments(site, x, axes, epsilon)[0]
 
 
 def _moments(site: OnnxSite, x: Tensor, axes: Sequence[int], epsilon: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Return (x - mean) / sqrt(variance + epsilon) along stored ``axes``, the mean, and the reciprocal of the root."""
+    """Return (x - mean) / sqrt(variance + epsilon) along ``axes``, the mean, and the reciprocal of the root."""
     mean = reduced(site, ops.Mean, x, axes)
     centred = subtract(site, x, mean)
     variance = reduced(site, ops.Mean, multiply(site, centred, centred), axes)
@@ -76,7 +76,7 @@ def _scaled_and_shifted(site: OnnxSite, tensor: Tensor) -> Tensor:
 
 
 def _rms_normalization(site: OnnxSite) -> tuple[Value, ...]:
-    """Divide by the root of the mean of squares from ``axis`` on."""
+    """Divide by the root mean square of all dimensions from ``axis`` on."""
     source = site.tensor(0)
     axes = range(site.axis(site.integer("axis", -1), len(source.shape)), len(source.shape))
     square = reduced(site, ops.Mean, multiply(site, source, source), axes)
@@ -113,7 +113,7 @@ def _mean_variance_normalization(site: OnnxSite) -> tuple[Value, ...]:
 
 
 def _lp_normalization(site: OnnxSite) -> tuple[Value, ...]:
-    """Divide by the sum of magnitudes or the length along an axis; what is 0 stays it."""
+    """Divide by the L1 or L2 norm along an axis; vectors of zeros stay unchanged."""
     value, p = site.value(0), site.integer("p", 2)
     axis = value.stored(site.axis(site.integer("axis", -1), value.rank))
     x = value.tensor

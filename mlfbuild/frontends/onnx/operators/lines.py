@@ -1,4 +1,4 @@
-"""Along one dimension of a Resize: of which elements each element of the result is made, and how much of each.
+"""Interpolation of a Resize along one dimension: the source elements of each result element, and their shares.
 
 The formulas are those of ONNX's Resize: https://onnx.ai/onnx/operators/onnx__Resize.html
 """
@@ -16,22 +16,22 @@ from mlfbuild.graph import Array
 Numbers = npt.NDArray[np.float64]
 
 _WHOLE = 1e-9
-"""What is left of a whole number after division in double."""
+"""Tolerance for the rounding error of a division in double."""
 
 
 @dataclass(frozen=True)
 class Spacing:
-    """How many elements become how many."""
+    """The number of elements along a dimension before and after a Resize."""
 
     size: int
     wanted: int
     scale: float
-    """Elements of the result for one of the source, before the result was rounded to ``wanted``."""
+    """Elements of the result per element of the source, before the size was rounded to ``wanted``."""
 
 
 @dataclass(frozen=True, eq=False)
 class Taps:
-    """``shares[j, i]`` of the element ``positions[j, i]``, summed over j, is element i of the result."""
+    """Element i of the result is the sum over j of ``shares[j, i]`` times the element at ``positions[j, i]``."""
 
     positions: Array
     """int64 [taps, wanted]"""
@@ -40,7 +40,7 @@ class Taps:
 
 
 def coordinates(spacing: Spacing, mode: str, roi: tuple[float, float]) -> Numbers:
-    """Return where the elements of the result lie in the source; raises ``ValueError`` for an unknown ``mode``."""
+    """Return the source coordinates of the result's elements; raises ``ValueError`` for an unknown ``mode``."""
     place = np.arange(spacing.wanted, dtype=np.float64)
     size, width = spacing.size, spacing.scale * spacing.size
     halves = (place + 0.5) / spacing.scale - 0.5
@@ -82,7 +82,7 @@ def _linear(distance: Numbers) -> Numbers:
 
 
 def _cubic(distance: Numbers, a: float) -> Numbers:
-    """Return the share of an element in ``distance`` (Keys' cubic convolution with the parameter ``a``)."""
+    """Return the share of an element at ``distance`` (Keys' cubic convolution with the parameter ``a``)."""
     x = np.abs(distance)
     near = (a + 2) * x**3 - (a + 3) * x**2 + 1
     far = a * x**3 - 5 * a * x**2 + 8 * a * x - 4 * a
@@ -108,7 +108,7 @@ def interpolation(
 
 
 def _fewest(positions: Array, shares: Numbers, spacing: Spacing) -> Taps:
-    """Return the same taps, those of one position added up and those of nothing left out."""
+    """Merge taps of the same position and remove taps without a share."""
     matrix = np.zeros((spacing.wanted, spacing.size))
     np.add.at(matrix, (np.arange(spacing.wanted)[np.newaxis], positions), shares)
     taps = max(1, int((np.abs(matrix) > _WHOLE).sum(axis=1).max()))

@@ -20,7 +20,7 @@ from mlfbuild.graph import Quantization, Tensor, ops
 
 
 def _softplus(site: OnnxSite, x: Tensor) -> Tensor:
-    """Return log(1 + exp(x)) as max(x, 0) + log(1 + exp(-|x|)), whose exponential never overflows."""
+    """Return log(1 + exp(x)) as max(x, 0) + log(1 + exp(-|x|)), in which exp cannot overflow."""
     small = unary(site, ops.Exp(), unary(site, ops.Neg(), unary(site, ops.Abs(), x)))
     return add(site, unary(site, ops.Relu(), x), unary(site, ops.Log(), add(site, small, 1.0)))
 

@@ -1,4 +1,4 @@
-"""LSTM: each direction is one layer of float32 that begins with given rows and hands its last ones on."""
+"""LSTM: each direction becomes one float32 UNIDIRECTIONAL_SEQUENCE_LSTM with initial and final states."""
 
 from __future__ import annotations
 
@@ -16,40 +16,40 @@ from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import Array, GraphError, Tensor, ops
 
 _W, _R, _B, _LENGTHS, _HIDDEN, _CELL, _PEEPHOLE = range(1, 8)
-"""The inputs behind the sequence."""
+"""The inputs after the sequence."""
 
 _GATES = (0, 2, 3, 1)
-"""Where ONNX, which has input, output, forget and cell, keeps the gates of UNIDIRECTIONAL_SEQUENCE_LSTM."""
+"""The indices of UNIDIRECTIONAL_SEQUENCE_LSTM's gates in ONNX's order: input, output, forget, cell."""
 
 _DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
-"""Whether each of the layers reads its sequence from the end."""
+"""For each layer, whether it reads its sequence from the end."""
 
 _ACTIVATIONS = ("sigmoid", "tanh", "tanh")
 
 
 @dataclass(frozen=True)
 class _Layer:
-    """What all directions have in common; with ``batch_first`` sequences are [batch, time, ...], else time first."""
+    """What all directions share; sequences are [batch, time, ...] if ``batch_first``, else [time, batch, ...]."""
 
     batch_first: bool
     count: int
-    """Of directions."""
+    """The number of directions."""
     batch: int
     units: int
 
     @property
     def time(self) -> int:
-        """The dimension of time."""
+        """The index of the time dimension."""
         return 1 if self.batch_first else 0
 
     @property
     def directions(self) -> int:
-        """The dimension of directions of what is kept, and one less than that of the result."""
+        """The index of the directions' dimension in states; in the result it is one higher."""
         return 1 if self.batch_first else 0
 
 
 def _lstm(site: OnnxSite) -> tuple[Value, ...]:
-    # The first output, which names what is made here, is often not asked for.
+    # Nodes and constants are named after the first output, which is often absent.
     asked_for = tuple(filter(None, site.node.outputs)) or site.node.outputs
     site = replace(site, node=replace(site.node, outputs=asked_for))
     directions = _DIRECTIONS.get(site.text("direction", "forward"))
@@ -74,7 +74,7 @@ def _lstm(site: OnnxSite) -> tuple[Value, ...]:
 
 
 def _check_plain(site: OnnxSite, steps: int, directions: int) -> None:
-    """Refuse what the layer cannot do."""
+    """Refuse unsupported variants."""
     if site.has(_PEEPHOLE):
         raise site.unsupported("peephole weights are not supported", "train the network without them")
     if site.integer("input_forget", 0):
@@ -99,7 +99,7 @@ def _check_plain(site: OnnxSite, steps: int, directions: int) -> None:
 def _direction(
     site: OnnxSite, layer: _Layer, sequence: Tensor, at: int, backwards: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the result of direction ``at`` and its last hidden row and cells, all with a dimension of directions."""
+    """Return the result of direction ``at``, its last hidden state and its last cells, each with a dimension for it."""
     source = _reversed(site, sequence, layer.time) if backwards else sequence
     inputs = [source, *_parameters(site, layer, at, sequence.shape[2])]
     inputs += [_initial(site, layer, index, word, at) for index, word in ((_HIDDEN, "hidden"), (_CELL, "cell"))]
@@ -134,7 +134,7 @@ def _reversed(site: OnnxSite, tensor: Tensor, axis: int) -> Tensor:
 
 
 def _initial(site: OnnxSite, layer: _Layer, index: int, word: str, at: int) -> Tensor:
-    """Return the rows [batch, units] that direction ``at`` begins with, zeros if none are given."""
+    """Return the initial rows [batch, units] of direction ``at``, zeros if the node has none."""
     if not site.has(index):
         return site.weights(f"{word}{at}", np.zeros((layer.batch, layer.units), np.float32))
     given = site.tensor(index)
@@ -159,7 +159,7 @@ def _parameters(site: OnnxSite, layer: _Layer, at: int, features: int) -> list[T
 
 
 def _shaped(site: OnnxSite, index: int, what: str, shape: tuple[int, ...], sizes: str) -> Array:
-    """Return the constant input ``index`` with its gates as a dimension of their own; ``sizes`` says what it is for."""
+    """Return the constant input ``index`` with the gates as a separate dimension; ``sizes`` is for errors."""
     data = site.constant(index, what)
     if data.shape[:1] != shape[:1] or data.size != math.prod(shape):
         raise GraphError(site.node.place, f"the {what} {list(data.shape)} do not fit {sizes}")

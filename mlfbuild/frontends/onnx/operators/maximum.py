@@ -12,7 +12,7 @@ from mlfbuild.graph import Operator, ops
 
 
 def _extreme(operator: Operator) -> Converter:
-    """MAXIMUM and MINIMUM in integers want one scale for all tensors; it is the first input's."""
+    """Return a converter; in integers, all tensors get the scale of the first input."""
 
     def convert(site: OnnxSite) -> tuple[Value, ...]:
         values = [site.held(index) for index in range(len(site.node.inputs))]

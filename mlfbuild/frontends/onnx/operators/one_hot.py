@@ -1,4 +1,4 @@
-"""OneHot, Hardmax and EyeLike: tensors of two numbers, made by comparing positions."""
+"""OneHot, Hardmax and EyeLike, computed by comparing positions."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from mlfbuild.graph import DType, GraphError, Tensor, ops
 
 
 def _one_hot(site: OnnxSite) -> tuple[Value, ...]:
-    """Put one value where the index is, another one elsewhere; indices below 0 count from the end."""
+    """Write one value at the index and another one elsewhere; negative indices count from the end."""
     indices, values = site.tensor(0), site.constant(2, "values").reshape(-1)
     depth = site.constant_integer(1, "depth")
     if depth < 1 or values.size != 2:
         raise GraphError(site.node.place, f"has the depth {depth} and {values.size} values")
     rank = len(indices.shape) + 1
     axis = site.axis(site.integer("axis", -1), rank)
-    checked(site.name, (*indices.shape, depth), DType.INT64)  # before anything of that size is made
+    checked(site.name, (*indices.shape, depth), DType.INT64)  # before an array of that size is allocated
     whole = site.emit(ops.Cast(), [indices], indices.shape, DType.INT32)
     column = site.builder.reshaped(whole, (*indices.shape[:axis], 1, *indices.shape[axis:]))
     places = np.arange(depth, dtype=np.int32).reshape([depth if other == axis else 1 for other in range(rank)])
@@ -52,7 +52,7 @@ def _hardmax(site: OnnxSite, rows: Tensor) -> Tensor:
 
 
 def _eye_like(site: OnnxSite) -> tuple[Value, ...]:
-    """Put 1 on a diagonal of a matrix of the input's shape, 0 elsewhere: a constant."""
+    """Return a constant matrix of the input's shape with 1 on a diagonal and 0 elsewhere."""
     value = site.held(0)
     if value.rank != 2:
         raise GraphError(site.node.place, f"takes a matrix, not {value.tensor}")

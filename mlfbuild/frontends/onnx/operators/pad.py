@@ -36,7 +36,7 @@ def _pad(site: OnnxSite) -> tuple[Value, ...]:
 
 
 def padded(site: OnnxSite, value: Value, paddings: Sequence[tuple[int, int]]) -> Value:
-    """Return ``value`` with the number that the node names around it, 0 if it names none."""
+    """Return ``value`` padded with the number in the node, 0 by default."""
     fill = _fill(site)
     operator: ops.Pad
     stored = tuple(paddings[axis] for axis in value.order)
@@ -55,7 +55,7 @@ def _fill(site: OnnxSite) -> float:
 
 
 def _center_crop_pad(site: OnnxSite) -> tuple[Value, ...]:
-    """Cut off or add zeros, equally many on both sides, until dimensions have the wanted sizes."""
+    """Crop or pad with zeros equally on both sides until the dimensions have the requested sizes."""
     value, wanted = site.held(0), site.integers("shape", 1) or ()
     axes = site.axes_in_order(site.integers("axes") or range(value.rank), value.rank)
     if len(wanted) != len(axes) or min(wanted, default=0) < 1:
@@ -80,7 +80,7 @@ def _mirrored(site: OnnxSite, value: Value, paddings: Sequence[tuple[int, int]],
     if mode not in {"edge", "reflect", "wrap"}:
         raise GraphError(site.node.place, f"attribute mode is {mode!r}")
     shape = [size + sum(pair) for size, pair in zip(value.shape, paddings, strict=True)]
-    checked(site.name, shape, value.tensor.dtype)  # before anything of that size is made
+    checked(site.name, shape, value.tensor.dtype)  # before an array of that size is allocated
     for axis, pair in enumerate(paddings):
         if any(pair):
             value = taken(site, value, axis, np.pad(np.arange(value.shape[axis]), pair, mode=mode))  # type: ignore[call-overload] # one of its modes

@@ -11,26 +11,26 @@ from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import Array, DType, Quantization, Tensor
 
 _GREATEST_BIAS = 1 << 30
-"""Leaves the sum of products as much again."""
+"""Half of the range of int32, so that the sum of products has the other half."""
 
 
 @dataclass(frozen=True, eq=False)
 class LayerParameters:
-    """Weights, whatever their dimensions, and a bias for each output channel."""
+    """Weights of any rank and a bias for each output channel."""
 
     weights: Array
     bias: Array | None
     scales: Array | None = None
-    """Of int8 weights: one, or one for each output channel; the bias is then int32."""
+    """The scales of int8 weights (one, or one per output channel); the bias is then int32."""
 
     def channels(self, part: slice) -> LayerParameters:
-        """Return the parameters of some output channels, which dimension 0 of the weights counts."""
+        """Return the parameters of some output channels, which are dimension 0 of the weights."""
         bias = None if self.bias is None else self.bias[part]
         scales = self.scales if self.scales is None or self.scales.size == 1 else self.scales[part]
         return replace(self, weights=self.weights[part], bias=bias, scales=scales)
 
     def tensors(self, site: OnnxSite, weights: Array, axis: int) -> tuple[Tensor, Tensor | None]:
-        """Return the tensors of these parameters, whose ``weights`` are laid out with output channels at ``axis``."""
+        """Add these parameters to the graph, with ``weights`` whose output channels are dimension ``axis``."""
         quantization = None
         if self.scales is not None:
             zero_points = (0,) * self.scales.size
@@ -47,10 +47,10 @@ def real_parameters(site: OnnxSite) -> LayerParameters:
 
 
 def integer_parameters(site: OnnxSite, source: Quantization, axis: int) -> LayerParameters | None:
-    """Return inputs 1 and 2 as integers for a sum over an input quantised as ``source``.
+    """Return inputs 1 and 2 as integers, for an input quantised as ``source``.
 
-    ``None`` if the weights are not int8 around 0 (or uint8 around 128), with one scale or one for each index of
-    ``axis``, or if the bias does not fit 32 bits.
+    Return ``None`` if the weights are not int8 with zero point 0 (or uint8 with 128), with one scale or one per index
+    of ``axis``, or if the bias does not fit into 32 bits.
     """
     weights = site.quantized(1)
     found = None if weights is None else weights.symmetric(axis)
@@ -67,7 +67,7 @@ def integer_parameters(site: OnnxSite, source: Quantization, axis: int) -> Layer
 
 
 def _integer_bias(site: OnnxSite, scales: Array) -> Array | None:
-    """Return input 2 as int32 on ``scales``, those of the products: unchanged if it has them already."""
+    """Return input 2 as int32 with ``scales``, those of the products; unchanged if it has them already."""
     known = site.quantized(2)
     if (
         known is not None

@@ -1,4 +1,4 @@
-"""AveragePool, MaxPool, LpPool and their global forms, in one, two or three dimensions of pixels."""
+"""AveragePool, MaxPool, LpPool and their global forms, with one, two or three spatial dimensions."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from mlfbuild.graph.bases import Pair
 from mlfbuild.graph.ops import Steps
 
 Pool = Callable[[OnnxSite, Tensor, Sliding], Tensor]
-"""What makes an NHWC image of another one; of three dimensions it can be taken one after the other."""
+"""A pool of NHWC images; three dimensions are pooled by two of them in sequence."""
 
 
 def _slid(site: OnnxSite, value: Value, pool: Pool) -> Value:
-    """Return what ``pool`` makes of the images ``value``: of three dimensions, height and width first, then depth."""
+    """Apply ``pool`` to ``value``; with three spatial dimensions, first to height and width, then to the depth."""
     if value.rank not in {3, 4, 5}:
         raise site.unsupported(
             f"an input of {value.rank} dimensions is not supported", "use an image of one, two or three dimensions"
@@ -54,7 +54,7 @@ def _slid(site: OnnxSite, value: Value, pool: Pool) -> Value:
 
 
 def _average_pool(site: OnnxSite) -> tuple[Value, ...]:
-    """Average on the scale of the input, if it is held as int8 and the wanted scale is no finer."""
+    """Average in int8 with the scale of the input, if it is held as int8 and the target scale is not finer."""
     held, target = site.held(0), site.held_target
     coarse = held.quantization is not None and target is not None and target.scale >= held.quantization.scale
     in_integers = coarse and held.rank < 5 and set(site.integers("dilations") or (1,)) == {1}
@@ -62,7 +62,7 @@ def _average_pool(site: OnnxSite) -> tuple[Value, ...]:
 
 
 def _averaged(site: OnnxSite, source: Tensor, window: Sliding) -> Tensor:
-    """Return the mean of the pixels in each window, with those of the padding or without."""
+    """Return the mean of the pixels in each window, with or without the padding."""
     counted = site.integer("count_include_pad", 0) != 0
     if window.dilation != (1, 1):
         rows, columns = (_counts(source.shape[1 + axis], window, axis, counted=counted) for axis in (0, 1))
@@ -77,7 +77,7 @@ def _averaged(site: OnnxSite, source: Tensor, window: Sliding) -> Tensor:
 
 
 def _counts(size: int, window: Sliding, axis: int, *, counted: bool) -> list[int]:
-    """Return how many pixels each position of the window sees along ``axis``, perhaps ``counted`` with padding."""
+    """Return the number of pixels in each position of the window along ``axis``; ``counted`` includes padding."""
     before, after = window.declared[axis] if counted else (0, 0)
     first = [position * window.stride[axis] - window.padding[axis][0] for position in range(window.output[axis])]
     taps = [tap * window.dilation[axis] for tap in range(window.filter[axis])]
@@ -111,7 +111,7 @@ _MOST_TAPS = 64
 
 
 def _through_taps(site: OnnxSite, source: Tensor, window: Sliding, filling: float, combine: Operator) -> Tensor:
-    """Combine the image seen through each tap of a window with dilations, which the graph's pools do not have."""
+    """Combine the images at each tap of a dilated window, because the graph's pools have no dilation."""
     for axis in (0, 1):
         if window.filter[axis] > _MOST_TAPS:
             raise site.unsupported(
@@ -182,7 +182,7 @@ def _global_lp_pool(site: OnnxSite) -> tuple[Value, ...]:
 
 
 def _local_response_normalization(site: OnnxSite) -> tuple[Value, ...]:
-    """Y = x / (bias + alpha * the mean of squares over nearby channels) ** beta, zeros beyond the first and last."""
+    """Y = x / (bias + alpha * the mean of squares over nearby channels) ** beta; absent channels are 0."""
     value, size = site.value(0), site.integer("size", 0)
     if size < 1 or value.rank < 2:
         raise GraphError(site.node.place, f"a size of {size} does not fit {value.tensor}")

@@ -1,4 +1,4 @@
-"""Pow by constant exponents: whole ones by squares, others by exponential and logarithm."""
+"""Pow with constant exponents: integers by repeated squaring, others by exp and log."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _GREATEST_POWER = 16
 
 
 def _power(site: OnnxSite) -> tuple[Value, ...]:
-    """X to a constant power, or to one for each element."""
+    """Raise X to a constant power, or to one per element."""
     exponents = site.constant(1, "exponent").astype(np.float64)
     if exponents.size == 0 or not np.isfinite(exponents).all():
         raise GraphError(site.node.place, "has exponents that are no numbers")
@@ -32,7 +32,7 @@ def _power(site: OnnxSite) -> tuple[Value, ...]:
 
 
 def _widens(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
-    """Whether a tensor of ``shape`` broadcasts with ``other`` to another shape than its own."""
+    """Return whether ``shape`` changes when it broadcasts with ``other``."""
     behind = shape[len(shape) - len(other) :] if len(other) <= len(shape) else ()
     return len(other) > len(shape) or any(size not in (1, own) for size, own in zip(other, behind, strict=True))
 
@@ -49,7 +49,7 @@ def _check_whole(site: OnnxSite, exponents: Array) -> None:
 
 
 def whole_power(site: OnnxSite, x: Tensor, power: int) -> Tensor:
-    """Return ``x`` to ``power`` by squares."""
+    """Return ``x`` to ``power`` by repeated squaring."""
     if power < 0:
         return divide(site, site.number("one", 1.0), whole_power(site, x, -power))
     result, square, rest = site.weights("one", np.ones(x.shape, x.dtype.numpy)) if power == 0 else None, x, power
@@ -63,12 +63,12 @@ def whole_power(site: OnnxSite, x: Tensor, power: int) -> Tensor:
 
 
 def positive_power(site: OnnxSite, x: Tensor, power: Tensor | float) -> Tensor:
-    """Return ``x`` to ``power`` as exp(power * log(x)): 0 for 0, no number for less."""
+    """Return ``x`` to ``power`` as exp(power * log(x)): 0 for 0, NaN for negative numbers."""
     return unary(site, ops.Exp(), multiply(site, unary(site, ops.Log(), x), power))
 
 
 def _each(site: OnnxSite, value: Value, exponents: Array) -> Value:
-    """X to a power for each element: the squares that its bits name, if all are whole."""
+    """Raise X to one power per element; by repeated squaring if all are integers."""
     whole = np.rint(exponents)
     if (whole != exponents).any():
         powers = site.made(site.weights("exponents", exponents.astype(np.float32)))

@@ -21,7 +21,7 @@ from mlfbuild.graph import Array, DType, GraphError, Tensor, ops
 
 
 def _dequantize(site: OnnxSite) -> tuple[Value, ...]:
-    """Say what the integers mean: mostly, the tensor stays as it is."""
+    """Record the scale and zero point of the tensor; compute real numbers only if it cannot hold them."""
     value = site.held(0)
     if site.integer("block_size", 0):
         return (_computed_by_blocks(site),)
@@ -61,7 +61,7 @@ def _computed(site: OnnxSite, value: Value, affine: Affine) -> Value:
 
 
 def _computed_by_blocks(site: OnnxSite) -> Value:
-    """Return scale * (value - zero point), with a scale and zero point for each block along an axis."""
+    """Return scale * (value - zero point), with one scale and zero point per block along an axis."""
     source = site.tensor(0)
     axis = site.axis(site.integer("axis", 1), len(source.shape))
     scales = _for_each(site, _block_scales(site), source, axis)
@@ -78,7 +78,7 @@ def _block_scales(site: OnnxSite) -> Array:
 
 
 def _for_each(site: OnnxSite, values: Array, source: Tensor, axis: int) -> Tensor:
-    """Return ``values``, one for each block along ``axis``, as float32 numbers for each element of ``source``."""
+    """Return ``values``, one per block along ``axis``, as float32 with one number per element of ``source``."""
     block, size = site.integer("block_size", 0), source.shape[axis]
     wanted = (*source.shape[:axis], -(-size // max(block, 1)), *source.shape[axis + 1 :])
     if block < 1 or values.shape != wanted:
@@ -98,7 +98,7 @@ _TYPES = {int(onnx.TensorProto.UINT8): np.uint8, int(onnx.TensorProto.INT8): np.
 
 
 def _quantize(site: OnnxSite) -> tuple[Value, ...]:
-    """Round to steps, unless the tensor is on these already."""
+    """Quantise the input, unless its tensor is quantised this way already."""
     value = site.held(0)
     wanted = site.integer("output_dtype", 0) or int(onnx.TensorProto.UINT8)
     if wanted not in _TYPES:
@@ -124,7 +124,7 @@ def _quantize(site: OnnxSite) -> tuple[Value, ...]:
 
 
 def _rounded(site: OnnxSite, value: Value, affine: Affine) -> Value:
-    """Return value / scale, rounded, plus zero point, computed in float32: for what no tensor is held quantised by."""
+    """Return value / scale, rounded, plus zero point, computed in float32, for quantisations that no tensor has."""
     axis = None if affine.per_tensor else value.stored(affine.axis % value.rank)
     scales = _along(site, "scales", affine.scales, axis, value.rank)
     zero_points = _along(site, "zero points", affine.zero_points, axis, value.rank)
@@ -144,7 +144,7 @@ def _rounded_by_blocks(site: OnnxSite, dtype: np.dtype[np.generic]) -> Value:
 
 
 def _steps(site: OnnxSite, x: Tensor, scales: Tensor, zero_points: Tensor, dtype: np.dtype[Any]) -> Tensor:
-    """Return x / scale to the nearest whole number, the even one of two, plus zero point, within ``dtype``."""
+    """Return x / scale, rounded half to even, plus zero point, clamped to the range of ``dtype``."""
     limits = np.iinfo(dtype)
     whole = add(site, unary(site, ops.Round(), divide(site, x, scales)), zero_points)
     return cast(site, clamped(site, whole, limits.min, limits.max), DType(dtype.name))
@@ -176,7 +176,7 @@ def _converted(site: OnnxSite, dtype: DType) -> Value:
 
 
 _EXACT = 1 << 24
-"""Sums of whole numbers below it are exact in float32, in any order."""
+"""Sums of integers below it are exact in float32, in any order."""
 
 
 def _integer_product(site: OnnxSite) -> tuple[Value, ...]:

@@ -1,4 +1,4 @@
-"""ReduceMean and its kin."""
+"""ReduceMean, ReduceSum and the other reductions."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _SUMMED_AXES_OPSET = 13
 
 
 _AXES_OPSET = 18
-"""Versions since which the axes are an input: of ReduceSum, of all others."""
+"""The opsets since which the axes are an input: of ReduceSum, and of all others."""
 
 
 EXACT = NARROW | {DType.BOOL}
-"""Types whose elements float32 holds exactly."""
+"""Types whose values float32 represents exactly."""
 
 
 Reduction = ops.Mean | ops.Sum | ops.ReduceMax | ops.ReduceMin
@@ -34,7 +34,7 @@ def _axes(site: OnnxSite, rank: int) -> tuple[int, ...] | None:
 
 
 def _reduction(kind: type[Reduction]) -> Callable[[OnnxSite], tuple[Value, ...]]:
-    """One of the graph's own operators; greatest and least are on the scale of the input."""
+    """Return the converter to an operator of the graph; maximum and minimum keep the scale of the input."""
 
     def convert(site: OnnxSite) -> tuple[Value, ...]:
         held, target = site.held(0), site.held_target
@@ -59,7 +59,7 @@ def _reduction(kind: type[Reduction]) -> Callable[[OnnxSite], tuple[Value, ...]]
 
 
 def without(order: Order, axes: tuple[int, ...]) -> Order:
-    """Return ``order`` after the dimensions ``axes`` are gone and those behind them have moved up."""
+    """Return ``order`` without the dimensions ``axes``; later ones move up."""
     kept = [axis for axis in order if axis not in axes]
     return tuple(sorted(kept).index(axis) for axis in kept)
 
@@ -70,7 +70,7 @@ Compute = Callable[[OnnxSite, Tensor, tuple[int, ...]], Tensor]
 def made_of_others(
     compute: Compute, nothing: Callable[[OnnxSite, Tensor], Tensor]
 ) -> Callable[[OnnxSite], tuple[Value, ...]]:
-    """Return the converter of ``compute``, which keeps the stored axes it goes along; ``nothing`` goes along none."""
+    """Return a converter that reduces with ``compute``, which keeps the axes, or with ``nothing`` if there are none."""
 
     def convert(site: OnnxSite) -> tuple[Value, ...]:
         value = site.value(0)
@@ -120,7 +120,7 @@ def _log_of_sum(site: OnnxSite, x: Tensor, axes: tuple[int, ...]) -> Tensor:
 
 
 def log_of_sum_of_exponentials(site: OnnxSite, x: Tensor, axes: tuple[int, ...]) -> Tensor:
-    """Return log(sum(exp(x))) along stored ``axes``, the greatest taken off first so that nothing overflows."""
+    """Return log(sum(exp(x))) along the stored ``axes``; the maximum is subtracted first to avoid overflow."""
     greatest = reduced(site, ops.ReduceMax, x, axes)
     powers = unary(site, ops.Exp(), subtract(site, x, greatest))
     return add(site, _log_of_sum(site, powers, axes), greatest)

@@ -1,4 +1,4 @@
-"""Relu and Clip on float32 and on the steps of int8, LeakyRelu, PRelu, ThresholdedRelu and Shrink."""
+"""Relu and Clip (float32 and int8), LeakyRelu, PRelu, ThresholdedRelu and Shrink."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from mlfbuild.graph import DType, Operator, Quantization, Tensor, ops, quantize_
 _KNOWN_CLAMPS: Mapping[tuple[float, float], Operator] = {
     (0.0, math.inf): ops.Relu(), (0.0, 6.0): ops.Relu6(), (-1.0, 1.0): ops.ReluN1To1()
 }  # fmt: skip
-"""RELU and its kin by their bounds."""
+"""RELU, RELU6 and similar operators by their bounds."""
 
 
 def _clip(site: OnnxSite) -> tuple[Value, ...]:
-    """Clamp to bounds that are attributes before version 11 and constant inputs from it on."""
+    """Clamp to bounds, which are attributes before opset 11 and constant inputs since."""
     if site.opset < 11:
         low, high = site.real_attribute("min", -math.inf), site.real_attribute("max", math.inf)
     else:
@@ -47,7 +47,7 @@ def _relu(site: OnnxSite) -> tuple[Value, ...]:
 
 
 def _clamped_value(site: OnnxSite, low: float, high: float) -> Value:
-    """Clamp input 0: an int8 one on the scale that it has, since rounding to steps keeps the order of numbers."""
+    """Clamp input 0; an int8 one is clamped with its own scale, because rounding keeps the order of numbers."""
     held = site.held(0)
     if held.dtype is not DType.FLOAT32:
         return _clamped_whole(site, site.value(0), low, high)
@@ -58,7 +58,7 @@ def _clamped_value(site: OnnxSite, low: float, high: float) -> Value:
 
 
 def _clamped_whole(site: OnnxSite, value: Value, low: float, high: float) -> Value:
-    """Clamp integers that stand for themselves."""
+    """Clamp integers that are not quantised."""
     if value.dtype is DType.BOOL:
         raise site.type_unsupported(value.tensor, "a type of numbers")
     limits = np.iinfo(value.dtype.numpy)
@@ -90,7 +90,7 @@ def _stored_bound(bound: float, held: Quantization) -> int:
     """Return the int8 value of ``bound``, the nearest one if it is outside."""
     try:
         return max(-128, min(127, quantize_value(bound, held.scale, held.zero_point)))
-    except OverflowError:  # infinite, or as good as
+    except OverflowError:  # infinite, or nearly so
         return 127 if bound > 0 else -128
 
 
@@ -106,7 +106,7 @@ def clamped(site: OnnxSite, tensor: Tensor, low: float, high: float) -> Tensor:
 
 
 def _prelu(site: OnnxSite) -> tuple[Value, ...]:
-    """Negative elements times a slope, which broadcasts to the input."""
+    """Multiply negative elements by a slope, which broadcasts to the input."""
     value, slope = site.value(0), site.value(1)
     if slope.rank > value.rank:
         raise site.unsupported(f"a slope of {slope.rank} dimensions for {value.rank} dimensions is not supported")

@@ -1,4 +1,4 @@
-"""Reshape, Flatten, Squeeze and Unsqueeze; Identity and Dropout, which keep everything."""
+"""Reshape, Flatten, Squeeze, Unsqueeze, Identity and Dropout."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _identity(site: OnnxSite) -> tuple[Value, ...]:
 
 
 def _dropout(site: OnnxSite) -> tuple[Value, ...]:
-    """Keep everything: what drops at random is only for training; the mask is true everywhere."""
+    """Return the input unchanged and a mask that is true everywhere: only training drops elements."""
     value = site.held(0)
     training = site.has(2) and site.constant(2, "training_mode").any()
     if training and (not site.has(1) or site.constant(1, "ratio").any()):

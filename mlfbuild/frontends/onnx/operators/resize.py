@@ -17,7 +17,7 @@ from mlfbuild.graph import Array, DType, GraphError, ops
 from mlfbuild.graph.ops import FRACTION_BITS
 
 _MOST_ELEMENTS = 1 << 24
-"""Of the matrix that says how the elements along a dimension mix."""
+"""Elements of the interpolation matrix along a dimension."""
 
 
 def _resize(site: OnnxSite) -> tuple[Value, ...]:
@@ -37,7 +37,7 @@ def _resize(site: OnnxSite) -> tuple[Value, ...]:
 
 
 def _spacings(site: OnnxSite, value: Value) -> list[Spacing]:
-    """Return how each of ONNX's dimensions changes."""
+    """Return the sizes before and after, for each of ONNX's dimensions."""
     axes = site.axes_in_order(site.integers("axes") or range(value.rank), value.rank)
     if site.opset >= 11 and site.has(3):
         sizes = site.integers("sizes", 3) or ()
@@ -65,7 +65,7 @@ def _with_policy(
 
 
 def _scales(site: OnnxSite) -> tuple[float, ...]:
-    """Return the scales, an attribute of Upsample in version 7 and an input in all others."""
+    """Return the scales, which are an attribute in Upsample of opset 7 and an input in all others."""
     found = site.node.attributes.get("scales")
     if isinstance(found, tuple):
         return tuple(float(scale) for scale in found)
@@ -74,7 +74,7 @@ def _scales(site: OnnxSite) -> tuple[float, ...]:
 
 
 def _along(site: OnnxSite, value: Value, axis: int, spacing: Spacing, mode: str, transformation: str) -> Value:
-    """Resize one dimension: a look-up of the nearest elements, or a sum of several look-ups."""
+    """Resize one dimension by gathering the nearest elements, or by a weighted sum of several gathers."""
     if spacing.size * spacing.wanted > _MOST_ELEMENTS:
         raise site.unsupported(f"resizing {spacing.size} elements to {spacing.wanted} is not supported")
     try:
@@ -103,7 +103,7 @@ def _along(site: OnnxSite, value: Value, axis: int, spacing: Spacing, mode: str,
 
 
 def _extrapolated(site: OnnxSite, value: Value, axis: int, outside: Array) -> Value:
-    """Return ``value`` with another number at the positions of ``axis`` that lie ``outside`` of the image."""
+    """Return ``value`` with the extrapolation value at the positions of ``axis`` that are ``outside`` the image."""
     if not outside.any():
         return value
     value = site.builder.plain(value)
@@ -124,7 +124,7 @@ def _share(site: OnnxSite, value: Value, axis: int, positions: Array, shares: Ar
 
 
 def _region(site: OnnxSite, value: Value, axis: int) -> tuple[float, float]:
-    """Return where the region of interest begins and ends, as parts of the dimension ``axis``."""
+    """Return the begin and the end of the region of interest, as fractions of the dimension ``axis``."""
     if not site.has(1) or site.opset < 11:
         return 0.0, 1.0
     axes = site.axes_in_order(site.integers("axes") or range(value.rank), value.rank)
@@ -136,7 +136,7 @@ def _region(site: OnnxSite, value: Value, axis: int) -> tuple[float, float]:
 
 
 def _bilinear(site: OnnxSite, value: Value, spacings: Sequence[Spacing], transformation: str) -> Value | None:
-    """Return what RESIZE_BILINEAR makes of an image, ``None`` if it means something else."""
+    """Return the RESIZE_BILINEAR of an image, ``None`` if that operator computes something else."""
     flags = {"half_pixel": (False, True), "asymmetric": (False, False), "align_corners": (True, False)}
     outer = spacings[:2]
     if value.rank != 4 or transformation not in flags or any(line.scale != 1.0 for line in outer):
@@ -157,7 +157,7 @@ def _bilinear(site: OnnxSite, value: Value, spacings: Sequence[Spacing], transfo
 
 
 def _exact_in_integers(line: Spacing, transformation: str) -> bool:
-    """Whether RESIZE_BILINEAR's step from place to place is exact for int8: what it rounds off adds up on the way."""
+    """Return whether RESIZE_BILINEAR's int8 step between positions is exact; its rounding errors accumulate."""
     less = 1 if transformation == "align_corners" else 0
     return (line.size - less << FRACTION_BITS) % (2 * (line.wanted - less)) == 0
 

@@ -14,13 +14,13 @@ from mlfbuild.graph import GraphError
 
 
 def _where(site: OnnxSite) -> tuple[Value, ...]:
-    """Take elements of X where the condition holds, else of Y."""
+    """Select elements of X where the condition is true, else of Y."""
     condition, first, second = (site.value(index) for index in range(3))
     return (chosen(site, condition, first, second),)
 
 
 def _trilu(site: OnnxSite) -> tuple[Value, ...]:
-    """Keep what is above (or below) a diagonal of the last two dimensions, 0 elsewhere."""
+    """Keep the elements above (or below) a diagonal of the last two dimensions and set the others to 0."""
     value = site.value(0)
     if value.rank < 2:
         raise GraphError(site.node.place, f"takes matrices, not {value.tensor}")

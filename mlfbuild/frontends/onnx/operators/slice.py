@@ -28,7 +28,7 @@ def _slice(site: OnnxSite) -> tuple[Value, ...]:
 
 
 def sliced(site: OnnxSite, value: Value, positions: Sequence[range]) -> Value:
-    """Return what is at ``positions`` of each of ONNX's dimensions."""
+    """Return the elements at ``positions`` of each of ONNX's dimensions."""
     if all(found == range(size) for found, size in zip(positions, value.shape, strict=True)):
         return value
     stored = [positions[axis] for axis in value.order]

@@ -16,7 +16,7 @@ from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import Quantization, Tensor, ops
 
 _SHARES = Quantization((1 / 256,), (-128,))
-"""How SOFTMAX writes int8."""
+"""The quantisation of SOFTMAX's int8 output."""
 
 
 def _softmax(site: OnnxSite) -> tuple[Value, ...]:
@@ -34,7 +34,7 @@ def _log_softmax(site: OnnxSite, rows: Tensor) -> Tensor:
 
 
 def along_rows(compute: Callable[[OnnxSite, Tensor], Tensor]) -> Callable[[OnnxSite], tuple[Value, ...]]:
-    """Return the converter of ``compute``, which takes what belongs together in the last dimension."""
+    """Return a converter that applies ``compute`` to rows along the last dimension."""
 
     def convert(site: OnnxSite) -> tuple[Value, ...]:
         source, back = _rows(site, site.value(0))
@@ -44,9 +44,9 @@ def along_rows(compute: Callable[[OnnxSite, Tensor], Tensor]) -> Callable[[OnnxS
 
 
 def _rows(site: OnnxSite, value: Value) -> tuple[Tensor, Callable[[Tensor], Value]]:
-    """Return ``value`` with what belongs together in its last dimension, and how a result becomes a value again.
+    """Return ``value`` with its rows along the last dimension, and a function that converts a result back.
 
-    Before version 13 all dimensions from ``axis`` on were one row.
+    Before opset 13, all dimensions from ``axis`` on are one row.
     """
     if site.opset >= 13:
         axis = site.axis(site.integer("axis", -1), value.rank)

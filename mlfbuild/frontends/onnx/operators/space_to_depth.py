@@ -22,7 +22,7 @@ def _space_to_depth(site: OnnxSite) -> tuple[Value, ...]:
 
 
 def _mode(site: OnnxSite) -> str:
-    """Return which counts faster in the channels: DCR the depth, CRD the place in the block."""
+    """Return the order of the channels: depth varies fastest in DCR, the position in the block in CRD."""
     mode = site.text("mode", "DCR")
     if mode not in {"DCR", "CRD"}:
         raise GraphError(site.node.place, f"attribute mode is {mode!r}")
@@ -30,7 +30,7 @@ def _mode(site: OnnxSite) -> str:
 
 
 def _transposed_channels(site: OnnxSite, tensor: Tensor, sizes: tuple[int, int]) -> Tensor:
-    """Return ``tensor`` with its channels, a matrix of ``sizes`` by rows, by columns."""
+    """Return ``tensor`` with its channels, a row-major matrix of ``sizes``, transposed."""
     outer = tensor.shape[:3]
     split = site.builder.reshaped(tensor, (*outer, *sizes))
     swapped = site.moved(ops.Transpose((0, 1, 2, 4, 3)), split, (*outer, *reversed(sizes)))

@@ -26,7 +26,7 @@ def _tile(site: OnnxSite) -> tuple[Value, ...]:
 
 
 _TILED_AT_ONCE = 2
-"""Each is two dimensions to the kernel that moves elements, which takes a handful."""
+"""Each repeated dimension takes two dimensions of the kernel that moves elements, whose number is limited."""
 
 
 OPERATORS: Mapping[str, Converter] = {

@@ -11,7 +11,7 @@ from mlfbuild.graph import GraphError
 
 
 def _transpose(site: OnnxSite) -> tuple[Value, ...]:
-    """Move nothing yet: the tensor stays as it is stored, under another order."""
+    """Return the same tensor with another order; no element is moved yet."""
     value = site.held(0)
     axes = site.integers("perm") or tuple(reversed(as_onnx(value.rank)))
     if sorted(axes) != list(as_onnx(value.rank)):

@@ -22,7 +22,7 @@ from mlfbuild.graph.bases import Padding, Pair
 
 
 def _conv_transpose(site: OnnxSite) -> tuple[Value, ...]:
-    """Conv's opposite; in integers if it has one group."""
+    """Convert ConvTranspose, in integers if it has one group."""
     held, target = site.held(0), site.held_target
     if held.quantization is not None and target is not None and site.integer("group", 1) == 1:
         parameters = integer_parameters(site, held.quantization, axis=1)
@@ -57,7 +57,7 @@ def _transposed(site: OnnxSite, value: Value, parameters: LayerParameters, targe
 
 
 def _spread(site: OnnxSite, weights: Array, dilation: Pair) -> Array:
-    """Return OIHW ``weights`` with zeros in between: TRANSPOSE_CONV has no dilation."""
+    """Return OIHW ``weights`` with zeros inserted, because TRANSPOSE_CONV has no dilation."""
     if min(dilation) < 1 or max(dilation) > _GREATEST_DILATION:
         raise site.unsupported(f"the dilations {dilation} are not supported", "use dilations of 1")
     sizes = [(size - 1) * step + 1 for size, step in zip(weights.shape[2:], dilation, strict=True)]
@@ -71,7 +71,7 @@ _GREATEST_DILATION = 64
 
 @dataclass(frozen=True)
 class _Widened:
-    """The height and width that ConvTranspose makes, and what it cuts off around."""
+    """The height and width that ConvTranspose computes, and the margins that it crops."""
 
     size: Pair
     padding: Padding
@@ -84,7 +84,7 @@ def _widened(site: OnnxSite, source: Tensor, filter_size: Sequence[int], stride:
         raise GraphError(site.node.place, f"pads {pads} or output_shape {wanted} do not fit {dimensions} dimensions")
     lines = []
     for axis in (0, 1):
-        outer = axis - 2 + dimensions  # ONNX's own count of the dimensions; below 0 for the height of 1
+        outer = axis - 2 + dimensions  # the index in ONNX's attributes; below 0 for the added height of 1
         full = stride[axis] * (source.shape[1 + axis] - 1) + extra[axis] + filter_size[axis]
         if outer < 0:
             lines.append((full, (0, 0)))
@@ -92,7 +92,7 @@ def _widened(site: OnnxSite, source: Tensor, filter_size: Sequence[int], stride:
             size = source.shape[1 + axis] * stride[axis] if wanted is None else wanted[outer - dimensions]
             less, more = (full - size) // 2, (full - size) - (full - size) // 2
             before, after = (less, more) if mode == "SAME_UPPER" else (more, less)
-            lines.append((size, (before, max(0, after))))  # below 0 there is more than any window writes
+            lines.append((size, (before, max(0, after))))  # negative if the output is larger than all windows
         else:
             pair = (pads[outer], pads[outer + dimensions]) if mode == "NOTSET" else (0, 0)
             lines.append((full - sum(pair), pair))

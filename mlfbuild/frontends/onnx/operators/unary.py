@@ -1,4 +1,4 @@
-"""What operators of one tensor share that take elements one by one, in whatever order they are stored."""
+"""Converters of operators that compute element by element on one tensor, regardless of its stored order."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def unary_converter(operator: Operator) -> Converter:
 
 
 def with_integers(operator: Operator) -> Converter:
-    """Return the converter of an operator whose integer form takes any scales."""
+    """Return the converter of an operator whose integer form supports all scales."""
 
     def convert(site: OnnxSite) -> tuple[Value, ...]:
         held, target = site.held(0), site.held_target
@@ -34,7 +34,7 @@ def with_integers(operator: Operator) -> Converter:
 
 
 def squashing(operator: Operator, full: Quantization) -> Converter:
-    """Return the converter of an operator whose integer form writes the scale ``full``, if none finer is wanted."""
+    """Return the converter of an operator whose integer form has the output scale ``full``."""
 
     def convert(site: OnnxSite) -> tuple[Value, ...]:
         held, target = site.held(0), site.held_target
@@ -48,7 +48,7 @@ def squashing(operator: Operator, full: Quantization) -> Converter:
 
 
 def of_integers_too(operator: Operator) -> Converter:
-    """Return the converter of an operator that has an integer form for int32; narrow integers wrap round."""
+    """Return the converter of an operator that also has a form for int32; narrow integers wrap around."""
 
     def compute(site: OnnxSite, x: Tensor) -> Tensor:
         if x.dtype not in NARROW:

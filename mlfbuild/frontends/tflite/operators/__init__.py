@@ -1,7 +1,7 @@
 """Each supported operator of TFLite: how its options and constant inputs become an operator of the graph.
 
 A family's file has the stem of the one in ``graph/ops`` and a table ``KINDS`` by TFLite's codes. Operators without
-options and constant inputs, and those with a fused activation only, need none: ``plain_kind`` reads them. A file is
+options and constant inputs, and those with only a fused activation, need no file: ``plain_kind`` reads them. A file is
 imported when a model has one of its operators.
 """
 
@@ -41,7 +41,7 @@ def type_name(code: int) -> str:
 
 @cache
 def operator_kind(code: int) -> OperatorKind | None:
-    """Return how the operator ``code`` becomes one of the graph; ``None`` for others, as those in ``SHAPES``."""
+    """Return the kind of the operator ``code``; ``None`` for operators without a node, such as those in ``SHAPES``."""
     operator = operator_class(operator_name(code))
     if operator is None:
         return None

@@ -1,4 +1,4 @@
-"""Constant inputs that several operators have: axes, and sizes for every dimension."""
+"""Constant inputs of several operators: axes, and sizes for every dimension."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def integers(site: TfliteSite, index: int, what: str, count: int) -> list[int]:
 
 
 def check_shape(site: TfliteSite) -> None:
-    """Refuse an output that has not the shape in input 1."""
+    """Refuse an output whose shape is not the one in input 1."""
     wanted = tuple(int(size) for size in site.constant(1, "shape"))
     if wanted != site.output().shape:
         raise site.wrong(f"{site.output()} should have the shape {list(wanted)}")

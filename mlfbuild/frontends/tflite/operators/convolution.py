@@ -1,4 +1,4 @@
-"""What CONV_2D and DEPTHWISE_CONV_2D share."""
+"""Options that CONV_2D and DEPTHWISE_CONV_2D share."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def _depthwise_conv2d(site: TfliteSite) -> Operator:
         options = site.read_options("DepthwiseConv2DOptions")
         stride, dilation, padding = window(site, options)
         activation = site.activation(options.FusedActivationFunction())
-        # Some converters leave the multiplier out; the weights have it too.
+        # Some converters omit the multiplier; it also follows from the weights.
         multiplier = options.DepthMultiplier() or site.input(1).shape[3] // site.input(0).shape[3]
         return ops.DepthwiseConv2D(stride, dilation, padding, activation, multiplier)
 

@@ -1,4 +1,4 @@
-"""How one operator of TFLite is read."""
+"""The conversion of one operator of TFLite."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mlfbuild.graph.bases import Binary
 class OperatorKind:
     """How to convert one operator of a file to one of a graph.
 
-    Its inputs are ``values``, which stay inputs, then constant ``attributes``, which ``read`` finds in its
+    Its inputs are first ``values``, which stay inputs, then constant ``attributes``, which ``read`` gets from its
     ``TfliteSite``. If the file has them in another order, ``order`` is the position of each in the file.
     """
 
@@ -26,15 +26,15 @@ class OperatorKind:
     layer: bool = False
     """Whether the values are (input, weights, bias)."""
     states: tuple[int, ...] = ()
-    """Positions of the values that are variables, which the operator updates: the node has an output more for each."""
+    """Positions of the values that are variables, which the operator updates; the node has an extra output for each."""
 
 
 ANY_NUMBER = 1 << 16
-"""The number of values of operators that take as many as they are given."""
+"""The number of values of operators that take any number of inputs."""
 
 
 def plain_kind(operator: type[Operator]) -> OperatorKind:
-    """Return how an operator is read that has no attributes, or a fused activation only."""
+    """Return the kind of an operator that has no attributes, or only a fused activation."""
     values = 2 if issubclass(operator, Binary) else 1
     attributes = [field.name for field in fields(operator)]
     if not attributes:

@@ -1,4 +1,4 @@
-"""UNIDIRECTIONAL_SEQUENCE_LSTM, of whose many inputs only the plain form has some."""
+"""UNIDIRECTIONAL_SEQUENCE_LSTM; only the plain form, which uses a part of its 24 inputs, is supported."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NORMALISATION = (20, 21, 22, 23)
 _VALUES = (*_ROW, *_WEIGHTS, *_RECURRENT, *_BIASES, *_STATES)
 _VARIANTS = {"peephole weights": _PEEPHOLE, "a projection": _PROJECTION, "layer normalisation": _NORMALISATION}
 _ORDER = (*_VALUES, *_PEEPHOLE, *_PROJECTION, *_NORMALISATION)
-"""Positions in the file: first of what the plain form has, then of its variants."""
+"""Positions of inputs in the file: first those of the plain form, then those of its variants."""
 
 
 def _lstm(site: TfliteSite) -> Operator:
@@ -43,7 +43,7 @@ def _lstm(site: TfliteSite) -> Operator:
 
 
 def _check_variant(site: TfliteSite) -> None:
-    """Refuse what TensorFlow Lite has and the plain form lacks, and what is not there though the plain form has it."""
+    """Refuse inputs and options that the plain form does not have, and a plain form whose inputs are absent."""
     inputs = dict(zip(_ORDER, site.inputs, strict=True))
     for variant, positions in _VARIANTS.items():
         found = next((inputs[at] for at in positions if inputs[at] is not None), None)

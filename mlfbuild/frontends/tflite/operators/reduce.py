@@ -1,4 +1,4 @@
-"""SUM, MEAN and the operators called REDUCE."""
+"""SUM, MEAN and the REDUCE operators."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from mlfbuild.graph import Operator, ops
 
 
 def _reshape(site: TfliteSite) -> Operator:
-    # The output's own shape is the truth; one that is computed at run time would make it a guess.
+    # The output's shape is used; a requested shape that is computed at run time could contradict it.
     if len(site.inputs) > 1 and site.inputs[1] is not None:
         wanted, shape = site.constant(1, "new shape").tolist(), site.output().shape
         if not _fits(shape, wanted):
@@ -22,7 +22,7 @@ def _reshape(site: TfliteSite) -> Operator:
 
 
 def _fits(shape: Sequence[int], wanted: Sequence[int]) -> bool:
-    """Return whether ``shape`` is what ``wanted`` says, in which -1 is any size, and the only size 0 a scalar."""
+    """Return whether ``shape`` matches ``wanted``, in which -1 is any size; a ``wanted`` of [0] means a scalar."""
     if list(wanted) == [0]:
         return not shape
     return len(shape) == len(wanted) and all(size in {-1, real} for size, real in zip(wanted, shape, strict=True))

@@ -1,4 +1,4 @@
-"""Operators of shapes: as these are fixed, their values are known when the file is read."""
+"""Operators on shapes, whose values are known when the file is read, because shapes are fixed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mlfbuild.graph.bases import WHOLE
 
 @dataclass(frozen=True)
 class ShapeKind:
-    """The way from an operator of a file to its only value; ``types`` are those of its output."""
+    """How to compute the only output of an operator; ``types`` are the possible types of that output."""
 
     read: Callable[[TfliteSite], Array]
     values: int = 1
@@ -23,9 +23,9 @@ class ShapeKind:
 
 
 def zeros(tensor: Tensor) -> Array:
-    """Return the zeros of ``tensor``: for int8 and uint8 the zero point in every element.
+    """Return the value of ZEROS_LIKE ``tensor``: for int8 and uint8 the zero point in every element.
 
-    The array is one element seen everywhere: a file may declare a huge tensor in a few bytes.
+    The array is one element, broadcast, because a small file may declare a huge tensor.
     """
     zero = np.int64(0)
     if tensor.quantization is not None and tensor.dtype in {DType.INT8, DType.UINT8}:
@@ -50,7 +50,7 @@ def _broadcast_args(site: TfliteSite) -> Array:
 
 
 def _range(site: TfliteSite) -> Array:
-    """From the first input up or down to the second, which is not reached, in steps of the third."""
+    """Return the numbers from the first input to the second (exclusive) in steps of the third."""
     bounds = [site.input(index) for index in (0, 1, 2)]
     for bound in bounds:
         if bound.data is None or bound.elements != 1 or bound.dtype is not site.output().dtype:
@@ -77,4 +77,4 @@ SHAPES: Mapping[int, ShapeKind] = {
     BuiltinOperator.SHAPE: ShapeKind(_shape, types=WHOLE),
     BuiltinOperator.ZEROS_LIKE: ShapeKind(_zeros_like, types=tuple(DType)),
 }
-"""The operators whose values are known from the shapes of their inputs, by their code."""
+"""Operators whose values follow from the shapes of their inputs, by code."""

@@ -1,4 +1,4 @@
-"""One operator of a file with its tensors, which the functions that read operators work on."""
+"""One operator of a file with its tensors, as the functions that read operators see it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class TfliteSite:
     def read_options(self, kind: str) -> Any:
         """Return the options as the table ``kind``; raises ``GraphError`` if the file holds another one.
 
-        Tables are imported by name: a model pays for those it has.
+        Tables are imported by name, so that only those that a model needs are loaded.
         """
         if self.options_type != getattr(BuiltinOptions, kind) or self.options is None:
             raise GraphError(self.place, f"its options are not {kind}")
@@ -113,6 +113,6 @@ class TfliteSite:
 
 def name_of(enumeration: type[Any], code: int) -> str:
     """Return the name of ``code`` in a generated enumeration, or the number if it has none."""
-    # Python 3.13 keeps a class's line number, an integer too, as __firstlineno__.
+    # Python 3.13 stores a class's line number, also an integer, in __firstlineno__.
     names = (name for name, value in vars(enumeration).items() if value == code and not name.startswith("_"))
     return next(names, str(code))

@@ -41,7 +41,7 @@ def _strided_slice(site: TfliteSite) -> Operator:
 
 
 def _steps(axis: int, size: int, bounds: tuple[int, int, int], masks: tuple[int, int, int]) -> Steps:
-    """Return the positions of one dimension; ``bounds`` are (begin, end, stride), bits of ``masks`` override them."""
+    """Return the positions of one dimension; ``bounds`` are (begin, end, stride), which bits of ``masks`` override."""
     start, end, stride = bounds
     begin_mask, end_mask, shrink_mask = (mask >> axis & 1 for mask in masks)
     first = slice(None if begin_mask else start, None, stride).indices(size)[0]

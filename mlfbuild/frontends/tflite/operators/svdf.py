@@ -1,4 +1,4 @@
-"""SVDF, which keeps the features of its last runs in a variable tensor."""
+"""SVDF, which keeps the features of previous runs in a variable tensor."""
 
 from __future__ import annotations
 

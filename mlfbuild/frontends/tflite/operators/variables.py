@@ -1,4 +1,4 @@
-"""Operators of resource variables: they become no operators of a graph, but what it keeps from run to run."""
+"""Operators on resource variables, which become states of a graph instead of nodes."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ OPERANDS: Mapping[int, tuple[int, int]] = {
     BuiltinOperator.READ_VARIABLE: (1, 1),
     BuiltinOperator.VAR_HANDLE: (0, 1),
 }
-"""How many inputs and outputs each has."""
+"""The number of inputs and outputs of each."""

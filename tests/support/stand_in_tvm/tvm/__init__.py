@@ -1,4 +1,4 @@
-"""A stand-in; see README.md."""
+"""A stand-in for TVM; see README.md."""
 
 import os
 

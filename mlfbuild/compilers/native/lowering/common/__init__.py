@@ -1,1 +1,1 @@
-"""What several families of operators share: constants, structs of sizes, layouts of weights for DSP and Helium."""
+"""Shared by several operator families: constants, structs of sizes, layouts of weights for DSP and Helium."""

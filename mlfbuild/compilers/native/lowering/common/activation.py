@@ -1,4 +1,4 @@
-"""Fused activations as clamps, and the numbers that quantised kernels share."""
+"""Make the clamps of fused activations, and the constants that quantised kernels share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes that broadcast, for the loops of kernels."""
+"""Describe shapes that broadcast, for the loops of kernels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ _OPERANDS = ("first", "second", "third")
 def broadcast_lines(node: Node, sources: Sequence[Tensor], output: Tensor, c_type: str) -> Sequence[str]:
     """Return the local struct ``shape``: sizes, and the strides of each of ``sources``.
 
-    Neighbouring dimensions that repeat alike are merged. Raises ``UnsupportedModelError`` if too many are left.
+    Adjacent dimensions are merged if the same operands repeat along both. Raises ``UnsupportedModelError`` if too many
+    remain.
     """
     rank = len(output.shape)
     shapes = [(1,) * (rank - len(tensor.shape)) + tensor.shape for tensor in sources]
@@ -48,7 +49,7 @@ def _strides(merged: list[tuple[int, tuple[bool, ...]]], operand: int) -> list[i
 
 
 def in_place(sources: Sequence[Tensor], output: Tensor) -> tuple[int, ...]:
-    """Return the positions of ``sources`` that the output may be written over: elements are taken in order."""
+    """Return the positions of ``sources`` that the output may overwrite: kernels read elements in order."""
     return tuple(
         at
         for at, source in enumerate(sources)

@@ -1,4 +1,4 @@
-"""What CONV_2D and DEPTHWISE_CONV_2D share: all but the name of the kernel."""
+"""Lower CONV_2D and DEPTHWISE_CONV_2D to portable kernels, which differ only in their name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from mlfbuild.graph.ops import Conv2D, DepthwiseConv2D
 def lower_convolution(
     graph: Graph, node: Node, operator: Conv2D | DepthwiseConv2D, word: str, overwrites: tuple[int, ...] = ()
 ) -> KernelCall:
-    """Return the call of ``mlf_<word>_<type>``, found in ``<word>.h`` or ``<word>_int16.h``."""
+    """Return the call of ``mlf_<word>_<type>`` in ``<word>.h`` or ``<word>_int16.h``."""
     source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     window = window_lines(node, operator.window(weights), source, output)
     if source.dtype is DType.FLOAT32:

@@ -1,7 +1,7 @@
-"""Constants of the int8 kernels for the DSP extension: what ``dsp.h`` requantises with.
+"""Constants with which the int8 kernels for the DSP extension requantise (``kernels/dsp.h``).
 
-These kernels requantise in fewer instructions than the portable ones, which is exact only where nothing overflows.
-That is a question of the weights, and is answered here, channel by channel.
+These kernels requantise in fewer instructions than the portable ones. This is exact only if nothing overflows, which
+``dsp_channels`` checks with the weights of each channel.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ _INT8 = np.iinfo(np.int8)
 
 @dataclass(frozen=True)
 class DspChannels:
-    """What follows the sums of the output channels; int64 arrays with one element a channel."""
+    """Constants of output channels; int64 arrays with one element per channel."""
 
     weights: Array
-    """int8 [channels, inputs]: those given, or zeros where a channel's output is the same for every input."""
+    """int8 [channels, inputs]: the given weights, but zeros for channels whose output is constant."""
     bias: Int64Array
-    """Twice the bias, the input's zero point folded in."""
+    """Twice the bias, which includes the input's zero point."""
     multiplier: Int64Array
     shift: Int64Array
-    """The right shift that follows the high multiplication, less 1."""
+    """The right shift after the high multiplication, minus 1."""
 
 
 def dsp_channels(weights: Array, bias: Array, rescales: Sequence[Rescale], zero_point: int) -> DspChannels | None:
     """Return the constants of channels with int8 ``weights`` [channels, inputs] and the folded int32 ``bias``.
 
-    ``zero_point`` is the output's. ``None`` if twice a sum, or a rescaled one with what is added to it, may need
-    more than 32 bits, or where a rescaling has no right shift (a factor of 1/2 or more).
+    ``zero_point`` is the output's. ``None`` if twice a sum, or a rescaled sum with rounding and zero point, may need
+    more than 32 bits, or if a rescaling has no right shift (a factor of 1/2 or more).
     """
     positive, negative = (side(weights, 0).sum(axis=1, dtype=np.int64) for side in (np.maximum, np.minimum))
     least = bias + _INT8.min * positive + _INT8.max * negative
@@ -51,7 +51,7 @@ def dsp_channels(weights: Array, bias: Array, rescales: Sequence[Rescale], zero_
         np.clip(multiply_by_quantized_multiplier(limit, multiplier, left).astype(np.int64) + zero_point, *_limits())
         for limit in (least, greatest)
     )
-    # A constant c of such a channel: a sum of 4 (c - zero point), halved twice, and no weights. Left shifts may wrap.
+    # A constant output c is a sum of 4 (c - zero point), halved twice, without weights. Left shifts may wrap.
     constant = (low == high) & (left <= 0)
     multiplier = np.where(constant, 1 << 30, multiplier)
     shift = np.where(constant, 0, -left - 1)
@@ -69,9 +69,9 @@ def _limits() -> tuple[int, int]:
 
 
 def spare_memory(graph: Graph, node: Node) -> int:
-    """Return how many bytes more than while ``node`` runs are in use at another time, whatever their places.
+    """Return the network's peak of bytes in use minus the bytes in use while ``node`` runs.
 
-    Scratch memory of this size costs no arena. Convolutions that can be done in place are counted so.
+    Scratch memory of this size does not enlarge the arena. Convolutions count as in place if they can be.
     """
     kept = {*graph.sources, *graph.results}
     first: dict[str, int] = {}
@@ -93,7 +93,7 @@ def spare_memory(graph: Graph, node: Node) -> int:
 
 
 def _shared(graph: Graph, node: Node) -> int:
-    """Return the bytes that input and output of a convolution have in common where it is done in place."""
+    """Return the bytes that input and output of a convolution share if it is done in place; 0 if it cannot be."""
     source, weights = graph.inputs_of(node)[:2] if len(node.inputs) > 1 else (None, None)
     output = graph.outputs_of(node)[0]
     operator = node.operator

@@ -1,4 +1,4 @@
-"""What the calls of layers of int16 activations share: see ``kernels/wide_sums.h``."""
+"""Shared by layers with int16 activations; ``kernels/wide_sums.h`` explains narrow and wide sums."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def int16_range_line(activation: Activation, output: Tensor) -> str:
 
 
 def int16_way(*, wide: bool) -> str:
-    """Return the end of the names of kernels whose sums have 64 bits, or 32."""
+    """Return the suffix of kernels whose sums have 64 bits (``wide``) or 32 bits."""
     return "wide" if wide else "narrow"
 
 
 def int16_parameters(
     source: Tensor, weights: Constant, bias: Tensor | None, rescales: Sequence[Rescale], output: Tensor, *, wide: bool
 ) -> tuple[Parameter, ...]:
-    """Return the parameters of a layer, with the way in which sums are finished."""
+    """Return the parameters of a layer, whose channel table suits sums of 64 bits (``wide``) or 32 bits."""
     values = np.zeros(len(rescales), np.int64) if bias is None or bias.data is None else bias.data.reshape(-1)
     channels = wide_channel_table(values, rescales) if wide else channel_table(values, rescales)
     return (
@@ -36,7 +36,7 @@ def int16_parameters(
 
 
 def wide_channel_table(bias: Array, rescales: Sequence[Rescale]) -> Constant:
-    """Return the ``struct mlf_wide_channel`` of each output channel; ``bias`` are integers of at most 64 bits."""
+    """Return the ``struct mlf_wide_channel`` of each output channel; ``bias`` has integers of at most 64 bits."""
     wides = (wide_rescale(rescale) for rescale in rescales)
     channels = [
         (value & 0xFFFFFFFF, value >> 32, wide.multiplier, wide.right_shift)

@@ -1,4 +1,4 @@
-"""The filter of ``matmul_dsp.h``: weights of two output channels in one word, their parameters behind them."""
+"""Pack the filter of ``kernels/matmul_dsp.h``: weights of two output channels per word, then their parameters."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from mlfbuild.compilers.native.lowering.common.dsp import DspChannels
 from mlfbuild.graph import Array
 
 _GROUP = 4
-"""Inputs whose bytes one word holds; rows are filled up to whole groups."""
+"""Inputs per word; rows are padded to whole groups."""
 
 _ORDER = ((0, 2), (1, 3))
-"""The inputs of a group that share a word of weights: SXTB16 expands bytes in this order."""
+"""The inputs of a group that share a word of weights, in the order in which SXTB16 expands bytes."""
 
 
 def pack_matmul(channels: DspChannels, *, whole: bool) -> npt.NDArray[np.int32] | None:
-    """Return the filter of ``channels``; ``None`` if no filter would give exact sums.
+    """Return the filter of ``channels``; ``None`` if there is only one channel or sums would not be exact.
 
-    That is where there is one channel only, where two weights do not fit in 16 bits together, or, for a kernel that
-    adds up the ``whole`` sum of the second channel of a pair in 24 bits, where it may not fit in them.
+    They are not exact if two weights do not fit in 16 bits together. A kernel that adds the ``whole`` sum of the second
+    channel of a pair in 24 bits also requires that this sum fits.
     """
     count = len(channels.weights)
     if count < 2:
@@ -43,7 +43,7 @@ def pack_matmul(channels: DspChannels, *, whole: bool) -> npt.NDArray[np.int32] 
 
 
 def groups_of(inputs: int) -> int:
-    """Return the groups of four that ``inputs`` fill."""
+    """Return the number of groups of four for ``inputs``, rounded up."""
     return -(-inputs // _GROUP)
 
 

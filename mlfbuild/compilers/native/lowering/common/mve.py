@@ -1,4 +1,4 @@
-"""What the int8 operators for Helium (MVE) share: orders of weights, channels in fours, and the names of kernels."""
+"""Shared by int8 operators for Helium (MVE): the order of weights, channels in groups of four, names of kernels."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ VECTOR = 16
 GROUP = 4
 """Output channels that a kernel computes together."""
 MOST_CHANNELS = 1 << 15
-"""Output channels up to which the 16-bit offsets of outputs suffice."""
+"""The most output channels for which 16-bit offsets of outputs suffice."""
 
 
 def blocked_weights(weights: Array) -> Array:
     """Return int8 ``weights`` [channels, rows, bytes of a row] in the order that ``gemm_mve.h`` reads, flat.
 
-    Channels are filled up to groups of four by copies of the last one. Zeros follow where a last row is not a whole
-    number of vectors, since the kernels read a whole one there.
+    The last group of four channels is filled with copies of the last channel. If rows are not a whole number of
+    vectors, zeros follow the last one, because the kernels read a whole vector there.
     """
     channels, rows, length = weights.shape
     padded = np.pad(weights, ((0, -channels % GROUP), (0, 0), (0, 0)), mode="edge")
@@ -38,7 +38,7 @@ def blocked_weights(weights: Array) -> Array:
 
 
 def channels_in_fours(bias: Array, rescales: Sequence[Rescale]) -> Constant:
-    """Return the array of ``struct mlf_channels4``; the last one is filled up by copies of the last channel."""
+    """Return the array of ``struct mlf_channels4``; the last one is filled with copies of the last channel."""
     missing = -len(rescales) % GROUP
     filled = [*rescales, *[rescales[-1]] * missing]
     columns = [
@@ -53,19 +53,19 @@ def channels_in_fours(bias: Array, rescales: Sequence[Rescale]) -> Constant:
 
 
 def rounding(rescales: Sequence[Rescale], activation: Activation, output: Tensor) -> str:
-    """Return which of the roundings of ``requantize_mve.h`` the channels need: ``relu``, ``right`` or ``any``."""
+    """Return the rounding of ``requantize_mve.h`` that the channels need: ``relu``, ``right`` or ``any``."""
     if any(rescale.shift > 0 for rescale in rescales):
         return "any"
     return "relu" if activation_range(activation, output)[0] >= zero_point(output) else "right"
 
 
 def static_lines(lines: Sequence[str]) -> tuple[str, ...]:
-    """Return the ``lines`` of a local struct as one in flash: kernels for Helium are not specialised for its values."""
+    """Return the ``lines`` of a local struct as a static one, because Helium kernels are not specialised for it."""
     return (f"static {lines[0]}", *lines[1:])
 
 
 def shape_word(length: int, rows: int) -> str:
-    """Return which function of ``gemm_mve.h`` takes ``rows`` pieces of ``length`` bytes as a window."""
+    """Return the name of the function of ``gemm_mve.h`` for windows of ``rows`` pieces of ``length`` bytes."""
     if length < VECTOR:
         assert rows == 1, "no kernel has more than one row of less than a vector"
         return "tail"
@@ -84,7 +84,7 @@ def matrix_parameters(
     rescales: Sequence[Rescale],
     rows: int,
 ) -> tuple[Parameter, ...]:
-    """Return the parameters of a product with ``weights`` [channels, ...], each channel as ``rows`` equal pieces."""
+    """Return the parameters of a product with ``weights`` [channels, ...]; each channel has ``rows`` equal pieces."""
     assert weights.data is not None
     folded = folded_bias(None if bias is None else bias.data, weights.data, 0, zero_point(source))
     block = partial(blocked_weights, weights.data.reshape(weights.shape[0], rows, -1))

@@ -1,4 +1,4 @@
-"""Which kernel of an operator with weights a processor gets: the first that it has and that takes the node."""
+"""Select the kernel of an operator with weights: the first whose CPU features exist and that supports the node."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _Lowering = Callable[[Graph, Node, _Kind], KernelCall | None]
 
 @dataclass(frozen=True)
 class Specialised(Generic[_Kind]):
-    """The lowerings of one operator that need a feature; each returns ``None`` for a node that it cannot take."""
+    """The lowerings of one operator that need a CPU feature; each returns ``None`` if it does not support the node."""
 
     float_mve: _Lowering[_Kind]
     int8_mve: _Lowering[_Kind]
@@ -25,7 +25,7 @@ class Specialised(Generic[_Kind]):
     int16_dsp: _Lowering[_Kind]
 
     def lower(self, graph: Graph, node: Node, operator: _Kind, settings: CodegenSettings) -> KernelCall | None:
-        """Return the call for ``node``, whose operator is ``operator``; ``None`` if portable C must do it."""
+        """Return the call for ``node``, whose operator is ``operator``; ``None`` if only portable C supports it."""
         dtype = graph.outputs_of(node)[0].dtype
         call = None
         if dtype is DType.FLOAT32 and settings.has("mve") and settings.has("fpu"):

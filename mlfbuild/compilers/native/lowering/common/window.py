@@ -1,4 +1,4 @@
-"""What convolutions and pools share: the ``struct mlf_window`` of their sizes."""
+"""Make the ``struct mlf_window``, which has the sizes of convolutions and pools."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FARTHEST = 1 << 29
 
 
 def window_lines(node: Node, window: Window, source: Tensor, output: Tensor) -> Sequence[str]:
-    """Return the local ``window`` of an operator that moves over the NHWC image ``source``; raises as its fields do."""
+    """Return the local ``window`` of an operator on the NHWC image ``source``; raises as ``window_fields``."""
     return struct_lines("mlf_window", "window", window_fields(node, window, source, output))
 
 
@@ -23,7 +23,7 @@ def window_fields(node: Node, window: Window, source: Tensor, output: Tensor) ->
     Raises ``UnsupportedModelError`` if coordinates would come near the limits of 32 bits.
     """
     (top, bottom), (left, right) = window.padding
-    # The distance of a filter's only row or column from the next has no meaning, and may be huge.
+    # The dilation of a filter with one row or column has no effect, and can be huge.
     dilation = [step if size > 1 else 1 for step, size in zip(window.dilation, window.filter, strict=True)]
     if max(*dilation, *window.stride, *window.filter, top, bottom, left, right, *source.shape) > _FARTHEST:
         raise unsupported(node, f"filter, stride, dilation, padding and image must stay below {_FARTHEST} rows")

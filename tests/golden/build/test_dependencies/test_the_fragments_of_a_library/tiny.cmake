@@ -11,8 +11,8 @@ if(TARGET mlf_dep_tiny)
   get_target_property(_mlf_content mlf_dep_tiny MLF_CONTENT)
   if(NOT _mlf_content STREQUAL "ae666ece100bee0a")
     get_target_property(_mlf_content mlf_dep_tiny MLF_FRAGMENT)
-    message(FATAL_ERROR "  ${CMAKE_CURRENT_LIST_FILE}: brings other files of tiny than "
-                        "${_mlf_content} in the same build; build all models that need it as one target")
+    message(FATAL_ERROR "  ${CMAKE_CURRENT_LIST_FILE}: has other files of tiny than "
+                        "${_mlf_content} in the same build; build all models that require it as one target")
   endif()
 endif()
 if(TARGET mlf::dep::tiny)

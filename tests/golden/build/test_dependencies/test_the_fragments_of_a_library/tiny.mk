@@ -6,8 +6,8 @@
 # its name before models are included, and the files here are not built: MLF_PROVIDED += tiny
 
 ifdef MLF_DIR_dep_tiny
-$(if $(filter-out ae666ece100bee0a,$(MLF_CONTENT_dep_tiny)),$(error $(lastword $(MAKEFILE_LIST)): brings other files of \
-tiny than $(MLF_DIR_dep_tiny) in the same build; build all models that need it as one target))
+$(if $(filter-out ae666ece100bee0a,$(MLF_CONTENT_dep_tiny)),$(error $(lastword $(MAKEFILE_LIST)): has other files of \
+tiny than $(MLF_DIR_dep_tiny) in the same build; build all models that require it as one target))
 else
 MLF_CONTENT_dep_tiny := ae666ece100bee0a
 MLF_DIR_dep_tiny := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))/tiny
@@ -24,7 +24,7 @@ MLF_DEP_CFLAGS ?= -w -ffunction-sections -fdata-sections
 _mlf_objects_dep_tiny := $(patsubst $(MLF_DIR_dep_tiny)/%,$(MLF_BUILD)/dep_tiny/%.o,$(MLF_SOURCES_dep_tiny))
 
 $(MLF_LIBRARIES_dep_tiny): $(_mlf_objects_dep_tiny) \
-  $(MLF_DIR_dep_tiny).mk # names the objects: one that is gone must leave the library
+  $(MLF_DIR_dep_tiny).mk # lists the objects: removed ones must not stay in the library
 	@mkdir -p $(@D)
 	@rm -f $@
 	$(AR) rcs $@ $(filter %.o,$^)

@@ -15,17 +15,17 @@ if(NOT TARGET Tiny::tiny)
   find_package(Tiny)
 endif()
 if(NOT TARGET Tiny::tiny)
-  message(FATAL_ERROR "  tiny: the firmware has no target Tiny::tiny, and find_package(Tiny) brings none; define "
-                      "it before models are included, set CMAKE_PREFIX_PATH to where it is installed, or correct "
-                      "dependencies.tiny of the project file")
+  message(FATAL_ERROR "  tiny: neither the firmware nor find_package(Tiny) defines the target Tiny::tiny; define "
+                      "it before models are included, set CMAKE_PREFIX_PATH to the folder of the package, or correct "
+                      "dependencies.tiny in the project file")
 endif()
 if(NOT DEFINED Tiny_VERSION)
-  message(FATAL_ERROR "  tiny: models need version v1.0, and Tiny::tiny does not tell its own; state it: "
-                      "\"version: v1.0\" under dependencies.tiny of the project file")
+  message(FATAL_ERROR "  tiny: models require version v1.0, and the version of Tiny::tiny is not known; write "
+                      "\"version: v1.0\" under dependencies.tiny in the project file")
 endif()
 if(DEFINED Tiny_VERSION AND NOT Tiny_VERSION VERSION_EQUAL "1.0")
-  message(FATAL_ERROR "  tiny: the package Tiny is version ${Tiny_VERSION}, models need 1.0; "
-                      "install that one")
+  message(FATAL_ERROR "  tiny: models require version 1.0, and the package Tiny is version "
+                      "${Tiny_VERSION}; install the required version")
 endif()
 add_library(mlf_dep_tiny INTERFACE)
 add_library(mlf::dep::tiny ALIAS mlf_dep_tiny)

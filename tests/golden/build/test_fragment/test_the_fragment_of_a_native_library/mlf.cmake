@@ -18,8 +18,8 @@ endforeach()
 # ---- Module tiny ----
 
 if(TARGET mlf_tiny)
-  message(FATAL_ERROR "${CMAKE_CURRENT_LIST_FILE}: there is a target mlf_tiny already; "
-                      "two archives with a module called tiny do not fit into one build")
+  message(FATAL_ERROR "${CMAKE_CURRENT_LIST_FILE}: another archive already defines the module tiny; "
+                      "rename one of the modules with mlfbuild convert")
 endif()
 add_library(
   mlf_tiny STATIC EXCLUDE_FROM_ALL

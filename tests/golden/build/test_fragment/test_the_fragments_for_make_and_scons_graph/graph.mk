@@ -4,20 +4,20 @@
 #   CPPFLAGS += $(MLF_INCLUDES)
 #   app.elf: $(OBJECTS) $(MLF_LIBRARIES)
 #
-# MLF_LIBRARIES_wake_word is one of them; all of GNU Make's usual CC, CPPFLAGS, CFLAGS, TARGET_ARCH and AR are obeyed.
-# To compile with rules of your own, take MLF_SOURCES instead. Set MLF_BUILD before the include to move the objects.
+# MLF_LIBRARIES_wake_word is one of the libraries. The rules use CC, CPPFLAGS, CFLAGS, TARGET_ARCH and AR.
+# To compile with your own rules, use MLF_SOURCES instead. Set MLF_BUILD before the include to move the objects.
 MLF_BUILD ?= build/mlf
 _mlf_goal := $(.DEFAULT_GOAL)
 _mlf_dir := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
 ifeq ($(wildcard $(_mlf_dir)/mlf.mk),)
-$(error mlf.mk: the path of its folder has spaces, which make cannot hold: $(MAKEFILE_LIST))
+$(error mlf.mk: the path of its folder has spaces, which make does not support: $(MAKEFILE_LIST))
 endif
 
 # ---- Module net ----
 
 ifdef MLF_DIR_net
-$(if $(filter-out $(MLF_DIR_net),$(_mlf_dir)),$(error $(_mlf_dir): there is a module net already: \
-$(MLF_DIR_net); two archives with a module of this name do not fit into one build))
+$(if $(filter-out $(MLF_DIR_net),$(_mlf_dir)),$(error $(_mlf_dir): module net is already defined by \
+$(MLF_DIR_net); rename one of the modules with mlfbuild convert))
 else
 MLF_DIR_net := $(_mlf_dir)
 MLF_INCLUDES_net := \
@@ -42,7 +42,7 @@ endif
 
 _mlf_objects_net := $(patsubst $(MLF_DIR_net)/%,$(MLF_BUILD)/net/%.o,$(MLF_SOURCES_net))
 
-$(MLF_LIBRARIES_net): $(_mlf_objects_net)   $(MLF_DIR_net)/mlf.mk # names the objects: one that is gone must leave the library
+$(MLF_LIBRARIES_net): $(_mlf_objects_net)   $(MLF_DIR_net)/mlf.mk # lists the objects: removed ones must not stay in the library
 	@mkdir -p $(@D)
 	@rm -f $@
 	$(AR) rcs $@ $(filter %.o,$^)

@@ -4,20 +4,20 @@
 #   CPPFLAGS += $(MLF_INCLUDES)
 #   app.elf: $(OBJECTS) $(MLF_LIBRARIES)
 #
-# MLF_LIBRARIES_tiny is one of them; all of GNU Make's usual CC, CPPFLAGS, CFLAGS, TARGET_ARCH and AR are obeyed.
-# To compile with rules of your own, take MLF_SOURCES instead. Set MLF_BUILD before the include to move the objects.
+# MLF_LIBRARIES_tiny is one of the libraries. The rules use CC, CPPFLAGS, CFLAGS, TARGET_ARCH and AR.
+# To compile with your own rules, use MLF_SOURCES instead. Set MLF_BUILD before the include to move the objects.
 MLF_BUILD ?= build/mlf
 _mlf_goal := $(.DEFAULT_GOAL)
 _mlf_dir := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
 ifeq ($(wildcard $(_mlf_dir)/mlf.mk),)
-$(error mlf.mk: the path of its folder has spaces, which make cannot hold: $(MAKEFILE_LIST))
+$(error mlf.mk: the path of its folder has spaces, which make does not support: $(MAKEFILE_LIST))
 endif
 
 # ---- Module tiny ----
 
 ifdef MLF_DIR_tiny
-$(if $(filter-out $(MLF_DIR_tiny),$(_mlf_dir)),$(error $(_mlf_dir): there is a module tiny already: \
-$(MLF_DIR_tiny); two archives with a module of this name do not fit into one build))
+$(if $(filter-out $(MLF_DIR_tiny),$(_mlf_dir)),$(error $(_mlf_dir): module tiny is already defined by \
+$(MLF_DIR_tiny); rename one of the modules with mlfbuild convert))
 else
 MLF_DIR_tiny := $(_mlf_dir)
 MLF_INCLUDES_tiny := \
@@ -28,7 +28,7 @@ MLF_LIBRARIES_tiny := $(MLF_BUILD)/libmlf_tiny.a
 
 _mlf_objects_tiny := $(patsubst $(MLF_DIR_tiny)/%,$(MLF_BUILD)/tiny/%.o,$(MLF_SOURCES_tiny))
 
-$(MLF_LIBRARIES_tiny): $(_mlf_objects_tiny)   $(MLF_DIR_tiny)/mlf.mk # names the objects: one that is gone must leave the library
+$(MLF_LIBRARIES_tiny): $(_mlf_objects_tiny)   $(MLF_DIR_tiny)/mlf.mk # lists the objects: removed ones must not stay in the library
 	@mkdir -p $(@D)
 	@rm -f $@
 	$(AR) rcs $@ $(filter %.o,$^)

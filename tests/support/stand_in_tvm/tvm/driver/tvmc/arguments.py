@@ -1,4 +1,4 @@
-"""The arguments of ``tvmc compile``, by version, and what TVM refuses of them."""
+"""The arguments of ``tvmc compile``, by version, and TVM's errors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ RUNTIMES = {"crt": {"system-lib": int}, "cpp": {"system-lib": int}}
 
 
 class TVMCError(Exception):
-    """What tvmc prints behind ``Error:``, with exit status 4."""
+    """An error that tvmc prints after ``Error:``, with exit status 4."""
 
 
 def targets(version: tuple[int, int]) -> dict[str, dict[str, type]]:
@@ -45,7 +45,7 @@ def targets(version: tuple[int, int]) -> dict[str, dict[str, type]]:
 
 
 def parser(version: tuple[int, int]) -> argparse.ArgumentParser:
-    """Return the parser of ``tvmc compile``; an argument that is not there is an error, exit status 2."""
+    """Return the parser of ``tvmc compile``; an unknown argument is an error with exit status 2."""
     made = argparse.ArgumentParser(prog="tvmc compile", allow_abbrev=False)
     made.add_argument("-o", "--output", default="module.tar")
     made.add_argument("-f", "--output-format", choices=["so", "mlf"], default="so")
@@ -70,7 +70,7 @@ def parser(version: tuple[int, int]) -> argparse.ArgumentParser:
 
 
 def parse(version: tuple[int, int], words: list[str]) -> dict[str, object]:
-    """Return the arguments ``words`` by name without dashes; raises ``TVMCError`` as tvmc does."""
+    """Return the arguments ``words`` by name without dashes; raises ``TVMCError`` for the errors of tvmc."""
     given = vars(parser(version).parse_args(words))
     names = [part.split()[0] for part in re.split(r",\s*", str(given["target"]))]
     if names[-1] not in {"c", "llvm"}:

@@ -1,4 +1,4 @@
-"""An archive as TVM's exporter writes it: its layout, its habits, and code that computes the network."""
+"""Write an archive like TVM's exporter, with code that computes the network."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def write(given: dict[str, object], version: tuple[int, int]) -> None:
     (module,) = library.modules
     del files["README.md"]
     files["src/relay.txt" if old else f"src/{name}.relay"] = relay(module)
-    if "cmsis-nn" in str(given["target"]):  # which no key of the metadata tells
+    if "cmsis-nn" in str(given["target"]):  # no key of the metadata records this
         files[f"codegen/host/src/{name}_lib9.c"] = b"#include <arm_nnfunctions.h>\nstatic int unused = 1;\n"
     files["metadata.json"] = metadata(json.loads(files["metadata.json"]), target(given, cpu))
     pack(Path(str(given["output"])), files)
 
 
 def relay(module: Module) -> bytes:
-    """Return the program's text: its signature tells the order and the types of inputs and outputs."""
+    """Return the program's text, whose signature has the order and the types of inputs and outputs."""
     shaped = {tensor.name: f"Tensor[({', '.join(map(str, tensor.shape))}), {tensor.dtype}]"
               for tensor in (*module.inputs, *module.outputs)}  # fmt: skip
     inputs = ", ".join(f"%{tensor.name}: {shaped[tensor.name]}" for tensor in module.inputs)
@@ -45,14 +45,14 @@ def relay(module: Module) -> bytes:
 
 
 def target(given: dict[str, object], cpu: str) -> str:
-    """Return the target as TVM writes it."""
+    """Return the target in TVM's form."""
     keys = "cpu" if cpu == "host" else f"arm_cpu,cpu -mcpu={cpu}"
     old = f" -runtime={given['target_c_runtime']}" if given.get("target_c_runtime") else ""
     return f"c -keys={keys}{old}"
 
 
 def metadata(document: dict, text: str) -> bytes:
-    """Return the metadata with the clock's date, TVM's target, and no key of mlfbuild's."""
+    """Return the metadata with the current date and TVM's target, without the extension key."""
     for module in document.get("modules", {"": document}).values():
         module.pop("mlfbuild", None)
         module["export_datetime"] = dt.datetime.now().strftime("%Y-%m-%d %H:%M:%SZ")
@@ -61,7 +61,7 @@ def metadata(document: dict, text: str) -> bytes:
 
 
 def pack(path: Path, files: dict[str, bytes]) -> None:
-    """Write ``files`` with the folders, the time and the owner of this run, the last of them first now and then."""
+    """Write ``files`` with folders and with the time and owner of this run, sometimes in another order."""
     names = sorted(files, reverse=time.time_ns() % 2 == 0)
     with tarfile.open(path, "w") as tar:
         for folder in [".", *sorted({f"./{parent}" for name in names for parent in Path(name).parents if parent.name})]:

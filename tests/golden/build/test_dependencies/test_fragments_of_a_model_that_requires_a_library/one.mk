@@ -4,20 +4,20 @@
 #   CPPFLAGS += $(MLF_INCLUDES)
 #   app.elf: $(OBJECTS) $(MLF_LIBRARIES)
 #
-# MLF_LIBRARIES_one is one of them; all of GNU Make's usual CC, CPPFLAGS, CFLAGS, TARGET_ARCH and AR are obeyed.
-# To compile with rules of your own, take MLF_SOURCES instead. Set MLF_BUILD before the include to move the objects.
+# MLF_LIBRARIES_one is one of the libraries. The rules use CC, CPPFLAGS, CFLAGS, TARGET_ARCH and AR.
+# To compile with your own rules, use MLF_SOURCES instead. Set MLF_BUILD before the include to move the objects.
 MLF_BUILD ?= build/mlf
 _mlf_goal := $(.DEFAULT_GOAL)
 _mlf_dir := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
 ifeq ($(wildcard $(_mlf_dir)/mlf.mk),)
-$(error mlf.mk: the path of its folder has spaces, which make cannot hold: $(MAKEFILE_LIST))
+$(error mlf.mk: the path of its folder has spaces, which make does not support: $(MAKEFILE_LIST))
 endif
 
 # ---- Module one ----
 
 ifdef MLF_DIR_one
-$(if $(filter-out $(MLF_DIR_one),$(_mlf_dir)),$(error $(_mlf_dir): there is a module one already: \
-$(MLF_DIR_one); two archives with a module of this name do not fit into one build))
+$(if $(filter-out $(MLF_DIR_one),$(_mlf_dir)),$(error $(_mlf_dir): module one is already defined by \
+$(MLF_DIR_one); rename one of the modules with mlfbuild convert))
 else
 MLF_DIR_one := $(_mlf_dir)
 MLF_INCLUDES_one := \
@@ -28,7 +28,7 @@ MLF_LIBRARIES_one := $(MLF_BUILD)/libmlf_one.a
 
 _mlf_objects_one := $(patsubst $(MLF_DIR_one)/%,$(MLF_BUILD)/one/%.o,$(MLF_SOURCES_one))
 
-$(MLF_LIBRARIES_one): $(_mlf_objects_one)   $(MLF_DIR_one)/mlf.mk # names the objects: one that is gone must leave the library
+$(MLF_LIBRARIES_one): $(_mlf_objects_one)   $(MLF_DIR_one)/mlf.mk # lists the objects: removed ones must not stay in the library
 	@mkdir -p $(@D)
 	@rm -f $@
 	$(AR) rcs $@ $(filter %.o,$^)
@@ -42,7 +42,7 @@ ifeq ($(filter tiny,$(MLF_PROVIDED)),)
 _mlf_beside := $(if $(filter .,$(MLF_DIR_one)),..,$(patsubst %/,%,$(dir $(MLF_DIR_one))))
 _mlf_fragment := $(firstword $(wildcard $(addsuffix /dependencies/tiny.mk,$(_mlf_beside) $(MLF_DIR_one))))
 ifeq ($(_mlf_fragment),)
-$(error $(MLF_DIR_one): one needs tiny v1.0, which is not here: add tiny to the dependencies of the project file, or write MLF_PROVIDED += tiny where the firmware has it in CPPFLAGS and among what it links)
+$(error $(MLF_DIR_one): one requires tiny v1.0, which is missing: add tiny to dependencies in the project file, or, if the firmware has it in CPPFLAGS and links it, write MLF_PROVIDED += tiny)
 endif
 include $(_mlf_fragment)
 _mlf_needs_one += $(MLF_INCLUDES_dep_tiny)

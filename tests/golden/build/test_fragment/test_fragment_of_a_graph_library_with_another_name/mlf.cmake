@@ -32,8 +32,8 @@ endif()
 # ---- Module net ----
 
 if(TARGET mlf_net)
-  message(FATAL_ERROR "${CMAKE_CURRENT_LIST_FILE}: there is a target mlf_net already; "
-                      "two archives with a module called net do not fit into one build")
+  message(FATAL_ERROR "${CMAKE_CURRENT_LIST_FILE}: another archive already defines the module net; "
+                      "rename one of the modules with mlfbuild convert")
 endif()
 add_library(
   mlf_net STATIC EXCLUDE_FROM_ALL

@@ -18,8 +18,8 @@ endforeach()
 # ---- Module one ----
 
 if(TARGET mlf_one)
-  message(FATAL_ERROR "${CMAKE_CURRENT_LIST_FILE}: there is a target mlf_one already; "
-                      "two archives with a module called one do not fit into one build")
+  message(FATAL_ERROR "${CMAKE_CURRENT_LIST_FILE}: another archive already defines the module one; "
+                      "rename one of the modules with mlfbuild convert")
 endif()
 add_library(
   mlf_one STATIC EXCLUDE_FROM_ALL
@@ -31,13 +31,13 @@ target_include_directories(mlf_one PRIVATE "${CMAKE_CURRENT_LIST_DIR}/codegen/ho
 
 # one needs tiny v1.0
 set(_mlf_needed "${CMAKE_CURRENT_LIST_DIR}/../dependencies/tiny.cmake")
-if(NOT EXISTS "${_mlf_needed}") # one archive alone may bring it itself
+if(NOT EXISTS "${_mlf_needed}") # not in the target's folder, but possibly in the tree
   set(_mlf_needed "${CMAKE_CURRENT_LIST_DIR}/dependencies/tiny.cmake")
 endif()
 include("${_mlf_needed}" OPTIONAL)
 if(NOT TARGET mlf::dep::tiny)
-  message(FATAL_ERROR "  ${CMAKE_CURRENT_LIST_FILE}: one needs tiny v1.0, which is not here: add tiny to the "
-                      "dependencies of the project file, or define a target mlf::dep::tiny before this include")
+  message(FATAL_ERROR "  ${CMAKE_CURRENT_LIST_FILE}: one requires tiny v1.0, which is missing: add tiny to "
+                      "dependencies in the project file, or define a target mlf::dep::tiny before this include")
 endif()
 get_target_property(_mlf_public mlf::dep::tiny MLF_PUBLIC_HEADERS)
 if(_mlf_public)

@@ -1,0 +1,31 @@
+"""Convert the errors of reading a model to errors that name its file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from mlfbuild.core import InputFileError, UnsupportedModelError
+from mlfbuild.graph import GraphError, OperatorError
+
+_EXPORT_AGAIN = "copy or export the model again"
+
+
+@contextmanager
+def naming_file(where: str, malformed: str) -> Iterator[None]:
+    """Add ``where``, the file, to the errors of the block; ``malformed`` is the code of a ``GraphError``.
+
+    An ``OperatorError`` becomes an ``UnsupportedModelError``, any other ``GraphError`` an ``InputFileError``.
+    """
+    try:
+        yield
+    except OperatorError as error:
+        raise UnsupportedModelError(
+            "operator-invalid", place=f"{where}: {error.where}", reason=error.reason, hint=_EXPORT_AGAIN
+        ) from None
+    except GraphError as error:
+        raise InputFileError(
+            malformed, place=f"{where}: {error.where}", reason=error.reason, hint=_EXPORT_AGAIN
+        ) from None
+    except UnsupportedModelError as error:
+        raise error.within(where) from None
