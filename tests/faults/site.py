@@ -107,9 +107,13 @@ class Site:
 
     def products(self) -> dict[str, bytes]:
         """Return archives, trees and the image, by path; without what belongs to CMake and Ninja."""
-        trees = [path for path in (self.root / "build/mlf").rglob("*") if path.is_file() and ".cmake" not in path.parts]
         image = self.root / _IMAGES[self.tool]
-        return {path.relative_to(self.root).as_posix(): path.read_bytes() for path in (*trees, image)}
+        return {**self.trees(), image.relative_to(self.root).as_posix(): image.read_bytes()}
+
+    def trees(self) -> dict[str, bytes]:
+        """Return archives and trees, by path."""
+        trees = [path for path in (self.root / "build/mlf").rglob("*") if path.is_file() and ".cmake" not in path.parts]
+        return {path.relative_to(self.root).as_posix(): path.read_bytes() for path in trees}
 
     def difference(self, expected: Mapping[str, bytes]) -> str:
         """Return how a build that nothing disturbs differs from a clean one; empty if it does not."""
