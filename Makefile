@@ -17,7 +17,7 @@ COVERED := tflite onnx tar metadata graph-json params project
 # Without bytecode files, each of the thousands of processes that the tests start would compile the package again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo test lint generate docs lock benchmark screenshots sweep fuzz fuzz-coverage clean
+.PHONY: help setup demo test lint generate docs lock benchmark screenshots sweep fuzz fuzz-coverage faults clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-12s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -74,6 +74,10 @@ fuzz-coverage: ## fuzz each parser for SECONDS, guided by coverage (atheris)
 	$(BIN)/python -m pip install --quiet atheris
 	@for subject in $(COVERED); do PYTHONPATH=tests $(BIN)/python -m fuzz.coverage $$subject \
 	    -max_total_time=$(SECONDS) -artifact_prefix=build/fuzz/$$subject- build/corpus/$$subject || exit; done
+
+faults: ## kill builds, fill disks, remove tools, fetch from hostile servers; some of it needs root
+	@scripts/setup.sh test
+	PYTHONPATH=tests $(BIN)/python -m faults
 
 clean: ## remove build results, but not .venv
 	rm -rf build dist examples/*/build examples/*/.sconsign.dblite

@@ -183,7 +183,9 @@ function(_mlfbuild_write PATH TEXT)
     file(SHA256 "${PATH}" found)
   endif()
   if(NOT wanted STREQUAL found)
-    file(WRITE "${PATH}" "${TEXT}")
+    string(RANDOM LENGTH 12 random) # a step of another build may read the file now
+    file(WRITE "${PATH}.${random}" "${TEXT}")
+    file(RENAME "${PATH}.${random}" "${PATH}")
   endif()
 endfunction()
 

@@ -89,7 +89,11 @@ def write_archive(library: Library, path: str | os.PathLike[str], version: int |
 def load(
     archive: str | os.PathLike[str], model: str | None = None, *, isolated: bool = False, timeout: float = 60.0
 ) -> Model:
-    """Return a network of ``archive``, compiled for this machine; see ``mlfbuild.verify.host.load``."""
+    """Return a network of ``archive``, compiled for this machine; see ``mlfbuild.verify.host.load``.
+
+    This executes code of the archive with the permissions of this process: load only archives that you trust, or use
+    ``mlfbuild run --sandbox``.
+    """
     from mlfbuild.verify.host import load as load_model
 
     return load_model(archive, model, isolated=isolated, timeout=timeout)

@@ -54,6 +54,11 @@ if TYPE_CHECKING:
         target_dependencies as target_dependencies,
         write_target_dependencies as write_target_dependencies,
     )
+    from mlfbuild.build.locks import (
+        LOCKED_VARIABLE as LOCKED_VARIABLE,
+        folder_locked as folder_locked,
+        trees_locked as trees_locked,
+    )
     from mlfbuild.build.models import (
         compile_if_needed as compile_if_needed,
         compile_once as compile_once,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mlfbuild.build.jobs import TargetJob
+from mlfbuild.build.locks import trees_locked
 from mlfbuild.build.models import compile_once, is_current
 from mlfbuild.build.progress import Progress, Silent, Task, raise_first
 from mlfbuild.build.twin_jobs import Twins, twins
@@ -50,4 +51,5 @@ def _task(group: Twins) -> Task:
 
 def _make(group: Twins, tell: Callable[[None], None]) -> bool:
     tell(None)
-    return compile_once(group.jobs, group.lenders) is not None
+    with trees_locked(group.jobs):
+        return compile_once(group.jobs, group.lenders) is not None

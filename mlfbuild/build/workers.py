@@ -10,14 +10,16 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing.queues import SimpleQueue
+from types import FrameType
 from typing import Any, TypeVar
 
-from mlfbuild.core import MlfError, ProcessFailedError
+from mlfbuild.core import MlfError, ProcessFailedError, stops_held
 
 A = TypeVar("A")
 R = TypeVar("R")
@@ -25,30 +27,26 @@ T = TypeVar("T")
 
 _LOOK_SECONDS = 0.05
 """Seconds between two reads of the messages of workers."""
+_GRACE_SECONDS = 5
+"""Seconds that a worker without a parent has to clean up; programs that it runs have two of them."""
 
 _lock = threading.Lock()
 
 
 @contextlib.contextmanager
-def _held_interrupts() -> Iterator[None]:
-    """Delay Ctrl-C inside the ``with`` block.
+def _starting_workers() -> Iterator[None]:
+    """Delay interrupts inside the ``with`` block; processes started there block them from their first instruction.
 
-    Processes started there block it from their first instruction. Ctrl-C reaches the whole process group; the parent
-    handles it, and tracebacks of workers would only hide its message. The parent handles it after the block, because a
-    worker that is only partly started would also print an error.
+    Ctrl-C and the end of a terminal reach the whole process group. The parent handles them and ends its workers, and
+    tracebacks of workers would only hide its message. The parent handles them after the block, because a worker that is
+    only partly started would also print an error.
     """
-    pressed: list[int] = []
-    main = threading.current_thread() is threading.main_thread()  # no other thread may set handlers, or is interrupted
-    handler = signal.signal(signal.SIGINT, lambda number, _frame: pressed.append(number)) if main else None
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        if main:
-            signal.signal(signal.SIGINT, handler)
-    if pressed:
-        raise KeyboardInterrupt
+    with stops_held():
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 _runs = itertools.count()
@@ -59,6 +57,28 @@ _tellers: list[SimpleQueue[Any]] = []
 
 def _be_worker(queue: SimpleQueue[Any]) -> None:
     _tellers.append(queue)
+    signal.signal(signal.SIGTERM, _end)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end(_number: int, _frame: FrameType | None) -> None:
+    """End this worker by an exception, so that it removes its temporary files and ends the program that it runs."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise SystemExit(1)
+
+
+def _end_with_parent() -> None:
+    """End this worker when its parent is gone: waiting for the next job, it would not notice.
+
+    The parent has the other end of a pipe. PR_SET_PDEATHSIG of Linux follows the thread that started the worker instead
+    of the process, and SCons starts workers from threads that end before the process does.
+    """
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
+    time.sleep(_GRACE_SECONDS)
+    os._exit(1)
 
 
 def _call_telling(job: tuple[Callable[[A, Callable[[T], None]], R], A, tuple[int, int]]) -> R:
@@ -75,12 +95,11 @@ def _call(function: Callable[[A], R], argument: A) -> R:
         os._exit(end.code if isinstance(end.code, int) else 1)  # the pool would handle it as a result and continue
 
 
-def _pass_on_interrupt() -> None:
-    """Let workers stop the external program that they run, even if Ctrl-C was sent only to this process."""
+def _end_workers() -> None:
+    """End all workers; those that run an external program end it, too, even if the signal reached only this process."""
     for worker in multiprocessing.active_children():
-        if worker.pid is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(worker.pid, signal.SIGINT)
+        worker.terminate()
+    _pool.cache_clear()
 
 
 @dataclass(frozen=True)
@@ -100,8 +119,9 @@ class _Pool:
 @functools.cache
 def _pool(workers: int) -> _Pool:
     context = multiprocessing.get_context("spawn")
-    queue = context.SimpleQueue()
-    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_be_worker, initargs=(queue,))
+    with _starting_workers():  # starts multiprocessing's resource tracker, which a SIGHUP would end
+        queue = context.SimpleQueue()
+        pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_be_worker, initargs=(queue,))
     atexit.register(pool.shutdown, wait=False, cancel_futures=True)
     return _Pool(pool, queue)
 
@@ -115,7 +135,7 @@ def in_worker(function: Callable[[A], R], argument: A, workers: int | None = Non
     with _lock:
         pool = _pool(workers or os.cpu_count() or 1)
     try:
-        with _held_interrupts():
+        with _starting_workers():
             future = pool.executor.submit(_call, function, argument)
         return future.result()
     except BrokenProcessPool:
@@ -152,7 +172,7 @@ def map_in_workers(
     run = next(_runs)
     with _lock:
         pool = _pool(workers)
-    with _held_interrupts():
+    with _starting_workers():
         futures: list[Future[R]] = [
             pool.executor.submit(_call_telling, (function, job, (run, number))) for number, job in enumerate(jobs)
         ]
@@ -172,7 +192,7 @@ def map_in_workers(
         _pool.cache_clear()
         raise _worker_died() from None
     except KeyboardInterrupt:
-        _pass_on_interrupt()
+        _end_workers()
         raise
     finally:
         for future in futures:

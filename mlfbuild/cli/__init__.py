@@ -13,18 +13,21 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from mlfbuild.core import INTERRUPTED_EXIT_CODE
+from mlfbuild.core import INTERRUPTED_EXIT_CODE, STOP_SIGNALS
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line (``sys.argv`` by default) as this process's last act and return its exit status."""
     try:
+        for number in STOP_SIGNALS:
+            if signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores SIGHUP, and it stays ignored
+                signal.signal(number, signal.default_int_handler)
         from mlfbuild.cli.invocation import run
 
         status = run(sys.argv[1:] if arguments is None else arguments)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C could now only interrupt Python's clean-up
+        _ignore_stops()  # they could now only interrupt Python's clean-up
     except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        _ignore_stops()
         # If the interrupt came during an exec(), which dataclasses use at import, Python ends itself by the signal. It
         # forgets that with the next exec().
         exec("")  # noqa: S102  # a constant, for that effect
@@ -33,9 +36,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status
 
 
+def _ignore_stops() -> None:
+    for number in STOP_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
 def _print_interrupted(arguments: Sequence[str]) -> None:
     from mlfbuild.cli.events import interrupted_event, line_of, wants_events
 
-    message = "interrupted; no partial output was left: run the command again to continue"
+    message = "interrupted; run the command again to continue"
     text = line_of(interrupted_event(message)) if wants_events(arguments) else f"mlfbuild: {message}"
     sys.stderr.write(f"{text}\n")

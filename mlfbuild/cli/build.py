@@ -9,14 +9,14 @@ import click
 
 from mlfbuild.cli.options import SharedOptions, verb
 from mlfbuild.cli.output import show, show_json
-from mlfbuild.cli.progress import showing_progress
+from mlfbuild.cli.progress import building
 from mlfbuild.core import UsageError
 
 if TYPE_CHECKING:
     from mlfbuild.usecases import ModelResult
 
 
-@verb("file", "target", "model", "jobs", "frozen", "offline", "format")
+@verb("file", "target", "model", "jobs", "frozen", "offline", "no_wait", "format")
 @click.option("--tree", type=click.Path(path_type=Path), metavar="DIR", help="Write the trees of one target to DIR.")
 @click.option("--with-verify", is_flag=True, help="With --tree: add test firmware of each model.")
 @click.option(
@@ -53,7 +53,7 @@ def build(options: SharedOptions, tree: Path | None, with_verify: bool, systems:
     firmware = firmware_jobs(project, targets) if tree is None else []
     if tree is not None:
         targets = [committed(project, targets, tree, with_verify=with_verify, systems=systems)]
-    with showing_progress(options) as progress:
+    with building(options, project) as progress:
         report = build_project(
             targets,
             firmware,

@@ -6,11 +6,11 @@ import click
 
 from mlfbuild.cli.options import SharedOptions, verb
 from mlfbuild.cli.output import note, show, show_json
-from mlfbuild.cli.progress import showing_progress
+from mlfbuild.cli.progress import building
 from mlfbuild.core import DriftError
 
 
-@verb("file", "target", "model", "jobs", "offline", "format")
+@verb("file", "target", "model", "jobs", "offline", "no_wait", "format")
 @click.option("--check", is_flag=True, help="Write nothing; fail if anything differs from the lock.")
 def lock(options: SharedOptions, check: bool) -> None:
     """Write the hashes of all inputs to mlfbuild.lock.
@@ -37,7 +37,7 @@ def _check(options: SharedOptions) -> None:
     targets = target_jobs(project, options.target, options.model)
     path = lock_path(project.path)
     try:
-        with showing_progress(options) as progress:
+        with building(options, project) as progress:
             notes = check_lock(project, targets, lenders=target_jobs(project), jobs=options.jobs, progress=progress)
     except DriftError as error:
         if options.json:
@@ -56,7 +56,7 @@ def _write(options: SharedOptions) -> None:
     from mlfbuild.usecases import lock_project
 
     project = load(options.file)
-    with showing_progress(options) as progress:
+    with building(options, project) as progress:
         locked = lock_project(
             project,
             options.target,

@@ -30,6 +30,7 @@ class SharedOptions:
     quiet: bool = False
     frozen: bool = False
     offline: bool = False
+    no_wait: bool = False
     given: set[str] = field(default_factory=set)
 
     @property
@@ -74,6 +75,7 @@ _OPTIONS = {
     "format": _option("--format", type=click.Choice(["text", "json"]), help="Form of the result; default text."),
     "frozen": _option("--frozen", is_flag=True, help="Fail if anything differs from mlfbuild.lock."),
     "offline": _option("--offline", is_flag=True, help="Do not access the network (builds never do)."),
+    "no_wait": _option("--no-wait", is_flag=True, help="Fail if another build is using the build folder."),
     "verbose": _option("-v", "--verbose", is_flag=True, help="Print complete lists and what is up to date."),
     "quiet": _option("-q", "--quiet", is_flag=True, help="Print only errors and the requested result."),
 }
@@ -103,7 +105,7 @@ class Verb(click.Command):
         assert options is not None
         own = {parameter.name for parameter in self.params}
         for name in sorted(options.given - own):
-            raise click.UsageError(f"--{name} does not apply to `{ctx.command_path}`", ctx)
+            raise click.UsageError(f"--{name.replace('_', '-')} does not apply to `{ctx.command_path}`", ctx)
         return super().invoke(ctx)
 
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from mlfbuild.cli.options import SharedOptions, verb
 from mlfbuild.cli.output import show, show_json
-from mlfbuild.cli.progress import showing_progress
+from mlfbuild.cli.progress import building
 
 if TYPE_CHECKING:
     from mlfbuild.report import ModelRun
 
 
-@verb("file", "target", "model", "jobs", "frozen", "offline", "format")
+@verb("file", "target", "model", "jobs", "frozen", "offline", "no_wait", "format")
 def profile(options: SharedOptions) -> None:
     """Count the instructions of each operator on emulated boards.
 
@@ -25,7 +25,7 @@ def profile(options: SharedOptions) -> None:
     from mlfbuild.usecases import profile_models
 
     project = load(options.file)
-    with showing_progress(options) as progress:
+    with building(options, project) as progress:
         found = profile_models(
             project, options.target, options.model, frozen=options.frozen, jobs=options.jobs, progress=progress
         )

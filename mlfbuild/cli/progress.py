@@ -10,12 +10,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from mlfbuild.build import UP_TO_DATE, Progress, Silent, Task
-from mlfbuild.cli.output import emit, report_error, write
+from mlfbuild.cli.output import emit, note, report_error, write
 from mlfbuild.cli.plain import PlainProgress
 
 if TYPE_CHECKING:
     from mlfbuild.cli.options import SharedOptions
     from mlfbuild.core import MlfError
+    from mlfbuild.project import Project
 
 
 class EventProgress(Silent):
@@ -61,6 +62,19 @@ class EventProgress(Silent):
     def _emit(self, event: str, task: Task, **about: Any) -> None:
         if not self.quiet:
             emit({"event": event, "job": self.numbers[task], **about})
+
+
+@contextlib.contextmanager
+def building(options: SharedOptions, project: Project) -> Iterator[Progress]:
+    """Have the project's build folder for the ``with`` block, and show the progress of the build."""
+    from mlfbuild.build import BUILD_FOLDER, folder_locked
+
+    def tell(text: str) -> None:
+        if not options.quiet:
+            note(text)
+
+    with folder_locked(project.root / BUILD_FOLDER, tell, wait=not options.no_wait), showing_progress(options) as shown:
+        yield shown
 
 
 @contextlib.contextmanager

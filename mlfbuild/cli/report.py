@@ -9,7 +9,7 @@ import click
 
 from mlfbuild.cli.options import SharedOptions, verb
 from mlfbuild.cli.output import note, show, show_json
-from mlfbuild.cli.progress import showing_progress
+from mlfbuild.cli.progress import building
 from mlfbuild.core import UsageError
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _ONLY_OF_PROJECTS = {
 }
 
 
-@verb("file", "target", "jobs", "frozen", "offline", "format")
+@verb("file", "target", "jobs", "frozen", "offline", "no_wait", "format")
 @click.option("--elf", type=_FILE, metavar="FILE", help="Report this image; no project needed.")
 @click.option("--map", "linker_map", type=_FILE, metavar="FILE", help="With --elf: its map, default <elf>.map.")
 @click.option("--from", "saved", type=_FILE, metavar="FILE.json", help="Show this saved report; build nothing.")
@@ -114,7 +114,7 @@ def _check_options(
 def _built(project: Project, options: SharedOptions, *, operators: bool, profile: bool, accept: bool) -> ProjectReport:
     from mlfbuild.usecases import report_project
 
-    with showing_progress(options) as progress:
+    with building(options, project) as progress:
         return report_project(
             project,
             options.target,

@@ -10,7 +10,7 @@ import click
 
 from mlfbuild.cli.options import SharedOptions, verb
 from mlfbuild.cli.output import note, report_error, show, show_json
-from mlfbuild.cli.progress import showing_progress
+from mlfbuild.cli.progress import building
 from mlfbuild.core import MlfError, UsageError, listed
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _FILE = click.Path(path_type=Path)
 
 
-@verb("file", "target", "model", "jobs", "frozen", "offline", "format")
+@verb("file", "target", "model", "jobs", "frozen", "offline", "no_wait", "format")
 @click.option("--elf", type=_FILE, metavar="FILE", help="Check this test firmware; no project needed.")
 @click.option("--vectors", type=_FILE, metavar="FILE", help="With --elf: inputs and expected outputs.")
 @click.option("--board", metavar="NAME", help="With --elf: the board that it must be for.")
@@ -78,7 +78,7 @@ def _verify_project(options: SharedOptions) -> None:
     if not options.quiet:
         for line in left_out(project, targets):
             note(f"not verified: {line}")
-    with showing_progress(options) as progress:
+    with building(options, project) as progress:
         results = verify_project(project, targets, jobs, frozen=options.frozen, workers=options.jobs, progress=progress)
     if options.json:
         show_json([_json(job, result) for job, result in results])

@@ -1,9 +1,9 @@
 """The basis of all rooms: errors with fields, atomic files, external programs, and text for terminals.
 
-``errors`` has one class for each exit code; ``files`` reads and writes files as a whole; ``processes`` finds and runs
-programs; ``system_packages`` has the commands that install them; ``text`` puts untrusted names on one printable line;
-``table`` lays out columns; ``package`` hashes mlfbuild's own files; ``lazy`` makes the faces of rooms. The room does
-not know models, targets or archives.
+``errors`` has one class for each exit code; ``files`` reads and writes files as a whole; ``locks`` lets one process at
+a time write; ``processes`` finds and runs programs; ``system_packages`` has the commands that install them; ``text``
+puts untrusted names on one printable line; ``table`` lays out columns; ``package`` hashes mlfbuild's own files;
+``lazy`` makes the faces of rooms. The room does not know models, targets or archives.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         write_atomic as write_atomic,
         write_if_changed as write_if_changed,
     )
+    from mlfbuild.core.locks import is_ancestor as is_ancestor, locked as locked
     from mlfbuild.core.package import (
         package_files as package_files,
         package_fingerprint as package_fingerprint,
@@ -53,11 +54,13 @@ if TYPE_CHECKING:
     from mlfbuild.core.processes import (
         LOOK as LOOK,
         RUN_BY_HAND as RUN_BY_HAND,
+        STOP_SIGNALS as STOP_SIGNALS,
         Tell as Tell,
         find_tool as find_tool,
         run as run,
         run_ninja as run_ninja,
         running as running,
+        stops_held as stops_held,
         tell_nobody as tell_nobody,
         tool_variable as tool_variable,
     )

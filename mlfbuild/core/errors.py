@@ -169,7 +169,7 @@ class InputFileError(MlfError):
 
 
 class ConflictError(MlfError):
-    """Continuing would overwrite or delete a file that mlfbuild did not write."""
+    """Continuing would overwrite or delete a file that mlfbuild did not write, or that another build is writing."""
 
     exit_code = 6
 

@@ -110,10 +110,10 @@ def cache_folder(name: str) -> Path:
 def make_once(path: Path, make: Callable[[Path], Path]) -> Path:
     """Return ``path``; if it does not exist, have ``make`` produce it in an empty folder and move it there.
 
-    It appears as a whole or not at all, even if several processes make it at the same time. Raises ``StorageError``,
-    and the errors of ``make``.
+    It appears as a whole or not at all, even if several processes make it at the same time. It is made again if another
+    user than root wrote it, because it may be a program. Raises ``StorageError``, and the errors of ``make``.
     """
-    if not path.exists():
+    if not path.exists() or path.lstat().st_uid not in {os.geteuid(), 0}:
         with tempfile.TemporaryDirectory(dir=path.parent) as folder:
             made = make(Path(folder))
             try:

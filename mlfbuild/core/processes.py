@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import IO
+from typing import IO, Any
 
 from mlfbuild.core.errors import ProcessFailedError, TimedOutError, ToolNotFoundError
 from mlfbuild.core.system_packages import DEBIAN
@@ -26,6 +26,9 @@ Tell = Callable[[str, int, int], None]
 LOOK = "see what it printed, below"
 RUN_BY_HAND = "run it by hand to see why"
 """Hints for a program that failed, with and without output."""
+
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Ctrl-C, the end that a CI server requests, and a closed terminal: ``mlfbuild`` handles all as an interrupt."""
 
 _NINJA_STEP = re.compile(r"\[(\d+)/(\d+)\] (.*)")
 
@@ -130,7 +133,7 @@ def running(
     nothing. If an exception leaves the block (an error, a timeout, an interrupt), the program gets the signal ``end``.
     Raises ``ProcessFailedError`` if it cannot be started.
     """
-    with _interrupt_held() as let_go:
+    with stops_held() as let_go:
         try:
             process = subprocess.Popen(
                 words,
@@ -153,30 +156,31 @@ def running(
 
 
 @contextlib.contextmanager
-def _interrupt_held() -> Iterator[Callable[[], None]]:
-    """Delay an interrupt (Ctrl-C) until the block calls the function that it gets, at the latest until the block's end.
+def stops_held() -> Iterator[Callable[[], None]]:
+    """Delay an interrupt until the block calls the function that it gets, at the latest until the block's end.
 
-    ``Popen`` returns some time after the process exists; an interrupt in between would leave the process running. A
-    handler that only records the signal is set for that time, because a blocked signal would stay blocked in the
-    program.
+    An interrupt is one of ``STOP_SIGNALS`` that this process handles. ``Popen`` returns some time after the process
+    exists; an interrupt in between would leave the process running. A handler that only records the signal is set for
+    that time, because a blocked signal would stay blocked in the program.
     """
-    handler = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(handler):
-        yield lambda: None  # other threads are never interrupted, nor is a process that ignores the signal
-        return
-    held: list[FrameType | None] = []
-    holding = True
-    signal.signal(signal.SIGINT, lambda _number, frame: held.append(frame))
+    held: list[tuple[int, FrameType | None]] = []
+    before: dict[int, Callable[[int, FrameType | None], Any]] = {}
+    if threading.current_thread() is threading.main_thread():  # other threads are never interrupted
+        for number in STOP_SIGNALS:
+            handler = signal.getsignal(number)
+            if callable(handler):  # the signal is neither ignored nor the end of the process
+                before[number] = handler
+                signal.signal(number, lambda got, frame: held.append((got, frame)))
 
     def let_go() -> None:
-        nonlocal holding
-        holding = False
-        signal.signal(signal.SIGINT, handler)
+        for number, handler in before.items():
+            signal.signal(number, handler)
         if held:
-            handler(signal.SIGINT, held.pop())
+            number, frame = held[0]
+            held.clear()
+            before[number](number, frame)
 
     try:
         yield let_go
     finally:
-        if holding:
-            let_go()
+        let_go()

@@ -28,6 +28,7 @@ DEBIAN = System(
     "apt-get install",
     {
         HOST_COMPILER: "gcc libc6-dev",
+        "bwrap": "bubblewrap",
         "cmake": "cmake",
         "git": "git",
         "ninja": "ninja-build",

@@ -7,6 +7,7 @@ that declares keys costs nothing to a command that reads no project file.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -142,9 +143,20 @@ def not_blank(what: str) -> Callable[[str], Mistake | None]:
     return lambda value: None if value.strip() else Mistake("empty-text", reason=f"{what} must not be empty")
 
 
+def _path(value: str) -> Mistake | None:
+    """Return why ``value`` is no path; systems refuse a long one with an error wherever it is first used."""
+    if any(len(os.fsencode(part)) > _LONGEST_NAME for part in value.split("/")) or len(value) > _LONGEST_PATH:
+        reason = f"a path of {len(value)} characters is too long; names may have {_LONGEST_NAME}"
+        return Mistake("path-too-long", reason=reason, hint="use shorter names")
+    return not_blank("a path")(value)
+
+
+_LONGEST_NAME = 255
+_LONGEST_PATH = 3000
+"""Less than the 4096 bytes of Linux, because the path is joined to the folder of the project file."""
 EXACT = _Exact()
 NOT_EMPTY = _NotEmpty()
-PathText = Annotated[str, Rule(not_blank("a path"), {"pattern": r"\S"})]
+PathText = Annotated[str, Rule(_path, {"pattern": r"^(?!.*[^/]{256}).*\S"})]
 """A path as written."""
 ProjectPath = Annotated[Path, _InProject()]
 """A path that starts at the folder of the project file."""

@@ -64,9 +64,15 @@ class Cache:
         return self.root / "trees" / name
 
     def written_hash(self, name: str) -> str:
-        """Return the content hash that the files of ``name`` had when they were written, empty if there are none."""
+        """Return the content hash that the files of ``name`` had when they were written, empty if there are none.
+
+        It counts only if this user, root or the owner of the cache wrote it: others may have changed the files, too.
+        """
+        path = self._hash_file(name)
         try:
-            return self._hash_file(name).read_text("ascii").strip()
+            if path.lstat().st_uid not in {os.geteuid(), 0, self.root.stat().st_uid}:
+                return ""
+            return path.read_text("ascii").strip()
         except (OSError, ValueError):
             return ""
 

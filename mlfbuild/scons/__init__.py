@@ -33,6 +33,8 @@ Construction variables
         Further ``NAME=VALUE`` definitions for CMake.
     ``MLFFROZEN``
         Whether to stop if anything differs from mlfbuild.lock. ``scons MLFFROZEN=1`` sets it, too.
+    ``MLFNOWAIT``
+        Whether to stop if another build is using the folder. ``scons MLFNOWAIT=1`` sets it, too.
     ``MLFVERBOSE``
         Whether to print the output of CMake and Ninja.
     ``MLFNAME``
@@ -101,6 +103,7 @@ _DEFAULTS = {
     "MLFBUILDDIR": "build",
     "MLFCMAKEFLAGS": [],
     "MLFFROZEN": False,
+    "MLFNOWAIT": False,
     "MLFVERBOSE": False,
     "MLFCPU": "host",
     "MLFCOMPILER": "",
@@ -122,7 +125,7 @@ _DEFAULTS = {
     "MLFVERIFYCOMSTR": "Verifying ${SOURCE.dir}",
 }
 
-_ARGUMENTS = {"MLFFROZEN"}
+_ARGUMENTS = {"MLFFROZEN", "MLFNOWAIT"}
 """Variables that may be set on the command line: they are a choice of each build."""
 
 

@@ -28,6 +28,7 @@ from mlfbuild.build import (
     prune_folders,
     read_files,
     tree_is_whole,
+    trees_locked,
     unpack_job,
 )
 from mlfbuild.core import InputFileError, StorageError, package_fingerprint
@@ -153,7 +154,24 @@ def _keep_current(target: list[Any], job: CompileJob, env: Any) -> None:
 
 def _compile(target: list[Any], source: list[Any], env: Any) -> None:
     job = _job(target, source, env)
-    _call(compile_if_needed if job.made_first else compile_model, job)
+    _call(_compile_job if target[0] in _jobs else _make, job)
+
+
+def _compile_job(job: CompileJob) -> None:
+    with trees_locked([job]):
+        _make(job)
+
+
+def _make(job: CompileJob) -> None:
+    if job.made_first:
+        compile_if_needed(job)
+    else:
+        compile_model(job)
+
+
+def _unpack_tree(job: CompileJob) -> None:
+    with trees_locked([job]):
+        unpack_job(job)
 
 
 def _call(function: Callable[[A], object], argument: A) -> None:
@@ -236,11 +254,11 @@ def _unpack(target: list[Any], source: list[Any], env: Any) -> None:
 def _unpack_job(job: CompileJob, archive: Any) -> None:
     """Unpack the archive of ``job``; if it cannot be read, build it again and replace the damaged copy in the cache."""
     try:
-        _call(unpack_job, job)
+        _call(_unpack_tree, job)
     except InputFileError:
         show(f"{archive}: damaged, building it again")
-        _call(compile_model, job)
-        _call(unpack_job, job)
+        _call(_compile_job, job)
+        _call(_unpack_tree, job)
         cache = archive.get_env().get_CacheDir()
         if cache.is_enabled() and not cache.is_readonly():
             with contextlib.suppress(StorageError):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import functools
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +14,7 @@ from SCons.Node import NodeList
 from SCons.Script import GetOption
 
 from mlfbuild.build import (
+    LOCKED_VARIABLE,
     Silent,
     TargetJob,
     Task,
@@ -18,11 +22,13 @@ from mlfbuild.build import (
     copied_files,
     dependency_settings,
     finish_target,
+    folder_locked,
     load,
     make_archives,
     target_dependencies,
     target_jobs,
     tree_is_whole,
+    trees_locked,
 )
 from mlfbuild.core import MlfError, UsageError, listed, package_fingerprint
 from mlfbuild.library import ResolvedLibrary
@@ -82,6 +88,7 @@ def mlf_models(
     file = env.File(project).srcnode()
     loaded = _loaded(Path(file.get_abspath()))
     build = Path(env.Dir(env.subst("$MLFBUILDDIR")).get_abspath())
+    _lock(env, build)
     (job,) = target_jobs(loaded, [only_target(loaded, target)], models or [], build)
     if flag(env, "MLFFROZEN") and not (GetOption("clean") or GetOption("help")):
         from mlfbuild.usecases import freeze_beforehand  # reads lock files, which most builds do not
@@ -107,6 +114,21 @@ def _dependencies(job: TargetJob) -> Sequence[ResolvedLibrary]:
         if GetOption("clean") or GetOption("help"):
             return ()
         raise
+
+
+@functools.cache
+def _locks() -> contextlib.ExitStack:
+    """Return the locks of this process's build folders, which it releases when it ends."""
+    stack = contextlib.ExitStack()
+    atexit.register(stack.close)
+    return stack
+
+
+def _lock(env: Any, build: Path) -> None:
+    """Lock the build folder, and tell the programs that SCons starts."""
+    if not any(GetOption(name) for name in ("clean", "help", "no_exec", "question")):
+        _locks().enter_context(folder_locked(build, show, wait=not flag(env, "MLFNOWAIT")))
+        env["ENV"][LOCKED_VARIABLE] = os.environ[LOCKED_VARIABLE]
 
 
 def _make_archives(target: TargetJob, project: Any, build: Path) -> None:
@@ -147,7 +169,8 @@ def _fragment(
 
 
 def _finish(target: list[Any], _source: list[Any], env: Any) -> None:
-    finish_target(env["MLFTARGETJOB"], env["MLFDEPENDENCIES"])
+    with trees_locked([env["MLFTARGETJOB"]]):
+        finish_target(env["MLFTARGETJOB"], env["MLFDEPENDENCIES"])
     for node in target:
         node.clear_memoized_values()  # SCons may remember that a copy did not exist, and scanners rely on that
 

@@ -25,6 +25,7 @@ from mlfbuild.build import (
     map_in_workers,
     raise_first,
     target_dependencies,
+    trees_locked,
     twins,
     unpack_job,
     watched,
@@ -146,11 +147,12 @@ def _build_twins(group: Twins, tell: Callable[[tuple[int, str]], None]) -> list[
     """Make one archive for a group of jobs, and unpack it for each of them."""
     for number in range(len(group.jobs)):
         tell((number, _COMPILING))
-    compiled = compile_once(group.jobs, group.lenders)
-    trees = []
-    for number, job in enumerate(group.jobs):
-        tell((number, "unpacking"))
-        trees.append(unpack_job(job))  # writes nothing if the tree is complete and of this archive
+    with trees_locked(group.jobs):
+        compiled = compile_once(group.jobs, group.lenders)
+        trees = []
+        for number, job in enumerate(group.jobs):
+            tell((number, "unpacking"))
+            trees.append(unpack_job(job))  # writes nothing if the tree is complete and of this archive
     return [
         ModelResult(job, job is compiled, len(tree.written), tree.edited)
         for job, tree in zip(group.jobs, trees, strict=True)
@@ -159,7 +161,8 @@ def _build_twins(group: Twins, tell: Callable[[tuple[int, str]], None]) -> list[
 
 def _finish(target: TargetJob, watch: Progress) -> None:
     check_target(target)
-    result = finish_target(target, target_dependencies(target))
+    with trees_locked([target]):
+        result = finish_target(target, target_dependencies(target))
     if result.edited:
         task = Task("write", str(target.tree), target.name)
         watch.start(task)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from mlfbuild.build import CompileJob, compile_if_needed, read_files, target_jobs, unpack_job
+from mlfbuild.build import CompileJob, compile_if_needed, read_files, target_jobs, trees_locked, unpack_job
 from mlfbuild.build.tree import recorded_files
 from mlfbuild.core import UsageError, write_atomic
 from mlfbuild.project import Project
@@ -45,13 +45,15 @@ def generate_model(
     depfile: Path | None = None,
     depends: str = "model",
     tree_stamp: Path | None = None,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> ModelResult:
     """Compile the job's model unless its archive is current, and repair its tree; correct files keep their time.
 
     Then write ``stamp``, each time, and ``depfile``, a rule of Make that makes ``stamp`` out of date: if ``depends`` is
     "model", when a file that the archive is made from changes; if it is "tree", when a file of the tree is edited or
     deleted. ``tree_stamp`` is the stamp of a following step with ``depends`` "tree": ``<tree_stamp>.d`` is its depfile,
-    and the empty file ``<tree_stamp>.fresh`` says that the tree is correct.
+    and the empty file ``<tree_stamp>.fresh`` says that the tree is correct. ``tell`` is called if another build makes
+    this model now, which this one waits for.
 
     Raises as compiling and unpacking do, and ``UsageError`` for a depfile without a stamp.
     """
@@ -59,6 +61,13 @@ def generate_model(
         raise UsageError(
             "option-needs-another", place="--depfile", reason="a depfile is a rule for a stamp", hint="add --stamp"
         )
+    with trees_locked([job], tell):
+        return _generated(job, stamp, depfile, depends, tree_stamp)
+
+
+def _generated(
+    job: CompileJob, stamp: Path | None, depfile: Path | None, depends: str, tree_stamp: Path | None
+) -> ModelResult:
     compiled = compile_if_needed(job)
     written = len(unpack_job(job).written)
     if depfile is not None:

@@ -28,6 +28,7 @@ from mlfbuild.build import (
     target_dependencies,
     target_jobs,
     tree_is_whole,
+    trees_locked,
     vectors_of,
     watched_inputs,
     write_target_dependencies,
@@ -94,7 +95,8 @@ def complete_archives(
         freeze_beforehand(project, chosen)
     make_archives(chosen, target_jobs(project, build=build), jobs=jobs, progress=progress)
     for target in chosen:
-        write_target_dependencies(target)
+        with trees_locked([target]):
+            write_target_dependencies(target)
 
 
 def plan_text(planned: dict[str, Any]) -> str:

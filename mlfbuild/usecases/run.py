@@ -24,6 +24,11 @@ from mlfbuild.verify.host import Model, load
 
 Array = npt.NDArray[Any]
 
+_HEADER = 64 * 1024
+"""More than what an ``.npz`` file has beside the elements of an array."""
+_BUILD_SECONDS = 900.0
+"""Time to compile the network in a sandbox."""
+
 
 @dataclass(frozen=True)
 class ArchiveRun:
@@ -35,21 +40,31 @@ class ArchiveRun:
 
 
 def run_archive(
-    archive: Path, model: str | None, inputs: Path, output: Path, timeout: float, board: str | None = None
+    archive: Path,
+    model: str | None,
+    inputs: Path,
+    output: Path,
+    timeout: float,
+    board: str | None = None,
+    *,
+    sandbox: bool = False,
 ) -> ArchiveRun:
     """Run the network ``model`` of ``archive`` with every case of ``inputs``; write ``output``.
 
     ``output`` is an ``.npz`` file with one array for each output, named after the tensor; the first axis is the case. A
     network with state keeps it from case to case. Without ``board`` the code runs in a separate process on this
-    machine, otherwise as firmware on QEMU; each case may take ``timeout`` seconds.
+    machine, otherwise as firmware on QEMU; each case may take ``timeout`` seconds. With ``sandbox``, it is compiled and
+    run as in ``mlfbuild.verify.run_in_sandbox``.
 
-    Raises as ``mlfbuild.load`` and ``run_on_board``; ``InputFileError`` if ``inputs`` do not fit the network,
-    ``UsageError`` for an unknown board, and ``ConflictError`` if ``output`` is one of the inputs, or exists and is not
-    an ``.npz`` file. If the network fails, crashes or hangs, raises ``ProcessFailedError``, which names the case, and
-    writes nothing.
+    Raises as ``mlfbuild.load``, ``run_in_sandbox`` and ``run_on_board``; ``InputFileError`` if ``inputs`` do not fit
+    the network, ``UsageError`` for an unknown board, and ``ConflictError`` if ``output`` is one of the inputs, or
+    exists and is not an ``.npz`` file. If the network fails, crashes or hangs, raises ``ProcessFailedError``, which
+    names the case, and writes nothing.
     """
     check_arrays_output(output, archive, inputs)
-    if board is None:
+    if sandbox:
+        result, arrays = _run_in_sandbox(archive, model, inputs, timeout, board)
+    elif board is None:
         result, arrays = _run_here(archive, model, inputs, timeout)
     else:
         result, arrays = _run_on_board(archive, model, inputs, timeout, board_called(board))
@@ -92,6 +107,23 @@ def _run_on_board(
     outputs = run_on_board(module, board, arrays, where, timeout, bundled_libraries(library, module, where))
     named = {tensor.name: array for tensor, array in zip(module.outputs, outputs, strict=True)}
     return ArchiveRun(module.name, cases, module.outputs), named
+
+
+def _run_in_sandbox(
+    archive: Path, model: str | None, path: Path, timeout: float, board: str | None
+) -> tuple[ArchiveRun, dict[str, Array]]:
+    from mlfbuild.verify import run_in_sandbox
+
+    module = chosen_module(open_archive(archive), model, str(archive))
+    cases, _ = load_inputs(path, module)
+    arguments = [str(archive), "--inputs", str(path), "--timeout", str(timeout)]
+    arguments += [*(["--model", model] if model else []), *(["--board", board] if board else [])]
+    size = sum(cases * tensor.size + _HEADER for tensor in module.outputs) + _HEADER
+    arrays = run_in_sandbox(arguments, (archive, path), seconds=cases * timeout + _BUILD_SECONDS, size=size)
+    if [*arrays] != [tensor.name for tensor in module.outputs] or {len(array) for array in arrays.values()} != {cases}:
+        reason = "returned other arrays than the outputs of the network"
+        raise ProcessFailedError("sandbox-answer-wrong", place="sandbox", reason=reason)
+    return ArchiveRun(module.name, cases, module.outputs), arrays
 
 
 def _shaped(values: Array, tensor: TensorInfo) -> Array:

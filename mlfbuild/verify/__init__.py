@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         verify_image as verify_image,
         verify_module as verify_module,
     )
+    from mlfbuild.verify.sandbox import run_in_sandbox as run_in_sandbox
     from mlfbuild.verify.vectors import load_inputs as load_inputs, load_vectors as load_vectors
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -22,6 +22,7 @@ from mlfbuild.core import InputFileError, MlfError, NotFetchedError, ProcessFail
 from mlfbuild.requirements import download
 from mlfbuild.requirements.archives import archive_root, fetch_archive
 from mlfbuild.requirements.cache import Cache
+from mlfbuild.requirements.tree_hash import tree_sha256
 from support.http_source import Source, serving
 
 FILES = {"README.md": b"a library\n", "Include/lib.h": b"int f(void);\n", "Source/f.c": bytes(range(256)) * 2000}
@@ -109,6 +110,18 @@ def test_cached_archive_is_not_fetched_again(source: Source, cache: Cache) -> No
     assert fetch_archive(source.url("a"), digest_of(data), cache) is False
     assert source.requests == [("a", None)]
     assert list((cache.root / "tmp").iterdir()) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files to another user")
+def test_a_hash_of_another_user_is_not_trusted(source: Source, cache: Cache) -> None:
+    data = tar()
+    fetched(source, data, cache)
+    folder = cache.tree(digest_of(data))
+    (folder / "README.md").write_bytes(b"poison")
+    record = folder.with_name(f"{folder.name}.sha256")
+    record.write_text(tree_sha256(folder))
+    os.chown(record, 12345, 12345)
+    assert content(archive_root(source.url("a"), digest_of(data), cache)) == FILES
 
 
 def test_file_url_is_an_address(cache: Cache, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ firmware:
   app: {sources: [main.c], models: [alpha, beta]}
 """
 
-INTERRUPTED = "mlfbuild: interrupted; no partial output was left: run the command again to continue\n"
+INTERRUPTED = "mlfbuild: interrupted; run the command again to continue\n"
 
 MAIN_C = """\
 #include <stdio.h>

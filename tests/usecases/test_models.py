@@ -219,7 +219,7 @@ def test_build_interrupted_before_unpacking_is_completed(
     old = source.read_bytes()
     job.request.source.write_bytes(tiny_network(2))
     with monkeypatch.context() as patch:
-        patch.setattr(models, "unpack", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(models.trees, "unpack", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             build([target])
     assert source.read_bytes() == old

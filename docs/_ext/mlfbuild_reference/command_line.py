@@ -65,7 +65,11 @@ def _meaning(option: click.Option) -> str:
 
 
 def _exit_codes() -> str:
-    rows = [["0", "", "Done."], *sorted(_errors()), [str(INTERRUPTED_EXIT_CODE), "", "Interrupted."]]
+    rows = [
+        ["0", "", "Done."],
+        *sorted(_errors()),
+        [str(INTERRUPTED_EXIT_CODE), "", "Interrupted by Ctrl-C, SIGTERM or SIGHUP."],
+    ]
     return table(["code", "error in Python", "meaning"], rows)
 
 

@@ -8,7 +8,6 @@ still write to the archive while it is read.
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -19,9 +18,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-from mlfbuild.core import LOOK, RUN_BY_HAND, ProcessFailedError, ToolNotFoundError
+from mlfbuild.core import LOOK, RUN_BY_HAND, STOP_SIGNALS, ProcessFailedError, ToolNotFoundError
 
-_STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LOOKING = 0.05  # seconds between two looks at the signals
 _GRACE = 2.0  # seconds to clean up after itself
 _SHOWN = 64 * 1024  # bytes of output that are kept for messages
@@ -59,17 +57,9 @@ def _status(
         while process.poll() is None and not received:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(_LOOKING)
-            if _is_orphan():
-                received.append(signal.SIGTERM)
     finally:
         _end(process, signal.SIGINT if received else None)
     return process.returncode
-
-
-def _is_orphan() -> bool:
-    """Whether this is a worker process whose parent was killed, so that its result is not needed."""
-    parent = multiprocessing.parent_process()
-    return parent is not None and not parent.is_alive()
 
 
 def _how_it_ended(status: int) -> str:
@@ -113,10 +103,10 @@ def _stop_signals() -> Iterator[list[int]]:
         return
     before = {
         number: signal.signal(number, lambda got, _frame: received.append(got))
-        for number in _STOPPING
+        for number in STOP_SIGNALS
         if signal.getsignal(number) is not signal.SIG_IGN
     }
-    blocked = signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
+    blocked = signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
     try:
         yield received
     finally:

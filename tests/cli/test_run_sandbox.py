@@ -1,0 +1,130 @@
+"""`mlfbuild run --sandbox`: hostile code of an archive reaches nothing, and its answer is not trusted."""
+
+from __future__ import annotations
+
+import io
+import os
+import socket
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mlfbuild.archive import pack_archive
+from mlfbuild.core import ProcessFailedError
+from mlfbuild.graph import DType, Graph, Node, Tensor, ops
+from mlfbuild.verify import sandbox
+from support.command import Folder
+from support.native import compile_network
+
+X = np.arange(8, dtype=np.float32).reshape(2, 1, 4)
+HOSTILE = """
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+__attribute__((constructor)) static void attack(void) {
+  struct sockaddr_in place = {.sin_family = AF_INET, .sin_port = htons(%(port)d)};
+  place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (open("%(root)s/secret", O_RDONLY) >= 0) _exit(41);
+  if (open("%(root)s/x.npz", O_WRONLY) >= 0) _exit(42);
+  if (connect(socket(AF_INET, SOCK_STREAM, 0), (void *)&place, sizeof place) == 0) _exit(43);
+  if (kill(%(pid)d, 0) == 0) _exit(44);
+  if (open("/usr/bin/sh", O_WRONLY) >= 0 || open("/usr/new", O_CREAT | O_WRONLY, 0600) >= 0) _exit(45);
+  if (malloc((size_t)5 << 30)) _exit(46);
+  if (access("/etc/passwd", F_OK) == 0 || access("%(home)s", F_OK) == 0 || access("/var", F_OK) == 0) _exit(47);
+}
+"""
+
+
+@pytest.fixture
+def listener() -> Iterator[int]:
+    """The port of a server on this machine."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+@pytest.fixture
+def project(folder: Folder, tool: Callable[[str], str], listener: int, monkeypatch: pytest.MonkeyPatch) -> Folder:
+    """A folder with ``net.tar``, which adds ``x`` to itself, and ``hostile.tar``, whose code attacks this machine."""
+    tool("gcc")
+    probe = [tool("bwrap"), "--unshare-all", "--ro-bind", "/", "/", "true"]
+    if subprocess.run(probe, capture_output=True).returncode:
+        pytest.skip("this container forbids namespaces, so bubblewrap does not work")
+    monkeypatch.chdir(folder.root)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder.root / "cache"))
+    tensors = [Tensor(name, (1, 4), DType.FLOAT32) for name in ("x", "y:0")]
+    library = compile_network(Graph("net", tensors, [Node("sum", ops.Add(), ("x", "x"), ("y:0",))], ["x"], ["y:0"]))
+    folder.write("net.tar", pack_archive(library))
+    folder.write("secret", "secret")
+    np.savez(folder.root / "x.npz", in0=X)
+    home = next((path for path in Path.home().iterdir() if path.is_file()), folder.root / "secret")
+    attack = HOSTILE % {"port": listener, "root": folder.root, "pid": os.getpid(), "home": home}
+    (module,) = library.modules
+    files = [
+        replace(file, content=attack.encode() + bytes(file.content)) if str(file.path).endswith(".c") else file
+        for file in module.codegen
+    ]
+    folder.write("hostile.tar", pack_archive(replace(library, modules=(replace(module, codegen=tuple(files)),))))
+    return folder
+
+
+RUN = ("--inputs", "x.npz", "-o", "y.npz")
+
+
+def test_an_attack_succeeds_without_a_sandbox_and_fails_in_one(project: Folder) -> None:
+    status, code, _ = project.refused("run", "hostile.tar", *RUN)
+    assert (status, code) == (7, "run-crashed")
+    ended = project.run("run", "hostile.tar", *RUN, "--sandbox")
+    assert (ended.status, ended.out, ended.err) == (0, "y.npz: 2 cases of net\n", "")
+    np.testing.assert_array_equal(np.load(project.root / "y.npz")["y:0"], 2 * X)
+
+
+def test_errors_in_a_sandbox_are_those_without_one(project: Folder) -> None:
+    np.savez(project.root / "x.npz", in0=X[:, :, :3])
+    expected = project.refused("run", "net.tar", *RUN)
+    assert project.refused("run", "net.tar", *RUN, "--sandbox") == expected
+    assert not (project.root / "y.npz").exists()
+
+
+def test_without_bubblewrap_the_package_is_named(project: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLFBUILD_BWRAP", "no-such-bwrap")
+    ended = project.run("run", "hostile.tar", *RUN, "--sandbox", "--format", "json")
+    assert (ended.status, ended.error["code"], ended.error["place"]) == (3, "program-not-found", "no-such-bwrap")
+    assert "apt-get install bubblewrap" in ended.error["hint"]
+
+
+def npz(**arrays: object) -> bytes:
+    data = io.BytesIO()
+    np.savez_compressed(data, **arrays)  # type: ignore[arg-type]
+    return data.getvalue()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [b"", b"PK\x03\x04", npz(y=np.array([{}], object)), npz(y=np.zeros(1 << 20)), npz(y=X)[:-30]],
+    ids=["nothing", "no-zip", "pickle", "bomb", "cut"],
+)
+def test_answers_are_not_trusted(answer: bytes) -> None:
+    with pytest.raises(ProcessFailedError) as caught:
+        sandbox._arrays(answer, 1 << 16)
+    assert caught.value.code == "sandbox-answer-unreadable"
+
+
+@pytest.mark.parametrize("line", ["", "{", "[]", '{"kind": "odd"}', '{"event": "error", "kind": "usage"}'])
+def test_an_end_without_a_known_error_is_a_failed_program(line: str) -> None:
+    error = sandbox._error(line, 9)
+    assert (type(error), error.code) == (ProcessFailedError, "sandbox-failed")
+
+
+@pytest.mark.sweep
+def test_an_emulated_board_in_a_sandbox(project: Folder, tool: Callable[[str], str]) -> None:
+    tool("qemu-system-arm")
+    ended = project.run("run", "net.tar", *RUN, "--sandbox", "--board", "mps2-an386")
+    assert (ended.status, ended.err) == (0, "")
+    np.testing.assert_array_equal(np.load(project.root / "y.npz")["y:0"], 2 * X)
