@@ -1,7 +1,8 @@
 # Start with `make demo` and `make test`; `make help` lists all targets. `JOBS=8` runs more tests in parallel.
 
 BIN := .venv/bin
-JOBS := 2
+# Tests wait for disks and emulators part of the time, so three processes use two cores better than two.
+JOBS := 3
 PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --durations 20
 # Tests that draw fewer examples on each push.
 DRAWN := tests/archive tests/executor tests/frontends tests/graph tests/compilers/native

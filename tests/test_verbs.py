@@ -63,4 +63,4 @@ def test_the_list_of_verbs_imports_none_of_them(arguments: list[str]) -> None:
     assert {name for name in loaded if name.startswith(("mlfbuild.cli.", "mlfbuild.usecases"))} <= {
         f"mlfbuild.cli.{name}" for name in SHARED
     }
-    assert sum(name.startswith("mlfbuild") for name in loaded) <= 12
+    assert sum(name.startswith("mlfbuild") for name in loaded) <= 14
