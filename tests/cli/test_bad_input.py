@@ -102,7 +102,7 @@ def test_read_only_output_folder(folder: Folder, output: str) -> None:
 
 def test_file_in_place_of_the_build_folder(folder: Folder) -> None:
     folder.write("build", "mine")
-    assert folder.refused("build", "-q") == (8, "file-in-the-way", "build/mlf/pc")
+    assert folder.refused("build", "-q") == (8, "file-in-the-way", "build")
     assert (folder.root / "build").read_text() == "mine"
 
 

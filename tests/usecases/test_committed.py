@@ -43,13 +43,13 @@ def test_trees_are_next_to_the_model_files(folder: Folder) -> None:
 
 def test_unchanged_tree_is_not_written(folder: Folder) -> None:
     folder.run("build", "--tree", "models")
-    before = {path: path.stat().st_mtime_ns for path in folder.root.rglob("*")}
+    before = {path: path.stat().st_mtime_ns for path in folder.root.rglob("*") if path.is_file()}
     ended = folder.run("build", "--tree", "models", "--format", "json")
     assert [(model["tree"], model["written"], model["compiled"]) for model in ended.json["models"]] == [
         ("models/alpha", 0, False),
         ("models/beta", 0, False),
     ]
-    assert {path: path.stat().st_mtime_ns for path in folder.root.rglob("*")} == before
+    assert {path: path.stat().st_mtime_ns for path in folder.root.rglob("*") if path.is_file()} == before
 
 
 def test_edited_files_are_written_again_and_listed(folder: Folder) -> None:

@@ -80,12 +80,12 @@ def test_correct_model_has_no_hint(project: Path) -> None:
 def test_broken_second_operator_is_found(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sound = build.compile_graph
 
-    def broken(graph: Graph, request: CompileRequest, model_id: str) -> Library:
+    def broken(graph: Graph, request: CompileRequest, model_id: str, budget: ConstantBudget) -> Library:
         bias = graph.tensor(str(graph.nodes[1].inputs[2]))
         assert bias.data is not None
         worse = replace(bias, data=bias.data + np.int32(1000))
         tensors = [worse if tensor is bias else tensor for tensor in graph.tensors.values()]
-        return sound(Graph(graph.name, tensors, graph.nodes, graph.inputs, graph.outputs), request, model_id)
+        return sound(Graph(graph.name, tensors, graph.nodes, graph.inputs, graph.outputs), request, model_id, budget)
 
     patch_compiler(monkeypatch, broken)
     lines = verified(project).splitlines()
@@ -113,10 +113,10 @@ def test_operator_that_fails_late_in_a_stream_is_found(project: Path, monkeypatc
     write_project(project, streaming_network(), 4)
     sound = build.compile_graph
 
-    def broken(graph: Graph, request: CompileRequest, model_id: str) -> Library:
+    def broken(graph: Graph, request: CompileRequest, model_id: str, budget: ConstantBudget) -> Library:
         states = [replace(state, after=state.before) for state in graph.states]
         tensors = list(graph.tensors.values())
-        return sound(Graph(graph.name, tensors, graph.nodes, graph.inputs, graph.outputs, states), request, model_id)
+        return sound(Graph(graph.name, tensors, graph.nodes, graph.inputs, graph.outputs, states), request, model_id, budget)
 
     patch_compiler(monkeypatch, broken)
     lines = verified(project).splitlines()

@@ -72,7 +72,7 @@ def test_no_arena_if_inputs_and_outputs_suffice() -> None:
 
 
 def test_constants_that_are_too_large_to_fold(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(FOLDING, "_worth_its_flash", lambda _graph, _node: False)
+    monkeypatch.setattr(FOLDING, "_worth_its_flash", lambda *_: False)
     graph = folded_to_constants()
     library = compile_network(graph)
     values = values_of(graph)
@@ -82,7 +82,7 @@ def test_constants_that_are_too_large_to_fold(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_reshaped_constant_that_is_too_large_to_fold(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(FOLDING, "_worth_its_flash", lambda _graph, _node: False)
+    monkeypatch.setattr(FOLDING, "_worth_its_flash", lambda *_: False)
     s = Sketch("reshaped")
     s.node(Reshape(), s.tensor("a", 6, constant=True), s.tensor("matrix", 2, 3))
     s.node(Add(), s.tensor("x", 2, 3), "matrix", s.tensor("y", 2, 3))

@@ -76,8 +76,8 @@ struct mlf_block_dsp {
     "add " odd ", r4, " odd ", asr #7\n\t"
 
 /*
- * Three pixels: r3, r4 weights of two channels; r5-r7 inputs; r8, r2, r10 even sums; r11, r12, lr odd and even ones. The
- * instruction adds to sums, and names them, or for the first products it is one that does not.
+ * Three pixels: r3, r4 weights of two channels; r5-r7 inputs; r8, r2, r10 even sums; r11, r12, lr odd and even ones.
+ * The instruction adds to sums, and names them, or for the first products it is one that does not.
  */
 #define MLF_STEP3_DSP(smlad, weights, r8, r2, r10, r11, r12, lr)                                                       \
     "ldmia r0!, {r5-r7}\n\t"                                                                                           \

@@ -32,7 +32,7 @@ TVMGEN_NET_PARAMS const char mlf_net_model_id[] =
 
 /* Packed as matmul_dsp.h describes. */
 TVMGEN_NET_PARAMS static const uint32_t tvmgen_net_fully_connected_0_packed[7] = {
-    0xfe0000fe, 0x000001ff, 0x00000012, 0xfffffffa, 0x51eb8560, 0x51eb8560, 0x00000404,
+    0xfe0000fe, 0x000001ff, 0x00000012, 0xfffffffa, 0x51eb851f, 0x51eb851f, 0x00000404,
 };
 
 #if defined(__GNUC__) && defined(__ELF__) && !defined(__PIC__)
