@@ -80,7 +80,7 @@ def test_image_is_verified_without_project_or_tree(elsewhere: Path, capfd: pytes
     assert mlfbuild([*command, "--vectors", "wrong.npz"]) == 1
     captured = capfd.readouterr()
     assert captured.out.startswith("alpha: case 2, output 0 (t3), element 1: expected ")
-    assert captured.err == "mlfbuild: verify: alpha_verify.elf: failed; see above\n"
+    assert captured.err == "mlfbuild: verify: alpha_verify.elf: outputs differ from the vectors; see the report above\n"
     assert files(elsewhere) == before
 
 
@@ -93,7 +93,11 @@ IS_NONE = (
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
-        (["--elf", "app.elf"], 2, "--elf app.elf: add --vectors <file>.npz with arrays in0.. and out0.."),
+        (
+            ["--elf", "app.elf"],
+            2,
+            "--elf app.elf: the expected outputs are missing; add --vectors FILE.npz with arrays in0.. and out0..",
+        ),
         (
             ["--elf", "app.elf", "--vectors", "alpha.npz"],
             5,
@@ -122,12 +126,12 @@ IS_NONE = (
         (
             ["--elf", "alpha_verify.elf", "--vectors", "alpha.npz", "--model", "alpha"],
             2,
-            "--model means nothing with --elf, as the image says what it is; leave it out",
+            "--model: an image needs no project; omit it with --elf",
         ),
         (
             ["--vectors", "alpha.npz"],
             2,
-            "--vectors and --board need --elf; write those of a project's models in the project file",
+            "--vectors: the option applies only to an image; add --elf, or write it in the project file",
         ),
     ],
 )

@@ -12,7 +12,7 @@ import pytest
 from mlfbuild.build.project_jobs import load, target_jobs
 from mlfbuild.compilers import CompileRequest, native
 from mlfbuild.compilers.native import build
-from mlfbuild.graph import Graph
+from mlfbuild.graph import ConstantBudget, Graph
 from mlfbuild.library import Library
 from mlfbuild.usecases.build import build_project as build_all
 from mlfbuild.usecases.verify import verify_job, verify_jobs
@@ -80,7 +80,7 @@ def test_correct_model_has_no_hint(project: Path) -> None:
 def test_broken_second_operator_is_found(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sound = build.compile_graph
 
-    def broken(graph: Graph, request: CompileRequest, model_id: str, budget: ConstantBudget) -> Library:
+    def broken(graph: Graph, request: CompileRequest, model_id: str, budget: ConstantBudget | None = None) -> Library:
         bias = graph.tensor(str(graph.nodes[1].inputs[2]))
         assert bias.data is not None
         worse = replace(bias, data=bias.data + np.int32(1000))
@@ -113,10 +113,12 @@ def test_operator_that_fails_late_in_a_stream_is_found(project: Path, monkeypatc
     write_project(project, streaming_network(), 4)
     sound = build.compile_graph
 
-    def broken(graph: Graph, request: CompileRequest, model_id: str, budget: ConstantBudget) -> Library:
+    def broken(graph: Graph, request: CompileRequest, model_id: str, budget: ConstantBudget | None = None) -> Library:
         states = [replace(state, after=state.before) for state in graph.states]
         tensors = list(graph.tensors.values())
-        return sound(Graph(graph.name, tensors, graph.nodes, graph.inputs, graph.outputs, states), request, model_id, budget)
+        return sound(
+            Graph(graph.name, tensors, graph.nodes, graph.inputs, graph.outputs, states), request, model_id, budget
+        )
 
     patch_compiler(monkeypatch, broken)
     lines = verified(project).splitlines()
