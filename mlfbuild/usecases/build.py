@@ -124,7 +124,7 @@ def _build_models(
     current: list[Twins] = []
     stale: list[Twins] = []
     for group in groups:
-        (current if all(map(is_current, group.jobs)) else stale).append(group)
+        (current if _is_current(group) else stale).append(group)
     for batch, workers in ((current, 1), (stale, jobs)):  # a worker takes longer to start than to find nothing to do
         for group, built in map_in_workers(_build_twins, () if errors else batch, workers, follow):
             if isinstance(built, MlfError):
@@ -137,6 +137,14 @@ def _build_models(
                 results[result.job.archive] = result
     raise_first(errors, watch)
     return tuple(results[job.archive] for target in targets for job in target.models)
+
+
+def _is_current(group: Twins) -> bool:
+    """Whether no archive of ``group`` has to be made; building it checks that again, with the locks of its trees."""
+    try:
+        return all(map(is_current, group.jobs))
+    except MlfError:  # building the group reports it, as the error of its models
+        return False
 
 
 def _model_task(job: CompileJob) -> Task:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from mlfbuild.build.project_jobs import load, target_jobs
 from mlfbuild.usecases.build import build_project as build
-from support.firmware_repo import tiny_network
+from support.firmware_repo import FirmwareRepo, tiny_network
 
 PROJECT = """\
 mlfbuild: 1
@@ -64,3 +67,14 @@ def test_edited_archive_is_not_copied(root: Path) -> None:
     (root / ARCHIVE).write_bytes(good[:-1] + b"x")
     assert compiled(root, "product")
     assert (root / "build/mlf/product/alpha.tar").read_bytes() == good
+
+
+def test_model_whose_compiler_is_missing_fails_as_a_job_and_others_are_finished(tmp_path: Path) -> None:
+    repo = FirmwareRepo(tmp_path)
+    repo.replace("mlfbuild.yml", "beta.tflite}", "beta.tflite, compiler: tvm, python: no-such-python}")
+    command = [sys.executable, "-m", "mlfbuild", "build", "-j2", "--format", "json"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    events = [json.loads(line) for line in (done.stdout + done.stderr).splitlines()]
+    titles = {event["job"]: event["title"] for event in events if event["event"] == "job-started"}
+    ended = {titles[event["job"]]: event["status"] for event in events if event["event"] == "job-finished"}
+    assert (done.returncode, ended) == (3, {"alpha for m4": "done", "beta for m4": "failed"})
