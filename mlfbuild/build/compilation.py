@@ -1,4 +1,4 @@
-"""Compile a model file to an archive; in a module of its own, so that ``mlfbuild compile`` imports nothing else."""
+"""Compile a model file to an archive; a separate module, so that ``mlfbuild compile`` imports nothing else."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def build(options: SharedOptions, tree: Path | None, with_verify: bool, systems: tuple[str, ...]) -> None:
     """Compile and unpack every model, then build every firmware.
 
-    What is up to date is not built again.
+    Files that are up to date are not built again.
 
     With --tree, write the models of one target to a folder that you commit, and build no firmware. Builds of that
     folder need no mlfbuild and no Python. With --with-verify it includes test firmware for `mlfbuild verify --elf`.

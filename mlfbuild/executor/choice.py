@@ -1,4 +1,4 @@
-"""What of an archive can be called, by name."""
+"""Choose what to call in an archive, by name."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ class Cache:
             except Timeout:
                 tell("waiting for another mlfbuild", 0, 0)
                 lock.acquire()
-        except (OSError, NotImplementedError) as error:
+        except (OSError, NotImplementedError) as error:  # filelock raises the latter without flock
             raise StorageError(
                 "lock-refused",
                 place=path,

@@ -48,7 +48,7 @@ DISK = 1024**3
 
 _SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/usr", "/opt")
 _SYSTEM_FILES = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d")
-_OUTPUT = "/tmp/outputs.npz"  # noqa: S108 - inside
+_OUTPUT = "/tmp/outputs.npz"  # noqa: S108 - a path inside the sandbox
 _SHOWN = 64 * 1024
 _KEPT = ("CC", "LANG", "LC_ALL", "PATH")
 _RUN = f'ulimit -t "$1" && ulimit -v "$2" && shift 2 && "$@" 1>&2 && cat {_OUTPUT}'
@@ -105,7 +105,7 @@ def _walls(readable: Sequence[Path]) -> Iterator[str]:
             yield from ("--ro-bind-try", str(folder), str(folder))
     for name in _SYSTEM_FILES:
         yield from ("--ro-bind-try", name, name)
-    yield from ("--size", str(DISK), "--tmpfs", "/tmp")  # noqa: S108 - inside
+    yield from ("--size", str(DISK), "--tmpfs", "/tmp")  # noqa: S108 - a path inside the sandbox
     package = Path(mlfbuild.__file__).parent
     sites = (Path(entry) for entry in sys.path if entry.endswith(("site-packages", "dist-packages")))
     for path in (Path(sys.base_prefix), Path(sys.prefix), *sites, package, cmake_folder(), *readable):
@@ -118,7 +118,8 @@ def _walls(readable: Sequence[Path]) -> Iterator[str]:
 def _environment() -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith("MLFBUILD_")}
     # A thread of OpenBLAS for each CPU reserves more memory than the limit.
-    return {**kept, "HOME": "/tmp", "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}  # noqa: S108
+    home = "/tmp"  # noqa: S108 - a path inside the sandbox
+    return {**kept, "HOME": home, "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def _error(text: str, status: int) -> MlfError:
@@ -141,6 +142,6 @@ def _arrays(answer: bytes, size: int) -> dict[str, Array]:
                 raise ValueError
         with np.load(io.BytesIO(answer), allow_pickle=False) as arrays:
             return dict(arrays)
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, NotImplementedError):
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, NotImplementedError):  # the last: its compression
         reason = "returned no arrays of the expected size"
         raise ProcessFailedError("sandbox-answer-unreadable", place="sandbox", reason=reason) from None

@@ -20,4 +20,4 @@ class Finding:
     """A member, a member and a symbol in it, or ``metadata.json`` and the path of a key."""
     message: str
     advice: str
-    """What the user can do."""
+    """The next command or edit, in the imperative."""

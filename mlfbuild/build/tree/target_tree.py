@@ -8,9 +8,9 @@
     .gitattributes   keeps Git from changing line ends if the folder is committed
     board/           startup code and linker script, if the target has a board
     placement/       linker script of sections in memory regions, if the target has any
-    dependencies/    libraries that the models require, with a RECORD.json of its own
+    dependencies/    libraries that the models require, with its own RECORD.json
     ...              files that make the folder a package of another build system, if requested
-    <model>/         the model's unpacked tree, with a RECORD.json of its own
+    <model>/         the model's unpacked tree, with its own RECORD.json
     RECORD.json      the other files
 """
 

@@ -29,7 +29,7 @@ _ACTIVATIONS = ("sigmoid", "tanh", "tanh")
 
 @dataclass(frozen=True)
 class _Layer:
-    """What all directions share; sequences are [batch, time, ...] if ``batch_first``, else [time, batch, ...]."""
+    """Values of all directions; sequences are [batch, time, ...] if ``batch_first``, else [time, batch, ...]."""
 
     batch_first: bool
     count: int
