@@ -53,7 +53,7 @@ def checked_action(function: CheckedFunction, comstr: str) -> Any:
 
     @functools.wraps(function)
     def run(target: list[Any], source: list[Any], env: Any) -> None:
-        begun = []
+        begun: list[bool] = []
 
         def begin() -> None:
             if not begun:
