@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -24,6 +23,7 @@ from mlfbuild.report.text.comparison import comparison_text
 from mlfbuild.report.text.sizes import sizes_text
 from support.report_sketch import chain, model
 from support.reports import budget, image, kws, others, report
+from support.schemas import validator
 
 Json = dict[str, Any]
 STACK = {"worst_case": 264, "reason": "", "path": ["mlf_kws_run", "conv"], "frames": [24, 240], "measured": 250}
@@ -239,7 +239,7 @@ def mutated(changes: list[tuple[tuple[str | int, ...], str, Any]]) -> Json:
 @given(CHANGES)
 def test_schema_check_agrees_with_jsonschema(changes: list[Any]) -> None:
     made = mutated(changes)
-    valid = jsonschema.Draft202012Validator(report_schema()).is_valid(made)
+    valid = validator(report_schema()).is_valid(made)
     found = mistake_in(made, report_schema())
     if valid and found:  # stricter on purpose
         assert any(words in found[1] for words in ("64 bits", "surrogate", "a whole number"))
@@ -262,7 +262,7 @@ def test_mutated_reports_are_refused_in_one_line_or_shown(
     assert page(found, GOOD).encode()
     comparison = compare_reports(found, GOOD)
     assert comparison_text(comparison, "old.json").encode()
-    jsonschema.Draft202012Validator(report_schema()).validate({**found, "compared": comparison_json(comparison)})
+    validator(report_schema()).validate({**found, "compared": comparison_json(comparison)})
 
 
 @settings(max_examples=150, deadline=None)
