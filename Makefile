@@ -5,7 +5,8 @@ BIN := .venv/bin
 JOBS := 3
 PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --durations 20
 # Tests that draw fewer examples on each push.
-DRAWN := tests/archive tests/executor tests/frontends tests/graph tests/compilers/native tests/project
+DRAWN := tests/archive tests/executor tests/frontends tests/graph tests/compilers/native \
+    tests/project tests/report/test_read.py
 # Tests that need neither an emulator nor the judges of numbers.
 QUICK := tests/core tests/project tests/library tests/c_analysis
 LOWEST := build/lowest

@@ -148,6 +148,7 @@ def test_weights_of_one_model(repo: CMakeRepo) -> None:
     assert_nothing_ran(repo.build())
 
 
+@pytest.mark.sweep
 def test_a_model_is_added(repo: CMakeRepo) -> None:
     repo.replace("mlfbuild.yml", "gamma.tflite, targets: [m4]", "gamma.tflite")
     ran = repo.build()

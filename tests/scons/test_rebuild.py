@@ -176,6 +176,7 @@ def test_changed_generator_with_the_same_output(repo: FirmwareRepo, package_copy
     assert_nothing_ran(rebuild(repo, path))
 
 
+@pytest.mark.sweep
 def test_a_kernel_header(repo: FirmwareRepo, package_copy: Path) -> None:
     path = {"PYTHONPATH": str(package_copy)}
     assert repo.scons(env=path).status == 0

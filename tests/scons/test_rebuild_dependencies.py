@@ -82,6 +82,7 @@ def test_two_models_share_one_library(repo: FirmwareRepo) -> None:
     assert {path.name for path in copies.rglob("*.c")} == {"add.c", "offset.c", "twice.c"}
 
 
+@pytest.mark.sweep
 def test_a_changed_source(repo: FirmwareRepo) -> None:
     library(repo, "src/offset.c").write_text('#include "own.h"\nint tiny_offset(void) { return 5; }\n')
     ran = rebuild(repo)
@@ -91,6 +92,7 @@ def test_a_changed_source(repo: FirmwareRepo) -> None:
     assert_nothing_ran(rebuild(repo))
 
 
+@pytest.mark.sweep
 def test_a_new_source(repo: FirmwareRepo) -> None:
     library(repo, "src/more.c").write_text("int more;\n")
     steps = rebuild(repo).steps
