@@ -38,6 +38,7 @@ lint: ## check style and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/mypy --platform win32
 
 generate: setup ## write every list that follows from code: toolchain files, registrations, reference pages
 	@$(BIN)/python scripts/generate.py
