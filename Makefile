@@ -60,6 +60,7 @@ screenshots: ## regenerate the pictures of docs/images
 
 sweep: ## run the exhaustive tests, and quick tests with the lowest versions of dependencies
 	@scripts/setup.sh test
+	$(BIN)/mypy --platform win32
 	$(PYTEST) -m sweep
 	$(PYTEST) -m "not sweep and not fuzz" --hypothesis-profile sweep $(DRAWN)
 	scripts/lowest.sh $(LOWEST)

@@ -62,6 +62,11 @@ def _option(*names: str, **attributes: Any) -> Callable[[F], F]:
     return click.option(*names, expose_value=False, **{"callback": _store, **attributes})
 
 
+def format_option(*forms: str) -> Callable[[F], F]:
+    """Return the option --format; ``github`` is text with errors as annotations of GitHub Actions."""
+    return _option("--format", type=click.Choice(forms), help="Form of the result; default text.")
+
+
 _DIRECTORY = _option(
     "-C", "directory", metavar="DIR", is_eager=True, callback=_change_folder, help="Change to DIR first."
 )
@@ -72,7 +77,7 @@ _OPTIONS = {
     "target": _option("--target", multiple=True, metavar="NAME", help="Use only this target; repeatable."),
     "model": _option("--model", multiple=True, metavar="NAME", help="Use only this model; repeatable."),
     "jobs": _option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Parallel jobs; default all CPUs."),
-    "format": _option("--format", type=click.Choice(["text", "json"]), help="Form of the result; default text."),
+    "format": format_option("text", "json", "github"),
     "frozen": _option("--frozen", is_flag=True, help="Fail if anything differs from mlfbuild.lock."),
     "offline": _option("--offline", is_flag=True, help="Do not access the network (builds never do)."),
     "no_wait": _option("--no-wait", is_flag=True, help="Fail if another build is using the build folder."),

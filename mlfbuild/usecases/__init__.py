@@ -69,12 +69,14 @@ if TYPE_CHECKING:
     from mlfbuild.usecases.validate import validate_archive as validate_archive
     from mlfbuild.usecases.verify import (
         VerifyJob as VerifyJob,
+        VerifyResult as VerifyResult,
         left_out as left_out,
         verification_failed as verification_failed,
         verify_elf as verify_elf,
         verify_job as verify_job,
         verify_jobs as verify_jobs,
         verify_project as verify_project,
+        wrong_outputs as wrong_outputs,
     )
 else:
     __getattr__ = lazy_attributes(__name__)
