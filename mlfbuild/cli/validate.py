@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from mlfbuild.cli.options import ARCHIVE, SharedOptions, format_option, verb
-from mlfbuild.cli.output import show, show_json
+from mlfbuild.cli.output import FAILED, PASSED, show, show_json
 from mlfbuild.core import CheckFailedError, Diagnostic, counted
 
 
@@ -33,7 +33,8 @@ def validate(options: SharedOptions, archive: Path, strict: bool) -> None:
     elif options.json:
         show_json({**report.to_json(), "strict": strict, "passed": not failed})
     elif failed or not options.quiet:
-        show(report.text())
+        text = report.text()
+        show(text, {text.rpartition("\n")[2]: FAILED if failed else PASSED})
     if failed:
         found = counted(errors, "error") if errors else f"{counted(warnings, 'warning')} with --strict"
         raise CheckFailedError(

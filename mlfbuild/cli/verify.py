@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mlfbuild.cli.options import SharedOptions, verb
-from mlfbuild.cli.output import note, report_error, show, show_json
+from mlfbuild.cli.options import SharedOptions, complete_board, verb
+from mlfbuild.cli.output import FAILED, PASSED, note, report_error, show, show_json
 from mlfbuild.cli.progress import building
 from mlfbuild.core import Diagnostic, MlfError, UsageError, listed
 
@@ -24,7 +24,9 @@ _FILE = click.Path(path_type=Path)
 @verb("file", "target", "model", "jobs", "frozen", "offline", "no_wait", "format")
 @click.option("--elf", type=_FILE, metavar="FILE", help="Check this test firmware; no project needed.")
 @click.option("--vectors", type=_FILE, metavar="FILE", help="With --elf: inputs and expected outputs.")
-@click.option("--board", metavar="NAME", help="With --elf: the board that it must be for.")
+@click.option(
+    "--board", metavar="NAME", help="With --elf: the board that it must be for.", shell_complete=complete_board
+)
 @click.option("--junit", type=_FILE, metavar="FILE", help="Also write the results as JUnit XML.")
 def verify(
     options: SharedOptions, elf: Path | None, vectors: Path | None, board: str | None, junit: Path | None
@@ -72,7 +74,7 @@ def _verify_elf(options: SharedOptions, elf: Path, vectors: Path | None, board: 
     if options.json:
         show_json({"elf": elf, "passed": report.passed, **vars(report)})
     elif not (options.quiet and report.passed):
-        show(report.text())
+        _show_report(report)
     if not report.passed:
         raise verification_failed(str(elf), problems)
 
@@ -101,8 +103,13 @@ def _verify_project(options: SharedOptions, junit: Path | None) -> None:
     else:
         for _, result in results:
             if not (isinstance(result, MlfError) or (options.quiet and result.passed)):
-                show(result.text())
+                _show_report(result)
     _raise_failures(project, results, options.format)
+
+
+def _show_report(report: VerifyReport) -> None:
+    text = report.text()
+    show(text, {text: PASSED if report.passed else FAILED})
 
 
 def _json(job: VerifyJob, result: VerifyReport | MlfError) -> dict[str, Any]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mlfbuild.usecases.cmake_dir import cmake_package_folder as cmake_package_folder
     from mlfbuild.usecases.compare import compare_archives as compare_archives, compare_runs as compare_runs
     from mlfbuild.usecases.compile import compile_file as compile_file, file_job as file_job
+    from mlfbuild.usecases.completion import completion_script as completion_script
     from mlfbuild.usecases.convert import convert_archive as convert_archive
     from mlfbuild.usecases.doctor.diagnosis import (
         Diagnosis as Diagnosis,
@@ -77,6 +78,13 @@ if TYPE_CHECKING:
         verify_jobs as verify_jobs,
         verify_project as verify_project,
         wrong_outputs as wrong_outputs,
+    )
+    from mlfbuild.usecases.watch import (
+        Stamps as Stamps,
+        image_size as image_size,
+        project_inputs as project_inputs,
+        stamps as stamps,
+        wait_for_change as wait_for_change,
     )
 else:
     __getattr__ = lazy_attributes(__name__)

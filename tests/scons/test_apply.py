@@ -143,6 +143,21 @@ def test_clone_with_other_flags_has_separate_libraries(repo: FirmwareRepo) -> No
     assert not explained(repo)
 
 
+def test_libraries_are_below_the_build_folder_of_the_models(repo: FirmwareRepo) -> None:
+    repo.write(
+        "SConstruct",
+        'env = Environment(tools=["default", "mlf"], MLFBUILDDIR="out")\n'
+        'models = env.MlfModels("mlfbuild.yml")\n'
+        'SConscript("src/SConscript", exports=["env", "models"])\n'
+        'SConscript("src/SConscript", exports=["env", "models"], variant_dir="debug", duplicate=False)\n',
+    )
+    repo.write("src/SConscript", 'Import("env", "models")\nmodels.apply(env.Clone())\n')
+    assert repo.build("-Q").status == 0
+    made = {path.relative_to(repo.root).as_posix() for path in repo.root.rglob("libmlf_alpha.a")}
+    assert made == {"out/mlf.lib/pc/libmlf_alpha.a", "out/mlf.lib/pc.debug/libmlf_alpha.a"}
+    assert not list(repo.root.glob("src/build")) + list(repo.root.glob("debug/*"))
+
+
 def test_later_flags_are_used(repo: FirmwareRepo) -> None:
     repo.write("SConstruct", SCONSTRUCT + 'env.Append(CCFLAGS="-DLATE")\n')
     assert repo.build().output.count("-DLATE") == 3
