@@ -18,6 +18,8 @@ from mlfbuild.core import CheckFailedError, Diagnostic, counted
 def validate(options: SharedOptions, archive: Path, strict: bool) -> None:
     """Check ARCHIVE against the rules of the format.
 
+    ARCHIVE may be a .tflite or .onnx file: what it compiles to is checked.
+
     Each finding has a code, which docs/validate.md explains. The exit status is 1 if there is an error, and 5 if
     ARCHIVE cannot be read. With -q, print nothing about a valid archive.
     """
