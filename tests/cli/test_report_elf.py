@@ -48,7 +48,9 @@ def test_an_image_without_libraries_of_models(bare: Folder) -> None:
     bare.write("app.elf.map", (bare.root / "app.elf.map").read_text().replace("libmlf_alpha.a", "libnetwork.a"))
     ended = bare.run("report", "--elf", "app.elf")
     assert (ended.status, ended.err) == (0, "")
-    assert ended.out.splitlines()[1] == "no models: the map lists no library libmlf_<model>.a"
+    assert (
+        ended.out.splitlines()[1] == "no models: the map lists no library libmlf_<model>.a and no object <model>_lib0.o"
+    )
     assert re.search(r"^network +1,0\d\d ", ended.out, re.MULTILINE), ended.out
     assert bare.run("report", "--elf", "app.elf", "--format", "json").json["images"][0]["models"] == []
 

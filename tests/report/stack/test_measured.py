@@ -39,7 +39,7 @@ def measured_and_known(
     ran = verify_module(folder / "tree", module, BOARDS[board], vectors, folder / "work", toolchain=toolchain)
     assert ran.passed and ran.stack_used is not None, ran.text()
     elf = folder / "work/build/verify.elf"
-    placed = read_map(elf.with_name("verify.elf.map"))
+    placed = read_map(elf.with_name("verify.elf.map")).sections
     depth = stacks_of(read_image(elf), placed, {module.name: "model"}).models["model"]
     assert depth.size is not None, depth
     return ran.stack_used, depth.size
@@ -66,7 +66,7 @@ def test_unused_hook_uses_worst_case_stack(shared: Path, options: dict[str, bool
     measured, known = measured_and_known(module, "mps2-an386", shared / "golden/kws_int8.npz", tmp_path)
     assert 0 < measured == known
     elf = tmp_path / "work/build/verify.elf"
-    main = stacks_of(read_image(elf), read_map(elf.with_name("verify.elf.map")), {"kws": "kws"}).main
+    main = stacks_of(read_image(elf), read_map(elf.with_name("verify.elf.map")).sections, {"kws": "kws"}).main
     assert re.fullmatch(r"mlf_kws_run_(hooked|traced) calls a function through a pointer, at 0x[0-9a-f]+", main.reason)
 
 
