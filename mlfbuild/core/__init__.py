@@ -2,8 +2,8 @@
 
 ``errors`` has one class for each exit code; ``files`` reads and writes files as a whole; ``locks`` lets one process at
 a time write; ``processes`` finds and runs programs; ``system_packages`` has the commands that install them; ``text``
-puts untrusted names on one printable line; ``table`` lays out columns; ``package`` hashes mlfbuild's own files;
-``lazy`` makes the faces of rooms. The room does not know models, targets or archives.
+puts untrusted names on one printable line; ``c_words`` are reserved in C; ``table`` lays out columns; ``package``
+hashes mlfbuild's own files; ``lazy`` makes the faces of rooms. The room does not know models, targets or archives.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from mlfbuild.core.lazy import lazy_attributes as lazy_attributes
 
 if TYPE_CHECKING:
+    from mlfbuild.core.c_words import is_reserved_in_c as is_reserved_in_c
     from mlfbuild.core.errors import (
         INTERRUPTED_EXIT_CODE as INTERRUPTED_EXIT_CODE,
         CheckFailedError as CheckFailedError,

@@ -97,7 +97,7 @@ class _InProject:
 
 @dataclass(frozen=True, eq=False)
 class TextOr:
-    """A text or, if there is more to say, a mapping. Any other value is reported as not being a text.
+    """A text (or a list) or, if there is more to say, a mapping. Any other value is reported as not being a text.
 
     The value of a text is ``wrap`` of it, so that the key has one type whichever way it is written.
     """
