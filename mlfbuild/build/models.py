@@ -192,7 +192,14 @@ def finish_target(target: TargetJob, dependencies: Sequence[ResolvedLibrary] = (
     ``dependencies`` is the result of ``target_dependencies``.
     """
     return trees.write_target_tree(
-        target.tree, target.in_fragment(), target.board, target.cpu, target.systems, target.placed, dependencies
+        target.tree,
+        target.in_fragment(),
+        target.board,
+        target.cpu,
+        target.systems,
+        target.placed,
+        dependencies,
+        target.version,
     )
 
 

@@ -23,6 +23,8 @@ _SECONDS = 60.0
 def compare(options: SharedOptions, first: Path, second: Path, inputs: Path | None, timeout: float | None) -> None:
     """Compare two archives by meaning.
 
+    Each may be a .tflite or .onnx file: it is compiled for the CPU of the other archive, or for this machine.
+
     Modules, interface, memory, code and weights are compared. Format versions, dates and the text of programs are
     listed, but do not count as differences. The exit status is 0 if both archives mean the same, and 1 if they differ.
     With -q, nothing is printed except that they differ.

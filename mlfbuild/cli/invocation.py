@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import click
 
 from mlfbuild.cli.app import app
-from mlfbuild.cli.events import wants_events
+from mlfbuild.cli.events import requested_format
 from mlfbuild.cli.options import COMPLETION_VARIABLE, SharedOptions
 from mlfbuild.cli.output import prepare, report_error, silence, write
 from mlfbuild.core import MlfError, StorageError, UsageError
@@ -23,19 +23,19 @@ def run(arguments: Sequence[str]) -> int:
     prepare()
     if COMPLETION_VARIABLE in os.environ:
         return _complete(os.environ[COMPLETION_VARIABLE])
-    events = wants_events(arguments)
+    form = requested_format(arguments)
     try:
         return _invoke(arguments)
     except click.ClickException as error:
-        if events:
-            report_error(_usage_error(error), events=True)
+        if form in {"json", "github"}:
+            report_error(_usage_error(error), form)
         else:
             usage = io.StringIO()
             error.show(usage)
             write(usage.getvalue().rstrip("\n"))
         return error.exit_code
     except MlfError as error:
-        report_error(error, events=events)
+        report_error(error, form)
         return error.exit_code
     except BrokenPipeError:  # the reader of our output needs no more of it: `mlfbuild plan | head -1`
         silence()
@@ -48,7 +48,7 @@ def run(arguments: Sequence[str]) -> int:
             reason=error.strerror or str(error),
             hint="check free space and permissions",
         )
-        report_error(problem, events=events)
+        report_error(problem, form)
         return problem.exit_code
 
 

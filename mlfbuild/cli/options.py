@@ -93,6 +93,13 @@ def _option(*names: str, **attributes: Any) -> Callable[[F], F]:
     return click.option(*names, expose_value=False, **{"callback": _store, **attributes})
 
 
+def format_option(*forms: str) -> Callable[[F], F]:
+    """Return the option --format; ``github`` is text with errors as annotations of GitHub Actions."""
+    *others, last = forms
+    about = f"{', '.join(others)} or {last}; default text."
+    return _option("--format", type=click.Choice(forms), metavar="FORM", help=about)
+
+
 def _complete_names(kind: str) -> Callable[[click.Context, click.Parameter, str], list[str]]:
     def complete(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
         """Return the models or targets of the project; none if its file is missing or has mistakes."""
@@ -148,7 +155,7 @@ _OPTIONS = {
         shell_complete=_complete_names("models"),
     ),
     "jobs": _option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Parallel jobs; default all CPUs."),
-    "format": _option("--format", type=click.Choice(["text", "json"]), help="Form of the result; default text."),
+    "format": format_option("text", "json", "github"),
     "frozen": _option("--frozen", is_flag=True, help="Fail if anything differs from mlfbuild.lock."),
     "offline": _option("--offline", is_flag=True, help="Do not access the network (builds never do)."),
     "no_wait": _option("--no-wait", is_flag=True, help="Fail if another build is using the build folder."),

@@ -93,20 +93,28 @@ def note(text: str) -> None:
     options = context.find_object(SharedOptions) if context else None
     if options is not None and options.json:
         emit({"event": "message", "text": text})
+    elif options is not None and options.format == "github" and text.startswith("warning: "):
+        from mlfbuild.cli.github import annotation
+
+        write(annotation("warning", text.removeprefix("warning: ")))
     else:
         write(wrapped(text))
 
 
-def report_error(error: MlfError, *, events: bool) -> None:
-    """Print an error, whether or not it ends the run."""
-    if events:
+def report_error(error: MlfError, form: str) -> None:
+    """Print an error in the form that ``--format`` names, whether or not it ends the run."""
+    if form == "json":
         emit(error_event(error))
     else:
-        write(error_text(error), {_NAME: FAILED})
+        write(error_text(error, form), {_NAME: FAILED})
 
 
-def error_text(error: MlfError) -> str:
+def error_text(error: MlfError, form: str = "text") -> str:
     """Return an error as text; editors can jump to mistakes in project files, which begin with file:line:column."""
+    if form == "github":
+        from mlfbuild.cli.github import error_annotations
+
+        return "\n".join(error_annotations(error))
     if isinstance(error, ProjectFileError):
         return wrapped(str(error))
     if isinstance(error, ProcessFailedError) and error.output.strip():

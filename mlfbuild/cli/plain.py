@@ -24,9 +24,10 @@ STILL_SECONDS = 30.0
 class PlainProgress(Silent):
     """Writes a line for each job that ends; jobs that were up to date only if ``verbose``."""
 
-    def __init__(self, write: Write, *, verbose: bool, quiet: bool, doing: str = "build") -> None:
+    def __init__(self, write: Write, *, verbose: bool, quiet: bool, doing: str = "build", form: str = "text") -> None:
         self.write = write
         self.doing = doing
+        self.form = form
         self.verbose = verbose
         self.quiet = quiet
         self.started: dict[Task, float] = {}
@@ -75,7 +76,7 @@ class PlainProgress(Silent):
 
     def another(self, error: MlfError) -> None:
         """Write the error, even if quiet."""
-        self.write(error_text(error), {})
+        self.write(error_text(error, self.form), {})
 
     def end(self) -> None:
         """Write one line if there was nothing to do."""

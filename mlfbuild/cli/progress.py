@@ -55,7 +55,7 @@ class EventProgress(Silent):
 
     def another(self, error: MlfError) -> None:
         """Print the error, even if quiet."""
-        report_error(error, events=True)
+        report_error(error, "json")
 
     def _ended(self, task: Task, status: str, result: str) -> None:
         seconds = round(time.monotonic() - self.started[task], 3)
@@ -84,8 +84,8 @@ def showing_progress(options: SharedOptions, doing: str = "build") -> Iterator[P
     """Yield the progress that shows the work in the ``with`` block; ``doing`` completes "nothing to"."""
     if options.json:
         yield EventProgress(quiet=options.quiet)
-    elif options.quiet or not on_terminal(sys.stderr):
-        lines = PlainProgress(write, verbose=options.verbose, quiet=options.quiet, doing=doing)
+    elif options.quiet or options.format == "github" or not on_terminal(sys.stderr):
+        lines = PlainProgress(write, verbose=options.verbose, quiet=options.quiet, doing=doing, form=options.format)
         with every(STILL_SECONDS, lines.still):
             yield lines
         lines.end()

@@ -34,6 +34,8 @@ def run(
 ) -> None:
     """Run a network of ARCHIVE, here or on an emulated board.
 
+    ARCHIVE may be a .tflite or .onnx file: it is compiled for this machine, or for the board.
+
     This executes code from ARCHIVE with your permissions: run only archives that you trust, or use --sandbox. The
     sandbox has no network, no home folder, a read-only system, an own temporary folder, and limits of CPU and memory.
 

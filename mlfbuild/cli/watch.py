@@ -60,7 +60,7 @@ def _build(options: SharedOptions, before: Stamps, sizes: Sizes) -> Stamps:
             show(_size_text(job.title, now, sizes.get(job.title)))
             sizes[job.title] = now
     except MlfError as error:
-        report_error(error, events=False)
+        report_error(error, options.format)
     return files
 
 

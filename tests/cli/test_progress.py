@@ -210,6 +210,7 @@ def test_long_jobs_are_mentioned_again(capsys: pytest.CaptureFixture[str], monke
     assert re.fullmatch(r"still running kws.tar \(0\.\d s\)", other)
 
 
+@pytest.mark.sweep
 def test_empty_or_false_ci_variable_is_ignored(folder: Folder) -> None:
     for value in ("", "false", "0"):
         assert "\x1b[" in Terminal().run(folder.root, "plan", "--model", "alpha", "--complete", CI=value).raw

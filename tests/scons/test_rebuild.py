@@ -153,6 +153,7 @@ def test_a_comment_in_the_project_file(repo: FirmwareRepo) -> None:
 # Models --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sweep
 def test_one_models_options(repo: FirmwareRepo) -> None:
     repo.replace("mlfbuild.yml", "alpha.tflite}", "alpha.tflite, placement: {params: .rodata.elsewhere}}")
     ran = rebuild(repo)
@@ -188,6 +189,7 @@ def test_a_model_is_added(repo: FirmwareRepo) -> None:
     assert_nothing_ran(rebuild(repo))
 
 
+@pytest.mark.sweep
 def test_a_model_is_removed(repo: FirmwareRepo) -> None:
     repo.replace("mlfbuild.yml", "  beta: {source: models/beta.tflite}\n", "")
     repo.replace("mlfbuild.yml", "[alpha, beta]", "[alpha]")
@@ -218,6 +220,7 @@ def test_changed_generator_with_the_same_output(repo: FirmwareRepo, package_copy
     assert_nothing_ran(rebuild(repo, path))
 
 
+@pytest.mark.sweep
 def test_a_kernel_header(repo: FirmwareRepo, package_copy: Path) -> None:
     path = {"PYTHONPATH": str(package_copy)}
     assert repo.scons(env=path).status == 0
@@ -316,6 +319,7 @@ def test_board_file_is_restored(repo: FirmwareRepo) -> None:
 # Options of SCons ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sweep
 def test_clean_keeps_files_of_the_user(repo: FirmwareRepo) -> None:
     mine = repo.write("build/mlf/m4/alpha/codegen/host/src/notes.txt", "mine")
     subprocess.run([sys.executable, "-m", "mlfbuild", "-C", repo.root, "build", "-q"], check=True)
@@ -339,6 +343,7 @@ def test_a_dry_run_and_a_dry_clean_change_nothing(repo: FirmwareRepo) -> None:
         assert not ran.removed
 
 
+@pytest.mark.sweep
 def test_parallel_jobs_build_the_same(repo: FirmwareRepo, tmp_path_factory: pytest.TempPathFactory) -> None:
     other = FirmwareRepo(tmp_path_factory.mktemp("a longer path than the first one has"))
     other.build("-j", "4")

@@ -24,6 +24,7 @@ from mlfbuild.core import ProcessFailedError, TimedOutError
 from mlfbuild.scons.actions import action
 from mlfbuild.targets import CPUS
 from mlfbuild.verify import run_image
+from support.examples import first_on_push
 from support.firmware_repo import FirmwareRepo, tiny_network
 from support.libraries import native_library
 from support.oracle import tflite_micro_cases
@@ -109,6 +110,7 @@ def test_verify_runs_once_for_the_same_content(repo: FirmwareRepo, tool: Callabl
     assert "alpha: 3 cases right on mps2-an386" in repo.build().output
 
 
+@pytest.mark.sweep
 def test_verify_names_the_element_that_differs_and_fails_every_time(
     repo: FirmwareRepo, tool: Callable[[str], str]
 ) -> None:
@@ -199,7 +201,7 @@ def test_only_the_beginning_of_a_path_is_made_relative(tmp_path: Path, monkeypat
     assert failed.value.errstr == f'c.c: no\n"b.c": {whole}'
 
 
-@pytest.mark.parametrize("missing", ["cmake", "ninja", "arm-none-eabi-gcc"])
+@pytest.mark.parametrize("missing", first_on_push(["cmake", "ninja", "arm-none-eabi-gcc"]))
 def test_missing_tool_is_reported(repo: FirmwareRepo, tmp_path_factory: pytest.TempPathFactory, missing: str) -> None:
     programs = tmp_path_factory.mktemp("bin")
     for folder in reversed(os.environ["PATH"].split(os.pathsep)):
@@ -258,6 +260,7 @@ def test_single_steps_without_a_project_file(tmp_path: Path) -> None:
     assert after.returncode == 0, after.stderr
 
 
+@pytest.mark.sweep
 def test_interrupted_build_is_completed(repo: FirmwareRepo) -> None:
     for index in range(12):
         repo.write_model(f"more{index}", seed=index)
