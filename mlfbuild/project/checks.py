@@ -156,7 +156,7 @@ _LONGEST_PATH = 3000
 """Less than the 4096 bytes of Linux, because the path is joined to the folder of the project file."""
 EXACT = _Exact()
 NOT_EMPTY = _NotEmpty()
-PathText = Annotated[str, Rule(_path, {"pattern": r"^(?!.*[^/]{256}).*\S"})]
+PathText = Annotated[str, Rule(_path, {"format": "path", "pattern": r"^(?!.*[^/]{256}).*\S"})]
 """A path as written."""
 ProjectPath = Annotated[Path, _InProject()]
 """A path that starts at the folder of the project file."""

@@ -172,6 +172,8 @@ class Project(Keys):
     """Devices, by name."""
     models: Annotated[Mapping[Annotated[str, rules.MODEL_NAME], ModelSpec], NOT_EMPTY]
     """Networks, by name; the name becomes part of C symbols."""
+    version: Annotated[str, rules.PROJECT_VERSION] = ""
+    """Version of the product, which packages and bills of materials get: 1.4.0"""
     firmware: Mapping[Annotated[str, rules.FIRMWARE_NAME], FirmwareSpec] = field(default_factory=dict)
     """Firmware images, by name."""
     dependencies: Mapping[Annotated[str, rules.DEPENDENCY_NAME], Provider] = field(default_factory=dict)

@@ -84,6 +84,13 @@ def load_vectors(path: Path, module: HasTensors) -> Vectors:
     return Vectors(_cases(path, (*inputs, *outputs) if outputs else ()), inputs, outputs, tolerance)
 
 
+def count_cases(path: Path) -> int:
+    """Return the number of cases in ``path``, whatever module they are for; raises as ``load_vectors``."""
+    arrays = _read(path)
+    arrays.pop("tolerance", None)
+    return _cases(path, [array if array.ndim else array.reshape(1) for array in arrays.values()])
+
+
 def _tolerance(path: Path, array: Array | None) -> float | None:
     if array is None:
         return None

@@ -33,10 +33,10 @@ class Section:
     copied: bool
     """Whether start-up code copies its initial values from another address, in flash, such as ``.data``."""
     data: bytes = field(default=b"", repr=False, compare=False)
-    """The bytes in the file; empty for code and for sections without any."""
+    """The bytes in the file; empty for sections without any."""
 
     def content(self, address: int, size: int) -> str:
-        """Return a hash of bytes of constants; empty if the section holds none."""
+        """Return a hash of the bytes at ``address``; empty if the file has none."""
         found = self.data[address - self.address :][:size]
         return sha256(found)[:DIGEST_LENGTH] if len(found) == size else ""
 
@@ -164,7 +164,7 @@ def _section(section: ElfSection, *, copied: bool) -> Section:
         writable=bool(flags & _WRITE),
         zero=zero,
         copied=copied and not zero,
-        data=b"" if zero or flags & _EXECUTE else section.data(),
+        data=b"" if zero else section.data(),
     )
 
 

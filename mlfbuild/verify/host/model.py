@@ -1,4 +1,4 @@
-"""A model on this machine: ``load`` an archive, ``run`` it with numpy arrays."""
+"""A model on this machine: ``load`` an archive or a model file, ``run`` it with numpy arrays."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.archive import open_archive
+from mlfbuild.build import open_model
 from mlfbuild.core import ProcessFailedError, UnsupportedModelError
 from mlfbuild.executor import chosen_module
-from mlfbuild.library import Module, TensorInfo, TracedTensor, dtype_called
+from mlfbuild.library import Library, Module, TensorInfo, TracedTensor, dtype_called
 from mlfbuild.requirements import bundled_libraries
 from mlfbuild.verify.host.build import shared_object
 from mlfbuild.verify.host.process import Array, InProcess, Machine
@@ -131,15 +131,21 @@ def load(
 ) -> Model:
     """Return the network or operator called ``model`` of ``archive``, compiled for this machine.
 
-    ``model`` may be omitted if the archive has only one.
+    ``archive`` may also be a model file, whose network can be traced. ``model`` may be omitted if there is only one.
 
     If ``isolated``, its code runs in a separate process: a crash, or a run of more than ``timeout`` seconds, is an
     error of that run. Otherwise it runs in this process, which is faster.
 
-    Raises as ``mlfbuild.open_archive`` does, ``UsageError`` for a name that the archive does not have,
+    Raises as ``open_model`` does, ``UsageError`` for a name that the archive does not have,
     ``UnsupportedModelError`` if it requires a library that it does not include, and as ``build.shared_object``.
     """
-    library, where = open_archive(Path(archive)), str(archive)
+    return load_library(open_model(Path(archive), trace=True), str(archive), model, isolated=isolated, timeout=timeout)
+
+
+def load_library(
+    library: Library, where: str, model: str | None = None, *, isolated: bool = False, timeout: float = 60.0
+) -> Model:
+    """Return a network of ``library`` as ``load`` does; ``where`` is its place in messages."""
     module = chosen_module(library, model, where)
     path = shared_object(module, bundled_libraries(library, module, where))
     if not isolated:
