@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         git_problem as git_problem,
         is_local_path as is_local_path,
     )
+    from mlfbuild.project.foreign import better_error as better_error, recognised as recognised
     from mlfbuild.project.names import NAME as NAME, short_name as short_name
     from mlfbuild.project.placement import (
         CONSTANT_CLASSES as CONSTANT_CLASSES,
