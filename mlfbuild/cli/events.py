@@ -15,6 +15,7 @@ from mlfbuild.core import (
     INTERRUPTED_EXIT_CODE,
     Diagnostic,
     DriftError,
+    LinkFaultsError,
     MlfError,
     OverBudgetError,
     ProcessFailedError,
@@ -42,7 +43,7 @@ def error_event(error: MlfError) -> dict[str, Any]:
         **_error(error.exit_code, error.kind(), error.message),
         **_fields(error),
     }
-    if isinstance(error, (ProjectFileError, DriftError, OverBudgetError)):
+    if isinstance(error, (ProjectFileError, DriftError, OverBudgetError, LinkFaultsError)):
         event["problems"] = [
             {"message": str(problem), **(_fields(problem) if isinstance(problem, Diagnostic) else _position(problem))}
             for problem in error.problems
