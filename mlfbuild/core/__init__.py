@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         Diagnostic as Diagnostic,
         DriftError as DriftError,
         InputFileError as InputFileError,
+        LinkFaultsError as LinkFaultsError,
         MlfError as MlfError,
         NotFetchedError as NotFetchedError,
         OverBudgetError as OverBudgetError,
