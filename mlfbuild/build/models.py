@@ -6,11 +6,13 @@ import contextlib
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from mlfbuild import archive as archives
 from mlfbuild.build import tree as trees
+from mlfbuild.build.budgets import TargetBudgets
 from mlfbuild.build.bundling import bundle_key
 from mlfbuild.build.compilation import check_ram, compile_model
 from mlfbuild.build.inputs import inputs_hash
@@ -187,8 +189,33 @@ def finish_target(target: TargetJob, dependencies: Sequence[ResolvedLibrary] = (
     ``dependencies`` is the result of ``target_dependencies``.
     """
     return trees.write_target_tree(
-        target.tree, target.in_fragment(), target.board, target.cpu, target.systems, target.placed, dependencies
-    )
+        target.tree, target.in_fragment(), target.board, target.cpu, target.systems, target.placed, dependencies,
+        budgets=budgets_text(target, unpacked=True),
+    )  # fmt: skip
+
+
+def budgets_text(target: TargetJob, *, unpacked: bool = False) -> str:
+    """Return the text of the target's ``budgets.json``; empty if it has no budgets.
+
+    The file of a package also lists the sources of models, which are known if the trees are ``unpacked``.
+    """
+    if not target.budgets:
+        return ""
+    budgets = with_modules(target.budgets, target)
+    if unpacked and target.systems:
+        names = [name for name in target.in_fragment() if name in budgets.models]
+        budgets = replace(budgets, sources={name: trees.model_files(target.tree, name).sources for name in names})
+    return budgets.to_json()
+
+
+def with_modules(budgets: TargetBudgets, target: TargetJob) -> TargetBudgets:
+    """Return ``budgets`` with the modules of models that have others than one of their own name, as far as known."""
+    modules: dict[str, str] = {}
+    for job in (*target.models, *target.others):
+        if job.model in budgets.models and job.compiler != "native":
+            library = outline_of(job)
+            modules |= dict.fromkeys((module.name for module in library.modules) if library else (), job.model)
+    return replace(budgets, modules=modules)
 
 
 def tree_is_whole(directory: Path) -> bool:

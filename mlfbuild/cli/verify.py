@@ -27,7 +27,8 @@ _FILE = click.Path(path_type=Path)
 def verify(options: SharedOptions, elf: Path | None, vectors: Path | None, board: str | None) -> None:
     """Run every model that has vectors and compare all outputs.
 
-    Models run as test firmware on the boards of their targets, which QEMU emulates, or on this machine.
+    Models run as test firmware on the boards of their targets, which QEMU emulates, or on this machine. Those with a
+    budget of instructions are also counted; the exit status is 1 if one exceeds it.
 
     With --elf, run test firmware that another build made: the CMake target mlf_<model>_verify of a tree that
     `mlfbuild build --tree DIR --with-verify` wrote.
@@ -70,7 +71,7 @@ def _verify_elf(options: SharedOptions, elf: Path, vectors: Path | None, board: 
 
 def _verify_project(options: SharedOptions) -> None:
     from mlfbuild.build import BUILD_FOLDER, load, target_jobs
-    from mlfbuild.usecases import left_out, verify_jobs, verify_project
+    from mlfbuild.usecases import budget_error, left_out, unchecked_in_runs, verify_jobs, verify_project
 
     project = load(options.file)
     targets = target_jobs(project, options.target, options.model)
@@ -78,15 +79,18 @@ def _verify_project(options: SharedOptions) -> None:
     if not options.quiet:
         for line in left_out(project, targets):
             note(f"not verified: {line}")
+        for line in unchecked_in_runs(project, targets):
+            note(f"not checked: {line}")
     with building(options, project) as progress:
         results = verify_project(project, targets, jobs, frozen=options.frozen, workers=options.jobs, progress=progress)
+        excess = budget_error(project, targets, progress)
     if options.json:
         show_json([_json(job, result) for job, result in results])
     else:
         for _, result in results:
             if not (isinstance(result, MlfError) or (options.quiet and result.passed)):
                 show(result.text())
-    _raise_failures(results, events=options.json)
+    _raise_failures(results, excess, events=options.json)
 
 
 def _json(job: VerifyJob, result: VerifyReport | MlfError) -> dict[str, Any]:
@@ -96,11 +100,17 @@ def _json(job: VerifyJob, result: VerifyReport | MlfError) -> dict[str, Any]:
     return {"target": job.target.name, "passed": result.passed, **vars(result)}
 
 
-def _raise_failures(results: Sequence[tuple[VerifyJob, VerifyReport | MlfError]], *, events: bool) -> None:
-    """Raise an error if a model is wrong, or the first one that could not be checked; report the other errors."""
+def _raise_failures(
+    results: Sequence[tuple[VerifyJob, VerifyReport | MlfError]], excess: MlfError | None, *, events: bool
+) -> None:
+    """Raise an error if a model is wrong, or the first one that could not be checked; report the other errors.
+
+    ``excess`` is an error about budgets.
+    """
     from mlfbuild.usecases import verification_failed
 
     errors = [result for _, result in results if isinstance(result, MlfError)]
+    errors += [excess] if excess is not None else []
     failed = [job.title for job, result in results if not isinstance(result, MlfError) and not result.passed]
     for error in errors if failed else errors[1:]:
         report_error(error, events=events)

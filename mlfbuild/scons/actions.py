@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -23,8 +23,11 @@ _OUR_FOLDER = Path(__file__).parent
 BuildFunction = Callable[[list[Any], list[Any], Any], None]
 
 
-def action(function: BuildFunction, comstr: str | None) -> Any:
-    """Return the SCons action that calls ``function(target, source, env)`` and prints ``comstr``, if there is one."""
+def action(function: BuildFunction, comstr: str | None, varlist: Sequence[str] = ()) -> Any:
+    """Return the SCons action that calls ``function(target, source, env)`` and prints ``comstr``, if there is one.
+
+    If the value of a construction variable in ``varlist`` changes, SCons runs it again.
+    """
 
     @functools.wraps(function)
     def run(target: list[Any], source: list[Any], env: Any) -> None:
@@ -35,7 +38,7 @@ def action(function: BuildFunction, comstr: str | None) -> Any:
                 node=target[0], errstr=_words(error), status=error.exit_code, exitstatus=error.exit_code, action=None
             ) from None
 
-    return Action(run, comstr)
+    return Action(run, comstr, varlist=list(varlist))
 
 
 def as_user_error(function: Callable[..., T]) -> Callable[..., T]:

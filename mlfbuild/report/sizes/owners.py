@@ -10,7 +10,7 @@ import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mlfbuild.core import InputFileError
@@ -125,6 +125,24 @@ def models_in(placed: Iterable[InputSection]) -> dict[str, str]:
     """Return the modules whose library ``libmlf_<module>.a`` is in the image, sorted, each under its own name."""
     names = {module_of(part) for part in placed if not _DEPENDENCY.fullmatch(part.archive)} - {""}
     return {name: name for name in sorted(names)}
+
+
+def with_models(placed: Sequence[InputSection], sources: Mapping[str, Sequence[str]]) -> list[InputSection]:
+    """Return ``placed`` with the objects of ``sources``, by model, as members of a library ``libmlf_<model>.a``.
+
+    Several systems link the objects of models without a library, or in one of several models.
+    """
+    models = {_stem(path): model for model, paths in sources.items() for path in paths}
+    found = {part.member: models.get(_stem(part.member)) for part in placed if not module_of(part)}
+    return [
+        replace(part, source=f"libmlf_{model}.a({part.member})") if (model := found.get(part.member)) else part
+        for part in placed
+    ]
+
+
+def _stem(path: str) -> str:
+    """Return the name of a source or of its object without suffixes, of which compilers keep that of the source."""
+    return re.sub(r"(\.(c|cc|cpp|S))?(\.(o|obj))?$", "", path.rsplit("/", 1)[-1])
 
 
 def module_of(part: InputSection) -> str:

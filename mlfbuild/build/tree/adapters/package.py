@@ -56,6 +56,8 @@ class Package:
     cpu: str
     models: tuple[ModelFiles, ...]
     dependencies: Sequence[ResolvedLibrary] = ()
+    budgeted: bool = False
+    """Whether the folder has budgets, so that each link is checked."""
 
     @property
     def libraries(self) -> tuple[LibraryFiles, ...]:
