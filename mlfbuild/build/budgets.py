@@ -43,8 +43,6 @@ class TargetBudgets:
     """The name of the project's ``budget-file``, if it has one."""
     modules: Mapping[str, str] = field(default_factory=dict)
     """The model by the name of each module whose name is not that of its model."""
-    sources: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """By model, its source files, for systems that do not make a library ``libmlf_<model>.a`` of them."""
 
     def __bool__(self) -> bool:
         return bool(self.baseline) or any(
@@ -54,12 +52,7 @@ class TargetBudgets:
     def to_json(self) -> str:
         """Return the text of ``budgets.json``."""
         models = {
-            name: {
-                "budget": _limits(budget),
-                "modules": self.modules_of(name),
-                **({"sources": list(self.sources[name])} if name in self.sources else {}),
-            }
-            for name, budget in self.models.items()
+            name: {"budget": _limits(budget), "modules": self.modules_of(name)} for name, budget in self.models.items()
         }
         content = {
             _VERSION_KEY: _VERSION,
@@ -108,7 +101,6 @@ def read_budgets(path: Path) -> TargetBudgets:
         firmware={name: _budget(firmware.member(name)) for name in firmware.names()},
         baseline=top.text("baseline", default=""),
         modules={module: name for name, entry in entries.items() for module in entry.texts("modules")},
-        sources={name: entry.texts("sources") for name, entry in entries.items() if "sources" in entry},
     )
 
 

@@ -103,6 +103,11 @@ def copy_archive(archive: Path, copy: Path) -> None:
     write_atomic(copy, read_bytes(archive, "archive"))
 
 
+def record_archive(job: CompileJob) -> None:
+    """Record that the job's archive, which another build system keeps up to date, is made from the present inputs."""
+    _remember(job, archive_key(job))
+
+
 def _remember(job: CompileJob, key: str) -> None:
     write_atomic(key_file(job), json.dumps(_stamp(job, key)).encode())
 
@@ -189,23 +194,21 @@ def finish_target(target: TargetJob, dependencies: Sequence[ResolvedLibrary] = (
     ``dependencies`` is the result of ``target_dependencies``.
     """
     return trees.write_target_tree(
-        target.tree, target.in_fragment(), target.board, target.cpu, target.systems, target.placed, dependencies,
-        budgets=budgets_text(target, unpacked=True),
-    )  # fmt: skip
+        target.tree,
+        target.in_fragment(),
+        target.board,
+        target.cpu,
+        target.systems,
+        target.placed,
+        dependencies,
+        target.version,
+        budgets=budgets_text(target),
+    )
 
 
-def budgets_text(target: TargetJob, *, unpacked: bool = False) -> str:
-    """Return the text of the target's ``budgets.json``; empty if it has no budgets.
-
-    The file of a package also lists the sources of models, which are known if the trees are ``unpacked``.
-    """
-    if not target.budgets:
-        return ""
-    budgets = with_modules(target.budgets, target)
-    if unpacked and target.systems:
-        names = [name for name in target.in_fragment() if name in budgets.models]
-        budgets = replace(budgets, sources={name: trees.model_files(target.tree, name).sources for name in names})
-    return budgets.to_json()
+def budgets_text(target: TargetJob) -> str:
+    """Return the text of the target's ``budgets.json``; empty if it has no budgets."""
+    return with_modules(target.budgets, target).to_json() if target.budgets else ""
 
 
 def with_modules(budgets: TargetBudgets, target: TargetJob) -> TargetBudgets:

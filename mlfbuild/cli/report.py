@@ -29,7 +29,7 @@ _ONLY_OF_PROJECTS = {
 @click.option("--map", "linker_map", type=_FILE, metavar="FILE", help="With --elf: its map, default <elf>.map.")
 @click.option("--fail-over-budget", "check", is_flag=True, help="With --elf: exit with 1 if it is over a budget.")
 @click.option("--budgets", type=_FILE, metavar="FILE", help="Compare with this budgets.json, not the project file.")
-@click.option("--firmware", metavar="NAME", help="The firmware whose budget the image has; default: its name.")
+@click.option("--firmware", metavar="NAME", help="The firmware that the image is; default: its name.")
 @click.option("--from", "saved", type=_FILE, metavar="FILE.json", help="Show this saved report; build nothing.")
 @click.option("--compare", "old", type=_FILE, metavar="OLD.json", help="Show what changed since this report.")
 @click.option("-o", "outputs", type=_FILE, multiple=True, metavar="FILE", help="Also write FILE (.txt, .json, .html).")
@@ -56,9 +56,10 @@ def report(
     firmware and the libraries. The sums are those of the linked image. The exit status is 1 if an image is over its
     budget, or has grown too much since its baseline.
 
-    With --elf, build nothing and report an image of any build; its models are the libraries libmlf_<model>.a in the
-    linker map. Add --fail-over-budget to compare it with the budgets of the project file, or of a tree's budgets.json:
-    those of flash, RAM and stack; budgets that require a run are listed with the command that checks them.
+    With --elf, build nothing and report an image of any build; its models are the libraries libmlf_<model>.a or the
+    objects <model>_lib0.o in the linker map. Add --fail-over-budget to compare it with the budgets of the project file,
+    or of a tree's budgets.json: those of flash, RAM and stack; budgets that require a run are listed with the command
+    that checks them.
 
     With --from, show a report that was written with `-o FILE.json`. With --compare, show what changed since such a
     report, the largest change first.

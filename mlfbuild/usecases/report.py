@@ -25,6 +25,7 @@ from mlfbuild.report import budgets, stack
 from mlfbuild.usecases.build import build_project
 
 _OF_A_PIECE = ("name", "kind", "size", "flash", "ram")
+_OF_A_CONSTANT = ("content", "tensor", "source")
 
 
 _EXCESS_FORMS = (".txt", ".json", ".html")
@@ -99,7 +100,8 @@ def accept_sizes(project: Project, images: Sequence[report.ImageSizes]) -> tuple
 def report_image(elf: Path, linker_map: Path | None = None) -> report.ReportDocument:
     """Return the report of the image ``elf`` of any build.
 
-    Its models are the libraries ``libmlf_<model>.a`` in the linker map, ``<elf>.map`` by default. Raises as
+    Its models are the libraries ``libmlf_<model>.a``, or the objects ``<model>_lib0.o``, in the linker map, which is
+    ``<elf>.map`` by default. Raises as
     ``any_image_sizes``.
     """
     return report_document([report.any_image_sizes(elf, linker_map)])
@@ -127,9 +129,7 @@ def report_link(
     """
     limits = budgets.link_budgets(found, elf.stem, models, firmware)
     try:
-        image = report.any_image_sizes(
-            elf, linker_map, names=found.modules, sources=found.sources, budgets=limits.budgets
-        )
+        image = report.any_image_sizes(elf, linker_map, names=found.modules, budgets=limits.budgets)
     except InputFileError as error:
         if limits.budgets or error.code not in _OF_MAPS:
             raise
@@ -174,7 +174,7 @@ def _text(found: report.ImageSizes, *, verbose: bool, operators: bool) -> str:
     title = job.title if job else image.path.name
     head = f"{title}: {image.flash:,} bytes of flash, {image.ram:,} of RAM ({image.path})"
     if job is None and not found.sizes.models:
-        head += "\nno models: the map lists no library libmlf_<model>.a"
+        head += "\nno models: the map lists no library libmlf_<model>.a and no object <model>_lib0.o"
     parts = [head, report.sizes_text(found.sizes, _model_budgets(found), _budget(found), verbose=verbose)]
     depths = stack.stack_lines(stack.stacks(found), _stack_limits(found), stack.measured_stacks(found), verbose=verbose)
     parts.append("\n".join(depths))
@@ -230,7 +230,7 @@ def _model(
     budget = _model_budgets(found).get(owner.name)
     measured = stack.measured_stacks(found).get(owner.name)
     return {
-        **_owner(owner),
+        **_owner(_with_origins(owner, networks)),
         **({"budget": asdict(budget)} if budget else {}),
         **({"networks": [report.network_json(each, _run_of(found, each)) for each in networks]} if found.job else {}),
         **({"stack": stack.stack_json(depth, measured)} if depth else {}),
@@ -241,8 +241,25 @@ def _run_of(found: report.ImageSizes, network: report.NetworkSizes) -> report.Mo
     return next((run for run in found.runs if run.profile.module == network.module), None)
 
 
+def _with_origins(owner: report.Owner, networks: Sequence[report.NetworkSizes]) -> report.Owner:
+    """Return ``owner`` with the parts of the model that its constants and functions are made of."""
+    known: dict[tuple[str, str], tuple[str, str]] = {}
+    for each in networks:
+        for operator in each.network.operators:
+            known.setdefault((each.module, operator.function), (operator.name, ""))
+        known |= {(each.module, one.symbol): (one.tensor, one.source) for one in each.network.constants}
+    found = ((piece, known.get((piece.module, piece.name), ("", ""))) for piece in owner.pieces)
+    return replace(owner, pieces=tuple(replace(piece, tensor=tensor, source=key) for piece, (tensor, key) in found))
+
+
 def _owner(owner: report.Owner) -> dict[str, Any]:
-    pieces = [{key: getattr(piece, key) for key in _OF_A_PIECE} for piece in owner.pieces]
+    pieces = [
+        {
+            **{key: getattr(piece, key) for key in _OF_A_PIECE},
+            **{key: value for key in _OF_A_CONSTANT if (value := getattr(piece, key))},
+        }
+        for piece in owner.pieces
+    ]
     return {
         "name": owner.name,
         "flash": owner.flash,

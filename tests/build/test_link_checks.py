@@ -29,6 +29,11 @@ def repo(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -
     (folder / "src/main.c").write_text(
         '#include "tvmgen_alpha.h"\nint main(void) { return tvmgen_alpha_run((void *)0, (void *)0); }\n'
     )
+    link = "$(MLF_BOARD_LDFLAGS) $^ -o $@\n"
+    makefile = (folder / "Makefile").read_text()
+    assert link in makefile
+    checked = link.replace("-o", "-Wl,-Map=$@.map -o") + "\t$(MLF_CHECK)\n"
+    (folder / "Makefile").write_text(makefile.replace(link, checked))
     (folder / "bin").mkdir()
     (folder / "bin/mlfbuild").symlink_to(mlfbuild_command())
     return folder

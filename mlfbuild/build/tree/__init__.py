@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.build.tree.adapters import ADAPTERS as ADAPTERS, model_files as model_files
+    from mlfbuild.build.tree.adapters import ADAPTERS as ADAPTERS
     from mlfbuild.build.tree.cmake import FRAGMENT as FRAGMENT
     from mlfbuild.build.tree.dependencies import (
         DEPENDENCIES_FOLDER as DEPENDENCIES_FOLDER,

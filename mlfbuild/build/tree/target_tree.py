@@ -22,7 +22,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from mlfbuild.build.budgets import BUDGETS_FILE
-from mlfbuild.build.tree.adapters import Package, adapter_files, adapter_paths, check_model_names, model_files
+from mlfbuild.build.tree.adapters import (
+    NO_VERSION,
+    Package,
+    adapter_files,
+    adapter_paths,
+    check_model_names,
+    model_files,
+)
 from mlfbuild.build.tree.cmake import FRAGMENT, head, here
 from mlfbuild.build.tree.dependencies import DEPENDENCIES_FOLDER, write_dependencies
 from mlfbuild.build.tree.link_checks import link_check_files
@@ -67,6 +74,7 @@ def write_target_tree(
     systems: Sequence[str] = (),
     placed: Sequence[PlacedSection] = (),
     dependencies: Sequence[ResolvedLibrary] = (),
+    version: str = "",
     *,
     budgets: str = "",
 ) -> UnpackResult:
@@ -75,7 +83,7 @@ def write_target_tree(
     ``unpack`` writes the trees themselves to ``<directory>/<model>``. Trees of models that are no longer in ``models``
     are removed, except for files that mlfbuild did not write. The folder becomes a package of exactly the ``systems``
     (names of ``ADAPTERS``). ``placed`` has the sections in memory regions, ``dependencies`` all libraries that the
-    models require, ``budgets`` the text of ``budgets.json``.
+    models require, ``version`` is that of the packages, and ``budgets`` the text of ``budgets.json``.
 
     Raises ``UsageError`` for a model name that is reserved in the folder, ``UnsupportedModelError`` and
     ``InputFileError`` if a model's tree cannot be part of a package, ``ConflictError`` and ``StorageError`` as
@@ -87,7 +95,7 @@ def write_target_tree(
     files = _wanted(directory, files, old)
     if systems:
         trees = tuple(model_files(directory, model) for model in sorted(models))
-        package = Package(cpu.name, trees, dependencies, budgeted=bool(budgets))
+        package = Package(cpu.name, trees, dependencies, version or NO_VERSION, budgeted=bool(budgets))
         files |= adapter_files(systems, package)
     needed = write_dependencies(directory / DEPENDENCIES_FOLDER, dependencies)
     gone = sorted(set(old.models) - set(models)) if old else []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mlfbuild.build.tree.adapters.package import DESCRIPTION, NOTICE, VERSION, Package
+from mlfbuild.build.tree.adapters.package import DESCRIPTION, NOTICE, Package
 from mlfbuild.build.tree.cmake import lines
 from mlfbuild.build.tree.link_checks import CMAKE_CHECK
 
@@ -16,7 +16,7 @@ RESERVED: dict[str, str] = {}
 
 _MANIFEST = f"""\
 # {NOTICE}
-version: {VERSION}
+version: "{{version}}"
 description: {DESCRIPTION}
 dependencies:
   idf: ">=5.0"
@@ -87,8 +87,9 @@ def files(package: Package) -> dict[str, str]:
     for library in libraries:
         options = ";".join(library.options).replace("\\", "\\\\").replace('"', '\\"')
         text += _OPTIONS.format(sources=_quoted(library.sources), options=options) if library.sources else ""
+    manifest = _MANIFEST.format(version=package.version)
     project = {"project_include.cmake": _CHECK} if package.budgeted else {}
-    return {"CMakeLists.txt": text, "idf_component.yml": _MANIFEST, **project}
+    return {"CMakeLists.txt": text, "idf_component.yml": manifest, **project}
 
 
 def _argument(keyword: str, paths: Iterable[str]) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from mlfbuild.build.tree.adapters.package import DESCRIPTION, NAME, NOTICE, VERSION, ModelFiles, Package
+from mlfbuild.build.tree.adapters.package import DESCRIPTION, NAME, NOTICE, ModelFiles, Package
 from mlfbuild.build.tree.link_checks import SCONS_CHECK
 from mlfbuild.core import UnsupportedModelError
 from mlfbuild.library import ResolvedLibrary
@@ -39,7 +39,7 @@ def files(package: Package) -> dict[str, str]:
     sources += [path for library in package.libraries for path in library.sources]
     manifest = {
         "name": NAME,
-        "version": VERSION,
+        "version": package.version,
         "description": DESCRIPTION,
         "frameworks": "*",
         "platforms": "*",
