@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from mlfbuild.cli.options import SharedOptions, verb
-from mlfbuild.cli.output import note, show, show_json
+from mlfbuild.cli.output import note, report_error, show, show_json
 from mlfbuild.cli.progress import building
-from mlfbuild.core import UsageError
+from mlfbuild.core import Diagnostic, LinkFaultsError, UsageError
 
 if TYPE_CHECKING:
     from mlfbuild.project import Project
@@ -54,7 +55,7 @@ def report(
 
     The report lists code, weights, tables and RAM of each model with its largest parts (-v: all of them), then the
     firmware and the libraries. The sums are those of the linked image. The exit status is 1 if an image is over its
-    budget, or has grown too much since its baseline.
+    budget, has grown too much since its baseline, or if the linker put data of a model in a wrong place.
 
     With --elf, build nothing and report an image of any build; its models are the libraries libmlf_<model>.a or the
     objects <model>_lib0.o in the linker map. Add --fail-over-budget to compare it with the budgets of the project file,
@@ -95,8 +96,7 @@ def report(
         document = built.document
     if document is not None:
         _show(options, document if before is None else compared_with(document, *before), outputs)
-    if built is not None and built.over_budget is not None:
-        raise built.over_budget
+    _raise_failures(options, built, document)
     if isinstance(built, ProjectReport) and update:
         path, changed = accept_sizes(project, built.images)
         if not options.quiet:
@@ -159,6 +159,25 @@ def _check_budget_options(
             reason="the file has the budgets of one target",
             hint="omit one",
         )
+
+
+def _raise_failures(
+    options: SharedOptions, built: ProjectReport | LinkReport | None, document: ReportDocument | None
+) -> None:
+    """Raise the error about budgets, or else about faults of links; report the other one."""
+    from mlfbuild.usecases import LinkReport
+
+    excess = built.over_budget if built is not None else None
+    faults: Sequence[Diagnostic] = ()
+    if isinstance(built, LinkReport):
+        faults = built.faults
+    elif document is not None and not isinstance(excess, LinkFaultsError):
+        faults = document.faults()
+    failures = [*([LinkFaultsError(faults)] if faults else []), *([excess] if excess is not None else [])]
+    for failure in failures[:-1]:
+        report_error(failure, options.format)
+    if failures:
+        raise failures[-1]
 
 
 def _linked(options: SharedOptions, elf: Path, linker_map: Path | None, file: Path | None, firmware: str) -> LinkReport:

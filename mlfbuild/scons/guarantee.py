@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from SCons.Action import Action
 
 from mlfbuild.build import TargetJob, with_modules
-from mlfbuild.core import MlfError
+from mlfbuild.core import LinkFaultsError, MlfError, terminal_text
 from mlfbuild.scons.actions import action, show
 
 _checking: list[Any] = []
@@ -120,8 +121,12 @@ def _check_target(image: Path, linker_map: Path, found: list[tuple[TargetJob, st
         result = report_link(image, linker_map, with_modules(job.budgets, job), models=models)
         for line in result.unchecked:
             show(f"mlfbuild: {image.name}: not checked: {line}")
-        if result.over_budget is not None:
-            raise result.over_budget
+        errors = [LinkFaultsError(result.faults)] if result.faults else []
+        errors += [result.over_budget] if result.over_budget is not None else []
+        for error in errors[:-1]:
+            sys.stderr.write(f"{terminal_text(str(error))}\n")
+        if errors:
+            raise errors[-1]
     except MlfError:
         # Without the renaming, SCons would take the image for that of the last successful build if a change is undone.
         image.replace(image.with_name(f"{image.stem}.failed{image.suffix}"))

@@ -19,9 +19,18 @@ from mlfbuild.build import (
     toolchain_of,
     with_modules,
 )
-from mlfbuild.core import CheckFailedError, InputFileError, MlfError, OverBudgetError, UsageError, listed
+from mlfbuild.core import (
+    CheckFailedError,
+    Diagnostic,
+    InputFileError,
+    LinkFaultsError,
+    MlfError,
+    OverBudgetError,
+    UsageError,
+    listed,
+)
 from mlfbuild.project import Budget, Project
-from mlfbuild.report import budgets, stack
+from mlfbuild.report import budgets, link, stack
 from mlfbuild.usecases.build import build_project
 
 _OF_A_PIECE = ("name", "kind", "size", "flash", "ram")
@@ -39,8 +48,8 @@ class ProjectReport:
 
     document: report.ReportDocument
     images: tuple[report.ImageSizes, ...]
-    over_budget: OverBudgetError | None
-    """The error of the build if an image exceeds its budget; such images are reported anyway."""
+    over_budget: OverBudgetError | LinkFaultsError | None
+    """The error of the build if an image exceeds its budget or has faults; such images are reported anyway."""
 
 
 def report_project(
@@ -69,7 +78,7 @@ def report_project(
     try:
         checked = budgets.unchecked(firmware) if accept else firmware
         build_project(chosen, checked, jobs=jobs, progress=progress, locked=project if frozen else None)
-    except OverBudgetError as error:
+    except (OverBudgetError, LinkFaultsError) as error:
         over_budget = error
     images = _images(firmware)
     if profile:
@@ -116,6 +125,8 @@ class LinkReport:
     over_budget: OverBudgetError | None
     unchecked: tuple[str, ...]
     """A line for each budget that cannot be checked after a link, with the command that checks it."""
+    faults: tuple[Diagnostic, ...] = ()
+    """Faults of the link."""
 
 
 def report_link(
@@ -124,8 +135,8 @@ def report_link(
     """Return the report of the image ``elf``, compared with those budgets of its target that apply to it.
 
     These are the budgets of ``models`` (by default all), and that of the ``firmware`` that the image is, by default the
-    one with its name. Raises as ``any_image_sizes`` and ``link_budgets``, and as ``budgets.exceeded`` if a budget
-    cannot be checked.
+    one with its name. Raises as ``any_image_sizes``, ``link_budgets`` and ``link_faults``, and as ``budgets.exceeded`` if
+    a budget cannot be checked.
     """
     limits = budgets.link_budgets(found, elf.stem, models, firmware)
     try:
@@ -136,7 +147,12 @@ def report_link(
         return LinkReport(None, None, () if models else (str(error),))
     problems = budgets.exceeded(image, limits)
     unchecked = [*budgets.not_checked(image, limits), *([] if models else budgets.without_budget(found, limits))]
-    return LinkReport(report_document([image]), OverBudgetError(problems) if problems else None, tuple(unchecked))
+    return LinkReport(
+        report_document([image]),
+        OverBudgetError(problems) if problems else None,
+        tuple(unchecked),
+        link.link_faults(image, quick=True).faults,
+    )
 
 
 def target_budgets(project: Project, targets: Sequence[str]) -> TargetBudgets:
@@ -178,6 +194,7 @@ def _text(found: report.ImageSizes, *, verbose: bool, operators: bool) -> str:
     parts = [head, report.sizes_text(found.sizes, _model_budgets(found), _budget(found), verbose=verbose)]
     depths = stack.stack_lines(stack.stacks(found), _stack_limits(found), stack.measured_stacks(found), verbose=verbose)
     parts.append("\n".join(depths))
+    parts += link.link_faults_text(link.link_faults(found))
     if job is not None and job.budget_file is not None:
         parts.append("\n".join(budgets.difference_lines(job, found.sizes)))
     parts += report.all_operators(found.sizes.models, report.networks_of(found)) if operators else ()
@@ -218,6 +235,7 @@ def _json(found: report.ImageSizes) -> dict[str, Any]:
             _model(found, owner, networks[owner.name], depths.models.get(owner.name)) for owner in found.sizes.models
         ],
         "others": [_owner(owner) for owner in found.sizes.others],
+        **link.link_faults_json(link.link_faults(found)),
     }
 
 
@@ -272,7 +290,9 @@ def _owner(owner: report.Owner) -> dict[str, Any]:
 def report_document(found: Sequence[report.ImageSizes], *, operators: bool = False) -> report.ReportDocument:
     """Return reports that can be shown or written in any form; ``operators`` adds the operators to their text."""
     return report.ReportDocument(
-        lambda: report_json(found), lambda verbose: report_text(found, verbose=verbose, operators=operators)
+        lambda: report_json(found),
+        lambda verbose: report_text(found, verbose=verbose, operators=operators),
+        lambda: [fault for sizes in found for fault in link.link_faults(sizes).faults],
     )
 
 
