@@ -121,7 +121,7 @@ def _check_target(image: Path, linker_map: Path, found: list[tuple[TargetJob, st
         result = report_link(image, linker_map, with_modules(job.budgets, job), models=models)
         for line in result.unchecked:
             show(f"mlfbuild: {image.name}: not checked: {line}")
-        errors = [LinkFaultsError(result.faults)] if result.faults else []
+        errors: list[MlfError] = [LinkFaultsError(result.faults)] if result.faults else []
         errors += [result.over_budget] if result.over_budget is not None else []
         for error in errors[:-1]:
             sys.stderr.write(f"{terminal_text(str(error))}\n")

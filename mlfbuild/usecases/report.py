@@ -135,8 +135,8 @@ def report_link(
     """Return the report of the image ``elf``, compared with those budgets of its target that apply to it.
 
     These are the budgets of ``models`` (by default all), and that of the ``firmware`` that the image is, by default the
-    one with its name. Raises as ``any_image_sizes``, ``link_budgets`` and ``link_faults``, and as ``budgets.exceeded`` if
-    a budget cannot be checked.
+    one with its name. Raises as ``any_image_sizes``, ``link_budgets`` and ``link_faults``, and as ``budgets.exceeded``
+    if a budget cannot be checked.
     """
     limits = budgets.link_budgets(found, elf.stem, models, firmware)
     try:

@@ -71,6 +71,7 @@ def fails_until_raised(repo: Path, folder: Path, image: Path, tree: Path, *comma
     assert "mlfbuild: not in PATH, so budgets are not checked; run mlfbuild report -q" in output
 
 
+@pytest.mark.sweep
 def test_make(repo: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(repo, tmp_path / "repo"))
     image = folder / "build/make/app.elf"
@@ -115,7 +116,8 @@ add_custom_command(TARGET app POST_BUILD ${commands})
 """
 
 
-@pytest.mark.parametrize("system", ["esp-idf", pytest.param("zephyr", marks=pytest.mark.sweep)])
+@pytest.mark.sweep
+@pytest.mark.parametrize("system", ["esp-idf", "zephyr"])
 def test_systems_with_cmake(system: str, repo: Path, tmp_path: Path) -> None:
     folder = tmp_path / "app"
     if system == "esp-idf":

@@ -79,11 +79,20 @@ def test_faults_of_the_link_end_with_status_1(faulty: Folder) -> None:
     assert [(fault["code"], fault["place"]) for fault in image["faults"]] == [
         ("section-overlaps-heap", "app.elf: model alpha")
     ] * 3
-    jsonschema.validate({"mlfbuild_report": 2, "images": [image]}, faulty.run("schema", "--report").json)
+    validator(faulty.run("schema", "--report").json).validate({"mlfbuild_report": 2, "images": [image]})
     assert (faulty.root / "app.html").read_text().count("<code>section-overlaps-heap</code>") == 3
     saved = faulty.run("report", "--from", "app.json")
     assert saved.status == 0, "nothing is checked"
     assert all(line in saved.out for line in lines) and lines[0] in (faulty.root / "app.txt").read_text()
+
+
+def test_faults_and_budgets_are_both_reported(faulty: Folder) -> None:
+    project = "mlfbuild: 1\ntargets: {m4: {cpu: cortex-m4}}\nmodels: {alpha: {source: models/alpha.tflite, budget: "
+    faulty.write("mlfbuild.yml", project + "{flash: 1}}}\n")
+    ended = faulty.run("report", "-q", "--elf", "app.elf", "--fail-over-budget", "--format", "json")
+    assert ended.status == 1
+    first, last = (json.loads(line) for line in ended.err.splitlines()[-2:])
+    assert (first["code"], last["code"]) == ("section-overlaps-heap", "size-over-budget")
 
 
 def test_faults_as_events(faulty: Folder) -> None:
