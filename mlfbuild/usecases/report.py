@@ -16,6 +16,7 @@ from mlfbuild.report import budgets, link, stack
 from mlfbuild.usecases.build import build_project
 
 _OF_A_PIECE = ("name", "kind", "size", "flash", "ram")
+_OF_A_CONSTANT = ("content", "tensor", "source")
 
 
 _EXCESS_FORMS = (".txt", ".json", ".html")
@@ -161,7 +162,7 @@ def _model(
     budget = _model_budgets(found).get(owner.name)
     measured = stack.measured_stacks(found).get(owner.name)
     return {
-        **_owner(owner),
+        **_owner(_with_origins(owner, networks)),
         **({"budget": asdict(budget)} if budget else {}),
         **({"networks": [report.network_json(each, _run_of(found, each)) for each in networks]} if found.job else {}),
         **({"stack": stack.stack_json(depth, measured)} if depth else {}),
@@ -172,8 +173,25 @@ def _run_of(found: report.ImageSizes, network: report.NetworkSizes) -> report.Mo
     return next((run for run in found.runs if run.profile.module == network.module), None)
 
 
+def _with_origins(owner: report.Owner, networks: Sequence[report.NetworkSizes]) -> report.Owner:
+    """Return ``owner`` with the parts of the model that its constants and functions are made of."""
+    known: dict[tuple[str, str], tuple[str, str]] = {}
+    for each in networks:
+        for operator in each.network.operators:
+            known.setdefault((each.module, operator.function), (operator.name, ""))
+        known |= {(each.module, one.symbol): (one.tensor, one.source) for one in each.network.constants}
+    found = ((piece, known.get((piece.module, piece.name), ("", ""))) for piece in owner.pieces)
+    return replace(owner, pieces=tuple(replace(piece, tensor=tensor, source=key) for piece, (tensor, key) in found))
+
+
 def _owner(owner: report.Owner) -> dict[str, Any]:
-    pieces = [{key: getattr(piece, key) for key in _OF_A_PIECE} for piece in owner.pieces]
+    pieces = [
+        {
+            **{key: getattr(piece, key) for key in _OF_A_PIECE},
+            **{key: value for key in _OF_A_CONSTANT if (value := getattr(piece, key))},
+        }
+        for piece in owner.pieces
+    ]
     return {
         "name": owner.name,
         "flash": owner.flash,

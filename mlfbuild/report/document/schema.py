@@ -113,7 +113,13 @@ def _piece() -> dict[str, Any]:
     memory = {"type": "boolean"}
     kind = {"enum": [*FLASH_KINDS, *RAM_KINDS]}
     about = "A function, a constant or a variable; initialised variables take flash and RAM"
-    return object_schema({"name": _TEXT, "kind": kind, "size": _BYTES, "flash": memory, "ram": memory}, about=about)
+    needed = {"name": _TEXT, "kind": kind, "size": _BYTES, "flash": memory, "ram": memory}
+    optional = {
+        "content": {**_TEXT, "description": "Hash of the bytes of a model's constant"},
+        "tensor": {**_TEXT, "description": "Tensor or operator of the model that it is made of, if known"},
+        "source": {**_TEXT, "description": "Hash of that part of the model, regardless of the constant's layout"},
+    }
+    return object_schema(needed, optional, about)
 
 
 def _stack() -> dict[str, Any]:

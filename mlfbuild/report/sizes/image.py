@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlfbuild.core import InputFileError, printable, read_bytes, sha256
+from mlfbuild.library import DIGEST_LENGTH
 
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
@@ -31,6 +32,13 @@ class Section:
     """Whether the file has no bytes for it, such as ``.bss``."""
     copied: bool
     """Whether start-up code copies its initial values from another address, in flash, such as ``.data``."""
+    data: bytes = field(default=b"", repr=False, compare=False)
+    """The bytes in the file; empty for sections without any."""
+
+    def content(self, address: int, size: int) -> str:
+        """Return a hash of the bytes at ``address``; empty if the file has none."""
+        found = self.data[address - self.address :][:size]
+        return sha256(found)[:DIGEST_LENGTH] if len(found) == size else ""
 
     @property
     def flash(self) -> int:
@@ -160,6 +168,7 @@ def _section(section: ElfSection, *, copied: bool) -> Section:
         writable=bool(flags & _WRITE),
         zero=zero,
         copied=copied and not zero,
+        data=b"" if zero else section.data(),
     )
 
 

@@ -66,6 +66,12 @@ class SizedSymbol:
     """The module whose library it comes from; empty if it is not of a model."""
     address: int | None = None
     """Of a function; ``None`` for data and for bytes without a symbol."""
+    content: str = ""
+    """A hash of the bytes of a model's constant; empty for all else."""
+    tensor: str = ""
+    """The tensor or operator of the model that a constant or a function is made of; empty if unknown."""
+    source: str = ""
+    """A hash of that part of the model, regardless of the layout of the constant."""
 
 
 @dataclass(frozen=True)
@@ -230,7 +236,10 @@ def _pieces(part: InputSection, section: Section, symbols: _Symbols, module: str
     for symbol in symbols.within(part.address, part.address + part.size):
         name = plain_name(symbol.name)
         kind = CODE if symbol.function else _kind(name, part, section, model=bool(module))
-        yield SizedSymbol(name, kind, symbol.size, flash, ram, module, symbol.address if symbol.function else None)
+        address = symbol.address if symbol.function else None
+        constant = bool(module) and kind in {WEIGHTS, TABLES}
+        content = section.content(symbol.address, symbol.size) if constant else ""
+        yield SizedSymbol(name, kind, symbol.size, flash, ram, module, address, content)
         left -= symbol.size
     if left:
         yield SizedSymbol(part.member or part.name, _content(part, section), left, flash, ram, module)
