@@ -17,6 +17,7 @@ from mlfbuild.core import InputFileError, read_bytes
 from mlfbuild.executor import BUNDLED_FOLDER, FOLDER, INCLUDE_DIR, unit_names
 from mlfbuild.library import ResolvedLibrary, kernel_include_dirs
 
+_LEVEL = re.compile(r"COMPILE_LANG_AND_ID:[^>]*>:(-O\w+)>")
 _NEEDED = re.compile(r"if\(NOT TARGET mlf::dep::([a-z0-9.+-]+)\)")
 
 NAME = "mlf_models"
@@ -42,6 +43,8 @@ class ModelFiles:
     """Further include folders for the model's own sources."""
     needs: tuple[str, ...] = ()
     """Names of the external libraries that it requires."""
+    level: str = ""
+    """The compiler's option for its optimisation level; empty for that of the build."""
 
     @property
     def switch(self) -> str:
@@ -103,6 +106,8 @@ def model_files(directory: Path, model: str) -> ModelFiles:
             reason="is missing or damaged",
             hint=f"build model {model!r} again",
         )
+    text = read_bytes(directory / model / FRAGMENT, "fragment").decode(errors="replace")
+    level = _LEVEL.search(text)
     paths = [PurePosixPath(path) for path in sorted(record.files)]
     units = [path for path in paths if len(path.parts) == 2 and path.parts[0] == FOLDER]
     linked = [
@@ -129,14 +134,9 @@ def model_files(directory: Path, model: str) -> ModelFiles:
         objects=below([path for path in (*units, *linked) if path.suffix in OBJECT_SUFFIXES]),
         include_dirs=below([*sorted(headers), *([PurePosixPath(BLOBS_FOLDER)] if blobs else [])]),
         private_include_dirs=below(sorted(runtime)),
-        needs=_needs(directory / model),
+        needs=tuple(dict.fromkeys(_NEEDED.findall(text))),
+        level=level[1] if level else "",
     )
-
-
-def _needs(tree: Path) -> tuple[str, ...]:
-    """Return the names of the libraries that the model of ``tree`` requires, from its CMake fragment."""
-    text = read_bytes(tree / FRAGMENT, "fragment").decode(errors="replace")
-    return tuple(dict.fromkeys(_NEEDED.findall(text)))
 
 
 def _below_codegen(paths: list[PurePosixPath]) -> list[PurePosixPath]:
