@@ -22,7 +22,11 @@ if TYPE_CHECKING:
     from mlfbuild.build.beforehand import make_archives as make_archives
     from mlfbuild.build.bundling import bundle_key as bundle_key
     from mlfbuild.build.committed_tree import committed as committed
-    from mlfbuild.build.compilation import Compiled as Compiled, compile_model as compile_model
+    from mlfbuild.build.compilation import (
+        Compiled as Compiled,
+        compile_model as compile_model,
+        compiled_library as compiled_library,
+    )
     from mlfbuild.build.conflicts import (
         COMPARED as COMPARED,
         check_image as check_image,
@@ -70,10 +74,16 @@ if TYPE_CHECKING:
         outline_of as outline_of,
         program_version as program_version,
         prune_folders as prune_folders,
+        record_archive as record_archive,
         stray_files as stray_files,
         tree_is_whole as tree_is_whole,
         unpack_archive as unpack_archive,
         unpack_job as unpack_job,
+    )
+    from mlfbuild.build.opening import (
+        is_model as is_model,
+        open_beside as open_beside,
+        open_model as open_model,
     )
     from mlfbuild.build.outline import (
         FRAGMENT as FRAGMENT,

@@ -71,6 +71,8 @@ class CompileJob:
             "options": dict(request.options),
             "placement": asdict(request.placement),
         }
+        if request.interface.given():
+            settings["interface"] = request.interface.given()
         if request.program is not None:  # its path has no effect on the archive
             settings["command"] = request.program.command
         return json.dumps(settings, sort_keys=True)

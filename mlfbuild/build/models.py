@@ -101,6 +101,11 @@ def copy_archive(archive: Path, copy: Path) -> None:
     write_atomic(copy, read_bytes(archive, "archive"))
 
 
+def record_archive(job: CompileJob) -> None:
+    """Record that the job's archive, which another build system keeps up to date, is made from the present inputs."""
+    _remember(job, archive_key(job))
+
+
 def _remember(job: CompileJob, key: str) -> None:
     write_atomic(key_file(job), json.dumps(_stamp(job, key)).encode())
 

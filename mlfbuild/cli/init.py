@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from mlfbuild.cli.options import SharedOptions, verb
+from mlfbuild.cli.options import SharedOptions, complete_board, verb
 from mlfbuild.cli.output import show, show_json
 from mlfbuild.core import UsageError, text_table
 
@@ -32,7 +32,7 @@ next, in CMakeLists.txt:
 @click.option("--model", "source", type=_FILE, metavar="FILE", help="Model file to start with.")
 @click.option("--archive", type=_FILE, metavar="FILE", help="Archive to start with.")
 @click.option("--vectors", type=_FILE, metavar="FILE", help="Inputs and expected outputs of the model.")
-@click.option("--board", metavar="NAME", help="Emulated board, default mps2-an386.")
+@click.option("--board", metavar="NAME", help="Emulated board, default mps2-an386.", shell_complete=complete_board)
 @click.option("--cmake-only", is_flag=True, help="Write only cmake/mlfbuild.cmake, for a repository with CMake.")
 def init(
     options: SharedOptions,

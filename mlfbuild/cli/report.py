@@ -50,9 +50,9 @@ def report(
     firmware and the libraries. The sums are those of the linked image. The exit status is 1 if an image is over its
     budget, or has grown too much since its baseline.
 
-    With --elf, build nothing and report an image of any build; its models are the libraries libmlf_<model>.a in the
-    linker map. With --from, show a report that was written with `-o FILE.json`. With --compare, show what changed since
-    such a report, the largest change first.
+    With --elf, build nothing and report an image of any build; its models are the libraries libmlf_<model>.a or the
+    objects <model>_lib0.o in the linker map. With --from, show a report that was written with `-o FILE.json`. With
+    --compare, show what changed since such a report, the largest change first.
     """
     from mlfbuild.build import load
     from mlfbuild.report import check_report_output, compared_with, read_report, saved_report

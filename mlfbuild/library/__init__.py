@@ -145,6 +145,7 @@ if TYPE_CHECKING:
         with_requirements as with_requirements,
     )
     from mlfbuild.library.resolved_library import ResolvedLibrary as ResolvedLibrary
+    from mlfbuild.library.stable_names import own_name as own_name, port_names as port_names
     from mlfbuild.library.types import (
         FULL_MODEL as FULL_MODEL,
         OPERATOR as OPERATOR,

@@ -26,7 +26,7 @@ class NetworkTensor:
     """A value of the network; weights are not among them, they belong to their operator."""
 
     name: str
-    """The name in the model."""
+    """The name in the model; that in the interface if the tensor is in the caller's buffer."""
     dtype: str
     shape: tuple[int, ...]
     size: int

@@ -146,6 +146,10 @@ def _only_for(compilers: Collection[str], key: str, **otherwise: Any) -> dict[st
 
 
 COMPILER_SCHEMAS = (
+    {
+        "if": {"properties": {"compiler": {"enum": list(COMPILERS[1:])}}, "required": ["compiler"]},
+        "then": {"not": {"required": ["interface"]}},
+    },
     {**_only_for(["command"], "command"), "then": {"required": ["command"]}},
     _only_for(["tvm"], "python"),
     _only_for(

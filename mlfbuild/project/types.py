@@ -15,6 +15,7 @@ from typing import Annotated, Any, ClassVar
 from mlfbuild.core import Diagnostic
 from mlfbuild.project import rules
 from mlfbuild.project.checks import EXACT, NOT_EMPTY, Convert, PathText, ProjectPath, Rule, TextOr
+from mlfbuild.project.interface import InterfaceNames
 from mlfbuild.project.keys import DERIVED, Keys
 from mlfbuild.project.placement import Placement, PlacementKeys
 from mlfbuild.project.problems import KeyPath, Mistake, Position, Problem, in_file_order
@@ -84,6 +85,8 @@ class ModelSpec(Keys):
     name: str = field(metadata=DERIVED)
     source: ProjectPath
     """Model file (.tflite, .onnx) or Model Library Format archive (.tar); any file for other compilers."""
+    interface: InterfaceNames = field(default_factory=InterfaceNames)
+    """Names of inputs and outputs in C and reports, which stay the same when the model is trained again."""
     compiler: Annotated[str, rules.COMPILER] = ""
     """Compiler that translates it to C; command and tvm run programs. Default: native, archive for an archive."""
     command: Command = ()

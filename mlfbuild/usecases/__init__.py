@@ -1,7 +1,8 @@
 """One module for each verb of the command; the drivers ``cli`` and ``scons`` call these functions.
 
 A verb's function takes values, returns a value, and prints nothing. The longest verbs are folders: ``init`` writes new
-projects, ``doctor`` checks the machine, and ``lock`` also has the builds that must match ``mlfbuild.lock``.
+projects, ``doctor`` checks the machine, ``compile`` also has the archives of scripts and notebooks, and ``lock`` the
+builds that must match ``mlfbuild.lock``.
 
     mlfbuild.yml -> [compile] -> kws.tar -> [unpack] -> build/mlf/<target>/kws/ -> [build] -> app.elf -> [verify]
 
@@ -24,7 +25,10 @@ if TYPE_CHECKING:
     from mlfbuild.usecases.clashes import compare_linked as compare_linked
     from mlfbuild.usecases.cmake_dir import cmake_package_folder as cmake_package_folder
     from mlfbuild.usecases.compare import compare_archives as compare_archives, compare_runs as compare_runs
-    from mlfbuild.usecases.compile import compile_file as compile_file, file_job as file_job
+    from mlfbuild.usecases.compile.archive import Archive as Archive, compiled_archive as compiled_archive
+    from mlfbuild.usecases.compile.file import compile_file as compile_file, file_job as file_job
+    from mlfbuild.usecases.compile.table import Table as Table
+    from mlfbuild.usecases.completion import completion_script as completion_script
     from mlfbuild.usecases.convert import convert_archive as convert_archive
     from mlfbuild.usecases.doctor.diagnosis import (
         Diagnosis as Diagnosis,
@@ -69,12 +73,21 @@ if TYPE_CHECKING:
     from mlfbuild.usecases.validate import validate_archive as validate_archive
     from mlfbuild.usecases.verify import (
         VerifyJob as VerifyJob,
+        VerifyResult as VerifyResult,
         left_out as left_out,
         verification_failed as verification_failed,
         verify_elf as verify_elf,
         verify_job as verify_job,
         verify_jobs as verify_jobs,
         verify_project as verify_project,
+        wrong_outputs as wrong_outputs,
+    )
+    from mlfbuild.usecases.watch import (
+        Stamps as Stamps,
+        image_size as image_size,
+        project_inputs as project_inputs,
+        stamps as stamps,
+        wait_for_change as wait_for_change,
     )
 else:
     __getattr__ = lazy_attributes(__name__)

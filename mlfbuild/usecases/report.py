@@ -88,7 +88,8 @@ def accept_sizes(project: Project, images: Sequence[report.ImageSizes]) -> tuple
 def report_image(elf: Path, linker_map: Path | None = None) -> report.ReportDocument:
     """Return the report of the image ``elf`` of any build.
 
-    Its models are the libraries ``libmlf_<model>.a`` in the linker map, ``<elf>.map`` by default. Raises as
+    Its models are the libraries ``libmlf_<model>.a``, or the objects ``<model>_lib0.o``, in the linker map, which is
+    ``<elf>.map`` by default. Raises as
     ``any_image_sizes``.
     """
     return report_document([report.any_image_sizes(elf, linker_map)])
@@ -104,7 +105,7 @@ def _text(found: report.ImageSizes, *, verbose: bool, operators: bool) -> str:
     title = job.title if job else image.path.name
     head = f"{title}: {image.flash:,} bytes of flash, {image.ram:,} of RAM ({image.path})"
     if job is None and not found.sizes.models:
-        head += "\nno models: the map lists no library libmlf_<model>.a"
+        head += "\nno models: the map lists no library libmlf_<model>.a and no object <model>_lib0.o"
     parts = [head, report.sizes_text(found.sizes, _model_budgets(found), _budget(found), verbose=verbose)]
     limits = job.stack_limits if job else {}
     parts.append(

@@ -148,6 +148,7 @@ def test_no_moving_rows_without_a_terminal(
     assert bool(re.search(COMPILED, seen.raw)) == (not arguments)
 
 
+@pytest.mark.sweep
 def test_empty_or_false_ci_variable_is_ignored(folder: Folder) -> None:
     for value in ("", "false", "0"):
         assert "\x1b[" in Terminal().run(folder.root, "plan", "--model", "alpha", "--complete", CI=value).raw

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-import jsonschema
 import pytest
 
 from support.command import Folder
 from support.firmware_repo import tiny_network
+from support.schemas import validator
 
 PROJECT = """\
 mlfbuild: 1
@@ -47,7 +47,7 @@ def set_budgets(folder: Folder, model: str = "", image: str = "") -> None:
 
 def test_stack_is_reported_and_checked(project: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     facts = project.run("report", "--format", "json").json
-    jsonschema.validate(facts, project.run("schema", "--report").json)
+    validator(project.run("schema", "--report").json).validate(facts)
     (image,) = facts["images"]
     whole, own = image["stack"], image["models"][0]["stack"]
     assert own["path"][0] == "tvmgen_alpha_run" and whole["path"][:2] == ["main", "tvmgen_alpha_run"]

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import mlfbuild
@@ -38,8 +39,13 @@ class Wording:
         return "reason" in self.words
 
 
-def wordings() -> Iterator[Wording]:
-    """Yield every wording in the package, in the order of files and lines."""
+@cache
+def wordings() -> tuple[Wording, ...]:
+    """Return every wording in the package, in the order of files and lines."""
+    return tuple(_wordings())
+
+
+def _wordings() -> Iterator[Wording]:
     for path in sorted(PACKAGE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             if not isinstance(node, ast.Call):

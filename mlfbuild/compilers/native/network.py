@@ -65,10 +65,13 @@ def _lives(program: LinkedModel) -> dict[str, tuple[int, int]]:
 
 
 def _tensor(program: LinkedModel, tensor: Tensor, first: int, last: int) -> NetworkTensor:
-    location = program.plan.locations[tensor.name]
+    location, ports = program.plan.locations[tensor.name], program.interface
     offset = None if location.area is StorageKind.CONSTANT else location.position
     area = location.area.name.lower()
-    return NetworkTensor(tensor.name, tensor.dtype.value, tensor.shape, tensor.size, area, offset, first, last)
+    side = {StorageKind.INPUT: ports.inputs, StorageKind.OUTPUT: ports.outputs}.get(location.area)
+    port = side[location.position] if side else None
+    name = port.name if port is not None and port.tensor.name == tensor.name else tensor.name  # or it is a view
+    return NetworkTensor(name, tensor.dtype.value, tensor.shape, tensor.size, area, offset, first, last)
 
 
 def _operator(
