@@ -51,6 +51,7 @@ EVERYTHING = Package(
             (),
             ("kws/codegen/host/include",),
             (),
+            level="-O2",
             headers=(HeaderFile("tvmgen_kws.h", "kws/codegen/host/include/tvmgen_kws.h", "aa"),),
             interfaces=(
                 ModuleInterface(
@@ -71,6 +72,7 @@ EVERYTHING = Package(
             (),
             ("graph_2/blobs",),
             ("graph_2/runtime/include",),
+            level="-O2",
             headers=(HeaderFile("tvm/runtime.h", "graph_2/runtime/include/tvm/runtime.h", "bb"),),
             interfaces=(
                 ModuleInterface(
@@ -93,12 +95,16 @@ CLASH = Package(
         for name in ("a", "b")
     ),
 )
+LEVELS = Package(
+    "cortex-m4", (ModelFiles("kws", ("a.c",), (), (), (), level="-Os"), ModelFiles("vww", ("b.c",), (), (), ()))
+)
 PACKAGES = {
     "everything": EVERYTHING,
     "none": Package("cortex-m4", ()),
     "objects": OBJECTS,
     "space": SPACE,
     "clash": CLASH,
+    "levels": LEVELS,
 }
 
 
@@ -143,6 +149,7 @@ def test_the_paths_depend_on_the_models_only_in_one_folder(system: str, package:
     [
         ("objects", "objects-in-platformio-library", "model 'pre': pre/codegen/host/lib/pre.o"),
         ("space", "space-in-platformio-path", "model 'kws': kws/codegen/host/src/my lib.c"),
+        ("levels", "platformio-needs-same-level", "models kws, vww"),
     ],
 )
 def test_files_that_a_platformio_library_cannot_contain_are_rejected(package: str, code: str, place: str) -> None:
@@ -236,6 +243,7 @@ def assert_as_parts_say(library: Library, folder: Path) -> ModelFiles:
     assert sorted(found.include_dirs) == sorted(below(*folders))
     private = {path for part in parts for path in part.private_include_dirs}
     assert sorted(found.private_include_dirs) == sorted(below(*private))
+    assert found.level == ("-O2" if any(part.sources for part in parts) else "")
     return found
 
 
@@ -420,7 +428,8 @@ def test_manifests_match_their_formats(folder: Folder) -> None:
     first, *sources = library["build"]["srcFilter"]
     assert first == "-<*>" and len(sources) == 2
     assert all((folder.root / "tree" / entry[2:-1]).is_file() for entry in sources)
-    assert all((folder.root / "tree" / flag.removeprefix("-I")).is_dir() for flag in library["build"]["flags"])
+    *folders, level = library["build"]["flags"]
+    assert level == "-O2" and all((folder.root / "tree" / flag.removeprefix("-I")).is_dir() for flag in folders)
     package = json.loads((folder.root / "tree/package.json").read_text())
     assert package["enable"] in (folder.root / "tree/Kconfig").read_text()
 

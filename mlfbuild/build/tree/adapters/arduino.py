@@ -13,6 +13,7 @@ from mlfbuild.build.tree.adapters.package import (
     NAME,
     NOTICE,
     HeaderFile,
+    ModelFiles,
     Package,
     refuse_objects,
     wrappers,
@@ -35,6 +36,13 @@ category=Data Processing
 url=https://docs.arduino.cc/arduino-cli/library-specification/
 architectures=*
 {includes}dot_a_linkage=true
+"""
+
+# A library cannot have compiler options. GCC's pragma works on all functions that follow, kernels included.
+_LEVEL = """\
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize ("{level}")
+#endif
 """
 
 
@@ -67,8 +75,13 @@ def files(package: Package) -> dict[str, str]:
             includes=f"includes={includes}\n" if includes else "",
         ),
         **_headers(package),
-        **wrappers(FOLDER, (path for model in package.models for path in model.sources), ".cpp"),
+        **{path: text for model in package.models for path, text in _sources(model).items()},
     }
+
+
+def _sources(model: ModelFiles) -> dict[str, str]:
+    level = _LEVEL.format(level=model.level.removeprefix("-")) if model.level else ""
+    return wrappers(FOLDER, model.sources, ".cpp", level)
 
 
 def _headers(package: Package) -> dict[str, str]:

@@ -12,6 +12,9 @@ from mlfbuild.build.tree.adapters.package import DESCRIPTION, NAME, NOTICE, Libr
 
 RESERVED: dict[str, str] = {}
 
+_LEVELS = {"-O2": "balanced", "-Os": "size", "-O3": "speed"}
+"""What csolution calls the levels of GCC; its other compilers have levels of these names, too."""
+
 
 def files(package: Package) -> dict[str, str]:
     """Return the files of the layer: path -> text."""
@@ -29,6 +32,7 @@ def files(package: Package) -> dict[str, str]:
 def _model(model: ModelFiles, package: Package) -> str:
     needed = [path for library in package.libraries if library.name in model.needs for path in library.include_dirs]
     text = f"    - group: Model {model.name}\n"
+    text += f"      optimize: {_LEVELS[model.level]}\n" if model.level else ""
     text += _list(6, "add-path", dict.fromkeys([*model.private_include_dirs, *needed]))
     return text + _files([*model.sources, *model.objects])
 

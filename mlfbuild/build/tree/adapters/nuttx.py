@@ -156,11 +156,16 @@ def _make(switches: Sequence[str], owner: ModelFiles | LibraryFiles) -> str:
     made = [path.removeprefix("nuttx/") for path in wrappers(FOLDER, owner.sources, ".cxx")]
     text = f"\nifneq ({''.join(f'$({switch})' for switch in switches)},)\n"
     text += "".join(f"{'CXXSRCS' if path.endswith('.cxx') else 'CSRCS'} += {path}\n" for path in made)
-    if isinstance(owner, LibraryFiles):
-        for path in made:
-            kind = "CXXFLAGS" if path.endswith(".cxx") else "CFLAGS"
-            text += f"{path}_{kind} += {' '.join(map(_shell, owner.options))}\n"
+    for path in made if _options(owner) else ():
+        kind = "CXXFLAGS" if path.endswith(".cxx") else "CFLAGS"
+        text += f"{path}_{kind} += {' '.join(map(_shell, _options(owner)))}\n"
     return text + "endif\n"
+
+
+def _options(owner: ModelFiles | LibraryFiles) -> Sequence[str]:
+    if isinstance(owner, LibraryFiles):
+        return owner.options
+    return (owner.level,) if owner.level else ()
 
 
 def _shell(option: str) -> str:
@@ -177,7 +182,8 @@ def _cmake(switches: Sequence[str], owner: ModelFiles | LibraryFiles, package: P
         private = [*owner.runtime_dirs, *(path for library in libraries for path in library.include_dirs)]
     else:
         public, private = (owner.include_dirs, []) if owner.public else ([], [*owner.include_dirs])
-        options = " ".join(quoted(option) for option in owner.options)
+    if _options(owner):
+        options = " ".join(quoted(option) for option in _options(owner))
         text += f"    target_compile_options({name} PRIVATE {options})\n"
     text += _command("target_include_directories", f"{name} PRIVATE", [*public, *private])
     text += _command("set_property", "TARGET nuttx APPEND PROPERTY NUTTX_INCLUDE_DIRECTORIES", public)

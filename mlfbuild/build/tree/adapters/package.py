@@ -18,6 +18,7 @@ from mlfbuild.core import InputFileError, UnsupportedModelError, read_bytes
 from mlfbuild.executor import BUNDLED_FOLDER, FOLDER, INCLUDE_DIR, unit_names
 from mlfbuild.library import ResolvedLibrary, kernel_include_dirs
 
+_LEVEL = re.compile(r"COMPILE_LANG_AND_ID:[^>]*>:(-O\w+)>")
 _NEEDED = re.compile(r"if\(NOT TARGET mlf::dep::([a-z0-9.+-]+)\)")
 
 NAME = "mlf_models"
@@ -53,6 +54,8 @@ class ModelFiles:
     """Further include folders for the model's own sources."""
     needs: tuple[str, ...] = ()
     """Names of the external libraries that it requires."""
+    level: str = ""
+    """The compiler's option for its optimisation level; empty for that of the build."""
     headers: tuple[HeaderFile, ...] = ()
     """The headers in its include folders, without kernels, which are next to the sources that include them."""
     interfaces: tuple[ModuleInterface, ...] = ()
@@ -131,6 +134,8 @@ def model_files(directory: Path, model: str) -> ModelFiles:
             reason="is missing or damaged",
             hint=f"build model {model!r} again",
         )
+    text = read_bytes(directory / model / FRAGMENT, "fragment").decode(errors="replace")
+    level = _LEVEL.search(text)
     paths = [PurePosixPath(path) for path in sorted(record.files)]
     units = [path for path in paths if len(path.parts) == 2 and path.parts[0] == FOLDER]
     linked = [
@@ -159,7 +164,8 @@ def model_files(directory: Path, model: str) -> ModelFiles:
         objects=below([path for path in (*units, *linked) if path.suffix in OBJECT_SUFFIXES]),
         include_dirs=below(folders),
         private_include_dirs=below(sorted(runtime)),
-        needs=_needs(directory / model),
+        needs=tuple(dict.fromkeys(_NEEDED.findall(text))),
+        level=level[1] if level else "",
         headers=tuple(
             HeaderFile(str(path.relative_to(folder)), f"{model}/{path}", record.files[str(path)].sha256)
             for folder in (*folders, *seen)
@@ -169,18 +175,18 @@ def model_files(directory: Path, model: str) -> ModelFiles:
     )
 
 
-def wrappers(folder: str, sources: Iterable[str], cxx: str) -> dict[str, str]:
+def wrappers(folder: str, sources: Iterable[str], cxx: str, before: str = "") -> dict[str, str]:
     """Return sources below ``folder`` that include ``sources``, for systems that compile only files of one folder.
 
     Each has the path of its source, so that names are unique and objects are not written into the trees. C++ sources
-    get the suffix ``cxx``.
+    get the suffix ``cxx``. ``before`` precedes the include.
     """
     found = {}
     for source in sources:
         path = PurePosixPath(folder, source)
         up = "../" * (len(path.parts) - 1)
         name = path.with_suffix(cxx) if path.suffix in CXX_SUFFIXES else path
-        found[str(name)] = f'/* {NOTICE} */\n#include "{up}{source}"\n'
+        found[str(name)] = f'/* {NOTICE} */\n{before}#include "{up}{source}"\n'
     return found
 
 
@@ -205,12 +211,6 @@ def refuse_spaces(system: str, owner: str, paths: Iterable[str]) -> None:
                 reason=f"has a space in its name, which the build files of {system} cannot contain",
                 hint=f"remove --for {system}",
             )
-
-
-def _needs(tree: Path) -> tuple[str, ...]:
-    """Return the names of the libraries that the model of ``tree`` requires, from its CMake fragment."""
-    text = read_bytes(tree / FRAGMENT, "fragment").decode(errors="replace")
-    return tuple(dict.fromkeys(_NEEDED.findall(text)))
 
 
 def _below_codegen(paths: list[PurePosixPath]) -> list[PurePosixPath]:

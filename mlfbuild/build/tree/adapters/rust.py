@@ -68,6 +68,7 @@ struct Library {{
     objects: &'static [&'static str],
     include_dirs: &'static [&'static str],
     options: &'static [&'static str],
+    level: &'static str,
     folder: &'static str,
 }}
 
@@ -82,7 +83,10 @@ fn main() {{
         println!("cargo:rerun-if-changed={{}}", library.folder);
         let mut build = cc::Build::new();
         build.cpp(library.cpp).files(library.files).includes(library.include_dirs);
-        build.warnings(false).opt_level(2); // without optimisation, models need several times the stack
+        build.warnings(false);
+        if !library.level.is_empty() {{
+            build.opt_level_str(library.level); // its own level, also in debug builds
+        }}
         for object in library.objects {{
             build.object(object);
         }}
@@ -105,6 +109,7 @@ _LIBRARY = """
         objects: &[{objects}],
         include_dirs: &[{include_dirs}],
         options: &[{options}],
+        level: "{level}",
         folder: "{folder}",
     }},
 """
@@ -228,11 +233,12 @@ def _libraries(owner: ModelFiles | LibraryFiles, package: Package) -> Iterator[s
     """Yield the entries of ``build.rs`` for a model or a library: one for C, and one for C++ if it has any."""
     objects: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
+    level = ""
     if isinstance(owner, ModelFiles):
         name, folder, users = f"mlf_{owner.name}", owner.name, [owner]
         needed = [path for library in package.libraries if library.name in owner.needs for path in library.include_dirs]
         folders = [*owner.include_dirs, *owner.private_include_dirs, *needed]
-        objects = owner.objects
+        objects, level = owner.objects, owner.level.removeprefix("-O")
     else:
         name, folder = f"mlf_dep_{owner.name}", f"{DEPENDENCIES_FOLDER}/{owner.name}"
         users = [model for model in package.models if owner.name in model.needs]
@@ -249,6 +255,7 @@ def _libraries(owner: ModelFiles | LibraryFiles, package: Package) -> Iterator[s
                 objects=_texts(linked),
                 include_dirs=_texts(folders),
                 options=_texts(options),
+                level=level,
                 folder=folder,
             )
 

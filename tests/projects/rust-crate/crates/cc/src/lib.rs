@@ -32,7 +32,7 @@ impl Build {
         self
     }
 
-    pub fn opt_level(&mut self, level: u32) -> &mut Build {
+    pub fn opt_level_str(&mut self, level: &str) -> &mut Build {
         self.flag(&format!("-O{level}"))
     }
 
