@@ -9,12 +9,12 @@ from mlfbuild.cli.output import show
 
 
 @verb()
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.argument("shell", metavar="SHELL", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(_options: SharedOptions, shell: str) -> None:
     """Print the script that completes commands in a shell.
 
-    It completes commands, options, files, and names of targets, models, CPUs and boards. To use it in every new shell,
-    write one line to the start-up file of the shell:
+    SHELL is bash, zsh or fish. The script completes commands, options, files, and names of targets, models, CPUs and
+    boards. To use it in every new shell, write one line to the start-up file of the shell:
 
     \b
     ~/.bashrc                    source <(mlfbuild completion bash)

@@ -10,9 +10,9 @@ from typing import Any
 
 from mlfbuild import report
 from mlfbuild.build import FirmwareJob, Progress, firmware_jobs, target_jobs
-from mlfbuild.core import CheckFailedError, MlfError, OverBudgetError
+from mlfbuild.core import CheckFailedError, LinkFaultsError, MlfError, OverBudgetError
 from mlfbuild.project import Budget, Project
-from mlfbuild.report import budgets, stack
+from mlfbuild.report import budgets, link, stack
 from mlfbuild.usecases.build import build_project
 
 _OF_A_PIECE = ("name", "kind", "size", "flash", "ram")
@@ -28,8 +28,8 @@ class ProjectReport:
 
     document: report.ReportDocument
     images: tuple[report.ImageSizes, ...]
-    over_budget: OverBudgetError | None
-    """The error of the build if an image exceeds its budget; such images are reported anyway."""
+    over_budget: OverBudgetError | LinkFaultsError | None
+    """The error of the build if an image exceeds its budget or has faults; such images are reported anyway."""
 
 
 def report_project(
@@ -58,7 +58,7 @@ def report_project(
     try:
         checked = budgets.unchecked(firmware) if accept else firmware
         build_project(chosen, checked, jobs=jobs, progress=progress, locked=project if frozen else None)
-    except OverBudgetError as error:
+    except (OverBudgetError, LinkFaultsError) as error:
         over_budget = error
     images = _images(firmware)
     if profile:
@@ -112,6 +112,7 @@ def _text(found: report.ImageSizes, *, verbose: bool, operators: bool) -> str:
     parts.append(
         "\n".join(stack.stack_lines(stack.stacks(found), limits, stack.measured_stacks(found), verbose=verbose))
     )
+    parts += link.link_faults_text(link.link_faults(found))
     if job is not None and job.budget_file is not None:
         parts.append("\n".join(budgets.difference_lines(job, found.sizes)))
     parts += report.all_operators(found.sizes.models, report.networks_of(found)) if operators else ()
@@ -148,6 +149,7 @@ def _json(found: report.ImageSizes) -> dict[str, Any]:
             _model(found, owner, networks[owner.name], depths.models.get(owner.name)) for owner in found.sizes.models
         ],
         "others": [_owner(owner) for owner in found.sizes.others],
+        **link.link_faults_json(link.link_faults(found)),
     }
 
 
@@ -202,7 +204,9 @@ def _owner(owner: report.Owner) -> dict[str, Any]:
 def report_document(found: Sequence[report.ImageSizes], *, operators: bool = False) -> report.ReportDocument:
     """Return reports that can be shown or written in any form; ``operators`` adds the operators to their text."""
     return report.ReportDocument(
-        lambda: report_json(found), lambda verbose: report_text(found, verbose=verbose, operators=operators)
+        lambda: report_json(found),
+        lambda verbose: report_text(found, verbose=verbose, operators=operators),
+        lambda: [fault for sizes in found for fault in link.link_faults(sizes).faults],
     )
 
 

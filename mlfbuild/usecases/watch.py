@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from mlfbuild.build import FirmwareJob, TargetJob, read_files
+from mlfbuild.build import FirmwareJob, read_files, target_jobs
 from mlfbuild.project import Project
 
 _LOOK_SECONDS = 0.25
@@ -15,12 +15,10 @@ Stamps = Mapping[Path, "tuple[int, int] | None"]
 """Time and size of files; ``None`` for a missing file."""
 
 
-def project_inputs(project: Project, targets: Sequence[TargetJob]) -> list[Path]:
-    """Return the project file and every file that the archives of ``targets`` are made from."""
-    return [
-        project.path,
-        *dict.fromkeys(path for target in targets for job in target.models for path in read_files(job)),
-    ]
+def project_inputs(project: Project) -> list[Path]:
+    """Return every file that the archives of ``project`` are made from; models may be missing."""
+    jobs = [job for target in target_jobs(project) for job in target.models]
+    return list(dict.fromkeys(path for job in jobs for path in read_files(job)))
 
 
 def stamps(paths: Iterable[Path]) -> Stamps:

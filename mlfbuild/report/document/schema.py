@@ -67,9 +67,30 @@ def _image() -> dict[str, Any]:
     }
     return object_schema(
         needed,
-        {"target": _TEXT, "cpu": _TEXT, "baseline": _baseline(), "stack": {"$ref": "#/$defs/stack"}},
+        {
+            "target": _TEXT,
+            "cpu": _TEXT,
+            "baseline": _baseline(),
+            "stack": {"$ref": "#/$defs/stack"},
+            "faults": {"type": "array", "items": _fault(), "description": "What is wrong with the link"},
+            "not_checked": {
+                "type": "array",
+                "items": _TEXT,
+                "description": "What was not checked in the link, and why",
+            },
+        },
         "A linked image; target and cpu only with a project; stack is that of its main",
     )
+
+
+def _fault() -> dict[str, Any]:
+    needed = {
+        "code": {**_TEXT, "description": "Stable id"},
+        "place": {**_TEXT, "description": "The image and the model"},
+        "reason": _TEXT,
+        "hint": {**_TEXT, "description": "The fix"},
+    }
+    return object_schema(needed, about="Data of a model in the wrong memory, a symbol of two models, or a small stack")
 
 
 def _baseline() -> dict[str, Any]:
