@@ -73,9 +73,31 @@ def test_a_model_gets_a_name_for_c(empty: Folder) -> None:
     assert "note: mlfbuild computed the expected outputs; replace them by those of your training framework" in ended.out
     assert (empty.root / "fw/models/kws_net_2.tflite").read_bytes() == tiny_network(5)
     assert (
-        "  kws_net_2:\n    source: models/kws_net_2.tflite\n    vectors: tests/kws_net_2.npz"
+        "  kws_net_2:\n    source: models/kws_net_2.tflite\n    interface: {inputs: [t0], outputs: [t3]}"
         in (empty.root / "fw/mlfbuild.yml").read_text()
     )
+
+
+@pytest.mark.parametrize(
+    ("names", "key"),
+    [
+        (("serving_default_keras_tensor_12:0", "StatefulPartitionedCall:0"), "{inputs: [input], outputs: [output]}"),
+        (("on", "float"), '{inputs: ["on"], outputs: [float_]}'),
+        (("9 lives", "y"), ""),
+    ],
+)
+def test_the_interface_has_the_present_names(empty: Folder, names: tuple[str, str], key: str) -> None:
+    network = Network()
+    source = network.input((1, 8), scale=0.05)
+    target = network.fully_connected(source, np.ones((4, 8), np.int8), None, weight_scales=[0.01], scale=0.1)
+    for at, name in zip((source, target), names, strict=True):
+        network.tensors[at].name = name
+    empty.write("named.tflite", network.build([target]))
+    assert empty.run("init", "fw", "--model", "named.tflite").status == 0
+    lines = (empty.root / "fw/mlfbuild.yml").read_text().splitlines()
+    found = [line.partition("#")[0].strip() for line in lines if "interface:" in line]
+    assert found == ([f"interface: {key}"] if key else [])
+    assert empty.run("-C", "fw", "check").status == 0
 
 
 def test_vectors_are_copied_and_their_first_case_is_the_sample(empty: Folder) -> None:
