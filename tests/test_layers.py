@@ -19,7 +19,7 @@ ROOMS = (
     "executor", "requirements", "build", "verify", "report", "usecases",
 )  # fmt: skip
 """A room imports only rooms before it."""
-DRIVERS = {"scons", "cli"}
+DRIVERS = {"scons", "cli", "pytest_plugin"}
 """These import any room, but not each other."""
 NATIVE = ("kernels", "lowering", "memory", "passes", "printing", "graph_executor")
 """The parts of the native compiler: a part imports only parts before it."""

@@ -14,7 +14,20 @@ from mlfbuild.cli.app import SECTIONS, VERBS, app, verb_called
 
 PACKAGE = Path(mlfbuild.__file__).parent
 TESTS = Path(__file__).parent
-SHARED = {"app", "event_schema", "events", "invocation", "live", "options", "output", "plain", "progress"}
+SHARED = {
+    "app",
+    "event_schema",
+    "events",
+    "github",
+    "invocation",
+    "junit",
+    "live",
+    "options",
+    "output",
+    "plain",
+    "progress",
+    "sarif",
+}
 """Modules of the command that are no verbs."""
 
 

@@ -74,6 +74,7 @@ if TYPE_CHECKING:
         outline_of as outline_of,
         program_version as program_version,
         prune_folders as prune_folders,
+        record_archive as record_archive,
         stray_files as stray_files,
         tree_is_whole as tree_is_whole,
         unpack_archive as unpack_archive,

@@ -49,6 +49,7 @@ def committed(
         models=tuple(_moved(model, folder, place) for model in target.models),
         others=tuple(_moved(model, folder, place) for model in target.others),
         systems=tuple(name for name in ADAPTERS if name in systems),
+        version=project.version,
     )
     for code, reason in _objections(project, job):
         raise UsageError(code, place=f"--tree {folder}", reason=reason, hint="choose another folder")

@@ -89,16 +89,16 @@ def _built(job: FirmwareJob, command: Sequence[str | Path], tell: Tell) -> str:
 
 
 def _configure(job: FirmwareJob, definitions: Sequence[str], tell: Tell) -> str:
-    source = job.cmake if job.cmake is not None else _generate(job)
+    source = _real(job, job.cmake if job.cmake is not None else _generate(job))
     make_folder(job.build)
     arguments = [
         "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
-        f"-DMLF_TREE={job.target.tree.absolute()}",
+        f"-DMLF_TREE={_real(job, job.target.tree)}",
         *(f"-D{text}" for text in definitions),
     ]
     if job.target.toolchain is not None:
-        arguments.append(f"-DCMAKE_TOOLCHAIN_FILE={job.target.toolchain.absolute()}")
-        arguments += [f"-DMLFBUILD_SOURCE_ROOT={job.root.absolute()}", "--no-warn-unused-cli"]
+        arguments.append(f"-DCMAKE_TOOLCHAIN_FILE={_real(job, job.target.toolchain)}")
+        arguments += [f"-DMLFBUILD_SOURCE_ROOT={_real(job, job.root)}", "--no-warn-unused-cli"]
     signature = "\n".join([str(source), *arguments, ""])
     stamp = job.build / ".mlfbuild-configured"
     if holds(stamp, signature.encode()) and (job.build / "build.ninja").is_file():
@@ -109,10 +109,21 @@ def _configure(job: FirmwareJob, definitions: Sequence[str], tell: Tell) -> str:
     require_compiler(job.target.toolchain, definitions)
     tell("configuring", 0, 0)
     cmake, ninja = find_tool("cmake"), find_tool("ninja")
-    output = run([cmake, "-S", source, "-B", job.build, "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={ninja}", *arguments])
+    output = run(
+        [cmake, "-S", source, "-B", _real(job, job.build), "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={ninja}", *arguments]
+    )
     check_flags(job)
     write_atomic(stamp, signature.encode())
     return output
+
+
+def _real(job: FirmwareJob, path: Path) -> Path:
+    """Return the absolute path, the same one however the project was named: relative, absolute or by a link.
+
+    CMake configures and compiles everything again if one of its paths is written in another way, and ``scons``,
+    ``mlfbuild build`` and ``mlfbuild -f ../mlfbuild.yml build`` write them differently.
+    """
+    return job.root.resolve() / path.relative_to(job.root) if path.is_relative_to(job.root) else path.absolute()
 
 
 def _generate(job: FirmwareJob) -> Path:

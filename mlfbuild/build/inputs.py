@@ -40,7 +40,7 @@ def inputs_hash(program: CompilerProgram) -> str:
     lines = []
     for path in _inputs(program):
         with open_binary(path, "input") as file:
-            lines.append(f"{os.path.relpath(path, program.folder)}\0{file_sha256(file)}\n".encode())
+            lines.append(f"{Path(os.path.relpath(path, program.folder)).as_posix()}\0{file_sha256(file)}\n".encode())
     return sha256(lines)
 
 

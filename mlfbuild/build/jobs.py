@@ -71,6 +71,8 @@ class CompileJob:
             "options": dict(request.options),
             "placement": asdict(request.placement),
         }
+        if request.interface.given():
+            settings["interface"] = request.interface.given()
         if request.program is not None:  # its path has no effect on the archive
             settings["command"] = request.program.command
         return json.dumps(settings, sort_keys=True)
@@ -111,6 +113,8 @@ class TargetJob:
     """Models of the target that this build does not make; if their trees exist, they stay in the fragment."""
     systems: tuple[str, ...] = ()
     """Build systems of which the folder is a package, by the names in ``ADAPTERS``."""
+    version: str = ""
+    """Version of these packages; empty if the project file has none."""
     placed: tuple[PlacedSection, ...] = ()
     """Sections of its models that are in memory regions of the firmware's linker script."""
     providers: tuple[Provider, ...] = ()

@@ -101,6 +101,11 @@ def copy_archive(archive: Path, copy: Path) -> None:
     write_atomic(copy, read_bytes(archive, "archive"))
 
 
+def record_archive(job: CompileJob) -> None:
+    """Record that the job's archive, which another build system keeps up to date, is made from the present inputs."""
+    _remember(job, archive_key(job))
+
+
 def _remember(job: CompileJob, key: str) -> None:
     write_atomic(key_file(job), json.dumps(_stamp(job, key)).encode())
 
@@ -187,7 +192,14 @@ def finish_target(target: TargetJob, dependencies: Sequence[ResolvedLibrary] = (
     ``dependencies`` is the result of ``target_dependencies``.
     """
     return trees.write_target_tree(
-        target.tree, target.in_fragment(), target.board, target.cpu, target.systems, target.placed, dependencies
+        target.tree,
+        target.in_fragment(),
+        target.board,
+        target.cpu,
+        target.systems,
+        target.placed,
+        dependencies,
+        target.version,
     )
 
 

@@ -248,6 +248,7 @@ def _compile_job(model: ModelSpec, target: TargetSpec, tree: Path) -> CompileJob
         executor=model.executor,
         options=model.options,
         placement=model.placement,
+        interface=model.interface,
         program=model.program,
     )
     return CompileJob(

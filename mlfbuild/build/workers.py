@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import contextlib
 import functools
@@ -9,6 +10,7 @@ import itertools
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -19,7 +21,7 @@ from multiprocessing.queues import SimpleQueue
 from types import FrameType
 from typing import Any, TypeVar
 
-from mlfbuild.core import MlfError, ProcessFailedError, stops_held
+from mlfbuild.core import STOP_SIGNALS, MlfError, ProcessFailedError, signals_masked, stops_held
 
 A = TypeVar("A")
 R = TypeVar("R")
@@ -41,12 +43,8 @@ def _starting_workers() -> Iterator[None]:
     tracebacks of workers would only hide its message. The parent handles them after the block, because a worker that is
     only partly started would also print an error.
     """
-    with stops_held():
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
-        try:
-            yield
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    with stops_held(), signals_masked("block", [number for number in STOP_SIGNALS if number != signal.SIGTERM]):
+        yield
 
 
 _runs = itertools.count()
@@ -76,7 +74,10 @@ def _end_with_parent() -> None:
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()
-    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
+    if sys.platform == "win32":
+        _thread.interrupt_main(signal.SIGTERM)
+    else:  # also interrupts a system call
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
     time.sleep(_GRACE_SECONDS)
     os._exit(1)
 

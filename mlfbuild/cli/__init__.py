@@ -42,8 +42,8 @@ def _ignore_stops() -> None:
 
 
 def _print_interrupted(arguments: Sequence[str]) -> None:
-    from mlfbuild.cli.events import interrupted_event, line_of, wants_events
+    from mlfbuild.cli.events import interrupted_event, line_of, requested_format
 
     message = "interrupted; run the command again to continue"
-    text = line_of(interrupted_event(message)) if wants_events(arguments) else f"mlfbuild: {message}"
+    text = line_of(interrupted_event(message)) if requested_format(arguments) == "json" else f"mlfbuild: {message}"
     sys.stderr.write(f"{text}\n")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mlfbuild.cli.options import SharedOptions, verb
-from mlfbuild.cli.output import note, show, show_json
+from mlfbuild.cli.output import PASSED, note, show, show_json
 from mlfbuild.core import ProjectFileError, counted
 
 
@@ -31,4 +31,7 @@ def check(options: SharedOptions) -> None:
         note(f"warning: {warning}")
     if not options.quiet:
         targets, models = counted(len(project.targets), "target"), counted(len(project.models), "model")
-        show(f"{options.file}: no mistakes ({targets}, {models}, {len(project.firmware)} firmware)")
+        show(
+            f"{options.file}: no mistakes ({targets}, {models}, {len(project.firmware)} firmware)",
+            {"no mistakes": PASSED},
+        )

@@ -8,6 +8,7 @@ import click
 
 from mlfbuild.cli.options import SharedOptions, inputs_option, timeout_option, verb
 from mlfbuild.cli.output import show, show_json
+from mlfbuild.cli.progress import working
 from mlfbuild.core import CheckFailedError, UsageError
 
 _FILE = click.Path(path_type=Path)
@@ -64,7 +65,8 @@ def _compare_runs(options: SharedOptions, first: Path, second: Path, inputs: Pat
             reason=f"{len(names)} models are named for two archives",
             hint="name one for both archives, or one for each",
         )
-    comparison = compare_runs((first, second), (names[0], names[1]), inputs, timeout)
+    with working(options, f"running {first} and {second}"):
+        comparison = compare_runs((first, second), (names[0], names[1]), inputs, timeout)
     if options.json:
         show_json(comparison.to_json())
     elif not options.quiet:

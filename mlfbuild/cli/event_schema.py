@@ -99,7 +99,7 @@ def _error() -> dict[str, Any]:
         "problems": {
             "type": "array",
             "items": problem,
-            "description": "Every mistake in the project file, or every drift",
+            "description": "Every mistake in the project file, every drift, or every place where a check failed",
         },
         "output": {**_TEXT, "description": "What the external program printed"},
     }

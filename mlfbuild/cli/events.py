@@ -14,11 +14,8 @@ from typing import Any
 from mlfbuild.core import (
     INTERRUPTED_EXIT_CODE,
     Diagnostic,
-    DriftError,
     MlfError,
-    OverBudgetError,
     ProcessFailedError,
-    ProjectFileError,
 )
 
 _PLACE = re.compile(r"(?P<file>[^\n:]+):(?P<line>\d+)(?::(?P<column>\d+))?: ")
@@ -29,11 +26,11 @@ def line_of(event: Mapping[str, Any]) -> str:
     return json.dumps(event, separators=(",", ":"))
 
 
-def wants_events(arguments: Sequence[str]) -> bool:
-    """Return whether a command line, which may have mistakes, requests JSON."""
+def requested_format(arguments: Sequence[str]) -> str:
+    """Return the form of output that a command line, which may have mistakes, requests; empty if it names none."""
     words = " ".join(arguments).replace("--format=", "--format ").split()
     chosen = [value for option, value in itertools.pairwise(words) if option == "--format"]
-    return chosen[-1:] == ["json"]
+    return chosen[-1] if chosen else ""
 
 
 def error_event(error: MlfError) -> dict[str, Any]:
@@ -42,10 +39,11 @@ def error_event(error: MlfError) -> dict[str, Any]:
         **_error(error.exit_code, error.kind(), error.message),
         **_fields(error),
     }
-    if isinstance(error, (ProjectFileError, DriftError, OverBudgetError)):
+    problems: tuple[str | Diagnostic, ...] = getattr(error, "problems", ())
+    if problems:
         event["problems"] = [
-            {"message": str(problem), **(_fields(problem) if isinstance(problem, Diagnostic) else _position(problem))}
-            for problem in error.problems
+            {"message": str(problem), **(_fields(problem) if isinstance(problem, Diagnostic) else position(problem))}
+            for problem in problems
         ]
     if isinstance(error, ProcessFailedError):
         event["output"] = error.output
@@ -63,11 +61,11 @@ def _error(exit_code: int, kind: str, message: str) -> dict[str, Any]:
 
 def _fields(error: MlfError | Diagnostic) -> dict[str, Any]:
     fields = {"code": error.code, "place": error.place, "reason": error.reason, "hint": error.hint}
-    return {**{name: text for name, text in fields.items() if text}, **_position(str(error))}
+    return {**{name: text for name, text in fields.items() if text}, **position(str(error))}
 
 
-def _position(text: str) -> dict[str, Any]:
-    """Return file, line and column if ``text`` begins with them, as messages of compilers do."""
+def position(text: str) -> dict[str, Any]:
+    """Return ``file``, ``line`` and ``column`` if ``text`` begins with them, as messages of compilers do."""
     found = _PLACE.match(text)
     if found is None:
         return {}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Sequence
 
 import click
 
 from mlfbuild.cli.app import app
-from mlfbuild.cli.events import wants_events
-from mlfbuild.cli.options import SharedOptions
+from mlfbuild.cli.events import requested_format
+from mlfbuild.cli.options import COMPLETION_VARIABLE, SharedOptions
 from mlfbuild.cli.output import prepare, report_error, silence, write
 from mlfbuild.core import MlfError, StorageError, UsageError
 
@@ -20,19 +21,21 @@ def run(arguments: Sequence[str]) -> int:
     Only Ctrl-C and defects of mlfbuild leave this function as exceptions.
     """
     prepare()
-    events = wants_events(arguments)
+    if COMPLETION_VARIABLE in os.environ:
+        return _complete(os.environ[COMPLETION_VARIABLE])
+    form = requested_format(arguments)
     try:
         return _invoke(arguments)
     except click.ClickException as error:
-        if events:
-            report_error(_usage_error(error), events=True)
+        if form in {"json", "github"}:
+            report_error(_usage_error(error), form)
         else:
             usage = io.StringIO()
             error.show(usage)
             write(usage.getvalue().rstrip("\n"))
         return error.exit_code
     except MlfError as error:
-        report_error(error, events=events)
+        report_error(error, form)
         return error.exit_code
     except BrokenPipeError:  # the reader of our output needs no more of it: `mlfbuild plan | head -1`
         silence()
@@ -45,8 +48,15 @@ def run(arguments: Sequence[str]) -> int:
             reason=error.strerror or str(error),
             hint="check free space and permissions",
         )
-        report_error(problem, events=events)
+        report_error(problem, form)
         return problem.exit_code
+
+
+def _complete(instruction: str) -> int:
+    """Answer a shell that runs the script of `mlfbuild completion`; click does that only in its own ``main``."""
+    from click.shell_completion import shell_complete
+
+    return shell_complete(app, {"obj": SharedOptions()}, "mlfbuild", COMPLETION_VARIABLE, instruction)
 
 
 def _usage_error(error: click.ClickException) -> UsageError:

@@ -1,4 +1,8 @@
-"""Results go to stdout, diagnostics to stderr: as text, or with ``--format json`` as JSON and events."""
+"""Results go to stdout, diagnostics to stderr: as text, or with ``--format json`` as JSON and events.
+
+On a terminal, messages are wrapped at words, and what passed is green and what failed red. Output of programs and
+results are never wrapped, so that they can be copied.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +11,23 @@ import dataclasses
 import io
 import json
 import os
+import shutil
 import sys
+import textwrap
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import click
 
 from mlfbuild.cli.events import error_event, line_of
 from mlfbuild.cli.options import SharedOptions
-from mlfbuild.core import MlfError, ProjectFileError, StorageError, terminal_text
+from mlfbuild.core import MlfError, ProcessFailedError, ProjectFileError, StorageError, terminal_text
+
+PASSED = "green"
+FAILED = "red"
+_NAME = "mlfbuild:"
+_NO_COLOURS: Mapping[str, str] = {}
 
 
 def prepare() -> None:
@@ -25,10 +36,43 @@ def prepare() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
-def show(text: str) -> None:
-    """Print a result; raises ``StorageError`` if stdout is a file on a full disk."""
+def on_terminal(stream: IO[str]) -> bool:
+    """Return whether ``stream`` is a terminal with more abilities than a printer, and not one of a CI system."""
+    ci = os.environ.get("CI", "false").lower() not in {"", "0", "false"}
+    return stream.isatty() and os.environ.get("TERM", "") not in {"", "dumb"} and not ci
+
+
+def has_colour(stream: IO[str]) -> bool:
+    """Return whether to print colours to ``stream``; see https://no-color.org."""
+    return on_terminal(stream) and not os.environ.get("NO_COLOR")
+
+
+def _coloured(text: str, colours: Mapping[str, str], stream: IO[str]) -> str:
+    """Return ``text`` without control characters, with the words in ``colours`` in theirs if the stream has colours."""
+    clean = terminal_text(text)
+    for words, colour in colours.items() if has_colour(stream) else ():
+        part = terminal_text(words)
+        clean = clean.replace(part, click.style(part, fg=colour))
+    return clean
+
+
+def wrapped(text: str) -> str:
+    """Return the lines of ``text`` wrapped at words if stderr is a terminal, so that no word is cut at its edge."""
+    if not on_terminal(sys.stderr):
+        return text
+    width = shutil.get_terminal_size().columns
+    return "\n".join(
+        line
+        if len(line) <= width
+        else textwrap.fill(line, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+        for line in text.split("\n")
+    )
+
+
+def show(text: str, colours: Mapping[str, str] = _NO_COLOURS) -> None:
+    """Print a result, some words of it in colours; raises ``StorageError`` if stdout is a file on a full disk."""
     try:
-        click.echo(terminal_text(text))
+        click.echo(_coloured(text, colours, sys.stdout))
     except BrokenPipeError:
         silence()
     except OSError as error:
@@ -49,21 +93,33 @@ def note(text: str) -> None:
     options = context.find_object(SharedOptions) if context else None
     if options is not None and options.json:
         emit({"event": "message", "text": text})
+    elif options is not None and options.format == "github" and text.startswith("warning: "):
+        from mlfbuild.cli.github import annotation
+
+        write(annotation("warning", text.removeprefix("warning: ")))
     else:
-        write(text)
+        write(wrapped(text))
 
 
-def report_error(error: MlfError, *, events: bool) -> None:
-    """Print an error, whether or not it ends the run."""
-    if events:
+def report_error(error: MlfError, form: str) -> None:
+    """Print an error in the form that ``--format`` names, whether or not it ends the run."""
+    if form == "json":
         emit(error_event(error))
     else:
-        write(error_text(error))
+        write(error_text(error, form), {_NAME: FAILED})
 
 
-def error_text(error: MlfError) -> str:
+def error_text(error: MlfError, form: str = "text") -> str:
     """Return an error as text; editors can jump to mistakes in project files, which begin with file:line:column."""
-    return str(error) if isinstance(error, ProjectFileError) else f"mlfbuild: {error}"
+    if form == "github":
+        from mlfbuild.cli.github import error_annotations
+
+        return "\n".join(error_annotations(error))
+    if isinstance(error, ProjectFileError):
+        return wrapped(str(error))
+    if isinstance(error, ProcessFailedError) and error.output.strip():
+        return "\n".join([wrapped(f"{_NAME} {error.message}"), error.output.rstrip()])
+    return wrapped(f"{_NAME} {error}")
 
 
 def emit(event: Mapping[str, Any]) -> None:
@@ -71,10 +127,10 @@ def emit(event: Mapping[str, Any]) -> None:
     write(line_of(event))
 
 
-def write(text: str) -> None:
-    """Print to stderr."""
+def write(text: str, colours: Mapping[str, str] = _NO_COLOURS) -> None:
+    """Print to stderr, some words in colours."""
     with contextlib.suppress(OSError):
-        click.echo(terminal_text(text), err=True)
+        click.echo(_coloured(text, colours, sys.stderr), err=True)
 
 
 def silence() -> None:

@@ -18,7 +18,7 @@ _FORMS = click.Choice(["cyclonedx", "spdx", "spdx-tag-value"])
 @click.option("--as", "form", type=_FORMS, metavar="FORM", help="cyclonedx, spdx or spdx-tag-value.")
 @click.option("--elf", "elfs", type=_PATH, multiple=True, metavar="FILE", help="Image that another build linked.")
 @click.option("--name", default="", metavar="NAME", help="Name of the product, default its firmware's.")
-@click.option("--release", default="", metavar="VERSION", help="Version of the product.")
+@click.option("--release", default="", metavar="VERSION", help="Version of the product, default the project file's.")
 @click.option("--supplier", default="", metavar="NAME", help="Organisation that supplies the product.")
 @click.option("--strict", is_flag=True, help="Fail if the bill is incomplete.")
 @BUILD_DIR

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
-from mlfbuild.cli.options import ARCHIVE, SharedOptions, verb
-from mlfbuild.cli.output import show, show_json
-from mlfbuild.core import CheckFailedError, counted
+from mlfbuild.cli.options import ARCHIVE, SharedOptions, format_option, verb
+from mlfbuild.cli.output import FAILED, PASSED, show, show_json
+from mlfbuild.core import CheckFailedError, Diagnostic, counted
 
 
-@verb("format")
+@verb()
+@format_option("text", "json", "github", "sarif")
 @ARCHIVE
 @click.option("--strict", is_flag=True, help="Also fail on warnings.")
 def validate(options: SharedOptions, archive: Path, strict: bool) -> None:
@@ -27,12 +28,25 @@ def validate(options: SharedOptions, archive: Path, strict: bool) -> None:
     report = validate_archive(archive)
     errors, warnings = report.count("error"), report.count("warning")
     failed = report.failed or (strict and warnings > 0)
-    if options.json:
+    if options.format == "sarif":
+        from mlfbuild.cli.sarif import sarif_log
+
+        show_json(sarif_log(report, archive))
+    elif options.json:
         show_json({**report.to_json(), "strict": strict, "passed": not failed})
     elif failed or not options.quiet:
-        show(report.text())
+        text = report.text()
+        show(text, {text.rpartition("\n")[2]: FAILED if failed else PASSED})
     if failed:
         found = counted(errors, "error") if errors else f"{counted(warnings, 'warning')} with --strict"
         raise CheckFailedError(
-            "archive-invalid", place=archive, reason=f"the archive has {found}", hint="see the findings above"
+            "archive-invalid",
+            place=archive,
+            reason=f"the archive has {found}",
+            hint="see the findings above",
+            problems=[
+                Diagnostic(finding.code, f"{archive}: {finding.place}", finding.message, finding.advice)
+                for finding in report.findings
+                if finding.severity == "error" or (strict and finding.severity == "warning")
+            ],
         )

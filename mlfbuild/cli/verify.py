@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mlfbuild.cli.options import SharedOptions, verb
-from mlfbuild.cli.output import note, report_error, show, show_json
+from mlfbuild.cli.options import SharedOptions, complete_board, verb
+from mlfbuild.cli.output import FAILED, PASSED, note, report_error, show, show_json
 from mlfbuild.cli.progress import building
-from mlfbuild.core import MlfError, UsageError, listed
+from mlfbuild.core import Diagnostic, MlfError, UsageError, listed
 
 if TYPE_CHECKING:
-    from mlfbuild.usecases import VerifyJob
+    from mlfbuild.project import Project
+    from mlfbuild.usecases import VerifyJob, VerifyResult
     from mlfbuild.verify import VerifyReport
 
 _FILE = click.Path(path_type=Path)
@@ -23,8 +24,13 @@ _FILE = click.Path(path_type=Path)
 @verb("file", "target", "model", "jobs", "frozen", "offline", "no_wait", "format")
 @click.option("--elf", type=_FILE, metavar="FILE", help="Check this test firmware; no project needed.")
 @click.option("--vectors", type=_FILE, metavar="FILE", help="With --elf: inputs and expected outputs.")
-@click.option("--board", metavar="NAME", help="With --elf: the board that it must be for.")
-def verify(options: SharedOptions, elf: Path | None, vectors: Path | None, board: str | None) -> None:
+@click.option(
+    "--board", metavar="NAME", help="With --elf: the board that it must be for.", shell_complete=complete_board
+)
+@click.option("--junit", type=_FILE, metavar="FILE", help="Also write the results as JUnit XML.")
+def verify(
+    options: SharedOptions, elf: Path | None, vectors: Path | None, board: str | None, junit: Path | None
+) -> None:
     """Run every model that has vectors and compare all outputs.
 
     Models run as test firmware on the boards of their targets, which QEMU emulates, or on this machine.
@@ -33,7 +39,7 @@ def verify(options: SharedOptions, elf: Path | None, vectors: Path | None, board
     `mlfbuild build --tree DIR --with-verify` wrote.
     """
     if elf is not None:
-        _verify_elf(options, elf, vectors, board)
+        _verify_elf(options, elf, vectors, board, junit)
     elif vectors is not None or board is not None:
         raise UsageError(
             "option-needs-another",
@@ -42,10 +48,10 @@ def verify(options: SharedOptions, elf: Path | None, vectors: Path | None, board
             hint="add --elf, or write it in the project file",
         )
     else:
-        _verify_project(options)
+        _verify_project(options, junit)
 
 
-def _verify_elf(options: SharedOptions, elf: Path, vectors: Path | None, board: str | None) -> None:
+def _verify_elf(options: SharedOptions, elf: Path, vectors: Path | None, board: str | None, junit: Path | None) -> None:
     from mlfbuild.usecases import verification_failed, verify_elf
 
     for name in sorted(options.given & {"file", "target", "model", "frozen"}):
@@ -60,33 +66,50 @@ def _verify_elf(options: SharedOptions, elf: Path, vectors: Path | None, board: 
             hint="add --vectors FILE.npz with arrays in0.. and out0..",
         )
     report = verify_elf(elf, vectors, board)
+    problems = [] if report.passed else [Diagnostic("verify-failed", str(elf), report.summary(), report.hint)]
+    if junit is not None:
+        from mlfbuild.cli.junit import JUnitCase, write_junit
+
+        write_junit(junit, [JUnitCase(report.board, report.module, report, *problems)])
     if options.json:
         show_json({"elf": elf, "passed": report.passed, **vars(report)})
     elif not (options.quiet and report.passed):
-        show(report.text())
+        _show_report(report)
     if not report.passed:
-        raise verification_failed(str(elf))
+        raise verification_failed(str(elf), problems)
 
 
-def _verify_project(options: SharedOptions) -> None:
+def _verify_project(options: SharedOptions, junit: Path | None) -> None:
     from mlfbuild.build import BUILD_FOLDER, load, target_jobs
     from mlfbuild.usecases import left_out, verify_jobs, verify_project
 
     project = load(options.file)
     targets = target_jobs(project, options.target, options.model)
     jobs = verify_jobs(project, targets, project.root / BUILD_FOLDER)
-    if not options.quiet:
-        for line in left_out(project, targets):
-            note(f"not verified: {line}")
-    with building(options, project) as progress:
-        results = verify_project(project, targets, jobs, frozen=options.frozen, workers=options.jobs, progress=progress)
+    skipped = left_out(project, targets)
+    for line in () if options.quiet else skipped:
+        note(f"not verified: {line}")
+    try:
+        with building(options, project) as progress:
+            results = verify_project(
+                project, targets, jobs, frozen=options.frozen, workers=options.jobs, progress=progress
+            )
+    except MlfError as error:
+        _write_junit(junit, project, [(job, error) for job in jobs], skipped)  # instead of the results of an older run
+        raise
+    _write_junit(junit, project, results, skipped)
     if options.json:
         show_json([_json(job, result) for job, result in results])
     else:
         for _, result in results:
             if not (isinstance(result, MlfError) or (options.quiet and result.passed)):
-                show(result.text())
-    _raise_failures(results, events=options.json)
+                _show_report(result)
+    _raise_failures(project, results, options.format)
+
+
+def _show_report(report: VerifyReport) -> None:
+    text = report.text()
+    show(text, {text: PASSED if report.passed else FAILED})
 
 
 def _json(job: VerifyJob, result: VerifyReport | MlfError) -> dict[str, Any]:
@@ -96,15 +119,34 @@ def _json(job: VerifyJob, result: VerifyReport | MlfError) -> dict[str, Any]:
     return {"target": job.target.name, "passed": result.passed, **vars(result)}
 
 
-def _raise_failures(results: Sequence[tuple[VerifyJob, VerifyReport | MlfError]], *, events: bool) -> None:
+def _write_junit(junit: Path | None, project: Project, results: Sequence[VerifyResult], skipped: list[str]) -> None:
+    if junit is None:
+        return
+    from mlfbuild.cli.junit import JUnitCase, write_junit
+    from mlfbuild.usecases import wrong_outputs
+
+    cases = [
+        JUnitCase(
+            job.target.name,
+            f"{job.model.model}.{job.module}" if job.module else job.model.model,
+            result,
+            None if isinstance(result, MlfError) or result.passed else wrong_outputs(project, job, result),
+        )
+        for job, result in results
+    ]
+    write_junit(junit, [*cases, *(JUnitCase("not verified", line, None) for line in skipped)])
+
+
+def _raise_failures(project: Project, results: Sequence[VerifyResult], form: str) -> None:
     """Raise an error if a model is wrong, or the first one that could not be checked; report the other errors."""
-    from mlfbuild.usecases import verification_failed
+    from mlfbuild.usecases import verification_failed, wrong_outputs
 
     errors = [result for _, result in results if isinstance(result, MlfError)]
-    failed = [job.title for job, result in results if not isinstance(result, MlfError) and not result.passed]
+    failed = [(job, result) for job, result in results if not isinstance(result, MlfError) and not result.passed]
     for error in errors if failed else errors[1:]:
-        report_error(error, events=events)
+        report_error(error, form)
     if failed:
-        raise verification_failed(listed(failed))
+        problems = [wrong_outputs(project, job, report) for job, report in failed]
+        raise verification_failed(listed([job.title for job, _ in failed]), problems)
     if errors:
         raise errors[0]

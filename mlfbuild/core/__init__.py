@@ -3,8 +3,8 @@
 ``errors`` has one class for each exit code; ``files`` reads and writes files as a whole; ``extras`` are the Python
 packages that only some projects need; ``locks`` lets one process at
 a time write; ``processes`` finds and runs programs; ``system_packages`` has the commands that install them; ``text``
-puts untrusted names on one printable line; ``table`` lays out columns; ``package`` hashes mlfbuild's own files;
-``lazy`` makes the faces of rooms. The room does not know models, targets or archives.
+puts untrusted names on one printable line; ``c_words`` are reserved in C; ``table`` lays out columns; ``package``
+hashes mlfbuild's own files; ``lazy`` makes the faces of rooms. The room does not know models, targets or archives.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from mlfbuild.core.lazy import lazy_attributes as lazy_attributes
 
 if TYPE_CHECKING:
+    from mlfbuild.core.c_words import is_reserved_in_c as is_reserved_in_c
     from mlfbuild.core.errors import (
         INTERRUPTED_EXIT_CODE as INTERRUPTED_EXIT_CODE,
         CheckFailedError as CheckFailedError,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
         Diagnostic as Diagnostic,
         DriftError as DriftError,
         InputFileError as InputFileError,
+        LinkFaultsError as LinkFaultsError,
         MlfError as MlfError,
         NotFetchedError as NotFetchedError,
         OverBudgetError as OverBudgetError,
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
         real_place as real_place,
         sha256 as sha256,
         storage_error as storage_error,
+        trusted_owners as trusted_owners,
         write_atomic as write_atomic,
         write_if_changed as write_if_changed,
     )
@@ -60,10 +63,12 @@ if TYPE_CHECKING:
         RUN_BY_HAND as RUN_BY_HAND,
         STOP_SIGNALS as STOP_SIGNALS,
         Tell as Tell,
+        end_group as end_group,
         find_tool as find_tool,
         run as run,
         run_ninja as run_ninja,
         running as running,
+        signals_masked as signals_masked,
         stops_held as stops_held,
         tell_nobody as tell_nobody,
         tool_variable as tool_variable,

@@ -93,9 +93,25 @@ def _restored(cls: type[_E], fields: dict[str, Any]) -> _E:
 
 
 class CheckFailedError(MlfError):
-    """A check failed: a mismatch, an exceeded budget, an invalid archive."""
+    """A check failed: a mismatch, an exceeded budget, an invalid archive.
+
+    ``problems`` has a finding for each place that is wrong, for views that show them there; the error's text has none.
+    """
 
     exit_code = 1
+    problems: tuple[str | Diagnostic, ...] = ()
+
+    def __init__(
+        self,
+        code: str,
+        *,
+        reason: str,
+        place: object = "",
+        hint: str = "",
+        problems: Sequence[str | Diagnostic] = (),
+    ) -> None:
+        super().__init__(code, place=place, reason=reason, hint=hint)
+        self.problems = tuple(problems)
 
 
 class OverBudgetError(CheckFailedError):
@@ -105,24 +121,36 @@ class OverBudgetError(CheckFailedError):
     problem.
     """
 
+    problems: tuple[Diagnostic, ...]
+
     def __init__(self, problems: Sequence[Diagnostic], reports: Sequence[str] = ()) -> None:
         first = problems[0]
-        super().__init__(first.code, place=first.place, reason=first.reason, hint=first.hint)
-        self.problems = tuple(problems)
+        super().__init__(first.code, place=first.place, reason=first.reason, hint=first.hint, problems=problems)
         self.reports = tuple(reports)
 
     def __str__(self) -> str:
         return "\n".join([*map(str, self.problems), *([f"see {', '.join(self.reports)}"] if self.reports else [])])
 
 
+class LinkFaultsError(CheckFailedError):
+    """A link put data of models where they cannot be; the image has been linked and stays.
+
+    ``problems`` has one for each fault. The error's fields are those of the first.
+    """
+
+    def __init__(self, problems: Sequence[Diagnostic]) -> None:
+        first = problems[0]
+        super().__init__(first.code, place=first.place, reason=first.reason, hint=first.hint)
+        self.problems = tuple(problems)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.problems))
+
+
 class DriftError(CheckFailedError):
     """The project or this machine differs from the lock file; ``problems`` has a line for each difference."""
 
-    def __init__(
-        self, code: str, *, reason: str, place: object = "", hint: str = "", problems: Sequence[str] = ()
-    ) -> None:
-        super().__init__(code, place=place, reason=reason, hint=hint)
-        self.problems = tuple(problems)
+    problems: tuple[str, ...]
 
     def __str__(self) -> str:
         return "\n  ".join([self.message, *(self.problems if len(self.problems) > 1 else ())])

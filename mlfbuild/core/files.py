@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -131,13 +132,21 @@ def cache_folder(name: str) -> Path:
     return folder
 
 
+def trusted_owners() -> set[int]:
+    """Return the owners of files that this process may run: its own user and root; Windows reports 0 for all files."""
+    if sys.platform == "win32":
+        return {0}
+    else:  # noqa: RET505 - mypy checks one of the branches for each system
+        return {0, os.geteuid()}
+
+
 def make_once(path: Path, make: Callable[[Path], Path]) -> Path:
     """Return ``path``; if it does not exist, have ``make`` produce it in an empty folder and move it there.
 
     It appears as a whole or not at all, even if several processes make it at the same time. It is made again if another
     user than root wrote it, because it may be a program. Raises ``StorageError``, and the errors of ``make``.
     """
-    if not path.exists() or path.lstat().st_uid not in {os.geteuid(), 0}:
+    if not path.exists() or path.lstat().st_uid not in trusted_owners():
         with tempfile.TemporaryDirectory(dir=path.parent) as folder:
             made = make(Path(folder))
             try:
@@ -159,7 +168,7 @@ def write_atomic(path: Path, data: bytes | Iterable[bytes]) -> None:
     try:
         with temporary.open("xb") as file:
             file.writelines([data] if isinstance(data, bytes) else data)
-            os.fchmod(file.fileno(), 0o644)
+            temporary.chmod(0o644)
         temporary.replace(path)
     except BaseException as error:
         with contextlib.suppress(OSError):

@@ -8,11 +8,12 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 from mlfbuild.core.errors import ProcessFailedError, TimedOutError, ToolNotFoundError
 from mlfbuild.core.system_packages import DEBIAN
@@ -27,8 +28,13 @@ LOOK = "see what it printed, below"
 RUN_BY_HAND = "run it by hand to see why"
 """Hints for a program that failed, with and without output."""
 
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Ctrl-C, the end that a CI server requests, and a closed terminal: ``mlfbuild`` handles all as an interrupt."""
+STOP_SIGNALS: tuple[signal.Signals, ...] = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name)
+)
+"""Ctrl-C, the end that a CI server requests, and a closed terminal: ``mlfbuild`` handles all as an interrupt.
+
+Windows has SIGBREAK (Ctrl-Break, a closed console) instead of SIGHUP.
+"""
 
 _NINJA_STEP = re.compile(r"\[(\d+)/(\d+)\] (.*)")
 
@@ -123,15 +129,15 @@ def running(
     *,
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
-    end: signal.Signals = signal.SIGKILL,
+    end: signal.Signals | None = None,
     stdin: IO[bytes] | None = None,
     stderr: IO[bytes] | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start the program ``words`` for the ``with`` block, and wait for it at the end of the block.
 
     Its stdout is a pipe; so is its stderr, to the same pipe, unless ``stderr`` is a file. Without ``stdin``, it reads
-    nothing. If an exception leaves the block (an error, a timeout, an interrupt), the program gets the signal ``end``.
-    Raises ``ProcessFailedError`` if it cannot be started.
+    nothing. If an exception leaves the block (an error, a timeout, an interrupt), the program gets the signal ``end``,
+    by default the one that kills it. Raises ``ProcessFailedError`` if it cannot be started.
     """
     with stops_held() as let_go:
         try:
@@ -151,7 +157,10 @@ def running(
                 let_go()
                 yield process
             except BaseException:
-                process.send_signal(end)
+                if end is None:
+                    process.kill()
+                else:
+                    process.send_signal(end)
                 raise
 
 
@@ -184,3 +193,35 @@ def stops_held() -> Iterator[Callable[[], None]]:
         yield let_go
     finally:
         let_go()
+
+
+@contextlib.contextmanager
+def signals_masked(how: Literal["block", "unblock"], numbers: Collection[int]) -> Iterator[Collection[int]]:
+    """Block or unblock signals of this thread inside the ``with`` block, which gets the signals blocked before.
+
+    Windows has no such mask, and nothing changes there.
+    """
+    if sys.platform == "win32":
+        yield ()
+    else:
+        before = signal.pthread_sigmask(signal.SIG_BLOCK if how == "block" else signal.SIG_UNBLOCK, numbers)
+        try:
+            yield before
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def end_group(process: subprocess.Popen[bytes], number: signal.Signals | None = None) -> None:
+    """Send ``number`` to a program with a group of its own and to all its children; without it, kill them.
+
+    Windows cannot send a signal to a program without a console: there, only killing has an effect, and children that
+    outlive their parent continue.
+    """
+    if sys.platform == "win32":
+        if number is None and process.poll() is None:
+            words = ["taskkill", "/F", "/T", "/PID", str(process.pid)]
+            subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+            process.kill()
+    else:
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # all have ended
+            os.killpg(process.pid, signal.SIGKILL if number is None else number)

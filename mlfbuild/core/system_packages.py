@@ -108,7 +108,7 @@ def this_system(os_release: Path = Path("/etc/os-release")) -> System | None:
     if platform.system() != "Linux":
         return SYSTEMS.get(platform.system().lower())
     try:
-        lines = os_release.read_text().splitlines()
+        lines = os_release.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
         return None
     values = dict(line.split("=", 1) for line in lines if "=" in line)

@@ -104,6 +104,16 @@ def _compile_option(value: str) -> Mistake | None:
     return Mistake("special-character-in-option", reason=reason, hint="write the option without it")
 
 
+def _project_version(value: str) -> Mistake | None:
+    if re.fullmatch(_SEMVER, value):
+        return None
+    reason = f"{quoted(value)} is not a version of three numbers"
+    return Mistake("invalid-project-version", reason=reason, hint="write it as 1.4.0 or 1.4.0-rc.1 (semver.org)")
+
+
+_NUMBER = r"(0|[1-9][0-9]{0,8})"
+_LABEL = r"(0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"
+_SEMVER = rf"{_NUMBER}(\.{_NUMBER}){{2}}(-{_LABEL}(\.{_LABEL})*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?"
 _VERSION = r"[A-Za-z0-9_][A-Za-z0-9_.+/@#-]{0,199}"
 _NO_REF = r"\.\.|//|/\.|[./]$|\.lock$"  # git-check-ref-format(1)
 _SPECIAL = "$;\"'\\`#<>&|*?(){}[]!^"
@@ -114,6 +124,7 @@ CMAKE_TARGET = named(
     "library of CMake", r"[A-Za-z0-9_][A-Za-z0-9_.+-]*(::[A-Za-z0-9_.+-]+)*", "a name for target_link_libraries"
 )
 SHA256 = Rule(_sha256, {"pattern": "^[0-9A-Fa-f]{64}$"})
+PROJECT_VERSION = Rule(_project_version, {"pattern": f"^{_SEMVER}$"})
 VERSION = Rule(_version, {"pattern": f"^(?!.*({_NO_REF})){_VERSION}$"})
 PATTERN = Rule(_inside, {"pattern": _INSIDE})
 SUBFOLDER = Rule(_subfolder, {"pattern": _INSIDE.replace(r"\\", r"\\*?[")})
@@ -135,6 +146,10 @@ def _only_for(compilers: Collection[str], key: str, **otherwise: Any) -> dict[st
 
 
 COMPILER_SCHEMAS = (
+    {
+        "if": {"properties": {"compiler": {"enum": list(COMPILERS[1:])}}, "required": ["compiler"]},
+        "then": {"not": {"required": ["interface"]}},
+    },
     {**_only_for(["command"], "command"), "then": {"required": ["command"]}},
     _only_for(["tvm"], "python"),
     _only_for(

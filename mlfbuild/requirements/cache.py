@@ -19,7 +19,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlfbuild.core import StorageError, Tell, make_folder, sha256, storage_error, tell_nobody, write_if_changed
+from mlfbuild.core import (
+    StorageError,
+    Tell,
+    make_folder,
+    sha256,
+    storage_error,
+    tell_nobody,
+    trusted_owners,
+    write_if_changed,
+)
 from mlfbuild.requirements.tree_hash import tree_sha256
 
 if TYPE_CHECKING:
@@ -70,7 +79,7 @@ class Cache:
         """
         path = self._hash_file(name)
         try:
-            if path.lstat().st_uid not in {os.geteuid(), 0, self.root.stat().st_uid}:
+            if path.lstat().st_uid not in {*trusted_owners(), self.root.stat().st_uid}:
                 return ""
             return path.read_text("ascii").strip()
         except (OSError, ValueError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -19,7 +20,7 @@ from mlfbuild.scons.trees import TreeNodes
 from mlfbuild.scons.variables import extend, listed
 
 _LIBRARIES_FOLDER = "mlf.lib"
-"""Folder in ``$MLFBUILDDIR``; the dot makes it different from every target's name."""
+"""Folder in the build folder of the trees; the dot makes it different from every target's name."""
 
 _users: dict[str, list[Any]] = {}
 """The environments that compile into a folder: each has its own subfolder."""
@@ -48,7 +49,7 @@ def apply(env: Any, trees: Sequence[TreeNodes], dependencies: Sequence[ResolvedL
             places.add(_place(tree, module))
             dirs += [tree.folder.Dir(path) for path in _public_dirs(module)]
     for tree, source in _needed(trees, dependencies):
-        libraries += dependency_library(env, _folder(env, tree.job.target), tree, source, theirs)
+        libraries += dependency_library(env, _folder(env, tree), tree, source, theirs)
         dirs += dependency_dirs(tree, source) if source.public_headers else []
     _include_dirs.update(dirs)
     extend(env, "CPPPATH", dirs)
@@ -101,7 +102,7 @@ def _public_dirs(module: Part) -> list[str]:
 
 
 def _library(env: Any, tree: TreeNodes, module: Part, theirs: list[Any], needed: list[Any]) -> Any:
-    folder = _folder(env, tree.job.target)
+    folder = _folder(env, tree)
     key = (folder.get_abspath(), _place(tree, module))
     if key not in _made:
         objects = list(_objects(env, folder, tree, module, theirs, needed))
@@ -114,8 +115,16 @@ def _library(env: Any, tree: TreeNodes, module: Part, theirs: list[Any], needed:
     return _made[key]
 
 
-def _folder(env: Any, target: str) -> Any:
-    folder = env.Dir(env.subst("$MLFBUILDDIR")).Dir(_LIBRARIES_FOLDER).Dir(target)
+def _folder(env: Any, tree: TreeNodes) -> Any:
+    """Return the folder of objects and libraries for ``tree``, in the build folder of the trees.
+
+    ``MLFBUILDDIR`` would be relative to the SConscript that calls ``apply``. Each variant folder has a folder here, so
+    that a build of one variant does not replace the libraries of another.
+    """
+    build, here = tree.folder.up().up().up(), env.Dir(".")
+    shared = here.srcnode() is here or build.is_under(here)
+    variant = "" if shared else f".{here.get_internal_path().strip(os.sep).replace(os.sep, '.')}"
+    folder = build.Dir(_LIBRARIES_FOLDER).Dir(f"{tree.job.target}{variant}")
     users = _users.setdefault(folder.get_abspath(), [])
     number = next((index for index, user in enumerate(users) if user is env), None)
     if number is None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from mlfbuild.usecases.compile.archive import Archive as Archive, compiled_archive as compiled_archive
     from mlfbuild.usecases.compile.file import compile_file as compile_file, file_job as file_job
     from mlfbuild.usecases.compile.table import Table as Table
+    from mlfbuild.usecases.completion import completion_script as completion_script
     from mlfbuild.usecases.convert import convert_archive as convert_archive
     from mlfbuild.usecases.doctor.diagnosis import (
         Diagnosis as Diagnosis,
@@ -72,12 +73,21 @@ if TYPE_CHECKING:
     from mlfbuild.usecases.validate import validate_archive as validate_archive
     from mlfbuild.usecases.verify import (
         VerifyJob as VerifyJob,
+        VerifyResult as VerifyResult,
         left_out as left_out,
         verification_failed as verification_failed,
         verify_elf as verify_elf,
         verify_job as verify_job,
         verify_jobs as verify_jobs,
         verify_project as verify_project,
+        wrong_outputs as wrong_outputs,
+    )
+    from mlfbuild.usecases.watch import (
+        Stamps as Stamps,
+        image_size as image_size,
+        project_inputs as project_inputs,
+        stamps as stamps,
+        wait_for_change as wait_for_change,
     )
 else:
     __getattr__ = lazy_attributes(__name__)

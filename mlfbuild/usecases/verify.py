@@ -12,7 +12,7 @@ from pathlib import Path
 from mlfbuild import archive, executor, verify
 from mlfbuild.build import CompileJob, Progress, Silent, TargetJob, Task, outline_of, target_jobs, vectors_of
 from mlfbuild.build.tree import HOST
-from mlfbuild.core import CheckFailedError, MlfError, ProjectFileError, Tell, tell_nobody, write_atomic
+from mlfbuild.core import CheckFailedError, Diagnostic, MlfError, ProjectFileError, Tell, tell_nobody, write_atomic
 from mlfbuild.library import Library
 from mlfbuild.project import KeyPath, Mistake, Project
 from mlfbuild.targets import board_called
@@ -194,11 +194,23 @@ def verify_job(job: VerifyJob, tell: Tell = tell_nobody) -> verify.VerifyReport:
     return report
 
 
-def verification_failed(what: str) -> CheckFailedError:
+def verification_failed(what: str, problems: Sequence[Diagnostic] = ()) -> CheckFailedError:
     """Return the error for wrong outputs of ``what``, whose report has been printed."""
     return CheckFailedError(
-        "verify-failed", place=f"verify: {what}", reason="outputs differ from the vectors", hint="see the report above"
+        "verify-failed",
+        place=f"verify: {what}",
+        reason="outputs differ from the vectors",
+        hint="see the report above",
+        problems=problems,
     )
+
+
+def wrong_outputs(project: Project, job: VerifyJob, report: verify.VerifyReport) -> Diagnostic:
+    """Return the finding about the wrong outputs of ``report``, at the line of the project file with the vectors."""
+    mistake = Mistake("verify-failed", reason=f"target {job.target.name}: {report.summary()}", hint=report.hint)
+    path: KeyPath = ("models", job.model.model, "vectors", *([job.module] if job.module else []))
+    (finding,) = project.problems([(path, mistake)])
+    return finding
 
 
 def verify_elf(image: Path, vectors: Path, board: str | None = None) -> verify.VerifyReport:

@@ -44,6 +44,10 @@ if TYPE_CHECKING:
         verify_module as verify_module,
     )
     from mlfbuild.verify.sandbox import run_in_sandbox as run_in_sandbox
-    from mlfbuild.verify.vectors import load_inputs as load_inputs, load_vectors as load_vectors
+    from mlfbuild.verify.vectors import (
+        count_cases as count_cases,
+        load_inputs as load_inputs,
+        load_vectors as load_vectors,
+    )
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -123,6 +123,7 @@ def _check(
         module=subject.name,
         board=subject.board,
         cases=vectors.cases,
+        ran=min(len(runs), vectors.cases),
         problems=tuple(problems),
         wrong=tuple(_wrong(vectors, _tolerance(subject, vectors), runs)),
         workspace_size=subject.workspace_size,

@@ -15,6 +15,8 @@ class VerifyReport:
     board: str
     """QEMU's machine name, or ``host``."""
     cases: int
+    ran: int
+    """Cases that ran to their end; the rest was not reached, because the firmware stopped."""
     problems: tuple[str, ...]
     """One line for each fault, such as ``kws: case 3, output 0 ('Identity'), element 7: expected ...``."""
     wrong: tuple[tuple[int, int], ...]
@@ -32,6 +34,25 @@ class VerifyReport:
     def passed(self) -> bool:
         """Whether every output element of every case was right and no write was out of bounds."""
         return not self.problems
+
+    def summary(self) -> str:
+        """Return the first problem, and how many others there are."""
+        more = len(self.problems) - 1
+        return f"{self.problems[0]}{f' (and {more} more)' if more else ''}"
+
+    def problems_of(self, case: int) -> list[str]:
+        """Return the problems of one case; a case that was not reached has one, too.
+
+        Problems of no case count for the first one.
+        """
+        start = f"{self.module}: case {case}"
+        found = [
+            problem
+            for problem in self.problems
+            if problem.startswith((f"{start}:", f"{start},"))
+            or (case == 0 and not problem.startswith(f"{self.module}: case "))
+        ]
+        return found or ([f"{start}: was not reached"] if case >= self.ran else [])
 
     def text(self) -> str:
         """Return one line if the module passed, otherwise the first problems and their number."""

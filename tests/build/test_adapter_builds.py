@@ -149,9 +149,10 @@ def test_zephyr_switches_are_off_by_default(models: Path) -> None:
 
 @pytest.fixture
 def bsp(models: Path, tmp_path: Path) -> Path:
-    folder = project("rt-thread-package", tmp_path / "bsp", "applications/main.c")
+    folder = Path(shutil.copytree(PROJECTS / "rt-thread-package", tmp_path / "bsp"))
+    shutil.copy(PROJECT / "src/main.c", folder / "applications/main.c")
     shutil.copy(PROJECT / "rt-thread/building.py", folder)
-    shutil.copytree(models, folder / "packages/models")
+    shutil.copytree(models, folder / "models")
     return folder
 
 
@@ -163,10 +164,21 @@ def build_rt_thread(bsp: Path, **switches: str) -> str:
 
 
 def test_rt_thread(bsp: Path) -> None:
-    before = files(bsp / "packages")
+    before = files(bsp / "models")
     assert "groups: Applications mlf_alpha mlf_beta" in build_rt_thread(bsp, PKG_USING_MLF_MODELS="y")
     assert_right(bsp / "build/app.elf")
-    assert files(bsp / "packages") == before
+    assert files(bsp / "models") == before
+
+
+def test_git_commits_the_whole_package_in_rt_thread(bsp: Path) -> None:
+    run(bsp, "git", "init", "-q", env=GIT)
+    run(bsp, "git", "add", "-A", env=GIT)
+    committed = set(run(bsp, "git", "ls-files", "models", env=GIT).splitlines())
+    assert committed == {f"models/{path}" for path in files(bsp / "models")}
+    (bsp / "models/.gitignore").unlink()
+    run(bsp, "git", "rm", "-rq", "--cached", ".", env=GIT)
+    run(bsp, "git", "add", "-A", env=GIT)
+    assert "models/mlf.mk" not in run(bsp, "git", "ls-files", "models", env=GIT)
 
 
 def test_rt_thread_compiles_only_models_whose_switch_is_on(bsp: Path) -> None:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 import pytest
+import yaml
 
 from mlfbuild.archive import open_archive
 from mlfbuild.build.tree import ADAPTERS, check_target_tree, tree_damage, unpack, write_target_tree
@@ -65,7 +66,7 @@ def test_compiled_objects(system: str, golden: Callable[[str, str], None]) -> No
 def test_all_systems_write_different_files() -> None:
     fragments = ["mlf.cmake", "mlf.mk", "SConscript", "RECORD.json"]
     paths = [path for system in SYSTEMS for path in adapter_paths([system])] + fragments
-    assert len({path.casefold() for path in paths}) == len(paths) == 4 + 3 + 3 + 2 + 1
+    assert len({path.casefold() for path in paths}) == len(paths) == 4 + 3 + 4 + 2 + 1
 
 
 @pytest.mark.parametrize("package", ["everything", "none"])
@@ -279,6 +280,17 @@ def test_manifests_match_their_formats(folder: Folder) -> None:
     assert all((folder.root / "tree" / flag.removeprefix("-I")).is_dir() for flag in library["build"]["flags"])
     package = json.loads((folder.root / "tree/package.json").read_text())
     assert package["enable"] in (folder.root / "tree/Kconfig").read_text()
+
+
+def test_packages_have_the_version_of_the_project(folder: Folder) -> None:
+    folder.run("build", "--tree", "tree", *ALL)
+    assert json.loads((folder.root / "tree/library.json").read_text())["version"] == "0.0.0"
+    text = (folder.root / "mlfbuild.yml").read_text()
+    folder.write("mlfbuild.yml", text.replace("mlfbuild: 1\n", "mlfbuild: 1\nversion: 1.4.0-rc.1\n"))
+    assert folder.run("build", "--tree", "tree", *ALL).status == 0
+    assert json.loads((folder.root / "tree/library.json").read_text())["version"] == "1.4.0-rc.1"
+    manifest = yaml.safe_load((folder.root / "tree/idf_component.yml").read_text())
+    assert manifest["version"] == "1.4.0-rc.1"
 
 
 def test_documentation_names_every_system_file_and_switch() -> None:

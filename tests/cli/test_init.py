@@ -28,7 +28,7 @@ TEMPLATES = ("scons", "cmake", "bare-metal")
 COMMON = {".gitignore", "README.md", "mlfbuild.yml", "src/main.c", "src/sample.h"}
 OWN = {
     "scons": {"SConstruct", "site_scons/site_tools/mlf.py"},
-    "cmake": {"CMakeLists.txt", "CMakePresets.json", "cmake/cortex-m4.cmake"},
+    "cmake": {"CMakeLists.txt", "CMakePresets.json", "cmake/cortex-m4.cmake", "cmake/mlfbuild.cmake"},
     "bare-metal": {"Makefile", ".gitattributes"},
 }
 
@@ -153,6 +153,25 @@ def test_every_board_has_its_core(empty: Folder, board: str) -> None:
     assert empty.run("-C", "fw", "check").status == 0
 
 
+def test_only_the_file_for_cmake(empty: Folder) -> None:
+    ended = empty.run("init", "fw", "--cmake-only")
+    path = empty.root / "fw/cmake/mlfbuild.cmake"
+    assert (ended.status, ended.out.splitlines()[:3]) == (
+        0,
+        ["wrote fw/cmake/mlfbuild.cmake", "next, in CMakeLists.txt:", "  include(cmake/mlfbuild.cmake)"],
+    )
+    assert [name for name in empty.files() if name.startswith("fw/")] == ["fw/cmake/mlfbuild.cmake"]
+    before = path.stat().st_mtime_ns
+    assert empty.run("init", "fw", "--cmake-only", "--format", "json").json == {
+        "written": [], "commands": {}, "notes": ["fw/cmake/mlfbuild.cmake is up to date"],
+    }  # fmt: skip
+    assert path.stat().st_mtime_ns == before
+    path.write_text("mine\n")
+    refused = empty.refused("init", "fw", "--cmake-only")
+    assert refused == (6, "project-file-exists", "fw/cmake/mlfbuild.cmake")
+    assert path.read_text() == "mine\n"
+
+
 # Errors -----------------------------------------------------------------------------------------------------
 
 
@@ -202,6 +221,8 @@ def unsupported() -> bytes:
         ("--model odd.tflite", (4, "operator-unsupported", "odd.tflite: operator 0 (UNIQUE) writing 't1'")),
         ("--model big.tflite", (4, "board-too-small", "big.tflite")),
         ("--model net.tflite --archive net.tar", (2, "options-exclude-each-other", "--model and --archive")),
+        ("--cmake-only --board mps2-an386", (2, "options-exclude-each-other", "--cmake-only and --board")),
+        ("--cmake-only --template cmake", (2, "options-exclude-each-other", "--cmake-only and --template")),
         ("--vectors v.npz", (2, "option-needs-another", "--vectors v.npz")),
         ("--model net.tflite --vectors v.npz", (5, "vectors-array-missing", "v.npz")),
         ("--model net.tflite --vectors no.npz", (5, "no-such-input", "no.npz")),

@@ -8,12 +8,12 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import jsonschema
 import numpy as np
 import pytest
 
 from support.command import Folder
 from support.firmware_repo import tiny_network, two_layers
+from support.schemas import validator
 
 PROJECT = """\
 mlfbuild: 1
@@ -87,6 +87,7 @@ def counts_of(project: Project) -> dict[str, int]:
     return {run["model"]: run["instructions"] for run in facts}
 
 
+@pytest.mark.sweep
 def test_models_run_only_if_something_changed(project: Project) -> None:
     project.set_budgets("1 M")
     ended = project.run("build", "--target", "m4", "--format", "json")
@@ -152,6 +153,7 @@ def test_a_model_over_its_budget(project: Project) -> None:
     assert ended.err.count(" (FULLY_CONNECTED) ") == 2
 
 
+@pytest.mark.sweep
 def test_models_together_over_the_budget_of_their_image(project: Project) -> None:
     project.set_budgets(image=100)
     ended = project.run("build", "--target", "m4")
@@ -188,7 +190,7 @@ def test_a_report_with_a_run_of_each_model(project: Project) -> None:
     _, _, run = told.partition("\nalpha for m4 on mps2-an386: ")
     assert project.run("report", "--from", "report.json").out.endswith(f"\nalpha for m4 on mps2-an386: {run}")
     facts = json.loads((project.root / "report.json").read_text())
-    jsonschema.validate(facts, project.run("schema", "--report").json)
+    validator(project.run("schema", "--report").json).validate(facts)
     (network,) = facts["images"][0]["models"][0]["networks"]
     stack = facts["images"][0]["models"][0]["stack"]
     assert 0 < stack["measured"] <= stack["worst_case"]

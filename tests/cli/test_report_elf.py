@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from pathlib import Path
 
-import jsonschema
 import pytest
 
 from support.command import Folder
+from support.schemas import validator
 
 
 def test_text_for_people(bare: Folder) -> None:
@@ -35,23 +36,61 @@ def test_json_for_programs_fits_the_schema(bare: Folder) -> None:
     owners = [*image["models"], *image["others"]]
     assert sum(owner["flash"] for owner in owners) == image["flash"] == image["size"]["text"] + image["size"]["data"]
     schema = bare.run("schema", "--report").json
-    validator = jsonschema.Draft202012Validator(schema)
-    validator.check_schema(schema)
-    validator.validate(facts)
+    fits = validator(schema)
+    fits.validate(facts)
     for mistake in ({"mlfbuild_report": 1}, {"images": []}, {"images": [{**image, "flash": -1}]}, {"more": 1}):
-        assert not validator.is_valid({**facts, **mistake}), mistake
+        assert not fits.is_valid({**facts, **mistake}), mistake
     piece = {**image["models"][0]["pieces"][0], "kind": "magic"}
     model = {**image["models"][0], "pieces": [piece]}
-    assert not validator.is_valid({**facts, "images": [{**image, "models": [model]}]})
+    assert not fits.is_valid({**facts, "images": [{**image, "models": [model]}]})
 
 
 def test_an_image_without_libraries_of_models(bare: Folder) -> None:
     bare.write("app.elf.map", (bare.root / "app.elf.map").read_text().replace("libmlf_alpha.a", "libnetwork.a"))
     ended = bare.run("report", "--elf", "app.elf")
     assert (ended.status, ended.err) == (0, "")
-    assert ended.out.splitlines()[1] == "no models: the map lists no library libmlf_<model>.a"
+    assert (
+        ended.out.splitlines()[1] == "no models: the map lists no library libmlf_<model>.a and no object <model>_lib0.o"
+    )
     assert re.search(r"^network +1,0\d\d ", ended.out, re.MULTILINE), ended.out
     assert bare.run("report", "--elf", "app.elf", "--format", "json").json["images"][0]["models"] == []
+
+
+@pytest.fixture
+def faulty(bare: Folder, linked: Path) -> Folder:
+    """Return a folder with an image whose heap contains the model."""
+    heap = ["-Wl,--defsym=__heap_start__=0x100", "-Wl,--defsym=__heap_end__=0x100000"]
+    gcc = ["arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mthumb", "-nostdlib", "-Wl,-Map=%.map", *heap]
+    objects = ["main.o", "libmlf_alpha.a", "libhelper.a"]
+    subprocess.run([*gcc, *objects, "-o", bare.root / "app.elf"], cwd=linked, check=True)
+    return bare
+
+
+def test_faults_of_the_link_end_with_status_1(faulty: Folder) -> None:
+    ended = faulty.run("report", "--elf", "app.elf", "-o", "app.txt", "-o", "app.html", "-o", "app.json")
+    assert ended.status == 1
+    lines = [
+        line for line in ended.out.splitlines() if line.startswith("  section-overlaps-heap: app.elf: model alpha: ")
+    ]
+    assert len(lines) == 3, "code, constants and workspace"
+    for line in lines:
+        assert line.removeprefix("  section-overlaps-heap: ") in ended.err
+    (image,) = json.loads((faulty.root / "app.json").read_text())["images"]
+    assert [(fault["code"], fault["place"]) for fault in image["faults"]] == [
+        ("section-overlaps-heap", "app.elf: model alpha")
+    ] * 3
+    jsonschema.validate({"mlfbuild_report": 2, "images": [image]}, faulty.run("schema", "--report").json)
+    assert (faulty.root / "app.html").read_text().count("<code>section-overlaps-heap</code>") == 3
+    saved = faulty.run("report", "--from", "app.json")
+    assert saved.status == 0, "nothing is checked"
+    assert all(line in saved.out for line in lines) and lines[0] in (faulty.root / "app.txt").read_text()
+
+
+def test_faults_as_events(faulty: Folder) -> None:
+    ended = faulty.run("report", "-q", "--elf", "app.elf", "--format", "json")
+    event = json.loads(ended.err.splitlines()[-1])
+    assert (ended.status, event["exit_code"], event["kind"]) == (1, 1, "link-faults")
+    assert [problem["code"] for problem in event["problems"]] == ["section-overlaps-heap"] * 3
 
 
 def test_images_have_no_operators(bare: Folder) -> None:

@@ -90,11 +90,17 @@ def related(bill: Any, source: str) -> set[tuple[str, str]]:
     return {(one["how"], one["target"]) for one in bill["relations"] if one["source"] == source}
 
 
+def test_version_of_the_project_file_is_the_default(product: Folder) -> None:
+    text = (product.root / "mlfbuild.yml").read_text()
+    product.write("mlfbuild.yml", text + "version: 2.0.1\n")
+    assert product.run("sbom", "--format", "json").json["project"]["version"] == "2.0.1"
+
+
 def test_all_built_components_are_listed(product: Folder) -> None:
     ended = product.run("sbom", "--format", "json", "--release", "1.2", "--supplier", "Bells Ltd")
     assert (ended.status, ended.err) == (0, "")
     found = components(ended.json)
-    assert ended.json["project"]["name"] == "app"
+    assert (ended.json["project"]["name"], ended.json["project"]["version"]) == ("app", "1.2")
     assert {ref for ref in found if not ref.startswith(("kernels/", "tool/gcc"))} == {
         "archive/m4/alpha", "archive/m4/beta", "archive/pc/alpha", "code/m4/alpha", "code/m4/beta", "code/pc/alpha",
         "board/mps2-an386", "firmware/m4/app", "model/alpha", "model/beta", "tool/mlfbuild",

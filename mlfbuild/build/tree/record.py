@@ -12,6 +12,7 @@ import functools
 import json
 import os
 import stat
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -171,7 +172,12 @@ def _damage(path: str, expected: FileRecord, *, lost: bool) -> str | None:
     if lost:
         return "is missing"
     try:
-        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        if sys.platform == "win32":
+            if not is_file(path):
+                return "is missing"
+            file = os.open(path, os.O_RDONLY | os.O_BINARY)
+        else:
+            file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
         gone = error.errno in {errno.ENOENT, errno.ELOOP}  # ELOOP: replaced by a symbolic link
         return "is missing" if gone else f"cannot be read: {error.strerror}"

@@ -20,7 +20,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mlfbuild.build.tree.adapters import Package, adapter_files, adapter_paths, check_model_names, model_files
+from mlfbuild.build.tree.adapters import (
+    NO_VERSION,
+    Package,
+    adapter_files,
+    adapter_paths,
+    check_model_names,
+    model_files,
+)
 from mlfbuild.build.tree.cmake import FRAGMENT, head, here
 from mlfbuild.build.tree.dependencies import DEPENDENCIES_FOLDER, write_dependencies
 from mlfbuild.build.tree.make import MAKE_FRAGMENT, make_aggregate
@@ -56,13 +63,14 @@ def write_target_tree(
     systems: Sequence[str] = (),
     placed: Sequence[PlacedSection] = (),
     dependencies: Sequence[ResolvedLibrary] = (),
+    version: str = "",
 ) -> UnpackResult:
     """Write the fragments that include the trees of ``models``, and the files of ``board``, into ``directory``.
 
     ``unpack`` writes the trees themselves to ``<directory>/<model>``. Trees of models that are no longer in ``models``
     are removed, except for files that mlfbuild did not write. The folder becomes a package of exactly the ``systems``
     (names of ``ADAPTERS``). ``placed`` has the sections in memory regions, ``dependencies`` all libraries that the
-    models require.
+    models require, and ``version`` is that of the packages.
 
     Raises ``UsageError`` for a model name that is reserved in the folder, ``UnsupportedModelError`` and
     ``InputFileError`` if a model's tree cannot be part of a package, ``ConflictError`` and ``StorageError`` as
@@ -73,7 +81,12 @@ def write_target_tree(
     files = target_files(models, board, cpu, systems, placed, with_dependencies=bool(dependencies))
     files = _wanted(directory, files, old)
     if systems:
-        package = Package(cpu.name, tuple(model_files(directory, model) for model in sorted(models)), dependencies)
+        package = Package(
+            cpu.name,
+            tuple(model_files(directory, model) for model in sorted(models)),
+            dependencies,
+            version or NO_VERSION,
+        )
         files |= adapter_files(systems, package)
     needed = write_dependencies(directory / DEPENDENCIES_FOLDER, dependencies)
     gone = sorted(set(old.models) - set(models)) if old else []

@@ -18,7 +18,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-from mlfbuild.core import LOOK, RUN_BY_HAND, STOP_SIGNALS, ProcessFailedError, ToolNotFoundError
+from mlfbuild.core import (
+    LOOK,
+    RUN_BY_HAND,
+    STOP_SIGNALS,
+    ProcessFailedError,
+    ToolNotFoundError,
+    end_group,
+    signals_masked,
+)
 
 _LOOKING = 0.05  # seconds between two looks at the signals
 _GRACE = 2.0  # seconds to clean up after itself
@@ -74,17 +82,12 @@ def _how_it_ended(status: int) -> str:
 def _end(process: subprocess.Popen[bytes], first: signal.Signals | None) -> None:
     """Kill the program and its children; ``first`` is a signal on which it may clean up before."""
     if first is not None:
-        _signal_group(process, first)
+        end_group(process, first)
         deadline = time.monotonic() + _GRACE
         while process.poll() is None and time.monotonic() < deadline:
             time.sleep(_LOOKING)
-    _signal_group(process, signal.SIGKILL)
+    end_group(process)
     process.wait()
-
-
-def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):  # all have ended
-        os.killpg(process.pid, number)
 
 
 def _end_of(output: IO[bytes]) -> str:
@@ -106,11 +109,10 @@ def _stop_signals() -> Iterator[list[int]]:
         for number in STOP_SIGNALS
         if signal.getsignal(number) is not signal.SIG_IGN
     }
-    blocked = signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
     try:
-        yield received
+        with signals_masked("unblock", STOP_SIGNALS) as blocked:
+            yield received
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         for number, handler in before.items():
             signal.signal(number, handler or signal.SIG_DFL)
         if received:
@@ -124,6 +126,6 @@ def _answer(number: int, blocked: Collection[int]) -> None:
     """
     if signal.getsignal(number) is signal.SIG_DFL:
         raise SystemExit(128 + number)  # not killed by the signal, so that temporary files are removed
-    os.kill(os.getpid(), number)
+    signal.raise_signal(number)
     if number in blocked:
         raise KeyboardInterrupt

@@ -78,11 +78,12 @@ def compile_graph(
     """Compile ``graph``, read from a file with the SHA-256 ``model_id``, to a library of one module.
 
     ``budget`` limits the constants in the code, which are unlimited if it is ``None``.
-    Raises ``UnsupportedModelError`` if the compiler does not support the model, ``UsageError`` for a bad placement.
+    Raises ``UnsupportedModelError`` if the compiler does not support the model, ``UsageError`` for a bad placement or
+    interface.
     """
     _check_placement(request)
     _check_sizes(graph)
-    interface = interface_of(graph)
+    interface = interface_of(graph, request.interface)
     optimised = run_passes(graph)
     options = request.options
     settings = CodegenSettings(request.cpu, str(options.get("memory", "balanced")), bool(options.get("trace", False)))

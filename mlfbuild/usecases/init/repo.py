@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mlfbuild.build.tree import target_files
+from mlfbuild.cgen import member_name
+from mlfbuild.project import port_problem
 from mlfbuild.targets import CPUS, Board, Cpu
 from mlfbuild.usecases.init.main_c import main_c, sample_h
 from mlfbuild.usecases.init.network import EXAMPLE, ProjectNetwork
 from mlfbuild.usecases.init.sample import Sample, why_no_verify
 from mlfbuild.usecases.init.templates import Template
 from mlfbuild.usecases.init.text import filled, worded
+
+_NOT_TEXT = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 
 
 @dataclass(frozen=True)
@@ -99,10 +103,24 @@ class Repo:
             TARGETS=worded(self.template.targets, self._words),
             MODEL=self.network.name,
             SOURCE=self.network.file,
+            INTERFACE=self._interface(),
             VECTORS=f"vectors: {self.vectors}   # inputs and outputs for `mlfbuild verify`" if self.vectors else "",
             DEPENDENCIES=self._dependencies(),
             FIRMWARE=self.template.firmware,
         )
+
+    def _interface(self) -> str:
+        """Return the key with the present names; empty if one of them could not be chosen, or for an archive."""
+        if self.network.compiler != "native":
+            return ""
+        (module,) = self.network.library.modules
+        inputs, outputs = ([member_name(tensor.name) for tensor in side] for side in (module.inputs, module.outputs))
+        names = [*inputs, *outputs]
+        if any(map(port_problem, names)) or len(set(names)) < len(names):
+            return ""
+        kinds = {"inputs": inputs, "outputs": outputs}
+        chosen = ", ".join(f"{kind}: [{', '.join(map(_scalar, names))}]" for kind, names in kinds.items() if names)
+        return f"interface: {{{chosen}}}   # names in C, also of the next version of the model"
 
     def _dependencies(self) -> str:
         lines = [f"  {line}   # `mlfbuild lock` gets it" for line in self.network.dependencies]
@@ -157,6 +175,11 @@ class Repo:
                 "`src/sample.h` by one of them."
             )
         return ""
+
+
+def _scalar(name: str) -> str:
+    """Return ``name`` as a text in YAML, in quotes if YAML reads it as another value."""
+    return f'"{name}"' if name.lower() in _NOT_TEXT else name
 
 
 def _is_for_make(path: str) -> bool:

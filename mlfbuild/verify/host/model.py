@@ -69,6 +69,8 @@ class Model:
     def run(self, inputs: Mapping[str, npt.ArrayLike]) -> dict[str, Array]:
         """Return the outputs by name for ``inputs`` by name, each an array of the tensor's dtype and shape.
 
+        An input may also be given by its name in the model file.
+
         Raises ``ValueError`` if an input is missing, unknown, or has another dtype or shape, before any code of the
         model runs, and ``ProcessFailedError`` if the model returns an error, crashes or takes too long.
         """
@@ -103,11 +105,12 @@ class Model:
         return self._named(status, outputs), {each.tensor.name: array for each, array in named}
 
     def _in_order(self, inputs: Mapping[str, npt.ArrayLike]) -> list[Array]:
-        unknown = inputs.keys() - {tensor.name for tensor in self.inputs}
+        unknown = inputs.keys() - {name for tensor in self.inputs for name in tensor.names}
         if unknown:
             names = ", ".join(repr(tensor.name) for tensor in self.inputs)
             raise ValueError(f"{self.name}: has no input {min(unknown)!r}; its inputs are {names}")
-        return [_checked(self.name, tensor, inputs.get(tensor.name)) for tensor in self.inputs]
+        given = ({name: inputs[name] for name in tensor.names if name in inputs} for tensor in self.inputs)
+        return [_checked(self.name, tensor, found) for tensor, found in zip(self.inputs, given, strict=True)]
 
     def _named(self, status: int, outputs: list[Array]) -> dict[str, Array]:
         if status != 0:
@@ -152,11 +155,11 @@ def load_library(
     return Model(module, Child(path, module, timeout))
 
 
-def _checked(model: str, tensor: TensorInfo, given: npt.ArrayLike | None) -> Array:
+def _checked(model: str, tensor: TensorInfo, given: Mapping[str, npt.ArrayLike]) -> Array:
     where = f"{model}: input {tensor.name!r}"
-    if given is None:
-        raise ValueError(f"{where}: is missing")
-    value = np.asarray(given)
+    if len(given) != 1:
+        raise ValueError(f"{where}: is {'given twice, as ' + ' and '.join(map(repr, given)) if given else 'missing'}")
+    value = np.asarray(next(iter(given.values())))
     if value.dtype != dtype_called(tensor.dtype):
         raise ValueError(f"{where}: is {value.dtype}, must be {tensor.dtype}")
     fits = value.nbytes == tensor.size if tensor.shape is None else value.shape == tensor.shape

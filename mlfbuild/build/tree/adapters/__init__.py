@@ -3,7 +3,7 @@
 Each system has a module with templates for a few files beside the trees, which name the files in the trees::
 
     zephyr       zephyr/module.yml, zephyr/CMakeLists.txt, zephyr/Kconfig
-    rt-thread    package.json, Kconfig, README.md; SConscript asks Kconfig's switches
+    rt-thread    package.json, Kconfig, README.md, .gitignore; SConscript asks Kconfig's switches
     esp-idf      CMakeLists.txt, idf_component.yml
     platformio   library.json
 
@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from mlfbuild.build.tree.adapters import esp_idf, platformio, rt_thread, zephyr
-from mlfbuild.build.tree.adapters.package import Package as Package
+from mlfbuild.build.tree.adapters.package import NO_VERSION as NO_VERSION, Package as Package
 from mlfbuild.core import UsageError, lazy_attributes
 
 if TYPE_CHECKING:

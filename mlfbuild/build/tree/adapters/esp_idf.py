@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mlfbuild.build.tree.adapters.package import DESCRIPTION, NOTICE, VERSION, Package
+from mlfbuild.build.tree.adapters.package import DESCRIPTION, NOTICE, Package
 from mlfbuild.build.tree.cmake import lines
 
 RESERVED: dict[str, str] = {}
 
 _MANIFEST = f"""\
 # {NOTICE}
-version: {VERSION}
+version: "{{version}}"
 description: {DESCRIPTION}
 dependencies:
   idf: ">=5.0"
@@ -68,7 +68,7 @@ def files(package: Package) -> dict[str, str]:
     for library in libraries:
         options = ";".join(library.options).replace("\\", "\\\\").replace('"', '\\"')
         text += _OPTIONS.format(sources=_quoted(library.sources), options=options) if library.sources else ""
-    return {"CMakeLists.txt": text, "idf_component.yml": _MANIFEST}
+    return {"CMakeLists.txt": text, "idf_component.yml": _MANIFEST.format(version=package.version)}
 
 
 def _argument(keyword: str, paths: Iterable[str]) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from mlfbuild.build.tree.adapters.package import DESCRIPTION, NAME, VERSION, ModelFiles, Package
+from mlfbuild.build.tree.adapters.package import DESCRIPTION, NAME, ModelFiles, Package
 from mlfbuild.core import UnsupportedModelError
 from mlfbuild.library import ResolvedLibrary
 
@@ -29,7 +29,7 @@ def files(package: Package) -> dict[str, str]:
     sources += [path for library in package.libraries for path in library.sources]
     manifest = {
         "name": NAME,
-        "version": VERSION,
+        "version": package.version,
         "description": DESCRIPTION,
         "frameworks": "*",
         "platforms": "*",
