@@ -232,4 +232,4 @@ def test_the_hint_installs_the_missing_package(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(ToolNotFoundError) as caught:
         load_params_bson(b"", "p.bson")
     assert (caught.value.code, caught.value.place) == ("extra-not-installed", "p.bson")
-    assert caught.value.hint == "pip install pymongo"
+    assert caught.value.hint == "pip install 'pymongo>=4.6'"
