@@ -67,6 +67,8 @@ def recognised(path: Path) -> Mistake | None:
 
 def _start(path: Path) -> bytes:
     try:
+        if not path.is_file():  # the opening of a pipe would wait for a writer
+            return b""
         with path.open("rb") as file:
             return file.read(_START)
     except OSError:

@@ -79,7 +79,7 @@ def test_faults_of_the_link_end_with_status_1(faulty: Folder) -> None:
     assert [(fault["code"], fault["place"]) for fault in image["faults"]] == [
         ("section-overlaps-heap", "app.elf: model alpha")
     ] * 3
-    jsonschema.validate({"mlfbuild_report": 2, "images": [image]}, faulty.run("schema", "--report").json)
+    validator(faulty.run("schema", "--report").json).validate({"mlfbuild_report": 2, "images": [image]})
     assert (faulty.root / "app.html").read_text().count("<code>section-overlaps-heap</code>") == 3
     saved = faulty.run("report", "--from", "app.json")
     assert saved.status == 0, "nothing is checked"
