@@ -95,9 +95,8 @@ def _option(*names: str, **attributes: Any) -> Callable[[F], F]:
 
 def format_option(*forms: str) -> Callable[[F], F]:
     """Return the option --format; ``github`` is text with errors as annotations of GitHub Actions."""
-    *others, last = forms
-    about = f"{', '.join(others)} or {last}; default text."
-    return _option("--format", type=click.Choice(forms), metavar="FORM", help=about)
+    listed = f"{', '.join(forms[:-1])} or {forms[-1]}"  # as the metavar, all forms would need half a line
+    return _option("--format", type=click.Choice(forms), metavar="FORM", help=f"One of {listed}; default text.")
 
 
 def _complete_names(kind: str) -> Callable[[click.Context, click.Parameter, str], list[str]]:

@@ -10,7 +10,7 @@ import click
 from mlfbuild.cli.options import SharedOptions, verb
 from mlfbuild.cli.output import note, show, show_json
 from mlfbuild.cli.progress import building
-from mlfbuild.core import UsageError
+from mlfbuild.core import LinkFaultsError, UsageError
 
 if TYPE_CHECKING:
     from mlfbuild.project import Project
@@ -48,7 +48,7 @@ def report(
 
     The report lists code, weights, tables and RAM of each model with its largest parts (-v: all of them), then the
     firmware and the libraries. The sums are those of the linked image. The exit status is 1 if an image is over its
-    budget, or has grown too much since its baseline.
+    budget, has grown too much since its baseline, or if the linker put data of a model in a wrong place.
 
     With --elf, build nothing and report an image of any build; its models are the libraries libmlf_<model>.a or the
     objects <model>_lib0.o in the linker map. With --from, show a report that was written with `-o FILE.json`. With
@@ -81,6 +81,9 @@ def report(
     _show(options, document if before is None else compared_with(document, *before), outputs)
     if built is not None and built.over_budget is not None:
         raise built.over_budget
+    faults = document.faults()
+    if faults:
+        raise LinkFaultsError(faults)
     if built is not None and update:
         path, changed = accept_sizes(project, built.images)
         if not options.quiet:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         Diagnostic as Diagnostic,
         DriftError as DriftError,
         InputFileError as InputFileError,
+        LinkFaultsError as LinkFaultsError,
         MlfError as MlfError,
         NotFetchedError as NotFetchedError,
         OverBudgetError as OverBudgetError,
@@ -33,10 +34,12 @@ if TYPE_CHECKING:
         UsageError as UsageError,
     )
     from mlfbuild.core.files import (
+        LFS_HINT as LFS_HINT,
         abandoned as abandoned,
         cache_folder as cache_folder,
         file_sha256 as file_sha256,
         holds as holds,
+        is_lfs_pointer as is_lfs_pointer,
         make_folder as make_folder,
         make_once as make_once,
         open_binary as open_binary,

@@ -118,10 +118,12 @@ if TYPE_CHECKING:
     )
     from mlfbuild.library.network import (
         ARENA as ARENA,
+        DIGEST_LENGTH as DIGEST_LENGTH,
         INPUT as INPUT,
         MEMORIES as MEMORIES,
         OUTPUT as OUTPUT,
         Network as Network,
+        NetworkConstant as NetworkConstant,
         NetworkOperator as NetworkOperator,
         NetworkScratch as NetworkScratch,
         NetworkTensor as NetworkTensor,

@@ -5,7 +5,8 @@ A report goes through these rooms:
 - ``sizes`` reads the ELF file and its linker map, and adds up bytes by owner; ``stack`` finds the worst-case stack;
   ``operators`` divides models by operator and counts instructions of runs.
 - ``document`` is the JSON form: its schema, reading it again, and comparing two reports. ``text`` and ``html`` show it.
-- ``budgets`` checks limits and growth after a link, ``sbom`` writes the bill of materials.
+- ``budgets`` checks limits and growth after a link, ``link`` where the linker put models; ``sbom`` writes the bill of
+  materials.
 
 Example: the flash of each model in any ELF image with a map of GNU ld::
 

@@ -10,12 +10,13 @@ from typing import Any
 
 from mlfbuild import report
 from mlfbuild.build import FirmwareJob, Progress, firmware_jobs, target_jobs
-from mlfbuild.core import CheckFailedError, MlfError, OverBudgetError
+from mlfbuild.core import CheckFailedError, LinkFaultsError, MlfError, OverBudgetError
 from mlfbuild.project import Budget, Project
-from mlfbuild.report import budgets, stack
+from mlfbuild.report import budgets, link, stack
 from mlfbuild.usecases.build import build_project
 
 _OF_A_PIECE = ("name", "kind", "size", "flash", "ram")
+_OF_A_CONSTANT = ("content", "tensor", "source")
 
 
 _EXCESS_FORMS = (".txt", ".json", ".html")
@@ -27,8 +28,8 @@ class ProjectReport:
 
     document: report.ReportDocument
     images: tuple[report.ImageSizes, ...]
-    over_budget: OverBudgetError | None
-    """The error of the build if an image exceeds its budget; such images are reported anyway."""
+    over_budget: OverBudgetError | LinkFaultsError | None
+    """The error of the build if an image exceeds its budget or has faults; such images are reported anyway."""
 
 
 def report_project(
@@ -57,7 +58,7 @@ def report_project(
     try:
         checked = budgets.unchecked(firmware) if accept else firmware
         build_project(chosen, checked, jobs=jobs, progress=progress, locked=project if frozen else None)
-    except OverBudgetError as error:
+    except (OverBudgetError, LinkFaultsError) as error:
         over_budget = error
     images = _images(firmware)
     if profile:
@@ -111,6 +112,7 @@ def _text(found: report.ImageSizes, *, verbose: bool, operators: bool) -> str:
     parts.append(
         "\n".join(stack.stack_lines(stack.stacks(found), limits, stack.measured_stacks(found), verbose=verbose))
     )
+    parts += link.link_faults_text(link.link_faults(found))
     if job is not None and job.budget_file is not None:
         parts.append("\n".join(budgets.difference_lines(job, found.sizes)))
     parts += report.all_operators(found.sizes.models, report.networks_of(found)) if operators else ()
@@ -147,6 +149,7 @@ def _json(found: report.ImageSizes) -> dict[str, Any]:
             _model(found, owner, networks[owner.name], depths.models.get(owner.name)) for owner in found.sizes.models
         ],
         "others": [_owner(owner) for owner in found.sizes.others],
+        **link.link_faults_json(link.link_faults(found)),
     }
 
 
@@ -159,7 +162,7 @@ def _model(
     budget = _model_budgets(found).get(owner.name)
     measured = stack.measured_stacks(found).get(owner.name)
     return {
-        **_owner(owner),
+        **_owner(_with_origins(owner, networks)),
         **({"budget": asdict(budget)} if budget else {}),
         **({"networks": [report.network_json(each, _run_of(found, each)) for each in networks]} if found.job else {}),
         **({"stack": stack.stack_json(depth, measured)} if depth else {}),
@@ -170,8 +173,25 @@ def _run_of(found: report.ImageSizes, network: report.NetworkSizes) -> report.Mo
     return next((run for run in found.runs if run.profile.module == network.module), None)
 
 
+def _with_origins(owner: report.Owner, networks: Sequence[report.NetworkSizes]) -> report.Owner:
+    """Return ``owner`` with the parts of the model that its constants and functions are made of."""
+    known: dict[tuple[str, str], tuple[str, str]] = {}
+    for each in networks:
+        for operator in each.network.operators:
+            known.setdefault((each.module, operator.function), (operator.name, ""))
+        known |= {(each.module, one.symbol): (one.tensor, one.source) for one in each.network.constants}
+    found = ((piece, known.get((piece.module, piece.name), ("", ""))) for piece in owner.pieces)
+    return replace(owner, pieces=tuple(replace(piece, tensor=tensor, source=key) for piece, (tensor, key) in found))
+
+
 def _owner(owner: report.Owner) -> dict[str, Any]:
-    pieces = [{key: getattr(piece, key) for key in _OF_A_PIECE} for piece in owner.pieces]
+    pieces = [
+        {
+            **{key: getattr(piece, key) for key in _OF_A_PIECE},
+            **{key: value for key in _OF_A_CONSTANT if (value := getattr(piece, key))},
+        }
+        for piece in owner.pieces
+    ]
     return {
         "name": owner.name,
         "flash": owner.flash,
@@ -184,7 +204,9 @@ def _owner(owner: report.Owner) -> dict[str, Any]:
 def report_document(found: Sequence[report.ImageSizes], *, operators: bool = False) -> report.ReportDocument:
     """Return reports that can be shown or written in any form; ``operators`` adds the operators to their text."""
     return report.ReportDocument(
-        lambda: report_json(found), lambda verbose: report_text(found, verbose=verbose, operators=operators)
+        lambda: report_json(found),
+        lambda verbose: report_text(found, verbose=verbose, operators=operators),
+        lambda: [fault for sizes in found for fault in link.link_faults(sizes).faults],
     )
 
 

@@ -7,11 +7,16 @@ from pathlib import Path
 from mlfbuild.archive import archive_files, tar
 from mlfbuild.archive.validate import Report, validate
 from mlfbuild.build import is_model, open_model
-from mlfbuild.core import open_binary
+from mlfbuild.core import InputFileError, open_binary
+from mlfbuild.project import better_error
 
 
 def validate_archive(path: Path) -> Report:
     """Return the findings about the archive ``path``; raises as ``open_model``."""
     if is_model(path):
         return validate(archive_files(open_model(path)), str(path))
-    return validate(tar.members(open_binary(path, "archive"), str(path)), str(path))
+    try:
+        files = tar.members(open_binary(path, "archive"), str(path))
+    except InputFileError as error:
+        raise better_error(error, path) from None
+    return validate(files, str(path))

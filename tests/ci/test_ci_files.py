@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shlex
-import site
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -121,10 +120,9 @@ def firmware(tmp_path: Path) -> Path:
 
 
 def run_script(script: str, folder: Path, **variables: str) -> str:
-    """Run a script of CI; its pip installs mlfbuild alone, and finds the libraries in the environment of the tests."""
+    """Run a script of CI; its pip installs mlfbuild with all libraries."""
     path = os.pathsep.join([str(folder / "bin"), os.environ["PATH"]])
-    libraries = {"PIP_NO_DEPS": "1", "PYTHONPATH": site.getsitepackages()[0]}
-    environment = {**os.environ, **libraries, "PATH": path, **variables}
+    environment = {**os.environ, "PATH": path, **variables}
     done = subprocess.run(
         ["bash", "-e", "-o", "pipefail", "-c", script], cwd=folder, env=environment, capture_output=True, text=True
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mlfbuild.cli.events import wants_events
+from mlfbuild.cli.events import requested_format
 from support import schemas
 from support.command import Ended, Folder
 
@@ -175,4 +175,4 @@ def test_a_full_disk_and_ctrl_c_are_events(folder: Folder, validator: Draft20201
     ],
 )  # fmt: skip
 def test_command_lines_that_request_events(line: str, json: bool) -> None:
-    assert wants_events(line.split()) == json
+    assert (requested_format(line.split()) == "json") == json

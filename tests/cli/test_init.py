@@ -217,7 +217,7 @@ def unsupported() -> bytes:
         ("--model missing.tflite", (5, "no-such-input", "missing.tflite")),
         ("--model fw", (5, "input-is-folder", "fw")),
         ("--model half.tflite", (5, "tflite-malformed", "half.tflite: operators")),
-        ("--archive net.tflite", (5, "archive-not-tar", "net.tflite")),
+        ("--archive net.tflite", (5, "model-not-archive", "net.tflite")),
         ("--model odd.tflite", (4, "operator-unsupported", "odd.tflite: operator 0 (UNIQUE) writing 't1'")),
         ("--model big.tflite", (4, "board-too-small", "big.tflite")),
         ("--model net.tflite --archive net.tar", (2, "options-exclude-each-other", "--model and --archive")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from pathlib import Path
@@ -53,6 +54,43 @@ def test_an_image_without_libraries_of_models(bare: Folder) -> None:
     )
     assert re.search(r"^network +1,0\d\d ", ended.out, re.MULTILINE), ended.out
     assert bare.run("report", "--elf", "app.elf", "--format", "json").json["images"][0]["models"] == []
+
+
+@pytest.fixture
+def faulty(bare: Folder, linked: Path) -> Folder:
+    """Return a folder with an image whose heap contains the model."""
+    heap = ["-Wl,--defsym=__heap_start__=0x100", "-Wl,--defsym=__heap_end__=0x100000"]
+    gcc = ["arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mthumb", "-nostdlib", "-Wl,-Map=%.map", *heap]
+    objects = ["main.o", "libmlf_alpha.a", "libhelper.a"]
+    subprocess.run([*gcc, *objects, "-o", bare.root / "app.elf"], cwd=linked, check=True)
+    return bare
+
+
+def test_faults_of_the_link_end_with_status_1(faulty: Folder) -> None:
+    ended = faulty.run("report", "--elf", "app.elf", "-o", "app.txt", "-o", "app.html", "-o", "app.json")
+    assert ended.status == 1
+    lines = [
+        line for line in ended.out.splitlines() if line.startswith("  section-overlaps-heap: app.elf: model alpha: ")
+    ]
+    assert len(lines) == 3, "code, constants and workspace"
+    for line in lines:
+        assert line.removeprefix("  section-overlaps-heap: ") in ended.err
+    (image,) = json.loads((faulty.root / "app.json").read_text())["images"]
+    assert [(fault["code"], fault["place"]) for fault in image["faults"]] == [
+        ("section-overlaps-heap", "app.elf: model alpha")
+    ] * 3
+    jsonschema.validate({"mlfbuild_report": 2, "images": [image]}, faulty.run("schema", "--report").json)
+    assert (faulty.root / "app.html").read_text().count("<code>section-overlaps-heap</code>") == 3
+    saved = faulty.run("report", "--from", "app.json")
+    assert saved.status == 0, "nothing is checked"
+    assert all(line in saved.out for line in lines) and lines[0] in (faulty.root / "app.txt").read_text()
+
+
+def test_faults_as_events(faulty: Folder) -> None:
+    ended = faulty.run("report", "-q", "--elf", "app.elf", "--format", "json")
+    event = json.loads(ended.err.splitlines()[-1])
+    assert (ended.status, event["exit_code"], event["kind"]) == (1, 1, "link-faults")
+    assert [problem["code"] for problem in event["problems"]] == ["section-overlaps-heap"] * 3
 
 
 def test_images_have_no_operators(bare: Folder) -> None:

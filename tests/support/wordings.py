@@ -14,8 +14,8 @@ from mlfbuild.core import errors
 
 PACKAGE = Path(mlfbuild.__file__).parent
 CLASSES = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception)}
-MADE = {*CLASSES, "Diagnostic", "Mistake"} - {"ProjectFileError", "OverBudgetError"}
-"""The problems of the two excluded classes are diagnostics, which are found where they are created."""
+MADE = {*CLASSES, "Diagnostic", "Mistake"} - {"ProjectFileError", "OverBudgetError", "LinkFaultsError"}
+"""The problems of the excluded classes are diagnostics, which are found where they are created."""
 FIELDS = ("place", "reason", "hint")
 HELPERS = {"error", "member_error", "refused", "_refuse"}
 """Methods that create an error from a code and a reason, in this order or by name, and add the place."""

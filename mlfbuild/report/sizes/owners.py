@@ -66,6 +66,12 @@ class SizedSymbol:
     """The module whose library it comes from; empty if it is not of a model."""
     address: int | None = None
     """Of a function; ``None`` for data and for bytes without a symbol."""
+    content: str = ""
+    """A hash of the bytes of a model's constant; empty for all else."""
+    tensor: str = ""
+    """The tensor or operator of the model that a constant or a function is made of; empty if unknown."""
+    source: str = ""
+    """A hash of that part of the model, regardless of the layout of the constant."""
 
 
 @dataclass(frozen=True)
@@ -189,9 +195,17 @@ def _owner_of(part: InputSection, models: Mapping[str, str]) -> tuple[str, str]:
     if dependency is not None:
         return dependency[1], ""
     if part.archive:
-        name = part.archive.removesuffix(".a").removeprefix("lib")
-        return ("C library" if name in _C_LIBRARY else name), ""
+        return ("C library" if is_c_library(part.archive) else _library_name(part.archive)), ""
     return ("board support" if _BOARD.search(part.source) else "firmware"), ""
+
+
+def is_c_library(file: str) -> bool:
+    """Return whether a static library of this name is of the toolchain."""
+    return _library_name(file) in _C_LIBRARY
+
+
+def _library_name(file: str) -> str:
+    return file.removesuffix(".a").removeprefix("lib")
 
 
 def plain_name(symbol: str) -> str:
@@ -222,7 +236,10 @@ def _pieces(part: InputSection, section: Section, symbols: _Symbols, module: str
     for symbol in symbols.within(part.address, part.address + part.size):
         name = plain_name(symbol.name)
         kind = CODE if symbol.function else _kind(name, part, section, model=bool(module))
-        yield SizedSymbol(name, kind, symbol.size, flash, ram, module, symbol.address if symbol.function else None)
+        address = symbol.address if symbol.function else None
+        constant = bool(module) and kind in {WEIGHTS, TABLES}
+        content = section.content(symbol.address, symbol.size) if constant else ""
+        yield SizedSymbol(name, kind, symbol.size, flash, ram, module, address, content)
         left -= symbol.size
     if left:
         yield SizedSymbol(part.member or part.name, _content(part, section), left, flash, ram, module)
@@ -231,7 +248,7 @@ def _pieces(part: InputSection, section: Section, symbols: _Symbols, module: str
 def _kind(name: str, part: InputSection, section: Section, *, model: bool) -> str:
     """Return the kind of the constant or variable ``name``."""
     arena = "workspace" in name
-    if _content(part, section) != DATA and not (arena and model and _known_content(part) is None):
+    if _content(part, section) != DATA and not (arena and model and known_content(part.name) is None):
         return TABLES if not model or _TABLE.search(name) else WEIGHTS
     if arena:
         return ARENA
@@ -243,8 +260,9 @@ def _content(part: InputSection, section: Section) -> str:
 
     If its name does not tell, it holds what the output section holds.
     """
-    return _known_content(part) or (CODE if section.code else DATA if section.ram else TABLES)
+    return known_content(part.name) or (CODE if section.code else DATA if section.ram else TABLES)
 
 
-def _known_content(part: InputSection) -> str | None:
-    return next((content for names, content in _CONTENTS if names.match(part.name)), None)
+def known_content(section: str) -> str | None:
+    """Return what sections of objects with this name hold: ``CODE``, ``TABLES``, ``DATA``; ``None`` if any."""
+    return next((content for names, content in _CONTENTS if names.match(section)), None)
