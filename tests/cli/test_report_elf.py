@@ -7,7 +7,6 @@ import re
 import subprocess
 from pathlib import Path
 
-import jsonschema
 import pytest
 
 from support.command import Folder
