@@ -102,7 +102,7 @@ function(_mlfbuild_find_command)
     NO_CMAKE_FIND_ROOT_PATH
     DOC "The command mlfbuild")
   if(NOT MLFBUILD_COMMAND)
-    _mlfbuild_stop("mlfbuild: program not found; install it (pip install mlfbuild) or set MLFBUILD_COMMAND to its path")
+    _mlfbuild_stop("mlfbuild: program not found; activate its virtual environment or set MLFBUILD_COMMAND to its path")
   endif()
 endfunction()
 
@@ -118,7 +118,7 @@ function(_mlfbuild_plan RESULT PROJECT_FILE)
     ERROR_STRIP_TRAILING_WHITESPACE)
   if(NOT status EQUAL 0)
     if(NOT error)
-      _mlfbuild_stop("${MLFBUILD_COMMAND}: cannot be run (${status}); install it (pip install mlfbuild) or set "
+      _mlfbuild_stop("${MLFBUILD_COMMAND}: cannot be run (${status}); activate its virtual environment or set "
                      "MLFBUILD_COMMAND to its path")
     endif()
     _mlfbuild_stop("${error}")

@@ -12,7 +12,7 @@ from mlfbuild.build.budgets import TargetBudgets
 from mlfbuild.build.tree.dependencies import DEPENDENCIES_FOLDER
 from mlfbuild.build.tree.placement import LINKER_SCRIPT, PLACEMENT_FOLDER, PlacedSection
 from mlfbuild.compilers import CompileRequest
-from mlfbuild.project import Budget, BudgetFile, Provider
+from mlfbuild.project import DEFAULT_LEVEL, Budget, BudgetFile, Provider
 from mlfbuild.targets import Board, Cpu, shared_toolchain_files
 
 
@@ -31,6 +31,8 @@ class CompileJob:
     """Board, or ``host``, for which the tree also has the sources of test firmware; ``None`` for none."""
     bundles: tuple[Provider, ...] = ()
     """Libraries that are copied into the archive if its code requires them."""
+    optimize: str = DEFAULT_LEVEL
+    """Optimisation level of the model's code in builds: one of ``LEVELS``."""
     locked: str | None = None
     """SHA-256 that the archive must have in a frozen build; no other archive is unpacked."""
 
@@ -80,15 +82,16 @@ class CompileJob:
 
     def tree_settings(self) -> str:
         """Return everything except the archive's content that determines how it is unpacked, as canonical JSON."""
-        return json.dumps({"archive": self.settings(), "ram": self.ram_limit, **self._frozen()})
+        own = {"archive": self.settings(), "ram": self.ram_limit, "optimize": self.optimize}
+        return json.dumps({**own, **self._frozen()})
 
     def unpack_settings(self) -> str:
         """Return everything except the archive's content and the model's name that determines how it is unpacked.
 
         The canonical JSON is equal for most models of a target.
         """
-        placement = asdict(self.request.placement)
-        return json.dumps({"placement": placement, "ram": self.ram_limit, "verify": self.verified_on, **self._frozen()})
+        own = {"ram": self.ram_limit, "verify": self.verified_on, "optimize": self.optimize}
+        return json.dumps({"placement": asdict(self.request.placement), **own, **self._frozen()})
 
     def _frozen(self) -> dict[str, str]:
         return {} if self.locked is None else {"locked": self.locked}

@@ -30,7 +30,7 @@ from mlfbuild.core import (
     write_atomic,
 )
 from mlfbuild.library import Library, ResolvedLibrary
-from mlfbuild.project import Placement
+from mlfbuild.project import DEFAULT_LEVEL, Placement
 
 _SHOWN = 12
 """Number of digits of a hash in messages."""
@@ -148,18 +148,23 @@ def _hash_of(path: Path) -> str | None:
 
 
 def unpack_archive(
-    archive: Path, directory: Path, *, model: str | None = None, placement: Placement | None = None
+    archive: Path,
+    directory: Path,
+    *,
+    model: str | None = None,
+    placement: Placement | None = None,
+    optimize: str = DEFAULT_LEVEL,
 ) -> UnpackResult:
     """Unpack ``archive`` into the tree ``directory``; ``model`` adds the CMake target ``mlf::<model>`` for its module.
 
-    ``placement`` has the linker sections of generated data. Raises ``InputFileError``, ``ConflictError`` (before
-    anything is written), ``StorageError``, and ``UsageError`` if ``placement`` has a section for data that the
-    archive's own code defines.
+    ``placement`` has the linker sections of generated data, ``optimize`` the optimisation level of its code. Raises
+    ``InputFileError``, ``ConflictError`` (before anything is written), ``StorageError``, and ``UsageError`` if
+    ``placement`` has a section for data that the archive's own code defines, or as ``parts_of``.
     """
     library, archive_id = archives.open_archive_with_id(archive)
     if placement is not None and placement.sections:
         check_placement(library, placement, model or archive.name, str(archive))
-    return trees.unpack(library, directory, archive_id=archive_id, model=model, placement=placement)
+    return trees.unpack(library, directory, archive_id=archive_id, model=model, placement=placement, optimize=optimize)
 
 
 def unpack_job(job: CompileJob) -> UnpackResult:
@@ -185,6 +190,7 @@ def unpack_job(job: CompileJob) -> UnpackResult:
         model=job.model,
         placement=job.request.placement,
         verified_on=job.verified_on,
+        optimize=job.optimize,
     )
 
 

@@ -261,6 +261,7 @@ def _compile_job(model: ModelSpec, target: TargetSpec, tree: Path) -> CompileJob
         archive=tree / f"{model.name}.tar",
         tree=tree / model.name,
         ram_limit=_ram_limit(model, target),
+        optimize=model.optimize,
     )
 
 

@@ -29,7 +29,8 @@ def build(options: SharedOptions, tree: Path | None, with_verify: bool, systems:
 
     With --tree, write the models of one target to a folder that you commit, and build no firmware. Builds of that
     folder need no mlfbuild and no Python. With --with-verify it includes test firmware for `mlfbuild verify --elf`.
-    With --for it is also a package of another build system: zephyr, rt-thread, esp-idf or platformio.
+    With --for it is also a package of another build system: zephyr, rt-thread, esp-idf, platformio, arduino,
+    cmsis-toolbox, nuttx or rust.
     """
     from mlfbuild.build import committed, firmware_jobs, load, target_jobs
     from mlfbuild.usecases import build_project, unchecked_budgets

@@ -9,7 +9,7 @@ from typing import Any
 from mlfbuild.project.checks import Rule, named, not_blank, one_of
 from mlfbuild.project.names import NAME
 from mlfbuild.project.problems import Mistake, quoted, suggestion, unknown
-from mlfbuild.project.program import EXTERNAL_COMPILERS
+from mlfbuild.project.program import EXTERNAL_COMPILERS, LEVELS
 from mlfbuild.project.sources import SOURCES
 from mlfbuild.targets import BOARDS, CLANG, CPUS, GCC
 
@@ -43,6 +43,7 @@ def _board(value: str) -> Mistake | None:
 BOARD = Rule(_board, {"enum": list(BOARDS)})
 COMPILER = one_of("compiler", COMPILERS)
 EXECUTOR = one_of("executor", EXECUTORS)
+LEVEL = one_of("optimisation level", LEVELS)
 TARGET_NAME = named("target", _NAME, _NAME_ADVICE)
 FIRMWARE_NAME = named("firmware", _NAME, _NAME_ADVICE, _RESERVED_FIRMWARE)
 MODEL_NAME = named(

@@ -141,15 +141,17 @@ def _objects(
     # Its own folders come first, so that other headers of the same name are not used.
     paths = [*_public_dirs(module), *module.private_include_dirs]
     cpp_path = [*needed, *(tree.folder.Dir(path) for path in paths), *theirs]
+    # At the end of the command, after CCFLAGS, which may still change: SCons substitutes an override only once.
+    level = {"_CCCOMCOM": f"$_CCCOMCOM {module.level}"} if module.level else {}
     for path in module.objects:
         yield tree.folder.File(path)
     interface = [tree.folder.File(path) for path in tree.outline.interface(module)]
     for path in module.sources:
         target, source = _object(env, folder, module, path), tree.folder.File(path)
         if tree.outline.self_contained:
-            yield from known_object(env, target, source, interface, theirs, CPPPATH=cpp_path)
+            yield from known_object(env, target, source, interface, theirs, CPPPATH=cpp_path, **level)
         else:
-            yield from env.StaticObject(target, source, CPPPATH=cpp_path)
+            yield from env.StaticObject(target, source, CPPPATH=cpp_path, **level)
     if module.blobs is not None:
         yield from _blobs(env, folder, tree, module, cpp_path)
 

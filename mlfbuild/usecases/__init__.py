@@ -1,8 +1,8 @@
 """One module for each verb of the command; the drivers ``cli`` and ``scons`` call these functions.
 
 A verb's function takes values, returns a value, and prints nothing. The longest verbs are folders: ``init`` writes new
-projects, ``doctor`` checks the machine, ``compile`` also has the archives of scripts and notebooks, and ``lock`` the
-builds that must match ``mlfbuild.lock``.
+projects, ``doctor`` checks the machine, ``compile`` also has the archives of scripts and notebooks, ``lock`` the builds
+that must match ``mlfbuild.lock``, and ``update`` compares two versions of a model.
 
     mlfbuild.yml -> [compile] -> kws.tar -> [unpack] -> build/mlf/<target>/kws/ -> [build] -> app.elf -> [verify]
 
@@ -73,6 +73,12 @@ if TYPE_CHECKING:
     from mlfbuild.usecases.sbom import bill_of_materials as bill_of_materials, check_complete as check_complete
     from mlfbuild.usecases.schema import project_schema as project_schema, report_schema as report_schema
     from mlfbuild.usecases.unpack import unpack_file as unpack_file
+    from mlfbuild.usecases.update.replacing import update_model as update_model
+    from mlfbuild.usecases.update.types import (
+        ModelUpdate as ModelUpdate,
+        OutputDifference as OutputDifference,
+        UpdatedFigure as UpdatedFigure,
+    )
     from mlfbuild.usecases.validate import validate_archive as validate_archive
     from mlfbuild.usecases.verify import (
         VerifyJob as VerifyJob,

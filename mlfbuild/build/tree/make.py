@@ -82,9 +82,9 @@ $(MLF_LIBRARIES_{name}): $(_mlf_objects_{name}){objects} \
 	$(AR) rcs $@ $(filter %.o,$^)
 """
 _RULE = """
-$(filter {suffixes},$(_mlf_objects_{name})): $(MLF_BUILD)/{name}/%.o: $(MLF_DIR_{name})/%
+$(filter {suffixes},$(_mlf_objects_{name})): $(MLF_BUILD)/{name}/%.o: $(MLF_DIR_{name})/% $(MLF_DIR_{name})/mlf.mk
 	@mkdir -p $(@D)
-	{compiler} {needs}$(MLF_INCLUDES_{name}) $(CPPFLAGS) {flags} $(TARGET_ARCH) -MMD -MP -c -o $@ $<
+	{compiler} {needs}$(MLF_INCLUDES_{name}) $(CPPFLAGS) {flags} {level}$(TARGET_ARCH) -MMD -MP -c -o $@ $<
 """
 _NEED = """
 # {module} needs {title}
@@ -189,9 +189,12 @@ def _module(part: Part) -> Iterator[str]:
     c_suffixes = "%.c.o %.S.o" if blobs else "%.c.o"
     needs = f"$(_mlf_needs_{name}) " if part.needs else ""
     needs += "".join(f"-I$(MLF_DIR_{name})/{folder} " for folder in part.kernel_include_dirs)
-    yield _RULE.format(name=name, suffixes=c_suffixes, compiler="$(CC)", flags="$(CFLAGS)", needs=needs)
+    level = f"{part.level} " if part.level else ""
+    yield _RULE.format(name=name, suffixes=c_suffixes, compiler="$(CC)", flags="$(CFLAGS)", needs=needs, level=level)
     if part.cxx:
-        yield _RULE.format(name=name, suffixes="%.cc.o %.cpp.o", compiler="$(CXX)", flags="$(CXXFLAGS)", needs=needs)
+        yield _RULE.format(
+            name=name, suffixes="%.cc.o %.cpp.o", compiler="$(CXX)", flags="$(CXXFLAGS)", needs=needs, level=level
+        )
     for need in part.needs:
         yield _NEED.format(module=name, title=need.title, name=need.name)
 

@@ -27,6 +27,7 @@ _MODULES = """\
 MODULES = [
 {modules}]
 
+platform = getattr(sys.modules.get("rtconfig"), "PLATFORM", "gcc")
 building = sys.modules.get("building")  # RT-Thread's module, if its SConstruct has imported it
 {find_needed}if hasattr(building, "DefineGroup"):
     result = []
@@ -37,6 +38,7 @@ building = sys.modules.get("building")  # RT-Thread's module, if its SConstruct 
             [File(path) for path in module["files"]{array}],
             depend=[""],
             CPPPATH=[Dir(folder).srcnode().abspath for folder in folders],
+            LOCAL_CCFLAGS="" if platform in ("iar", "iccarm") else " " + module["optimize"],  # IAR has no -O2
         )
 else:
     Import("env")
@@ -44,6 +46,7 @@ else:
     for module in MODULES:
         include_dirs = [Dir(folder).srcnode() for folder in module["include_dirs"]]
         own = env.Clone()
+        own.Append(CCFLAGS=Split(module["optimize"]))  # its own level, also in debug builds
         own.Prepend(CPPPATH=include_dirs + [Dir(folder).srcnode() for folder in module["private_include_dirs"]])
 {needed}        objects = [path if path.endswith(".o") else own.Object(path) for path in module["files"]]
 {blobs}        if objects:
@@ -194,6 +197,7 @@ def _module(part: Part, with_blobs: bool, with_needs: bool) -> str:
         f'        "files": {_list(part.files)},\n'
         f'        "include_dirs": {_list([*part.include_dirs, *([blobs.include_dir] if blobs else [])])},\n'
         f'        "private_include_dirs": {_list(part.private_include_dirs)},\n'
+        f'        "optimize": "{part.level}",\n'
         f"{_blobs(part) if with_blobs else ''}"
         f"{_needs(part) if with_needs else ''}"
         "    },\n"
