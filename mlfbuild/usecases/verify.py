@@ -39,6 +39,8 @@ class VerifyJob:
     vectors: Path
     folder: Path
     """Folder of the test firmware and the report."""
+    timeout: float | None = None
+    """Time limit of a case in seconds; ``None`` for the default."""
 
     @property
     def title(self) -> str:
@@ -126,11 +128,13 @@ def _watched(job: VerifyJob, watch: Progress) -> verify.VerifyReport | MlfError:
     return report
 
 
-def verify_jobs(project: Project, targets: Sequence[TargetJob], build: Path) -> list[VerifyJob]:
+def verify_jobs(
+    project: Project, targets: Sequence[TargetJob], build: Path, timeout: float | None = None
+) -> list[VerifyJob]:
     """Return a job for each module of ``targets`` that has vectors and can run, on a board or on this machine.
 
-    Raises ``CheckFailedError`` if there is none, and ``ProjectFileError`` if vectors do not name the module that they
-    are for.
+    A case may take ``timeout`` seconds. Raises ``CheckFailedError`` if there is none, and ``ProjectFileError`` if
+    vectors do not name the module that they are for.
     """
     vectors = vectors_of(project)
     chosen = [(target, model) for target in targets for model in target.models if model.model in vectors]
@@ -138,7 +142,7 @@ def verify_jobs(project: Project, targets: Sequence[TargetJob], build: Path) -> 
     if problems:
         raise ProjectFileError(list(dict.fromkeys(project.problems(problems))))
     jobs = [
-        VerifyJob(target, model, module, path, build / "verify" / target.name / model.model / module)
+        VerifyJob(target, model, module, path, build / "verify" / target.name / model.model / module, timeout)
         for target, model in chosen
         for module, path in vectors[model.model].items()
         if _can_run(target)
@@ -223,6 +227,7 @@ def verify_job(job: VerifyJob, tell: Tell = tell_nobody) -> verify.VerifyReport:
         job.vectors,
         job.folder,
         toolchain=job.target.toolchain,
+        timeout=job.timeout,
         placement=job.target.placement_fragment if job.target.placed else None,
         tell=tell,
     )
@@ -253,13 +258,16 @@ def wrong_outputs(project: Project, job: VerifyJob, report: verify.VerifyReport)
     return finding
 
 
-def verify_elf(image: Path, vectors: Path, board: str | None = None) -> verify.VerifyReport:
+def verify_elf(
+    image: Path, vectors: Path, board: str | None = None, timeout: float | None = None
+) -> verify.VerifyReport:
     """Run the test firmware ``image`` on the board that it names and compare all outputs with the file ``vectors``.
 
-    No project, archive or tree is required. ``board`` is the expected board. Raises ``InputFileError`` if the image is
-    not test firmware, ``UsageError`` if it is for another board or ``board`` is unknown, and as ``verify_job``.
+    No project, archive or tree is required. ``board`` is the expected board; a case may take ``timeout`` seconds.
+    Raises ``InputFileError`` if the image is not test firmware, ``UsageError`` if it is for another board or ``board``
+    is unknown, and as ``verify_job``.
     """
     if board is not None and board != HOST:
         board_called(board)
     with tempfile.TemporaryDirectory(prefix="mlfbuild-verify-") as folder:
-        return verify.verify_image(image, vectors, Path(folder), board=board)
+        return verify.verify_image(image, vectors, Path(folder), board=board, timeout=timeout)
