@@ -57,7 +57,10 @@ if TYPE_CHECKING:
         unknown as unknown,
     )
     from mlfbuild.project.program import (
+        DEFAULT_LEVEL as DEFAULT_LEVEL,
         EXTERNAL_COMPILERS as EXTERNAL_COMPILERS,
+        INHERIT as INHERIT,
+        LEVELS as LEVELS,
         CompilerProgram as CompilerProgram,
         asked_for as asked_for,
         filled as filled,

@@ -12,7 +12,16 @@ from pathlib import Path
 from mlfbuild import archive, executor, verify
 from mlfbuild.build import CompileJob, Progress, Silent, TargetJob, Task, outline_of, target_jobs, vectors_of
 from mlfbuild.build.tree import HOST
-from mlfbuild.core import CheckFailedError, Diagnostic, MlfError, ProjectFileError, Tell, tell_nobody, write_atomic
+from mlfbuild.core import (
+    CheckFailedError,
+    Diagnostic,
+    MlfError,
+    ProjectFileError,
+    Tell,
+    listed,
+    tell_nobody,
+    write_atomic,
+)
 from mlfbuild.library import Library
 from mlfbuild.project import KeyPath, Mistake, Project
 from mlfbuild.targets import board_called
@@ -71,6 +80,37 @@ def verify_project(
     lenders = target_jobs(project)
     build_project(targets, lenders=lenders, jobs=workers, progress=watch, locked=project if frozen else None)
     return [(job, _watched(job, watch)) for job in jobs]
+
+
+def budget_error(project: Project, targets: Sequence[TargetJob], progress: Progress | None = None) -> MlfError | None:
+    """Return why budgets of instructions of the models of ``targets`` are not kept, or cannot be checked.
+
+    Models with such a budget run on the boards of their targets, unless nothing changed since their last run. Their
+    trees have been built.
+    """
+    from mlfbuild.report import budgets  # few projects have budgets
+
+    try:
+        budgets.check_instructions(project, budgets.budgeted_jobs(project, targets), progress)
+    except MlfError as error:
+        return error
+    return None
+
+
+def unchecked_in_runs(project: Project, targets: Sequence[TargetJob]) -> list[str]:
+    """Return a line for each model of ``targets`` with budgets that ``budget_error`` does not check."""
+    models = dict.fromkeys(model.model for target in targets for model in target.models)
+    crossed = {model.model for target in targets if target.toolchain is not None for model in target.models}
+    counted = {model.model for target in targets if target.board is not None for model in target.models}
+    lines = []
+    for name in models:
+        budget = project.models[name].budget
+        kinds = [kind for kind in ("flash", "ram", "stack") if getattr(budget, kind) is not None]
+        if budget.instructions is not None and name not in counted:
+            lines.append(f"instructions of model {name} (no selected target has a board)")
+        if kinds and name in crossed:
+            lines.append(f"{listed(kinds)} of model {name} (links check that, such as those of `mlfbuild build`)")
+    return lines
 
 
 def _watched(job: VerifyJob, watch: Progress) -> verify.VerifyReport | MlfError:
