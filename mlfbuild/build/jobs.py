@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mlfbuild.build.budgets import TargetBudgets
 from mlfbuild.build.tree.dependencies import DEPENDENCIES_FOLDER
 from mlfbuild.build.tree.placement import LINKER_SCRIPT, PLACEMENT_FOLDER, PlacedSection
 from mlfbuild.compilers import CompileRequest
@@ -122,6 +123,8 @@ class TargetJob:
     """Sections of its models that are in memory regions of the firmware's linker script."""
     providers: tuple[Provider, ...] = ()
     """All providers of external libraries in the project file, whether required or not."""
+    budgets: TargetBudgets | None = None
+    """The budgets of its images; ``None`` if they are for this machine, to which no budgets apply."""
 
     @property
     def toolchain_files(self) -> tuple[Path, ...]:
@@ -152,7 +155,10 @@ class TargetJob:
         """Return everything that determines the aggregate fragment and the board's files, as canonical JSON."""
         board = self.board.name if self.board else None
         placed = [asdict(section) for section in self.placed]
-        return json.dumps({"models": self.in_fragment(), "cpu": self.cpu.name, "board": board, "placed": placed})
+        settings = {"models": self.in_fragment(), "cpu": self.cpu.name, "board": board, "placed": placed}
+        if self.budgets:
+            settings["budgets"] = self.budgets.to_json()
+        return json.dumps(settings)
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,13 @@ import contextlib
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from mlfbuild import archive as archives
 from mlfbuild.build import tree as trees
+from mlfbuild.build.budgets import TargetBudgets
 from mlfbuild.build.bundling import bundle_key
 from mlfbuild.build.compilation import check_ram, compile_model
 from mlfbuild.build.inputs import inputs_hash
@@ -206,7 +208,23 @@ def finish_target(target: TargetJob, dependencies: Sequence[ResolvedLibrary] = (
         target.placed,
         dependencies,
         target.version,
+        budgets=budgets_text(target),
     )
+
+
+def budgets_text(target: TargetJob) -> str:
+    """Return the text of the target's ``budgets.json``; empty if it has no budgets."""
+    return with_modules(target.budgets, target).to_json() if target.budgets else ""
+
+
+def with_modules(budgets: TargetBudgets, target: TargetJob) -> TargetBudgets:
+    """Return ``budgets`` with the modules of models that have others than one of their own name, as far as known."""
+    modules: dict[str, str] = {}
+    for job in (*target.models, *target.others):
+        if job.model in budgets.models and job.compiler != "native":
+            library = outline_of(job)
+            modules |= dict.fromkeys((module.name for module in library.modules) if library else (), job.model)
+    return replace(budgets, modules=modules)
 
 
 def tree_is_whole(directory: Path) -> bool:

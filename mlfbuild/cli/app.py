@@ -31,6 +31,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "watch": "Build again whenever the project file or a model changes.",
         "verify": "Run every model that has vectors and compare all outputs.",
         "report": "Build, then report the flash and RAM that each model uses.",
+        "update": "Replace the file of MODEL by FILE, a newer version.",
         "profile": "Count the instructions of each operator on emulated boards.",
         "sbom": "Write a software bill of materials.",
     },

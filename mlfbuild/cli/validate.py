@@ -45,7 +45,12 @@ def validate(options: SharedOptions, archive: Path, strict: bool) -> None:
             reason=f"the archive has {found}",
             hint="see the findings above",
             problems=[
-                Diagnostic(finding.code, f"{archive}: {finding.place}", finding.message, finding.advice)
+                Diagnostic(
+                    finding.code,
+                    place=f"{archive}: {finding.place}",
+                    reason=finding.message,
+                    hint=finding.advice,
+                )
                 for finding in report.findings
                 if finding.severity == "error" or (strict and finding.severity == "warning")
             ],

@@ -12,7 +12,7 @@ import shlex
 import zipfile
 from pathlib import Path
 
-from mlfbuild.core import InputFileError
+from mlfbuild.core import InputFileError, MlfError
 from mlfbuild.project.problems import Mistake
 
 _START = 512
@@ -29,7 +29,7 @@ _PAGES = (b"<!doctype html", b"<html", b"<?xml", b"<error")
 _SAVED_MODEL = "saved_model.pb"
 
 
-def better_error(error: InputFileError, path: Path) -> InputFileError:
+def better_error(error: MlfError, path: Path) -> MlfError:
     """Return the error of reading ``path`` as a model or an archive, or a better one if the file is recognised."""
     mistake = recognised(path) or _of_the_other_kind(error, path)
     if mistake is None:
@@ -37,7 +37,7 @@ def better_error(error: InputFileError, path: Path) -> InputFileError:
     return InputFileError(mistake.code, place=path, reason=mistake.reason, hint=mistake.hint)
 
 
-def _of_the_other_kind(error: InputFileError, path: Path) -> Mistake | None:
+def _of_the_other_kind(error: MlfError, path: Path) -> Mistake | None:
     """Return the mistake if an archive was read as a model, or a model as an archive."""
     start = _start(path)
     if start[257:262] == b"ustar" and not error.code.startswith("archive-"):
@@ -67,6 +67,8 @@ def recognised(path: Path) -> Mistake | None:
 
 def _start(path: Path) -> bytes:
     try:
+        if not path.is_file():  # the opening of a pipe would wait for a writer
+            return b""
         with path.open("rb") as file:
             return file.read(_START)
     except OSError:

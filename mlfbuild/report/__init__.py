@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from mlfbuild.report.operators.image_runs import check_boards as check_boards, profiled as profiled
     from mlfbuild.report.operators.model_run import ModelRun as ModelRun
     from mlfbuild.report.operators.network import NetworkSizes as NetworkSizes, network_json as network_json
-    from mlfbuild.report.operators.runs import profiles as profiles, run_text as run_text
+    from mlfbuild.report.operators.runs import profiles as profiles, run_text as run_text, watched_runs as watched_runs
     from mlfbuild.report.sizes.image import read_image as read_image
     from mlfbuild.report.sizes.images import (
         ImageSizes as ImageSizes,

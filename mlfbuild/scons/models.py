@@ -64,7 +64,7 @@ class ModelNodes(NodeList):  # type: ignore[misc]  # SCons publishes no annotati
         ``models`` selects some of them. The libraries that they require follow theirs. All are compiled by ``env`` with
         its flags, and returned.
         """
-        return apply(env, chosen(self.trees, models), self.dependencies)
+        return apply(env, self.target, chosen(self.trees, models), self.dependencies)
 
     @as_user_error
     def place(self, env: Any) -> None:

@@ -9,8 +9,26 @@ from pathlib import Path
 from typing import Any
 
 from mlfbuild import report
-from mlfbuild.build import FirmwareJob, Progress, firmware_jobs, target_jobs
-from mlfbuild.core import CheckFailedError, LinkFaultsError, MlfError, OverBudgetError
+from mlfbuild.build import (
+    FirmwareJob,
+    Progress,
+    TargetBudgets,
+    chosen_names,
+    firmware_jobs,
+    target_jobs,
+    toolchain_of,
+    with_modules,
+)
+from mlfbuild.core import (
+    CheckFailedError,
+    Diagnostic,
+    InputFileError,
+    LinkFaultsError,
+    MlfError,
+    OverBudgetError,
+    UsageError,
+    listed,
+)
 from mlfbuild.project import Budget, Project
 from mlfbuild.report import budgets, link, stack
 from mlfbuild.usecases.build import build_project
@@ -20,6 +38,8 @@ _OF_A_CONSTANT = ("content", "tensor", "source")
 
 
 _EXCESS_FORMS = (".txt", ".json", ".html")
+_OF_MAPS = {"linker-map-missing", "not-a-gnu-ld-map", "map-of-another-image", "map-after-lto"}
+"""Codes of errors about a linker map, which only some linkers write in a form that mlfbuild reads."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +116,70 @@ def report_image(elf: Path, linker_map: Path | None = None) -> report.ReportDocu
     return report_document([report.any_image_sizes(elf, linker_map)])
 
 
+@dataclass(frozen=True)
+class LinkReport:
+    """The report of an image of any build, compared with budgets."""
+
+    document: report.ReportDocument | None
+    """``None`` if the linker map cannot be used, and no budget needs it."""
+    over_budget: OverBudgetError | None
+    unchecked: tuple[str, ...]
+    """A line for each budget that cannot be checked after a link, with the command that checks it."""
+    faults: tuple[Diagnostic, ...] = ()
+    """Faults of the link."""
+
+
+def report_link(
+    elf: Path, linker_map: Path | None, found: TargetBudgets, *, models: Sequence[str] = (), firmware: str = ""
+) -> LinkReport:
+    """Return the report of the image ``elf``, compared with those budgets of its target that apply to it.
+
+    These are the budgets of ``models`` (by default all), and that of the ``firmware`` that the image is, by default the
+    one with its name. Raises as ``any_image_sizes``, ``link_budgets`` and ``link_faults``, and as ``budgets.exceeded``
+    if a budget cannot be checked.
+    """
+    limits = budgets.link_budgets(found, elf.stem, models, firmware)
+    try:
+        image = report.any_image_sizes(elf, linker_map, names=found.modules, budgets=limits.budgets)
+    except InputFileError as error:
+        if limits.budgets or error.code not in _OF_MAPS:
+            raise
+        return LinkReport(None, None, () if models else (str(error),))
+    problems = budgets.exceeded(image, limits)
+    unchecked = [*budgets.not_checked(image, limits), *([] if models else budgets.without_budget(found, limits))]
+    return LinkReport(
+        report_document([image]),
+        OverBudgetError(problems) if problems else None,
+        tuple(unchecked),
+        link.link_faults(image, quick=True).faults,
+    )
+
+
+def target_budgets(project: Project, targets: Sequence[str]) -> TargetBudgets:
+    """Return the budgets of the only target in ``targets``, or of the project's only target with a toolchain.
+
+    Raises ``UsageError`` if there are several, or if the target is this machine.
+    """
+    names = chosen_names("target", targets, project.targets)
+    crossed = [name for name in names if toolchain_of(project.targets[name]) is not None]
+    if not crossed:
+        raise UsageError(
+            "budgets-of-this-machine",
+            place=f"target {listed(names)}",
+            reason="budgets do not apply to images of this machine",
+            hint="choose a target with another CPU",
+        )
+    if len(crossed) > 1:
+        raise UsageError(
+            "target-of-image-unknown",
+            place=project.path,
+            reason=f"the image can be one for {listed(crossed)}",
+            hint="choose one with --target",
+        )
+    (job,) = target_jobs(project, crossed)
+    return with_modules(job.budgets or TargetBudgets(job.name, {}, {}), job)
+
+
 def report_text(found: Sequence[report.ImageSizes], *, verbose: bool = False, operators: bool = False) -> str:
     """Return reports as text: with ``verbose`` all pieces of models, with ``operators`` the operators, too."""
     return "\n\n".join(_text(sizes, verbose=verbose, operators=operators) for sizes in found)
@@ -108,10 +192,8 @@ def _text(found: report.ImageSizes, *, verbose: bool, operators: bool) -> str:
     if job is None and not found.sizes.models:
         head += "\nno models: the map lists no library libmlf_<model>.a and no object <model>_lib0.o"
     parts = [head, report.sizes_text(found.sizes, _model_budgets(found), _budget(found), verbose=verbose)]
-    limits = job.stack_limits if job else {}
-    parts.append(
-        "\n".join(stack.stack_lines(stack.stacks(found), limits, stack.measured_stacks(found), verbose=verbose))
-    )
+    depths = stack.stack_lines(stack.stacks(found), _stack_limits(found), stack.measured_stacks(found), verbose=verbose)
+    parts.append("\n".join(depths))
     parts += link.link_faults_text(link.link_faults(found))
     if job is not None and job.budget_file is not None:
         parts.append("\n".join(budgets.difference_lines(job, found.sizes)))
@@ -121,11 +203,15 @@ def _text(found: report.ImageSizes, *, verbose: bool, operators: bool) -> str:
 
 
 def _budget(found: report.ImageSizes) -> Budget:
-    return found.job.budget if found.job else Budget()
+    return found.budgets.get("", Budget())
 
 
 def _model_budgets(found: report.ImageSizes) -> dict[str, Budget]:
-    return dict(found.job.model_budgets) if found.job else {}
+    return {name: budget for name, budget in found.budgets.items() if name}
+
+
+def _stack_limits(found: report.ImageSizes) -> dict[str, int]:
+    return {name: budget.stack for name, budget in found.budgets.items() if budget.stack is not None}
 
 
 def report_json(found: Sequence[report.ImageSizes]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlfbuild.build.tree.adapters.rt_thread import MODEL_SWITCH, PACKAGE_SWITCH
+from mlfbuild.build.tree.link_checks import SCONS_CHECK
 from mlfbuild.build.tree.parts import Part, Parts
 
 SCONS_FRAGMENT = "SConscript"
@@ -139,8 +140,17 @@ else:
     for model in MODELS:
         for key, values in SConscript(model + "/SConscript", exports="env").items():
             result[key] += values
-
+{check}
 Return("result")
+"""
+_CHECK = f"""
+folder = Dir(".").srcnode().abspath
+with open(folder + "/{SCONS_CHECK}") as file:
+    exec(file.read())  # defines link_checks
+if hasattr(building, "DefineGroup"):
+    building.Env.Append(**link_checks(building.Env, folder))
+else:
+    result.update(link_checks(env, folder))
 """
 _CONDITION = f"""\
         if building.GetDepend(["{PACKAGE_SWITCH}", "{MODEL_SWITCH}" + model.upper()]):  # Kconfig's
@@ -166,13 +176,14 @@ def scons_fragment(parts: Parts) -> str:
     )
 
 
-def scons_aggregate(models: Sequence[str], *, switched: bool = False) -> str:
-    """Return the text of ``SConscript`` that calls those of ``models``.
+def scons_aggregate(models: Sequence[str], *, switched: bool = False, budgeted: bool = False) -> str:
+    """Return the text of ``SConscript`` that calls those of ``models``; if ``budgeted``, links are checked.
 
     With ``switched``, it only calls those whose switch in the package's ``Kconfig`` is on, in RT-Thread.
     """
     return _MODELS.format(
         models=", ".join(f'"{model}"' for model in models),
+        check=_CHECK if budgeted else "",
         condition=_CONDITION if switched else "",
         indent=" " * 4 if switched else "",
     )

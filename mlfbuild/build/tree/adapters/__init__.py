@@ -61,9 +61,9 @@ def adapter_files(systems: Sequence[str], package: Package) -> dict[str, bytes]:
     return {path: text.encode() for name in systems for path, text in adapter(name).files(package).items()}
 
 
-def adapter_paths(systems: Sequence[str]) -> list[str]:
-    """Return the paths of ``adapter_files`` that are the same for all packages."""
-    return list(adapter_files(systems, Package("", ())))
+def adapter_paths(systems: Sequence[str], *, budgeted: bool = False) -> list[str]:
+    """Return the paths of ``adapter_files`` that are the same for all packages that are, or are not, ``budgeted``."""
+    return list(adapter_files(systems, Package("", (), budgeted=budgeted)))
 
 
 def adapter_folders(systems: Sequence[str]) -> list[str]:

@@ -80,6 +80,8 @@ class Package:
     models: tuple[ModelFiles, ...]
     dependencies: Sequence[ResolvedLibrary] = ()
     version: str = NO_VERSION
+    budgeted: bool = False
+    """Whether the folder has budgets, so that each link is checked."""
 
     @property
     def libraries(self) -> tuple[LibraryFiles, ...]:

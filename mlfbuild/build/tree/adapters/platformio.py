@@ -7,11 +7,21 @@ from __future__ import annotations
 
 import json
 
-from mlfbuild.build.tree.adapters.package import DESCRIPTION, NAME, ModelFiles, Package
+from mlfbuild.build.tree.adapters.package import DESCRIPTION, NAME, NOTICE, ModelFiles, Package
+from mlfbuild.build.tree.link_checks import SCONS_CHECK
 from mlfbuild.core import UnsupportedModelError, listed
 from mlfbuild.library import ResolvedLibrary
 
 RESERVED: dict[str, str] = {}
+_SCRIPT = "mlf_platformio.py"
+_CHECK = f"""\
+# {NOTICE}
+folder = Dir(".").srcnode().abspath
+with open(folder + "/{SCONS_CHECK}") as file:
+    exec(file.read())  # defines link_checks
+program = DefaultEnvironment()  # env is that of this library
+program.Append(**link_checks(program, folder))
+"""
 
 
 def files(package: Package) -> dict[str, str]:
@@ -45,9 +55,11 @@ def files(package: Package) -> dict[str, str]:
             "srcDir": ".",
             "srcFilter": ["-<*>", *(f"+<{path}>" for path in sources)],
             "flags": [*(f"-I{folder}" for folder in folders), *filter(None, levels)],
+            **({"extraScript": _SCRIPT} if package.budgeted else {}),
         },
     }
-    return {"library.json": json.dumps(manifest, indent=2) + "\n"}
+    check = {_SCRIPT: _CHECK} if package.budgeted else {}
+    return {"library.json": json.dumps(manifest, indent=2) + "\n", **check}
 
 
 _SPACE = "has a space in its name, which the flags of a PlatformIO library cannot contain"
