@@ -64,7 +64,11 @@ def _verify_elf(options: SharedOptions, elf: Path, vectors: Path | None, board: 
             hint="add --vectors FILE.npz with arrays in0.. and out0..",
         )
     report = verify_elf(elf, vectors, board)
-    problems = [] if report.passed else [Diagnostic("verify-failed", str(elf), report.summary(), report.hint)]
+    problems = (
+        []
+        if report.passed
+        else [Diagnostic("verify-failed", place=str(elf), reason=report.summary(), hint=report.hint)]
+    )
     if junit is not None:
         from mlfbuild.cli.junit import JUnitCase, write_junit
 

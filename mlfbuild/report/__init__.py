@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from mlfbuild.report.operators.model_run import ModelRun as ModelRun
     from mlfbuild.report.operators.network import NetworkSizes as NetworkSizes, network_json as network_json
     from mlfbuild.report.operators.runs import profiles as profiles, run_text as run_text
+    from mlfbuild.report.operators.source import SourceFacts as SourceFacts, source_facts as source_facts
     from mlfbuild.report.sizes.images import (
         ImageSizes as ImageSizes,
         any_image_sizes as any_image_sizes,

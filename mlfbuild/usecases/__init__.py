@@ -72,6 +72,7 @@ if TYPE_CHECKING:
         VerifyResult as VerifyResult,
         left_out as left_out,
         verification_failed as verification_failed,
+        verified_state as verified_state,
         verify_elf as verify_elf,
         verify_job as verify_job,
         verify_jobs as verify_jobs,
