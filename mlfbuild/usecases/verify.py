@@ -8,10 +8,11 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from mlfbuild import archive, executor, verify
 from mlfbuild.build import CompileJob, Progress, Silent, TargetJob, Task, outline_of, target_jobs, vectors_of
-from mlfbuild.build.tree import HOST
+from mlfbuild.build.tree import HOST, RECORD
 from mlfbuild.core import (
     CheckFailedError,
     Diagnostic,
@@ -19,6 +20,8 @@ from mlfbuild.core import (
     ProjectFileError,
     Tell,
     listed,
+    read_bytes,
+    sha256,
     tell_nobody,
     write_atomic,
 )
@@ -26,6 +29,8 @@ from mlfbuild.library import Library
 from mlfbuild.project import KeyPath, Mistake, Project
 from mlfbuild.targets import board_called
 from mlfbuild.usecases.build import build_project
+
+_RESULT = "result.json"
 
 
 @dataclass(frozen=True)
@@ -231,12 +236,37 @@ def verify_job(job: VerifyJob, tell: Tell = tell_nobody) -> verify.VerifyReport:
         placement=job.target.placement_fragment if job.target.placed else None,
         tell=tell,
     )
+    _record(job, report)
     if report.wrong:
         tell("looking for the first wrong operator", 0, 0)
         return replace(report, hint=verify.first_wrong_operator(job.model, job.target, job.vectors, job.folder, report))
     if report.passed:
         write_atomic(job.folder / "report.txt", f"{report.text()}\n".encode())
     return report
+
+
+def verified_state(job: VerifyJob) -> dict[str, Any]:
+    """Return the result of the last run of ``job`` as JSON values, ``outdated`` if it would run something else now."""
+    try:
+        last = json.loads((job.folder / _RESULT).read_text("utf-8"))
+        known = {name: last[name] for name in ("board", "cases", "problem")}
+        state = ("failed" if last["problem"] else "passed") if last["checked"] == _checked(job) else "outdated"
+    except (OSError, ValueError, LookupError, TypeError, MlfError):
+        return {"module": job.module, "state": "never"}
+    return {"module": job.module, "state": state, **known}
+
+
+def _record(job: VerifyJob, report: verify.VerifyReport) -> None:
+    """Keep the result for reports."""
+    problem = "" if report.passed else report.summary()
+    result = {"checked": _checked(job), "board": report.board, "cases": report.cases, "problem": problem}
+    write_atomic(job.folder / _RESULT, f"{json.dumps(result, indent=2)}\n".encode())
+
+
+def _checked(job: VerifyJob) -> str:
+    """Return a hash of what a run checks: the tree, the vectors and the settings of the target."""
+    parts = [read_bytes(job.model.tree / RECORD, "record"), read_bytes(job.vectors, "vectors file")]
+    return sha256(b"".join(sha256(part).encode() for part in (*parts, job.settings().encode())))
 
 
 def verification_failed(what: str, problems: Sequence[Diagnostic] = ()) -> CheckFailedError:

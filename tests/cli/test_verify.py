@@ -7,7 +7,10 @@ from dataclasses import replace
 import pytest
 
 from mlfbuild.archive import open_archive, pack_archive
+from mlfbuild.build import load, target_jobs
+from mlfbuild.usecases import verified_state, verify_jobs
 from support.command import PROJECT, Folder
+from support.firmware_repo import tiny_network
 
 
 @pytest.mark.usefixtures("host_tools")
@@ -83,3 +86,25 @@ def test_models_without_vectors_and_targets_without_board_are_listed(folder: Fol
     ended = folder.run("verify", "--target", "pc")
     assert ended.status == 0
     assert ended.err.startswith("not verified: model beta has no vectors")
+
+
+@pytest.mark.usefixtures("host_tools")
+def test_reports_know_the_last_result_until_something_changes(folder: Folder) -> None:
+    def state() -> tuple[str, str]:
+        project = load(folder.root / "mlfbuild.yml")
+        (job,) = verify_jobs(project, target_jobs(project), project.root / "build")
+        found = verified_state(job)
+        return found["state"], found.get("problem", "")
+
+    assert state() == ("never", "")
+    assert folder.run("verify").status == 0
+    assert state() == ("passed", "")
+    folder.write_vectors("alpha", wrong=True)
+    assert state() == ("outdated", "")
+    assert folder.run("verify").status == 1
+    assert state()[0] == "failed" and "case 1" in state()[1]
+    folder.write("models/alpha.tflite", tiny_network(5))
+    assert folder.run("build", "--model", "alpha", "-q").status == 0
+    assert state()[0] == "outdated"
+    (next(folder.root.glob("build/verify/pc/alpha/result.json"))).write_text("[]")
+    assert state()[0] == "never", "a damaged file is no result"
