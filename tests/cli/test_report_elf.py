@@ -182,6 +182,9 @@ def test_an_image_within_its_budgets(bare: Folder) -> None:
     assert re.search(r"^  model alpha: 1,\d\d\d of 1,100 bytes of flash \(9\d %\)$", ended.out, re.MULTILINE), ended.out
     assert re.search(r"^  the image: [\d,]+ of 4,096 bytes of RAM", ended.out, re.MULTILINE)
     assert "model beta" not in ended.err
+    ended = bare.run("report", "--elf", "app.elf")
+    note = "app.elf: not compared with the budgets in mlfbuild.yml; add --fail-over-budget\n"
+    assert (ended.status, ended.err) == (0, note)
 
 
 def test_an_image_over_its_budgets(bare: Folder) -> None:
