@@ -83,7 +83,7 @@ def open_archive(path: str | os.PathLike[str]) -> Library:
 
     Raises ``mlfbuild.core.InputFileError`` with one line that names member and reason where the file is missing,
     unsafe, damaged or no archive that TVM or mlfbuild could have written, ``ToolNotFoundError`` where its parameters
-    are BSON and the extra ``mlfbuild[bson]`` is not installed, and ``StorageError`` where the temporary file does not
+    are BSON and the package that reads it is not installed, and ``StorageError`` where the temporary file does not
     fit the disk.
 
     Source of the format: TVM's ``python/tvm/micro/model_library_format.py`` (0.8 to 0.18), ``SaveParams`` of its

@@ -20,6 +20,12 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     from mlfbuild.build.beforehand import make_archives as make_archives
+    from mlfbuild.build.budgets import (
+        BUDGETS_FILE as BUDGETS_FILE,
+        TargetBudgets as TargetBudgets,
+        budgets_of as budgets_of,
+        read_budgets as read_budgets,
+    )
     from mlfbuild.build.bundling import bundle_key as bundle_key
     from mlfbuild.build.committed_tree import committed as committed
     from mlfbuild.build.compilation import (
@@ -64,6 +70,7 @@ if TYPE_CHECKING:
         trees_locked as trees_locked,
     )
     from mlfbuild.build.models import (
+        budgets_text as budgets_text,
         compile_if_needed as compile_if_needed,
         compile_once as compile_once,
         copy_archive as copy_archive,
@@ -79,6 +86,7 @@ if TYPE_CHECKING:
         tree_is_whole as tree_is_whole,
         unpack_archive as unpack_archive,
         unpack_job as unpack_job,
+        with_modules as with_modules,
     )
     from mlfbuild.build.opening import (
         is_model as is_model,

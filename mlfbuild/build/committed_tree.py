@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from mlfbuild.build.jobs import CompileJob, TargetJob
+from mlfbuild.build.models import budgets_text
 from mlfbuild.build.tree import ADAPTERS, check_target_tree, read_record
 from mlfbuild.build.tree.verification import HOST
 from mlfbuild.core import UsageError, counted, real_place
@@ -53,7 +54,9 @@ def committed(
     )
     for code, reason in _objections(project, job):
         raise UsageError(code, place=f"--tree {folder}", reason=reason, hint="choose another folder")
-    check_target_tree(job.tree, job.in_fragment(), job.board, job.cpu, job.systems, job.placed)
+    check_target_tree(
+        job.tree, job.in_fragment(), job.board, job.cpu, job.systems, job.placed, budgets=budgets_text(job)
+    )
     return job
 
 

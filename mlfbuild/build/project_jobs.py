@@ -10,6 +10,7 @@ from pathlib import Path
 
 from mlfbuild import archive
 from mlfbuild.archive.tar import looks_like_archive
+from mlfbuild.build.budgets import budgets_of
 from mlfbuild.build.inputs import check_inputs, input_problems
 from mlfbuild.build.jobs import CompileJob, FirmwareJob, ProfileJob, TargetJob
 from mlfbuild.build.tree.placement import PlacedSection
@@ -210,16 +211,18 @@ def _target_job(project: Project, target: TargetSpec, models: Sequence[str], bui
     tree = build / "mlf" / target.name
     specs = [spec for spec in project.models.values() if target.name in spec.targets]
     jobs = [replace(_compile_job(spec, target, tree), bundles=tuple(_bundles(project, spec))) for spec in specs]
+    toolchain = toolchain_of(target)
     return TargetJob(
         name=target.name,
         cpu=CPUS[target.cpu],
         board=BOARDS[target.board] if target.board else None,
-        toolchain=toolchain_of(target),
+        toolchain=toolchain,
         tree=tree,
         models=tuple(job for job in jobs if job.model in models),
         others=tuple(job for job in jobs if job.model not in models),
         placed=tuple(_placed(project, target)),
         providers=tuple(project.dependencies.values()),
+        budgets=None if toolchain is None else budgets_of(project, target.name),
     )
 
 
@@ -258,6 +261,7 @@ def _compile_job(model: ModelSpec, target: TargetSpec, tree: Path) -> CompileJob
         archive=tree / f"{model.name}.tar",
         tree=tree / model.name,
         ram_limit=_ram_limit(model, target),
+        optimize=model.optimize,
     )
 
 

@@ -11,14 +11,15 @@ from mlfbuild.core import ProjectFileError, counted
 def check(options: SharedOptions) -> None:
     """Check the project file and list every mistake.
 
-    Also checks options of compilers, files that the project names, and the dependencies that archives require.
+    Also checks options of compilers, files that the project names, and the dependencies that archives require. It lists
+    budgets that no build of the project checks.
     """
     from mlfbuild.build import load
-    from mlfbuild.usecases import check_dependencies
+    from mlfbuild.usecases import check_dependencies, unchecked_budgets
 
     try:
         project = load(options.file)
-        warnings = check_dependencies(project)
+        warnings = [*check_dependencies(project), *unchecked_budgets(project)]
     except ProjectFileError as error:
         if options.json:
             problems = [str(problem) for problem in error.problems]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from mlfbuild.cli.options import COMPLETION_VARIABLE, SharedOptions, verb
-from mlfbuild.cli.output import show
+from mlfbuild.cli.output import show_as_it_is
 
 
 @verb()
@@ -23,4 +23,4 @@ def completion(_options: SharedOptions, shell: str) -> None:
     """  # noqa: D301  # click keeps the lines below this character as they are
     from mlfbuild.usecases import completion_script
 
-    show(completion_script(shell, "mlfbuild", COMPLETION_VARIABLE).strip())
+    show_as_it_is(completion_script(shell, "mlfbuild", COMPLETION_VARIABLE).strip())

@@ -102,7 +102,8 @@ def live_progress(*, verbose: bool, doing: str = "build") -> Iterator[LiveProgre
 @contextlib.contextmanager
 def live_row(description: str, started: float) -> Iterator[None]:
     """Show a row with ``description`` and the time since ``started`` on stderr until the ``with`` block ends."""
-    with Rows(Console(stderr=True, force_terminal=True)) as rows:
-        rows.add_task(description, total=None)
-        rows.tasks[0].start_time = started
+    rows = Rows(Console(stderr=True, force_terminal=True))
+    rows.add_task(description, total=None)
+    rows.tasks[0].start_time = started
+    with rows:
         yield

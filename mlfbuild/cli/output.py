@@ -1,7 +1,7 @@
 """Results go to stdout, diagnostics to stderr: as text, or with ``--format json`` as JSON and events.
 
-On a terminal, messages are wrapped at words, and what passed is green and what failed red. Output of programs and
-results are never wrapped, so that they can be copied.
+On a terminal, text is wrapped at words, and what passed is green and what failed red. Output of programs and results
+for programs are never wrapped, so that they can be copied.
 """
 
 from __future__ import annotations
@@ -56,23 +56,33 @@ def _coloured(text: str, colours: Mapping[str, str], stream: IO[str]) -> str:
     return clean
 
 
-def wrapped(text: str) -> str:
-    """Return the lines of ``text`` wrapped at words if stderr is a terminal, so that no word is cut at its edge."""
-    if not on_terminal(sys.stderr):
+def wrapped(text: str, stream: IO[str] | None = None) -> str:
+    """Return ``text`` wrapped at words if ``stream`` (default stderr) is a terminal, so that its edge cuts no word."""
+    if not on_terminal(stream or sys.stderr):
         return text
     width = shutil.get_terminal_size().columns
-    return "\n".join(
-        line
-        if len(line) <= width
-        else textwrap.fill(line, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
-        for line in text.split("\n")
-    )
+    return "\n".join(line if len(line) <= width else _wrapped_line(line, width) for line in text.split("\n"))
+
+
+def _wrapped_line(line: str, width: int) -> str:
+    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    return textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def show(text: str, colours: Mapping[str, str] = _NO_COLOURS) -> None:
     """Print a result, some words of it in colours; raises ``StorageError`` if stdout is a file on a full disk."""
+    inside = {wrapped(words, sys.stdout): colour for words, colour in colours.items()}
+    _print(_coloured(wrapped(terminal_text(text), sys.stdout), inside, sys.stdout))
+
+
+def show_as_it_is(text: str) -> None:
+    """Print a result for a program, or a document; raises as ``show``."""
+    _print(terminal_text(text))
+
+
+def _print(text: str) -> None:
     try:
-        click.echo(_coloured(text, colours, sys.stdout))
+        click.echo(text)
     except BrokenPipeError:
         silence()
     except OSError as error:
@@ -84,7 +94,7 @@ def show(text: str, colours: Mapping[str, str] = _NO_COLOURS) -> None:
 
 def show_json(value: Any) -> None:
     """Print a result as JSON."""
-    show(json.dumps(value, indent=2, default=_plain))
+    show_as_it_is(json.dumps(value, indent=2, default=_plain))
 
 
 def note(text: str) -> None:

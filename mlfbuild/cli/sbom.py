@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from mlfbuild.cli.options import BUILD_DIR, SharedOptions, verb
-from mlfbuild.cli.output import note, show, show_json
+from mlfbuild.cli.output import note, show, show_as_it_is, show_json
 
 _PATH = click.Path(path_type=Path)
 _FORMS = click.Choice(["cyclonedx", "spdx", "spdx-tag-value"])
@@ -59,7 +59,7 @@ def sbom(
         if not options.quiet:
             note(f"{path}: written")
     if form is not None and not outputs:
-        show(document(bom, form).rstrip("\n"))
+        show_as_it_is(document(bom, form).rstrip("\n"))
     elif options.json:
         show_json(as_json(bom))
     elif not outputs and not options.quiet:

@@ -1,6 +1,7 @@
 """The basis of all rooms: errors with fields, atomic files, external programs, and text for terminals.
 
-``errors`` has one class for each exit code; ``files`` reads and writes files as a whole; ``locks`` lets one process at
+``errors`` has one class for each exit code; ``files`` reads and writes files as a whole; ``extras`` are the Python
+packages that only some projects need; ``locks`` lets one process at
 a time write; ``processes`` finds and runs programs; ``system_packages`` has the commands that install them; ``text``
 puts untrusted names on one printable line; ``c_words`` are reserved in C; ``table`` lays out columns; ``package``
 hashes mlfbuild's own files; ``lazy`` makes the faces of rooms. The room does not know models, targets or archives.
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
         UnsupportedModelError as UnsupportedModelError,
         UsageError as UsageError,
     )
+    from mlfbuild.core.extras import require_extra as require_extra
     from mlfbuild.core.files import (
         LFS_HINT as LFS_HINT,
         abandoned as abandoned,

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         PortNames as PortNames,
         port_problem as port_problem,
     )
+    from mlfbuild.project.levels import DEFAULT_LEVEL as DEFAULT_LEVEL, INHERIT as INHERIT, LEVELS as LEVELS
     from mlfbuild.project.names import NAME as NAME, short_name as short_name
     from mlfbuild.project.placement import (
         CONSTANT_CLASSES as CONSTANT_CLASSES,

@@ -7,8 +7,9 @@ from collections.abc import Collection
 from typing import Any
 
 from mlfbuild.project.checks import Rule, named, not_blank, one_of
+from mlfbuild.project.levels import LEVELS
 from mlfbuild.project.names import NAME
-from mlfbuild.project.problems import Mistake, quoted
+from mlfbuild.project.problems import Mistake, quoted, suggestion, unknown
 from mlfbuild.project.program import EXTERNAL_COMPILERS
 from mlfbuild.project.sources import SOURCES
 from mlfbuild.targets import BOARDS, CLANG, CPUS, GCC
@@ -27,9 +28,23 @@ _NAME_ADVICE = "a letter, then letters, digits, _ and -, at most 63"
 
 CPU = one_of("cpu", CPUS, enumDescriptions=[cpu.title for cpu in CPUS.values()])
 C_COMPILER = one_of("C compiler", (GCC, CLANG))
-BOARD = one_of("board", BOARDS)
+
+
+def _board(value: str) -> Mistake | None:
+    """Return why ``value`` is not an emulated board; most other names are those of real ones."""
+    if value in BOARDS:
+        return None
+    mistake = unknown("board", value, BOARDS)
+    hint = (
+        "" if suggestion(value, BOARDS) else "for your own hardware, omit board: it selects a board that QEMU emulates"
+    )
+    return Mistake(mistake.code, reason=mistake.reason, hint=hint)
+
+
+BOARD = Rule(_board, {"enum": list(BOARDS)})
 COMPILER = one_of("compiler", COMPILERS)
 EXECUTOR = one_of("executor", EXECUTORS)
+LEVEL = one_of("optimisation level", LEVELS)
 TARGET_NAME = named("target", _NAME, _NAME_ADVICE)
 FIRMWARE_NAME = named("firmware", _NAME, _NAME_ADVICE, _RESERVED_FIRMWARE)
 MODEL_NAME = named(

@@ -17,6 +17,7 @@ from mlfbuild.project import rules
 from mlfbuild.project.checks import EXACT, NOT_EMPTY, Convert, PathText, ProjectPath, Rule, TextOr
 from mlfbuild.project.interface import InterfaceNames
 from mlfbuild.project.keys import DERIVED, Keys
+from mlfbuild.project.levels import DEFAULT_LEVEL
 from mlfbuild.project.placement import Placement, PlacementKeys
 from mlfbuild.project.problems import KeyPath, Mistake, Position, Problem, in_file_order
 from mlfbuild.project.program import EXTERNAL_COMPILERS, Command, CompilerProgram
@@ -97,6 +98,8 @@ class ModelSpec(Keys):
     """With compiler command or tvm: files, folders and patterns that decide the result in addition to `source`."""
     executor: Annotated[str, rules.EXECUTOR] | None = None
     """aot calls operators directly, graph interprets a graph. Default: aot, or that of the archive."""
+    optimize: Annotated[str, rules.LEVEL] = DEFAULT_LEVEL
+    """Optimisation level of its C code: O2 also in debug builds, Os, O3, or inherit for that of the build."""
     options: Mapping[Annotated[str, rules.OPTION_NAME], OptionValue] = field(default_factory=dict)
     """Options of the compiler."""
     targets: Annotated[tuple[str, ...], NOT_EMPTY] = ALL

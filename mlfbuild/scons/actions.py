@@ -6,7 +6,7 @@ import functools
 import inspect
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -30,8 +30,11 @@ Begin = Callable[[], None]
 CheckedFunction = Callable[[list[Any], list[Any], Any, Begin], None]
 
 
-def action(function: BuildFunction, comstr: str | None) -> Any:
-    """Return the SCons action that calls ``function(target, source, env)`` and prints ``comstr``, if there is one."""
+def action(function: BuildFunction, comstr: str | None, varlist: Sequence[str] = ()) -> Any:
+    """Return the SCons action that calls ``function(target, source, env)`` and prints ``comstr``, if there is one.
+
+    If the value of a construction variable in ``varlist`` changes, SCons runs it again.
+    """
 
     @functools.wraps(function)
     def run(target: list[Any], source: list[Any], env: Any) -> None:
@@ -40,7 +43,7 @@ def action(function: BuildFunction, comstr: str | None) -> Any:
         except MlfError as error:
             raise _build_error(target[0], error) from None
 
-    return Action(run, comstr)
+    return Action(run, comstr, varlist=list(varlist))
 
 
 def checked_action(function: CheckedFunction, comstr: str) -> Any:
@@ -58,7 +61,8 @@ def checked_action(function: CheckedFunction, comstr: str) -> Any:
         def begin() -> None:
             if not begun:
                 begun.append(True)
-                _print(env.subst(comstr, SUBST_RAW, target, source), target, source, env)
+                if not _announced():
+                    _print(env.subst(comstr, SUBST_RAW, target, source), target, source, env)
 
         try:
             function(target, source, env, begin)
@@ -68,10 +72,15 @@ def checked_action(function: CheckedFunction, comstr: str) -> Any:
             _leave_up_to_date(target)
 
     def planned(target: list[Any], source: list[Any], env: Any) -> str | None:
-        """Return the line for ``scons -n``; otherwise ``begin`` prints it."""
-        return env.subst(comstr, SUBST_RAW, target, source) if GetOption("no_exec") else None
+        """Return the line that SCons prints; otherwise ``begin`` prints it."""
+        return env.subst(comstr, SUBST_RAW, target, source) if _announced() else None
 
     return Action(run, planned)
+
+
+def _announced() -> bool:
+    """Whether SCons prints lines of actions that do not run: planned ones, and those with a cached result."""
+    return bool(GetOption("no_exec") or GetOption("cache_show"))
 
 
 def _build_error(node: Any, error: MlfError) -> BuildError:

@@ -64,7 +64,7 @@ class ModelNodes(NodeList):  # type: ignore[misc]  # SCons publishes no annotati
         ``models`` selects some of them. The libraries that they require follow theirs. All are compiled by ``env`` with
         its flags, and returned.
         """
-        return apply(env, chosen(self.trees, models), self.dependencies)
+        return apply(env, self.target, chosen(self.trees, models), self.dependencies)
 
     @as_user_error
     def place(self, env: Any) -> None:
@@ -171,7 +171,7 @@ def _fragment(
 def _finish(target: list[Any], _source: list[Any], env: Any, begin: Begin) -> None:
     with trees_locked([env["MLFTARGETJOB"]]):
         result = finish_target(env["MLFTARGETJOB"], env["MLFDEPENDENCIES"])
-    if result.written or result.removed:
+    if result.recorded or result.removed:
         begin()
     for node in target:
         node.clear_memoized_values()  # SCons may remember that a copy did not exist, and scanners rely on that

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         build_firmware as build_firmware,
         build_project as build_project,
     )
-    from mlfbuild.usecases.check import check_dependencies as check_dependencies
+    from mlfbuild.usecases.check import check_dependencies as check_dependencies, unchecked_budgets as unchecked_budgets
     from mlfbuild.usecases.clashes import compare_linked as compare_linked
     from mlfbuild.usecases.cmake_dir import cmake_package_folder as cmake_package_folder
     from mlfbuild.usecases.compare import compare_archives as compare_archives, compare_runs as compare_runs
@@ -59,11 +59,14 @@ if TYPE_CHECKING:
     )
     from mlfbuild.usecases.profile import profile_models as profile_models
     from mlfbuild.usecases.report import (
+        LinkReport as LinkReport,
         ProjectReport as ProjectReport,
         accept_sizes as accept_sizes,
         report_image as report_image,
+        report_link as report_link,
         report_project as report_project,
         reporting_excess as reporting_excess,
+        target_budgets as target_budgets,
         write_report as write_report,
     )
     from mlfbuild.usecases.run import run_archive as run_archive
@@ -80,8 +83,11 @@ if TYPE_CHECKING:
     from mlfbuild.usecases.verify import (
         VerifyJob as VerifyJob,
         VerifyResult as VerifyResult,
+        budget_error as budget_error,
         left_out as left_out,
+        unchecked_in_runs as unchecked_in_runs,
         verification_failed as verification_failed,
+        verified_state as verified_state,
         verify_elf as verify_elf,
         verify_job as verify_job,
         verify_jobs as verify_jobs,

@@ -3,23 +3,49 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from mlfbuild import report
-from mlfbuild.build import FirmwareJob, Progress, firmware_jobs, target_jobs
-from mlfbuild.core import CheckFailedError, LinkFaultsError, MlfError, OverBudgetError
+from mlfbuild.build import (
+    BUILD_FOLDER,
+    FirmwareJob,
+    Progress,
+    TargetBudgets,
+    TargetJob,
+    chosen_names,
+    firmware_jobs,
+    target_jobs,
+    toolchain_of,
+    with_modules,
+)
+from mlfbuild.core import (
+    CheckFailedError,
+    Diagnostic,
+    InputFileError,
+    LinkFaultsError,
+    MlfError,
+    OverBudgetError,
+    ProjectFileError,
+    UsageError,
+    listed,
+)
 from mlfbuild.project import Budget, Project
 from mlfbuild.report import budgets, link, stack
 from mlfbuild.usecases.build import build_project
+from mlfbuild.usecases.verify import verified_state, verify_jobs
 
+Checks = Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]
+"""Results of ``verify`` as JSON values, by target and model."""
 _OF_A_PIECE = ("name", "kind", "size", "flash", "ram")
 _OF_A_CONSTANT = ("content", "tensor", "source")
 
 
 _EXCESS_FORMS = (".txt", ".json", ".html")
+_OF_MAPS = {"linker-map-missing", "not-a-gnu-ld-map", "map-of-another-image", "map-after-lto"}
+"""Codes of errors about a linker map, which only some linkers write in a form that mlfbuild reads."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +89,17 @@ def report_project(
     images = _images(firmware)
     if profile:
         images = report.profiled(images, progress)
-    return ProjectReport(report_document(images, operators=operators), tuple(images), over_budget)
+    checks = _verified(project, chosen)
+    return ProjectReport(report_document(images, operators=operators, checks=checks), tuple(images), over_budget)
+
+
+def _verified(project: Project, targets: Sequence[TargetJob]) -> Checks:
+    """Return the last results of ``verify`` by target and model."""
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    with contextlib.suppress(CheckFailedError, ProjectFileError):  # no model has vectors, or they name a wrong module
+        for job in verify_jobs(project, targets, project.root / BUILD_FOLDER):
+            found.setdefault((job.target.name, job.model.model), []).append(verified_state(job))
+    return found
 
 
 def _images(jobs: Sequence[FirmwareJob]) -> list[report.ImageSizes]:
@@ -90,10 +126,73 @@ def report_image(elf: Path, linker_map: Path | None = None) -> report.ReportDocu
     """Return the report of the image ``elf`` of any build.
 
     Its models are the libraries ``libmlf_<model>.a``, or the objects ``<model>_lib0.o``, in the linker map, which is
-    ``<elf>.map`` by default. Raises as
-    ``any_image_sizes``.
+    ``<elf>.map`` by default. Raises as ``any_image_sizes``.
     """
     return report_document([report.any_image_sizes(elf, linker_map)])
+
+
+@dataclass(frozen=True)
+class LinkReport:
+    """The report of an image of any build, compared with budgets."""
+
+    document: report.ReportDocument | None
+    """``None`` if the linker map cannot be used, and no budget needs it."""
+    over_budget: OverBudgetError | None
+    unchecked: tuple[str, ...]
+    """A line for each budget that cannot be checked after a link, with the command that checks it."""
+    faults: tuple[Diagnostic, ...] = ()
+    """Faults of the link."""
+
+
+def report_link(
+    elf: Path, linker_map: Path | None, found: TargetBudgets, *, models: Sequence[str] = (), firmware: str = ""
+) -> LinkReport:
+    """Return the report of the image ``elf``, compared with those budgets of its target that apply to it.
+
+    These are the budgets of ``models`` (by default all), and that of the ``firmware`` that the image is, by default the
+    one with its name. Raises as ``any_image_sizes``, ``link_budgets`` and ``link_faults``, and as ``budgets.exceeded``
+    if a budget cannot be checked.
+    """
+    limits = budgets.link_budgets(found, elf.stem, models, firmware)
+    try:
+        image = report.any_image_sizes(elf, linker_map, names=found.modules, budgets=limits.budgets)
+    except InputFileError as error:
+        if limits.budgets or error.code not in _OF_MAPS:
+            raise
+        return LinkReport(None, None, () if models else (str(error),))
+    problems = budgets.exceeded(image, limits)
+    unchecked = [*budgets.not_checked(image, limits), *([] if models else budgets.without_budget(found, limits))]
+    return LinkReport(
+        report_document([image]),
+        OverBudgetError(problems) if problems else None,
+        tuple(unchecked),
+        link.link_faults(image, quick=True).faults,
+    )
+
+
+def target_budgets(project: Project, targets: Sequence[str]) -> TargetBudgets:
+    """Return the budgets of the only target in ``targets``, or of the project's only target with a toolchain.
+
+    Raises ``UsageError`` if there are several, or if the target is this machine.
+    """
+    names = chosen_names("target", targets, project.targets)
+    crossed = [name for name in names if toolchain_of(project.targets[name]) is not None]
+    if not crossed:
+        raise UsageError(
+            "budgets-of-this-machine",
+            place=f"target {listed(names)}",
+            reason="budgets do not apply to images of this machine",
+            hint="choose a target with another CPU",
+        )
+    if len(crossed) > 1:
+        raise UsageError(
+            "target-of-image-unknown",
+            place=project.path,
+            reason=f"the image can be one for {listed(crossed)}",
+            hint="choose one with --target",
+        )
+    (job,) = target_jobs(project, crossed)
+    return with_modules(job.budgets or TargetBudgets(job.name, {}, {}), job)
 
 
 def report_text(found: Sequence[report.ImageSizes], *, verbose: bool = False, operators: bool = False) -> str:
@@ -108,10 +207,8 @@ def _text(found: report.ImageSizes, *, verbose: bool, operators: bool) -> str:
     if job is None and not found.sizes.models:
         head += "\nno models: the map lists no library libmlf_<model>.a and no object <model>_lib0.o"
     parts = [head, report.sizes_text(found.sizes, _model_budgets(found), _budget(found), verbose=verbose)]
-    limits = job.stack_limits if job else {}
-    parts.append(
-        "\n".join(stack.stack_lines(stack.stacks(found), limits, stack.measured_stacks(found), verbose=verbose))
-    )
+    depths = stack.stack_lines(stack.stacks(found), _stack_limits(found), stack.measured_stacks(found), verbose=verbose)
+    parts.append("\n".join(depths))
     parts += link.link_faults_text(link.link_faults(found))
     if job is not None and job.budget_file is not None:
         parts.append("\n".join(budgets.difference_lines(job, found.sizes)))
@@ -121,19 +218,23 @@ def _text(found: report.ImageSizes, *, verbose: bool, operators: bool) -> str:
 
 
 def _budget(found: report.ImageSizes) -> Budget:
-    return found.job.budget if found.job else Budget()
+    return found.budgets.get("", Budget())
 
 
 def _model_budgets(found: report.ImageSizes) -> dict[str, Budget]:
-    return dict(found.job.model_budgets) if found.job else {}
+    return {name: budget for name, budget in found.budgets.items() if name}
 
 
-def report_json(found: Sequence[report.ImageSizes]) -> dict[str, Any]:
-    """Return reports as JSON values."""
-    return {"mlfbuild_report": report.FORMAT, "images": [_json(sizes) for sizes in found]}
+def _stack_limits(found: report.ImageSizes) -> dict[str, int]:
+    return {name: budget.stack for name, budget in found.budgets.items() if budget.stack is not None}
 
 
-def _json(found: report.ImageSizes) -> dict[str, Any]:
+def report_json(found: Sequence[report.ImageSizes], checks: Checks | None = None) -> dict[str, Any]:
+    """Return reports as JSON values, with the results of ``verify`` that are known."""
+    return {"mlfbuild_report": report.FORMAT, "images": [_json(sizes, checks or {}) for sizes in found]}
+
+
+def _json(found: report.ImageSizes, checks: Checks) -> dict[str, Any]:
     job, image, networks, depths = found.job, found.image, report.networks_of(found), stack.stacks(found)
     return {
         "firmware": job.name if job else image.path.name,
@@ -146,7 +247,8 @@ def _json(found: report.ImageSizes) -> dict[str, Any]:
         **({"baseline": baseline} if (baseline := job and budgets.baseline_of(job)) else {}),
         "stack": stack.stack_json(depths.main),
         "models": [
-            _model(found, owner, networks[owner.name], depths.models.get(owner.name)) for owner in found.sizes.models
+            _model(found, owner, networks[owner.name], depths.models.get(owner.name), checks)
+            for owner in found.sizes.models
         ],
         "others": [_owner(owner) for owner in found.sizes.others],
         **link.link_faults_json(link.link_faults(found)),
@@ -158,13 +260,19 @@ def _model(
     owner: report.Owner,
     networks: Sequence[report.NetworkSizes],
     depth: stack.StackDepth | None,
+    checks: Checks,
 ) -> dict[str, Any]:
     budget = _model_budgets(found).get(owner.name)
     measured = stack.measured_stacks(found).get(owner.name)
+    compiled = {job.model: job for job in found.job.target.models} if found.job else {}
+    facts = report.source_facts(compiled[owner.name]) if networks and owner.name in compiled else None
+    listed = [report.network_json(each, _run_of(found, each), facts) for each in networks]
+    verified = checks.get((found.job.target.name, owner.name)) if found.job else None
     return {
         **_owner(_with_origins(owner, networks)),
         **({"budget": asdict(budget)} if budget else {}),
-        **({"networks": [report.network_json(each, _run_of(found, each)) for each in networks]} if found.job else {}),
+        **({"networks": listed} if found.job else {}),
+        **({"verify": verified} if verified else {}),
         **({"stack": stack.stack_json(depth, measured)} if depth else {}),
     }
 
@@ -201,10 +309,15 @@ def _owner(owner: report.Owner) -> dict[str, Any]:
     }
 
 
-def report_document(found: Sequence[report.ImageSizes], *, operators: bool = False) -> report.ReportDocument:
-    """Return reports that can be shown or written in any form; ``operators`` adds the operators to their text."""
+def report_document(
+    found: Sequence[report.ImageSizes], *, operators: bool = False, checks: Checks | None = None
+) -> report.ReportDocument:
+    """Return reports that can be shown or written in any form; ``operators`` adds the operators to their text.
+
+    ``checks`` are results of ``verify``, for JSON and HTML.
+    """
     return report.ReportDocument(
-        lambda: report_json(found),
+        lambda: report_json(found, checks),
         lambda verbose: report_text(found, verbose=verbose, operators=operators),
         lambda: [fault for sizes in found for fault in link.link_faults(sizes).faults],
     )

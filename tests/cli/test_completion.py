@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from support.command import Folder
+from support.examples import first_on_push
 
 COMPLETE = {
     "bash": """\
@@ -44,7 +45,7 @@ end
 FLAGS = {"bash": ["--norc"], "zsh": ["-f"], "fish": ["--no-config"]}
 
 
-@pytest.mark.parametrize("shell", COMPLETE)
+@pytest.mark.parametrize("shell", first_on_push(COMPLETE))
 def test_verbs_options_and_names(folder: Folder, tmp_path_factory: pytest.TempPathFactory, shell: str) -> None:
     program = shutil.which(shell)
     if program is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import resource
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 from mlfbuild.archive import pack_archive
 from mlfbuild.library import ExternalDependency, ModuleTarget
@@ -22,10 +24,11 @@ from support.aot_archives import POOLS, WORKSPACE_IO, aot_archive
 from support.command import Folder
 from support.firmware_repo import tiny_network
 from support.libraries import native_library
+from support.schemas import validator
 from support.tflite_builder import Network
 
 TEMPLATES = ("scons", "cmake", "bare-metal")
-COMMON = {".gitignore", "README.md", "mlfbuild.yml", "src/main.c", "src/sample.h"}
+COMMON = {".gitignore", "README.md", "mlfbuild.schema.json", "mlfbuild.yml", "src/main.c", "src/sample.h"}
 OWN = {
     "scons": {"SConstruct", "site_scons/site_tools/mlf.py"},
     "cmake": {"CMakeLists.txt", "CMakePresets.json", "cmake/cortex-m4.cmake", "cmake/mlfbuild.cmake"},
@@ -50,7 +53,7 @@ def test_example_project(empty: Folder, golden, template: str) -> None:
     golden(re.sub("wrote [0-9]+ files", "wrote some files", ended.out), "said.txt")  # the number of kernels varies
     files = {name.removeprefix("fw/") for name in empty.files() if name.startswith("fw/")}
     assert files >= COMMON | OWN[template] | {"models/tones.tflite", "tests/tones.npz"}
-    for name in sorted(COMMON | OWN[template]):
+    for name in sorted((COMMON | OWN[template]) - {"mlfbuild.schema.json"}):
         golden((empty.root / "fw" / name).read_text(), name.replace("/", "_").lstrip("."))
     assert empty.run("-C", "fw", "check").status == 0
 
@@ -72,10 +75,9 @@ def test_a_model_gets_a_name_for_c(empty: Folder) -> None:
     assert "note: the model 'Kws Net-2' is named kws_net_2 in the project, as names become part of C\n" in ended.out
     assert "note: mlfbuild computed the expected outputs; replace them by those of your training framework" in ended.out
     assert (empty.root / "fw/models/kws_net_2.tflite").read_bytes() == tiny_network(5)
-    assert (
-        "  kws_net_2:\n    source: models/kws_net_2.tflite\n    interface: {inputs: [t0], outputs: [t3]}"
-        in (empty.root / "fw/mlfbuild.yml").read_text()
-    )
+    model = yaml.safe_load((empty.root / "fw/mlfbuild.yml").read_text())["models"]["kws_net_2"]
+    assert (model["source"], model["vectors"]) == ("models/kws_net_2.tflite", "tests/kws_net_2.npz")
+    assert model["interface"] == {"inputs": ["t0"], "outputs": ["t3"]}
 
 
 @pytest.mark.parametrize(
@@ -426,3 +428,13 @@ def test_interrupt_leaves_no_files(empty: Folder) -> None:
     assert process.returncode == 130
     assert "Traceback" not in error
     assert list((empty.root / "fw").iterdir()) == []
+
+
+def test_editors_find_the_schema_beside_the_project_file(empty: Folder) -> None:
+    assert empty.run("init", "fw").status == 0
+    project = (empty.root / "fw/mlfbuild.yml").read_text()
+    found = re.fullmatch(r"# yaml-language-server: \$schema=(\S+)", project.splitlines()[0])
+    assert found
+    schema = (empty.root / "fw" / found[1]).read_text()
+    assert schema == empty.run("schema").out, "`mlfbuild schema >mlfbuild.schema.json` brings it up to date"
+    validator(json.loads(schema)).validate(yaml.safe_load(project))

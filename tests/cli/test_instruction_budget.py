@@ -170,6 +170,34 @@ def test_models_together_over_the_budget_of_their_image(project: Project) -> Non
     assert project.run("build", "--target", "m4").status == 0
 
 
+def test_verify_checks_budgets_too(project: Project) -> None:
+    project.write("alpha.tflite", tiny_network(0))
+    project.write_vectors("alpha")
+    project.set_budgets("1 M", "1 M")
+    ended = project.run("verify", "--target", "m4", "--model", "alpha")
+    assert ended.status == 0, ended.err
+    assert "not checked" not in ended.err
+    project.set_budgets(1, 1)
+    text = (project.root / "mlfbuild.yml").read_text()
+    project.write("mlfbuild.yml", text.replace("instructions: 1}", "instructions: 1, flash: 1, stack: 1}", 1))
+    ended = project.run("verify", "--target", "m4", "--model", "alpha")
+    assert ended.status == 1
+    assert "3 cases right" in ended.out
+    assert "not checked: flash, stack of model alpha (links check that, such as those of `mlfbuild build`)" in ended.err
+    assert ended.err.splitlines()[-1].startswith("mlfbuild: m4 on mps2-an386: model alpha: ")
+    ended = project.run("profile", "--target", "m4", "--format", "json")
+    assert ended.status == 1
+    assert [(problem["code"], problem["place"]) for problem in ended.error["problems"]] == [
+        ("instructions-over-budget", "m4 on mps2-an386: model alpha"),
+        ("instructions-over-budget", "app for m4 on mps2-an386: the models of the image"),
+    ]
+    ended = project.run("verify", "--target", "pc", "--model", "alpha")
+    assert (ended.status, ended.err.splitlines()[0]) == (
+        0,
+        "not checked: instructions of model alpha (no selected target has a board)",
+    )
+
+
 def test_a_report_with_a_run_of_each_model(project: Project) -> None:
     project.write("main.c", CALLS_ALPHA)
     project.set_budgets(1, "1 M")

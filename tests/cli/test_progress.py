@@ -165,6 +165,15 @@ def test_passed_is_green_and_failed_is_red(folder: Folder) -> None:
     assert len(failed.lines) == 4
 
 
+def test_only_results_for_people_are_wrapped(folder: Folder) -> None:
+    compile_it = ["compile", "models/alpha.tflite", "--cpu", "host", "-o", "a.tar", "-v"]
+    lines, words = Terminal((40, 30)).run(folder.root, *compile_it).lines, folder.run(*compile_it).out.split()
+    assert " ".join(lines).split() == words
+    assert len(lines) > 2 and lines[2].startswith("  constants ")
+    script = Terminal((40, 60)).run(folder.root, "completion", "bash").raw.replace("\r\n", "\n")
+    assert script == folder.run("completion", "bash").out
+
+
 def test_without_colours_progress_moves(folder: Folder) -> None:
     programs(folder, "sleep 0.6", "sleep 0.6")
     seen = Terminal().run(folder.root, "build", "-j", "2", NO_COLOR="1")

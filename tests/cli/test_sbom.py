@@ -427,7 +427,7 @@ def test_without_the_extra_the_packages_are_named(unbuilt: Folder) -> None:
     done = subprocess.run(command, cwd=unbuilt.root, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr == (
-        "mlfbuild: sbom: it needs Python packages that are not installed: spdx-tools, packageurl-python; "
-        "pip install 'mlfbuild[sbom]'\n"
+        "mlfbuild: sbom: writing a bill of materials requires Python packages that are not installed; "
+        "pip install 'spdx-tools>=0.8.5,<0.9' 'packageurl-python>=0.16'\n"
     )
     assert not (unbuilt.root / "a.spdx").exists()

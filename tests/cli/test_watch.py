@@ -107,6 +107,7 @@ def test_a_changed_model_is_built_again(folder: Folder, watch: Callable[..., Wat
     assert watching.lines[-1] == INTERRUPTED
 
 
+@pytest.mark.sweep
 def test_sizes_of_images_are_compared(
     folder: Folder, watch: Callable[..., Watching], tool: Callable[[str], str]
 ) -> None:

@@ -163,6 +163,26 @@ def test_later_flags_are_used(repo: FirmwareRepo) -> None:
     assert repo.build().output.count("-DLATE") == 3
 
 
+def test_models_have_their_own_level(repo: FirmwareRepo) -> None:
+    repo.write("SConstruct", SCONSTRUCT + 'env.Append(CCFLAGS=["-O0"])\n')
+    levels = {"alpha_lib0.o": "-O2", "beta_lib0.o": "-O2", "main.o": "-O0"}
+    assert objects_by_level(repo.build().output) == levels
+    repo.write("mlfbuild.yml", PROJECT.replace("beta.tflite", "beta.tflite, optimize: inherit"))
+    ran = repo.build()
+    assert objects_by_level(ran.output) == {"beta_lib0.o": "-O0"} and objects(ran) == {"beta_lib0.o"}
+    assert not any(path.endswith(".tar") for path in ran.written), "the archives are the same"
+    assert repo.build().written == frozenset()
+
+
+def objects_by_level(output: str) -> dict[str, str]:
+    """Return the last optimisation level of each object that was compiled."""
+    compiled = [line.split() for line in output.splitlines() if " -c " in line]
+    return {
+        Path(words[words.index("-o") + 1]).name: [word for word in words if word.startswith("-O")][-1]
+        for words in compiled
+    }
+
+
 def test_selected_models(repo: FirmwareRepo) -> None:
     repo.write("SConstruct", SCONSTRUCT.replace("apply(env)", 'apply(env, "beta")'))
     repo.write("src/main.c", '#include "tvmgen_beta.h"\nint main(void) { return tvmgen_beta_run(0, 0) == 99; }\n')

@@ -80,7 +80,7 @@ def test_firmware_that_never_ends_is_stopped(repo: FirmwareRepo, tool: Callable[
         "scons: *** [build/m4/app/app.elf.log] build/m4/app/app.elf: the run on mps2-an386 did not end within 2 s and "
         "was stopped; let main() return, or set MLFTIMEOUT to more seconds\nhello\n"
     )
-    for limit in ("0", "-1", "soon", "inf", "nan"):
+    for limit in ("0", "soon", "nan"):
         ran = repo.scons("-Q", "-n", f"MLFTIMEOUT={limit}")
         assert (ran.status, f"MLFTIMEOUT: '{limit}' is not a time limit" in ran.output) == (2, True), ran.output
 

@@ -23,7 +23,7 @@ from mlfbuild.compilers.native.printing import (
 from mlfbuild.compilers.native.settings import TFLM, CodegenSettings, most_constants, tflm_of
 from mlfbuild.compilers.options import refused
 from mlfbuild.compilers.types import CompileRequest
-from mlfbuild.core import InputFileError, UnsupportedModelError, UsageError, read_bytes, sha256
+from mlfbuild.core import InputFileError, ToolNotFoundError, UnsupportedModelError, UsageError, read_bytes, sha256
 from mlfbuild.frontends import parse_model
 from mlfbuild.graph import ConstantBudget, Graph
 from mlfbuild.library import (
@@ -62,7 +62,7 @@ def _read_file(request: CompileRequest) -> tuple[Graph, str, int]:
     try:
         data = read_bytes(request.source, "model")  # read once, so that the hash is that of the compiled bytes
         graph = parse_model(data, request.name, request.source, _budget(request, len(data)))
-    except InputFileError as error:
+    except (InputFileError, ToolNotFoundError) as error:
         raise better_error(error, request.source) from None
     return (rounded_products(graph) if tflm_of(request) == TFLM[0] else graph), sha256(data), len(data)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 from mlfbuild.build.tree import target_files
@@ -13,6 +14,10 @@ from mlfbuild.usecases.init.network import EXAMPLE, ProjectNetwork
 from mlfbuild.usecases.init.sample import Sample, why_no_verify
 from mlfbuild.usecases.init.templates import Template
 from mlfbuild.usecases.init.text import filled, worded
+from mlfbuild.usecases.schema import project_schema
+
+SCHEMA_FILE = "mlfbuild.schema.json"
+"""The JSON Schema of the project file, for editors; the project file's first line names it."""
 
 _NOT_TEXT = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 
@@ -61,6 +66,7 @@ class Repo:
         }
         if self.sample:
             texts["src/sample.h"] = sample_h(self.network.library, self.sample, self._origin)
+        texts[SCHEMA_FILE] = f"{json.dumps(project_schema(), indent=2)}\n"
         texts[".gitignore"] = filled("common/gitignore", IGNORED=self.template.ignored)
         texts["README.md"] = self._readme()
         files = {path: text.encode() for path, text in texts.items()}
@@ -136,6 +142,7 @@ class Repo:
         }
         rows = [
             ("mlfbuild.yml", "models and targets"),
+            (SCHEMA_FILE, "JSON Schema of the project file, for editors; `mlfbuild schema` prints it"),
             (self.network.file, self._about_model()),
             *([(self.vectors, "inputs and expected outputs")] if self.vectors else []),
             ("src/", "the firmware: `main.c`" + (", with a case in `sample.h`" if self.sample else "")),
