@@ -5,7 +5,8 @@ BIN := .venv/bin
 JOBS := 3
 PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --durations 20
 # Tests that draw fewer examples on each push.
-DRAWN := tests/archive tests/executor tests/frontends tests/graph tests/compilers/native
+DRAWN := tests/archive tests/executor tests/frontends tests/graph tests/compilers/native \
+    tests/project tests/report/test_read.py
 # Tests that need neither an emulator nor the judges of numbers.
 QUICK := tests/core tests/project tests/library tests/c_analysis
 LOWEST := build/lowest
@@ -38,7 +39,6 @@ lint: ## check style and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/mypy --platform win32
 
 generate: setup ## write every list that follows from code: toolchain files, registrations, reference pages
 	@$(BIN)/python scripts/generate.py
@@ -60,6 +60,7 @@ screenshots: ## regenerate the pictures of docs/images
 
 sweep: ## run the exhaustive tests, and quick tests with the lowest versions of dependencies
 	@scripts/setup.sh test
+	$(BIN)/mypy --platform win32
 	$(PYTEST) -m sweep
 	$(PYTEST) -m "not sweep and not fuzz" --hypothesis-profile sweep $(DRAWN)
 	scripts/lowest.sh $(LOWEST)

@@ -3,10 +3,13 @@ Checks that run when the whole project has been read, because its CMakeLists.txt
 
     models in one image    a step before the link, mlf-check-<image>, fails if they share a global symbol with each
                            other or with a static library of the firmware
+    budgets                after each link of an executable that uses models, mlfbuild compares it with the budgets
+                           (mlfbuild-link.cmake); if that is not possible, a warning has the command to run
     the compiler           must compile for the target's CPU, according to its predefined macros and the flags in use
     removed models         the files that mlfbuild wrote for them in the build folder are removed
 
-Libraries of models have the property MLFBUILD_OWNER, the name of the model in messages.
+Libraries of models have the property MLFBUILD_OWNER, the name of the model in messages. Unless they are for this
+machine, they also have MLFBUILD_MODEL, the name of the model, and MLFBUILD_BUDGETS, the file budgets.json.
 ]]
 
 include_guard(GLOBAL)
@@ -30,6 +33,9 @@ function(_mlfbuild_check)
       _mlfbuild_check_compiler(${target})
     elseif(type MATCHES "^(EXECUTABLE|SHARED_LIBRARY|MODULE_LIBRARY)$")
       _mlfbuild_check_image(${target})
+      if(type STREQUAL "EXECUTABLE")
+        _mlfbuild_check_link(${target})
+      endif()
     endif()
   endforeach()
 endfunction()
@@ -123,6 +129,75 @@ function(_mlfbuild_linked RESULT START)
     endforeach()
   endwhile()
   set(${RESULT} "${found}" PARENT_SCOPE)
+endfunction()
+
+# ---- Budgets ----
+
+# Check IMAGE after each link, with the budgets of the models that it links. A command POST_BUILD would be simpler, but
+# CMake allows one only in the folder that defines the target. If budgets change, the image is linked again.
+function(_mlfbuild_check_link IMAGE)
+  _mlfbuild_linked(linked ${IMAGE})
+  set(files "")
+  foreach(target IN LISTS linked)
+    get_target_property(file ${target} MLFBUILD_BUDGETS)
+    get_target_property(model ${target} MLFBUILD_MODEL)
+    if(file)
+      list(APPEND files "${file}")
+      string(MD5 key "${file}")
+      list(APPEND models_${key} ${model})
+    endif()
+  endforeach()
+  if(NOT files)
+    return()
+  endif()
+  get_target_property(folder ${IMAGE} SOURCE_DIR)
+  get_directory_property(compiler DIRECTORY "${folder}" DEFINITION CMAKE_C_COMPILER_ID)
+  set(problem "")
+  if(NOT CMAKE_GENERATOR MATCHES "Make|Ninja")
+    set(problem "the generator ${CMAKE_GENERATOR} has no hook for links")
+  elseif(NOT compiler MATCHES "^(GNU|Clang)$")
+    set(problem "the linker map of the compiler ${compiler} is not supported")
+  endif()
+  _mlfbuild_launcher(launcher ${IMAGE} "${folder}")
+  list(REMOVE_DUPLICATES files)
+  foreach(file IN LISTS files)
+    string(MD5 key "${file}")
+    set(models ${models_${key}})
+    list(REMOVE_DUPLICATES models)
+    list(SORT models)
+    list(JOIN models " --model " models)
+    set(command "\"${MLFBUILD_COMMAND}\" report --fail-over-budget --budgets \"${file}\" --model ${models}")
+    get_property(firmware GLOBAL PROPERTY "MLFBUILD_FIRMWARE_${file}")
+    if(IMAGE IN_LIST firmware)
+      string(APPEND command " --firmware ${IMAGE}")
+    endif()
+    if(problem)
+      message(WARNING "  mlfbuild: links of ${IMAGE} are not checked, because ${problem}; after each link run\n"
+                      "  ${command} --elf <image>")
+    else()
+      string(PREPEND launcher "\"${CMAKE_COMMAND}\" -DIMAGE=<TARGET> "
+                              "-P \"${CMAKE_CURRENT_FUNCTION_LIST_DIR}/mlfbuild-link.cmake\" -- ${command} -q --link ")
+      set_property(TARGET ${IMAGE} APPEND PROPERTY LINK_DEPENDS "${file}")
+    endif()
+  endforeach()
+  if(NOT problem)
+    set_property(TARGET ${IMAGE} PROPERTY RULE_LAUNCH_LINK "${launcher}")
+  endif()
+endfunction()
+
+# Set RESULT to the launcher that CMake would put before the command that links IMAGE of FOLDER.
+function(_mlfbuild_launcher RESULT IMAGE FOLDER)
+  get_target_property(launcher ${IMAGE} RULE_LAUNCH_LINK)
+  if(NOT launcher)
+    get_property(launcher DIRECTORY "${FOLDER}" PROPERTY RULE_LAUNCH_LINK)
+  endif()
+  if(NOT launcher)
+    get_property(launcher GLOBAL PROPERTY RULE_LAUNCH_LINK)
+  endif()
+  if(NOT launcher)
+    set(launcher "")
+  endif()
+  set(${RESULT} "${launcher}" PARENT_SCOPE)
 endfunction()
 
 # ---- The compiler ----

@@ -1,13 +1,15 @@
 #[[
-mlfbuild's CMake package, for CMake 3.22 and later. `mlfbuild cmake-dir` prints this folder:
+mlfbuild's CMake package, for CMake 3.22 and later. `mlfbuild init --cmake-only` writes a file that includes it:
 
-    cmake -B build -Dmlfbuild_DIR="$(mlfbuild cmake-dir)" ...
-
-    find_package(mlfbuild CONFIG REQUIRED)
+    include(cmake/mlfbuild.cmake)                    # or find_package(mlfbuild CONFIG REQUIRED)
     mlfbuild_models(mlfbuild.yml TARGET m55)         # models are compiled to C when the build needs them
     target_link_libraries(app PRIVATE mlf::kws)
 
     mlfbuild_tree(firmware/models)                   # or a tree that scons or `mlfbuild build` unpacked
+
+`mlfbuild cmake-dir` prints this folder, which another installation's package can replace:
+
+    cmake -B build -Dmlfbuild_DIR="$(mlfbuild cmake-dir)" ...
 
     MLFBUILD_TOOLCHAIN_DIR  set: the folder of the toolchain files
     MLFBUILD_COMMAND        cache variable: the command mlfbuild to run; by default that of the same installation
@@ -18,7 +20,7 @@ A tree does not require this package: a build that only includes the tree's mlf.
 
 if(CMAKE_VERSION VERSION_LESS 3.22)
   set(mlfbuild_NOT_FOUND_MESSAGE "mlfbuild: needs CMake 3.22 or later, this is ${CMAKE_VERSION}; pip install cmake")
-  if(mlfbuild_FIND_REQUIRED)
+  if(mlfbuild_FIND_REQUIRED OR NOT CMAKE_FIND_PACKAGE_NAME) # without find_package(): included by its path
     message(FATAL_ERROR "  ${mlfbuild_NOT_FOUND_MESSAGE}")
   endif()
   set(mlfbuild_FOUND FALSE)
@@ -41,13 +43,20 @@ function(mlfbuild_tree DIRECTORY)
   foreach(record IN LISTS records)
     _mlfbuild_check_record("${record}" "${tree}")
   endforeach()
+  set(budgets "")
+  if(EXISTS "${tree}/budgets.json")
+    set(budgets "${tree}/budgets.json")
+    _mlfbuild_find_command()
+  endif()
+  set(MLFBUILD_CHECKS_LINKS ON)
   get_property(before DIRECTORY PROPERTY BUILDSYSTEM_TARGETS)
   include("${tree}/mlf.cmake")
   get_property(targets DIRECTORY PROPERTY BUILDSYSTEM_TARGETS)
   list(REMOVE_ITEM targets ${before} mlf_models mlf_board)
   foreach(target IN LISTS targets)
     string(REGEX REPLACE "^mlf_|_blobs$" "" owner ${target})
-    set_target_properties(${target} PROPERTIES MLFBUILD_OWNER ${owner})
+    set_target_properties(${target} PROPERTIES MLFBUILD_OWNER ${owner} MLFBUILD_MODEL "${owner}" MLFBUILD_BUDGETS
+                                               "${budgets}")
   endforeach()
   _mlfbuild_check_at_the_end()
 endfunction()

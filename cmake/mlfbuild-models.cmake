@@ -61,6 +61,7 @@ function(mlfbuild_models PROJECT_FILE)
   _mlfbuild_note_checks("${target}")
   _mlfbuild_list(watched "${target}" watched) # libraries that models require were copied when the plan was made
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${watched})
+  _mlfbuild_budgets("${target}" "${project}")
   _mlfbuild_watch_generator("${names}")
   if(NOT TARGET mlf_models)
     add_library(mlf_models INTERFACE)
@@ -101,7 +102,7 @@ function(_mlfbuild_find_command)
     NO_CMAKE_FIND_ROOT_PATH
     DOC "The command mlfbuild")
   if(NOT MLFBUILD_COMMAND)
-    _mlfbuild_stop("mlfbuild: program not found; install it (pip install mlfbuild) or set MLFBUILD_COMMAND to its path")
+    _mlfbuild_stop("mlfbuild: program not found; activate its virtual environment or set MLFBUILD_COMMAND to its path")
   endif()
 endfunction()
 
@@ -117,7 +118,7 @@ function(_mlfbuild_plan RESULT PROJECT_FILE)
     ERROR_STRIP_TRAILING_WHITESPACE)
   if(NOT status EQUAL 0)
     if(NOT error)
-      _mlfbuild_stop("${MLFBUILD_COMMAND}: cannot be run (${status}); install it (pip install mlfbuild) or set "
+      _mlfbuild_stop("${MLFBUILD_COMMAND}: cannot be run (${status}); activate its virtual environment or set "
                      "MLFBUILD_COMMAND to its path")
     endif()
     _mlfbuild_stop("${error}")
@@ -227,6 +228,23 @@ function(_mlfbuild_note_checks TARGET)
   _mlfbuild_check_at_the_end()
 endfunction()
 
+# Write the budgets of the target's images to a file, which links depend on, and set MLFBUILD_BUDGETS to its path; empty
+# for this machine, to which budgets do not apply.
+function(_mlfbuild_budgets TARGET PROJECT_FILE)
+  string(JSON name GET "${TARGET}" target)
+  string(JSON budgets GET "${TARGET}" budgets)
+  set(file "")
+  if(budgets)
+    string(MD5 key "${PROJECT_FILE}") # another project file may have a target of that name
+    string(SUBSTRING "${key}" 0 8 key)
+    set(file "${CMAKE_CURRENT_BINARY_DIR}/mlf/.cmake/${name}.${key}.budgets.json")
+    _mlfbuild_write("${file}" "${budgets}")
+    _mlfbuild_list(firmware "${TARGET}" firmware)
+    set_property(GLOBAL PROPERTY "MLFBUILD_FIRMWARE_${file}" "${firmware}")
+  endif()
+  set(MLFBUILD_BUDGETS "${file}" PARENT_SCOPE)
+endfunction()
+
 # If mlfbuild itself changes, run CMake again, because names of files may change, and make each model again.
 function(_mlfbuild_watch_generator PLAN)
   string(JSON generator GET "${PLAN}" generator)
@@ -263,7 +281,8 @@ function(_mlfbuild_model MODEL PROJECT_FILE LOCK)
     foreach(library IN ITEMS mlf_${module} mlf_${module}_blobs)
       if(TARGET ${library})
         add_dependencies(${library} mlf-tree-${name})
-        set_target_properties(${library} PROPERTIES MLFBUILD_OWNER "${owner}")
+        set_target_properties(${library} PROPERTIES MLFBUILD_OWNER "${owner}" MLFBUILD_MODEL ${name} MLFBUILD_BUDGETS
+                                                    "${MLFBUILD_BUDGETS}")
       endif()
     endforeach()
   endforeach()

@@ -1,35 +1,66 @@
 """mlfbuild puts machine-learning models into microcontroller firmware.
 
-The folders stand in the order of the data: a project file (``manifest``) names models and ``targets``; ``frontends``
-read a model into a ``graph``; ``compilers`` make a ``library`` of it; ``archive`` packs the library as Model Library
-Format; ``firmware`` unpacks it into a tree that a cross build takes; ``emulator`` runs the image. ``steps`` has one
-function for each step, and the two drivers, ``scons`` and ``cli``, call nothing else.
+This is the API for scripts and notebooks; builds use the command ``mlfbuild``, SCons or CMake. ``compile`` makes an
+``Archive`` of a model file, which prints itself, runs on this machine and compares itself with another one::
 
-Scripts that work on archives need two functions and the values of ``mlfbuild.library``::
+    archive = mlfbuild.compile("kws.tflite", cpu="cortex-m4", options={"memory": "smallest"})
+    outputs = archive.run({"input_1": spectrogram})
+    archive.save("kws.tar")
+
+``load`` runs a network of an archive or of a model file, and keeps its state::
+
+    model = mlfbuild.load("kws.tar")
+    outputs = model.run({"input_1": spectrogram})
+
+``open_archive`` and ``write_archive`` read and write all content of an archive, as the values of ``mlfbuild.library``::
 
     library = mlfbuild.open_archive("kws.tar")
     for tensor in library.module("kws").inputs:
         print(tensor.name, tensor.dtype, tensor.shape, tensor.size)
     mlfbuild.write_archive(library, "again.tar")
 
-A third one runs a network on this machine::
-
-    model = mlfbuild.load("kws.tar")
-    outputs = model.run({"input_1": spectrogram})
+``docs/architecture.md`` describes the rooms of the package.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mlfbuild.library import Library
+    from mlfbuild.usecases import Archive
     from mlfbuild.verify.host import Model
 
-__all__ = ["load", "open_archive", "write_archive"]
+__all__ = ["compile", "load", "open_archive", "write_archive"]
 
 __version__ = "0.1.0"
+
+
+def compile(  # noqa: A001 - the verb of the command, and called as mlfbuild.compile
+    model: str | os.PathLike[str],
+    cpu: str = "host",
+    *,
+    name: str = "",
+    executor: str = "",
+    options: Mapping[str, str | int | float | bool] | None = None,
+) -> Archive:
+    """Return the ``Archive`` of ``model``, a ``.tflite`` or ``.onnx`` file or an archive, compiled for ``cpu``.
+
+    ``cpu`` is a name of the project file, such as ``cortex-m4``; ``host`` is this machine. ``name`` is the model's name
+    in C, by default that of the file; ``executor`` is ``aot`` (default) or ``graph``; ``options`` are those of the
+    compiler, as in the project file. Nothing is written.
+
+    Raises ``mlfbuild.core.UsageError`` for an unknown CPU, name or option, ``InputFileError`` if the file is missing,
+    damaged or of another kind, ``UnsupportedModelError`` if the compiler does not support the model, and
+    ``ToolNotFoundError`` if a package that reads the file is not installed.
+    """
+    from pathlib import Path
+
+    from mlfbuild.usecases import compiled_archive
+
+    return compiled_archive(Path(model), cpu, name=name, executor=executor, options=options)
 
 
 def open_archive(path: str | os.PathLike[str]) -> Library:
@@ -52,7 +83,7 @@ def open_archive(path: str | os.PathLike[str]) -> Library:
 
     Raises ``mlfbuild.core.InputFileError`` with one line that names member and reason where the file is missing,
     unsafe, damaged or no archive that TVM or mlfbuild could have written, ``ToolNotFoundError`` where its parameters
-    are BSON and the extra ``mlfbuild[bson]`` is not installed, and ``StorageError`` where the temporary file does not
+    are BSON and the package that reads it is not installed, and ``StorageError`` where the temporary file does not
     fit the disk.
 
     Source of the format: TVM's ``python/tvm/micro/model_library_format.py`` (0.8 to 0.18), ``SaveParams`` of its
@@ -91,6 +122,7 @@ def load(
 ) -> Model:
     """Return a network of ``archive``, compiled for this machine; see ``mlfbuild.verify.host.load``.
 
+    ``archive`` may also be a ``.tflite`` or ``.onnx`` file.
     This executes code of the archive with the permissions of this process: load only archives that you trust, or use
     ``mlfbuild run --sandbox``.
     """

@@ -13,7 +13,7 @@ for python in ${PYTHON:-/usr/bin/python3 python3.11 python3.10 python3}; do
         "$python" -m venv --clear "$environment"
         "$environment/bin/python" -m pip install --quiet uv
         "$environment/bin/uv" pip install --quiet --python "$environment/bin/python" --resolution lowest-direct \
-            --editable '.[bson,sbom]'
+            --editable '.[bson,onnx,sbom]'
         "$environment/bin/python" -m pip install --quiet pytest pytest-xdist hypothesis pyte
         exit 0
     fi

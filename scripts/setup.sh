@@ -125,7 +125,7 @@ make_environment() {
         "$(find_python)" -m venv --clear .venv
     fi
     .venv/bin/python -m pip --version >/dev/null 2>&1 || .venv/bin/python -m ensurepip >/dev/null
-    .venv/bin/python -m pip install --quiet --editable ".${extra:+[$extra]}"
+    .venv/bin/python -m pip install --quiet --editable ".[onnx${extra:+,$extra}]"
     echo "$made_from" >"$stamp"
 }
 

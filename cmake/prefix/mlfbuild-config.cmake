@@ -17,5 +17,5 @@ if(_mlfbuild_status EQUAL 0)
 else()
   set(mlfbuild_FOUND FALSE)
   set(mlfbuild_NOT_FOUND_MESSAGE
-      "${MLFBUILD_COMMAND}: cannot be run (${_mlfbuild_status}) ${_mlfbuild_error}; pip install mlfbuild again")
+      "${MLFBUILD_COMMAND}: cannot be run (${_mlfbuild_status}) ${_mlfbuild_error}; install mlfbuild again")
 endif()

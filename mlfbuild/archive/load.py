@@ -5,13 +5,15 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from mlfbuild.archive import tar
 from mlfbuild.archive.epoch import source_date
 from mlfbuild.archive.layout import archive_files
 from mlfbuild.archive.read import read_files
 from mlfbuild.core import InputFileError, file_sha256, open_binary, write_atomic
-from mlfbuild.library import Library
+from mlfbuild.library import Content, Library
+from mlfbuild.project import better_error
 
 
 def open_archive(path: Path) -> Library:
@@ -22,12 +24,12 @@ def open_archive(path: Path) -> Library:
     its place, if the archive is unsafe, damaged, or not in a supported version of Model Library Format, and
     ``StorageError`` if a compressed archive cannot be decompressed into the folder for temporary files.
     """
-    return read_files(tar.members(open_binary(path, "archive"), str(path)), str(path))
+    return read_files(_members(_opened(path), path), str(path))
 
 
 def open_archive_with_id(path: Path) -> tuple[Library, str]:
     """Return the library in the archive file ``path`` and the file's SHA-256; raises the errors of ``open_archive``."""
-    file = open_binary(path, "archive")
+    file = _opened(path)
     try:
         identity = file_sha256(file)
     except OSError as error:
@@ -38,7 +40,21 @@ def open_archive_with_id(path: Path) -> tuple[Library, str]:
             reason=f"cannot be read: {error.strerror or error}",
             hint="copy it to a local disk",
         ) from None
-    return read_files(tar.members(file, str(path)), str(path)), identity
+    return read_files(_members(file, path), str(path)), identity
+
+
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return open_binary(path, "archive")
+    except InputFileError as error:
+        raise better_error(error, path) from None
+
+
+def _members(file: BinaryIO, path: Path) -> dict[str, Content]:
+    try:
+        return tar.members(file, str(path))
+    except InputFileError as error:
+        raise better_error(error, path) from None
 
 
 def read_archive(data: bytes, where: str) -> Library:

@@ -20,9 +20,19 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     from mlfbuild.build.beforehand import make_archives as make_archives
+    from mlfbuild.build.budgets import (
+        BUDGETS_FILE as BUDGETS_FILE,
+        TargetBudgets as TargetBudgets,
+        budgets_of as budgets_of,
+        read_budgets as read_budgets,
+    )
     from mlfbuild.build.bundling import bundle_key as bundle_key
     from mlfbuild.build.committed_tree import committed as committed
-    from mlfbuild.build.compilation import Compiled as Compiled, compile_model as compile_model
+    from mlfbuild.build.compilation import (
+        Compiled as Compiled,
+        compile_model as compile_model,
+        compiled_library as compiled_library,
+    )
     from mlfbuild.build.conflicts import (
         COMPARED as COMPARED,
         check_image as check_image,
@@ -60,6 +70,7 @@ if TYPE_CHECKING:
         trees_locked as trees_locked,
     )
     from mlfbuild.build.models import (
+        budgets_text as budgets_text,
         compile_if_needed as compile_if_needed,
         compile_once as compile_once,
         copy_archive as copy_archive,
@@ -70,10 +81,17 @@ if TYPE_CHECKING:
         outline_of as outline_of,
         program_version as program_version,
         prune_folders as prune_folders,
+        record_archive as record_archive,
         stray_files as stray_files,
         tree_is_whole as tree_is_whole,
         unpack_archive as unpack_archive,
         unpack_job as unpack_job,
+        with_modules as with_modules,
+    )
+    from mlfbuild.build.opening import (
+        is_model as is_model,
+        open_beside as open_beside,
+        open_model as open_model,
     )
     from mlfbuild.build.outline import (
         FRAGMENT as FRAGMENT,

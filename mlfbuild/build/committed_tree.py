@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from mlfbuild.build.jobs import CompileJob, TargetJob
+from mlfbuild.build.models import budgets_text
 from mlfbuild.build.tree import ADAPTERS, check_target_tree, read_record
 from mlfbuild.build.tree.verification import HOST
 from mlfbuild.core import UsageError, counted, real_place
@@ -49,10 +50,13 @@ def committed(
         models=tuple(_moved(model, folder, place) for model in target.models),
         others=tuple(_moved(model, folder, place) for model in target.others),
         systems=tuple(name for name in ADAPTERS if name in systems),
+        version=project.version,
     )
     for code, reason in _objections(project, job):
         raise UsageError(code, place=f"--tree {folder}", reason=reason, hint="choose another folder")
-    check_target_tree(job.tree, job.in_fragment(), job.board, job.cpu, job.systems, job.placed)
+    check_target_tree(
+        job.tree, job.in_fragment(), job.board, job.cpu, job.systems, job.placed, budgets=budgets_text(job)
+    )
     return job
 
 

@@ -11,7 +11,7 @@ from mlfbuild.compilers import compiler_called
 from mlfbuild.core import UnsupportedModelError, file_sha256, open_binary
 from mlfbuild.library import Library
 
-__all__ = ["Compiled", "check_ram", "compile_model"]
+__all__ = ["Compiled", "check_ram", "compile_model", "compiled_library"]
 
 
 @dataclass(frozen=True)
@@ -28,17 +28,9 @@ class Compiled:
 def compile_model(job: CompileJob) -> Compiled:
     """Compile the job's model and write its archive.
 
-    The archive is written whole or not at all. Raises as ``Compiler.compile``, as ``executable`` for code of other
-    compilers, as ``with_bundles`` for dependencies, ``UnsupportedModelError`` if the arena is larger than the board's
-    RAM, and ``StorageError``.
+    The archive is written whole or not at all. Raises as ``compiled_library``, and ``StorageError``.
     """
-    library = compiler_called(job.compiler).compile(job.request)
-    if job.compiler != "native":
-        library = _with_source(library, job.request.source)
-        _check_code(library)
-    check_ram(job, library)
-    if job.bundles:
-        library = _with_bundles(job, library)
+    library = compiled_library(job)
     archive.write_archive(library, job.archive)
     memory = [entry for module in library.modules for entry in module.main]
     bounds = [module.workspace_bound for module in library.modules]
@@ -48,6 +40,20 @@ def compile_model(job: CompileJob) -> Compiled:
         workspace=sum(entry.workspace_size for entry in memory),
         workspace_bound=None if None in bounds else sum(bound or 0 for bound in bounds),
     )
+
+
+def compiled_library(job: CompileJob) -> Library:
+    """Compile the job's model and return the content of its archive, which is not written.
+
+    Raises as ``Compiler.compile``, as ``executable`` for code of other compilers, as ``with_bundles`` for dependencies,
+    and ``UnsupportedModelError`` if the arena is larger than the board's RAM.
+    """
+    library = compiler_called(job.compiler).compile(job.request)
+    if job.compiler != "native":
+        library = _with_source(library, job.request.source)
+        _check_code(library)
+    check_ram(job, library)
+    return _with_bundles(job, library) if job.bundles else library
 
 
 def _with_source(library: Library, source: Path) -> Library:

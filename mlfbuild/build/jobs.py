@@ -8,10 +8,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mlfbuild.build.budgets import TargetBudgets
 from mlfbuild.build.tree.dependencies import DEPENDENCIES_FOLDER
 from mlfbuild.build.tree.placement import LINKER_SCRIPT, PLACEMENT_FOLDER, PlacedSection
 from mlfbuild.compilers import CompileRequest
-from mlfbuild.project import Budget, BudgetFile, Provider
+from mlfbuild.project import DEFAULT_LEVEL, Budget, BudgetFile, Provider
 from mlfbuild.targets import Board, Cpu, shared_toolchain_files
 
 
@@ -30,6 +31,8 @@ class CompileJob:
     """Board, or ``host``, for which the tree also has the sources of test firmware; ``None`` for none."""
     bundles: tuple[Provider, ...] = ()
     """Libraries that are copied into the archive if its code requires them."""
+    optimize: str = DEFAULT_LEVEL
+    """Optimisation level of the model's code in builds: one of ``LEVELS``."""
     locked: str | None = None
     """SHA-256 that the archive must have in a frozen build; no other archive is unpacked."""
 
@@ -71,21 +74,24 @@ class CompileJob:
             "options": dict(request.options),
             "placement": asdict(request.placement),
         }
+        if request.interface.given():
+            settings["interface"] = request.interface.given()
         if request.program is not None:  # its path has no effect on the archive
             settings["command"] = request.program.command
         return json.dumps(settings, sort_keys=True)
 
     def tree_settings(self) -> str:
         """Return everything except the archive's content that determines how it is unpacked, as canonical JSON."""
-        return json.dumps({"archive": self.settings(), "ram": self.ram_limit, **self._frozen()})
+        own = {"archive": self.settings(), "ram": self.ram_limit, "optimize": self.optimize}
+        return json.dumps({**own, **self._frozen()})
 
     def unpack_settings(self) -> str:
         """Return everything except the archive's content and the model's name that determines how it is unpacked.
 
         The canonical JSON is equal for most models of a target.
         """
-        placement = asdict(self.request.placement)
-        return json.dumps({"placement": placement, "ram": self.ram_limit, "verify": self.verified_on, **self._frozen()})
+        own = {"ram": self.ram_limit, "verify": self.verified_on, "optimize": self.optimize}
+        return json.dumps({"placement": asdict(self.request.placement), **own, **self._frozen()})
 
     def _frozen(self) -> dict[str, str]:
         return {} if self.locked is None else {"locked": self.locked}
@@ -111,10 +117,14 @@ class TargetJob:
     """Models of the target that this build does not make; if their trees exist, they stay in the fragment."""
     systems: tuple[str, ...] = ()
     """Build systems of which the folder is a package, by the names in ``ADAPTERS``."""
+    version: str = ""
+    """Version of these packages; empty if the project file has none."""
     placed: tuple[PlacedSection, ...] = ()
     """Sections of its models that are in memory regions of the firmware's linker script."""
     providers: tuple[Provider, ...] = ()
     """All providers of external libraries in the project file, whether required or not."""
+    budgets: TargetBudgets | None = None
+    """The budgets of its images; ``None`` if they are for this machine, to which no budgets apply."""
 
     @property
     def toolchain_files(self) -> tuple[Path, ...]:
@@ -145,7 +155,10 @@ class TargetJob:
         """Return everything that determines the aggregate fragment and the board's files, as canonical JSON."""
         board = self.board.name if self.board else None
         placed = [asdict(section) for section in self.placed]
-        return json.dumps({"models": self.in_fragment(), "cpu": self.cpu.name, "board": board, "placed": placed})
+        settings = {"models": self.in_fragment(), "cpu": self.cpu.name, "board": board, "placed": placed}
+        if self.budgets:
+            settings["budgets"] = self.budgets.to_json()
+        return json.dumps(settings)
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,13 @@ import contextlib
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from mlfbuild import archive as archives
 from mlfbuild.build import tree as trees
+from mlfbuild.build.budgets import TargetBudgets
 from mlfbuild.build.bundling import bundle_key
 from mlfbuild.build.compilation import check_ram, compile_model
 from mlfbuild.build.inputs import inputs_hash
@@ -28,7 +30,7 @@ from mlfbuild.core import (
     write_atomic,
 )
 from mlfbuild.library import Library, ResolvedLibrary
-from mlfbuild.project import Placement
+from mlfbuild.project import DEFAULT_LEVEL, Placement
 
 _SHOWN = 12
 """Number of digits of a hash in messages."""
@@ -101,6 +103,11 @@ def copy_archive(archive: Path, copy: Path) -> None:
     write_atomic(copy, read_bytes(archive, "archive"))
 
 
+def record_archive(job: CompileJob) -> None:
+    """Record that the job's archive, which another build system keeps up to date, is made from the present inputs."""
+    _remember(job, archive_key(job))
+
+
 def _remember(job: CompileJob, key: str) -> None:
     write_atomic(key_file(job), json.dumps(_stamp(job, key)).encode())
 
@@ -141,18 +148,23 @@ def _hash_of(path: Path) -> str | None:
 
 
 def unpack_archive(
-    archive: Path, directory: Path, *, model: str | None = None, placement: Placement | None = None
+    archive: Path,
+    directory: Path,
+    *,
+    model: str | None = None,
+    placement: Placement | None = None,
+    optimize: str = DEFAULT_LEVEL,
 ) -> UnpackResult:
     """Unpack ``archive`` into the tree ``directory``; ``model`` adds the CMake target ``mlf::<model>`` for its module.
 
-    ``placement`` has the linker sections of generated data. Raises ``InputFileError``, ``ConflictError`` (before
-    anything is written), ``StorageError``, and ``UsageError`` if ``placement`` has a section for data that the
-    archive's own code defines.
+    ``placement`` has the linker sections of generated data, ``optimize`` the optimisation level of its code. Raises
+    ``InputFileError``, ``ConflictError`` (before anything is written), ``StorageError``, and ``UsageError`` if
+    ``placement`` has a section for data that the archive's own code defines, or as ``parts_of``.
     """
     library, archive_id = archives.open_archive_with_id(archive)
     if placement is not None and placement.sections:
         check_placement(library, placement, model or archive.name, str(archive))
-    return trees.unpack(library, directory, archive_id=archive_id, model=model, placement=placement)
+    return trees.unpack(library, directory, archive_id=archive_id, model=model, placement=placement, optimize=optimize)
 
 
 def unpack_job(job: CompileJob) -> UnpackResult:
@@ -178,6 +190,7 @@ def unpack_job(job: CompileJob) -> UnpackResult:
         model=job.model,
         placement=job.request.placement,
         verified_on=job.verified_on,
+        optimize=job.optimize,
     )
 
 
@@ -187,8 +200,31 @@ def finish_target(target: TargetJob, dependencies: Sequence[ResolvedLibrary] = (
     ``dependencies`` is the result of ``target_dependencies``.
     """
     return trees.write_target_tree(
-        target.tree, target.in_fragment(), target.board, target.cpu, target.systems, target.placed, dependencies
+        target.tree,
+        target.in_fragment(),
+        target.board,
+        target.cpu,
+        target.systems,
+        target.placed,
+        dependencies,
+        target.version,
+        budgets=budgets_text(target),
     )
+
+
+def budgets_text(target: TargetJob) -> str:
+    """Return the text of the target's ``budgets.json``; empty if it has no budgets."""
+    return with_modules(target.budgets, target).to_json() if target.budgets else ""
+
+
+def with_modules(budgets: TargetBudgets, target: TargetJob) -> TargetBudgets:
+    """Return ``budgets`` with the modules of models that have others than one of their own name, as far as known."""
+    modules: dict[str, str] = {}
+    for job in (*target.models, *target.others):
+        if job.model in budgets.models and job.compiler != "native":
+            library = outline_of(job)
+            modules |= dict.fromkeys((module.name for module in library.modules) if library else (), job.model)
+    return replace(budgets, modules=modules)
 
 
 def tree_is_whole(directory: Path) -> bool:

@@ -29,7 +29,7 @@ class Outline:
     @cached_property
     def modules(self) -> tuple[Part, ...]:
         """The modules in the tree."""
-        return parts_of(self.library, self.job.model, self.job.request.placement).modules
+        return parts_of(self.library, self.job.model, self.job.request.placement, self.job.optimize).modules
 
     @cached_property
     def compiled(self) -> tuple[str, ...]:
@@ -103,7 +103,9 @@ class Outline:
 
     @cached_property
     def _files(self) -> Mapping[str, Content]:
-        return tree.tree_files(self.library, model=self.job.model, placement=self.job.request.placement)
+        return tree.tree_files(
+            self.library, model=self.job.model, placement=self.job.request.placement, optimize=self.job.optimize
+        )
 
 
 def _is_kernel(path: str) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from mlfbuild import archive
 from mlfbuild.archive.tar import looks_like_archive
+from mlfbuild.build.budgets import budgets_of
 from mlfbuild.build.inputs import check_inputs, input_problems
 from mlfbuild.build.jobs import CompileJob, FirmwareJob, ProfileJob, TargetJob
 from mlfbuild.build.tree.placement import PlacedSection
@@ -22,7 +23,7 @@ from mlfbuild.compilers import (
     compiler_called,
     why_no_hook,
 )
-from mlfbuild.core import MlfError, ProjectFileError, UsageError, listed, real_place
+from mlfbuild.core import LFS_HINT, MlfError, ProjectFileError, UsageError, is_lfs_pointer, listed, real_place
 from mlfbuild.project import (
     MEMORY_CLASSES,
     SOURCES,
@@ -35,6 +36,7 @@ from mlfbuild.project import (
     Project,
     Provider,
     TargetSpec,
+    recognised,
     source_suffix,
     suggestion,
 )
@@ -62,8 +64,9 @@ def _missing_files(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
     for model in project.models.values():
         vectors = [(("vectors", module) if module else ("vectors",), path) for module, path in model.vectors.items()]
         for key, path in ((("source",), model.source), *vectors):
-            if not path.is_file():
-                yield ("models", model.name, *key), _why_no_file(path)
+            mistake = _why_unusable(path, is_model=key == ("source",) and model.compiler not in EXTERNAL_COMPILERS)
+            if mistake is not None:
+                yield ("models", model.name, *key), mistake
     for firmware in project.firmware.values():
         for index, path in enumerate(firmware.sources):
             if not path.is_file():
@@ -105,6 +108,16 @@ def _toolchain_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
             reason = f"{target.toolchain}: is for {row[0].name}, but the target's cpu is {target.cpu}"
             mistake = Mistake("toolchain-of-another-cpu", reason=reason, hint="remove toolchain")
             yield ("targets", target.name, "toolchain"), mistake
+
+
+def _why_unusable(path: Path, *, is_model: bool) -> Mistake | None:
+    """Return why a model or a file of vectors cannot be used, as far as its first bytes show."""
+    found = recognised(path) if is_model else None
+    if found is not None or not path.is_file():
+        return found or _why_no_file(path)
+    if is_lfs_pointer(path):
+        return Mistake("git-lfs-pointer", reason=f"{path}: is a pointer of Git LFS, not the file itself", hint=LFS_HINT)
+    return None
 
 
 def _why_no_file(path: Path) -> Mistake:
@@ -198,16 +211,18 @@ def _target_job(project: Project, target: TargetSpec, models: Sequence[str], bui
     tree = build / "mlf" / target.name
     specs = [spec for spec in project.models.values() if target.name in spec.targets]
     jobs = [replace(_compile_job(spec, target, tree), bundles=tuple(_bundles(project, spec))) for spec in specs]
+    toolchain = toolchain_of(target)
     return TargetJob(
         name=target.name,
         cpu=CPUS[target.cpu],
         board=BOARDS[target.board] if target.board else None,
-        toolchain=toolchain_of(target),
+        toolchain=toolchain,
         tree=tree,
         models=tuple(job for job in jobs if job.model in models),
         others=tuple(job for job in jobs if job.model not in models),
         placed=tuple(_placed(project, target)),
         providers=tuple(project.dependencies.values()),
+        budgets=None if toolchain is None else budgets_of(project, target.name),
     )
 
 
@@ -236,6 +251,7 @@ def _compile_job(model: ModelSpec, target: TargetSpec, tree: Path) -> CompileJob
         executor=model.executor,
         options=model.options,
         placement=model.placement,
+        interface=model.interface,
         program=model.program,
     )
     return CompileJob(
@@ -245,6 +261,7 @@ def _compile_job(model: ModelSpec, target: TargetSpec, tree: Path) -> CompileJob
         archive=tree / f"{model.name}.tar",
         tree=tree / model.name,
         ram_limit=_ram_limit(model, target),
+        optimize=model.optimize,
     )
 
 

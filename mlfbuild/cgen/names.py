@@ -8,25 +8,8 @@ from __future__ import annotations
 
 import re
 
+from mlfbuild.core import is_reserved_in_c
 from mlfbuild.library import sanitize_name
-
-_RESERVED_WORDS = """
-    alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl concept const const_cast
-    consteval constexpr constinit continue co_await co_return co_yield decltype default delete do double dynamic_cast
-    else enum explicit export extern false float for friend goto if inline int long mutable namespace new noexcept not
-    not_eq nullptr operator or or_eq private protected public register reinterpret_cast requires restrict return short
-    signed sizeof static static_assert static_cast struct switch template this thread_local throw true try typedef
-    typeid typename typeof typeof_unqual union unsigned using virtual void volatile wchar_t while xor xor_eq
-    NULL errno i386 linux unix
-"""
-"""Keywords of C and C++, and common macros."""
-
-_RESERVED = frozenset(_RESERVED_WORDS.split())
-
-_RESERVED_PATTERN = re.compile(
-    r"_[A-Z]|__[0-9A-Za-z]|(U?INT|INTPTR|PTRDIFF|SIZE|WCHAR|WINT|SIG_ATOMIC)\w*_(MIN|MAX|C)$"
-)
-"""Names that are reserved for the C implementation, and limits of ``<stdint.h>``."""
 
 
 def member_name(tensor_name: str) -> str:
@@ -38,8 +21,7 @@ def member_name(tensor_name: str) -> str:
     text = sanitize_name(tensor_name)
     if text[0].isdigit():
         text = f"_{text}"
-    reserved = text in _RESERVED or text.lower() == "workspace" or _RESERVED_PATTERN.match(text)
-    return f"{text}_" if reserved else text
+    return f"{text}_" if is_reserved_in_c(text) or text.lower() == "workspace" else text
 
 
 def comment_text(text: str, longest: int = 100) -> str:

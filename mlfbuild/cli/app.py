@@ -9,11 +9,15 @@ from __future__ import annotations
 import difflib
 import importlib
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import click
 
 from mlfbuild import __version__
 from mlfbuild.cli.options import Verb, shared_by_all
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 SECTIONS: Mapping[str, Mapping[str, str]] = {
     "Project": {
@@ -24,8 +28,10 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "lock": "Write the hashes of all inputs to mlfbuild.lock.",
         "generate": "Compile and unpack one model for another build system.",
         "build": "Compile and unpack every model, then build every firmware.",
+        "watch": "Build again whenever the project file or a model changes.",
         "verify": "Run every model that has vectors and compare all outputs.",
         "report": "Build, then report the flash and RAM that each model uses.",
+        "update": "Replace the file of MODEL by FILE, a newer version.",
         "profile": "Count the instructions of each operator on emulated boards.",
         "sbom": "Write a software bill of materials.",
     },
@@ -45,6 +51,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "doctor": "Show which tools are installed and which are missing.",
         "schema": "Print the JSON Schema of the project file.",
         "cmake-dir": "Print the folder of the CMake package and toolchain files.",
+        "completion": "Print the script that completes commands in a shell.",
     },
 }
 VERBS = tuple(name for verbs in SECTIONS.values() for name in verbs)
@@ -69,6 +76,15 @@ class _Group(click.Group):
         for title, verbs in SECTIONS.items():
             with formatter.section(title):
                 formatter.write_dl(list(verbs.items()))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the verbs, with their help from ``SECTIONS``, or the options before the verb."""
+        if incomplete.startswith("-"):
+            return click.Command.shell_complete(self, ctx, incomplete)
+        from click.shell_completion import CompletionItem  # only shells need it
+
+        about = [item for verbs in SECTIONS.values() for item in verbs.items()]
+        return [CompletionItem(name, help=text) for name, text in about if name.startswith(incomplete)]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mlfbuild.cli.options import SharedOptions, verb
-from mlfbuild.cli.output import show, show_json
+from mlfbuild.cli.output import note, show, show_json
 from mlfbuild.cli.progress import building
 from mlfbuild.core import UsageError
 
@@ -29,10 +29,11 @@ def build(options: SharedOptions, tree: Path | None, with_verify: bool, systems:
 
     With --tree, write the models of one target to a folder that you commit, and build no firmware. Builds of that
     folder need no mlfbuild and no Python. With --with-verify it includes test firmware for `mlfbuild verify --elf`.
-    With --for it is also a package of another build system: zephyr, rt-thread, esp-idf or platformio.
+    With --for it is also a package of another build system: zephyr, rt-thread, esp-idf, platformio, arduino,
+    cmsis-toolbox, nuttx or rust.
     """
     from mlfbuild.build import committed, firmware_jobs, load, target_jobs
-    from mlfbuild.usecases import build_project
+    from mlfbuild.usecases import build_project, unchecked_budgets
 
     if with_verify and tree is None:
         raise UsageError(
@@ -63,6 +64,8 @@ def build(options: SharedOptions, tree: Path | None, with_verify: bool, systems:
             locked=project if options.frozen else None,
             toolchains=tree is None,
         )
+    for line in unchecked_budgets(project) if tree is None and not options.quiet else ():
+        note(f"warning: {line}")
     if options.json:
         images = [{"firmware": job.name, "target": job.target.name, "elf": job.elf} for job in report.firmware]
         show_json({"models": [model_json(result) for result in report.models], "firmware": images})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mlfbuild.cli.options import SharedOptions, verb
-from mlfbuild.cli.output import note, show, show_json
+from mlfbuild.cli.output import PASSED, note, show, show_json
 from mlfbuild.core import ProjectFileError, counted
 
 
@@ -11,14 +11,15 @@ from mlfbuild.core import ProjectFileError, counted
 def check(options: SharedOptions) -> None:
     """Check the project file and list every mistake.
 
-    Also checks options of compilers, files that the project names, and the dependencies that archives require.
+    Also checks options of compilers, files that the project names, and the dependencies that archives require. It lists
+    budgets that no build of the project checks.
     """
     from mlfbuild.build import load
-    from mlfbuild.usecases import check_dependencies
+    from mlfbuild.usecases import check_dependencies, unchecked_budgets
 
     try:
         project = load(options.file)
-        warnings = check_dependencies(project)
+        warnings = [*check_dependencies(project), *unchecked_budgets(project)]
     except ProjectFileError as error:
         if options.json:
             problems = [str(problem) for problem in error.problems]
@@ -31,4 +32,7 @@ def check(options: SharedOptions) -> None:
         note(f"warning: {warning}")
     if not options.quiet:
         targets, models = counted(len(project.targets), "target"), counted(len(project.models), "model")
-        show(f"{options.file}: no mistakes ({targets}, {models}, {len(project.firmware)} firmware)")
+        show(
+            f"{options.file}: no mistakes ({targets}, {models}, {len(project.firmware)} firmware)",
+            {"no mistakes": PASSED},
+        )

@@ -8,6 +8,7 @@ import click
 
 from mlfbuild.cli.options import SharedOptions, inputs_option, timeout_option, verb
 from mlfbuild.cli.output import show, show_json
+from mlfbuild.cli.progress import working
 from mlfbuild.core import CheckFailedError, UsageError
 
 _FILE = click.Path(path_type=Path)
@@ -21,6 +22,8 @@ _SECONDS = 60.0
 @timeout_option()
 def compare(options: SharedOptions, first: Path, second: Path, inputs: Path | None, timeout: float | None) -> None:
     """Compare two archives by meaning.
+
+    Each may be a .tflite or .onnx file: it is compiled for the CPU of the other archive, or for this machine.
 
     Modules, interface, memory, code and weights are compared. Format versions, dates and the text of programs are
     listed, but do not count as differences. The exit status is 0 if both archives mean the same, and 1 if they differ.
@@ -62,7 +65,8 @@ def _compare_runs(options: SharedOptions, first: Path, second: Path, inputs: Pat
             reason=f"{len(names)} models are named for two archives",
             hint="name one for both archives, or one for each",
         )
-    comparison = compare_runs((first, second), (names[0], names[1]), inputs, timeout)
+    with working(options, f"running {first} and {second}"):
+        comparison = compare_runs((first, second), (names[0], names[1]), inputs, timeout)
     if options.json:
         show_json(comparison.to_json())
     elif not options.quiet:

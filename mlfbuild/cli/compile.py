@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
-from mlfbuild.cli.options import PLACE, SharedOptions, verb
+from mlfbuild.cli.options import PLACE, SharedOptions, complete_cpu, verb
 from mlfbuild.cli.output import show, show_json
+from mlfbuild.cli.progress import working
 from mlfbuild.core import UsageError
 
 _FILE = click.Path(path_type=Path)
@@ -16,7 +17,13 @@ _FILE = click.Path(path_type=Path)
 
 @verb("format")
 @click.argument("model", type=_FILE)
-@click.option("--cpu", required=True, metavar="CPU", help="Processor core, such as cortex-m4 or host.")
+@click.option(
+    "--cpu",
+    required=True,
+    metavar="CPU",
+    help="Processor core, such as cortex-m4 or host.",
+    shell_complete=complete_cpu,
+)
 @click.option("-O", "settings", multiple=True, metavar="KEY=VALUE", help="Compiler option; repeatable.")
 @click.option("-o", "output", type=_FILE, required=True, metavar="OUT.tar", help="Archive to write.")
 @click.option("--name", default="", metavar="NAME", help="Name of the model in C, default from the file.")
@@ -42,17 +49,18 @@ def compile_model(
     """
     from mlfbuild.usecases import compile_file
 
-    compiled, made = compile_file(
-        model,
-        output,
-        cpu,
-        name=name,
-        compiler=compiler,
-        executor=executor,
-        python=python,
-        options=dict(_setting(text) for text in settings),
-        places=places,
-    )
+    with working(options, f"compiling {model}"):
+        compiled, made = compile_file(
+            model,
+            output,
+            cpu,
+            name=name,
+            compiler=compiler,
+            executor=executor,
+            python=python,
+            options=dict(_setting(text) for text in settings),
+            places=places,
+        )
     if options.json:
         show_json({"model": compiled, "archive": output, **vars(made)})
     elif not options.quiet:

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from mlfbuild.cli.options import SharedOptions, verb
-from mlfbuild.cli.output import show, show_json
+from mlfbuild.cli.output import FAILED, PASSED, show, show_json
 from mlfbuild.core import ToolNotFoundError, counted, listed, text_table
 
 if TYPE_CHECKING:
     from mlfbuild.usecases import Diagnosis, TargetState
+
+_COLOURS = {"missing ": FAILED, "cannot be built": FAILED, "builds and verifies": PASSED}
 
 
 @verb("file", "target", "format")
@@ -27,7 +29,7 @@ def doctor(options: SharedOptions) -> None:
     if options.json:
         show_json({**vars(found), "healthy": found.healthy})
     elif not (options.quiet and found.healthy):
-        show("\n\n".join(_parts(found)))
+        show("\n\n".join(_parts(found)), _COLOURS)
     if not found.healthy:
         broken = [target.name for target in found.targets if not target.builds]
         raise ToolNotFoundError(

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from mlfbuild.cli.options import SharedOptions, verb
+from mlfbuild.cli.options import SharedOptions, complete_board, verb
 from mlfbuild.cli.output import show, show_json
-from mlfbuild.core import text_table
+from mlfbuild.core import UsageError, text_table
 
 _FILE = click.Path(path_type=Path)
 _PURPOSE = {
@@ -19,31 +19,47 @@ _PURPOSE = {
     "verify": "check every output on QEMU",
 }
 
+_CMAKE_LINES = """\
+next, in CMakeLists.txt:
+  include(cmake/mlfbuild.cmake)
+  mlfbuild_models(mlfbuild.yml TARGET <target>)
+  target_link_libraries(<executable> PRIVATE mlf::<model>)"""
+
 
 @verb("format")
 @click.argument("folder", metavar="[DIR]", type=_FILE, default=".")
-@click.option("--template", default="scons", metavar="NAME", help="scons (default), cmake or bare-metal (Make).")
+@click.option("--template", metavar="NAME", help="scons (default), cmake or bare-metal (Make).")
 @click.option("--model", "source", type=_FILE, metavar="FILE", help="Model file to start with.")
 @click.option("--archive", type=_FILE, metavar="FILE", help="Archive to start with.")
 @click.option("--vectors", type=_FILE, metavar="FILE", help="Inputs and expected outputs of the model.")
-@click.option("--board", default="mps2-an386", metavar="NAME", help="Emulated board, default mps2-an386.")
+@click.option("--board", metavar="NAME", help="Emulated board, default mps2-an386.", shell_complete=complete_board)
+@click.option("--cmake-only", is_flag=True, help="Write only cmake/mlfbuild.cmake, for a repository with CMake.")
 def init(
     options: SharedOptions,
     folder: Path,
-    template: str,
+    template: str | None,
     source: Path | None,
     archive: Path | None,
     vectors: Path | None,
-    board: str,
+    board: str | None,
+    cmake_only: bool,
 ) -> None:
     """Create a firmware project around a model.
 
     The project is written to DIR, or to this folder, and builds and runs on QEMU as it is. Without --model and
     --archive it contains a small example. Existing files are not overwritten: either all files are written, or none.
-    """
-    from mlfbuild.usecases.init import InitRequest, init_project
 
-    report = init_project(InitRequest(folder, template, board, source, archive, vectors))
+    With --cmake-only, add the file with which the CMake build of an existing repository finds mlfbuild.
+    """
+    from mlfbuild.usecases.init import InitRequest, init_cmake, init_project
+
+    if cmake_only:
+        given = {"template": template, "model": source, "archive": archive, "vectors": vectors, "board": board}
+        _refuse_with_cmake_only([name for name, value in given.items() if value is not None])
+        report = init_cmake(folder)
+    else:
+        request = InitRequest(folder, template or "scons", board or "mps2-an386", source, archive, vectors)
+        report = init_project(request)
     if options.json:
         show_json({"written": report.written, "commands": report.commands, "notes": report.notes})
         return
@@ -54,6 +70,19 @@ def init(
     if report.generated and not options.verbose:
         lines.append(f"wrote {report.generated} files of the model as C (-v lists them)")
     lines += [f"note: {note}" for note in report.notes]
+    if cmake_only:
+        show("\n".join([*lines, _CMAKE_LINES]))
+        return
     lines.append(f"next{'' if folder == Path() else f', in {shlex.quote(str(folder))}'}:")
     commands = [(command, f" # {_PURPOSE[name]}") for name, command in report.commands.items()]
     show("\n".join([*lines, text_table(commands, indent=2)]))
+
+
+def _refuse_with_cmake_only(options: list[str]) -> None:
+    if options:
+        raise UsageError(
+            "options-exclude-each-other",
+            place=f"--cmake-only and --{options[0]}",
+            reason="--cmake-only adds one file to an existing repository, whose project file names models and boards",
+            hint="omit one of the options",
+        )

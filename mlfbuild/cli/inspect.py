@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 def inspect(options: SharedOptions, archive: Path) -> None:
     """Show the modules, interface, memory and files of ARCHIVE.
 
+    ARCHIVE may be a .tflite or .onnx file: it is compiled for this machine.
+
     Long lists are shortened to their largest entries, except with -v or --format json. If ARCHIVE is a firmware image,
     as an ELF file or as the bytes of its flash, list the models in it.
     """

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Sequence
 
 import click
 
 from mlfbuild.cli.app import app
 from mlfbuild.cli.events import requested_format
-from mlfbuild.cli.options import SharedOptions
+from mlfbuild.cli.options import COMPLETION_VARIABLE, SharedOptions
 from mlfbuild.cli.output import prepare, report_error, silence, write
 from mlfbuild.core import MlfError, StorageError, UsageError
 
@@ -20,6 +21,8 @@ def run(arguments: Sequence[str]) -> int:
     Only Ctrl-C and defects of mlfbuild leave this function as exceptions.
     """
     prepare()
+    if COMPLETION_VARIABLE in os.environ:
+        return _complete(os.environ[COMPLETION_VARIABLE])
     form = requested_format(arguments)
     try:
         return _invoke(arguments)
@@ -47,6 +50,13 @@ def run(arguments: Sequence[str]) -> int:
         )
         report_error(problem, form)
         return problem.exit_code
+
+
+def _complete(instruction: str) -> int:
+    """Answer a shell that runs the script of `mlfbuild completion`; click does that only in its own ``main``."""
+    from click.shell_completion import shell_complete
+
+    return shell_complete(app, {"obj": SharedOptions()}, "mlfbuild", COMPLETION_VARIABLE, instruction)
 
 
 def _usage_error(error: click.ClickException) -> UsageError:

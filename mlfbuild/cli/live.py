@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from rich.console import Console, RenderableType
 from rich.progress import Progress, ProgressColumn, Task as RichTask, TaskID
@@ -67,6 +67,7 @@ class LiveProgress(PlainProgress):
 
     def step(self, task: Task, doing: str, done: int = 0, of: int = 0) -> None:
         """Change the row."""
+        super().step(task, doing, done, of)
         self.rows.update(self.running[task], description=f"{task}: {doing}{f' {done}/{of}' if of else ''}")
 
     def finish(self, task: Task, result: str) -> None:
@@ -83,9 +84,12 @@ class LiveProgress(PlainProgress):
         self.rows.remove_task(self.running.pop(task))
         self.rows.done += 1
 
-    def _print(self, text: str) -> None:
+    def _print(self, text: str, colours: Mapping[str, str]) -> None:
         self.rows.refresh()  # otherwise the previous rows are drawn once more below the text
-        self.rows.console.print(terminal_text(text), markup=False, highlight=False, emoji=False, soft_wrap=True)
+        line = Text(terminal_text(text))
+        for words, colour in colours.items():
+            line.highlight_words([terminal_text(words)], colour)
+        self.rows.console.print(line, soft_wrap=True)
 
 
 @contextlib.contextmanager
@@ -93,3 +97,13 @@ def live_progress(*, verbose: bool, doing: str = "build") -> Iterator[LiveProgre
     """Yield progress that is shown on stderr until the ``with`` block ends; only plain lines remain then."""
     with Rows(Console(stderr=True, force_terminal=True)) as rows:
         yield LiveProgress(rows, verbose=verbose, doing=doing)
+
+
+@contextlib.contextmanager
+def live_row(description: str, started: float) -> Iterator[None]:
+    """Show a row with ``description`` and the time since ``started`` on stderr until the ``with`` block ends."""
+    rows = Rows(Console(stderr=True, force_terminal=True))
+    rows.add_task(description, total=None)
+    rows.tasks[0].start_time = started
+    with rows:
+        yield

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from mlfbuild.cli.options import SharedOptions, verb
-from mlfbuild.cli.output import note, show, show_json
+from mlfbuild.cli.output import PASSED, note, show, show_json
 from mlfbuild.cli.progress import building
 from mlfbuild.core import DriftError
 
@@ -48,7 +48,7 @@ def _check(options: SharedOptions) -> None:
     if options.json:
         show_json({"lock": path, "drift": []})
     elif not options.quiet:
-        show(f"{path}: everything is as locked")
+        show(f"{path}: everything is as locked", {"as locked": PASSED})
 
 
 def _write(options: SharedOptions) -> None:

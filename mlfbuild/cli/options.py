@@ -7,6 +7,7 @@ it. The decorators below them are options of a few verbs.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,14 +15,20 @@ from typing import Any, TypeVar
 
 import click
 
+from mlfbuild.core import MlfError
+
 F = TypeVar("F", bound=Callable[..., Any])
+
+COMPLETION_VARIABLE = "_MLFBUILD_COMPLETE"
+"""Environment variable in which a shell passes its name and asks for completions."""
+_PROJECT_FILE = "mlfbuild.yml"
 
 
 @dataclass
 class SharedOptions:
     """Values of the shared options; ``given`` has the names of those that are on the command line."""
 
-    file: Path = Path("mlfbuild.yml")
+    named_file: Path | None = None
     target: tuple[str, ...] = ()
     model: tuple[str, ...] = ()
     jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
@@ -34,9 +41,33 @@ class SharedOptions:
     given: set[str] = field(default_factory=set)
 
     @property
+    def file(self) -> Path:
+        """The project file: that of -f, or the nearest ``mlfbuild.yml`` in this folder and those above it."""
+        return self.named_file or nearest_project_file()
+
+    @file.setter
+    def file(self, path: Path) -> None:
+        self.named_file = path
+
+    @property
     def json(self) -> bool:
         """Whether results are printed as JSON."""
         return self.format == "json"
+
+
+def nearest_project_file() -> Path:
+    """Return the relative path of ``mlfbuild.yml`` in the working folder or the nearest folder above it.
+
+    If there is none, return that in the working folder. The search ends at the top of a Git repository, and before a
+    folder in which everyone can create files, such as ``/tmp``: a project file names commands that builds run.
+    """
+    folder, above = Path.cwd(), Path()
+    while True:
+        if (folder / _PROJECT_FILE).is_file():
+            return above / _PROJECT_FILE
+        if (folder / ".git").exists() or folder.parent == folder or folder.parent.stat().st_mode & stat.S_IWOTH:
+            return Path(_PROJECT_FILE)
+        folder, above = folder.parent, above / ".."
 
 
 def _store(context: click.Context, parameter: click.Parameter, value: Any) -> None:
@@ -68,15 +99,60 @@ def format_option(*forms: str) -> Callable[[F], F]:
     return _option("--format", type=click.Choice(forms), metavar="FORM", help=f"One of {listed}; default text.")
 
 
+def _complete_names(kind: str) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    def complete(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+        """Return the models or targets of the project; none if its file is missing or has mistakes."""
+        from mlfbuild.project import load_project
+
+        options = context.find_object(SharedOptions)
+        try:
+            project = load_project((options or SharedOptions()).file)
+        except MlfError:
+            return []
+        return [name for name in getattr(project, kind) if name.startswith(incomplete)]
+
+    return complete
+
+
+def complete_cpu(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the processor cores that begin with ``incomplete``."""
+    from mlfbuild.targets import CPUS
+
+    return [name for name in CPUS if name.startswith(incomplete)]
+
+
+def complete_board(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the boards that begin with ``incomplete``."""
+    from mlfbuild.targets import BOARDS
+
+    return [name for name in BOARDS if name.startswith(incomplete)]
+
+
 _DIRECTORY = _option(
     "-C", "directory", metavar="DIR", is_eager=True, callback=_change_folder, help="Change to DIR first."
 )
 _OPTIONS = {
     "file": _option(
-        "-f", "--file", type=click.Path(path_type=Path), metavar="FILE", help="Project file; default mlfbuild.yml."
+        "-f",
+        "--file",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Project file; default: the nearest mlfbuild.yml.",
     ),
-    "target": _option("--target", multiple=True, metavar="NAME", help="Use only this target; repeatable."),
-    "model": _option("--model", multiple=True, metavar="NAME", help="Use only this model; repeatable."),
+    "target": _option(
+        "--target",
+        multiple=True,
+        metavar="NAME",
+        help="Use only this target; repeatable.",
+        shell_complete=_complete_names("targets"),
+    ),
+    "model": _option(
+        "--model",
+        multiple=True,
+        metavar="NAME",
+        help="Use only this model; repeatable.",
+        shell_complete=_complete_names("models"),
+    ),
     "jobs": _option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Parallel jobs; default all CPUs."),
     "format": format_option("text", "json", "github"),
     "frozen": _option("--frozen", is_flag=True, help="Fail if anything differs from mlfbuild.lock."),
@@ -154,9 +230,9 @@ def inputs_option(*, required: bool = False) -> Callable[[F], F]:
     )
 
 
-def timeout_option(*, default: float | None = None) -> Callable[[F], F]:
-    """Return the option --timeout."""
+def timeout_option(*, default: float | None = None, usual: int = 60) -> Callable[[F], F]:
+    """Return the option --timeout; its help names the ``usual`` limit."""
     seconds = click.FloatRange(min=0, min_open=True)
     return click.option(
-        "--timeout", type=seconds, default=default, metavar="SECONDS", help="Time limit of a case, default 60."
+        "--timeout", type=seconds, default=default, metavar="SECONDS", help=f"Time limit of a case, default {usual}."
     )

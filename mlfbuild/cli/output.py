@@ -1,4 +1,8 @@
-"""Results go to stdout, diagnostics to stderr: as text, or with ``--format json`` as JSON and events."""
+"""Results go to stdout, diagnostics to stderr: as text, or with ``--format json`` as JSON and events.
+
+On a terminal, text is wrapped at words, and what passed is green and what failed red. Output of programs and results
+for programs are never wrapped, so that they can be copied.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +11,23 @@ import dataclasses
 import io
 import json
 import os
+import shutil
 import sys
+import textwrap
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import click
 
 from mlfbuild.cli.events import error_event, line_of
 from mlfbuild.cli.options import SharedOptions
-from mlfbuild.core import MlfError, ProjectFileError, StorageError, terminal_text
+from mlfbuild.core import MlfError, ProcessFailedError, ProjectFileError, StorageError, terminal_text
+
+PASSED = "green"
+FAILED = "red"
+_NAME = "mlfbuild:"
+_NO_COLOURS: Mapping[str, str] = {}
 
 
 def prepare() -> None:
@@ -25,10 +36,53 @@ def prepare() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
-def show(text: str) -> None:
-    """Print a result; raises ``StorageError`` if stdout is a file on a full disk."""
+def on_terminal(stream: IO[str]) -> bool:
+    """Return whether ``stream`` is a terminal with more abilities than a printer, and not one of a CI system."""
+    ci = os.environ.get("CI", "false").lower() not in {"", "0", "false"}
+    return stream.isatty() and os.environ.get("TERM", "") not in {"", "dumb"} and not ci
+
+
+def has_colour(stream: IO[str]) -> bool:
+    """Return whether to print colours to ``stream``; see https://no-color.org."""
+    return on_terminal(stream) and not os.environ.get("NO_COLOR")
+
+
+def _coloured(text: str, colours: Mapping[str, str], stream: IO[str]) -> str:
+    """Return ``text`` without control characters, with the words in ``colours`` in theirs if the stream has colours."""
+    clean = terminal_text(text)
+    for words, colour in colours.items() if has_colour(stream) else ():
+        part = terminal_text(words)
+        clean = clean.replace(part, click.style(part, fg=colour))
+    return clean
+
+
+def wrapped(text: str, stream: IO[str] | None = None) -> str:
+    """Return ``text`` wrapped at words if ``stream`` (default stderr) is a terminal, so that its edge cuts no word."""
+    if not on_terminal(stream or sys.stderr):
+        return text
+    width = shutil.get_terminal_size().columns
+    return "\n".join(line if len(line) <= width else _wrapped_line(line, width) for line in text.split("\n"))
+
+
+def _wrapped_line(line: str, width: int) -> str:
+    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    return textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def show(text: str, colours: Mapping[str, str] = _NO_COLOURS) -> None:
+    """Print a result, some words of it in colours; raises ``StorageError`` if stdout is a file on a full disk."""
+    inside = {wrapped(words, sys.stdout): colour for words, colour in colours.items()}
+    _print(_coloured(wrapped(terminal_text(text), sys.stdout), inside, sys.stdout))
+
+
+def show_as_it_is(text: str) -> None:
+    """Print a result for a program, or a document; raises as ``show``."""
+    _print(terminal_text(text))
+
+
+def _print(text: str) -> None:
     try:
-        click.echo(terminal_text(text))
+        click.echo(text)
     except BrokenPipeError:
         silence()
     except OSError as error:
@@ -40,7 +94,7 @@ def show(text: str) -> None:
 
 def show_json(value: Any) -> None:
     """Print a result as JSON."""
-    show(json.dumps(value, indent=2, default=_plain))
+    show_as_it_is(json.dumps(value, indent=2, default=_plain))
 
 
 def note(text: str) -> None:
@@ -54,7 +108,7 @@ def note(text: str) -> None:
 
         write(annotation("warning", text.removeprefix("warning: ")))
     else:
-        write(text)
+        write(wrapped(text))
 
 
 def report_error(error: MlfError, form: str) -> None:
@@ -62,7 +116,7 @@ def report_error(error: MlfError, form: str) -> None:
     if form == "json":
         emit(error_event(error))
     else:
-        write(error_text(error, form))
+        write(error_text(error, form), {_NAME: FAILED})
 
 
 def error_text(error: MlfError, form: str = "text") -> str:
@@ -71,7 +125,11 @@ def error_text(error: MlfError, form: str = "text") -> str:
         from mlfbuild.cli.github import error_annotations
 
         return "\n".join(error_annotations(error))
-    return str(error) if isinstance(error, ProjectFileError) else f"mlfbuild: {error}"
+    if isinstance(error, ProjectFileError):
+        return wrapped(str(error))
+    if isinstance(error, ProcessFailedError) and error.output.strip():
+        return "\n".join([wrapped(f"{_NAME} {error.message}"), error.output.rstrip()])
+    return wrapped(f"{_NAME} {error}")
 
 
 def emit(event: Mapping[str, Any]) -> None:
@@ -79,10 +137,10 @@ def emit(event: Mapping[str, Any]) -> None:
     write(line_of(event))
 
 
-def write(text: str) -> None:
-    """Print to stderr."""
+def write(text: str, colours: Mapping[str, str] = _NO_COLOURS) -> None:
+    """Print to stderr, some words in colours."""
     with contextlib.suppress(OSError):
-        click.echo(terminal_text(text), err=True)
+        click.echo(_coloured(text, colours, sys.stderr), err=True)
 
 
 def silence() -> None:

@@ -1,31 +1,38 @@
-"""Progress as plain lines: one for each job when it ends."""
+"""Progress as plain lines: one for each job when it ends, and one each half minute for those that take longer."""
 
 from __future__ import annotations
 
+import contextlib
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from mlfbuild.build import UP_TO_DATE, Silent, Task
-from mlfbuild.cli.output import error_text
+from mlfbuild.cli.output import FAILED, PASSED, error_text, wrapped
 from mlfbuild.core import counted
 
 if TYPE_CHECKING:
     from mlfbuild.core import MlfError
 
+Write = Callable[[str, Mapping[str, str]], None]
+"""Prints a text, and some of its words in colours."""
+STILL_SECONDS = 30.0
+"""Time after which work without moving progress is mentioned again; CI systems stop what prints nothing for long."""
+
 
 class PlainProgress(Silent):
     """Writes a line for each job that ends; jobs that were up to date only if ``verbose``."""
 
-    def __init__(
-        self, write: Callable[[str], None], *, verbose: bool, quiet: bool, doing: str = "build", form: str = "text"
-    ) -> None:
+    def __init__(self, write: Write, *, verbose: bool, quiet: bool, doing: str = "build", form: str = "text") -> None:
         self.write = write
         self.doing = doing
         self.form = form
         self.verbose = verbose
         self.quiet = quiet
         self.started: dict[Task, float] = {}
+        self.steps: dict[Task, str] = {}
+        """What each running job is doing."""
         self.up_to_date = 0
         """Number of jobs that had nothing to do."""
         self.idle = True
@@ -34,11 +41,24 @@ class PlainProgress(Silent):
     def start(self, task: Task) -> None:
         """Start the clock of the task."""
         self.started[task] = time.monotonic()
+        self.steps[task] = "waiting"
+
+    def step(self, task: Task, doing: str, done: int = 0, of: int = 0) -> None:
+        """Keep the step, for ``still``."""
+        self.steps[task] = f"{doing} {done}/{of}" if of else doing
+
+    def still(self) -> None:
+        """Write a line for each job that has been running for long."""
+        for task, doing in [*self.steps.items()]:
+            seconds = time.monotonic() - self.started[task]
+            if seconds >= STILL_SECONDS:
+                self._line(f"{task}: still {doing} ({duration(seconds)})")
 
     def finish(self, task: Task, result: str) -> None:
         """Write one line."""
+        self.steps.pop(task, None)
         if result != UP_TO_DATE:
-            self._ended(task, result)
+            self._ended(task, result, PASSED)
             return
         self.up_to_date += 1
         if self.verbose:
@@ -46,28 +66,48 @@ class PlainProgress(Silent):
 
     def fail(self, task: Task, result: str = "failed") -> None:
         """Write one line."""
-        self._ended(task, result)
+        self.steps.pop(task, None)
+        self._ended(task, result, FAILED)
 
     def output(self, task: Task, text: str) -> None:
         """Write the output of a program."""
-        self._line(f"{task}:\n{text.rstrip()}")
+        if not self.quiet:
+            self.write(f"{task}:\n{text.rstrip()}", {})
 
     def another(self, error: MlfError) -> None:
         """Write the error, even if quiet."""
-        self.write(error_text(error, self.form))
+        self.write(error_text(error, self.form), {})
 
     def end(self) -> None:
         """Write one line if there was nothing to do."""
         if self.idle and self.up_to_date and not self.verbose:
             self._line(f"nothing to {self.doing}: {counted(self.up_to_date, 'job')} up to date")
 
-    def _ended(self, task: Task, result: str) -> None:
+    def _ended(self, task: Task, result: str, colour: str) -> None:
         self.idle = False
-        self._line(f"{task}: {result} ({duration(time.monotonic() - self.started[task])})")
+        self._line(f"{task}: {result} ({duration(time.monotonic() - self.started[task])})", {result: colour})
 
-    def _line(self, text: str) -> None:
+    def _line(self, text: str, colours: Mapping[str, str] | None = None) -> None:
         if not self.quiet:
-            self.write(text)
+            self.write(wrapped(text), colours or {})
+
+
+@contextlib.contextmanager
+def every(seconds: float, call: Callable[[], None]) -> Iterator[None]:
+    """Call ``call`` in a thread each time that ``seconds`` have passed, until the ``with`` block ends."""
+    ended = threading.Event()
+
+    def run() -> None:
+        while not ended.wait(seconds):
+            call()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def duration(seconds: float) -> str:

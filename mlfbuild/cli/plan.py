@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from mlfbuild.cli.options import BUILD_DIR, SharedOptions, verb
-from mlfbuild.cli.output import show, show_json
+from mlfbuild.cli.output import show, show_as_it_is, show_json
 from mlfbuild.cli.progress import showing_progress
 
 
@@ -31,7 +31,7 @@ def plan(options: SharedOptions, build_dir: Path | None, lines: bool, complete: 
             complete_archives(*chosen, frozen=options.frozen, jobs=options.jobs, progress=progress)
     planned = plan_build(*chosen, frozen=options.frozen)
     if lines:
-        show(plan_lines(planned))
+        show_as_it_is(plan_lines(planned))
     elif options.json:
         show_json(planned)
     else:

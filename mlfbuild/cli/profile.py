@@ -17,7 +17,7 @@ def profile(options: SharedOptions) -> None:
     """Count the instructions of each operator on emulated boards.
 
     Each model runs once in QEMU, with the first case of its vectors, or with zeros. Counts are exact and repeatable,
-    but they are not cycles. The exit status is 1 if a model exceeds its instruction budget.
+    but they are not cycles. The exit status is 1 if a model, or all models of a firmware, exceed a budget.
     """
     from mlfbuild.build import load
     from mlfbuild.report import run_text

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from mlfbuild.build import UP_TO_DATE, Progress, Silent, Task
-from mlfbuild.cli.output import emit, note, report_error, write
-from mlfbuild.cli.plain import PlainProgress
+from mlfbuild.cli.output import emit, note, on_terminal, report_error, write
+from mlfbuild.cli.plain import STILL_SECONDS, PlainProgress, duration, every
 
 if TYPE_CHECKING:
     from mlfbuild.cli.options import SharedOptions
     from mlfbuild.core import MlfError
     from mlfbuild.project import Project
+
+_SHORT_SECONDS = 1.0
 
 
 class EventProgress(Silent):
@@ -82,9 +84,10 @@ def showing_progress(options: SharedOptions, doing: str = "build") -> Iterator[P
     """Yield the progress that shows the work in the ``with`` block; ``doing`` completes "nothing to"."""
     if options.json:
         yield EventProgress(quiet=options.quiet)
-    elif options.quiet or options.format == "github" or not is_live():
+    elif options.quiet or options.format == "github" or not on_terminal(sys.stderr):
         lines = PlainProgress(write, verbose=options.verbose, quiet=options.quiet, doing=doing, form=options.format)
-        yield lines
+        with every(STILL_SECONDS, lines.still):
+            yield lines
         lines.end()
     else:
         from mlfbuild.cli.live import live_progress
@@ -94,8 +97,32 @@ def showing_progress(options: SharedOptions, doing: str = "build") -> Iterator[P
             lines.end()
 
 
-def is_live() -> bool:
-    """Return whether stderr is a terminal that can move its cursor, and not one of a CI system."""
-    environment = os.environ
-    plain = environment.get("NO_COLOR") or environment.get("CI", "false").lower() not in {"", "0", "false"}
-    return sys.stderr.isatty() and environment.get("TERM", "") not in {"", "dumb"} and not plain
+@contextlib.contextmanager
+def working(options: SharedOptions, doing: str) -> Iterator[None]:
+    """Show what a verb that is no build does in the ``with`` block, and for how long, if that takes more than a second.
+
+    ``doing`` is such as "compiling kws.tflite". A terminal has a row until the block ends; elsewhere, there is a line
+    each half minute.
+    """
+    if options.json or options.quiet:
+        yield
+        return
+    started, ended = time.monotonic(), threading.Event()
+
+    def show() -> None:
+        if not on_terminal(sys.stderr):
+            while not ended.wait(STILL_SECONDS):
+                write(f"still {doing} ({duration(time.monotonic() - started)})")
+        elif not ended.wait(_SHORT_SECONDS):
+            from mlfbuild.cli.live import live_row  # rich, which work that ends at once does not need
+
+            with live_row(doing, started):
+                ended.wait()
+
+    thread = threading.Thread(target=show, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()

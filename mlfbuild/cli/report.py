@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from mlfbuild.cli.options import SharedOptions, verb
-from mlfbuild.cli.output import note, show, show_json
+from mlfbuild.cli.output import note, report_error, show, show_json
 from mlfbuild.cli.progress import building
-from mlfbuild.core import UsageError
+from mlfbuild.core import Diagnostic, LinkFaultsError, UsageError
 
 if TYPE_CHECKING:
     from mlfbuild.project import Project
     from mlfbuild.report import ReportDocument
-    from mlfbuild.usecases import ProjectReport
+    from mlfbuild.usecases import LinkReport, ProjectReport
 
 _FILE = click.Path(path_type=Path)
 _ONLY_OF_PROJECTS = {
@@ -24,9 +25,12 @@ _ONLY_OF_PROJECTS = {
 }
 
 
-@verb("file", "target", "jobs", "frozen", "offline", "no_wait", "format")
+@verb("file", "target", "model", "jobs", "frozen", "offline", "no_wait", "format")
 @click.option("--elf", type=_FILE, metavar="FILE", help="Report this image; no project needed.")
 @click.option("--map", "linker_map", type=_FILE, metavar="FILE", help="With --elf: its map, default <elf>.map.")
+@click.option("--fail-over-budget", "check", is_flag=True, help="With --elf: exit with 1 if it is over a budget.")
+@click.option("--budgets", type=_FILE, metavar="FILE", help="Compare with this budgets.json, not the project file.")
+@click.option("--firmware", metavar="NAME", help="The firmware that the image is; default: its name.")
 @click.option("--from", "saved", type=_FILE, metavar="FILE.json", help="Show this saved report; build nothing.")
 @click.option("--compare", "old", type=_FILE, metavar="OLD.json", help="Show what changed since this report.")
 @click.option("-o", "outputs", type=_FILE, multiple=True, metavar="FILE", help="Also write FILE (.txt, .json, .html).")
@@ -37,6 +41,9 @@ def report(
     options: SharedOptions,
     elf: Path | None,
     linker_map: Path | None,
+    check: bool,
+    budgets: Path | None,
+    firmware: str | None,
     saved: Path | None,
     old: Path | None,
     outputs: tuple[Path, ...],
@@ -48,17 +55,22 @@ def report(
 
     The report lists code, weights, tables and RAM of each model with its largest parts (-v: all of them), then the
     firmware and the libraries. The sums are those of the linked image. The exit status is 1 if an image is over its
-    budget, or has grown too much since its baseline.
+    budget, has grown too much since its baseline, or if the linker put data of a model in a wrong place.
 
-    With --elf, build nothing and report an image of any build; its models are the libraries libmlf_<model>.a in the
-    linker map. With --from, show a report that was written with `-o FILE.json`. With --compare, show what changed since
-    such a report, the largest change first.
+    With --elf, build nothing and report an image of any build; its models are the libraries libmlf_<model>.a or the
+    objects <model>_lib0.o in the linker map. Add --fail-over-budget to compare it with the budgets of the project file,
+    or of a tree's budgets.json: those of flash, RAM and stack; budgets that require a run are listed with the command
+    that checks them.
+
+    With --from, show a report that was written with `-o FILE.json`. With --compare, show what changed since such a
+    report, the largest change first.
     """
     from mlfbuild.build import load
     from mlfbuild.report import check_report_output, compared_with, read_report, saved_report
-    from mlfbuild.usecases import accept_sizes, report_image
+    from mlfbuild.usecases import ProjectReport, accept_sizes, report_image
 
-    _check_options(options, elf, linker_map, saved, {"--update-baseline": update, "--profile": profile})
+    _check_options(options, elf, linker_map, saved, {"--update-baseline": update, "--profile": profile}, check=check)
+    _check_budget_options(options, elf, check=check, budgets=budgets, firmware=firmware)
     if operators and (elf is not None or old is not None):
         raise UsageError(
             "option-not-applicable",
@@ -69,26 +81,36 @@ def report(
     for path in outputs:
         check_report_output(path, *(source for source in (elf, linker_map, saved, old) if source is not None))
     before = None if old is None else (read_report(old), old)
-    built: ProjectReport | None = None
+    built: ProjectReport | LinkReport | None = None
+    document: ReportDocument | None
     if saved is not None:
         document = saved_report(saved, operators=operators)
+    elif elf is not None and check:
+        built = _linked(options, elf, linker_map, budgets, firmware or "")
+        document = built.document
     elif elf is not None:
         document = report_image(elf, linker_map)
     else:
         project = load(options.file)
         built = _built(project, options, operators=operators, profile=profile, accept=update)
         document = built.document
-    _show(options, document if before is None else compared_with(document, *before), outputs)
-    if built is not None and built.over_budget is not None:
-        raise built.over_budget
-    if built is not None and update:
+    if document is not None:
+        _show(options, document if before is None else compared_with(document, *before), outputs)
+    _raise_failures(options, built, document)
+    if isinstance(built, ProjectReport) and update:
         path, changed = accept_sizes(project, built.images)
         if not options.quiet:
             note(f"{path}: {'written; commit it' if changed else 'has these sizes already'}")
 
 
 def _check_options(
-    options: SharedOptions, elf: Path | None, linker_map: Path | None, saved: Path | None, flags: dict[str, bool]
+    options: SharedOptions,
+    elf: Path | None,
+    linker_map: Path | None,
+    saved: Path | None,
+    flags: dict[str, bool],
+    *,
+    check: bool,
 ) -> None:
     if saved is not None and elf is not None:
         raise UsageError(
@@ -105,10 +127,69 @@ def _check_options(
     if not source:
         return
     reasons = {name: _ONLY_OF_PROJECTS[name] for name, given in flags.items() if given}
-    shared = sorted(options.given & {"file", "target", "frozen"})
+    shared = sorted(options.given & ({"frozen"} if check else {"file", "target", "frozen"}))
     reasons |= dict.fromkeys([f"--{name}" for name in shared], "nothing is built")
     for name, reason in reasons.items():
         raise UsageError("option-not-applicable", place=name, reason=reason, hint=f"omit it with {source}")
+
+
+def _check_budget_options(
+    options: SharedOptions, elf: Path | None, *, check: bool, budgets: Path | None, firmware: str | None
+) -> None:
+    """Refuse options of a comparison with budgets if there is none, or if they exclude each other."""
+    if check and elf is None:
+        raise UsageError(
+            "option-needs-another",
+            place="--fail-over-budget",
+            reason="a build of the project fails anyway if an image is over its budget",
+            hint="omit it, or name an image of another build with --elf",
+        )
+    given = {"--budgets": budgets is not None, "--firmware": firmware is not None, "--model": bool(options.model)}
+    for name in (name for name, value in given.items() if value and not check):
+        raise UsageError(
+            "option-needs-another",
+            place=name,
+            reason="the option selects the budgets of an image",
+            hint="add --elf FILE --fail-over-budget, or omit it",
+        )
+    if budgets is not None and options.given & {"file", "target"}:
+        raise UsageError(
+            "options-exclude-each-other",
+            place=f"--budgets and --{min(options.given & {'file', 'target'})}",
+            reason="the file has the budgets of one target",
+            hint="omit one",
+        )
+
+
+def _raise_failures(
+    options: SharedOptions, built: ProjectReport | LinkReport | None, document: ReportDocument | None
+) -> None:
+    """Raise the error about budgets, or else about faults of links; report the other one."""
+    from mlfbuild.usecases import LinkReport
+
+    excess = built.over_budget if built is not None else None
+    faults: Sequence[Diagnostic] = ()
+    if isinstance(built, LinkReport):
+        faults = built.faults
+    elif document is not None and not isinstance(excess, LinkFaultsError):
+        faults = document.faults()
+    failures = [*([LinkFaultsError(faults)] if faults else []), *([excess] if excess is not None else [])]
+    for failure in failures[:-1]:
+        report_error(failure, options.format)
+    if failures:
+        raise failures[-1]
+
+
+def _linked(options: SharedOptions, elf: Path, linker_map: Path | None, file: Path | None, firmware: str) -> LinkReport:
+    """Return the report of an image that another build linked, and print the budgets that it does not check."""
+    from mlfbuild.build import load, read_budgets
+    from mlfbuild.usecases import report_link, target_budgets
+
+    found = target_budgets(load(options.file), options.target) if file is None else read_budgets(file)
+    result = report_link(elf, linker_map, found, models=options.model, firmware=firmware)
+    for line in result.unchecked:
+        note(f"mlfbuild: {elf.name}: not checked: {line}")
+    return result
 
 
 def _built(project: Project, options: SharedOptions, *, operators: bool, profile: bool, accept: bool) -> ProjectReport:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
-from mlfbuild.cli.options import ARCHIVE, SharedOptions, inputs_option, timeout_option, verb
+from mlfbuild.cli.options import ARCHIVE, SharedOptions, complete_board, inputs_option, timeout_option, verb
 from mlfbuild.cli.output import show, show_json
+from mlfbuild.cli.progress import working
 from mlfbuild.core import UsageError, counted
 
 _FILE = click.Path(path_type=Path)
@@ -17,7 +18,9 @@ _FILE = click.Path(path_type=Path)
 @ARCHIVE
 @inputs_option(required=True)
 @click.option("-o", "output", type=_FILE, required=True, metavar="Y.npz", help="Outputs to write, by tensor name.")
-@click.option("--board", metavar="BOARD", help="Emulated board such as mps2-an386; default here.")
+@click.option(
+    "--board", metavar="BOARD", help="Emulated board such as mps2-an386; default here.", shell_complete=complete_board
+)
 @timeout_option(default=60.0)
 @click.option("--sandbox", is_flag=True, help="Run in a sandbox (bubblewrap), for untrusted archives.")
 def run(
@@ -31,6 +34,8 @@ def run(
 ) -> None:
     """Run a network of ARCHIVE, here or on an emulated board.
 
+    ARCHIVE may be a .tflite or .onnx file: it is compiled for this machine, or for the board.
+
     This executes code from ARCHIVE with your permissions: run only archives that you trust, or use --sandbox. The
     sandbox has no network, no home folder, a read-only system, an own temporary folder, and limits of CPU and memory.
 
@@ -41,7 +46,8 @@ def run(
 
     if len(options.model) > 1:
         raise UsageError("too-many-models", place="--model", reason="one network runs", hint="name one model")
-    result = run_archive(archive, next(iter(options.model), None), inputs, output, timeout, board, sandbox=sandbox)
+    with working(options, f"running {archive}"):
+        result = run_archive(archive, next(iter(options.model), None), inputs, output, timeout, board, sandbox=sandbox)
     if options.json:
         names = [tensor.name for tensor in result.outputs]
         place = {} if board is None else {"board": board}

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from mlfbuild.cli.options import BUILD_DIR, SharedOptions, verb
-from mlfbuild.cli.output import note, show, show_json
+from mlfbuild.cli.output import note, show, show_as_it_is, show_json
 
 _PATH = click.Path(path_type=Path)
 _FORMS = click.Choice(["cyclonedx", "spdx", "spdx-tag-value"])
@@ -18,7 +18,7 @@ _FORMS = click.Choice(["cyclonedx", "spdx", "spdx-tag-value"])
 @click.option("--as", "form", type=_FORMS, metavar="FORM", help="cyclonedx, spdx or spdx-tag-value.")
 @click.option("--elf", "elfs", type=_PATH, multiple=True, metavar="FILE", help="Image that another build linked.")
 @click.option("--name", default="", metavar="NAME", help="Name of the product, default its firmware's.")
-@click.option("--release", default="", metavar="VERSION", help="Version of the product.")
+@click.option("--release", default="", metavar="VERSION", help="Version of the product, default the project file's.")
 @click.option("--supplier", default="", metavar="NAME", help="Organisation that supplies the product.")
 @click.option("--strict", is_flag=True, help="Fail if the bill is incomplete.")
 @BUILD_DIR
@@ -59,7 +59,7 @@ def sbom(
         if not options.quiet:
             note(f"{path}: written")
     if form is not None and not outputs:
-        show(document(bom, form).rstrip("\n"))
+        show_as_it_is(document(bom, form).rstrip("\n"))
     elif options.json:
         show_json(as_json(bom))
     elif not outputs and not options.quiet:

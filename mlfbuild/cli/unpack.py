@@ -9,6 +9,7 @@ import click
 from mlfbuild.cli.options import ARCHIVE, PLACE, SharedOptions, verb
 from mlfbuild.cli.output import show, show_json
 from mlfbuild.core import counted
+from mlfbuild.project import DEFAULT_LEVEL, LEVELS
 
 
 @verb("format")
@@ -17,7 +18,13 @@ from mlfbuild.core import counted
     "-o", "output", type=click.Path(path_type=Path), required=True, metavar="DIR", help="Folder to unpack into."
 )
 @PLACE
-def unpack(options: SharedOptions, archive: Path, output: Path, places: tuple[str, ...]) -> None:
+@click.option(
+    "--optimize",
+    type=click.Choice(LEVELS),
+    default=DEFAULT_LEVEL,
+    help="Optimisation level of its code in builds. Default: O2.",
+)
+def unpack(options: SharedOptions, archive: Path, output: Path, places: tuple[str, ...], optimize: str) -> None:
     """Unpack ARCHIVE into a folder that a CMake build includes.
 
     Files that an earlier unpack wrote are updated or removed. If any other file is in the way, nothing is written and
@@ -25,7 +32,7 @@ def unpack(options: SharedOptions, archive: Path, output: Path, places: tuple[st
     """
     from mlfbuild.usecases import unpack_file
 
-    result = unpack_file(archive, output, places=places)
+    result = unpack_file(archive, output, places=places, optimize=optimize)
     if options.json:
         show_json({"directory": output, **vars(result)})
     elif not options.quiet:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from mlfbuild.cli.options import ARCHIVE, SharedOptions, format_option, verb
-from mlfbuild.cli.output import show, show_json
+from mlfbuild.cli.output import FAILED, PASSED, show, show_json
 from mlfbuild.core import CheckFailedError, counted
 
 
@@ -17,6 +17,8 @@ from mlfbuild.core import CheckFailedError, counted
 @click.option("--strict", is_flag=True, help="Also fail on warnings.")
 def validate(options: SharedOptions, archive: Path, strict: bool) -> None:
     """Check ARCHIVE against the rules of the format.
+
+    ARCHIVE may be a .tflite or .onnx file: what it compiles to is checked.
 
     Each finding has a code, which docs/validate.md explains. The exit status is 1 if there is an error, and 5 if
     ARCHIVE cannot be read. With -q, print nothing about a valid archive.
@@ -33,7 +35,8 @@ def validate(options: SharedOptions, archive: Path, strict: bool) -> None:
     elif options.json:
         show_json({**report.to_json(), "strict": strict, "passed": not failed})
     elif failed or not options.quiet:
-        show(report.text())
+        text = report.text()
+        show(text, {text.rpartition("\n")[2]: FAILED if failed else PASSED})
     if failed:
         found = counted(errors, "error") if errors else f"{counted(warnings, 'warning')} with --strict"
         raise CheckFailedError(

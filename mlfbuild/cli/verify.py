@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mlfbuild.cli.options import SharedOptions, verb
-from mlfbuild.cli.output import note, report_error, show, show_json
+from mlfbuild.cli.options import SharedOptions, complete_board, timeout_option, verb
+from mlfbuild.cli.output import FAILED, PASSED, note, report_error, show, show_json
 from mlfbuild.cli.progress import building
 from mlfbuild.core import Diagnostic, MlfError, UsageError, listed
 
@@ -24,20 +24,29 @@ _FILE = click.Path(path_type=Path)
 @verb("file", "target", "model", "jobs", "frozen", "offline", "no_wait", "format")
 @click.option("--elf", type=_FILE, metavar="FILE", help="Check this test firmware; no project needed.")
 @click.option("--vectors", type=_FILE, metavar="FILE", help="With --elf: inputs and expected outputs.")
-@click.option("--board", metavar="NAME", help="With --elf: the board that it must be for.")
+@click.option(
+    "--board", metavar="NAME", help="With --elf: the board that it must be for.", shell_complete=complete_board
+)
+@timeout_option(usual=120)
 @click.option("--junit", type=_FILE, metavar="FILE", help="Also write the results as JUnit XML.")
 def verify(
-    options: SharedOptions, elf: Path | None, vectors: Path | None, board: str | None, junit: Path | None
+    options: SharedOptions,
+    elf: Path | None,
+    vectors: Path | None,
+    board: str | None,
+    timeout: float | None,
+    junit: Path | None,
 ) -> None:
     """Run every model that has vectors and compare all outputs.
 
-    Models run as test firmware on the boards of their targets, which QEMU emulates, or on this machine.
+    Models run as test firmware on the boards of their targets, which QEMU emulates, or on this machine. Those with a
+    budget of instructions are also counted; the exit status is 1 if one exceeds it.
 
     With --elf, run test firmware that another build made: the CMake target mlf_<model>_verify of a tree that
     `mlfbuild build --tree DIR --with-verify` wrote.
     """
     if elf is not None:
-        _verify_elf(options, elf, vectors, board, junit)
+        _verify_elf(options, elf, vectors, board, timeout, junit)
     elif vectors is not None or board is not None:
         raise UsageError(
             "option-needs-another",
@@ -46,10 +55,17 @@ def verify(
             hint="add --elf, or write it in the project file",
         )
     else:
-        _verify_project(options, junit)
+        _verify_project(options, timeout, junit)
 
 
-def _verify_elf(options: SharedOptions, elf: Path, vectors: Path | None, board: str | None, junit: Path | None) -> None:
+def _verify_elf(
+    options: SharedOptions,
+    elf: Path,
+    vectors: Path | None,
+    board: str | None,
+    timeout: float | None,
+    junit: Path | None,
+) -> None:
     from mlfbuild.usecases import verification_failed, verify_elf
 
     for name in sorted(options.given & {"file", "target", "model", "frozen"}):
@@ -63,12 +79,10 @@ def _verify_elf(options: SharedOptions, elf: Path, vectors: Path | None, board: 
             reason="the expected outputs are missing",
             hint="add --vectors FILE.npz with arrays in0.. and out0..",
         )
-    report = verify_elf(elf, vectors, board)
-    problems = (
-        []
-        if report.passed
-        else [Diagnostic("verify-failed", place=str(elf), reason=report.summary(), hint=report.hint)]
-    )
+    report = verify_elf(elf, vectors, board, timeout)
+    problems = []
+    if not report.passed:
+        problems = [Diagnostic("verify-failed", place=str(elf), reason=report.summary(), hint=report.hint)]
     if junit is not None:
         from mlfbuild.cli.junit import JUnitCase, write_junit
 
@@ -76,37 +90,46 @@ def _verify_elf(options: SharedOptions, elf: Path, vectors: Path | None, board: 
     if options.json:
         show_json({"elf": elf, "passed": report.passed, **vars(report)})
     elif not (options.quiet and report.passed):
-        show(report.text())
+        _show_report(report)
     if not report.passed:
         raise verification_failed(str(elf), problems)
 
 
-def _verify_project(options: SharedOptions, junit: Path | None) -> None:
+def _verify_project(options: SharedOptions, timeout: float | None, junit: Path | None) -> None:
     from mlfbuild.build import BUILD_FOLDER, load, target_jobs
-    from mlfbuild.usecases import left_out, verify_jobs, verify_project
+    from mlfbuild.usecases import budget_error, left_out, unchecked_in_runs, verify_jobs, verify_project
 
     project = load(options.file)
     targets = target_jobs(project, options.target, options.model)
-    jobs = verify_jobs(project, targets, project.root / BUILD_FOLDER)
+    jobs = verify_jobs(project, targets, project.root / BUILD_FOLDER, timeout)
     skipped = left_out(project, targets)
     for line in () if options.quiet else skipped:
         note(f"not verified: {line}")
+    for line in () if options.quiet else unchecked_in_runs(project, targets):
+        note(f"not checked: {line}")
     try:
         with building(options, project) as progress:
             results = verify_project(
                 project, targets, jobs, frozen=options.frozen, workers=options.jobs, progress=progress
             )
+            excess = budget_error(project, targets, progress)
     except MlfError as error:
-        _write_junit(junit, project, [(job, error) for job in jobs], skipped)  # instead of the results of an older run
+        # instead of the results of an older run
+        _write_junit(junit, project, [(job, error) for job in jobs], skipped, None)
         raise
-    _write_junit(junit, project, results, skipped)
+    _write_junit(junit, project, results, skipped, excess)
     if options.json:
         show_json([_json(job, result) for job, result in results])
     else:
         for _, result in results:
             if not (isinstance(result, MlfError) or (options.quiet and result.passed)):
-                show(result.text())
-    _raise_failures(project, results, options.format)
+                _show_report(result)
+    _raise_failures(project, results, excess, options.format)
+
+
+def _show_report(report: VerifyReport) -> None:
+    text = report.text()
+    show(text, {text: PASSED if report.passed else FAILED})
 
 
 def _json(job: VerifyJob, result: VerifyReport | MlfError) -> dict[str, Any]:
@@ -116,7 +139,13 @@ def _json(job: VerifyJob, result: VerifyReport | MlfError) -> dict[str, Any]:
     return {"target": job.target.name, "passed": result.passed, **vars(result)}
 
 
-def _write_junit(junit: Path | None, project: Project, results: Sequence[VerifyResult], skipped: list[str]) -> None:
+def _write_junit(
+    junit: Path | None,
+    project: Project,
+    results: Sequence[VerifyResult],
+    skipped: list[str],
+    excess: MlfError | None,
+) -> None:
     if junit is None:
         return
     from mlfbuild.cli.junit import JUnitCase, write_junit
@@ -131,14 +160,19 @@ def _write_junit(junit: Path | None, project: Project, results: Sequence[VerifyR
         )
         for job, result in results
     ]
+    cases += [JUnitCase("budgets", "instructions", excess)] if excess is not None else []
     write_junit(junit, [*cases, *(JUnitCase("not verified", line, None) for line in skipped)])
 
 
-def _raise_failures(project: Project, results: Sequence[VerifyResult], form: str) -> None:
-    """Raise an error if a model is wrong, or the first one that could not be checked; report the other errors."""
+def _raise_failures(project: Project, results: Sequence[VerifyResult], excess: MlfError | None, form: str) -> None:
+    """Raise an error if a model is wrong, or the first one that could not be checked; report the other errors.
+
+    ``excess`` is an error about budgets.
+    """
     from mlfbuild.usecases import verification_failed, wrong_outputs
 
     errors = [result for _, result in results if isinstance(result, MlfError)]
+    errors += [excess] if excess is not None else []
     failed = [(job, result) for job, result in results if not isinstance(result, MlfError) and not result.passed]
     for error in errors if failed else errors[1:]:
         report_error(error, form)

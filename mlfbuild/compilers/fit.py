@@ -35,6 +35,8 @@ _RUNS = {
 _HOST_MACHINES = {
     "x86_64": "EM_X86_64", "amd64": "EM_X86_64", "aarch64": "EM_AARCH64", "arm64": "EM_AARCH64", "armv7l": "EM_ARM",
 }  # fmt: skip
+_CPU_OR_ARCHITECTURE = re.compile(r"-m(?:cpu|arch)=(\S+)")
+"""Targets of the native compiler name the CPU, or the architecture if it is not Arm."""
 _MCPU = re.compile(r"-mcpu=([a-z0-9-]+)")
 _INSTRUCTIONS = {"dsp": "DSP", "mve": "MVE (Helium)"}
 """Features that generated C uses through intrinsics."""
@@ -67,6 +69,14 @@ def _problems(module: Module, cpu: Cpu) -> Iterator[Diagnostic]:
 
 def _called(cpu: Cpu) -> str:
     return "this machine" if cpu.name == "host" else cpu.name
+
+
+def exported_cpu(library: Library) -> str:
+    """Return the CPU that the targets of all modules of ``library`` name; empty if they name none, or several."""
+    texts = [target.text for module in library.modules for target in module.targets]
+    words = {match[1] if (match := _CPU_OR_ARCHITECTURE.search(text)) else "" for text in texts}
+    found = [cpu.name for cpu in CPUS.values() if words == {cpu.name if cpu.is_arm else cpu.architecture}]
+    return found[0] if found else ""
 
 
 def _exported_for(module: Module) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from mlfbuild.project import CompilerProgram, Mistake, OptionValue, Placement
+from mlfbuild.project import CompilerProgram, InterfaceNames, Mistake, OptionValue, Placement
 from mlfbuild.targets import Cpu
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ class CompileRequest:
     placement: Placement = field(default_factory=Placement)
     program: CompilerProgram | None = None
     """The program of an ``ExternalCompiler``."""
+    interface: InterfaceNames = field(default_factory=InterfaceNames)
+    """Names of inputs and outputs in C, for the native compiler."""
 
 
 class Compiler(Protocol):

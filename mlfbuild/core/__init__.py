@@ -1,9 +1,10 @@
 """The basis of all rooms: errors with fields, atomic files, external programs, and text for terminals.
 
-``errors`` has one class for each exit code; ``files`` reads and writes files as a whole; ``locks`` lets one process at
+``errors`` has one class for each exit code; ``files`` reads and writes files as a whole; ``extras`` are the Python
+packages that only some projects need; ``locks`` lets one process at
 a time write; ``processes`` finds and runs programs; ``system_packages`` has the commands that install them; ``text``
-puts untrusted names on one printable line; ``table`` lays out columns; ``package`` hashes mlfbuild's own files;
-``lazy`` makes the faces of rooms. The room does not know models, targets or archives.
+puts untrusted names on one printable line; ``c_words`` are reserved in C; ``table`` lays out columns; ``package``
+hashes mlfbuild's own files; ``lazy`` makes the faces of rooms. The room does not know models, targets or archives.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 from mlfbuild.core.lazy import lazy_attributes as lazy_attributes
 
 if TYPE_CHECKING:
+    from mlfbuild.core.c_words import is_reserved_in_c as is_reserved_in_c
     from mlfbuild.core.errors import (
         INTERRUPTED_EXIT_CODE as INTERRUPTED_EXIT_CODE,
         CheckFailedError as CheckFailedError,
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
         Diagnostic as Diagnostic,
         DriftError as DriftError,
         InputFileError as InputFileError,
+        LinkFaultsError as LinkFaultsError,
         MlfError as MlfError,
         NotFetchedError as NotFetchedError,
         OverBudgetError as OverBudgetError,
@@ -31,11 +34,14 @@ if TYPE_CHECKING:
         UnsupportedModelError as UnsupportedModelError,
         UsageError as UsageError,
     )
+    from mlfbuild.core.extras import require_extra as require_extra
     from mlfbuild.core.files import (
+        LFS_HINT as LFS_HINT,
         abandoned as abandoned,
         cache_folder as cache_folder,
         file_sha256 as file_sha256,
         holds as holds,
+        is_lfs_pointer as is_lfs_pointer,
         make_folder as make_folder,
         make_once as make_once,
         open_binary as open_binary,

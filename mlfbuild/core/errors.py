@@ -132,6 +132,21 @@ class OverBudgetError(CheckFailedError):
         return "\n".join([*map(str, self.problems), *([f"see {', '.join(self.reports)}"] if self.reports else [])])
 
 
+class LinkFaultsError(CheckFailedError):
+    """A link put data of models where they cannot be; the image has been linked and stays.
+
+    ``problems`` has one for each fault. The error's fields are those of the first.
+    """
+
+    def __init__(self, problems: Sequence[Diagnostic]) -> None:
+        first = problems[0]
+        super().__init__(first.code, place=first.place, reason=first.reason, hint=first.hint)
+        self.problems = tuple(problems)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.problems))
+
+
 class DriftError(CheckFailedError):
     """The project or this machine differs from the lock file; ``problems`` has a line for each difference."""
 

@@ -20,6 +20,9 @@ from mlfbuild.core.errors import InputFileError, StorageError
 
 _RANDOM_BYTES = 6
 """Random part of the name of a temporary file."""
+_LFS = b"version https://git-lfs.github.com/spec/"
+"""The first bytes of a pointer file (docs/spec.md of git-lfs)."""
+LFS_HINT = "get the file with `git lfs pull`"
 _CHUNK = 1024 * 1024
 """Bytes to read at a time from a file that may be large."""
 
@@ -40,26 +43,47 @@ def file_sha256(file: BinaryIO) -> str:
 def read_bytes(path: Path, what: str) -> bytes:
     """Return the content of the file ``path``; ``what`` names its role ("model", "archive") in messages.
 
-    Raises ``InputFileError`` if it is missing, a folder, or not readable.
+    Raises ``InputFileError`` if it is missing, a folder, a pointer of Git LFS, or not readable.
     """
     try:
-        return path.read_bytes()
+        data = path.read_bytes()
     except OSError as error:
         raise _input_error(path, what, error) from None
+    if data.startswith(_LFS):
+        raise _lfs_pointer(path, what)
+    return data
 
 
 def open_binary(path: Path, what: str) -> BinaryIO:
     """Open the file ``path`` for reading; ``what`` names its role in messages.
 
-    Raises ``InputFileError`` if it is missing, not a regular file, or not readable.
+    Raises ``InputFileError`` if it is missing, not a regular file, a pointer of Git LFS, or not readable.
     """
     try:
         if path.is_fifo():  # opening one waits for a writer
             hint = f"save the {what} in a file first"
             raise InputFileError("input-is-pipe", place=path, reason="is a pipe, not a file", hint=hint)
-        return path.open("rb")
+        file = path.open("rb")
+        if file.peek(len(_LFS)).startswith(_LFS):
+            file.close()
+            raise _lfs_pointer(path, what)
+        return file
     except OSError as error:
         raise _input_error(path, what, error) from None
+
+
+def is_lfs_pointer(path: Path) -> bool:
+    """Whether the file ``path`` is what Git checks out in place of a file of Git LFS; False if it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_LFS)) == _LFS
+    except OSError:
+        return False
+
+
+def _lfs_pointer(path: Path, what: str) -> InputFileError:
+    reason = f"is a pointer of Git LFS, not the {what} itself"
+    return InputFileError("git-lfs-pointer", place=path, reason=reason, hint=LFS_HINT)
 
 
 def _input_error(path: Path, what: str, error: OSError) -> InputFileError:

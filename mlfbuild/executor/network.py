@@ -55,7 +55,8 @@ class _Planned:
         names, times = _names(self._module, self._graph), self._times()
         tensors = tuple(self._tensor(root, place, names[root], times[root]) for root, place in self._places.items())
         operators = (self._operator(at, *pair) for at, pair in enumerate(zip(self._nodes, self._calls, strict=True)))
-        return Network(self._plan.storage_size + self._kernel_bytes, tensors, tuple(operators))
+        constants = self._module.network.constants if self._module.network else ()
+        return Network(self._plan.storage_size + self._kernel_bytes, tensors, tuple(operators), constants)
 
     # Tensors
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mlfbuild.core import read_bytes
+from mlfbuild.core import read_bytes, require_extra
 from mlfbuild.graph import ConstantBudget, Graph
 
 
@@ -14,7 +14,8 @@ def read_model(path: Path, name: str, most_constants: int | None = None) -> Grap
     ``most_constants`` replaces the limit, in bytes, of the constants that are made in reading.
 
     Raises ``InputFileError`` if the file is missing or not valid in its format, ``UnsupportedModelError`` for an
-    operator, type or variant that is not supported.
+    operator, type or variant that is not supported, and ``ToolNotFoundError`` for an .onnx file if the package onnx is
+    not installed.
     """
     data = read_bytes(path, "model")
     return parse_model(data, name, path, ConstantBudget.of_file(len(data), most_constants))
@@ -27,6 +28,7 @@ def parse_model(data: bytes, name: str, path: Path, budget: ConstantBudget | Non
     """
     budget = budget or ConstantBudget.of_file(len(data))
     if path.suffix.lower() == ".onnx":
+        require_extra("onnx", path, "reading an .onnx file")
         from mlfbuild.frontends.onnx import parse_onnx
 
         return parse_onnx(data, name, str(path), budget)

@@ -118,10 +118,12 @@ if TYPE_CHECKING:
     )
     from mlfbuild.library.network import (
         ARENA as ARENA,
+        DIGEST_LENGTH as DIGEST_LENGTH,
         INPUT as INPUT,
         MEMORIES as MEMORIES,
         OUTPUT as OUTPUT,
         Network as Network,
+        NetworkConstant as NetworkConstant,
         NetworkOperator as NetworkOperator,
         NetworkScratch as NetworkScratch,
         NetworkTensor as NetworkTensor,
@@ -145,6 +147,7 @@ if TYPE_CHECKING:
         with_requirements as with_requirements,
     )
     from mlfbuild.library.resolved_library import ResolvedLibrary as ResolvedLibrary
+    from mlfbuild.library.stable_names import own_name as own_name, port_names as port_names
     from mlfbuild.library.types import (
         FULL_MODEL as FULL_MODEL,
         OPERATOR as OPERATOR,

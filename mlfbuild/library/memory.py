@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mlfbuild.library.names import sanitize_name
+
 CPU_DEVICE = 1
 """DLPack's kDLCPU, the ``device`` of all entries that TVM writes for microcontrollers."""
 
@@ -18,6 +20,14 @@ class TensorInfo:
     shape: tuple[int, ...] | None = None
     scale: float | None = None
     zero_point: int | None = None
+    source_name: str = ""
+    """The name in the model file, if ``name`` is another one."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names by which arrays for it are accepted: its own and that in the model file, each also as in C."""
+        known = [name for name in (self.name, self.source_name) if name]
+        return tuple(dict.fromkeys(form for name in known for form in (name, sanitize_name(name))))
 
 
 @dataclass(frozen=True)

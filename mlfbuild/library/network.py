@@ -26,7 +26,7 @@ class NetworkTensor:
     """A value of the network; weights are not among them, they belong to their operator."""
 
     name: str
-    """The name in the model."""
+    """The name in the model; that in the interface if the tensor is in the caller's buffer."""
     dtype: str
     shape: tuple[int, ...]
     size: int
@@ -61,6 +61,22 @@ class NetworkOperator:
     scratch: NetworkScratch | None = None
 
 
+DIGEST_LENGTH = 16
+"""Hexadecimal digits of the hashes that tell whether constants are equal."""
+
+
+@dataclass(frozen=True)
+class NetworkConstant:
+    """A constant in C, and the part of the model that it is made of."""
+
+    symbol: str
+    """The name in C, which changes with the number of its operator."""
+    tensor: str
+    """The tensor in the model whose elements it holds in the order of its kernel, or the operator whose table it is."""
+    source: str
+    """A hash of that tensor and all others that determine the constant, regardless of the order of its elements."""
+
+
 @dataclass(frozen=True)
 class Network:
     """The operators of a module in order of execution.
@@ -72,6 +88,8 @@ class Network:
     """Size of the arena, which holds tensors and scratch memory."""
     tensors: tuple[NetworkTensor, ...]
     operators: tuple[NetworkOperator, ...]
+    constants: tuple[NetworkConstant, ...] = ()
+    """The constants of known origin."""
 
     @property
     def layers(self) -> int:
@@ -106,7 +124,9 @@ class Network:
 
     def renamed(self, edit: Callable[[str], str]) -> Network:
         """Return the network with ``edit`` applied to the names in C."""
-        return replace(self, operators=tuple(_renamed(operator, edit) for operator in self.operators))
+        operators = tuple(_renamed(operator, edit) for operator in self.operators)
+        constants = tuple(replace(constant, symbol=edit(constant.symbol)) for constant in self.constants)
+        return replace(self, operators=operators, constants=constants)
 
 
 def _covered(places: Iterable[tuple[int, int]]) -> int:

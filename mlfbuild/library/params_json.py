@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from mlfbuild.core import InputFileError, ToolNotFoundError, quoted
+from mlfbuild.core import InputFileError, quoted, require_extra
 from mlfbuild.library.content import Content
 from mlfbuild.library.fields import parse_json
 from mlfbuild.library.numpy_types import DType, code_of, dtype_called, is_supported
@@ -113,16 +113,10 @@ def load_params_bson(content: Content, where: str) -> dict[str, Array]:
     that reads BSON is not installed.
     """
     data = _bytes(content, MAX_BSON, where)
-    try:
-        from bson import decode
-        from bson.errors import BSONError
-    except ImportError:
-        raise ToolNotFoundError(
-            "bson-not-installed",
-            place=where,
-            reason="the package that reads BSON is not installed",
-            hint="pip install pymongo",
-        ) from None
+    require_extra("bson", where, "reading BSON")
+    from bson import decode
+    from bson.errors import BSONError
+
     try:
         document = decode(data)
     except (BSONError, ValueError, OverflowError, RecursionError) as error:

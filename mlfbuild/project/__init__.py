@@ -3,10 +3,10 @@
     text -> nodes -> document -> Project
 
 ``nodes`` composes YAML and keeps positions. ``document`` turns nodes into plain values and refuses scalars that YAML's
-versions read differently (``scalars``). ``types``, ``placement`` and ``provider`` declare every key once, as fields of
-frozen dataclasses (``keys``); ``validate`` has pydantic check the values and build the dataclasses; ``references``,
-``sections`` and ``budgets`` check what needs two values. All of them add to one list of problems, which is reported in
-file order:
+versions read differently (``scalars``). ``types``, ``interface``, ``placement`` and ``provider`` declare every key
+once, as fields of frozen dataclasses (``keys``); ``validate`` has pydantic check the values and build the dataclasses;
+``references``, ``sections`` and ``budgets`` check what needs two values. All of them add to one list of problems, which
+is reported in file order:
 
     mlfbuild.yml:4:16: targets.m4.cpu: unknown cpu "cortex-m44" (did you mean "cortex-m4"?)
     mlfbuild.yml:12:5: models.kws.optoins: unknown key (did you mean "options"?)
@@ -36,6 +36,12 @@ if TYPE_CHECKING:
         git_problem as git_problem,
         is_local_path as is_local_path,
     )
+    from mlfbuild.project.foreign import better_error as better_error, recognised as recognised
+    from mlfbuild.project.interface import (
+        InterfaceNames as InterfaceNames,
+        PortNames as PortNames,
+        port_problem as port_problem,
+    )
     from mlfbuild.project.names import NAME as NAME, short_name as short_name
     from mlfbuild.project.placement import (
         CONSTANT_CLASSES as CONSTANT_CLASSES,
@@ -51,7 +57,10 @@ if TYPE_CHECKING:
         unknown as unknown,
     )
     from mlfbuild.project.program import (
+        DEFAULT_LEVEL as DEFAULT_LEVEL,
         EXTERNAL_COMPILERS as EXTERNAL_COMPILERS,
+        INHERIT as INHERIT,
+        LEVELS as LEVELS,
         CompilerProgram as CompilerProgram,
         asked_for as asked_for,
         filled as filled,

@@ -97,7 +97,7 @@ class _InProject:
 
 @dataclass(frozen=True, eq=False)
 class TextOr:
-    """A text or, if there is more to say, a mapping. Any other value is reported as not being a text.
+    """A text (or a list) or, if there is more to say, a mapping. Any other value is reported as not being a text.
 
     The value of a text is ``wrap`` of it, so that the key has one type whichever way it is written.
     """
@@ -156,7 +156,7 @@ _LONGEST_PATH = 3000
 """Less than the 4096 bytes of Linux, because the path is joined to the folder of the project file."""
 EXACT = _Exact()
 NOT_EMPTY = _NotEmpty()
-PathText = Annotated[str, Rule(_path, {"pattern": r"^(?!.*[^/]{256}).*\S"})]
+PathText = Annotated[str, Rule(_path, {"format": "path", "pattern": r"^(?!.*[^/]{256}).*\S"})]
 """A path as written."""
 ProjectPath = Annotated[Path, _InProject()]
 """A path that starts at the folder of the project file."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from mlfbuild.project.budgets import check_instruction_budgets
 from mlfbuild.project.document import Document, mapping_in
-from mlfbuild.project.problems import KeyPath, Mistake, quoted, unknown
+from mlfbuild.project.problems import KeyPath, Mistake, dotted, quoted, unknown
 from mlfbuild.project.program import EXTERNAL_COMPILERS
 from mlfbuild.project.provider import check_dependencies
 from mlfbuild.project.sections import check_sections
@@ -103,6 +103,7 @@ def _check_model(document: Document, path: KeyPath, model: Mapping[str, object])
         if mistake is not None:
             document.add((*path, "source"), mistake)
     _check_program(document, path, model)
+    _check_interface(document, path, model, str(compiler or fitting or "native"))
     _check_names(document, path, model, "target")
 
 
@@ -119,6 +120,26 @@ def _check_program(document: Document, path: KeyPath, model: Mapping[str, object
             reason = f"is only accepted together with {needed}"
             mistake = Mistake("misplaced-key", reason=reason, hint=f"add that, or remove {key}")
             document.add((*path, key), mistake, at_key=True)
+
+
+def _check_interface(document: Document, path: KeyPath, model: Mapping[str, object], compiler: str) -> None:
+    """Check that names of inputs and outputs are distinct, and that mlfbuild generates the code that has them."""
+    if "interface" not in model:
+        return
+    if compiler != "native":
+        reason = f"compiler {quoted(compiler)} determines the names in its code"
+        mistake = Mistake("misplaced-key", reason=reason, hint="remove interface, or choose names when you export")
+        document.add((*path, "interface"), mistake, at_key=True)
+    interface = mapping_in(model, "interface")
+    first: dict[str, KeyPath] = {}
+    for kind in ("inputs", "outputs"):
+        names = interface.get(kind)
+        found = names.items() if isinstance(names, dict) else enumerate(names) if isinstance(names, list) else ()
+        for key, name in found:
+            place = (*path, "interface", kind, key)
+            if isinstance(name, str) and first.setdefault(name, place) != place:
+                reason = f"{quoted(name)} is also {dotted(first[name])}"
+                document.add(place, Mistake("repeated-name", reason=reason, hint="choose another name"))
 
 
 def _check_placement_of_graph(document: Document, path: KeyPath, placement: Mapping[str, object]) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 from mlfbuild.project.checks import Rule, named, not_blank, one_of
 from mlfbuild.project.names import NAME
-from mlfbuild.project.problems import Mistake, quoted
-from mlfbuild.project.program import EXTERNAL_COMPILERS
+from mlfbuild.project.problems import Mistake, quoted, suggestion, unknown
+from mlfbuild.project.program import EXTERNAL_COMPILERS, LEVELS
 from mlfbuild.project.sources import SOURCES
 from mlfbuild.targets import BOARDS, CLANG, CPUS, GCC
 
@@ -27,9 +27,23 @@ _NAME_ADVICE = "a letter, then letters, digits, _ and -, at most 63"
 
 CPU = one_of("cpu", CPUS, enumDescriptions=[cpu.title for cpu in CPUS.values()])
 C_COMPILER = one_of("C compiler", (GCC, CLANG))
-BOARD = one_of("board", BOARDS)
+
+
+def _board(value: str) -> Mistake | None:
+    """Return why ``value`` is not an emulated board; most other names are those of real ones."""
+    if value in BOARDS:
+        return None
+    mistake = unknown("board", value, BOARDS)
+    hint = (
+        "" if suggestion(value, BOARDS) else "for your own hardware, omit board: it selects a board that QEMU emulates"
+    )
+    return Mistake(mistake.code, reason=mistake.reason, hint=hint)
+
+
+BOARD = Rule(_board, {"enum": list(BOARDS)})
 COMPILER = one_of("compiler", COMPILERS)
 EXECUTOR = one_of("executor", EXECUTORS)
+LEVEL = one_of("optimisation level", LEVELS)
 TARGET_NAME = named("target", _NAME, _NAME_ADVICE)
 FIRMWARE_NAME = named("firmware", _NAME, _NAME_ADVICE, _RESERVED_FIRMWARE)
 MODEL_NAME = named(
@@ -104,6 +118,16 @@ def _compile_option(value: str) -> Mistake | None:
     return Mistake("special-character-in-option", reason=reason, hint="write the option without it")
 
 
+def _project_version(value: str) -> Mistake | None:
+    if re.fullmatch(_SEMVER, value):
+        return None
+    reason = f"{quoted(value)} is not a version of three numbers"
+    return Mistake("invalid-project-version", reason=reason, hint="write it as 1.4.0 or 1.4.0-rc.1 (semver.org)")
+
+
+_NUMBER = r"(0|[1-9][0-9]{0,8})"
+_LABEL = r"(0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"
+_SEMVER = rf"{_NUMBER}(\.{_NUMBER}){{2}}(-{_LABEL}(\.{_LABEL})*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?"
 _VERSION = r"[A-Za-z0-9_][A-Za-z0-9_.+/@#-]{0,199}"
 _NO_REF = r"\.\.|//|/\.|[./]$|\.lock$"  # git-check-ref-format(1)
 _SPECIAL = "$;\"'\\`#<>&|*?(){}[]!^"
@@ -114,6 +138,7 @@ CMAKE_TARGET = named(
     "library of CMake", r"[A-Za-z0-9_][A-Za-z0-9_.+-]*(::[A-Za-z0-9_.+-]+)*", "a name for target_link_libraries"
 )
 SHA256 = Rule(_sha256, {"pattern": "^[0-9A-Fa-f]{64}$"})
+PROJECT_VERSION = Rule(_project_version, {"pattern": f"^{_SEMVER}$"})
 VERSION = Rule(_version, {"pattern": f"^(?!.*({_NO_REF})){_VERSION}$"})
 PATTERN = Rule(_inside, {"pattern": _INSIDE})
 SUBFOLDER = Rule(_subfolder, {"pattern": _INSIDE.replace(r"\\", r"\\*?[")})
@@ -135,6 +160,10 @@ def _only_for(compilers: Collection[str], key: str, **otherwise: Any) -> dict[st
 
 
 COMPILER_SCHEMAS = (
+    {
+        "if": {"properties": {"compiler": {"enum": list(COMPILERS[1:])}}, "required": ["compiler"]},
+        "then": {"not": {"required": ["interface"]}},
+    },
     {**_only_for(["command"], "command"), "then": {"required": ["command"]}},
     _only_for(["tvm"], "python"),
     _only_for(

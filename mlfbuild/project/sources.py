@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 
+from mlfbuild.project.foreign import named_foreign
 from mlfbuild.project.problems import Mistake, quoted
 from mlfbuild.project.program import EXTERNAL_COMPILERS
 
@@ -33,6 +35,16 @@ def source_problem(value: str) -> Mistake | None:
     """Return why mlfbuild itself cannot read the model file ``value``, by its name; ``None`` if it can."""
     if source_suffix(value) in SOURCES:
         return None
+    foreign = named_foreign(value)
+    if foreign is not None:
+        return foreign
+    if not source_suffix(value):
+        folder, result = shlex.quote(value), shlex.quote(f"{value}.tflite")
+        return Mistake(
+            "unsupported-model-file",
+            reason=f"{quoted(value)} is not a .tflite, .onnx or archive file",
+            hint=f"if it is a SavedModel, convert it: tflite_convert --saved_model_dir={folder} --output_file={result}",
+        )
     others = " or ".join(f'"compiler: {name}"' for name in EXTERNAL_COMPILERS)
     return Mistake(
         "unsupported-model-file",

@@ -15,10 +15,11 @@ from typing import Annotated, Any, ClassVar
 from mlfbuild.core import Diagnostic
 from mlfbuild.project import rules
 from mlfbuild.project.checks import EXACT, NOT_EMPTY, Convert, PathText, ProjectPath, Rule, TextOr
+from mlfbuild.project.interface import InterfaceNames
 from mlfbuild.project.keys import DERIVED, Keys
 from mlfbuild.project.placement import Placement, PlacementKeys
 from mlfbuild.project.problems import KeyPath, Mistake, Position, Problem, in_file_order
-from mlfbuild.project.program import EXTERNAL_COMPILERS, Command, CompilerProgram
+from mlfbuild.project.program import DEFAULT_LEVEL, EXTERNAL_COMPILERS, Command, CompilerProgram
 from mlfbuild.project.provider import Provider
 from mlfbuild.project.section_names import SECTION
 from mlfbuild.project.units import Count, Percent, Size
@@ -84,6 +85,8 @@ class ModelSpec(Keys):
     name: str = field(metadata=DERIVED)
     source: ProjectPath
     """Model file (.tflite, .onnx) or Model Library Format archive (.tar); any file for other compilers."""
+    interface: InterfaceNames = field(default_factory=InterfaceNames)
+    """Names of inputs and outputs in C and reports, which stay the same when the model is trained again."""
     compiler: Annotated[str, rules.COMPILER] = ""
     """Compiler that translates it to C; command and tvm run programs. Default: native, archive for an archive."""
     command: Command = ()
@@ -94,6 +97,8 @@ class ModelSpec(Keys):
     """With compiler command or tvm: files, folders and patterns that decide the result in addition to `source`."""
     executor: Annotated[str, rules.EXECUTOR] | None = None
     """aot calls operators directly, graph interprets a graph. Default: aot, or that of the archive."""
+    optimize: Annotated[str, rules.LEVEL] = DEFAULT_LEVEL
+    """Optimisation level of its C code: O2 also in debug builds, Os, O3, or inherit for that of the build."""
     options: Mapping[Annotated[str, rules.OPTION_NAME], OptionValue] = field(default_factory=dict)
     """Options of the compiler."""
     targets: Annotated[tuple[str, ...], NOT_EMPTY] = ALL
@@ -169,6 +174,8 @@ class Project(Keys):
     """Devices, by name."""
     models: Annotated[Mapping[Annotated[str, rules.MODEL_NAME], ModelSpec], NOT_EMPTY]
     """Networks, by name; the name becomes part of C symbols."""
+    version: Annotated[str, rules.PROJECT_VERSION] = ""
+    """Version of the product, which packages and bills of materials get: 1.4.0"""
     firmware: Mapping[Annotated[str, rules.FIRMWARE_NAME], FirmwareSpec] = field(default_factory=dict)
     """Firmware images, by name."""
     dependencies: Mapping[Annotated[str, rules.DEPENDENCY_NAME], Provider] = field(default_factory=dict)

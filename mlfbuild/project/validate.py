@@ -65,7 +65,7 @@ def _add(document: Document, details: ErrorDetails) -> None:
     elif kind == "unexpected_keyword_argument":
         near = suggestion(str(path[-1]), _keys_at(path[:-1]))
         document.add(path, Mistake("unknown-key", reason=f"unknown key{near}"), at_key=True)
-    elif kind == "too_short" and any(problem.path == path for problem in document.problems):
+    elif kind == "too_short" and any(problem.path[: len(path)] == path for problem in document.problems):
         pass  # its entries were refused one by one
     elif path[:1] == ("models",) and path[2:3] == ("options",) and len(path) > 4:
         if not any(problem.path == path[:4] for problem in document.problems):  # once, not once a type of the union

@@ -5,7 +5,8 @@ A report goes through these rooms:
 - ``sizes`` reads the ELF file and its linker map, and adds up bytes by owner; ``stack`` finds the worst-case stack;
   ``operators`` divides models by operator and counts instructions of runs.
 - ``document`` is the JSON form: its schema, reading it again, and comparing two reports. ``text`` and ``html`` show it.
-- ``budgets`` checks limits and growth after a link, ``sbom`` writes the bill of materials.
+- ``budgets`` checks limits and growth after a link, ``link`` where the linker put models; ``sbom`` writes the bill of
+  materials.
 
 Example: the flash of each model in any ELF image with a map of GNU ld::
 
@@ -47,8 +48,9 @@ if TYPE_CHECKING:
     from mlfbuild.report.operators.image_runs import check_boards as check_boards, profiled as profiled
     from mlfbuild.report.operators.model_run import ModelRun as ModelRun
     from mlfbuild.report.operators.network import NetworkSizes as NetworkSizes, network_json as network_json
-    from mlfbuild.report.operators.runs import profiles as profiles, run_text as run_text
+    from mlfbuild.report.operators.runs import profiles as profiles, run_text as run_text, watched_runs as watched_runs
     from mlfbuild.report.operators.source import SourceFacts as SourceFacts, source_facts as source_facts
+    from mlfbuild.report.sizes.image import read_image as read_image
     from mlfbuild.report.sizes.images import (
         ImageSizes as ImageSizes,
         any_image_sizes as any_image_sizes,

@@ -35,6 +35,9 @@ Construction variables
         Whether to stop if anything differs from mlfbuild.lock. ``scons MLFFROZEN=1`` sets it, too.
     ``MLFNOWAIT``
         Whether to stop if another build is using the folder. ``scons MLFNOWAIT=1`` sets it, too.
+    ``MLFTIMEOUT``
+        For ``MlfRun``: the seconds after which firmware that has not ended is stopped; for ``MlfVerify``: those that a
+        case may take. ``scons MLFTIMEOUT=10`` sets it, too.
     ``MLFVERBOSE``
         Whether to print the output of CMake and Ninja.
     ``MLFNAME``
@@ -104,6 +107,7 @@ _DEFAULTS = {
     "MLFCMAKEFLAGS": [],
     "MLFFROZEN": False,
     "MLFNOWAIT": False,
+    "MLFTIMEOUT": 120,
     "MLFVERBOSE": False,
     "MLFCPU": "host",
     "MLFCOMPILER": "",
@@ -125,7 +129,7 @@ _DEFAULTS = {
     "MLFVERIFYCOMSTR": "Verifying ${SOURCE.dir}",
 }
 
-_ARGUMENTS = {"MLFFROZEN", "MLFNOWAIT"}
+_ARGUMENTS = {"MLFFROZEN", "MLFNOWAIT", "MLFTIMEOUT"}
 """Variables that may be set on the command line: they are a choice of each build."""
 
 

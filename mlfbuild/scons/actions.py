@@ -5,13 +5,17 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
 from SCons.Action import Action
 from SCons.Errors import BuildError, UserError
+from SCons.Node import no_state, up_to_date
+from SCons.Script import BUILD_TARGETS, GetOption
+from SCons.Subst import SUBST_RAW
 from SCons.Util import display
 
 from mlfbuild.core import MlfError, terminal_text
@@ -21,21 +25,83 @@ T = TypeVar("T")
 _OUR_FOLDER = Path(__file__).parent
 
 BuildFunction = Callable[[list[Any], list[Any], Any], None]
+Begin = Callable[[], None]
+"""Prints the line of a step that has something to do."""
+CheckedFunction = Callable[[list[Any], list[Any], Any, Begin], None]
 
 
-def action(function: BuildFunction, comstr: str | None) -> Any:
-    """Return the SCons action that calls ``function(target, source, env)`` and prints ``comstr``, if there is one."""
+def action(function: BuildFunction, comstr: str | None, varlist: Sequence[str] = ()) -> Any:
+    """Return the SCons action that calls ``function(target, source, env)`` and prints ``comstr``, if there is one.
+
+    If the value of a construction variable in ``varlist`` changes, SCons runs it again.
+    """
 
     @functools.wraps(function)
     def run(target: list[Any], source: list[Any], env: Any) -> None:
         try:
             function(target, source, env)
         except MlfError as error:
-            raise BuildError(
-                node=target[0], errstr=_words(error), status=error.exit_code, exitstatus=error.exit_code, action=None
-            ) from None
+            raise _build_error(target[0], error) from None
 
-    return Action(run, comstr)
+    return Action(run, comstr, varlist=list(varlist))
+
+
+def checked_action(function: CheckedFunction, comstr: str) -> Any:
+    """Return the SCons action of a step that finds out by itself if there is something to do.
+
+    The step may be up to date although SCons cannot know that: only Ninja knows the headers of firmware, and
+    ``mlfbuild build`` may have made the files. ``function(target, source, env, begin)`` calls ``begin``, which prints
+    ``comstr``, before it changes something. If it never does, SCons regards the targets as up to date and prints so.
+    """
+
+    @functools.wraps(function)
+    def run(target: list[Any], source: list[Any], env: Any) -> None:
+        begun: list[bool] = []
+
+        def begin() -> None:
+            if not begun:
+                begun.append(True)
+                _print(env.subst(comstr, SUBST_RAW, target, source), target, source, env)
+
+        try:
+            function(target, source, env, begin)
+        except MlfError as error:
+            raise _build_error(target[0], error) from None
+        if not begun:
+            _leave_up_to_date(target)
+
+    def planned(target: list[Any], source: list[Any], env: Any) -> str | None:
+        """Return the line for ``scons -n``; otherwise ``begin`` prints it."""
+        return env.subst(comstr, SUBST_RAW, target, source) if GetOption("no_exec") else None
+
+    return Action(run, planned)
+
+
+def _build_error(node: Any, error: MlfError) -> BuildError:
+    return BuildError(node=node, errstr=_words(error), status=error.exit_code, exitstatus=error.exit_code, action=None)
+
+
+def _print(line: str, target: list[Any], source: list[Any], env: Any) -> None:
+    """Print the line of an action as SCons does, with the function that replaces its own if the user has set one."""
+    printer = env.get("PRINT_CMD_LINE_FUNC")
+    if printer is None:
+        display(line)
+    elif not GetOption("silent"):
+        printer(line, target, source, env)
+
+
+def _leave_up_to_date(nodes: list[Any]) -> None:
+    """Have SCons record ``nodes`` as if it had not built them, and print what it prints for those on its command line.
+
+    SCons decides before it runs an action whether to print that a target is up to date.
+    """
+    wanted = {os.path.abspath(str(name).removeprefix("#")) for name in BUILD_TARGETS}  # noqa: PTH100 - names of SCons
+    for node in nodes:
+        node.set_state(up_to_date)
+        for other in node.side_effects:
+            other.set_state(no_state)
+        if node.get_abspath() in wanted:
+            display(f"scons: `{node}' is up to date.")
 
 
 def as_user_error(function: Callable[..., T]) -> Callable[..., T]:
@@ -64,8 +130,12 @@ def _is_ours_or_of_scons(filename: str) -> bool:
 
 
 def _words(error: MlfError) -> str:
-    """Return the error's text with relative paths, as in the SConscript: SCons passes absolute ones."""
-    return terminal_text(str(error).replace(f"{Path.cwd()}{os.sep}", ""))
+    """Return the error's text with relative paths, as in the SConscript: SCons passes absolute ones.
+
+    Only paths that begin with the working folder become relative, so that each stays one that a shell finds.
+    """
+    here = re.escape(f"{Path.cwd()}{os.sep}")
+    return terminal_text(re.sub(rf"""(?<![^\s"'`(\[<=,:]){here}""", "", str(error)))
 
 
 def show(text: str) -> None:

@@ -23,18 +23,21 @@ from mlfbuild.build import (
     copy_archive,
     generated_files,
     in_worker,
+    is_current,
     key_file,
     program_version,
     prune_folders,
     read_files,
+    record_archive,
     tree_is_whole,
     trees_locked,
     unpack_job,
 )
 from mlfbuild.core import InputFileError, StorageError, package_fingerprint
-from mlfbuild.scons.actions import action, as_user_error, show
+from mlfbuild.scons.actions import Begin, action, as_user_error, checked_action, show
 
 A = TypeVar("A")
+R = TypeVar("R")
 
 _jobs: dict[Any, CompileJob] = {}
 """The jobs of project files, by the nodes of their archives and of their trees' folders."""
@@ -48,7 +51,7 @@ def archive_builder() -> Any:
     Compiles one model file, without a project file. The model is named after the archive unless ``MLFNAME`` is set.
     """
     return Builder(
-        action=action(_compile, "$MLFARCHIVECOMSTR"),
+        action=checked_action(_compile, "$MLFARCHIVECOMSTR"),
         suffix=".tar",
         single_source=True,
         emitter=_archive_emitter,
@@ -62,6 +65,16 @@ def job_archive(env: Any, job: CompileJob) -> Any:
     return env.MlfArchive(target, env.File(str(job.request.source)))
 
 
+def job_copy(env: Any, job: CompileJob, archive: Any) -> Any:
+    """Return the node of the archive of ``job``, a copy of ``archive``, which is equal."""
+    target = env.File(str(job.archive))
+    _jobs[target] = job
+    copy = env.MlfCopy(target, archive)
+    env.Precious(copy)
+    env.NoCache(copy)
+    return copy
+
+
 def job_tree(env: Any, job: CompileJob, outline: Outline, archive: Any) -> Any:
     """Return the nodes of the tree that ``archive`` is unpacked into for ``job``; the first is RECORD.json."""
     folder = env.Dir(str(job.tree))
@@ -72,11 +85,19 @@ def job_tree(env: Any, job: CompileJob, outline: Outline, archive: Any) -> Any:
 
 def copy_builder() -> Any:
     """Return ``MlfCopy``: ``env.MlfCopy("kws.tar", "other/kws.tar")``; the archive becomes a copy of the other one."""
-    return Builder(action=action(_copy, "$MLFCOPYCOMSTR"), single_source=True)
+    return Builder(action=checked_action(_copy, "$MLFCOPYCOMSTR"), single_source=True)
 
 
-def _copy(target: list[Any], source: list[Any], _env: Any) -> None:
-    copy_archive(Path(source[0].get_abspath()), Path(target[0].get_abspath()))
+def _copy(target: list[Any], source: list[Any], _env: Any, begin: Begin) -> None:
+    job = _jobs.get(target[0])
+    if job is None:
+        begin()
+        copy_archive(Path(source[0].get_abspath()), Path(target[0].get_abspath()))
+    elif not is_current(job):
+        begin()
+        with trees_locked([job]):
+            copy_archive(Path(source[0].get_abspath()), job.archive)
+            record_archive(job)
 
 
 def merge_builder() -> Any:
@@ -93,7 +114,7 @@ def unpack_builder() -> Any:
     Unpacks one archive; its nodes are RECORD.json and mlf.cmake.
     """
     return Builder(
-        action=action(_unpack, "$MLFUNPACKCOMSTR"),
+        action=checked_action(_unpack, "$MLFUNPACKCOMSTR"),
         single_source=True,
         emitter=_unpack_emitter,
         target_factory=lambda name: _fs().Entry(name),
@@ -131,6 +152,8 @@ def _archive_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[li
     env.Depends(target, [env.Value(job.settings()), env.Value(package_fingerprint())])
     if job.bundles and not GetOption("clean") and not GetOption("help"):
         env.Depends(target, env.Value(_bundle_key(job)))
+    if target[0] in _jobs:
+        env.Precious(target)  # SCons removes targets before it builds them, but this one may be up to date
     if job.made_first:
         _keep_current(target, job, env)
     return target, source
@@ -148,39 +171,42 @@ def _keep_current(target: list[Any], job: CompileJob, env: Any) -> None:
     elif not GetOption("help"):
         files = [env.File(str(path)) for path in read_files(job)]
         env.Depends(target, [*files, env.Value(program_version(job))])
-    env.Precious(target)
     env.NoCache(target)
 
 
-def _compile(target: list[Any], source: list[Any], env: Any) -> None:
+def _compile(target: list[Any], source: list[Any], env: Any, begin: Begin) -> None:
     job = _job(target, source, env)
-    _call(_compile_job if target[0] in _jobs else _make, job)
+    if target[0] not in _jobs:
+        begin()
+        _call(_compile_file, job)
+    elif not is_current(job):  # it is if `mlfbuild build` made it
+        begin()
+        _call(_compile_job, job)
 
 
-def _compile_job(job: CompileJob) -> None:
-    with trees_locked([job]):
-        _make(job)
-
-
-def _make(job: CompileJob) -> None:
+def _compile_file(job: CompileJob) -> None:
     if job.made_first:
         compile_if_needed(job)
     else:
         compile_model(job)
 
 
-def _unpack_tree(job: CompileJob) -> None:
+def _compile_job(job: CompileJob) -> None:
     with trees_locked([job]):
-        unpack_job(job)
+        compile_if_needed(job)
 
 
-def _call(function: Callable[[A], object], argument: A) -> None:
+def _unpack_tree(job: CompileJob) -> bool:
+    """Unpack the archive of ``job``; return whether its tree changed."""
+    with trees_locked([job]):
+        result = unpack_job(job)
+    return bool(result.written or result.removed)
+
+
+def _call(function: Callable[[A], R], argument: A) -> R:
     """Call ``function(argument)``, in a worker process if SCons runs jobs in parallel."""
     workers = int(GetOption("num_jobs"))
-    if workers > 1:
-        in_worker(function, argument, workers)
-    else:
-        function(argument)
+    return in_worker(function, argument, workers) if workers > 1 else function(argument)
 
 
 def _merge_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any], list[Any]]:
@@ -238,28 +264,36 @@ def _unpack_settings(env: Any, folder: Any) -> str:
     return _jobs[folder].unpack_settings() if folder in _jobs else str(env.subst("$MLFNAME"))
 
 
-def _unpack(target: list[Any], source: list[Any], env: Any) -> None:
+def _unpack(target: list[Any], source: list[Any], env: Any, begin: Begin) -> None:
     folder = target[0].dir
     if folder in _jobs:
-        _unpack_job(_jobs[folder], source[0])
+        if _unpack_job(_jobs[folder], source[0]):
+            begin()
     else:
         from mlfbuild.usecases import unpack_file  # not needed for jobs of project files
 
+        begin()
         archive, path = Path(source[0].get_abspath()), Path(folder.get_abspath())
         unpack_file(archive, path, model=env.subst("$MLFNAME"))
     for file in target[0].side_effects:
         file.clear_memoized_values()  # SCons remembers that they did not exist, and scanners rely on that
 
 
-def _unpack_job(job: CompileJob, archive: Any) -> None:
-    """Unpack the archive of ``job``; if it cannot be read, build it again and replace the damaged copy in the cache."""
+def _unpack_job(job: CompileJob, archive: Any) -> bool:
+    """Unpack the archive of ``job``; return whether its tree changed.
+
+    If the archive cannot be read, build it again and replace the damaged copy in the cache.
+    """
     try:
-        _call(_unpack_tree, job)
+        changed = _call(_unpack_tree, job)
+        if archive.cached:  # SCons has just copied it from its cache, by the hash of what it is made from
+            record_archive(job)
     except InputFileError:
         show(f"{archive}: damaged, building it again")
         _call(_compile_job, job)
-        _call(_unpack_tree, job)
+        changed = _call(_unpack_tree, job)
         cache = archive.get_env().get_CacheDir()
         if cache.is_enabled() and not cache.is_readonly():
             with contextlib.suppress(StorageError):
                 copy_archive(job.archive, Path(cache.cachepath(archive)[1]))
+    return changed

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from mlfbuild.build import firmware_called
-from mlfbuild.core import UsageError
-from mlfbuild.scons.actions import action, as_user_error, show
+from mlfbuild.core import TimedOutError, UsageError
+from mlfbuild.scons.actions import Begin, action, as_user_error, checked_action, show
 from mlfbuild.scons.models import ModelNodes
+from mlfbuild.scons.variables import time_limit
 
 FIRMWARE_JOB = "mlf_firmware_job"
 """Tag of an image's node; its value is the ``FirmwareJob``."""
@@ -27,7 +28,7 @@ def mlf_firmware(env: Any, name: str, models: ModelNodes, source: str = "") -> A
     build = Path(env.Dir(env.subst("$MLFBUILDDIR")).get_abspath())
     folder = Path(env.Dir(source or ".").srcnode().get_abspath())
     job = firmware_called(models.project, name, models.target, folder, build)
-    image = env.Command(str(job.elf), models, action(_build, "$MLFFIRMWARECOMSTR"), MLFFIRMWAREJOB=job)
+    image = env.Command(str(job.elf), models, checked_action(_build, "$MLFFIRMWARECOMSTR"), MLFFIRMWAREJOB=job)
     image[0].Tag(FIRMWARE_JOB, job)
     env.AlwaysBuild(image)
     env.Precious(image)
@@ -36,12 +37,12 @@ def mlf_firmware(env: Any, name: str, models: ModelNodes, source: str = "") -> A
     return image
 
 
-def _build(target: list[Any], _source: list[Any], env: Any) -> None:
+def _build(target: list[Any], _source: list[Any], env: Any, begin: Begin) -> None:
     from mlfbuild.usecases import build_firmware, reporting_excess  # reads ELF files: not needed to build models
 
     job, image = env["MLFFIRMWAREJOB"], target[0]
     with reporting_excess(job, Path(str(image)), image.GetTag(REPORT_FORMS) or ()):
-        output = build_firmware(job, [env.subst(flag) for flag in env["MLFCMAKEFLAGS"]])
+        output = build_firmware(job, [env.subst(flag) for flag in env["MLFCMAKEFLAGS"]], tell=lambda *_: begin())
     if env["MLFVERBOSE"] or "warning:" in output:
         show(output)
 
@@ -50,8 +51,9 @@ def _build(target: list[Any], _source: list[Any], env: Any) -> None:
 def mlf_run(env: Any, elf: Any, models: ModelNodes) -> Any:
     """Run the image ``elf`` on the target's board in QEMU, print its output, and write it to ``<elf>.log``.
 
-    The build fails if the exit status is not 0.
+    The build fails if the exit status is not 0, and if the image has not ended after ``$MLFTIMEOUT`` seconds.
     """
+    time_limit(env)
     (image,) = env.Flatten([elf])
     if models.target.board is None and models.target.toolchain is not None:
         raise UsageError(
@@ -69,4 +71,9 @@ def mlf_run(env: Any, elf: Any, models: ModelNodes) -> Any:
 def _run(target: list[Any], source: list[Any], env: Any) -> None:
     from mlfbuild.verify import run_image
 
-    show(run_image(Path(source[0].get_abspath()), env["MLFTARGETJOB"], Path(target[0].get_abspath())))
+    image, log = Path(source[0].get_abspath()), Path(target[0].get_abspath())
+    try:
+        show(run_image(image, env["MLFTARGETJOB"], log, time_limit(env)))
+    except TimedOutError as error:
+        error.hint = "let main() return, or set MLFTIMEOUT to more seconds"
+        raise

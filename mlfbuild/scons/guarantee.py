@@ -1,37 +1,57 @@
-"""Fail if two models share a global symbol in a program that SCons links itself."""
+"""Check programs that SCons links itself: before the link for symbols that models share, after it for budgets."""
 
 from __future__ import annotations
 
 import copy
+import re
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from SCons.Action import Action
 
-from mlfbuild.scons.actions import action
+from mlfbuild.build import TargetJob, with_modules
+from mlfbuild.core import LinkFaultsError, MlfError, terminal_text
+from mlfbuild.scons.actions import action, show
 
 _checking: list[Any] = []
 """The builders that compare symbols."""
 _owners: dict[Any, str] = {}
 """Name of the model in messages, by the library's node."""
+_models: dict[Any, tuple[TargetJob, str]] = {}
+"""The target and the name of the model, by the library's node."""
+
+_BUDGETS = "_MLFBUDGETS"
+"""Construction variable: the budgets of the models in a program, part of the signature of its link."""
+_DRIVER = re.compile(r"(.*-)?(gcc|g\+\+|cc|c\+\+|clang|clang\+\+)(-[0-9.]+)?(\.exe)?")
+"""Compilers that pass ``-Wl,`` to the linker."""
+_MAP = re.compile(r".*[ ,]--?Map[=, ](?:-Xlinker )?([^ ,]+)", re.DOTALL)
+"""The last option that names a linker map."""
 
 
-def remember_owner(library: Any, owner: str) -> None:
-    """Count ``library`` as code of the model ``owner``."""
+def remember_owner(library: Any, owner: str, target: TargetJob, model: str) -> None:
+    """Count ``library`` as code of ``model`` for ``target``, which messages call ``owner``."""
     _owners[library] = owner
+    _models[library] = target, model
 
 
-def check_programs(env: Any) -> None:
-    """Let ``Program`` of ``env`` compare the models in ``LIBS`` and among its sources before it links.
+def check_programs(env: Any, target: TargetJob) -> None:
+    """Let ``Program`` of ``env`` check the models in ``LIBS`` and among its sources, which are for ``target``.
 
-    If two share a symbol, the build fails with their names and the symbol, and nothing is linked. The libraries are
-    read only if the program is linked again.
+    If two share a symbol, the build fails with their names and the symbol, and nothing is linked. If the program, or a
+    model in it, is over a budget, the build fails after the link. For that, the link also writes ``<program>.map``,
+    unless its flags name another map. The program is checked only if it is linked again, which it is if budgets change.
     """
+    if target.budgets is not None and _BUDGETS not in env:
+        env[_BUDGETS] = _value_of_budgets
+        env["_MLFMAP"] = _map_flag
+        env.Append(_LIBFLAGS=" $_MLFMAP")  # every link uses this variable, and few builds replace it
     program = env["BUILDERS"].get("Program")
     if program is None or any(program is builder for builder in _checking):
         return
     checking = copy.copy(program)
-    checking.action = Action([_CHECK, program.action])
+    checking.action = Action([_CHECK, program.action, _CHECK_BUDGETS])
     _checking.append(checking)
     env.Append(BUILDERS={"Program": checking})
 
@@ -44,9 +64,7 @@ def _check(target: list[Any], source: list[Any], env: Any) -> None:
 
     compiled: dict[str, list[Path]] = {}
     firmware = []
-    for node in dict.fromkeys(env.Flatten([source, env.get("LIBS", [])])):
-        if isinstance(node, str):
-            continue
+    for node in _linked(source, env):
         path = Path(node.get_abspath())
         if node in _owners:
             compiled.setdefault(_owners[node], []).append(path)
@@ -56,3 +74,63 @@ def _check(target: list[Any], source: list[Any], env: Any) -> None:
 
 
 _CHECK = action(_check, None)
+
+
+def _linked(source: list[Any], env: Any) -> Iterator[Any]:
+    """Yield the nodes that a program is linked from, each once."""
+    yield from (node for node in dict.fromkeys(env.Flatten([source, env.get("LIBS", [])])) if not isinstance(node, str))
+
+
+def _value_of_budgets(target: list[Any], source: list[Any], env: Any, for_signature: bool) -> str:  # noqa: ARG001
+    """Return the budgets of the models that a program is linked from; SCons calls it for ``$_MLFBUDGETS``."""
+    return _budgets_text(source, env)
+
+
+def _budgets_text(source: list[Any], env: Any) -> str:
+    jobs = {id(job): job for job, _ in (_models[node] for node in _linked(source, env) if node in _models)}
+    return "".join(with_modules(job.budgets, job).to_json() for job in jobs.values() if job.budgets is not None)
+
+
+def _map_flag(target: list[Any], source: list[Any], env: Any, for_signature: bool) -> str:  # noqa: ARG001
+    """Return the option that writes a map of the program ``target``; empty if it has no models, or another map."""
+    link = (env.subst("$LINK").split() or [""])[0]
+    if not _budgets_text(source, env) or not _DRIVER.fullmatch(Path(link).name):
+        return ""
+    library = str(target[0]).endswith(env.subst("$SHLIBSUFFIX"))  # its command has _LIBFLAGS, too
+    return "" if library or _MAP.match(f" {env.subst('$LINKFLAGS')}") else f"-Wl,-Map={target[0]}.map"
+
+
+def _check_budgets(target: list[Any], source: list[Any], env: Any) -> None:
+    found = [_models[node] for node in _linked(source, env) if node in _models]
+    image = Path(target[0].get_abspath())
+    named = _MAP.match(f" {env.subst('$LINKFLAGS', target=target, source=source)}")
+    linker_map = Path(named[1].replace("%", str(target[0]))) if named else image.with_name(f"{image.name}.map")
+    for job in dict.fromkeys(id(job) for job, _ in found):
+        _check_target(image, linker_map, [each for each in found if id(each[0]) == job])
+
+
+def _check_target(image: Path, linker_map: Path, found: list[tuple[TargetJob, str]]) -> None:
+    """Compare ``image`` with the budgets of the models ``found``, which are for one target."""
+    job = found[0][0]
+    if job.budgets is None:
+        return
+    from mlfbuild.usecases import report_link  # reads ELF files: not needed if nothing is linked
+
+    try:
+        models = list(dict.fromkeys(model for _, model in found))
+        result = report_link(image, linker_map, with_modules(job.budgets, job), models=models)
+        for line in result.unchecked:
+            show(f"mlfbuild: {image.name}: not checked: {line}")
+        errors: list[MlfError] = [LinkFaultsError(result.faults)] if result.faults else []
+        errors += [result.over_budget] if result.over_budget is not None else []
+        for error in errors[:-1]:
+            sys.stderr.write(f"{terminal_text(str(error))}\n")
+        if errors:
+            raise errors[-1]
+    except MlfError:
+        # Without the renaming, SCons would take the image for that of the last successful build if a change is undone.
+        image.replace(image.with_name(f"{image.stem}.failed{image.suffix}"))
+        raise
+
+
+_CHECK_BUDGETS = action(_check_budgets, None, varlist=[_BUDGETS])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from SCons.Node import NodeList
 from SCons.Node.FS import Dir
 
-from mlfbuild.build import Part
+from mlfbuild.build import Part, TargetJob
 from mlfbuild.core import UsageError, listed as listed_names
 from mlfbuild.library import ResolvedLibrary
 from mlfbuild.scons.dependencies import dependency_dirs, dependency_library
@@ -19,7 +20,7 @@ from mlfbuild.scons.trees import TreeNodes
 from mlfbuild.scons.variables import extend, listed
 
 _LIBRARIES_FOLDER = "mlf.lib"
-"""Folder in ``$MLFBUILDDIR``; the dot makes it different from every target's name."""
+"""Folder in the build folder of the trees; the dot makes it different from every target's name."""
 
 _users: dict[str, list[Any]] = {}
 """The environments that compile into a folder: each has its own subfolder."""
@@ -31,12 +32,14 @@ _include_dirs: set[Any] = set()
 """Every folder that was added to a ``CPPPATH``."""
 
 
-def apply(env: Any, trees: Sequence[TreeNodes], dependencies: Sequence[ResolvedLibrary] = ()) -> NodeList:
+def apply(
+    env: Any, target: TargetJob, trees: Sequence[TreeNodes], dependencies: Sequence[ResolvedLibrary] = ()
+) -> NodeList:
     """Add the include folders and the libraries of ``trees`` to ``CPPPATH`` and ``LIBS``; return the libraries.
 
-    The ``dependencies`` that they require follow them; their headers are visible to the program only if declared
-    public. The libraries are compiled with the flags that ``env`` has when the build runs. A second call changes
-    nothing; a clone of an environment gets separate libraries, compiled with its own flags.
+    ``trees`` are of ``target``. The ``dependencies`` that they require follow them; their headers are visible to the
+    program only if declared public. The libraries are compiled with the flags that ``env`` has when the build runs. A
+    second call changes nothing; a clone of an environment gets separate libraries, compiled with its own flags.
     """
     theirs = [item for item in listed(env, "CPPPATH") if not (isinstance(item, Dir) and item in _include_dirs)]
     libraries = NodeList()
@@ -44,17 +47,17 @@ def apply(env: Any, trees: Sequence[TreeNodes], dependencies: Sequence[ResolvedL
     dirs: list[Any] = []
     for tree in trees:
         for module in tree.outline.modules:
-            libraries += _library(env, tree, module, theirs, _needed_dirs(tree, module, dependencies))
+            libraries += _library(env, target, tree, module, theirs, _needed_dirs(tree, module, dependencies))
             places.add(_place(tree, module))
             dirs += [tree.folder.Dir(path) for path in _public_dirs(module)]
     for tree, source in _needed(trees, dependencies):
-        libraries += dependency_library(env, _folder(env, tree.job.target), tree, source, theirs)
+        libraries += dependency_library(env, _folder(env, tree), tree, source, theirs)
         dirs += dependency_dirs(tree, source) if source.public_headers else []
     _include_dirs.update(dirs)
     extend(env, "CPPPATH", dirs)
     others = [node for node, place in _models.items() if place in places and node not in libraries]
     extend(env, "LIBS", libraries, dropped=others, front=True)  # they may require libm, which LIBS may name
-    check_programs(env)
+    check_programs(env, target)
     return libraries
 
 
@@ -100,22 +103,30 @@ def _public_dirs(module: Part) -> list[str]:
     return [*module.include_dirs, *([module.blobs.include_dir] if module.blobs else [])]
 
 
-def _library(env: Any, tree: TreeNodes, module: Part, theirs: list[Any], needed: list[Any]) -> Any:
-    folder = _folder(env, tree.job.target)
+def _library(env: Any, target: TargetJob, tree: TreeNodes, module: Part, theirs: list[Any], needed: list[Any]) -> Any:
+    folder = _folder(env, tree)
     key = (folder.get_abspath(), _place(tree, module))
     if key not in _made:
         objects = list(_objects(env, folder, tree, module, theirs, needed))
-        target = folder.File(env.subst(f"${{LIBPREFIX}}mlf_{module.name}$LIBSUFFIX"))
-        _made[key] = env.StaticLibrary(target, objects) if objects else []
+        library = folder.File(env.subst(f"${{LIBPREFIX}}mlf_{module.name}$LIBSUFFIX"))
+        _made[key] = env.StaticLibrary(library, objects) if objects else []
         _models.update(dict.fromkeys(_made[key], key[1]))
         owner = tree.job.module_title(module.name, [part.name for part in tree.outline.modules])
         for node in _made[key]:
-            remember_owner(node, owner)
+            remember_owner(node, owner, target, tree.job.model)
     return _made[key]
 
 
-def _folder(env: Any, target: str) -> Any:
-    folder = env.Dir(env.subst("$MLFBUILDDIR")).Dir(_LIBRARIES_FOLDER).Dir(target)
+def _folder(env: Any, tree: TreeNodes) -> Any:
+    """Return the folder of objects and libraries for ``tree``, in the build folder of the trees.
+
+    ``MLFBUILDDIR`` would be relative to the SConscript that calls ``apply``. Each variant folder has a folder here, so
+    that a build of one variant does not replace the libraries of another.
+    """
+    build, here = tree.folder.up().up().up(), env.Dir(".")
+    shared = here.srcnode() is here or build.is_under(here)
+    variant = "" if shared else f".{here.get_internal_path().strip(os.sep).replace(os.sep, '.')}"
+    folder = build.Dir(_LIBRARIES_FOLDER).Dir(f"{tree.job.target}{variant}")
     users = _users.setdefault(folder.get_abspath(), [])
     number = next((index for index, user in enumerate(users) if user is env), None)
     if number is None:
@@ -130,15 +141,17 @@ def _objects(
     # Its own folders come first, so that other headers of the same name are not used.
     paths = [*_public_dirs(module), *module.private_include_dirs]
     cpp_path = [*needed, *(tree.folder.Dir(path) for path in paths), *theirs]
+    # At the end of the command, after CCFLAGS, which may still change: SCons substitutes an override only once.
+    level = {"_CCCOMCOM": f"$_CCCOMCOM {module.level}"} if module.level else {}
     for path in module.objects:
         yield tree.folder.File(path)
     interface = [tree.folder.File(path) for path in tree.outline.interface(module)]
     for path in module.sources:
         target, source = _object(env, folder, module, path), tree.folder.File(path)
         if tree.outline.self_contained:
-            yield from known_object(env, target, source, interface, theirs, CPPPATH=cpp_path)
+            yield from known_object(env, target, source, interface, theirs, CPPPATH=cpp_path, **level)
         else:
-            yield from env.StaticObject(target, source, CPPPATH=cpp_path)
+            yield from env.StaticObject(target, source, CPPPATH=cpp_path, **level)
     if module.blobs is not None:
         yield from _blobs(env, folder, tree, module, cpp_path)
 

@@ -32,7 +32,7 @@ from mlfbuild.build import (
 )
 from mlfbuild.core import MlfError, UsageError, listed, package_fingerprint
 from mlfbuild.library import ResolvedLibrary
-from mlfbuild.scons.actions import action, as_user_error, show
+from mlfbuild.scons.actions import Begin, as_user_error, checked_action, show
 from mlfbuild.scons.archives import clean_generated
 from mlfbuild.scons.link import apply, chosen
 from mlfbuild.scons.placement import place
@@ -64,7 +64,7 @@ class ModelNodes(NodeList):  # type: ignore[misc]  # SCons publishes no annotati
         ``models`` selects some of them. The libraries that they require follow theirs. All are compiled by ``env`` with
         its flags, and returned.
         """
-        return apply(env, chosen(self.trees, models), self.dependencies)
+        return apply(env, self.target, chosen(self.trees, models), self.dependencies)
 
     @as_user_error
     def place(self, env: Any) -> None:
@@ -154,7 +154,7 @@ def _fragment(
 ) -> Any:
     files = [str(job.tree / "mlf.cmake"), *([str(job.placement_script)] if job.placed else [])]
     files += [str(job.dependencies_folder / path) for path in copied_files(dependencies)]
-    write = action(_finish, "$MLFTREECOMSTR")
+    write = checked_action(_finish, "$MLFTREECOMSTR")
     fragment = env.Command(files, [], write, MLFTARGETJOB=job, MLFDEPENDENCIES=dependencies)
     env.Requires(fragment, [node for tree in trees for node in tree.nodes])  # it names the trees, not their content
     env.Depends(fragment, [env.Value(settings), env.Value(package_fingerprint())])
@@ -168,9 +168,11 @@ def _fragment(
     return fragment
 
 
-def _finish(target: list[Any], _source: list[Any], env: Any) -> None:
+def _finish(target: list[Any], _source: list[Any], env: Any, begin: Begin) -> None:
     with trees_locked([env["MLFTARGETJOB"]]):
-        finish_target(env["MLFTARGETJOB"], env["MLFDEPENDENCIES"])
+        result = finish_target(env["MLFTARGETJOB"], env["MLFDEPENDENCIES"])
+    if result.written or result.removed:
+        begin()
     for node in target:
         node.clear_memoized_values()  # SCons may remember that a copy did not exist, and scanners rely on that
 

@@ -9,7 +9,7 @@ from SCons.Script import GetOption
 
 from mlfbuild.build import CompileJob, Outline, TargetJob, key_file, tree_outline
 from mlfbuild.core import UsageError
-from mlfbuild.scons.archives import job_archive, job_tree
+from mlfbuild.scons.archives import job_archive, job_copy, job_tree
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,7 @@ def _archive(env: Any, job: CompileJob) -> Any:
     if made is None:
         made = _archives[job.sharing_key()] = job_archive(env, job)
         return made
-    copy = env.MlfCopy(str(job.archive), made)
-    env.NoCache(copy)
-    return copy
+    return job_copy(env, job, made)
 
 
 def known_fragment(job: TargetJob, settings: str) -> Any:

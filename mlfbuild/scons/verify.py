@@ -6,23 +6,25 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from mlfbuild.core import package_fingerprint, terminal_text
+from mlfbuild.core import package_fingerprint, terminal_text, write_atomic
 from mlfbuild.scons.actions import action, as_user_error, show
 from mlfbuild.scons.models import ModelNodes
+from mlfbuild.scons.variables import time_limit
 
 
 @as_user_error
 def mlf_verify(env: Any, models: ModelNodes) -> Any:
-    """Check each model of ``models`` that has vectors; return a report node for each.
+    """Check each model of ``models`` that has vectors, and budgets of instructions; return a node for each check.
 
     If an output is wrong, the build fails and prints model, case, element, and the expected and actual value. A model
-    is checked again if its tree, its vectors or mlfbuild's harness changed. If no model has vectors, SCons stops.
+    is checked again if its tree, its vectors or mlfbuild's harness changed. A case may take ``$MLFTIMEOUT`` seconds. If
+    no model has vectors, SCons stops.
     """
     from mlfbuild.usecases import verify_jobs  # reads ELF files: not needed in most builds
 
     build = Path(env.Dir(env.subst("$MLFBUILDDIR")).get_abspath())
     nodes = []
-    for job in verify_jobs(models.project, [models.target], build):
+    for job in verify_jobs(models.project, [models.target], build, time_limit(env)):
         report = env.Command(
             str(job.folder / "report.txt"),
             [str(job.model.tree / "RECORD.json"), str(job.vectors)],
@@ -38,7 +40,40 @@ def mlf_verify(env: Any, models: ModelNodes) -> Any:
         env.NoCache(report)  # the result belongs to this machine
         env.Clean(report, env.Dir(str(job.folder)))
         nodes += report
-    return nodes
+    return [*nodes, *_instructions(env, models, build)]
+
+
+def _instructions(env: Any, models: ModelNodes, build: Path) -> Any:
+    """Return the node of a check of all budgets of instructions; empty if there are none."""
+    from mlfbuild.report.budgets import budgeted_jobs
+
+    jobs = budgeted_jobs(models.project, [models.target], build)
+    if not jobs:
+        return []
+    checked = env.Command(
+        str(build / "profile" / models.target.name / "within-budget.txt"),
+        [str(job.model.tree / "RECORD.json") for job in jobs],
+        action(_check_instructions, "$MLFVERIFYCOMSTR"),
+        MLFPROFILEJOBS=jobs,
+        MLFPROJECT=models.project,
+    )
+    entries = [*models.project.models.values(), *models.project.firmware.values()]
+    limits = {entry.name: entry.budget.instructions for entry in entries}
+    env.Depends(
+        checked, [env.Value(package_fingerprint()), env.Value(models.target.settings()), env.Value(str(limits))]
+    )
+    files = [path for job in jobs for path in job.vectors.values()]
+    env.Depends(checked, [env.File(str(path)) for path in (*files, *models.target.toolchain_files)])
+    env.NoCache(checked)  # the result belongs to this machine
+    env.Clean(checked, [env.Dir(str(job.folder)) for job in jobs])
+    return checked
+
+
+def _check_instructions(target: list[Any], _source: list[Any], env: Any) -> None:
+    from mlfbuild.report.budgets import check_instructions
+
+    check_instructions(env["MLFPROJECT"], env["MLFPROFILEJOBS"])
+    write_atomic(Path(target[0].get_abspath()), b"")
 
 
 def _verify(_target: list[Any], _source: list[Any], env: Any) -> None:

@@ -1,7 +1,8 @@
 """One module for each verb of the command; the drivers ``cli`` and ``scons`` call these functions.
 
 A verb's function takes values, returns a value, and prints nothing. The longest verbs are folders: ``init`` writes new
-projects, ``doctor`` checks the machine, and ``lock`` also has the builds that must match ``mlfbuild.lock``.
+projects, ``doctor`` checks the machine, ``compile`` also has the archives of scripts and notebooks, ``lock`` the builds
+that must match ``mlfbuild.lock``, and ``update`` compares two versions of a model.
 
     mlfbuild.yml -> [compile] -> kws.tar -> [unpack] -> build/mlf/<target>/kws/ -> [build] -> app.elf -> [verify]
 
@@ -20,11 +21,14 @@ if TYPE_CHECKING:
         build_firmware as build_firmware,
         build_project as build_project,
     )
-    from mlfbuild.usecases.check import check_dependencies as check_dependencies
+    from mlfbuild.usecases.check import check_dependencies as check_dependencies, unchecked_budgets as unchecked_budgets
     from mlfbuild.usecases.clashes import compare_linked as compare_linked
     from mlfbuild.usecases.cmake_dir import cmake_package_folder as cmake_package_folder
     from mlfbuild.usecases.compare import compare_archives as compare_archives, compare_runs as compare_runs
-    from mlfbuild.usecases.compile import compile_file as compile_file, file_job as file_job
+    from mlfbuild.usecases.compile.archive import Archive as Archive, compiled_archive as compiled_archive
+    from mlfbuild.usecases.compile.file import compile_file as compile_file, file_job as file_job
+    from mlfbuild.usecases.compile.table import Table as Table
+    from mlfbuild.usecases.completion import completion_script as completion_script
     from mlfbuild.usecases.convert import convert_archive as convert_archive
     from mlfbuild.usecases.doctor.diagnosis import (
         Diagnosis as Diagnosis,
@@ -55,22 +59,33 @@ if TYPE_CHECKING:
     )
     from mlfbuild.usecases.profile import profile_models as profile_models
     from mlfbuild.usecases.report import (
+        LinkReport as LinkReport,
         ProjectReport as ProjectReport,
         accept_sizes as accept_sizes,
         report_image as report_image,
+        report_link as report_link,
         report_project as report_project,
         reporting_excess as reporting_excess,
+        target_budgets as target_budgets,
         write_report as write_report,
     )
     from mlfbuild.usecases.run import run_archive as run_archive
     from mlfbuild.usecases.sbom import bill_of_materials as bill_of_materials, check_complete as check_complete
     from mlfbuild.usecases.schema import project_schema as project_schema, report_schema as report_schema
     from mlfbuild.usecases.unpack import unpack_file as unpack_file
+    from mlfbuild.usecases.update.replacing import update_model as update_model
+    from mlfbuild.usecases.update.types import (
+        ModelUpdate as ModelUpdate,
+        OutputDifference as OutputDifference,
+        UpdatedFigure as UpdatedFigure,
+    )
     from mlfbuild.usecases.validate import validate_archive as validate_archive
     from mlfbuild.usecases.verify import (
         VerifyJob as VerifyJob,
         VerifyResult as VerifyResult,
+        budget_error as budget_error,
         left_out as left_out,
+        unchecked_in_runs as unchecked_in_runs,
         verification_failed as verification_failed,
         verified_state as verified_state,
         verify_elf as verify_elf,
@@ -78,6 +93,13 @@ if TYPE_CHECKING:
         verify_jobs as verify_jobs,
         verify_project as verify_project,
         wrong_outputs as wrong_outputs,
+    )
+    from mlfbuild.usecases.watch import (
+        Stamps as Stamps,
+        image_size as image_size,
+        project_inputs as project_inputs,
+        stamps as stamps,
+        wait_for_change as wait_for_change,
     )
 else:
     __getattr__ = lazy_attributes(__name__)

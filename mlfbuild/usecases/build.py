@@ -95,13 +95,15 @@ def build_project(
 def build_firmware(
     job: FirmwareJob, definitions: Sequence[str] = (), jobs: int | None = None, tell: Tell = tell_nobody
 ) -> str:
-    """Build the firmware and check its budgets; return what CMake and Ninja printed.
+    """Build the firmware, check its link and its budgets; return what CMake and Ninja printed.
 
-    Raises as ``cross_build``, and ``OverBudgetError``.
+    Raises as ``cross_build``, ``LinkFaultsError`` and ``OverBudgetError``.
     """
     output = cross_build(job, definitions, jobs, tell)
     from mlfbuild.report.budgets import check_budgets  # reads ELF files, which builds of models do not need
+    from mlfbuild.report.link import check_link
 
+    check_link(job)
     check_budgets(job, tell)
     return output
 

@@ -1,12 +1,13 @@
-"""Check requirements and providers before anything is compiled, as far as archives of the project state them."""
+"""Check requirements and providers before anything is compiled, as far as known, and which budgets builds check."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from mlfbuild.core import Diagnostic, MlfError, ProjectFileError
+from mlfbuild.build import toolchain_of
+from mlfbuild.core import Diagnostic, MlfError, ProjectFileError, listed
 from mlfbuild.library import Requirement
-from mlfbuild.project import ModelSpec, Project, Provider
+from mlfbuild.project import Budget, KeyPath, Mistake, ModelSpec, Project, Provider
 from mlfbuild.requirements import file_lists, folder_library, model_requirements, requirement_problems
 
 
@@ -30,6 +31,55 @@ def check_dependencies(project: Project) -> list[str]:
         for provider in providers
         if provider.name not in required
     ]
+
+
+def unchecked_budgets(project: Project) -> list[str]:
+    """Return a line for each budget of ``project`` that no build of it checks, with what does."""
+    found = [*_unchecked_of_models(project), *_unchecked_of_firmware(project)]
+    if project.baseline is not None and not any(_crossed(project, each.targets) for each in project.firmware.values()):
+        reason = "the project has no firmware for a target other than this machine, so no growth is checked"
+        found.append((("budget-file",), Mistake("growth-not-checked", reason=reason, hint="add one under firmware")))
+    return [str(problem) for problem in project.problems(found)]
+
+
+def _unchecked_of_models(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
+    for model in project.models.values():
+        place = ("models", model.name, "budget")
+        crossed = _crossed(project, model.targets)
+        kinds = [kind for kind in ("flash", "ram", "stack") if getattr(model.budget, kind) is not None]
+        linked = any(model.name in each.models and crossed & {*each.targets} for each in project.firmware.values())
+        if model.budget != Budget() and not crossed:
+            yield place, _of_this_machine()
+        elif kinds and not linked:
+            yield (
+                place,
+                Mistake(
+                    "budget-without-firmware",
+                    reason="no firmware of the project links the model, so `mlfbuild build` does not check "
+                    f"{listed(kinds)}",
+                    hint="link it with CMake's mlfbuild_models or with SCons, which check each image, or check one "
+                    "with `mlfbuild report --elf FILE --fail-over-budget`",
+                ),
+            )
+
+
+def _unchecked_of_firmware(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
+    for firmware in project.firmware.values():
+        if firmware.budget != Budget() and not _crossed(project, firmware.targets):
+            yield ("firmware", firmware.name, "budget"), _of_this_machine()
+
+
+def _crossed(project: Project, targets: Iterable[str]) -> set[str]:
+    """Return those of ``targets`` to whose images budgets apply."""
+    return {name for name in targets if toolchain_of(project.targets[name]) is not None}
+
+
+def _of_this_machine() -> Mistake:
+    return Mistake(
+        "budget-of-this-machine",
+        reason="budgets do not apply to images of this machine, and there is no other target",
+        hint="add a target, or remove the budget",
+    )
 
 
 def known_requirements(model: ModelSpec) -> tuple[Requirement, ...] | None:

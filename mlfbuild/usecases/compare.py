@@ -1,4 +1,4 @@
-"""Compare two archives by their content, or by what they compute.
+"""Compare two archives or model files by their content, or by what they compute.
 
 ``compare_archives`` compares modules, interface, memory, code and weights. ``compare_runs`` runs a network of each
 archive on the same inputs and finds the first operator whose result differs.
@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy.typing as npt
 
-from mlfbuild.archive import open_archive
 from mlfbuild.archive.compare import LibraryComparison, compare
+from mlfbuild.build import is_model, open_beside, open_model
 from mlfbuild.core import CheckFailedError, MlfError, ProcessFailedError, UnsupportedModelError, UsageError
 from mlfbuild.library import TracedTensor
 from mlfbuild.verify import (
@@ -37,8 +37,15 @@ Array = npt.NDArray[Any]
 
 
 def compare_archives(left: Path, right: Path) -> LibraryComparison:
-    """Return how the content of the archive ``right`` differs from ``left``; raises ``InputFileError``."""
-    return compare(open_archive(left), open_archive(right))
+    """Return how the content of the archive ``right`` differs from ``left``; raises as ``open_model``.
+
+    A model file is compiled as ``open_beside`` does.
+    """
+    if is_model(left) and not is_model(right):
+        second = open_model(right)
+        return compare(open_beside(left, second), second)
+    first = open_model(left)
+    return compare(first, open_beside(right, first))
 
 
 def compare_runs(

@@ -1,4 +1,4 @@
-"""Describe the content of an archive, or list the models in a firmware image."""
+"""Describe the content of an archive or of a model file, or list the models in a firmware image."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mlfbuild.archive import open_archive, tar
+from mlfbuild.archive import tar
 from mlfbuild.archive.describe import describe, describe_text
-from mlfbuild.core import InputFileError, UsageError, listed, quoted, read_bytes
+from mlfbuild.build import is_model, open_model
+from mlfbuild.core import InputFileError, UsageError, listed, printable, quoted, read_bytes
 from mlfbuild.library import Identity, Library, identities
 from mlfbuild.project import suggestion
 
@@ -20,7 +21,7 @@ def models_in_image(path: Path) -> list[Identity] | None:
     An image is an ELF file, or the bytes of its flash. Raises ``InputFileError`` if the file cannot be read, and for an
     ELF file without models.
     """
-    if tar.looks_like_archive(path):
+    if tar.looks_like_archive(path) or is_model(path) or path.is_dir():
         return None
     data = read_bytes(path, "archive or image")
     found = identities(data)
@@ -37,14 +38,15 @@ def models_in_image(path: Path) -> list[Identity] | None:
 def inspect_archive(path: Path, modules: Collection[str] = ()) -> dict[str, Any]:
     """Return the content of the archive ``path`` as JSON values, limited to ``modules`` if there are any.
 
-    Raises ``InputFileError``, and ``UsageError`` for a module that the archive does not have.
+    Raises as ``open_model``, and ``UsageError`` for a module that the archive does not have.
     """
-    return describe(_chosen(open_archive(path), modules, path))
+    return describe(_chosen(open_model(path), modules, path))
 
 
 def archive_text(path: Path, modules: Collection[str] = (), *, verbose: bool = False) -> str:
     """Return the content of the archive ``path`` as text, with full lists if ``verbose``; as ``inspect_archive``."""
-    return describe_text(_chosen(open_archive(path), modules, path), verbose=verbose)
+    text = describe_text(_chosen(open_model(path), modules, path), verbose=verbose)
+    return f"{printable(str(path))}, compiled for this machine\n{text}" if is_model(path) else text
 
 
 def _chosen(library: Library, names: Collection[str], path: Path) -> Library:

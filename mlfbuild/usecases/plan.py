@@ -16,6 +16,7 @@ from mlfbuild.build import (
     Outline,
     Progress,
     TargetJob,
+    budgets_text,
     firmware_jobs,
     is_current,
     key_file,
@@ -31,6 +32,7 @@ from mlfbuild.build import (
     trees_locked,
     vectors_of,
     watched_inputs,
+    with_modules,
     write_target_dependencies,
 )
 from mlfbuild.build.tree import PLACEMENT_FOLDER, RECORD, dependency_files, target_files
@@ -116,10 +118,14 @@ def plan_lines(planned: dict[str, Any]) -> str:
 
 
 def _target(job: TargetJob) -> dict[str, Any]:
-    dependencies = target_dependencies(job)
+    dependencies, budgets = target_dependencies(job), budgets_text(job)
+    applied = None if job.budgets is None else with_modules(job.budgets, job)
     files: dict[str, Content] = {
-        **target_files(job.in_fragment(), job.board, job.cpu, placed=job.placed, with_dependencies=bool(dependencies))
-    }
+        **target_files(
+            job.in_fragment(), job.board, job.cpu, placed=job.placed, with_dependencies=bool(dependencies),
+            budgets=budgets,
+        )
+    }  # fmt: skip
     needed = dependency_files(dependencies) if dependencies else {}
     copies = [job.dependencies_folder / path for path in needed]
     records = [job.tree / RECORD, *([job.dependencies_folder / RECORD] if needed else [])]
@@ -134,6 +140,8 @@ def _target(job: TargetJob) -> dict[str, Any]:
         "compiler": [vars(rule) for rule in macro_rules(job.cpu)],
         "board_files": [_text(RUNTIME / path) for path in files if path.startswith("board/")],
         "placement_files": placement,
+        "budgets": applied.to_json() if applied is not None else "",
+        "firmware": list(applied.firmware) if applied is not None else [],
         "dependencies": [_dependency(dependency) for dependency in dependencies],
         "watched": [_text(path) for path in (*originals, *original_folders(job, dependencies), *copies)],
         "up_to_date": all(holds(job.tree / path, chunks(data)) for path, data in files.items())

@@ -9,19 +9,43 @@ from pathlib import Path
 from typing import Any
 
 from mlfbuild import report
-from mlfbuild.build import BUILD_FOLDER, FirmwareJob, Progress, TargetJob, firmware_jobs, target_jobs
-from mlfbuild.core import CheckFailedError, MlfError, OverBudgetError, ProjectFileError
+from mlfbuild.build import (
+    BUILD_FOLDER,
+    FirmwareJob,
+    Progress,
+    TargetBudgets,
+    TargetJob,
+    chosen_names,
+    firmware_jobs,
+    target_jobs,
+    toolchain_of,
+    with_modules,
+)
+from mlfbuild.core import (
+    CheckFailedError,
+    Diagnostic,
+    InputFileError,
+    LinkFaultsError,
+    MlfError,
+    OverBudgetError,
+    ProjectFileError,
+    UsageError,
+    listed,
+)
 from mlfbuild.project import Budget, Project
-from mlfbuild.report import budgets, stack
+from mlfbuild.report import budgets, link, stack
 from mlfbuild.usecases.build import build_project
 from mlfbuild.usecases.verify import verified_state, verify_jobs
 
 Checks = Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]
 """Results of ``verify`` as JSON values, by target and model."""
 _OF_A_PIECE = ("name", "kind", "size", "flash", "ram")
+_OF_A_CONSTANT = ("content", "tensor", "source")
 
 
 _EXCESS_FORMS = (".txt", ".json", ".html")
+_OF_MAPS = {"linker-map-missing", "not-a-gnu-ld-map", "map-of-another-image", "map-after-lto"}
+"""Codes of errors about a linker map, which only some linkers write in a form that mlfbuild reads."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +54,8 @@ class ProjectReport:
 
     document: report.ReportDocument
     images: tuple[report.ImageSizes, ...]
-    over_budget: OverBudgetError | None
-    """The error of the build if an image exceeds its budget; such images are reported anyway."""
+    over_budget: OverBudgetError | LinkFaultsError | None
+    """The error of the build if an image exceeds its budget or has faults; such images are reported anyway."""
 
 
 def report_project(
@@ -60,7 +84,7 @@ def report_project(
     try:
         checked = budgets.unchecked(firmware) if accept else firmware
         build_project(chosen, checked, jobs=jobs, progress=progress, locked=project if frozen else None)
-    except OverBudgetError as error:
+    except (OverBudgetError, LinkFaultsError) as error:
         over_budget = error
     images = _images(firmware)
     if profile:
@@ -101,10 +125,75 @@ def accept_sizes(project: Project, images: Sequence[report.ImageSizes]) -> tuple
 def report_image(elf: Path, linker_map: Path | None = None) -> report.ReportDocument:
     """Return the report of the image ``elf`` of any build.
 
-    Its models are the libraries ``libmlf_<model>.a`` in the linker map, ``<elf>.map`` by default. Raises as
+    Its models are the libraries ``libmlf_<model>.a``, or the objects ``<model>_lib0.o``, in the linker map, which is
+    ``<elf>.map`` by default. Raises as
     ``any_image_sizes``.
     """
     return report_document([report.any_image_sizes(elf, linker_map)])
+
+
+@dataclass(frozen=True)
+class LinkReport:
+    """The report of an image of any build, compared with budgets."""
+
+    document: report.ReportDocument | None
+    """``None`` if the linker map cannot be used, and no budget needs it."""
+    over_budget: OverBudgetError | None
+    unchecked: tuple[str, ...]
+    """A line for each budget that cannot be checked after a link, with the command that checks it."""
+    faults: tuple[Diagnostic, ...] = ()
+    """Faults of the link."""
+
+
+def report_link(
+    elf: Path, linker_map: Path | None, found: TargetBudgets, *, models: Sequence[str] = (), firmware: str = ""
+) -> LinkReport:
+    """Return the report of the image ``elf``, compared with those budgets of its target that apply to it.
+
+    These are the budgets of ``models`` (by default all), and that of the ``firmware`` that the image is, by default the
+    one with its name. Raises as ``any_image_sizes``, ``link_budgets`` and ``link_faults``, and as ``budgets.exceeded``
+    if a budget cannot be checked.
+    """
+    limits = budgets.link_budgets(found, elf.stem, models, firmware)
+    try:
+        image = report.any_image_sizes(elf, linker_map, names=found.modules, budgets=limits.budgets)
+    except InputFileError as error:
+        if limits.budgets or error.code not in _OF_MAPS:
+            raise
+        return LinkReport(None, None, () if models else (str(error),))
+    problems = budgets.exceeded(image, limits)
+    unchecked = [*budgets.not_checked(image, limits), *([] if models else budgets.without_budget(found, limits))]
+    return LinkReport(
+        report_document([image]),
+        OverBudgetError(problems) if problems else None,
+        tuple(unchecked),
+        link.link_faults(image, quick=True).faults,
+    )
+
+
+def target_budgets(project: Project, targets: Sequence[str]) -> TargetBudgets:
+    """Return the budgets of the only target in ``targets``, or of the project's only target with a toolchain.
+
+    Raises ``UsageError`` if there are several, or if the target is this machine.
+    """
+    names = chosen_names("target", targets, project.targets)
+    crossed = [name for name in names if toolchain_of(project.targets[name]) is not None]
+    if not crossed:
+        raise UsageError(
+            "budgets-of-this-machine",
+            place=f"target {listed(names)}",
+            reason="budgets do not apply to images of this machine",
+            hint="choose a target with another CPU",
+        )
+    if len(crossed) > 1:
+        raise UsageError(
+            "target-of-image-unknown",
+            place=project.path,
+            reason=f"the image can be one for {listed(crossed)}",
+            hint="choose one with --target",
+        )
+    (job,) = target_jobs(project, crossed)
+    return with_modules(job.budgets or TargetBudgets(job.name, {}, {}), job)
 
 
 def report_text(found: Sequence[report.ImageSizes], *, verbose: bool = False, operators: bool = False) -> str:
@@ -117,12 +206,11 @@ def _text(found: report.ImageSizes, *, verbose: bool, operators: bool) -> str:
     title = job.title if job else image.path.name
     head = f"{title}: {image.flash:,} bytes of flash, {image.ram:,} of RAM ({image.path})"
     if job is None and not found.sizes.models:
-        head += "\nno models: the map lists no library libmlf_<model>.a"
+        head += "\nno models: the map lists no library libmlf_<model>.a and no object <model>_lib0.o"
     parts = [head, report.sizes_text(found.sizes, _model_budgets(found), _budget(found), verbose=verbose)]
-    limits = job.stack_limits if job else {}
-    parts.append(
-        "\n".join(stack.stack_lines(stack.stacks(found), limits, stack.measured_stacks(found), verbose=verbose))
-    )
+    depths = stack.stack_lines(stack.stacks(found), _stack_limits(found), stack.measured_stacks(found), verbose=verbose)
+    parts.append("\n".join(depths))
+    parts += link.link_faults_text(link.link_faults(found))
     if job is not None and job.budget_file is not None:
         parts.append("\n".join(budgets.difference_lines(job, found.sizes)))
     parts += report.all_operators(found.sizes.models, report.networks_of(found)) if operators else ()
@@ -131,11 +219,15 @@ def _text(found: report.ImageSizes, *, verbose: bool, operators: bool) -> str:
 
 
 def _budget(found: report.ImageSizes) -> Budget:
-    return found.job.budget if found.job else Budget()
+    return found.budgets.get("", Budget())
 
 
 def _model_budgets(found: report.ImageSizes) -> dict[str, Budget]:
-    return dict(found.job.model_budgets) if found.job else {}
+    return {name: budget for name, budget in found.budgets.items() if name}
+
+
+def _stack_limits(found: report.ImageSizes) -> dict[str, int]:
+    return {name: budget.stack for name, budget in found.budgets.items() if budget.stack is not None}
 
 
 def report_json(found: Sequence[report.ImageSizes], checks: Checks | None = None) -> dict[str, Any]:
@@ -160,6 +252,7 @@ def _json(found: report.ImageSizes, checks: Checks) -> dict[str, Any]:
             for owner in found.sizes.models
         ],
         "others": [_owner(owner) for owner in found.sizes.others],
+        **link.link_faults_json(link.link_faults(found)),
     }
 
 
@@ -177,7 +270,7 @@ def _model(
     listed = [report.network_json(each, _run_of(found, each), facts) for each in networks]
     verified = checks.get((found.job.target.name, owner.name)) if found.job else None
     return {
-        **_owner(owner),
+        **_owner(_with_origins(owner, networks)),
         **({"budget": asdict(budget)} if budget else {}),
         **({"networks": listed} if found.job else {}),
         **({"verify": verified} if verified else {}),
@@ -189,8 +282,25 @@ def _run_of(found: report.ImageSizes, network: report.NetworkSizes) -> report.Mo
     return next((run for run in found.runs if run.profile.module == network.module), None)
 
 
+def _with_origins(owner: report.Owner, networks: Sequence[report.NetworkSizes]) -> report.Owner:
+    """Return ``owner`` with the parts of the model that its constants and functions are made of."""
+    known: dict[tuple[str, str], tuple[str, str]] = {}
+    for each in networks:
+        for operator in each.network.operators:
+            known.setdefault((each.module, operator.function), (operator.name, ""))
+        known |= {(each.module, one.symbol): (one.tensor, one.source) for one in each.network.constants}
+    found = ((piece, known.get((piece.module, piece.name), ("", ""))) for piece in owner.pieces)
+    return replace(owner, pieces=tuple(replace(piece, tensor=tensor, source=key) for piece, (tensor, key) in found))
+
+
 def _owner(owner: report.Owner) -> dict[str, Any]:
-    pieces = [{key: getattr(piece, key) for key in _OF_A_PIECE} for piece in owner.pieces]
+    pieces = [
+        {
+            **{key: getattr(piece, key) for key in _OF_A_PIECE},
+            **{key: value for key in _OF_A_CONSTANT if (value := getattr(piece, key))},
+        }
+        for piece in owner.pieces
+    ]
     return {
         "name": owner.name,
         "flash": owner.flash,
@@ -208,7 +318,9 @@ def report_document(
     ``checks`` are results of ``verify``, for JSON and HTML.
     """
     return report.ReportDocument(
-        lambda: report_json(found, checks), lambda verbose: report_text(found, verbose=verbose, operators=operators)
+        lambda: report_json(found, checks),
+        lambda verbose: report_text(found, verbose=verbose, operators=operators),
+        lambda: [fault for sizes in found for fault in link.link_faults(sizes).faults],
     )
 
 

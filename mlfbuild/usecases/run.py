@@ -1,4 +1,4 @@
-"""Run a network of an archive with the inputs of a file, on this machine or an emulated board; write its outputs."""
+"""Run a network of an archive or of a model file with given inputs, here or on an emulated board."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.archive import open_archive
-from mlfbuild.build import check_arrays_output
+from mlfbuild.build import check_arrays_output, open_model
 from mlfbuild.core import ProcessFailedError, write_atomic
 from mlfbuild.executor import chosen_module
 from mlfbuild.library import TensorInfo
@@ -50,6 +49,8 @@ def run_archive(
     sandbox: bool = False,
 ) -> ArchiveRun:
     """Run the network ``model`` of ``archive`` with every case of ``inputs``; write ``output``.
+
+    If ``archive`` is a model file, it is compiled for the board's CPU, or for this machine.
 
     ``output`` is an ``.npz`` file with one array for each output, named after the tensor; the first axis is the case. A
     network with state keeps it from case to case. Without ``board`` the code runs in a separate process on this
@@ -101,7 +102,7 @@ def _run_on_board(
 ) -> tuple[ArchiveRun, dict[str, Array]]:
     from mlfbuild.verify.emulator import run_on_board
 
-    library, where = open_archive(archive), str(archive)
+    library, where = open_model(archive, board.cpu), str(archive)
     module = chosen_module(library, model, where)
     cases, arrays = load_inputs(path, module)
     outputs = run_on_board(module, board, arrays, where, timeout, bundled_libraries(library, module, where))
@@ -114,7 +115,7 @@ def _run_in_sandbox(
 ) -> tuple[ArchiveRun, dict[str, Array]]:
     from mlfbuild.verify import run_in_sandbox
 
-    module = chosen_module(open_archive(archive), model, str(archive))
+    module = chosen_module(open_model(archive), model, str(archive))
     cases, _ = load_inputs(path, module)
     arguments = [str(archive), "--inputs", str(path), "--timeout", str(timeout)]
     arguments += [*(["--model", model] if model else []), *(["--board", board] if board else [])]

@@ -53,9 +53,9 @@ def bill_of_materials(
     """Return the bill of materials of the selected targets and models (by default all).
 
     ``build`` is the build folder, as for ``target_jobs``; ``elfs`` are images of another build, and require that one
-    target is selected. ``name``, ``version`` and ``supplier`` describe the product, whose name is that of its firmware
-    by default. ``notes`` of the result list what has not been built, is damaged, or has no licence; the bill contains
-    what the project file declares about it.
+    target is selected. ``name``, ``version`` and ``supplier`` describe the product; by default, its name is that of its
+    firmware and its version that of the project file. ``notes`` of the result list what has not been built, is damaged,
+    or has no licence; the bill contains what the project file declares about it.
 
     Raises as ``target_jobs``, ``UsageError`` if ``elfs`` are given for several targets, and ``InputFileError`` and
     ``ConflictError`` for files that cannot be read.
@@ -70,7 +70,10 @@ def bill_of_materials(
             reason=f"the image is for one target, and the project has {names}",
             hint="choose its target with --target",
         )
-    bill = Bill(Component("project", Kind.PROJECT, name or _name(project), version, supplier=supplier), source_date())
+    bill = Bill(
+        Component("project", Kind.PROJECT, name or _name(project), version or project.version, supplier=supplier),
+        source_date(),
+    )
     tool = bill.add(mlfbuild_tool(__version__))
     chosen = dict.fromkeys(job.model for target in jobs for job in target.models)
     found = {model: _add_model(bill, project, model) for model in chosen}

@@ -1,14 +1,22 @@
-"""Check an archive against the rules of Model Library Format."""
+"""Check an archive, or the archive that is compiled from a model file, against the rules of Model Library Format."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from mlfbuild.archive import tar
+from mlfbuild.archive import archive_files, tar
 from mlfbuild.archive.validate import Report, validate
-from mlfbuild.core import open_binary
+from mlfbuild.build import is_model, open_model
+from mlfbuild.core import InputFileError, open_binary
+from mlfbuild.project import better_error
 
 
 def validate_archive(path: Path) -> Report:
-    """Return the findings about the archive ``path``; raises ``InputFileError`` if it cannot be read."""
-    return validate(tar.members(open_binary(path, "archive"), str(path)), str(path))
+    """Return the findings about the archive ``path``; raises as ``open_model``."""
+    if is_model(path):
+        return validate(archive_files(open_model(path)), str(path))
+    try:
+        files = tar.members(open_binary(path, "archive"), str(path))
+    except InputFileError as error:
+        raise better_error(error, path) from None
+    return validate(files, str(path))

@@ -19,6 +19,7 @@ from mlfbuild.core import (
     MlfError,
     ProjectFileError,
     Tell,
+    listed,
     read_bytes,
     sha256,
     tell_nobody,
@@ -43,6 +44,8 @@ class VerifyJob:
     vectors: Path
     folder: Path
     """Folder of the test firmware and the report."""
+    timeout: float | None = None
+    """Time limit of a case in seconds; ``None`` for the default."""
 
     @property
     def title(self) -> str:
@@ -84,6 +87,37 @@ def verify_project(
     return [(job, _watched(job, watch)) for job in jobs]
 
 
+def budget_error(project: Project, targets: Sequence[TargetJob], progress: Progress | None = None) -> MlfError | None:
+    """Return why budgets of instructions of the models of ``targets`` are not kept, or cannot be checked.
+
+    Models with such a budget run on the boards of their targets, unless nothing changed since their last run. Their
+    trees have been built.
+    """
+    from mlfbuild.report import budgets  # few projects have budgets
+
+    try:
+        budgets.check_instructions(project, budgets.budgeted_jobs(project, targets), progress)
+    except MlfError as error:
+        return error
+    return None
+
+
+def unchecked_in_runs(project: Project, targets: Sequence[TargetJob]) -> list[str]:
+    """Return a line for each model of ``targets`` with budgets that ``budget_error`` does not check."""
+    models = dict.fromkeys(model.model for target in targets for model in target.models)
+    crossed = {model.model for target in targets if target.toolchain is not None for model in target.models}
+    counted = {model.model for target in targets if target.board is not None for model in target.models}
+    lines = []
+    for name in models:
+        budget = project.models[name].budget
+        kinds = [kind for kind in ("flash", "ram", "stack") if getattr(budget, kind) is not None]
+        if budget.instructions is not None and name not in counted:
+            lines.append(f"instructions of model {name} (no selected target has a board)")
+        if kinds and name in crossed:
+            lines.append(f"{listed(kinds)} of model {name} (links check that, such as those of `mlfbuild build`)")
+    return lines
+
+
 def _watched(job: VerifyJob, watch: Progress) -> verify.VerifyReport | MlfError:
     task = Task("verify", job.title, job.target.name, model=job.model.model)
     watch.start(task)
@@ -99,11 +133,13 @@ def _watched(job: VerifyJob, watch: Progress) -> verify.VerifyReport | MlfError:
     return report
 
 
-def verify_jobs(project: Project, targets: Sequence[TargetJob], build: Path) -> list[VerifyJob]:
+def verify_jobs(
+    project: Project, targets: Sequence[TargetJob], build: Path, timeout: float | None = None
+) -> list[VerifyJob]:
     """Return a job for each module of ``targets`` that has vectors and can run, on a board or on this machine.
 
-    Raises ``CheckFailedError`` if there is none, and ``ProjectFileError`` if vectors do not name the module that they
-    are for.
+    A case may take ``timeout`` seconds. Raises ``CheckFailedError`` if there is none, and ``ProjectFileError`` if
+    vectors do not name the module that they are for.
     """
     vectors = vectors_of(project)
     chosen = [(target, model) for target in targets for model in target.models if model.model in vectors]
@@ -111,7 +147,7 @@ def verify_jobs(project: Project, targets: Sequence[TargetJob], build: Path) -> 
     if problems:
         raise ProjectFileError(list(dict.fromkeys(project.problems(problems))))
     jobs = [
-        VerifyJob(target, model, module, path, build / "verify" / target.name / model.model / module)
+        VerifyJob(target, model, module, path, build / "verify" / target.name / model.model / module, timeout)
         for target, model in chosen
         for module, path in vectors[model.model].items()
         if _can_run(target)
@@ -196,6 +232,7 @@ def verify_job(job: VerifyJob, tell: Tell = tell_nobody) -> verify.VerifyReport:
         job.vectors,
         job.folder,
         toolchain=job.target.toolchain,
+        timeout=job.timeout,
         placement=job.target.placement_fragment if job.target.placed else None,
         tell=tell,
     )
@@ -251,13 +288,16 @@ def wrong_outputs(project: Project, job: VerifyJob, report: verify.VerifyReport)
     return finding
 
 
-def verify_elf(image: Path, vectors: Path, board: str | None = None) -> verify.VerifyReport:
+def verify_elf(
+    image: Path, vectors: Path, board: str | None = None, timeout: float | None = None
+) -> verify.VerifyReport:
     """Run the test firmware ``image`` on the board that it names and compare all outputs with the file ``vectors``.
 
-    No project, archive or tree is required. ``board`` is the expected board. Raises ``InputFileError`` if the image is
-    not test firmware, ``UsageError`` if it is for another board or ``board`` is unknown, and as ``verify_job``.
+    No project, archive or tree is required. ``board`` is the expected board; a case may take ``timeout`` seconds.
+    Raises ``InputFileError`` if the image is not test firmware, ``UsageError`` if it is for another board or ``board``
+    is unknown, and as ``verify_job``.
     """
     if board is not None and board != HOST:
         board_called(board)
     with tempfile.TemporaryDirectory(prefix="mlfbuild-verify-") as folder:
-        return verify.verify_image(image, vectors, Path(folder), board=board)
+        return verify.verify_image(image, vectors, Path(folder), board=board, timeout=timeout)

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     )
     from mlfbuild.verify.sandbox import run_in_sandbox as run_in_sandbox
     from mlfbuild.verify.vectors import (
+        Vectors as Vectors,
         count_cases as count_cases,
         load_inputs as load_inputs,
         load_vectors as load_vectors,

@@ -1,6 +1,7 @@
 """Vectors: inputs and expected outputs of a module, from an untrusted ``.npz`` file.
 
-Arrays are called ``in0`` or ``in_<name>``, ``out0`` or ``out_<name>``; the first axis counts cases. The number
+Arrays are called ``in0`` or ``in_<name>``, ``out0`` or ``out_<name>``, with the name of the interface or the one in the
+model file; the first axis counts cases. The number
 ``tolerance`` replaces the tolerance of floats that follows from the network.
 """
 
@@ -20,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.core import CheckFailedError, InputFileError, listed, printable, quoted, read_bytes, shown
-from mlfbuild.library import TensorInfo, sanitize_name
+from mlfbuild.library import TensorInfo
 
 Array = npt.NDArray[Any]
 
@@ -111,7 +112,7 @@ def load_inputs(path: Path, module: HasTensors) -> tuple[int, tuple[Array, ...]]
     """
     arrays = _read(path)
     for index, tensor in enumerate(module.inputs):
-        for name in (tensor.name, sanitize_name(tensor.name)):
+        for name in tensor.names:
             if name in arrays and f"in{index}" not in arrays:
                 arrays[f"in{index}"] = arrays.pop(name)
     inputs = _arrays_of(path, arrays, "in", module.inputs)
@@ -175,7 +176,7 @@ def _arrays_of(path: Path, arrays: dict[str, Array], prefix: str, tensors: Itera
     """Take the array of each tensor out of ``arrays``, checked and flattened to (cases, elements)."""
     taken = []
     for index, tensor in enumerate(tensors):
-        keys = [f"{prefix}{index}", f"{prefix}_{tensor.name}", f"{prefix}_{sanitize_name(tensor.name)}"]
+        keys = [f"{prefix}{index}", *(f"{prefix}_{name}" for name in tensor.names)]
         key = next((key for key in keys if key in arrays), None)
         if key is None:
             raise InputFileError(

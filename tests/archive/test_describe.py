@@ -109,6 +109,7 @@ def test_a_list_with_one_more_entry_is_shown_in_full() -> None:
     assert "of 2 more" in describe_text(Library((module_with_lists(operators=10, files=9),)))
 
 
+@pytest.mark.sweep
 def test_many_modules_get_one_line_each(golden: Callable[[str, str], None]) -> None:
     library = native_library(*(f"m{i:03}" for i in range(1000)))
     golden(describe_text(library) + "\n", "many.txt")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from counting.executors import footprint
 
 from mlfbuild import open_archive
@@ -29,6 +30,7 @@ def test_a_graph_of_tvm(tmp_path: Path, shared: Path, tool: Callable[[str], str]
     assert found.ram <= main.workspace_size + main.io_size
 
 
+@pytest.mark.sweep
 def test_our_own_graph_beside_our_own_calls(tmp_path: Path, shared: Path, tool: Callable[[str], str]) -> None:
     for name in ("arm-none-eabi-gcc", "qemu-system-arm"):
         tool(name)

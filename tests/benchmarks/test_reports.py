@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import jsonschema
 import pytest
 from counting.firmware import compiler_version
 from counting.report import PAGES
@@ -15,6 +14,7 @@ from reports import NETWORKS, TARGETS, checked, image_path, instructions, report
 
 from mlfbuild.report.document.read import read_report
 from mlfbuild.report.document.schema import report_schema
+from support.schemas import validator
 
 _ON_DEVICE = re.compile(
     r"^ (\.(?!debug|comment|ARM\.attributes)\S+)\s+0x[0-9a-f]+\s+0x([0-9a-f]+) \S*\blibmlf_(\w+)\.a\(", re.MULTILINE
@@ -33,7 +33,7 @@ def sizes_in_map(path: Path, model: str) -> tuple[int, int]:
 def check(folder: Path, networks: Sequence[str], targets: Sequence[str]) -> list[int]:
     """Build the images, compare their reports with what others find, and return the instructions of each model."""
     report = reports(folder, networks, targets)
-    jsonschema.Draft202012Validator(report_schema()).validate(report)
+    validator(report_schema()).validate(report)
     assert read_report(folder / "report.json") == report, "what is written reads back, and its sums hold"
     images = list(checked(folder, report))
     assert len(images) == len(networks) * len(targets)

@@ -18,12 +18,12 @@ import kconfiglib
 import pytest
 import yaml
 
-from mlfbuild.build.tree import unpack, write_target_tree
+from mlfbuild.build.tree import ADAPTERS, unpack, write_target_tree
 from mlfbuild.targets import CPUS
 from support.libraries import graph_library, native_library
 from support.tree_firmware import CLEAN, PROJECT, PROJECTS, assert_right, expected, files, make_repo, run, scons
 
-PACKAGES = ("--for", "zephyr", "--for", "rt-thread", "--for", "esp-idf", "--for", "platformio")
+PACKAGES = [word for system in ADAPTERS for word in ("--for", system)]
 GIT = {
     **CLEAN,
     "GIT_CONFIG_NOSYSTEM": "1",
@@ -149,9 +149,10 @@ def test_zephyr_switches_are_off_by_default(models: Path) -> None:
 
 @pytest.fixture
 def bsp(models: Path, tmp_path: Path) -> Path:
-    folder = project("rt-thread-package", tmp_path / "bsp", "applications/main.c")
+    folder = Path(shutil.copytree(PROJECTS / "rt-thread-package", tmp_path / "bsp"))
+    shutil.copy(PROJECT / "src/main.c", folder / "applications/main.c")
     shutil.copy(PROJECT / "rt-thread/building.py", folder)
-    shutil.copytree(models, folder / "packages/models")
+    shutil.copytree(models, folder / "models")
     return folder
 
 
@@ -163,10 +164,21 @@ def build_rt_thread(bsp: Path, **switches: str) -> str:
 
 
 def test_rt_thread(bsp: Path) -> None:
-    before = files(bsp / "packages")
+    before = files(bsp / "models")
     assert "groups: Applications mlf_alpha mlf_beta" in build_rt_thread(bsp, PKG_USING_MLF_MODELS="y")
     assert_right(bsp / "build/app.elf")
-    assert files(bsp / "packages") == before
+    assert files(bsp / "models") == before
+
+
+def test_git_commits_the_whole_package_in_rt_thread(bsp: Path) -> None:
+    run(bsp, "git", "init", "-q", env=GIT)
+    run(bsp, "git", "add", "-A", env=GIT)
+    committed = set(run(bsp, "git", "ls-files", "models", env=GIT).splitlines())
+    assert committed == {f"models/{path}" for path in files(bsp / "models")}
+    (bsp / "models/.gitignore").unlink()
+    run(bsp, "git", "rm", "-rq", "--cached", ".", env=GIT)
+    run(bsp, "git", "add", "-A", env=GIT)
+    assert "models/mlf.mk" not in run(bsp, "git", "ls-files", "models", env=GIT)
 
 
 def test_rt_thread_compiles_only_models_whose_switch_is_on(bsp: Path) -> None:
@@ -199,6 +211,109 @@ def test_platformio_library_compiles_with_only_its_flags_and_sources(models: Pat
     sources = [entry[2:-1] for entry in build["srcFilter"] if entry.startswith("+")]
     run(models, "gcc", *build["flags"], PROJECT / "src/main.c", *sources, "-o", tmp_path / "app")
     assert run(tmp_path, "./app").splitlines() == expected()
+
+
+# Arduino, CMSIS-Toolbox and NuttX -------------------------------------------------------------------------------------
+
+
+def test_arduino_library_compiles_with_only_its_folder(
+    models: Path, tmp_path: Path, tool: Callable[[str], str]
+) -> None:
+    library = Path(shutil.copytree(models, tmp_path / "libraries/mlf_models"))
+    properties = dict(line.split("=", 1) for line in (library / "library.properties").read_text().splitlines()[1:])
+    sources = sorted((library / "src").rglob("*.c"))
+    assert len(sources) == 2
+    run(tmp_path, "gcc", "-I", library / "src", PROJECT / "src/main.c", *sources, "-o", "app")
+    assert run(tmp_path, "./app").splitlines() == expected()
+    sketch = "".join(f"#include <{header}>\n" for header in properties["includes"].split(","))
+    (tmp_path / "sketch.cpp").write_text(sketch + "int main() { return tvmgen_alpha_run(nullptr, nullptr) == 0; }\n")
+    tool("g++")
+    run(tmp_path, "g++", "-I", library / "src", "-c", "sketch.cpp", "-o", "sketch.o")
+
+
+def test_cmsis_toolbox_layer_compiles_with_only_its_files_and_folders(models: Path, tmp_path: Path) -> None:
+    layer = yaml.safe_load((models / "mlf_models.clayer.yml").read_text())["layer"]
+    shared = [f"-I{models / path}" for path in layer["add-path"]]
+    objects = []
+    for group in layer["groups"]:
+        assert group["group"] == f"Model {('alpha', 'beta')[len(objects)]}"
+        (entry,) = group["files"]
+        objects.append(tmp_path / f"{len(objects)}.o")
+        own = [f"-I{models / path}" for path in group.get("add-path", [])]
+        run(tmp_path, "gcc", *shared, *own, "-c", models / entry["file"], "-o", objects[-1])
+    run(tmp_path, "gcc", *shared, PROJECT / "src/main.c", *objects, "-o", "app")
+    assert run(tmp_path, "./app").splitlines() == expected()
+
+
+@pytest.fixture
+def apps(models: Path, tmp_path: Path) -> Path:
+    folder = project("nuttx-app", tmp_path / "apps")
+    (folder / "external").symlink_to(shutil.copytree(models, tmp_path / "firmware/models") / "nuttx")
+    return folder
+
+
+def configure_nuttx(apps: Path, **switches: str) -> None:
+    configuration = configure(Path("external/Kconfig"), switches, apps)
+    configuration.write_config(str(apps / ".config"))
+
+
+def test_nuttx_make(apps: Path) -> None:
+    configure_nuttx(apps, MLF_MODELS="y")
+    folder = apps.parent / "firmware/models"
+    before = files(folder)
+    run(apps, "make", "app.elf", f"MODELS={folder}")
+    assert_right(apps / "app.elf")
+    assert {path.partition("/")[0] for path in files(folder) - before} == {"nuttx"}
+    run(folder, "git", "init", "-q", env=GIT)
+    run(folder, "git", "add", "-A", env=GIT)
+    assert set(run(folder, "git", "ls-files", env=GIT).splitlines()) == before
+
+
+def test_nuttx_compiles_only_models_whose_switch_is_on(apps: Path) -> None:
+    configure_nuttx(apps)
+    (apps / "src/main.c").write_text("int main(void) { return 0; }\n")
+    assert "_lib0.c" not in run(apps, "make", "app.elf", f"MODELS={apps.parent / 'firmware/models'}")
+    configure_nuttx(apps, MLF_MODELS="y", MLF_ALPHA="n")
+    output = run(apps, "make", "app.elf", f"MODELS={apps.parent / 'firmware/models'}")
+    assert "beta_lib0.c" in output and "alpha_lib0.c" not in output
+
+
+def test_nuttx_cmake(apps: Path) -> None:
+    configure_nuttx(apps, MLF_MODELS="y")
+    cmake(apps, f"-DMODELS={apps.parent / 'firmware/models'}")
+    assert_right(apps / "build/app.elf")
+
+
+# Rust ----------------------------------------------------------------------------------------------------------------
+
+DEBIAN_CRATES = Path("/usr/share/cargo/registry")
+
+
+def cargo(folder: Path, *arguments: str) -> str:
+    """Run cargo without network, with the crate ``cc`` of Debian or the one that stands in for it."""
+    crates = DEBIAN_CRATES if list(DEBIAN_CRATES.glob("cc-*")) else PROJECTS / "rust-crate/crates"
+    (folder / ".cargo").mkdir(exist_ok=True)
+    (folder / ".cargo/config.toml").write_text(
+        f'[source.crates-io]\nreplace-with = "here"\n[source.here]\ndirectory = "{crates}"\n'
+    )
+    environment = {**os.environ, "CARGO_HOME": str(folder / "home"), "CARGO_NET_OFFLINE": "true"}
+    return run(folder, "cargo", *arguments, env=environment)
+
+
+def test_rust_crate(models: Path, tmp_path: Path, tool: Callable[[str], str]) -> None:
+    tool("cargo")
+    folder = Path(shutil.copytree(PROJECTS / "rust-crate", tmp_path / "app"))
+    shutil.copytree(models, folder / "models")
+    before = files(folder / "models")
+    output = cargo(folder, "build")
+    assert "Compiling mlf_models" in output and "warning" not in output
+    assert run(folder, "target/debug/app").splitlines() == expected()
+    assert files(folder / "models") == before
+    assert "Compiling" not in cargo(folder, "build")
+    source = folder / "models/alpha/codegen/host/src/alpha_lib0.c"
+    source.write_text(source.read_text() + "#error changed\n")
+    with pytest.raises(AssertionError, match="changed"):
+        cargo(folder, "build")
 
 
 # What archives of other compilers hold -------------------------------------------------------------------------------

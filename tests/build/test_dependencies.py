@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
 from mlfbuild.build.tree import tree_damage
 from mlfbuild.build.tree.dependencies import write_dependencies
@@ -419,6 +420,65 @@ def test_platformio_library_with_a_library(folder: Path) -> None:
     with pytest.raises(UnsupportedModelError) as caught:
         write_dependent_tree(folder / "more", tiny_source(), systems=["platformio"])
     assert (caught.value.code, caught.value.place) == ("platformio-needs-same-flags", "dependency 'tiny'")
+
+
+def test_cmsis_toolbox_layer_with_a_library(folder: Path) -> None:
+    write_dependent_tree(folder / "models", tiny_source(), systems=["cmsis-toolbox"])
+    layer = yaml.safe_load((folder / "models/mlf_models.clayer.yml").read_text())["layer"]
+    objects: list[str] = []
+    for group in layer["groups"]:
+        folders = [f"-I{path}" for path in (*layer["add-path"], *group.get("add-path", []))]
+        options = group["misc"][0]["C-CPP"] if "misc" in group else []
+        for entry in group["files"]:
+            objects.append(f"{len(objects)}.o")
+            run("gcc", *options, *folders, "-c", entry["file"], "-o", objects[-1], folder=folder / "models")
+    assert [group["group"] for group in layer["groups"]] == ["Model one", "Model two", "Library tiny"]
+    folders = [f"-I{path}" for path in layer["add-path"]]
+    run("gcc", *folders, folder / "main.c", *objects, "-o", folder / "app", folder=folder / "models")
+    assert run(folder / "app", folder=folder) == "one 7\ntwo 7\n"
+
+
+def test_nuttx_application_with_a_library(folder: Path) -> None:
+    write_dependent_tree(folder / "models", tiny_source(), systems=["nuttx"])
+    for name in ("Make.defs", "Application.mk", "CMakeLists.txt"):
+        shutil.copy(PROJECTS / "nuttx-app" / name, folder)
+    (folder / "external").symlink_to("models/nuttx")
+    (folder / ".config").write_text("CONFIG_MLF_MODELS=y\nCONFIG_MLF_ONE=y\nCONFIG_MLF_TWO=y\n")
+    defs = (folder / "Make.defs").read_text().replace("arm-none-eabi-", "")
+    (folder / "Make.defs").write_text(re.sub("^CFLAGS := .*", f"CFLAGS := {WARNINGS}", defs, flags=re.MULTILINE))
+    places = [f"APPDIR={folder}", f"TOPDIR={folder}"]
+    run("make", "-C", "external", *places, folder=folder)
+    run("gcc", "-Imodels/one/codegen/host/include", "-Imodels/two/codegen/host/include", "main.c", "libapps.a", "-o",
+        "app", folder=folder)  # fmt: skip
+    assert run(folder / "app", folder=folder) == "one 7\ntwo 7\n"
+    text = (folder / "CMakeLists.txt").read_text().partition("set_target_properties(app")
+    more = 'target_include_directories(app PRIVATE "${include_dirs}")\ntarget_link_libraries(app PRIVATE nuttx)\n'
+    (folder / "CMakeLists.txt").write_text(text[0].replace("src/main.c", "main.c") + more)
+    cmake(folder)
+    assert run(folder / "build/app", folder=folder) == "one 7\ntwo 7\n"
+
+
+def test_rust_crate_compiles_a_library_for_its_models(folder: Path) -> None:
+    write_dependent_tree(folder / "models", tiny_source(), systems=["rust"])
+    text = (folder / "models/rust/build.rs").read_text()
+    entry = text[text.index('name: "mlf_dep_tiny"') :].partition("},")[0]
+    assert 'features: &["CARGO_FEATURE_ONE", "CARGO_FEATURE_TWO"]' in entry
+    assert '"dependencies/tiny/src/add.c", "dependencies/tiny/src/offset.c"' in entry
+    assert '"-DOFFSET=(3 + 0)"' in entry
+
+
+def test_arduino_library_cannot_require_a_library(folder: Path) -> None:
+    with pytest.raises(UnsupportedModelError) as caught:
+        write_dependent_tree(folder / "models", tiny_source(), systems=["arduino"])
+    assert (caught.value.code, caught.value.place) == ("library-in-arduino-library", "dependency 'tiny'")
+
+
+@pytest.mark.parametrize(("system", "code"), [("nuttx", "cmake-package-in-nuttx"), ("rust", "cmake-package-in-crate")])
+def test_cmake_package_is_refused_by_systems_without_cmake(folder: Path, system: str, code: str) -> None:
+    package = ResolvedLibrary("tiny", "1.0", package="Tiny", target="Tiny::tiny")
+    with pytest.raises(UnsupportedModelError) as caught:
+        write_dependent_tree(folder / "models", package, systems=[system])
+    assert (caught.value.code, caught.value.place) == (code, "dependency 'tiny'")
 
 
 def test_rt_thread_defines_a_group_once(folder: Path) -> None:

@@ -17,7 +17,9 @@ from mlfbuild.build.tree.fragment import library_fragment
 from mlfbuild.build.tree.make import make_fragment
 from mlfbuild.build.tree.parts import Parts, parts_of
 from mlfbuild.build.tree.sconscript import scons_fragment
+from mlfbuild.core import UsageError
 from mlfbuild.library import ArchiveFile, CodegenFile, Library, Module
+from support.errors import raises
 from support.libraries import graph_library, native_library, native_module
 
 MAIN = """\
@@ -266,6 +268,51 @@ def test_a_misspelt_target_fails_at_configure_time(project: Project) -> None:
 
 
 # Make and SCons
+
+
+LEVELS = {"O2": "-O2", "Os": "-Os", "O3": "-O3", "inherit": "-O0"}
+"""The level of a model's code in a build with -O0, by the key ``optimize``."""
+
+
+def last_level(command: str) -> str:
+    return [word for word in command.split() if word.startswith("-O")][-1]
+
+
+def test_models_have_their_own_level_in_debug_builds(project: Project) -> None:
+    for level in LEVELS:
+        unpack(native_library(level.lower()), project.folder / level, archive_id="a", optimize=level)
+    names = [level.lower() for level in LEVELS]
+    project.write(*names, link=" ".join(f"mlf::{name}" for name in names), include=included(*LEVELS))
+    flags = ["-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_FLAGS=-O1", "-DCMAKE_C_FLAGS_DEBUG=-O0 -g"]
+    run("cmake", "-S", project.folder, "-B", project.build, "-G", "Ninja", *flags)
+    commands = run("ninja", "-C", project.build, "-t", "commands", "app").splitlines()
+    found = {level: last_level(line) for level in LEVELS for line in commands if f"{level.lower()}_lib0.c.o -c" in line}
+    assert found == LEVELS
+    assert last_level(next(line for line in commands if "main.c.o -c" in line)) == "-O0"
+
+
+def test_make_and_scons_have_the_level_of_the_model(project: Project, tool: Callable[[str], str]) -> None:
+    for level, option in LEVELS.items():
+        unpack(native_library("net"), project.folder.parent / "net", archive_id="a", optimize=level)
+        (project.folder.parent / "Makefile").write_text("CFLAGS = -O0\ninclude net/mlf.mk\nall: $(MLF_LIBRARIES)\n")
+        text = run(tool("make"), "-C", project.folder.parent, "all")
+        (command,) = (line for line in text.splitlines() if " -c " in line)  # again with each level
+        assert last_level(command) == option
+        (project.folder.parent / "SConstruct").write_text(
+            "env = Environment(CFLAGS='-O1', CCFLAGS='-O0')\nSConscript('net/SConscript', exports='env')\n"
+        )
+        text = run(sys.executable, "-m", "SCons", "-C", project.folder.parent, "-Q", "-n")
+        (command,) = (line for line in text.splitlines() if " -c " in line)
+        assert last_level(command) == option
+
+
+def test_a_level_for_compiled_objects_is_refused() -> None:
+    module = native_module("pre")
+    objects = CodegenFile(PurePosixPath("host/lib/pre.o"), b"")
+    library = Library((replace(module, codegen=(objects,)),))
+    assert "target_compile_options" not in library_fragment(parts_of(library))
+    with raises(UsageError, "level-of-objects", "model pre: optimize: Os"):
+        parts_of(library, optimize="Os")
 
 
 @pytest.mark.parametrize("blobs", ["incbin", "array"])

@@ -197,7 +197,7 @@ def interrupted_after(folder: Folder, seconds: float, *arguments: str) -> Ended:
 
 @pytest.mark.usefixtures("host_tools")
 @pytest.mark.parametrize(
-    ("seconds", "jobs"), first_on_push([(0.3, "1"), (0.2, "2"), (0.0, "2"), (0.6, "2"), (1.2, "2")], 2)
+    ("seconds", "jobs"), first_on_push([(0.3, "1"), (0.2, "2"), (0.0, "2"), (0.6, "2"), (1.2, "2")])
 )
 def test_interrupted_build_is_completed_later(folder: Folder, seconds: float, jobs: str) -> None:
     ended = interrupted_after(folder, seconds, "build", "-q", "-j", jobs)

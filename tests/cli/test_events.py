@@ -8,25 +8,27 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import jsonschema
 import pytest
 
 from mlfbuild.cli.events import requested_format
+from support import schemas
 from support.command import Ended, Folder
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
 
 
 @pytest.fixture(scope="module")
-def validator() -> jsonschema.Draft202012Validator:
+def validator() -> Draft202012Validator:
     """Return the validator for the schema of events that the command prints."""
     command = [sys.executable, "-m", "mlfbuild", "schema", "--events"]
     schema = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
-    jsonschema.Draft202012Validator.check_schema(schema)
-    return jsonschema.Draft202012Validator(schema)
+    return schemas.validator(schema)
 
 
-def events(ended: Ended, validator: jsonschema.Draft202012Validator) -> list[dict[str, Any]]:
+def events(ended: Ended, validator: Draft202012Validator) -> list[dict[str, Any]]:
     """Return the events on stderr, checked by the schema, without times, which vary."""
     found = [json.loads(line) for line in ended.err.splitlines()]
     for event in found:
@@ -41,7 +43,7 @@ def of_kind(found: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.usefixtures("host_tools")
-def test_build_reports_each_job(folder: Folder, validator: jsonschema.Draft202012Validator) -> None:
+def test_build_reports_each_job(folder: Folder, validator: Draft202012Validator) -> None:
     folder.write("main.c", '#warning "old"\nint main(void) { return 0; }\n')
     ended = folder.run("build", "--format", "json", "-j", "1")
     found = events(ended, validator)
@@ -70,7 +72,7 @@ def test_build_reports_each_job(folder: Folder, validator: jsonschema.Draft20201
 
 
 @pytest.mark.usefixtures("host_tools")
-def test_verify_reports_each_case(folder: Folder, validator: jsonschema.Draft202012Validator) -> None:
+def test_verify_reports_each_case(folder: Folder, validator: Draft202012Validator) -> None:
     folder.write_vectors("alpha", wrong=True)
     ended = folder.run("verify", "--format", "json", "-j", "1")
     found = events(ended, validator)
@@ -89,9 +91,7 @@ def test_verify_reports_each_case(folder: Folder, validator: jsonschema.Draft202
     assert (found[-1]["exit_code"], found[-1]["kind"], ended.status) == (1, "check-failed", 1)
 
 
-def test_mistakes_in_a_project_file_have_their_places(
-    folder: Folder, validator: jsonschema.Draft202012Validator
-) -> None:
+def test_mistakes_in_a_project_file_have_their_places(folder: Folder, validator: Draft202012Validator) -> None:
     folder.write("mlfbuild.yml", "mlfbuild: 1\ntargets: {pc: {cpu: hots}}\nmodels: {a: {source: a.tflite}}\nmodes: 1\n")
     ended = folder.run("build", "--format", "json")
     (error,) = events(ended, validator)
@@ -103,7 +103,7 @@ def test_mistakes_in_a_project_file_have_their_places(
     assert error["message"] == "\n".join(problem["message"] for problem in error["problems"])
 
 
-def test_a_model_that_fails_is_a_job_and_an_error(folder: Folder, validator: jsonschema.Draft202012Validator) -> None:
+def test_a_model_that_fails_is_a_job_and_an_error(folder: Folder, validator: Draft202012Validator) -> None:
     folder.write("models/beta.tflite", b"no model")
     ended = folder.run("build", "--format", "json", "-j", "1")
     found = events(ended, validator)
@@ -115,7 +115,7 @@ def test_a_model_that_fails_is_a_job_and_an_error(folder: Folder, validator: jso
 
 
 @pytest.mark.usefixtures("host_tools")
-def test_error_has_the_output_of_the_program(folder: Folder, validator: jsonschema.Draft202012Validator) -> None:
+def test_error_has_the_output_of_the_program(folder: Folder, validator: Draft202012Validator) -> None:
     folder.write("main.c", "int main(void) { return missing; }\n")
     found = events(folder.run("build", "--format", "json"), validator)
     assert (found[-1]["exit_code"], found[-1]["kind"]) == (7, "process-failed")
@@ -133,7 +133,7 @@ def test_error_has_the_output_of_the_program(folder: Folder, validator: jsonsche
     ],
 )
 def test_every_error_is_an_event(
-    folder: Folder, validator: jsonschema.Draft202012Validator, arguments: list[str], ending: str
+    folder: Folder, validator: Draft202012Validator, arguments: list[str], ending: str
 ) -> None:
     ended = folder.run(*arguments)
     (error,) = events(ended, validator)
@@ -142,7 +142,7 @@ def test_every_error_is_an_event(
     assert error["message"].endswith(ending)
 
 
-def test_a_full_disk_and_ctrl_c_are_events(folder: Folder, validator: jsonschema.Draft202012Validator) -> None:
+def test_a_full_disk_and_ctrl_c_are_events(folder: Folder, validator: Draft202012Validator) -> None:
     with Path("/dev/full").open("w") as full:
         ended = folder.spawn("schema", "--format", "json", stdout=full)
     (error,) = events(ended, validator)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import resource
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 from mlfbuild.archive import pack_archive
 from mlfbuild.library import ExternalDependency, ModuleTarget
@@ -22,13 +24,14 @@ from support.aot_archives import POOLS, WORKSPACE_IO, aot_archive
 from support.command import Folder
 from support.firmware_repo import tiny_network
 from support.libraries import native_library
+from support.schemas import validator
 from support.tflite_builder import Network
 
 TEMPLATES = ("scons", "cmake", "bare-metal")
-COMMON = {".gitignore", "README.md", "mlfbuild.yml", "src/main.c", "src/sample.h"}
+COMMON = {".gitignore", "README.md", "mlfbuild.schema.json", "mlfbuild.yml", "src/main.c", "src/sample.h"}
 OWN = {
     "scons": {"SConstruct", "site_scons/site_tools/mlf.py"},
-    "cmake": {"CMakeLists.txt", "CMakePresets.json", "cmake/cortex-m4.cmake"},
+    "cmake": {"CMakeLists.txt", "CMakePresets.json", "cmake/cortex-m4.cmake", "cmake/mlfbuild.cmake"},
     "bare-metal": {"Makefile", ".gitattributes"},
 }
 
@@ -50,7 +53,7 @@ def test_example_project(empty: Folder, golden, template: str) -> None:
     golden(re.sub("wrote [0-9]+ files", "wrote some files", ended.out), "said.txt")  # the number of kernels varies
     files = {name.removeprefix("fw/") for name in empty.files() if name.startswith("fw/")}
     assert files >= COMMON | OWN[template] | {"models/tones.tflite", "tests/tones.npz"}
-    for name in sorted(COMMON | OWN[template]):
+    for name in sorted((COMMON | OWN[template]) - {"mlfbuild.schema.json"}):
         golden((empty.root / "fw" / name).read_text(), name.replace("/", "_").lstrip("."))
     assert empty.run("-C", "fw", "check").status == 0
 
@@ -72,10 +75,31 @@ def test_a_model_gets_a_name_for_c(empty: Folder) -> None:
     assert "note: the model 'Kws Net-2' is named kws_net_2 in the project, as names become part of C\n" in ended.out
     assert "note: mlfbuild computed the expected outputs; replace them by those of your training framework" in ended.out
     assert (empty.root / "fw/models/kws_net_2.tflite").read_bytes() == tiny_network(5)
-    assert (
-        "  kws_net_2:\n    source: models/kws_net_2.tflite\n    vectors: tests/kws_net_2.npz"
-        in (empty.root / "fw/mlfbuild.yml").read_text()
-    )
+    model = yaml.safe_load((empty.root / "fw/mlfbuild.yml").read_text())["models"]["kws_net_2"]
+    assert (model["source"], model["vectors"]) == ("models/kws_net_2.tflite", "tests/kws_net_2.npz")
+    assert model["interface"] == {"inputs": ["t0"], "outputs": ["t3"]}
+
+
+@pytest.mark.parametrize(
+    ("names", "key"),
+    [
+        (("serving_default_keras_tensor_12:0", "StatefulPartitionedCall:0"), "{inputs: [input], outputs: [output]}"),
+        (("on", "float"), '{inputs: ["on"], outputs: [float_]}'),
+        (("9 lives", "y"), ""),
+    ],
+)
+def test_the_interface_has_the_present_names(empty: Folder, names: tuple[str, str], key: str) -> None:
+    network = Network()
+    source = network.input((1, 8), scale=0.05)
+    target = network.fully_connected(source, np.ones((4, 8), np.int8), None, weight_scales=[0.01], scale=0.1)
+    for at, name in zip((source, target), names, strict=True):
+        network.tensors[at].name = name
+    empty.write("named.tflite", network.build([target]))
+    assert empty.run("init", "fw", "--model", "named.tflite").status == 0
+    lines = (empty.root / "fw/mlfbuild.yml").read_text().splitlines()
+    found = [line.partition("#")[0].strip() for line in lines if "interface:" in line]
+    assert found == ([f"interface: {key}"] if key else [])
+    assert empty.run("-C", "fw", "check").status == 0
 
 
 def test_vectors_are_copied_and_their_first_case_is_the_sample(empty: Folder) -> None:
@@ -153,6 +177,25 @@ def test_every_board_has_its_core(empty: Folder, board: str) -> None:
     assert empty.run("-C", "fw", "check").status == 0
 
 
+def test_only_the_file_for_cmake(empty: Folder) -> None:
+    ended = empty.run("init", "fw", "--cmake-only")
+    path = empty.root / "fw/cmake/mlfbuild.cmake"
+    assert (ended.status, ended.out.splitlines()[:3]) == (
+        0,
+        ["wrote fw/cmake/mlfbuild.cmake", "next, in CMakeLists.txt:", "  include(cmake/mlfbuild.cmake)"],
+    )
+    assert [name for name in empty.files() if name.startswith("fw/")] == ["fw/cmake/mlfbuild.cmake"]
+    before = path.stat().st_mtime_ns
+    assert empty.run("init", "fw", "--cmake-only", "--format", "json").json == {
+        "written": [], "commands": {}, "notes": ["fw/cmake/mlfbuild.cmake is up to date"],
+    }  # fmt: skip
+    assert path.stat().st_mtime_ns == before
+    path.write_text("mine\n")
+    refused = empty.refused("init", "fw", "--cmake-only")
+    assert refused == (6, "project-file-exists", "fw/cmake/mlfbuild.cmake")
+    assert path.read_text() == "mine\n"
+
+
 # Errors -----------------------------------------------------------------------------------------------------
 
 
@@ -198,10 +241,12 @@ def unsupported() -> bytes:
         ("--model missing.tflite", (5, "no-such-input", "missing.tflite")),
         ("--model fw", (5, "input-is-folder", "fw")),
         ("--model half.tflite", (5, "tflite-malformed", "half.tflite: operators")),
-        ("--archive net.tflite", (5, "archive-not-tar", "net.tflite")),
+        ("--archive net.tflite", (5, "model-not-archive", "net.tflite")),
         ("--model odd.tflite", (4, "operator-unsupported", "odd.tflite: operator 0 (UNIQUE) writing 't1'")),
         ("--model big.tflite", (4, "board-too-small", "big.tflite")),
         ("--model net.tflite --archive net.tar", (2, "options-exclude-each-other", "--model and --archive")),
+        ("--cmake-only --board mps2-an386", (2, "options-exclude-each-other", "--cmake-only and --board")),
+        ("--cmake-only --template cmake", (2, "options-exclude-each-other", "--cmake-only and --template")),
         ("--vectors v.npz", (2, "option-needs-another", "--vectors v.npz")),
         ("--model net.tflite --vectors v.npz", (5, "vectors-array-missing", "v.npz")),
         ("--model net.tflite --vectors no.npz", (5, "no-such-input", "no.npz")),
@@ -383,3 +428,13 @@ def test_interrupt_leaves_no_files(empty: Folder) -> None:
     assert process.returncode == 130
     assert "Traceback" not in error
     assert list((empty.root / "fw").iterdir()) == []
+
+
+def test_editors_find_the_schema_beside_the_project_file(empty: Folder) -> None:
+    assert empty.run("init", "fw").status == 0
+    project = (empty.root / "fw/mlfbuild.yml").read_text()
+    found = re.fullmatch(r"# yaml-language-server: \$schema=(\S+)", project.splitlines()[0])
+    assert found
+    schema = (empty.root / "fw" / found[1]).read_text()
+    assert schema == empty.run("schema").out, "`mlfbuild schema >mlfbuild.schema.json` brings it up to date"
+    validator(json.loads(schema)).validate(yaml.safe_load(project))

@@ -8,12 +8,12 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import jsonschema
 import numpy as np
 import pytest
 
 from support.command import Folder
 from support.firmware_repo import tiny_network, two_layers
+from support.schemas import validator
 
 PROJECT = """\
 mlfbuild: 1
@@ -87,6 +87,7 @@ def counts_of(project: Project) -> dict[str, int]:
     return {run["model"]: run["instructions"] for run in facts}
 
 
+@pytest.mark.sweep
 def test_models_run_only_if_something_changed(project: Project) -> None:
     project.set_budgets("1 M")
     ended = project.run("build", "--target", "m4", "--format", "json")
@@ -152,6 +153,7 @@ def test_a_model_over_its_budget(project: Project) -> None:
     assert ended.err.count(" (FULLY_CONNECTED) ") == 2
 
 
+@pytest.mark.sweep
 def test_models_together_over_the_budget_of_their_image(project: Project) -> None:
     project.set_budgets(image=100)
     ended = project.run("build", "--target", "m4")
@@ -166,6 +168,34 @@ def test_models_together_over_the_budget_of_their_image(project: Project) -> Non
     )
     project.set_budgets(image=total)
     assert project.run("build", "--target", "m4").status == 0
+
+
+def test_verify_checks_budgets_too(project: Project) -> None:
+    project.write("alpha.tflite", tiny_network(0))
+    project.write_vectors("alpha")
+    project.set_budgets("1 M", "1 M")
+    ended = project.run("verify", "--target", "m4", "--model", "alpha")
+    assert ended.status == 0, ended.err
+    assert "not checked" not in ended.err
+    project.set_budgets(1, 1)
+    text = (project.root / "mlfbuild.yml").read_text()
+    project.write("mlfbuild.yml", text.replace("instructions: 1}", "instructions: 1, flash: 1, stack: 1}", 1))
+    ended = project.run("verify", "--target", "m4", "--model", "alpha")
+    assert ended.status == 1
+    assert "3 cases right" in ended.out
+    assert "not checked: flash, stack of model alpha (links check that, such as those of `mlfbuild build`)" in ended.err
+    assert ended.err.splitlines()[-1].startswith("mlfbuild: m4 on mps2-an386: model alpha: ")
+    ended = project.run("profile", "--target", "m4", "--format", "json")
+    assert ended.status == 1
+    assert [(problem["code"], problem["place"]) for problem in ended.error["problems"]] == [
+        ("instructions-over-budget", "m4 on mps2-an386: model alpha"),
+        ("instructions-over-budget", "app for m4 on mps2-an386: the models of the image"),
+    ]
+    ended = project.run("verify", "--target", "pc", "--model", "alpha")
+    assert (ended.status, ended.err.splitlines()[0]) == (
+        0,
+        "not checked: instructions of model alpha (no selected target has a board)",
+    )
 
 
 def test_a_report_with_a_run_of_each_model(project: Project) -> None:
@@ -188,7 +218,7 @@ def test_a_report_with_a_run_of_each_model(project: Project) -> None:
     _, _, run = told.partition("\nalpha for m4 on mps2-an386: ")
     assert project.run("report", "--from", "report.json").out.endswith(f"\nalpha for m4 on mps2-an386: {run}")
     facts = json.loads((project.root / "report.json").read_text())
-    jsonschema.validate(facts, project.run("schema", "--report").json)
+    validator(project.run("schema", "--report").json).validate(facts)
     (network,) = facts["images"][0]["models"][0]["networks"]
     stack = facts["images"][0]["models"][0]["stack"]
     assert 0 < stack["measured"] <= stack["worst_case"]

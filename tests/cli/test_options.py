@@ -14,8 +14,8 @@ from support.command import Folder
 
 def test_documented_verbs_equal_the_code() -> None:
     assert " ".join(VERBS) == (
-        "init check plan fetch lock generate build verify report profile sbom compile inspect validate convert merge "
-        "compare unpack run params clashes doctor schema cmake-dir"
+        "init check plan fetch lock generate build watch verify report update profile sbom compile inspect validate "
+        "convert merge compare unpack run params clashes doctor schema cmake-dir completion"
     )
 
 
@@ -84,6 +84,31 @@ def test_option_c_changes_the_folder(folder: Folder, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir("/")
     ended = folder.run("-C", str(folder.root), "check")
     assert ended.out == "mlfbuild.yml: no mistakes (1 target, 2 models, 1 firmware)\n"
+
+
+def test_project_file_is_found_in_folders_above(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    deep = folder.root / "firmware/src"
+    deep.mkdir(parents=True)
+    monkeypatch.chdir(deep)
+    assert folder.run("check").out.startswith("../../mlfbuild.yml: no mistakes")
+    assert folder.run("build", "--model", "alpha").out == "alpha for pc: ../../build/mlf/pc/alpha\n"
+    assert folder.run("check", "-f", "mlfbuild.yml").err.startswith("mlfbuild.yml: no such project file; ")
+    folder.write("firmware/mlfbuild.yml", (folder.root / "mlfbuild.yml").read_bytes())
+    assert folder.mistakes("check")[0] == ("no-such-file", "../mlfbuild.yml:5:19: models.alpha.source")
+    (folder.root / "firmware/mlfbuild.yml").unlink()
+    assert folder.run("-C", "..", "check").out.startswith("../mlfbuild.yml: no mistakes")
+
+
+@pytest.mark.parametrize("end", ["top of a repository", "folder that everyone can write to"])
+def test_search_for_the_project_file_ends(folder: Folder, monkeypatch: pytest.MonkeyPatch, end: str) -> None:
+    deep = folder.root / "firmware/src"
+    deep.mkdir(parents=True)
+    monkeypatch.chdir(deep)
+    if end == "top of a repository":
+        (folder.root / "firmware/.git").write_text("gitdir: elsewhere")
+    else:
+        (folder.root / "firmware").chmod(0o1777)
+    assert folder.mistakes("check") == [("no-project-file", "mlfbuild.yml")]
 
 
 @pytest.mark.parametrize("verb", ["--help", "compile"])

@@ -56,6 +56,7 @@ def test_models_on_boards(folder: Folder, tool: Callable[[str], str]) -> None:
     )
 
 
+@pytest.mark.sweep
 def test_profile_uses_the_compiler_of_the_target(
     folder: Folder, tool: Callable[[str], str], newest_clang: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

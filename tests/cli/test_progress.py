@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 from rich.console import Console
@@ -11,7 +12,7 @@ from mlfbuild.build.progress import UP_TO_DATE, Task
 from mlfbuild.cli.live import LiveProgress, Rows
 from mlfbuild.cli.options import SharedOptions
 from mlfbuild.cli.plain import duration
-from mlfbuild.cli.progress import showing_progress
+from mlfbuild.cli.progress import showing_progress, working
 from support.command import Folder
 from support.terminal import Terminal
 
@@ -70,8 +71,8 @@ def test_narrow_terminal_cuts_only_moving_rows(folder: Folder) -> None:
     seen = Terminal((24, 30)).run(folder.root, "build", "-j", "1")
     live = [screen for screen in seen.screens if screen[-1:] == ["0 of 2 done"]]
     assert live[-1] == ["compile alpha for pc: co", "0 of 2 done"]
-    assert seen.lines[0] == "compile alpha for pc: fa"
-    assert seen.lines[1].startswith("iled (")
+    assert seen.lines[0] == "compile alpha for pc:"
+    assert re.fullmatch(r"  failed \(\d\.\d s\)", seen.lines[1]), "wrapped at words"
 
 
 def test_resized_window(folder: Folder) -> None:
@@ -135,7 +136,7 @@ def test_up_to_date_build_prints_one_line(folder: Folder) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "environment"),
-    [((), {"TERM": "dumb"}), ((), {"CI": "true"}), ((), {"NO_COLOR": "1"}), (("-q",), {})],
+    [((), {"TERM": "dumb"}), ((), {"CI": "true"}), (("-q",), {})],
 )
 def test_no_moving_rows_without_a_terminal(
     folder: Folder, arguments: tuple[str, ...], environment: dict[str, str]
@@ -148,6 +149,77 @@ def test_no_moving_rows_without_a_terminal(
     assert bool(re.search(COMPILED, seen.raw)) == (not arguments)
 
 
+GREEN, RED, RESET = "\x1b[32m", "\x1b[31m", "\x1b[0m"
+
+
+def test_passed_is_green_and_failed_is_red(folder: Folder) -> None:
+    assert f"mlfbuild.yml: {GREEN}no mistakes{RESET} (" in Terminal().run(folder.root, "check").raw
+    done = Terminal().run(folder.root, "build", "--model", "alpha").raw
+    assert re.search(r"compile alpha for pc: \x1b\[32mcompiled, \d+ files written\x1b\[0m \(", done)
+    folder.write("models/alpha.tflite", b"no model")
+    failed = Terminal((60, 30)).run(folder.root, "build", "--model", "alpha")
+    assert f"compile alpha for pc: {RED}failed{RESET} (" in failed.raw
+    assert f"{RED}mlfbuild:{RESET} models/alpha.tflite: header: " in failed.raw
+    words = " ".join(line.strip() for line in failed.lines)
+    assert "as the file identifier TFL3 is missing; copy or export the model again" in words, "no word is cut"
+    assert len(failed.lines) == 4
+
+
+def test_only_results_for_people_are_wrapped(folder: Folder) -> None:
+    compile_it = ["compile", "models/alpha.tflite", "--cpu", "host", "-o", "a.tar", "-v"]
+    lines, words = Terminal((40, 30)).run(folder.root, *compile_it).lines, folder.run(*compile_it).out.split()
+    assert " ".join(lines).split() == words
+    assert len(lines) > 2 and lines[2].startswith("  constants ")
+    script = Terminal((40, 60)).run(folder.root, "completion", "bash").raw.replace("\r\n", "\n")
+    assert script == folder.run("completion", "bash").out
+
+
+def test_without_colours_progress_moves(folder: Folder) -> None:
+    programs(folder, "sleep 0.6", "sleep 0.6")
+    seen = Terminal().run(folder.root, "build", "-j", "2", NO_COLOR="1")
+    assert any(screen[-1:] == ["0 of 2 done"] for screen in seen.screens)
+    assert not re.search(r"\x1b\[[\d;]*[1-9][\d;]*m", seen.raw), "no colour, and nothing bold"
+
+
+def test_verbs_without_jobs_show_what_takes_long(folder: Folder) -> None:
+    folder.write("tvm", "#!/bin/sh\nsleep 2.5\nexit 1\n").chmod(0o755)
+    compile_it = [
+        "compile",
+        "models/alpha.tflite",
+        "--cpu",
+        "host",
+        "-o",
+        "a.tar",
+        "--compiler",
+        "tvm",
+        "--python",
+        "./tvm",
+    ]
+    seen = Terminal().run(folder.root, *compile_it)
+    rows = {line for screen in seen.screens for line in screen if line.startswith("compiling ")}
+    assert any(re.fullmatch(r"compiling models/alpha.tflite \([1-9]\.\d s\)", row) for row in rows)
+    assert not any(line.startswith("compiling ") for line in seen.lines)
+    assert seen.cursor
+
+
+def test_long_jobs_are_mentioned_again(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mlfbuild.cli.plain.STILL_SECONDS", 0.2)
+    monkeypatch.setattr("mlfbuild.cli.progress.STILL_SECONDS", 0.2)
+    with showing_progress(SharedOptions()) as watch:
+        watch.start(ALPHA)
+        watch.step(ALPHA, "building", 3, 9)
+        time.sleep(0.5)
+        watch.finish(ALPHA, "compiled")
+        time.sleep(0.3)
+    with working(SharedOptions(), "running kws.tar"):
+        time.sleep(0.3)
+    *still, done, other = capsys.readouterr().err.splitlines()
+    assert still and all(re.fullmatch(r"compile alpha for pc: still building 3/9 \(0\.\d s\)", line) for line in still)
+    assert done.startswith("compile alpha for pc: compiled (")
+    assert re.fullmatch(r"still running kws.tar \(0\.\d s\)", other)
+
+
+@pytest.mark.sweep
 def test_empty_or_false_ci_variable_is_ignored(folder: Folder) -> None:
     for value in ("", "false", "0"):
         assert "\x1b[" in Terminal().run(folder.root, "plan", "--model", "alpha", "--complete", CI=value).raw

@@ -8,12 +8,12 @@ import subprocess
 from collections.abc import Callable
 from hashlib import sha256
 
-import jsonschema
 import pytest
 
 from mlfbuild import __version__
 from support.command import Folder
 from support.firmware_repo import tiny_network, two_layers
+from support.schemas import validator
 
 PROJECT = """\
 mlfbuild: 1
@@ -173,7 +173,7 @@ def test_baseline_is_created_and_updated(project: Folder) -> None:
     assert project.run("build").status == 0, "what is allowed counts as soon as it changes"
     facts = project.run("report", "--format", "json").json
     assert facts["images"][0]["baseline"][""]["flash"] == smaller
-    jsonschema.validate(facts, project.run("schema", "--report").json)
+    validator(project.run("schema", "--report").json).validate(facts)
     with_baseline(project, models=beta)
     project.write("sizes.json", first.replace('"app for m4"', '"old for m4"'))
     gone = "sizes.json: the project no longer has image old for m4; run `mlfbuild report --update-baseline` "

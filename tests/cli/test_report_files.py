@@ -9,10 +9,10 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-import jsonschema
 import pytest
 
 from support.command import Folder
+from support.schemas import validator
 
 OF_IMAGE = ("report", "--elf", "app.elf")
 
@@ -126,7 +126,7 @@ def test_comparison_with_an_old_report(reported: Folder) -> None:
     )
     assert reported.run("report", "--from", "new.json", "--compare", "old.json").out == ended.out
     facts = json.loads((reported.root / "new.json").read_text())
-    jsonschema.Draft202012Validator(reported.run("schema", "--report").json).validate(facts)
+    validator(reported.run("schema", "--report").json).validate(facts)
     (changed,) = facts["compared"]["images"]
     assert changed["flash"]["now"] - changed["flash"]["before"] == 500
     assert changed["ram"]["now"] == changed["ram"]["before"] >= 2048

@@ -15,6 +15,7 @@ from mlfbuild.library import Library
 from mlfbuild.targets import BOARDS
 from support.aot_archives import MEMORIES, OWN, WORKSPACE_IO, A, B, Y, aot_archive, aot_files
 from support.command import Ended, Folder
+from support.examples import first_on_push
 from support.libraries import graph_library
 from support.native import compile_network
 
@@ -52,7 +53,7 @@ def test_board_and_host_compute_the_same(project: Folder, memory: str) -> None:
     np.testing.assert_array_equal(np.load(project.root / "y.npz")["output"], Y.reshape(3, 4))
 
 
-@pytest.mark.parametrize("board", [name for name in BOARDS if name != M4])
+@pytest.mark.parametrize("board", first_on_push(name for name in BOARDS if name != M4))
 def test_every_board(project: Folder, board: str) -> None:
     ended = run(project, "--format", "json", board=board)
     assert ended.json == {"model": "net", "board": board, "cases": 3, "outputs": ["output"], "file": "y.npz"}
@@ -89,15 +90,18 @@ FAILS_TO_TAKE = """for (int i = 0; b[3] == 4.0f && i < 2; i++) {
 
 @pytest.mark.parametrize(
     ("memory", "statement", "message"),
-    [
-        (OWN, "if (b[3] == 3.0f) return 5;", "net: case 1: the run function returned -1, not 0"),
-        (OWN, FAILS_TO_TAKE, "net: case 2: the run function returned -1, not 0"),
-        (OWN, "while (b[3] == 3.0f) {}", "net: case 1: no result after 2 s, so it was stopped"),
-        (OWN, "output[4] = 1;", "net: case 0: wrote outside output 0"),
-        (WORKSPACE_IO, "sram[-3] = 1;", "net: case 0: wrote outside the pool sram of 80 bytes"),
-        (OWN, "extern void exit(int); exit(0);", "net: case 0: the firmware ended before all cases had run"),
-        (OWN, "extern void exit(int); exit(9);", "net: case 0: the firmware ended with exit status 9"),
-    ],
+    first_on_push(
+        [
+            (OWN, "if (b[3] == 3.0f) return 5;", "net: case 1: the run function returned -1, not 0"),
+            (OWN, FAILS_TO_TAKE, "net: case 2: the run function returned -1, not 0"),
+            (OWN, "while (b[3] == 3.0f) {}", "net: case 1: no result after 2 s, so it was stopped"),
+            (OWN, "output[4] = 1;", "net: case 0: wrote outside output 0"),
+            (WORKSPACE_IO, "sram[-3] = 1;", "net: case 0: wrote outside the pool sram of 80 bytes"),
+            (OWN, "extern void exit(int); exit(0);", "net: case 0: the firmware ended before all cases had run"),
+            (OWN, "extern void exit(int); exit(9);", "net: case 0: the firmware ended with exit status 9"),
+        ],
+        2,
+    ),
 )
 def test_fault_is_one_line_without_output_file(project: Folder, memory: str, statement: str, message: str) -> None:
     project.write("net.tar", aot_archive(memory, statement))

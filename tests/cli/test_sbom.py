@@ -90,11 +90,17 @@ def related(bill: Any, source: str) -> set[tuple[str, str]]:
     return {(one["how"], one["target"]) for one in bill["relations"] if one["source"] == source}
 
 
+def test_version_of_the_project_file_is_the_default(product: Folder) -> None:
+    text = (product.root / "mlfbuild.yml").read_text()
+    product.write("mlfbuild.yml", text + "version: 2.0.1\n")
+    assert product.run("sbom", "--format", "json").json["project"]["version"] == "2.0.1"
+
+
 def test_all_built_components_are_listed(product: Folder) -> None:
     ended = product.run("sbom", "--format", "json", "--release", "1.2", "--supplier", "Bells Ltd")
     assert (ended.status, ended.err) == (0, "")
     found = components(ended.json)
-    assert ended.json["project"]["name"] == "app"
+    assert (ended.json["project"]["name"], ended.json["project"]["version"]) == ("app", "1.2")
     assert {ref for ref in found if not ref.startswith(("kernels/", "tool/gcc"))} == {
         "archive/m4/alpha", "archive/m4/beta", "archive/pc/alpha", "code/m4/alpha", "code/m4/beta", "code/pc/alpha",
         "board/mps2-an386", "firmware/m4/app", "model/alpha", "model/beta", "tool/mlfbuild",
@@ -421,7 +427,7 @@ def test_without_the_extra_the_packages_are_named(unbuilt: Folder) -> None:
     done = subprocess.run(command, cwd=unbuilt.root, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr == (
-        "mlfbuild: sbom: it needs Python packages that are not installed: spdx-tools, packageurl-python; "
-        "pip install 'mlfbuild[sbom]'\n"
+        "mlfbuild: sbom: writing a bill of materials requires Python packages that are not installed; "
+        "pip install 'spdx-tools>=0.8.5,<0.9' 'packageurl-python>=0.16'\n"
     )
     assert not (unbuilt.root / "a.spdx").exists()

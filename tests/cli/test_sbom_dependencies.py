@@ -153,6 +153,7 @@ int main(void) {
 """
 
 
+@pytest.mark.sweep
 def test_a_library_of_a_locked_repository_in_an_image(
     folder: Folder, shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: Callable[[str], str]
 ) -> None:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import jsonschema
-
 from support.command import Folder
+from support.schemas import validator
 
 
 def test_the_schema_of_project_files(folder: Folder) -> None:
     schema = folder.run("schema").json
-    jsonschema.Draft202012Validator.check_schema(schema)
+    validator(schema)
     assert schema == folder.run("schema", "--format", "json").json
 
 
 def test_the_schemas_of_reports_and_events(folder: Folder) -> None:
     for option in ("--report", "--events"):
-        jsonschema.Draft202012Validator.check_schema(folder.run("schema", option).json)
+        validator(folder.run("schema", option).json)
 
 
 def test_one_schema_at_a_time(folder: Folder) -> None:

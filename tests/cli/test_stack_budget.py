@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-import jsonschema
 import pytest
 
 from support.command import Folder
 from support.firmware_repo import tiny_network
+from support.schemas import validator
 
 PROJECT = """\
 mlfbuild: 1
@@ -47,7 +47,7 @@ def set_budgets(folder: Folder, model: str = "", image: str = "") -> None:
 
 def test_stack_is_reported_and_checked(project: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     facts = project.run("report", "--format", "json").json
-    jsonschema.validate(facts, project.run("schema", "--report").json)
+    validator(project.run("schema", "--report").json).validate(facts)
     (image,) = facts["images"]
     whole, own = image["stack"], image["models"][0]["stack"]
     assert own["path"][0] == "tvmgen_alpha_run" and whole["path"][:2] == ["main", "tvmgen_alpha_run"]
@@ -108,3 +108,16 @@ def test_an_unknown_stack_fails_its_budget(project: Folder) -> None:
     assert project.run("build").status == 0
     ended = project.run("report")
     assert re.search(r"\nmain, stack: unknown\n  main calls a function through a pointer, at 0x", ended.out)
+
+
+def test_a_build_compares_the_stack_of_the_linker_script(project: Folder) -> None:
+    small = '__asm__(".global MLF_STACK_SIZE\\n.equ MLF_STACK_SIZE, 512");\n'
+    deep = MAIN.replace("    int8_t x", "    volatile int8_t big[600] = {0};\n    int8_t x")
+    project.write("main.c", small + deep)
+    for _ in range(2):  # the first failure is not the last one
+        assert project.refused("build") == (1, "stack-too-small", "app.elf: main")
+    project.write("main.c", small + MAIN)
+    assert project.run("build").status == 0
+    project.write("main.c", deep)
+    assert project.run("build").status == 0
+    assert project.run("report", "--format", "json").json["images"][0]["faults"] == []

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from mlfbuild.archive import open_archive, pack_archive
 from mlfbuild.build import load, target_jobs
 from mlfbuild.usecases import verified_state, verify_jobs
-from support.command import Folder
+from support.command import PROJECT, Folder
 from support.firmware_repo import tiny_network
 
 
@@ -49,6 +52,23 @@ def test_other_models_are_verified_after_an_error(folder: Folder) -> None:
     assert ended.status == 1
     assert "broken.npz" in ended.err, "both are told"
     assert ended.err.splitlines()[-1].startswith("mlfbuild: verify: alpha for pc: ")
+
+
+@pytest.mark.usefixtures("host_tools")
+def test_a_case_without_end_is_stopped(folder: Folder) -> None:
+    assert folder.run("compile", "models/alpha.tflite", "--cpu", "host", "-o", "alpha.tar", "-q").status == 0
+    library = open_archive(folder.root / "alpha.tar")
+    (module,) = library.modules
+    codegen = tuple(
+        replace(file, content=bytes(file.content).replace(b"return 0;", b"for (volatile int i = 0;; i++) {}"))
+        for file in module.codegen
+    )
+    folder.write("alpha.tar", pack_archive(replace(library, modules=(replace(module, codegen=codegen),))))
+    folder.write("mlfbuild.yml", PROJECT.replace("models/alpha.tflite", "alpha.tar"))
+    ended = folder.run("verify", "--model", "alpha", "--timeout", "0.5")
+    assert ended.status == 1
+    assert "alpha: case 0: no result after 0.5 s, so it was stopped" in ended.out
+    assert folder.run("verify", "--timeout", "0").status == 2
 
 
 def test_missing_vectors_are_a_failure(folder: Folder) -> None:

@@ -13,7 +13,7 @@ from support.cmake_repo import CMakeRepo, Ran, error_lines
 from support.firmware_repo import tiny_network
 
 CALL = "mlfbuild_models(mlfbuild.yml TARGET pc)"
-INSTALL = "install it (pip install mlfbuild) or set MLFBUILD_COMMAND to its path"
+INSTALL = "activate its virtual environment or set MLFBUILD_COMMAND to its path"
 
 
 @pytest.fixture

@@ -50,6 +50,7 @@ def clash(repo: CMakeRepo) -> str:
     return ran.output
 
 
+@pytest.mark.sweep
 def test_conflict_fails_the_build_until_it_is_resolved(repo: CMakeRepo) -> None:
     assert CLASH in clash(repo).splitlines()
     assert CLASH in clash(repo).splitlines(), "and is told again"

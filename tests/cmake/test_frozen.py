@@ -46,6 +46,7 @@ def repo(shared_repo: CMakeRepo) -> CMakeRepo:
     return shared_repo
 
 
+@pytest.mark.sweep
 def test_changed_model_stops_the_build(repo: CMakeRepo) -> None:
     right = (repo.root / "models/alpha.tflite").read_bytes()
     repo.write_model("alpha", 7)

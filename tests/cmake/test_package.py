@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +11,8 @@ import pytest
 
 from mlfbuild.build.tree import unpack, write_target_tree
 from mlfbuild.targets import CPUS, cmake_folder
-from support.cmake_repo import error_lines
+from mlfbuild.usecases.init import init_cmake
+from support.cmake_repo import error_lines, mlfbuild_command
 from support.libraries import native_library
 
 PROJECT = """\
@@ -84,6 +86,72 @@ def test_files_of_the_user_in_a_tree_are_ignored(project: Path) -> None:
     (project / "models of mine/NOTES.md").write_text("mine")
     project.joinpath("CMakeLists.txt").write_text(PROJECT.replace("mlf::models", "mlf::tiny"))
     assert configure(project).returncode == 0
+
+
+# Toolchains that hide packages of the host ---------------------------------------------------------------------------
+
+HIDING = ("-G", "Ninja", "-DCMAKE_FIND_ROOT_PATH=/nowhere", "-DCMAKE_FIND_ROOT_PATH_MODE_PACKAGE=ONLY")
+"""What the toolchain files of pico-sdk set."""
+
+
+@pytest.fixture
+def repository(tmp_path: Path, tool: Callable[[str], str]) -> Path:
+    for name in ("cmake", "ninja"):
+        tool(name)
+    init_cmake(tmp_path)
+    lines = ["cmake_minimum_required(VERSION 3.22)", "project(app LANGUAGES NONE)", "include(cmake/mlfbuild.cmake)"]
+    lines += ["if(NOT COMMAND mlfbuild_models)", "  message(FATAL_ERROR missing)", "endif()"]
+    lines += ['message(STATUS "${MLFBUILD_TOOLCHAIN_DIR}|${MLFBUILD_COMMAND}")']
+    (tmp_path / "CMakeLists.txt").write_text("\n".join(lines))
+    return tmp_path
+
+
+def without_mlfbuild(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+
+
+def test_included_package_is_found_with_any_toolchain(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", f"{Path(mlfbuild_command()).parent}:/usr/bin:/bin")
+    configured = cmake(repository, "-B", "build", *HIDING)
+    assert f"-- {cmake_folder()}/toolchains|{mlfbuild_command()}\n" in configured.stdout, configured.stderr
+    (repository / "CMakeLists.txt").write_text("project(app LANGUAGES NONE)\nfind_package(mlfbuild CONFIG REQUIRED)")
+    found = cmake(repository, "-B", "other", *HIDING, f"-DCMAKE_PREFIX_PATH={sys.prefix}")
+    assert found.returncode != 0 and "mlfbuild-config.cmake" in found.stderr
+
+
+@pytest.mark.parametrize(
+    "option", ["-DCMAKE_PREFIX_PATH={prefix}", "-DMLFBUILD_COMMAND={prefix}/bin/mlfbuild", "-Dmlfbuild_DIR={package}"]
+)
+def test_installation_that_is_not_in_path(option: str, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    without_mlfbuild(monkeypatch)
+    prefix = Path(mlfbuild_command()).parents[1]
+    configured = cmake(repository, "-B", "build", *HIDING, option.format(prefix=prefix, package=cmake_folder()))
+    assert f"-- {cmake_folder()}/toolchains|" in configured.stdout, configured.stderr
+
+
+def test_virtual_environment_of_the_repository_is_found(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    without_mlfbuild(monkeypatch)
+    (repository / ".venv/bin").mkdir(parents=True)
+    (repository / ".venv/bin/mlfbuild").symlink_to(mlfbuild_command())
+    assert cmake(repository, "-B", "build", *HIDING).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ((), "mlfbuild: program not found; activate its virtual environment, or set MLFBUILD_COMMAND to its path"),
+        (("-DMLFBUILD_COMMAND=/no/mlfbuild",), "/no/mlfbuild: cannot be run (No such file or directory)"),
+        (("-DMLFBUILD_COMMAND=/bin/false",), "/bin/false: cannot be run (1)"),
+    ],
+)
+def test_missing_program_is_an_error(
+    option: tuple[str, ...], message: str, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_mlfbuild(monkeypatch)
+    configured = cmake(repository, "-B", "build", *HIDING, *option)
+    assert configured.returncode != 0
+    (line,) = error_lines(configured.stderr)
+    assert line.startswith(message)
 
 
 def test_missing_tree_error_names_the_command_that_makes_it(project: Path) -> None:

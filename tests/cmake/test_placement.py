@@ -68,6 +68,7 @@ def test_the_image_and_the_file(repo: CMakeRepo) -> None:
     assert found.address == 0x21000000
 
 
+@pytest.mark.sweep
 def test_changes_rebuild_only_dependent_files(repo: CMakeRepo) -> None:
     assert made(repo.build()) == set()
     repo.replace("mlfbuild.yml", "PSRAM", "FLASH")
@@ -125,6 +126,7 @@ models:
 """
 
 
+@pytest.mark.sweep
 def test_two_project_files_must_have_the_same_placement(tmp_path: Path, tool: Callable[[str], str]) -> None:
     repo = CMakeRepo(tmp_path)
     repo.write("mlfbuild.yml", PROJECT.replace(", board: mps2-an386", ""))

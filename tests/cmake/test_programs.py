@@ -66,6 +66,7 @@ def build(repo: ProgramRepo) -> int:
     return subprocess.run([repo.root / "out/app"], check=False).returncode
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("generator", MOSTLY_NINJA)
 def test_changes_run_only_affected_programs(repo: ProgramRepo, generator: str) -> None:
     configure(repo, generator)

@@ -50,6 +50,7 @@ def test_presets(preset: str, board: str, tmp_path: Path, tool: Callable[[str], 
     assert (result.stdout, result.exit_status) == ("alpha ran\n", 0)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("generator", MOSTLY_NINJA)
 def test_parts_of_a_product(generator: str, tmp_path: Path, tool: Callable[[str], str]) -> None:
     for name in ("cmake", "ninja", "make", "gcc"):

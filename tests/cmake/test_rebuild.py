@@ -90,6 +90,7 @@ def test_second_configuration_makes_nothing(repo: CMakeRepo) -> None:
     assert_nothing_ran(repo.build())
 
 
+@pytest.mark.sweep
 def test_fresh_configuration_compiles_no_model_again(repo: CMakeRepo) -> None:
     (repo.build_dir / "CMakeCache.txt").unlink()
     shutil.rmtree(repo.build_dir / "CMakeFiles")  # as `cmake --fresh` does
@@ -123,6 +124,7 @@ def test_a_comment_in_the_project_file(repo: CMakeRepo) -> None:
     assert_nothing_ran(repo.build())
 
 
+@pytest.mark.sweep
 def test_one_models_options(repo: CMakeRepo) -> None:
     repo.replace("mlfbuild.yml", "alpha.tflite}", "alpha.tflite, placement: {params: .rodata.elsewhere}}")
     ran = repo.build(explain=True)
@@ -146,6 +148,7 @@ def test_weights_of_one_model(repo: CMakeRepo) -> None:
     assert_nothing_ran(repo.build())
 
 
+@pytest.mark.sweep
 def test_a_model_is_added(repo: CMakeRepo) -> None:
     repo.replace("mlfbuild.yml", "gamma.tflite, targets: [m4]", "gamma.tflite")
     ran = repo.build()
@@ -156,6 +159,7 @@ def test_a_model_is_added(repo: CMakeRepo) -> None:
     assert_nothing_ran(repo.build())
 
 
+@pytest.mark.sweep
 def test_a_model_is_removed(repo: CMakeRepo) -> None:
     repo.write("src/main.c", "int main(void) { return 0; }\n")
     repo.build()
@@ -175,6 +179,7 @@ def test_a_model_is_removed(repo: CMakeRepo) -> None:
     assert ran.linked
 
 
+@pytest.mark.sweep
 def test_changed_generator_with_the_same_output(repo: CMakeRepo, package_copy: Path) -> None:
     path = {"PYTHONPATH": str(package_copy)}
     assert repo.configure(env=path).status == 0
@@ -256,6 +261,7 @@ def test_making_a_model_runs_mlfbuild_once(repo: CMakeRepo, tmp_path: Path) -> N
     assert (tmp_path / "verbs").read_text().split() == ["generate", "clashes"]
 
 
+@pytest.mark.sweep
 def test_clean_keeps_files_of_the_user(repo: CMakeRepo) -> None:
     mine = repo.write("build/mlf/pc/alpha/codegen/host/src/notes.txt", "mine")
     repo.build("--target", "clean")
@@ -270,6 +276,7 @@ def test_clean_keeps_files_of_the_user(repo: CMakeRepo) -> None:
     assert ran.linked
 
 
+@pytest.mark.sweep
 def test_makefiles(tmp_path: Path, tool: Callable[[str], str]) -> None:
     """In the sweep, the other tests run with Makefiles."""
     tool("make")

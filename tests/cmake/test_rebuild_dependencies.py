@@ -11,6 +11,7 @@ import pytest
 
 from support.cmake_repo import CMakeRepo, Ran
 from support.dependent_models import EXPORTED, write_model, write_repo
+from support.examples import first_on_push
 from support.snapshot import keep, restore
 
 CMAKELISTS = """\
@@ -73,6 +74,7 @@ def rebuilt(repo: Repo) -> Ran:
     return ran
 
 
+@pytest.mark.sweep
 def test_two_models_share_one_library(repo: Repo) -> None:
     assert repo.output == "7 7\n"
     assert [path.name for path in repo.build_dir.rglob("libmlf_dep_*")] == ["libmlf_dep_tiny.a"]
@@ -106,6 +108,7 @@ def test_a_header(repo: Repo) -> None:
     assert ran.objects == {"add.c.o", "offset.c.o"}
 
 
+@pytest.mark.sweep
 def test_header_that_models_include(repo: Repo) -> None:
     header = repo.library / "src/tiny.h"
     header.write_text(header.read_text() + "/* changed */\n")
@@ -113,7 +116,7 @@ def test_header_that_models_include(repo: Repo) -> None:
     assert ran.objects == {"add.c.o", "twice.c.o", "one_lib0.c.o", "two_lib0.c.o"}
 
 
-@pytest.mark.parametrize("harm", ["delete", "edit"])
+@pytest.mark.parametrize("harm", first_on_push(["delete", "edit"]))
 def test_edited_copy_is_restored(repo: Repo, harm: str) -> None:
     copy = repo.build_dir / "mlf/pc/dependencies/tiny/src/offset.c"
     if harm == "delete":
@@ -125,6 +128,7 @@ def test_edited_copy_is_restored(repo: Repo, harm: str) -> None:
     assert repo.output == "7 7\n"
 
 
+@pytest.mark.sweep
 def test_changed_provider_keys(repo: Repo) -> None:
     repo.replace("mlfbuild.yml", "compile-options: [-O1]", "compile-options: [-O2]")
     ran = rebuilt(repo)
@@ -147,6 +151,7 @@ def test_another_folder(repo: Repo) -> None:
     assert repo.output == "5 5\n"
 
 
+@pytest.mark.sweep
 def test_model_that_requires_another_function(repo: Repo) -> None:
     write_model(repo.root, "two", "tiny_twice")
     ran = repo.build()
@@ -155,6 +160,7 @@ def test_model_that_requires_another_function(repo: Repo) -> None:
     assert repo.output == "7 8\n"
 
 
+@pytest.mark.sweep
 def test_archive_of_a_program_names_its_library(repo: Repo) -> None:
     """CMake makes the archive first, because only the archive names the libraries that its code requires."""
     text = (repo.root / "mlfbuild.yml").read_text()

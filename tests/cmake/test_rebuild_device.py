@@ -10,6 +10,7 @@ import pytest
 
 from mlfbuild.targets import RUNTIME, cmake_folder
 from support.cmake_repo import MOSTLY_NINJA, CMakeRepo
+from support.examples import first_on_push
 from support.snapshot import keep, restore
 
 CMAKELISTS = """\
@@ -89,7 +90,7 @@ def test_changed_firmware(repo: CMakeRepo, name: str, text: str | None, steps: l
     assert repo.build().steps == []
 
 
-@pytest.mark.parametrize("change", ["comment", "flag"])
+@pytest.mark.parametrize("change", first_on_push(["flag", "comment"]))
 def test_changed_toolchain_file(repo: CMakeRepo, change: str) -> None:
     repo.write("device.cmake", TOOLCHAIN + {"comment": "# none\n", "flag": "add_compile_options(-fwrapv)\n"}[change])
     ran = repo.build()
@@ -116,6 +117,7 @@ def test_board_file_is_restored(repo: CMakeRepo) -> None:
     assert repo.build().steps == []
 
 
+@pytest.mark.sweep
 def test_deleted_build_folder(repo: CMakeRepo) -> None:
     shutil.rmtree(repo.build_dir)
     assert repo.configure(f"-DCMAKE_TOOLCHAIN_FILE={repo.root}/device.cmake").status == 0

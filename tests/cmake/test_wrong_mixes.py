@@ -9,6 +9,7 @@ import pytest
 
 from mlfbuild.targets import cmake_folder
 from support.cmake_repo import CMakeRepo, error_lines
+from support.examples import first_on_push
 
 TOOLCHAINS = cmake_folder() / "toolchains"
 CPUS = {"m4": "cortex-m4", "soft": "cortex-m4+nofp", "m55": "cortex-m55", "pc": "host"}
@@ -70,7 +71,9 @@ def refusal(repo: CMakeRepo, toolchain: str, target: str = "m4", *arguments: str
     return line[len(start) : -len(f"{end}, or choose another TARGET")]
 
 
-@pytest.mark.parametrize(("cpu", "target"), [("cortex-m4", "m55"), ("cortex-m4", "pc"), ("cortex-m4+nofp", "m4")])
+@pytest.mark.parametrize(
+    ("cpu", "target"), first_on_push([("cortex-m4", "m55"), ("cortex-m4", "pc"), ("cortex-m4+nofp", "m4")])
+)
 def test_toolchain_file_of_mlfbuild_for_another_cpu_is_rejected(repo: CMakeRepo, cpu: str, target: str) -> None:
     toolchain = f"{TOOLCHAINS}/{cpu}.cmake"
     assert refusal(repo, toolchain, target) == f"{toolchain} is for {cpu}"
@@ -82,14 +85,14 @@ def test_host_compiler_for_a_device_is_rejected(repo: CMakeRepo) -> None:
 
 @pytest.mark.parametrize(
     ("target", "flags", "reason"),
-    [
+    first_on_push([
         ("m4", f"{M4} -mfloat-abi=softfp", SOFTFP),
         ("soft", f"{M4} -mfloat-abi=softfp", ""),
         ("m4", "-mcpu=cortex-m33", f"{GCC} does not compile for armv7e-m, the architecture of cortex-m4"),
         ("m55", "-mcpu=cortex-m33", f"{GCC} compiles without MVE (Helium), which cortex-m55 has"),
         ("pc", M4, f"{GCC} compiles for bare metal, not for this machine"),
         ("m4", f"{M4} -mfloat-abi=hard", ""),
-    ],
+    ], 2),
 )  # fmt: skip
 def test_toolchain_file_of_the_project_is_checked(repo: CMakeRepo, target: str, flags: str, reason: str) -> None:
     found = refusal(repo, f"{repo.root}/device.cmake", target, f"-DCMAKE_C_FLAGS={flags}")
@@ -98,13 +101,16 @@ def test_toolchain_file_of_the_project_is_checked(repo: CMakeRepo, target: str, 
 
 @pytest.mark.parametrize(
     ("lines", "reason"),
-    [
-        ("add_compile_options(@ -mfloat-abi=softfp)\n{}", SOFTFP),
-        ("{}target_compile_options(mlf_alpha PRIVATE @ -mfloat-abi=hard)\n", ""),
-        ("{}target_compile_options(mlf_alpha PRIVATE @ -mfloat-abi=softfp)\n", SOFTFP),
-        (LINKED, SOFTFP),
-        ("{}target_compile_options(mlf_alpha PRIVATE $<$<CONFIG:Debug>:-mcpu=cortex-m3>)\n", ""),
-    ],
+    first_on_push(
+        [
+            ("add_compile_options(@ -mfloat-abi=softfp)\n{}", SOFTFP),
+            ("{}target_compile_options(mlf_alpha PRIVATE @ -mfloat-abi=hard)\n", ""),
+            ("{}target_compile_options(mlf_alpha PRIVATE @ -mfloat-abi=softfp)\n", SOFTFP),
+            (LINKED, SOFTFP),
+            ("{}target_compile_options(mlf_alpha PRIVATE $<$<CONFIG:Debug>:-mcpu=cortex-m3>)\n", ""),
+        ],
+        2,
+    ),
     ids=["of the folder", "of the library", "of the library, wrong", "of what it links", "known to the generator only"],
 )
 def test_flags_are_checked_wherever_they_are_set(repo: CMakeRepo, lines: str, reason: str) -> None:

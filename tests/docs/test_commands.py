@@ -33,6 +33,11 @@ MODELS = {
 }
 SMALL = {"mlfbuild": 1, "targets": TARGETS, "models": MODELS}
 MOST_SKIPPED = 29
+SWEPT = {
+    "tutorial", "report", "pull-requests", "sbom", "lock", "verify", "committed-tree", "running", "placement",
+    "c-interface",
+}  # fmt: skip
+"""Pages whose commands take long. The README and all other pages run on each push."""
 
 
 @pytest.fixture
@@ -50,7 +55,11 @@ def shell(tmp_path: Path, request: pytest.FixtureRequest, tool: Callable[[str], 
     return prepare
 
 
-@pytest.mark.parametrize("page", WITH_BLOCKS, ids=lambda page: page.path.relative_to(REPOSITORY).as_posix())
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[pytest.mark.sweep] if page.path.stem in SWEPT else []) for page in WITH_BLOCKS],
+    ids=lambda page: page.path.relative_to(REPOSITORY).as_posix(),
+)
 def test_the_page_is_right(page: Page, shell: Callable[[Page], Shell]) -> None:
     here = shell(page)
     for block in page.blocks:

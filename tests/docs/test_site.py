@@ -104,6 +104,7 @@ def test_a_browser_fetches_no_external_resources(site: Path, pages: dict[Path, P
     assert [path.name for path in site.rglob("*.css") if "url(http" in path.read_text(encoding="utf-8")] == []
 
 
+@pytest.mark.sweep
 def test_the_site_is_reproducible(site: Path, tmp_path: Path) -> None:
     assert build(DOCS, tmp_path / "again").returncode == 0
     first, second = (

@@ -87,6 +87,7 @@ def test_two_models_answer_as_on_the_host(repo: Callable[[str], Path], target: s
     assert output.splitlines()[-1] == "Test_result: PASS"
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("target", ["m3", pytest.param("m4", marks=SWEEP), pytest.param("m55", marks=SWEEP)])
 def test_two_tasks_do_not_disturb_each_other_in_one_network(repo: Callable[[str], Path], target: str) -> None:
     output = scons(repo("two-tasks"), f"target={target}")

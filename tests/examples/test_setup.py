@@ -110,7 +110,7 @@ def _make_venv(machine: Machine) -> None:
 
 def test_second_run_calls_neither_apt_nor_pip(machine: Machine) -> None:
     assert machine.setup().returncode == 0
-    assert any("pip install" in call for call in machine.calls())
+    assert any("pip install" in call and call.endswith(" .[onnx]") for call in machine.calls())
     (machine.root / "calls").unlink()
     done = machine.setup()
     assert (done.returncode, done.stdout, done.stderr, machine.calls()) == (0, "", "", [])
@@ -121,13 +121,13 @@ def test_changed_pyproject_installs_again(machine: Machine) -> None:
     (machine.root / "calls").unlink()
     (machine.root / "pyproject.toml").write_text("[project]\nname='x'\n")
     assert machine.setup().returncode == 0
-    assert machine.calls()[-1].endswith("--editable .")
+    assert machine.calls()[-1].endswith("--editable .[onnx]")
 
 
 def test_the_test_suite_needs_more_than_the_demo(machine: Machine) -> None:
     machine.setup()
     assert machine.setup("test").returncode == 0
-    assert machine.calls()[-1].endswith("--editable .[test]")
+    assert machine.calls()[-1].endswith("--editable .[onnx,test]")
 
 
 def test_without_root_it_says_what_to_install(machine: Machine) -> None:

@@ -19,6 +19,7 @@ from mlfbuild.core.errors import CheckFailedError, ProcessFailedError, Unsupport
 from mlfbuild.targets import cpu_called
 from mlfbuild.usecases.run import run_archive
 from support.errors import raises
+from support.examples import first_on_push
 from support.foreign_archives import (
     KERNEL,
     OUT,
@@ -70,7 +71,7 @@ def test_operators_by_name(tmp_path: Path) -> None:
     np.testing.assert_array_equal(both["product"], B[0] * 4)
 
 
-@pytest.mark.parametrize("kind", ["params", "linked"])
+@pytest.mark.parametrize("kind", first_on_push(["params", "linked"]))
 def test_objects(tmp_path: Path, tool: Callable[[str], str], kind: str) -> None:
     files = allocating(graph_archive(7)) if kind == "params" else linked_archive()
     objects = with_objects(files, tmp_path, tool("arm-none-eabi-gcc"), *M4)

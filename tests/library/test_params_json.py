@@ -231,5 +231,5 @@ def test_the_hint_installs_the_missing_package(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setitem(sys.modules, "bson", None)
     with pytest.raises(ToolNotFoundError) as caught:
         load_params_bson(b"", "p.bson")
-    assert (caught.value.code, caught.value.place) == ("bson-not-installed", "p.bson")
-    assert caught.value.hint == "pip install pymongo"
+    assert (caught.value.code, caught.value.place) == ("extra-not-installed", "p.bson")
+    assert caught.value.hint == "pip install 'pymongo>=4.6'"

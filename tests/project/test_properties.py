@@ -76,7 +76,6 @@ SECTION = st.dictionaries(
 )
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.dictionaries(st.sampled_from(["mlfbuild", "targets", "models", "firmware", "dependencies"]), JSON | SECTION))
 def test_any_structure_gets_a_message(folder: Path, value: object) -> None:
     found = outcome(folder, yaml.safe_dump(value, allow_unicode=True, sort_keys=False))

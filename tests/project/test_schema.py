@@ -5,12 +5,16 @@ from __future__ import annotations
 import contextlib
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import jsonschema
 import pytest
 import yaml
 
 from mlfbuild.project import json_schema
+from support import schemas
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
 
 FOLDER = Path(__file__).parent
 
@@ -36,19 +40,17 @@ BEYOND_A_SCHEMA = {
 
 
 @pytest.fixture(scope="module")
-def validator() -> jsonschema.Draft202012Validator:
-    schema = json_schema()
-    jsonschema.Draft202012Validator.check_schema(schema)
-    return jsonschema.Draft202012Validator(schema)
+def validator() -> Draft202012Validator:
+    return schemas.validator(json_schema())
 
 
 @pytest.mark.parametrize(("name", "value"), values("valid"))
-def test_valid_files_fit_schema(name: str, value: object, validator: jsonschema.Draft202012Validator) -> None:
+def test_valid_files_fit_schema(name: str, value: object, validator: Draft202012Validator) -> None:
     assert not list(validator.iter_errors(value)), name
 
 
 @pytest.mark.parametrize(("name", "value"), values("invalid"))
-def test_invalid_files_do_not_fit_schema(name: str, value: object, validator: jsonschema.Draft202012Validator) -> None:
+def test_invalid_files_do_not_fit_schema(name: str, value: object, validator: Draft202012Validator) -> None:
     assert validator.is_valid(value) == (name in BEYOND_A_SCHEMA)
 
 
@@ -57,7 +59,7 @@ DEPENDENCIES_BEYOND_A_SCHEMA = {"blank", "no-host", "ssh-option", "no-file"}
 
 
 @pytest.mark.parametrize("file", ["dependencies", "dependency_addresses"])
-def test_no_invalid_dependency_fits(file: str, validator: jsonschema.Draft202012Validator) -> None:
+def test_no_invalid_dependency_fits(file: str, validator: Draft202012Validator) -> None:
     value = yaml.safe_load((FOLDER / f"invalid/{file}.yml").read_bytes())
     found = value.pop("dependencies")
     assert validator.is_valid(value)
@@ -68,7 +70,7 @@ def test_no_invalid_dependency_fits(file: str, validator: jsonschema.Draft202012
 
 
 @pytest.mark.parametrize("key", ["sources", "include-dirs", "compile-options"])
-def test_no_invalid_list_item_fits(key: str, validator: jsonschema.Draft202012Validator) -> None:
+def test_no_invalid_list_item_fits(key: str, validator: Draft202012Validator) -> None:
     value = yaml.safe_load((FOLDER / "invalid/dependency_files.yml").read_bytes())
     parts = value["dependencies"]["cmsis-nn"][key]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import jsonschema
 import pytest
 
 from mlfbuild.report.document.compare import Change, compare_reports, comparison_json
@@ -13,6 +12,7 @@ from mlfbuild.report.document.schema import report_schema
 from mlfbuild.report.text.comparison import comparison_text
 from support.report_sketch import chain, model
 from support.reports import image, kws, others, owner, piece, report
+from support.schemas import validator
 
 Json = dict[str, Any]
 BEFORE = report(image("app for m4", [kws()], others()))
@@ -158,7 +158,7 @@ def test_untrusted_names_are_escaped() -> None:
 @pytest.mark.parametrize(("now", "before"), [(changed(), BEFORE), (BEFORE, changed()), (BEFORE, BEFORE)])
 def test_json_fits_the_schema(now: Json, before: Json) -> None:
     facts = {**now, "compared": comparison_json(compare_reports(now, before))}
-    jsonschema.Draft202012Validator(report_schema()).validate(facts)
+    validator(report_schema()).validate(facts)
     (found,) = facts["compared"]["images"]
     assert (found["firmware"], found["target"], found["same"]) == ("app", "m4", now is before)
     assert found["flash"] == {"before": before["images"][0]["flash"], "now": now["images"][0]["flash"]}

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from mlfbuild.library import Network, NetworkOperator, NetworkScratch, NetworkTensor
@@ -19,6 +18,7 @@ from mlfbuild.report.html import page
 from mlfbuild.report.operators.network import network_sizes
 from mlfbuild.report.sizes.owners import Owner, SizedSymbol
 from mlfbuild.report.text.operators import operators_text
+from support.schemas import validator
 
 MODULES = ("kws", "calls", "tvm", "mod1", "mod2", "packed")
 PROJECT = """\
@@ -58,7 +58,7 @@ def facts(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str], 
     ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     found: Json = json.loads(ran.stdout)
-    jsonschema.Draft202012Validator(report_schema()).validate(found)
+    validator(report_schema()).validate(found)
     return found
 
 

@@ -11,15 +11,35 @@ import pytest
 
 from mlfbuild.core.errors import InputFileError
 from mlfbuild.report.sizes.image import read_image
-from mlfbuild.report.sizes.linker_map import InputSection, read_map
+from mlfbuild.report.sizes.images import any_image_sizes
+from mlfbuild.report.sizes.linker_map import InputSection, Region, read_map
 from mlfbuild.report.sizes.owners import ARENA, CODE, DATA, STATE, TABLES, WEIGHTS, Owner, Sizes, models_in, sizes_of
 from support.errors import raises
+
+MERGED = """\
+ENTRY(Reset_Handler)
+MEMORY { FLASH (rx) : ORIGIN = 0x0, LENGTH = 1M  RAM (rwx) : ORIGIN = 0x20000000, LENGTH = 1M }
+SECTIONS {
+  .text : { *(.text .text.* .rodata .rodata.*) } > FLASH
+  .data : { *(.data .data.*) *(.bss .bss.*) } > RAM AT > FLASH
+}
+"""
+"""A linker script that merges constants into ``.text``, and zeroed variables into ``.data``."""
+IN_RAM = """\
+ENTRY(Reset_Handler)
+MEMORY { FLASH (rx) : ORIGIN = 0x0, LENGTH = 1M  RAM (rwx) : ORIGIN = 0x20000000, LENGTH = 1M }
+SECTIONS {
+  .data : { *(.data .data.*) *(.rodata .rodata.*) *(.text.tvmgen_beta_run) } > RAM AT > FLASH
+  .text : { *(.text .text.*) } > FLASH
+  .bss : { *(.bss .bss.*) } > RAM
+}
+"""
 
 
 @pytest.fixture(scope="session")
 def sizes(image: Path) -> Sizes:
     path = image.with_name("app.elf.map")
-    return sizes_of(read_image(image), read_map(path), {"alpha": "first", "beta": "second"}, path)
+    return sizes_of(read_image(image), read_map(path), {"alpha": "first", "beta": "second"})
 
 
 def kinds(owner: Owner) -> dict[str, int]:
@@ -54,27 +74,74 @@ def test_other_owners(sizes: Sizes) -> None:
     assert (others["firmware"].flash - others["firmware"].of_kind(CODE), others["firmware"].ram) == (100, 100)
 
 
+def relinked(image: Path, script: str, objects: str, folder: Path) -> Sizes:
+    """Return the sizes of the objects of ``image`` if they are linked with another script."""
+    (folder / "app.ld").write_text(script)
+    options = [
+        "-nostdlib",
+        "-mcpu=cortex-m4",
+        "-mthumb",
+        "-T",
+        folder / "app.ld",
+        "-Wl,-Map=%.map",
+        "-Wl,--gc-sections",
+    ]
+    command = ["arm-none-eabi-gcc", *options, *objects.split(), "-o", folder / "app.elf"]
+    subprocess.run(command, cwd=image.parent, check=True)
+    return any_image_sizes(folder / "app.elf").sizes
+
+
+def test_a_script_that_merges_sections_changes_no_kind(image: Path, sizes: Sizes, tmp_path: Path) -> None:
+    libraries = "main.c.obj libmlf_alpha.a libmlf_beta.a libhelper.a"
+    merged = relinked(image, MERGED, libraries, tmp_path)
+    for model, before in zip(merged.models, sizes.models, strict=True):
+        assert kinds(model) == kinds(before)
+        assert model.of_kind(CODE) == before.of_kind(CODE) > 0
+        assert model.flash == before.flash + before.ram, "variables have initial values now"
+    found = read_image(tmp_path / "app.elf")
+    assert sum(owner.flash for owner in (*merged.models, *merged.others)) == found.flash
+
+
+def test_weights_and_code_in_ram_keep_their_kind(image: Path, sizes: Sizes, tmp_path: Path) -> None:
+    first, second = relinked(image, IN_RAM, "main.c.obj libmlf_alpha.a libmlf_beta.a libhelper.a", tmp_path).models
+    assert kinds(first) == kinds(sizes.models[0])
+    assert kinds(second) == kinds(sizes.models[1])
+    assert first.ram == 1000 + 256 + 2048 + 64
+    code = [piece for piece in second.pieces if piece.kind == CODE]
+    assert [(piece.name, piece.flash, piece.ram) for piece in code] == [("tvmgen_beta_run", True, True)]
+
+
+def test_models_that_are_linked_as_objects(image: Path, sizes: Sizes, tmp_path: Path) -> None:
+    (tmp_path / "other_lib0.o").write_bytes((image.parent / "helper.c.obj").read_bytes())
+    objects = f"main.c.obj alpha_lib0.c.obj beta_lib0.c.obj {tmp_path / 'other_lib0.o'}"
+    found = relinked(image, MERGED, objects, tmp_path)
+    assert [owner.name for owner in found.models] == ["alpha", "beta"], "other_lib0.o has no run function"
+    assert [kinds(owner) for owner in found.models] == [kinds(owner) for owner in sizes.models]
+
+
 def test_model_that_is_not_in_the_image_has_no_bytes(image: Path) -> None:
     path = image.with_name("app.elf.map")
-    found = sizes_of(read_image(image), read_map(path), {"alpha": "alpha", "gamma": "gamma"}, path)
+    found = sizes_of(read_image(image), read_map(path), {"alpha": "alpha", "gamma": "gamma"})
     assert [(owner.name, owner.flash > 0) for owner in found.models] == [("alpha", True), ("gamma", False)]
     assert "mlf_beta" in {owner.name for owner in found.others}
 
 
 def test_required_library_is_a_separate_owner(image: Path) -> None:
     path = image.with_name("app.elf.map")
-    placed = [
-        replace(part, source=part.source.replace("libhelper.a", "libmlf_dep_cmsis-nn.a")) for part in read_map(path)
+    linked = read_map(path)
+    renamed = [
+        replace(part, source=part.source.replace("libhelper.a", "libmlf_dep_cmsis-nn.a")) for part in linked.sections
     ]
-    assert set(models_in(placed)) == {"alpha", "beta"}
-    found = sizes_of(read_image(image), placed, models_in(placed), path)
+    assert set(models_in(read_image(image), renamed)) == {"alpha", "beta"}
+    models = {"alpha": "alpha", "beta": "beta"}
+    found = sizes_of(read_image(image), replace(linked, sections=tuple(renamed)), models)
     assert next(owner for owner in found.others if owner.name == "cmsis-nn").of_kind(CODE) > 0
 
 
 def test_a_map_of_another_image_is_refused(image: Path) -> None:
-    placed = read_map(image.with_name("app.elf.map"))
+    linked = read_map(image.with_name("app.elf.map"))
     with raises(InputFileError, "map-of-another-image", "other.map"):
-        sizes_of(read_image(image), placed[1:], {}, Path("other.map"))
+        sizes_of(read_image(image), replace(linked, path=Path("other.map"), sections=linked.sections[1:]), {})
 
 
 @pytest.mark.parametrize("partition", ["balanced", "none"])
@@ -83,9 +150,8 @@ def test_a_map_after_lto_is_refused(tmp_path: Path, tool: Callable[[str], str], 
     (tmp_path / "app.c").write_text("const char table[1000] = {1};\nint _start(int at) { return table[at]; }\n")
     options = ["-nostdlib", "-Wl,-Map=%.map", f"-flto-partition={partition}"]
     subprocess.run([*gcc, *options, "app.c", "-o", "app.elf"], cwd=tmp_path, check=True)
-    placed = read_map(tmp_path / "app.elf.map")
-    with raises(InputFileError, "map-after-lto", "app.map"):
-        sizes_of(read_image(tmp_path / "app.elf"), placed, {}, Path("app.map"))
+    with raises(InputFileError, "map-after-lto", str(tmp_path / "app.elf.map")):
+        sizes_of(read_image(tmp_path / "app.elf"), read_map(tmp_path / "app.elf.map"), {})
 
 
 def test_other_files_are_not_read_as_maps(tmp_path: Path) -> None:
@@ -108,8 +174,18 @@ Discarded input sections
 
  .text.unused   0x00000000       0x20 main.o
 
+Memory Configuration
+
+Name             Origin             Length             Attributes
+FLASH            0x08000000         0x00100000         xr
+RAM              0x20000000         0x00020000
+*default*        0x00000000         0xffffffff
+
 Linker script and memory map
 
+LOAD main.o
+START GROUP
+LOAD lib/libmlf_kws.a
 LOAD main.o
 
 .text           0x08000000      0x130
@@ -122,23 +198,46 @@ LOAD main.o
  .rodata.str1.4
                 0x08000034       0x0c main.o
                                  0x10 (size before relaxing)
+ .rodata.str1.4
+                0x0800003f       0x2f late.o
+ *fill*         0x0800003f        0x1
  .text.none     0x08000040        0x0 main.o
  .ARM.exidx     0x08000040        0x8 linker stubs
  *(EXCLUDE_FILE(*boot.o) .late)
+
+.bss            0x20000000        0x8
+ main.o(.bss)
+ .bss           0x20000000        0x8 main.o
 OUTPUT(app.elf elf32-littlearm)
+LOAD linker stubs
+
+.bss.noinit.tvm
+                0x20000010       0x80
+ .bss.noinit.tvm
+                0x20000010       0x80 lib/libmlf_kws.a(kws_lib0.c.obj)
+
 .debug_info     0x00000000       0x10
  .debug_info    0x00000000       0x10 main.o
+
+Cross Reference Table
+
+Symbol                                            File
+short                                             main.o
 """
     )
-    assert read_map(path) == [
+    found = read_map(path)
+    kws = "lib/libmlf_kws.a(kws_lib0.c.obj)"
+    assert found.sections == (
         InputSection(".text", ".text.short", 0x08000000, 16, "C:\\fw (1)\\main.o"),
-        InputSection(
-            ".text", ".text.a_name_longer_than_the_column", 0x08000010, 32, "lib/libmlf_kws.a(kws_lib0.c.obj)"
-        ),
+        InputSection(".text", ".text.a_name_longer_than_the_column", 0x08000010, 32, kws),
         InputSection(".text", "*fill*", 0x08000030, 4, "ff"),
-        InputSection(".text", ".rodata.str1.4", 0x08000034, 12, "main.o"),
+        InputSection(".text", ".rodata.str1.4", 0x08000034, 11, "main.o"),  # late.o's strings were merged into it
+        InputSection(".text", "*fill*", 0x0800003F, 1, ""),
         InputSection(".text", ".ARM.exidx", 0x08000040, 8, "linker stubs"),
-    ]
-    kws = read_map(path)[1]
-    assert (kws.archive, kws.member) == ("libmlf_kws.a", "kws_lib0.c.obj")
-    assert read_map(path)[0].archive == ""
+        InputSection(".bss", ".bss", 0x20000000, 8, "main.o"),
+        InputSection(".bss.noinit.tvm", ".bss.noinit.tvm", 0x20000010, 128, kws, orphan=True),
+    )
+    assert found.regions == (Region("FLASH", 0x08000000, 0x00100000), Region("RAM", 0x20000000, 0x00020000))
+    assert found.files == ("main.o", "lib/libmlf_kws.a", "linker stubs")
+    assert (found.sections[1].archive, found.sections[1].member) == ("libmlf_kws.a", "kws_lib0.c.obj")
+    assert found.sections[0].archive == ""

@@ -23,6 +23,7 @@ from mlfbuild.library import CodegenFile, ExternalDependency, Library
 from mlfbuild.requirements.archives import archive_root
 from mlfbuild.requirements.cache import Cache
 from mlfbuild.requirements.git import git_root, mirrored_pin
+from support.examples import first_on_push
 from support.firmware_repo import tiny_network
 from support.git_remote import FILES, Remote
 from support.http_source import Source, serving
@@ -233,7 +234,9 @@ def test_builds_fail_without_fetched_sources(
 # Killed --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("after", [0, 200, 5000, 150_000], ids=["at once", "asking", "beginning", "halfway"])
+@pytest.mark.parametrize(
+    "after", first_on_push([150_000, 0, 200, 5000]), ids=["halfway", "at once", "asking", "beginning"]
+)
 def test_fetch_continues_after_kill_during_git_transfer(repo: Repo, after: int) -> None:
     repo.remote.commit(LARGE)
     url = f"ssh://host{repo.remote.folder}"
@@ -269,7 +272,7 @@ def test_fetch_continues_after_interrupt(repo: Repo) -> None:
     assert list((repo.cache.root / "tmp").iterdir()) == []
 
 
-@pytest.mark.parametrize("sight", ["tmp/*/mirror", "tmp/*/tree/Source/f5*", "trees/*", "git/*"])
+@pytest.mark.parametrize("sight", first_on_push(["tmp/*/tree/Source/f5*", "tmp/*/mirror", "trees/*", "git/*"]))
 def test_fetch_continues_after_kill_during_checkout(repo: Repo, sight: str) -> None:
     files = {**LARGE, **{f"more/{number}.h": b"%d" % number for number in range(1000)}}
     repo.remote.commit(files)

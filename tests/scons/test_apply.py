@@ -94,6 +94,7 @@ def test_fresh_parallel_build_has_every_dependency(repo: FirmwareRepo) -> None:
     assert explained(repo) == {}, "what the first build did not know, the second would have to make again"
 
 
+@pytest.mark.sweep
 def test_dry_run_tree_and_clean(repo: FirmwareRepo) -> None:
     dry = repo.build("-n", "--tree=all", "--debug=explain")
     assert not dry.written
@@ -126,6 +127,7 @@ def test_variant_folders(repo: FirmwareRepo, duplicate: bool) -> None:
     assert not explained(repo)
 
 
+@pytest.mark.sweep
 def test_clone_with_other_flags_has_separate_libraries(repo: FirmwareRepo) -> None:
     repo.write(
         "SConstruct",
@@ -141,9 +143,44 @@ def test_clone_with_other_flags_has_separate_libraries(repo: FirmwareRepo) -> No
     assert not explained(repo)
 
 
+def test_libraries_are_below_the_build_folder_of_the_models(repo: FirmwareRepo) -> None:
+    repo.write(
+        "SConstruct",
+        'env = Environment(tools=["default", "mlf"], MLFBUILDDIR="out")\n'
+        'models = env.MlfModels("mlfbuild.yml")\n'
+        'SConscript("src/SConscript", exports=["env", "models"])\n'
+        'SConscript("src/SConscript", exports=["env", "models"], variant_dir="debug", duplicate=False)\n',
+    )
+    repo.write("src/SConscript", 'Import("env", "models")\nmodels.apply(env.Clone())\n')
+    assert repo.build("-Q").status == 0
+    made = {path.relative_to(repo.root).as_posix() for path in repo.root.rglob("libmlf_alpha.a")}
+    assert made == {"out/mlf.lib/pc/libmlf_alpha.a", "out/mlf.lib/pc.debug/libmlf_alpha.a"}
+    assert not list(repo.root.glob("src/build")) + list(repo.root.glob("debug/*"))
+
+
 def test_later_flags_are_used(repo: FirmwareRepo) -> None:
     repo.write("SConstruct", SCONSTRUCT + 'env.Append(CCFLAGS="-DLATE")\n')
     assert repo.build().output.count("-DLATE") == 3
+
+
+def test_models_have_their_own_level(repo: FirmwareRepo) -> None:
+    repo.write("SConstruct", SCONSTRUCT + 'env.Append(CCFLAGS=["-O0"])\n')
+    levels = {"alpha_lib0.o": "-O2", "beta_lib0.o": "-O2", "main.o": "-O0"}
+    assert objects_by_level(repo.build().output) == levels
+    repo.write("mlfbuild.yml", PROJECT.replace("beta.tflite", "beta.tflite, optimize: inherit"))
+    ran = repo.build()
+    assert objects_by_level(ran.output) == {"beta_lib0.o": "-O0"} and objects(ran) == {"beta_lib0.o"}
+    assert not any(path.endswith(".tar") for path in ran.written), "the archives are the same"
+    assert repo.build().written == frozenset()
+
+
+def objects_by_level(output: str) -> dict[str, str]:
+    """Return the last optimisation level of each object that was compiled."""
+    compiled = [line.split() for line in output.splitlines() if " -c " in line]
+    return {
+        Path(words[words.index("-o") + 1]).name: [word for word in words if word.startswith("-O")][-1]
+        for words in compiled
+    }
 
 
 def test_selected_models(repo: FirmwareRepo) -> None:
@@ -195,6 +232,7 @@ def test_one_change_makes_one_archive_and_for_each_target_one_tree_and_one_link(
     }
 
 
+@pytest.mark.sweep
 def test_unpacked_file_is_restored_and_nothing_is_compiled(repo: FirmwareRepo) -> None:
     repo.build()
     for victim in ("src/alpha_lib0.c", "include/tvmgen_alpha.h", "src/mlfbuild/fully_connected.h"):
@@ -215,7 +253,7 @@ def test_unpacked_file_is_restored_and_nothing_is_compiled(repo: FirmwareRepo) -
 # Archives ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", ["array", "incbin"])
+@pytest.mark.parametrize("form", first_on_push(["array", "incbin"]))
 def test_graph_and_parameters_as_bytes_of_the_image(repo: FirmwareRepo, form: str) -> None:
     repo.write("models/net.tar", pack_archive(graph_library("net")))
     repo.write("mlfbuild.yml", PROJECT.split("  alpha", maxsplit=1)[0] + "  net: {source: models/net.tar}\n")
@@ -303,7 +341,9 @@ def test_libraries_in_one_string() -> None:
 
 
 @takes_deques
-@pytest.mark.parametrize("own", ['CPPPATH="src"', 'CPPPATH=deque(["src"])', 'CPPPATH=CLVar("src")', 'CPPPATH=("src",)'])
+@pytest.mark.parametrize(
+    "own", first_on_push(['CPPPATH=deque(["src"])', 'CPPPATH="src"', 'CPPPATH=CLVar("src")', 'CPPPATH=("src",)'])
+)
 def test_a_build_with_variables_of_every_kind(repo: FirmwareRepo, own: str) -> None:
     repo.write(
         "SConstruct",

@@ -35,6 +35,7 @@ def repo(tmp_path: Path, shared: Path, stub_cmsis_nn_4: Path) -> FirmwareRepo:
     return repo
 
 
+@pytest.mark.sweep
 def test_changed_library_makes_the_archive_again(repo: FirmwareRepo) -> None:
     assert ARCHIVE in repo.build("-Q").written
     assert bundles(open_archive(repo.root / ARCHIVE), ARCHIVE).keys() == {"cmsis-nn"}

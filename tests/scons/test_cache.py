@@ -75,6 +75,7 @@ def test_another_checkout_compiles_nothing(checkout: Callable[[str], FirmwareRep
     assert again == "scons: `.' is up to date.\n"
 
 
+@pytest.mark.sweep
 def test_results_missing_in_the_cache_are_made(checkout: Callable[[str], FirmwareRepo]) -> None:
     checkout("first").build()
     second = checkout("second")
@@ -89,6 +90,7 @@ def test_results_missing_in_the_cache_are_made(checkout: Callable[[str], Firmwar
     assert tree_is_whole(second.root / TREE), "files of the other archive are gone, too"
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("damage", first_on_push([None, b"", b"garbage"]), ids=["short", "empty", "garbage"])
 def test_damaged_archive_in_the_cache_is_made_again(
     checkout: Callable[[str], FirmwareRepo], tmp_path: Path, damage: bytes | None
@@ -110,6 +112,7 @@ def test_damaged_archive_in_the_cache_is_made_again(
     assert second.build("-Q").output == "scons: `.' is up to date.\n"
 
 
+@pytest.mark.sweep
 def test_cache_show_and_readonly_cache(checkout: Callable[[str], FirmwareRepo], tmp_path: Path) -> None:
     checkout("first").build()
     before = {path for path in (tmp_path / "cache").rglob("*") if path.is_file()}

@@ -31,6 +31,7 @@ def lock(repo: FirmwareRepo) -> None:
     subprocess.run(command, cwd=repo.root, check=True, env=os.environ)
 
 
+@pytest.mark.sweep
 def test_frozen_and_other_builds(repo: FirmwareRepo) -> None:
     repo.build("MLFFROZEN=1")
     assert not repo.build("MLFFROZEN=1").written

@@ -96,6 +96,7 @@ def test_conflict_with_the_firmware_is_reported(repo: FirmwareRepo) -> None:
     ) in ran.output
 
 
+@pytest.mark.sweep
 def test_models_of_two_programs_do_not_conflict(repo: FirmwareRepo) -> None:
     repo.write(
         "SConstruct",

@@ -57,6 +57,7 @@ def reasons(repo: FirmwareRepo) -> dict[str, str]:
     return dict(re.findall(r"rebuilding `(\S+\.o)' because (.*)", output))
 
 
+@pytest.mark.sweep
 def test_header_of_the_firmwares_own_c_library(repo: FirmwareRepo) -> None:
     repo.write("include/libc_settings.h", "#define SMALL 0\n")
     assert reasons(repo)[OURS] == "`include/libc_settings.h' changed"

@@ -109,6 +109,7 @@ def build_again(repo: FirmwareRepo, times: int) -> None:
         assert contents(repo) == first
 
 
+@pytest.mark.sweep
 def test_eight_jobs_give_the_same_bytes(repo: FirmwareRepo, tool: Callable[[str], str]) -> None:
     tool("gcc")
     build_again(repo, 2)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from mlfbuild import open_archive
+from support.examples import first_on_push
 from support.firmware_repo import FirmwareRepo
 
 SCONSTRUCT = """\
@@ -56,6 +57,7 @@ def test_changed_model_merges_again(repo: FirmwareRepo) -> None:
     assert SOURCE.format("beta") not in ran.written
 
 
+@pytest.mark.sweep
 def test_archive_made_again_with_the_same_content_is_not_merged_again(repo: FirmwareRepo) -> None:
     (repo.root / "build/alpha.tar").unlink()
     ran = repo.build()
@@ -70,7 +72,7 @@ def test_worker_processes_write_the_same(repo: FirmwareRepo) -> None:
     assert repo.read("build/both.tar") == before
 
 
-@pytest.mark.parametrize("jobs", ["-j1", "-j2"])
+@pytest.mark.parametrize("jobs", first_on_push(["-j2", "-j1"]))
 def test_conflicting_archives_are_rejected(repo: FirmwareRepo, jobs: str) -> None:
     repo.write("SConstruct", SCONSTRUCT.replace('("alpha", "beta")]', '("alpha", "beta")]\nparts[1] = "copy.tar"'))
     repo.write("copy.tar", repo.read("build/alpha.tar"))

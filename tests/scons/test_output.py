@@ -27,6 +27,7 @@ def repo(tmp_path: Path) -> FirmwareRepo:
     return repo
 
 
+@pytest.mark.sweep
 def test_terminal_and_file_get_the_same_lines(repo: FirmwareRepo) -> None:
     seen = Terminal().run(repo.root, "-Q", "-j", "2", module="SCons")
     assert (seen.status, "\n".join([*seen.lines, ""])) == (0, MADE)

@@ -87,6 +87,7 @@ def test_the_image_and_the_file(repo: FirmwareRepo) -> None:
     assert made(repo) == set()
 
 
+@pytest.mark.sweep
 def test_another_region_links_again(repo: FirmwareRepo) -> None:
     repo.replace("mlfbuild.yml", "QSPI", "OSPI")
     assert made(repo) == {"mlf_placement.ld", "app.elf"}, "the bytes of the file are the same"
@@ -173,6 +174,7 @@ int main(void) { return tvmgen_alpha_run(0, 0) == -1; }
 """
 
 
+@pytest.mark.sweep
 def test_firmware_that_cmake_links(tmp_path: Path, tool: Callable[[str], str]) -> None:
     for name in ("arm-none-eabi-gcc", "cmake", "ninja"):
         tool(name)

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from mlfbuild.targets import board_called
 from mlfbuild.verify.emulator import run_elf
 from support.firmware_repo import tiny_network
@@ -16,6 +18,7 @@ from support.scons_versions import takes_deques
 PROJECTS = Path(__file__).parents[1] / "projects"
 
 
+@pytest.mark.sweep
 @takes_deques
 def test_variants_of_a_product_with_its_own_build(tmp_path: Path, tool: Callable[[str], str]) -> None:
     for name in ("arm-none-eabi-gcc", "qemu-system-arm"):

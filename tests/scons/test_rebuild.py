@@ -91,8 +91,52 @@ def repo(built: FirmwareRepo) -> FirmwareRepo:
 def test_nothing_changed(repo: FirmwareRepo) -> None:
     ran = repo.build("-Q", "--debug=explain")
     assert ran.reasons == {ELF: "AlwaysBuild() is specified"}
-    assert ran.output.splitlines()[1:] == [f"Building firmware {ELF}", "ninja: no work to do."]
+    assert ran.output.splitlines()[1:] == ["ninja: no work to do.", "scons: `.' is up to date."]
     assert not ran.written
+    named = repo.build("-Q", ELF)
+    assert named.output.splitlines() == ["ninja: no work to do.", f"scons: `{ELF}' is up to date."]
+
+
+def test_alternating_with_the_command_rebuilds_nothing(repo: FirmwareRepo) -> None:
+    done = ["ninja: no work to do.", "scons: `.' is up to date."]
+    (repo.root / "src/deep").mkdir()
+    for folder in (".", "src/deep"):
+        assert command_build(repo, folder) == set(), "the project file is found above, and its paths are the same"
+    ran = repo.build("-Q")
+    assert (ran.output.splitlines(), ran.written) == (done, set())
+    repo.write_model("alpha", seed=7)
+    written = command_build(repo)
+    made = {Path(path).name for path in written if path.endswith((".tar", ".obj", ".elf"))}
+    assert made == {"alpha.tar", "alpha_lib0.c.obj", "app.elf"}
+    ran = repo.build("-Q")
+    assert (ran.output.splitlines(), ran.written) == (done, set())
+    repo.write_model("alpha", seed=8)
+    assert f"{TREES}alpha.tar" in repo.build("-Q").written
+    assert command_build(repo) == set()
+
+
+@pytest.mark.sweep
+def test_scons_adopts_a_build_of_the_command(tmp_path: Path, tool: Callable[[str], str]) -> None:
+    tool("arm-none-eabi-gcc")
+    repo = FirmwareRepo(tmp_path)
+    assert {f"{TREES}alpha.tar", ELF} < command_build(repo)
+    ran = repo.build("-Q")
+    assert (ran.output.splitlines(), ran.written) == (["scons: `.' is up to date."], set())
+    (tmp_path / ".sconsign.dblite").unlink()
+    repo.write_model("alpha", seed=7)
+    ran = repo.build("-Q")
+    assert ran.output.splitlines() == [
+        f"Compiling model models/alpha.tflite -> {TREES}alpha.tar",
+        f"Unpacking {TREES}alpha.tar -> {TREES}alpha",
+        f"Building firmware {ELF}",
+    ]
+
+
+def command_build(repo: FirmwareRepo, folder: str = ".") -> set[str]:
+    """Run ``mlfbuild build`` in ``folder`` of the repository; return the files that it wrote."""
+    before = repo.snapshot()
+    subprocess.run([sys.executable, "-m", "mlfbuild", "build", "-q"], cwd=repo.root / folder, check=True)
+    return {path for path, time in repo.snapshot().items() if before.get(path) != time}
 
 
 def test_touch(repo: FirmwareRepo) -> None:
@@ -110,6 +154,7 @@ def test_a_comment_in_the_project_file(repo: FirmwareRepo) -> None:
 # Models --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sweep
 def test_one_models_options(repo: FirmwareRepo) -> None:
     repo.replace("mlfbuild.yml", "alpha.tflite}", "alpha.tflite, placement: {params: .rodata.elsewhere}}")
     ran = rebuild(repo)
@@ -145,6 +190,7 @@ def test_a_model_is_added(repo: FirmwareRepo) -> None:
     assert_nothing_ran(rebuild(repo))
 
 
+@pytest.mark.sweep
 def test_a_model_is_removed(repo: FirmwareRepo) -> None:
     repo.replace("mlfbuild.yml", "  beta: {source: models/beta.tflite}\n", "")
     repo.replace("mlfbuild.yml", "[alpha, beta]", "[alpha]")
@@ -169,11 +215,13 @@ def test_changed_generator_with_the_same_output(repo: FirmwareRepo, package_copy
     archives = {f"{TREES}{model}.tar" for model in ("alpha", "beta")}
     steps = {*archives, f"{TREES}alpha/RECORD.json", f"{TREES}beta/RECORD.json", f"{TREES}mlf.cmake"}
     assert set(ran.reasons) == {*steps, ELF}, "every step depends on the hash of the package"
-    assert ran.written == archives, "trees keep files with the right content, and nothing is compiled or linked"
+    keys = {f"{TREES}.{model}.tar.key" for model in ("alpha", "beta")}
+    assert ran.written == archives | keys, "trees keep files with the right content, and nothing is compiled or linked"
     assert ran.output.splitlines()[-1] == "ninja: no work to do."
     assert_nothing_ran(rebuild(repo, path))
 
 
+@pytest.mark.sweep
 def test_a_kernel_header(repo: FirmwareRepo, package_copy: Path) -> None:
     path = {"PYTHONPATH": str(package_copy)}
     assert repo.scons(env=path).status == 0
@@ -272,6 +320,7 @@ def test_board_file_is_restored(repo: FirmwareRepo) -> None:
 # Options of SCons ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sweep
 def test_clean_keeps_files_of_the_user(repo: FirmwareRepo) -> None:
     mine = repo.write("build/mlf/m4/alpha/codegen/host/src/notes.txt", "mine")
     subprocess.run([sys.executable, "-m", "mlfbuild", "-C", repo.root, "build", "-q"], check=True)
@@ -295,6 +344,7 @@ def test_a_dry_run_and_a_dry_clean_change_nothing(repo: FirmwareRepo) -> None:
         assert not ran.removed
 
 
+@pytest.mark.sweep
 def test_parallel_jobs_build_the_same(repo: FirmwareRepo, tmp_path_factory: pytest.TempPathFactory) -> None:
     other = FirmwareRepo(tmp_path_factory.mktemp("a longer path than the first one has"))
     other.build("-j", "4")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from support.dependent_models import EXPORTED, write_model, write_repo
+from support.examples import first_on_push
 from support.firmware_repo import SITE_TOOL, FirmwareRepo, Ran
 
 SCONSTRUCT = """\
@@ -73,6 +74,7 @@ def library(repo: FirmwareRepo, path: str) -> Path:
     return repo.root.parent / "tiny" / path
 
 
+@pytest.mark.sweep
 def test_two_models_share_one_library(repo: FirmwareRepo) -> None:
     assert_nothing_ran(rebuild(repo))
     assert [path.name for path in repo.root.rglob("libmlf_dep_*")] == ["libmlf_dep_tiny.a"]
@@ -80,6 +82,7 @@ def test_two_models_share_one_library(repo: FirmwareRepo) -> None:
     assert {path.name for path in copies.rglob("*.c")} == {"add.c", "offset.c", "twice.c"}
 
 
+@pytest.mark.sweep
 def test_a_changed_source(repo: FirmwareRepo) -> None:
     library(repo, "src/offset.c").write_text('#include "own.h"\nint tiny_offset(void) { return 5; }\n')
     ran = rebuild(repo)
@@ -89,6 +92,7 @@ def test_a_changed_source(repo: FirmwareRepo) -> None:
     assert_nothing_ran(rebuild(repo))
 
 
+@pytest.mark.sweep
 def test_a_new_source(repo: FirmwareRepo) -> None:
     library(repo, "src/more.c").write_text("int more;\n")
     steps = rebuild(repo).steps
@@ -96,6 +100,7 @@ def test_a_new_source(repo: FirmwareRepo) -> None:
     assert_nothing_ran(rebuild(repo))
 
 
+@pytest.mark.sweep
 def test_headers(repo: FirmwareRepo) -> None:
     for name, objects in (("own", made("add", "offset")), ("tiny", made("add", "twice"))):
         header = library(repo, f"src/{name}.h")
@@ -105,7 +110,7 @@ def test_headers(repo: FirmwareRepo) -> None:
         assert_nothing_ran(rebuild(repo))
 
 
-@pytest.mark.parametrize("harm", ["delete", "edit"])
+@pytest.mark.parametrize("harm", first_on_push(["delete", "edit"]))
 def test_edited_copy_is_restored(repo: FirmwareRepo, harm: str) -> None:
     copy = repo.root / "build/mlf/pc/dependencies/tiny/src/offset.c"
     if harm == "delete":
@@ -133,6 +138,7 @@ def test_changed_provider_keys(repo: FirmwareRepo) -> None:
     assert "dependency tiny: one (one.tar), two (two.tar) need tiny v1.0 " in (failed.output)
 
 
+@pytest.mark.sweep
 def test_model_that_requires_another_function(repo: FirmwareRepo) -> None:
     write_model(repo.root, "two", "tiny_twice")
     steps = rebuild(repo).steps
@@ -169,6 +175,7 @@ def test_package_is_in_cpppath_and_libs(repo: FirmwareRepo) -> None:
     assert not (repo.root / "build/mlf/pc/dependencies/tiny").exists()
 
 
+@pytest.mark.sweep
 def test_archive_of_a_program_names_its_library(repo: FirmwareRepo) -> None:
     """SCons makes the archive first, because only the archive names the libraries that its code requires."""
     repo.replace("mlfbuild.yml", "{source: models/one.tar}", EXPORTED)

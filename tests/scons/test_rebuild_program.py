@@ -143,6 +143,7 @@ def test_weights_of_one_model(repo: FirmwareRepo) -> None:
     assert not [path for path in changed if path.endswith(".h")], "neither the interface nor kernels changed"
 
 
+@pytest.mark.sweep
 def test_a_model_is_added_and_removed(repo: FirmwareRepo) -> None:
     repo.write_model("gamma", seed=3)
     repo.write("mlfbuild.yml", PROJECT + "  gamma: {source: models/gamma.tflite}\n")
@@ -162,6 +163,7 @@ def test_a_model_is_added_and_removed(repo: FirmwareRepo) -> None:
 # mlfbuild itself -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.sweep
 def test_changed_generator_with_the_same_output(repo: FirmwareRepo, package_copy: Path) -> None:
     path = {"PYTHONPATH": str(package_copy)}
     source = package_copy / "mlfbuild/compilers/native/__init__.py"
@@ -175,6 +177,7 @@ def test_changed_generator_with_the_same_output(repo: FirmwareRepo, package_copy
     assert_nothing_ran(rebuild(repo, path))
 
 
+@pytest.mark.sweep
 def test_a_kernel_header(repo: FirmwareRepo, package_copy: Path) -> None:
     path = {"PYTHONPATH": str(package_copy)}
     header = package_copy / "mlfbuild/compilers/native/kernels/compiler.h"

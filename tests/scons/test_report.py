@@ -8,12 +8,12 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-import jsonschema
 import numpy as np
 import pytest
 
 from mlfbuild.cli.invocation import run
 from support.firmware_repo import HEADER, PROJECT, SCONSTRUCT, FirmwareRepo
+from support.schemas import validator
 from support.snapshot import keep, restore
 
 ELF = "build/m4/app/app.elf"
@@ -81,7 +81,7 @@ def test_text(repo: FirmwareRepo) -> None:
 def test_json(repo: FirmwareRepo, capsys: pytest.CaptureFixture[str]) -> None:
     facts = json.loads(repo.read(JSON))
     assert run(["schema", "--report"]) == 0
-    jsonschema.Draft202012Validator(json.loads(capsys.readouterr().out)).validate(facts)
+    validator(json.loads(capsys.readouterr().out)).validate(facts)
     (image,) = facts["images"]
     assert (image["firmware"], image["target"], image["cpu"]) == ("app", "m4", "cortex-m4")
     alpha, beta = image["models"]
@@ -108,6 +108,7 @@ def test_changed_image(repo: FirmwareRepo) -> None:
     assert made(repo) == set()
 
 
+@pytest.mark.sweep
 def test_changed_budget(repo: FirmwareRepo) -> None:
     repo.replace("mlfbuild.yml", "16 KiB", "15 KiB")
     assert made(repo) == {TEXT, JSON}, "the image is the same"
@@ -116,6 +117,7 @@ def test_changed_budget(repo: FirmwareRepo) -> None:
     assert made(repo) == set()
 
 
+@pytest.mark.sweep
 def test_accepted_baseline(repo: FirmwareRepo) -> None:
     repo.write("mlfbuild.yml", f"budget-file: sizes.json\n{WITH_BUDGET}")
     ran = repo.scons("-Q")
@@ -133,6 +135,7 @@ def test_accepted_baseline(repo: FirmwareRepo) -> None:
     assert b"\n  the image: -100 bytes of flash (" in repo.read(TEXT)
 
 
+@pytest.mark.sweep
 def test_changed_mlfbuild(repo: FirmwareRepo, package_copy: Path) -> None:
     path = {"PYTHONPATH": str(package_copy)}
     made(repo, env=path)
@@ -215,6 +218,7 @@ def test_a_model_over_its_budget_of_instructions(repo: FirmwareRepo, tool: Calla
 WITH_RUNS = 'env.MlfReport("build/report", app, MLFPROFILE=True)\nenv.MlfReport("build/sizes.json", app)\n'
 
 
+@pytest.mark.sweep
 def test_runs_in_a_report(repo: FirmwareRepo, tool: Callable[[str], str]) -> None:
     for name in ("qemu-system-arm", "gcc"):
         tool(name)

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
 import pytest
+import SCons
+from SCons.Errors import BuildError
 
+import mlfbuild
 from mlfbuild.archive import pack_archive
+from mlfbuild.build import TargetJob
+from mlfbuild.core import ProcessFailedError, TimedOutError
+from mlfbuild.scons.actions import action
+from mlfbuild.targets import CPUS
+from mlfbuild.verify import run_image
+from support.examples import first_on_push
 from support.firmware_repo import FirmwareRepo, tiny_network
 from support.libraries import native_library
 from support.oracle import tflite_micro_cases
@@ -59,6 +70,34 @@ def test_failing_firmware_fails_the_build(repo: FirmwareRepo, tool: Callable[[st
     assert "Traceback" not in ran.output
 
 
+def test_firmware_that_never_ends_is_stopped(repo: FirmwareRepo, tool: Callable[[str], str]) -> None:
+    tool("qemu-system-arm")
+    repo.write("SConstruct", repo.read("SConstruct").decode() + "env.MlfRun(app, models=models)\n")
+    repo.replace("src/main.c", "return 0;", "for (;;) {\n  }")
+    ran = repo.scons("-Q", "MLFTIMEOUT=2")
+    assert ran.status == 2
+    assert ran.output.endswith(
+        "scons: *** [build/m4/app/app.elf.log] build/m4/app/app.elf: the run on mps2-an386 did not end within 2 s and "
+        "was stopped; let main() return, or set MLFTIMEOUT to more seconds\nhello\n"
+    )
+    for limit in ("0", "soon", "nan"):
+        ran = repo.scons("-Q", "-n", f"MLFTIMEOUT={limit}")
+        assert (ran.status, f"MLFTIMEOUT: '{limit}' is not a time limit" in ran.output) == (2, True), ran.output
+
+
+def test_the_end_of_endless_output_is_shown(tmp_path: Path) -> None:
+    program = tmp_path / "app"
+    program.write_text("#!/bin/sh\nseq 20000\nexec sleep 60\n")
+    program.chmod(0o755)
+    here = TargetJob("pc", CPUS["host"], None, None, tmp_path, ())
+    with pytest.raises(TimedOutError) as stopped:
+        run_image(program, here, tmp_path / "log", timeout=1)
+    lines = stopped.value.output.splitlines()
+    assert lines[0] == "(the end of its output, after 108,654 characters)"
+    assert lines[1:] == [str(number) for number in range(19961, 20001)]
+    assert not (tmp_path / "log").exists()
+
+
 def test_verify_runs_once_for_the_same_content(repo: FirmwareRepo, tool: Callable[[str], str]) -> None:
     tool("qemu-system-arm")
     write_vectors(repo)
@@ -71,6 +110,7 @@ def test_verify_runs_once_for_the_same_content(repo: FirmwareRepo, tool: Callabl
     assert "alpha: 3 cases right on mps2-an386" in repo.build().output
 
 
+@pytest.mark.sweep
 def test_verify_names_the_element_that_differs_and_fails_every_time(
     repo: FirmwareRepo, tool: Callable[[str], str]
 ) -> None:
@@ -127,9 +167,41 @@ def test_c_error_in_the_firmware_shows_the_compilers_output(repo: FirmwareRepo) 
     assert ran.status == 2
     assert "'nothing' undeclared" in ran.output
     assert "Traceback" not in ran.output
+    (place,) = set(re.findall(r"^(\S+main\.c):\d+:\d+: error:", ran.output, re.MULTILINE))
+    assert (repo.root / place).samefile(repo.root / "src/main.c")
 
 
-@pytest.mark.parametrize("missing", ["cmake", "ninja", "arm-none-eabi-gcc"])
+def test_python_without_mlfbuild_gets_two_lines(repo: FirmwareRepo, tmp_path_factory: pytest.TempPathFactory) -> None:
+    only_scons = tmp_path_factory.mktemp("packages")
+    (only_scons / "SCons").symlink_to(Path(SCons.__file__).parent)
+    repo.write("site_scons/site_tools/mlf.py", (files(mlfbuild) / "templates/scons/mlf.py.in").read_bytes())
+    repo.build("-n")  # with mlfbuild, the file is the tool
+    ran = subprocess.run(
+        [sys.executable, "-S", "-m", "SCons", "-Q"],
+        cwd=repo.root, env=os.environ | {"PYTHONPATH": str(only_scons)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 2
+    reason, place = (ran.stdout + ran.stderr).strip().splitlines()
+    assert reason == (
+        f"scons: *** mlfbuild is not installed in {sys.executable}; "
+        "activate the environment that has mlfbuild, and run scons there"
+    )
+    assert place.startswith(f'File "{repo.root}/site_scons/site_tools/mlf.py", line ')
+
+
+def test_only_the_beginning_of_a_path_is_made_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    whole = f"/mnt{tmp_path}/a.c -I{tmp_path}/inc /x{tmp_path}"
+
+    def fail(*_: object) -> None:
+        raise ProcessFailedError("test-error", f'"{tmp_path}/b.c": {whole}', place=tmp_path / "c.c", reason="no")
+
+    with pytest.raises(BuildError) as failed:
+        action(fail, None).execfunction(target=["app"], source=[], env=None)
+    assert failed.value.errstr == f'c.c: no\n"b.c": {whole}'
+
+
+@pytest.mark.parametrize("missing", first_on_push(["cmake", "ninja", "arm-none-eabi-gcc"]))
 def test_missing_tool_is_reported(repo: FirmwareRepo, tmp_path_factory: pytest.TempPathFactory, missing: str) -> None:
     programs = tmp_path_factory.mktemp("bin")
     for folder in reversed(os.environ["PATH"].split(os.pathsep)):
@@ -188,6 +260,7 @@ def test_single_steps_without_a_project_file(tmp_path: Path) -> None:
     assert after.returncode == 0, after.stderr
 
 
+@pytest.mark.sweep
 def test_interrupted_build_is_completed(repo: FirmwareRepo) -> None:
     for index in range(12):
         repo.write_model(f"more{index}", seed=index)

@@ -30,6 +30,7 @@ def repo(tmp_path: Path, shared: Path, tool: Callable[[str], str]) -> FirmwareRe
     return repo
 
 
+@pytest.mark.sweep
 def test_each_module_has_a_report(repo: FirmwareRepo, shared: Path) -> None:
     first = repo.build().output
     assert "mod1: 1 case right on host" in first and "mod2: 1 case right on host" in first

@@ -24,9 +24,15 @@ CLEAN = {"PATH": "/usr/bin:/bin"}
 """The environment of the builds, without the folders in which mlfbuild may be installed."""
 
 
-def make_repo(folder: Path, *options: str) -> Path:
-    """Copy the project to ``folder``, write its tree, ``models``, and remove the tree's sources."""
+def make_repo(folder: Path, *options: str, models: str = "") -> Path:
+    """Copy the project to ``folder``, write its tree, ``models``, and remove the tree's sources.
+
+    ``models`` replaces that section of the project file.
+    """
     shutil.copytree(PROJECT, folder)
+    if models:
+        text = (folder / "mlfbuild.yml").read_text()
+        (folder / "mlfbuild.yml").write_text(text[: text.index("models:")] + models)
     (folder / "networks").mkdir()
     for seed, name in enumerate(MODELS):
         (folder / f"networks/{name}.tflite").write_bytes(tiny_network(seed))
@@ -48,12 +54,17 @@ def run(folder: Path, *command: str | Path, env: Mapping[str, str] = CLEAN) -> s
 
 def scons(folder: Path, *arguments: str) -> str:
     """Run SCons in a Python with only the standard library and SCons."""
+    return run(folder, *scons_command(folder), *arguments)
+
+
+def scons_command(folder: Path) -> list[str]:
+    """Return the command that runs SCons in a Python with only the standard library and SCons."""
     alone = folder / "scons-alone"
     if not alone.is_dir():
         alone.mkdir()
         (alone / "SCons").symlink_to(Path(SCons.__file__).parent)
     main = "import sys; sys.path.insert(0, sys.argv.pop(1)); from SCons.Script import main; main()"
-    return run(folder, sys.executable, "-I", "-S", "-c", main, str(alone), *arguments)
+    return [sys.executable, "-I", "-S", "-c", main, str(alone)]
 
 
 def expected() -> list[str]:

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import mlfbuild
@@ -13,8 +14,8 @@ from mlfbuild.core import errors
 
 PACKAGE = Path(mlfbuild.__file__).parent
 CLASSES = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception)}
-MADE = {*CLASSES, "Diagnostic", "Mistake"} - {"ProjectFileError", "OverBudgetError"}
-"""The problems of the two excluded classes are diagnostics, which are found where they are created."""
+MADE = {*CLASSES, "Diagnostic", "Mistake"} - {"ProjectFileError", "OverBudgetError", "LinkFaultsError"}
+"""The problems of the excluded classes are diagnostics, which are found where they are created."""
 FIELDS = ("place", "reason", "hint")
 HELPERS = {"error", "member_error", "refused", "_refuse"}
 """Methods that create an error from a code and a reason, in this order or by name, and add the place."""
@@ -38,8 +39,13 @@ class Wording:
         return "reason" in self.words
 
 
-def wordings() -> Iterator[Wording]:
-    """Yield every wording in the package, in the order of files and lines."""
+@cache
+def wordings() -> tuple[Wording, ...]:
+    """Return every wording in the package, in the order of files and lines."""
+    return tuple(_wordings())
+
+
+def _wordings() -> Iterator[Wording]:
     for path in sorted(PACKAGE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             if not isinstance(node, ast.Call):

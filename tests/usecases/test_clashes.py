@@ -17,6 +17,7 @@ from mlfbuild.core.errors import CheckFailedError, InputFileError, ProcessFailed
 from mlfbuild.core.files import read_bytes
 from mlfbuild.usecases.build import build_project as build
 from support.errors import raises
+from support.examples import first_on_push
 from support.firmware_repo import tiny_network
 from support.libraries import native_library
 from support.tvm_headers import write_tvm_headers
@@ -165,7 +166,7 @@ def test_inline_functions_of_cxx_are_merged(repo: Repo, tool: Callable[[str], st
 
 
 @pytest.mark.parametrize(
-    "kind", ["int helper(void) { return 1; }", "int helper;", "__attribute__((common)) int helper;"]
+    "kind", first_on_push(["__attribute__((common)) int helper;", "int helper(void) { return 1; }", "int helper;"])
 )
 def test_objects_for_link_time_optimisation_are_compared(repo: Repo, kind: str) -> None:
     repo.write("CMakeLists.txt", CMAKELISTS.replace("include(", "add_compile_options(-flto)\ninclude("))

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.build.project_jobs import firmware_jobs, load, target_jobs
-from mlfbuild.core.errors import ToolNotFoundError
+from mlfbuild.core.errors import ToolNotFoundError, UsageError
 from mlfbuild.usecases.build import build_firmware, build_project as build
+from support.errors import raises
 from support.firmware_repo import tiny_network
 
 
@@ -54,4 +55,29 @@ def test_compiler_in_a_cmake_definition_is_used(
     with pytest.raises(ToolNotFoundError, match=r"^/nowhere/gcc: program not found"):
         build_firmware(job)
     build_firmware(job, [f"MLFBUILD_ARM_NONE_EABI_GCC={tool('arm-none-eabi-gcc')}"])
+    assert job.elf.is_file()
+
+
+def test_a_program_that_nothing_starts_is_refused_before_it_is_compiled(
+    tmp_path: Path, tool: Callable[[str], str]
+) -> None:
+    tool("arm-none-eabi-gcc")
+    (tmp_path / "net.tflite").write_bytes(tiny_network(1))
+    (tmp_path / "main.c").write_text("int main(void) { return 0; }\n")
+    (tmp_path / "mlfbuild.yml").write_text(
+        "mlfbuild: 1\ntargets: {m4: {cpu: cortex-m4}}\nmodels: {net: {source: net.tflite}}\n"
+        "firmware: {app: {sources: [main.c]}}\n"
+    )
+    project = load(tmp_path / "mlfbuild.yml")
+    targets = target_jobs(project)
+    (job,) = firmware_jobs(project, targets)
+    for _ in range(2):
+        with raises(UsageError, "start-up-code-missing", "firmware 'app' for target 'm4'") as caught:
+            build(targets, [job])
+        assert "board: mps2-an386" in caught.value.hint
+        assert not list(job.build.rglob("*.obj"))
+    (tmp_path / "main.c").write_text(
+        "void _exit(int status) { for (;;) (void)status; }\nint main(void) { return 0; }\n"
+    )
+    build(targets, [job])
     assert job.elf.is_file()

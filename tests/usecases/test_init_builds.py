@@ -89,6 +89,7 @@ def test_example_works_and_can_be_edited(tmp_path: Path, template: str) -> None:
     assert "127 -128 -128 -128\nedited\nFAIL\n" in output
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "template", [pytest.param(name, marks=[] if name == "bare-metal" else pytest.mark.sweep) for name in TEMPLATES]
 )
@@ -187,6 +188,7 @@ def test_every_template_on_every_board(shared: Path, tmp_path: Path, template: s
     assert "right on" in repo.runs("verify")
 
 
+@pytest.mark.sweep
 def test_archive_that_requires_a_library_works(tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first of the printed commands fetches the library from the place in the project file."""
     library = write_cmsis_nn_repository(tmp_path / "CMSIS-NN")

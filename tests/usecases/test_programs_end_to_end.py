@@ -102,6 +102,7 @@ def runs_of_tvm(root: Path) -> int:
     return len((root / "tvmc.txt").read_text().splitlines())
 
 
+@pytest.mark.sweep
 def test_mlfbuild_builds_and_verifies(root: Path, tool: Callable[[str], str]) -> None:
     for name in ("arm-none-eabi-gcc", "qemu-system-arm"):
         tool(name)
@@ -112,6 +113,7 @@ def test_mlfbuild_builds_and_verifies(root: Path, tool: Callable[[str], str]) ->
     assert runs_of_tvm(root) == 2, "one run a CPU, and none to verify"
 
 
+@pytest.mark.sweep
 def test_scons_and_cmake_build_the_same_as_mlfbuild(root: Path) -> None:
     run(root, sys.executable, "-m", "SCons", "-Q", "app", "verify")
     run(root, str(root / "build/pc/app/app"))

@@ -20,6 +20,7 @@ from mlfbuild.core.errors import UsageError
 from mlfbuild.targets import CPUS
 from mlfbuild.usecases.build import BuildReport, build_project as build
 from support.errors import raises
+from support.examples import first_on_push
 from support.host_c import WARNINGS
 from support.tflite_builder import Network
 
@@ -162,6 +163,7 @@ def test_simultaneous_runs_are_detected_without_ndebug(repo: Repo) -> None:
     assert repo.run("interrupt") == answers.replace("never", "often")
 
 
+@pytest.mark.sweep
 def test_sharing_rebuilds_only_those_models(repo: Repo) -> None:
     repo.build()
     for extra, compiled in ((SHARED, {"small", "large"}), (SHARED, set()), ("", {"small", "large"})):
@@ -211,7 +213,9 @@ BUILDS = {
 }
 
 
-@pytest.mark.parametrize("flags", ["-O2 -DNDEBUG", "-O1", "-O2 -flto -DNDEBUG"], ids=["release", "debug", "lto"])
+@pytest.mark.parametrize(
+    "flags", first_on_push(["-O1", "-O2 -DNDEBUG", "-O2 -flto -DNDEBUG"]), ids=["debug", "release", "lto"]
+)
 @pytest.mark.parametrize("way", BUILDS)
 def test_builds_without_cmake_have_one_workspace_and_the_check(
     repo: Repo, tool: Callable[[str], str], way: str, flags: str

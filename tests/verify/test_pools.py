@@ -16,6 +16,7 @@ from mlfbuild.targets import RUNTIME, Board, board_called, cpu_called, toolchain
 from mlfbuild.verify.image import read_subject
 from mlfbuild.verify.module import VerifyReport, verify_image, verify_module
 from support.aot_archives import MEMORIES, POOLS, WORKSPACE_IO, A, B, Y, aot_archive
+from support.examples import first_on_push
 
 M4 = board_called("mps2-an386")
 ARENA = {POOLS: (32, 32), WORKSPACE_IO: (80, 80)}
@@ -51,11 +52,16 @@ def test_pools_are_provided_and_measured(tmp_path: Path, vectors: Path, memory: 
 
 @pytest.mark.parametrize(
     ("statement", "problem"),
-    [
-        ("sram[96] = 1;", "net: case 0: wrote outside the pool sram of 80 bytes"),
-        ("if (b[3] == 4.0f) return 3;", "net: case 2: the run function returned -1, not 0"),
-        ("static int runs; if (runs++ % 2) sum[2] = 0;", "net: case 0, output 0 (output), element 2: the second run"),
-    ],
+    first_on_push(
+        [
+            ("sram[96] = 1;", "net: case 0: wrote outside the pool sram of 80 bytes"),
+            ("if (b[3] == 4.0f) return 3;", "net: case 2: the run function returned -1, not 0"),
+            (
+                "static int runs; if (runs++ % 2) sum[2] = 0;",
+                "net: case 0, output 0 (output), element 2: the second run",
+            ),
+        ]
+    ),
 )
 def test_faults_in_pools_are_found(tmp_path: Path, vectors: Path, statement: str, problem: str) -> None:
     report = verify(tmp_path, vectors, WORKSPACE_IO, M4, statement)

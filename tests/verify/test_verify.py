@@ -17,6 +17,7 @@ from mlfbuild.library import MainMemory, Network, NetworkOperator, Pool, TensorI
 from mlfbuild.targets import BOARDS, RUNTIME, Board, board_called, cpu_called, toolchain_file
 from mlfbuild.verify.module import VerifyReport, verify_image, verify_module
 from support.errors import raises
+from support.examples import first_on_push
 from support.hand_written_library import OUTPUTS, write_library
 
 A = np.array([[1, 2, 3, 4], [-5, 6, 100, 8], [9, -10, 11, 12]], np.int8)
@@ -53,7 +54,9 @@ def verify(workdir: Path, board: Board | None, wrong: str = "", **options: objec
     return verify_module(workdir / "tree", module, board, path, folder, toolchain=toolchain, **options)
 
 
-@pytest.mark.parametrize("board", [*BOARDS.values(), None], ids=lambda board: board.name if board else "host")
+@pytest.mark.parametrize(
+    "board", first_on_push([*BOARDS.values(), None], 1), ids=lambda board: board.name if board else "host"
+)
 def test_correct_model_passes_and_its_memory_is_measured(workdir: Path, board: Board | None) -> None:
     report = verify(workdir, board)
     assert report.passed, report.text()
@@ -93,7 +96,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("board", [M4, None], ids=["m4", "host"])
+@pytest.mark.parametrize("board", first_on_push([M4, None]), ids=["m4", "host"])
 @pytest.mark.parametrize(("wrong", "found"), WRONG.values(), ids=WRONG)
 def test_faults_are_reported(workdir: Path, board: Board | None, wrong: str, found: str) -> None:
     report = verify(workdir, board, wrong)
@@ -238,6 +241,7 @@ def test_cross_target_without_board_is_rejected(workdir: Path) -> None:
         verify_module(workdir / "tree", module, None, vectors(workdir), workdir / "m0", toolchain=toolchain)
 
 
+@pytest.mark.sweep
 def test_build_folder_of_another_board_is_emptied(workdir: Path, tmp_path: Path) -> None:
     module = write_library(tmp_path / "tree")
     for board in (M4, board_called("mps3-an547"), None):

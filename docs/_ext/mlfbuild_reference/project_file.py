@@ -97,6 +97,6 @@ def _plural(kind: str) -> str:
 
 
 def _scalar(value: Mapping[str, Any]) -> str:
-    if value["type"] == "string" and value.get("pattern") == r"\S":
+    if value.get("format") == "path":
         return "path"
     return {"string": "text", "integer": "integer", "number": "number", "boolean": "`true`, `false`"}[value["type"]]

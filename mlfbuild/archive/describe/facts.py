@@ -82,7 +82,8 @@ def _module(module: Module, library: Library) -> dict[str, Any]:
 
 
 def _tensor(tensor: TensorInfo) -> dict[str, Any]:
-    return {**asdict(tensor), "shape": None if tensor.shape is None else list(tensor.shape)}
+    shape = None if tensor.shape is None else list(tensor.shape)
+    return {**asdict(tensor), "shape": shape, "source_name": tensor.source_name or None}
 
 
 def _memory(entry: MainMemory) -> dict[str, Any]:

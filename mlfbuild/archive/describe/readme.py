@@ -95,7 +95,8 @@ def _section(module: Module) -> Iterator[str]:
     if tensors:
         yield ""
         yield from _table(
-            ("", "name", "type", "shape", "bytes", "quantisation"), [_tensor(kind, tensor) for kind, tensor in tensors]
+            ("", "name", "type", "shape", "bytes", "quantisation", "in the model file"),
+            [_tensor(kind, tensor) for kind, tensor in tensors],
         )
     if module.buffers:
         yield ""
@@ -109,7 +110,8 @@ def _section(module: Module) -> Iterator[str]:
 
 def _tensor(kind: str, tensor: TensorInfo) -> list[str]:
     scale = "" if tensor.scale is None else f"scale {tensor.scale:.9g}, zero point {tensor.zero_point}"
-    return [kind, _code(tensor.name), _code(tensor.dtype), _shape(tensor.shape), f"{tensor.size:,}", scale]
+    source = _code(tensor.source_name)
+    return [kind, _code(tensor.name), _code(tensor.dtype), _shape(tensor.shape), f"{tensor.size:,}", scale, source]
 
 
 def _buffer(buffer: OperatorBuffer) -> list[str]:

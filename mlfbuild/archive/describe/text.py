@@ -157,7 +157,7 @@ def _origin(module: dict[str, Any]) -> Iterator[_Row]:
 
 
 def _tensor_lines(tensors: Sequence[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], str]]:
-    table = [[tensor["name"], _type(tensor), _quantisation(tensor)] for tensor in tensors]
+    table = [[tensor["name"], _type(tensor), _quantisation(tensor), _source(tensor)] for tensor in tensors]
     yield from zip(tensors, text_table(table).split("\n"), strict=False)
 
 
@@ -181,6 +181,10 @@ def _type(tensor: dict[str, Any]) -> str:
 
 def _quantisation(tensor: dict[str, Any]) -> str:
     return "" if tensor["scale"] is None else f"scale {tensor['scale']:.9g}, zero point {tensor['zero_point']}"
+
+
+def _source(tensor: dict[str, Any]) -> str:
+    return f"in the model: {tensor['source_name']}" if tensor.get("source_name") else ""
 
 
 def _memory(module: dict[str, Any]) -> Iterator[_Row]:

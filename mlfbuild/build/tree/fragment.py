@@ -1,6 +1,6 @@
 """Print the CMake fragment of a tree: one static library target for each module.
 
-Targets have sources and include folders, but no flags, which are left to the toolchain file.
+Targets have sources, include folders and an optimisation level; all other flags are left to the toolchain file.
 """
 
 from __future__ import annotations
@@ -31,6 +31,11 @@ if(TARGET mlf_{name})
 endif()
 """
 
+_LEVEL = """\
+# Its own optimisation level, also in Debug builds (optimize in the project file)
+target_compile_options({target} PRIVATE {options})
+"""
+_OF_LANGUAGE = '"$<$<COMPILE_LANG_AND_ID:{language},GNU,Clang,AppleClang,ARMClang>:{level}>"'
 _NEED = """
 # {module} needs {title}
 set(_mlf_needed "${{CMAKE_CURRENT_LIST_DIR}}/../dependencies/{name}.cmake")
@@ -89,6 +94,10 @@ def _module(part: Part) -> Iterator[str]:
         yield f"target_include_directories({target} {scope} {here_in_build(folder)})\n"
     for folder in part.private_include_dirs:
         yield f"target_include_directories({target} PRIVATE {here(folder)})\n"
+    if part.level:
+        languages = ("C", "CXX") if part.cxx else ("C",)
+        options = (_OF_LANGUAGE.format(language=language, level=part.level) for language in languages)
+        yield _LEVEL.format(target=target, options=" ".join(options))
     if part.objects:  # compiled when the archive was exported
         object_lines = lines(here(path) for path in part.objects)
         yield f"set_source_files_properties(\n{object_lines}  PROPERTIES EXTERNAL_OBJECT TRUE\n)\n"

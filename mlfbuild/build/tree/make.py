@@ -32,6 +32,21 @@ endif
 _TAIL = """
 .DEFAULT_GOAL := $(_mlf_goal)
 """
+_BUDGETS = """
+# MLF_CHECK compares the image of a rule with budgets.json, if mlfbuild is in PATH. It needs the map of the linker:
+#
+#   app.elf: $(OBJECTS) $(MLF_LIBRARIES) $(MLF_BUDGETS)
+#   	$(CC) $(LDFLAGS) $(OBJECTS) $(MLF_LIBRARIES) -Wl,-Map=$@.map -o $@
+#   	$(MLF_CHECK)
+MLF_BUDGETS += $(_mlf_root)/budgets.json
+MLF_CHECK = @for budgets in $(MLF_BUDGETS); do set -- \
+  mlfbuild report -q --fail-over-budget --budgets $$budgets --elf $@; \
+  if command -v mlfbuild > /dev/null; then "$$@" || { mv -f $@ $@.failed; exit 1; }; \
+  else echo "mlfbuild: not in PATH, so budgets are not checked; run $$*"; fi; done
+ifeq ($(shell grep -l MLF_CHECK $(filter-out %mlf.mk,$(MAKEFILE_LIST)) /dev/null),)
+$(info mlfbuild: no rule has $$(MLF_CHECK), so budgets are not checked; see $(_mlf_root)/mlf.mk)
+endif
+"""
 _SPACES = """
 $(error $(_mlf_dir): {path} has a space in its name, which make does not support; use CMake or SCons)
 """
@@ -67,9 +82,9 @@ $(MLF_LIBRARIES_{name}): $(_mlf_objects_{name}){objects} \
 	$(AR) rcs $@ $(filter %.o,$^)
 """
 _RULE = """
-$(filter {suffixes},$(_mlf_objects_{name})): $(MLF_BUILD)/{name}/%.o: $(MLF_DIR_{name})/%
+$(filter {suffixes},$(_mlf_objects_{name})): $(MLF_BUILD)/{name}/%.o: $(MLF_DIR_{name})/% $(MLF_DIR_{name})/mlf.mk
 	@mkdir -p $(@D)
-	{compiler} {needs}$(MLF_INCLUDES_{name}) $(CPPFLAGS) {flags} $(TARGET_ARCH) -MMD -MP -c -o $@ $<
+	{compiler} {needs}$(MLF_INCLUDES_{name}) $(CPPFLAGS) {flags} {level}$(TARGET_ARCH) -MMD -MP -c -o $@ $<
 """
 _NEED = """
 # {module} needs {title}
@@ -124,10 +139,11 @@ def make_fragment(parts: Parts, verified_on: str | None = None) -> str:
     return "".join(_text(parts, verified_on))
 
 
-def make_aggregate(models: Sequence[str], board: str | None, *, placed: bool = False) -> str:
+def make_aggregate(models: Sequence[str], board: str | None, *, placed: bool = False, budgeted: bool = False) -> str:
     """Return the text of ``mlf.mk`` that includes the fragments of ``models`` and of ``board``, if there is one.
 
-    With ``placed``, it also includes the fragment of the folder ``placement``.
+    With ``placed``, it also includes the fragment of the folder ``placement``; if ``budgeted``, it defines the step
+    ``MLF_CHECK``, which compares an image with ``budgets.json``.
     """
     text = _HEAD.format(suffix="_<model>") + "_mlf_root := $(_mlf_dir)\n\n"
     if board is not None:  # first: test firmware of the models is linked with it
@@ -135,7 +151,7 @@ def make_aggregate(models: Sequence[str], board: str | None, *, placed: bool = F
     if placed:
         text += "include $(_mlf_root)/placement/placement.mk\n\n"
     text += "".join(f"include $(_mlf_root)/{model}/{MAKE_FRAGMENT}\n" for model in models)
-    return text + _TAIL
+    return text + (_BUDGETS if budgeted else "") + _TAIL
 
 
 def _text(parts: Parts, verified_on: str | None) -> Iterator[str]:
@@ -173,9 +189,12 @@ def _module(part: Part) -> Iterator[str]:
     c_suffixes = "%.c.o %.S.o" if blobs else "%.c.o"
     needs = f"$(_mlf_needs_{name}) " if part.needs else ""
     needs += "".join(f"-I$(MLF_DIR_{name})/{folder} " for folder in part.kernel_include_dirs)
-    yield _RULE.format(name=name, suffixes=c_suffixes, compiler="$(CC)", flags="$(CFLAGS)", needs=needs)
+    level = f"{part.level} " if part.level else ""
+    yield _RULE.format(name=name, suffixes=c_suffixes, compiler="$(CC)", flags="$(CFLAGS)", needs=needs, level=level)
     if part.cxx:
-        yield _RULE.format(name=name, suffixes="%.cc.o %.cpp.o", compiler="$(CXX)", flags="$(CXXFLAGS)", needs=needs)
+        yield _RULE.format(
+            name=name, suffixes="%.cc.o %.cpp.o", compiler="$(CXX)", flags="$(CXXFLAGS)", needs=needs, level=level
+        )
     for need in part.needs:
         yield _NEED.format(module=name, title=need.title, name=need.name)
 

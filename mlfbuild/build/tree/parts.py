@@ -15,8 +15,9 @@ from mlfbuild.build.tree.blobs import BlobSources, blob_sources
 from mlfbuild.build.tree.cmake import check_path, check_target_name
 from mlfbuild.build.tree.dependencies import build_requirements
 from mlfbuild.c_analysis import CXX_SUFFIXES, LINKED_SUFFIXES, OBJECT_SUFFIXES, SOURCE_SUFFIXES
+from mlfbuild.core import UsageError
 from mlfbuild.library import Content, Library, Module, Requirement, kernel_include_dirs
-from mlfbuild.project import Placement
+from mlfbuild.project import DEFAULT_LEVEL, INHERIT, Placement
 
 if TYPE_CHECKING:
     from mlfbuild.executor import Executable
@@ -41,11 +42,18 @@ class Part:
     """Files in the tree that are not in the archive, which provide the C interface."""
     needs: tuple[Requirement, ...] = ()
     """Required libraries."""
+    optimize: str = INHERIT
+    """Optimisation level of its sources, one of the project's ``LEVELS``."""
 
     @property
     def sources(self) -> tuple[str, ...]:
         """The files that are compiled."""
         return tuple(path for path in self.files if PurePosixPath(path).suffix in SOURCE_SUFFIXES)
+
+    @property
+    def level(self) -> str:
+        """The compiler's option for its optimisation level; empty for that of the build, or without sources."""
+        return "" if self.optimize == INHERIT or not self.sources else f"-{self.optimize}"
 
     @property
     def objects(self) -> tuple[str, ...]:
@@ -85,15 +93,30 @@ class Parts:
         return (self.alias,) if self.alias else self.names
 
 
-def parts_of(library: Library, model: str | None = None, placement: Placement | None = None) -> Parts:
+def parts_of(
+    library: Library,
+    model: str | None = None,
+    placement: Placement | None = None,
+    optimize: str = DEFAULT_LEVEL,
+) -> Parts:
     """Return the description of ``library``, which has the name ``model`` in the project, with data in ``placement``.
 
-    Raises ``InputFileError`` for a module or file name that build files cannot contain, and as ``executable``.
+    ``optimize`` is the optimisation level of its code. Raises ``InputFileError`` for a module or file name that build
+    files cannot contain, ``UsageError`` if another level than the default is requested for code that has been compiled,
+    and as ``executable``.
     """
     runtime = any(file.path.is_relative_to(RUNTIME_HEADERS) for file in library.other_files)
     for module in library.modules:
         check_target_name(module.name)
-    modules = tuple(_part(module, runtime, placement or Placement()) for module in library.modules)
+    found = (_part(module, runtime, placement or Placement()) for module in library.modules)
+    modules = tuple(replace(part, optimize=optimize) for part in found)
+    if optimize != DEFAULT_LEVEL and modules and not any(part.sources for part in modules):
+        raise UsageError(
+            "level-of-objects",
+            place=f"model {model or modules[0].name}: optimize: {optimize}",
+            reason="the archive has only objects, which were compiled when it was exported",
+            hint="remove the key, or export C",
+        )
     names = {part.name for part in modules}
     alias = model if model is not None and model not in names else None
     if alias is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlfbuild.build.tree.adapters.rt_thread import MODEL_SWITCH, PACKAGE_SWITCH
+from mlfbuild.build.tree.link_checks import SCONS_CHECK
 from mlfbuild.build.tree.parts import Part, Parts
 
 SCONS_FRAGMENT = "SConscript"
@@ -26,6 +27,7 @@ _MODULES = """\
 MODULES = [
 {modules}]
 
+platform = getattr(sys.modules.get("rtconfig"), "PLATFORM", "gcc")
 building = sys.modules.get("building")  # RT-Thread's module, if its SConstruct has imported it
 {find_needed}if hasattr(building, "DefineGroup"):
     result = []
@@ -36,6 +38,7 @@ building = sys.modules.get("building")  # RT-Thread's module, if its SConstruct 
             [File(path) for path in module["files"]{array}],
             depend=[""],
             CPPPATH=[Dir(folder).srcnode().abspath for folder in folders],
+            LOCAL_CCFLAGS="" if platform in ("iar", "iccarm") else " " + module["optimize"],  # IAR has no -O2
         )
 else:
     Import("env")
@@ -43,6 +46,7 @@ else:
     for module in MODULES:
         include_dirs = [Dir(folder).srcnode() for folder in module["include_dirs"]]
         own = env.Clone()
+        own.Append(CCFLAGS=Split(module["optimize"]))  # its own level, also in debug builds
         own.Prepend(CPPPATH=include_dirs + [Dir(folder).srcnode() for folder in module["private_include_dirs"]])
 {needed}        objects = [path if path.endswith(".o") else own.Object(path) for path in module["files"]]
 {blobs}        if objects:
@@ -136,8 +140,17 @@ else:
     for model in MODELS:
         for key, values in SConscript(model + "/SConscript", exports="env").items():
             result[key] += values
-
+{check}
 Return("result")
+"""
+_CHECK = f"""
+folder = Dir(".").srcnode().abspath
+with open(folder + "/{SCONS_CHECK}") as file:
+    exec(file.read())  # defines link_checks
+if hasattr(building, "DefineGroup"):
+    building.Env.Append(**link_checks(building.Env, folder))
+else:
+    result.update(link_checks(env, folder))
 """
 _CONDITION = f"""\
         if building.GetDepend(["{PACKAGE_SWITCH}", "{MODEL_SWITCH}" + model.upper()]):  # Kconfig's
@@ -163,13 +176,14 @@ def scons_fragment(parts: Parts) -> str:
     )
 
 
-def scons_aggregate(models: Sequence[str], *, switched: bool = False) -> str:
-    """Return the text of ``SConscript`` that calls those of ``models``.
+def scons_aggregate(models: Sequence[str], *, switched: bool = False, budgeted: bool = False) -> str:
+    """Return the text of ``SConscript`` that calls those of ``models``; if ``budgeted``, links are checked.
 
     With ``switched``, it only calls those whose switch in the package's ``Kconfig`` is on, in RT-Thread.
     """
     return _MODELS.format(
         models=", ".join(f'"{model}"' for model in models),
+        check=_CHECK if budgeted else "",
         condition=_CONDITION if switched else "",
         indent=" " * 4 if switched else "",
     )
@@ -183,6 +197,7 @@ def _module(part: Part, with_blobs: bool, with_needs: bool) -> str:
         f'        "files": {_list(part.files)},\n'
         f'        "include_dirs": {_list([*part.include_dirs, *([blobs.include_dir] if blobs else [])])},\n'
         f'        "private_include_dirs": {_list(part.private_include_dirs)},\n'
+        f'        "optimize": "{part.level}",\n'
         f"{_blobs(part) if with_blobs else ''}"
         f"{_needs(part) if with_needs else ''}"
         "    },\n"

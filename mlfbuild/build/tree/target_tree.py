@@ -9,6 +9,7 @@
     board/           startup code and linker script, if the target has a board
     placement/       linker script of sections in memory regions, if the target has any
     dependencies/    libraries that the models require, with its own RECORD.json
+    budgets.json     budgets of the models and images, if there are any, and scripts that check links
     ...              files that make the folder a package of another build system, if requested
     <model>/         the model's unpacked tree, with its own RECORD.json
     RECORD.json      the other files
@@ -20,9 +21,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mlfbuild.build.tree.adapters import Package, adapter_files, adapter_paths, check_model_names, model_files
+from mlfbuild.build.budgets import BUDGETS_FILE
+from mlfbuild.build.tree.adapters import (
+    NO_VERSION,
+    Package,
+    adapter_files,
+    adapter_folders,
+    adapter_paths,
+    check_model_names,
+    models_of_package,
+)
 from mlfbuild.build.tree.cmake import FRAGMENT, head, here
 from mlfbuild.build.tree.dependencies import DEPENDENCIES_FOLDER, write_dependencies
+from mlfbuild.build.tree.link_checks import link_check_files
 from mlfbuild.build.tree.make import MAKE_FRAGMENT, make_aggregate
 from mlfbuild.build.tree.placement import PLACEMENT_FOLDER, PlacedSection, placement_files
 from mlfbuild.build.tree.record import RECORD, Record, is_folder, read_record
@@ -47,6 +58,14 @@ add_library(mlf_models INTERFACE)
 add_library(mlf::models ALIAS mlf_models)
 """
 
+_BUDGETS = f"""
+# This file cannot check a link: that needs mlfbuild. mlfbuild_tree() of mlfbuild's CMake package does.
+if(NOT MLFBUILD_CHECKS_LINKS)
+  message(STATUS "mlfbuild: this build does not check budgets; check each image with: mlfbuild report --elf <image> "
+                 "--fail-over-budget --budgets ${{CMAKE_CURRENT_LIST_DIR}}/{BUDGETS_FILE}")
+endif()
+"""
+
 
 def write_target_tree(
     directory: Path,
@@ -56,13 +75,16 @@ def write_target_tree(
     systems: Sequence[str] = (),
     placed: Sequence[PlacedSection] = (),
     dependencies: Sequence[ResolvedLibrary] = (),
+    version: str = "",
+    *,
+    budgets: str = "",
 ) -> UnpackResult:
     """Write the fragments that include the trees of ``models``, and the files of ``board``, into ``directory``.
 
     ``unpack`` writes the trees themselves to ``<directory>/<model>``. Trees of models that are no longer in ``models``
     are removed, except for files that mlfbuild did not write. The folder becomes a package of exactly the ``systems``
     (names of ``ADAPTERS``). ``placed`` has the sections in memory regions, ``dependencies`` all libraries that the
-    models require.
+    models require, ``version`` is that of the packages, and ``budgets`` the text of ``budgets.json``.
 
     Raises ``UsageError`` for a model name that is reserved in the folder, ``UnsupportedModelError`` and
     ``InputFileError`` if a model's tree cannot be part of a package, ``ConflictError`` and ``StorageError`` as
@@ -70,10 +92,11 @@ def write_target_tree(
     """
     _check_names(models, systems)
     old = read_record(directory)
-    files = target_files(models, board, cpu, systems, placed, with_dependencies=bool(dependencies))
+    files = target_files(models, board, cpu, systems, placed, with_dependencies=bool(dependencies), budgets=budgets)
     files = _wanted(directory, files, old)
     if systems:
-        package = Package(cpu.name, tuple(model_files(directory, model) for model in sorted(models)), dependencies)
+        trees = models_of_package(directory, models, systems)
+        package = Package(cpu.name, trees, dependencies, version or NO_VERSION, budgeted=bool(budgets))
         files |= adapter_files(systems, package)
     needed = write_dependencies(directory / DEPENDENCIES_FOLDER, dependencies)
     gone = sorted(set(old.models) - set(models)) if old else []
@@ -104,16 +127,22 @@ def target_files(
     placed: Sequence[PlacedSection] = (),
     *,
     with_dependencies: bool = False,
+    budgets: str = "",
 ) -> dict[str, bytes]:
     """Return the files of a target's folder: relative path -> content.
 
     The models' trees, required libraries, the record, and the files of packages are not included.
     """
+    budgeted = bool(budgets)
+    checks = {BUDGETS_FILE: budgets, **link_check_files(systems)} if budgeted else {}
     return {
-        FRAGMENT: _fragment(models, board, cpu, placed).encode(),
-        MAKE_FRAGMENT: make_aggregate(models, board.name if board else None, placed=bool(placed)).encode(),
-        SCONS_FRAGMENT: scons_aggregate(models, switched="rt-thread" in systems).encode(),
-        _ATTRIBUTES: _attributes(models, board, systems, placed, with_dependencies).encode(),
+        FRAGMENT: _fragment(models, board, cpu, placed, budgeted=budgeted).encode(),
+        MAKE_FRAGMENT: make_aggregate(
+            models, board.name if board else None, placed=bool(placed), budgeted=budgeted
+        ).encode(),
+        SCONS_FRAGMENT: scons_aggregate(models, switched="rt-thread" in systems, budgeted=budgeted).encode(),
+        _ATTRIBUTES: _attributes(models, board, systems, placed, with_dependencies, list(checks)).encode(),
+        **{path: text.encode() for path, text in checks.items()},
         **(_board_files(board) if board else {}),
         **placement_files(placed, on_board=board is not None),
     }
@@ -125,11 +154,18 @@ def _attributes(
     systems: Sequence[str],
     placed: Sequence[PlacedSection],
     with_dependencies: bool,
+    checks: Sequence[str],
 ) -> str:
-    files = {RECORD, _ATTRIBUTES, FRAGMENT, MAKE_FRAGMENT, SCONS_FRAGMENT}
+    files = {RECORD, _ATTRIBUTES, FRAGMENT, MAKE_FRAGMENT, SCONS_FRAGMENT, *checks}
     folders = [*models, *(["board"] if board else []), *([PLACEMENT_FOLDER] if placed else [])]
     folders += [DEPENDENCIES_FOLDER] if with_dependencies else []
-    paths = [*files, *adapter_paths(systems), *(f"{name}/**" for name in folders)]
+    folders += adapter_folders(systems)
+    known = adapter_paths(systems, budgeted=bool(checks))
+    paths = [
+        *files,
+        *(path for path in known if path.split("/")[0] not in folders),
+        *(f"{name}/**" for name in folders),
+    ]
     head = "# Generated by mlfbuild. RECORD.json has the hash of each file: they are kept byte for byte.\n"
     return head + "".join(f"/{path} -text\n" for path in sorted(paths))
 
@@ -148,12 +184,14 @@ def check_target_tree(
     cpu: Cpu,
     systems: Sequence[str] = (),
     placed: Sequence[PlacedSection] = (),
+    *,
+    budgets: str = "",
 ) -> None:
     """Raise the errors of ``write_target_tree`` about names and conflicting files, before models are unpacked."""
     _check_names(models, systems)
-    files = target_files(models, board, cpu, systems, placed)
+    files = target_files(models, board, cpu, systems, placed, budgets=budgets)
     files = _wanted(directory, files, read_record(directory))
-    check_tree(directory, {**files, **dict.fromkeys(adapter_paths(systems))})
+    check_tree(directory, {**files, **dict.fromkeys(adapter_paths(systems, budgeted=bool(budgets)))})
 
 
 def _check_names(models: Sequence[str], systems: Sequence[str]) -> None:
@@ -172,7 +210,9 @@ def _remove_model(tree: Path) -> tuple[str, ...]:
     return remove_tree(tree) if is_folder(tree) else ()
 
 
-def _fragment(models: Sequence[str], board: Board | None, cpu: Cpu, placed: Sequence[PlacedSection]) -> str:
+def _fragment(
+    models: Sequence[str], board: Board | None, cpu: Cpu, placed: Sequence[PlacedSection], *, budgeted: bool
+) -> str:
     targets = ["models", *(["board"] if board else []), *([PLACEMENT_FOLDER] if placed else [])]
     parts = [head("<this folder>", targets)]
     parts.append(f"\n# Models for {cpu.name}; mlf::<model> is one of them.\n")
@@ -183,6 +223,8 @@ def _fragment(models: Sequence[str], board: Board | None, cpu: Cpu, placed: Sequ
         parts.append(f"\nset(MLF_BOARD {board.name})\ninclude({here('board/board.cmake')})\n")
     if placed:
         parts.append(f"\ninclude({here(f'{PLACEMENT_FOLDER}/placement.cmake')})\n")
+    if budgeted:
+        parts.append(_BUDGETS)
     return "".join(parts)
 
 

@@ -20,7 +20,7 @@ from mlfbuild.build.tree.verification import verification_files, verification_ta
 from mlfbuild.core import InputFileError
 from mlfbuild.library import Content, Library, Module, bundles
 from mlfbuild.library.metadata import CURRENT
-from mlfbuild.project import Placement
+from mlfbuild.project import DEFAULT_LEVEL, Placement
 
 
 def unpack(
@@ -31,18 +31,27 @@ def unpack(
     model: str | None = None,
     placement: Placement | None = None,
     verified_on: str | None = None,
+    optimize: str = DEFAULT_LEVEL,
 ) -> UnpackResult:
     """Write ``library`` to the tree ``directory``; files that do not change are not written.
 
     The record contains ``archive_id``, the archive's SHA-256. ``model`` is the project's name for the library: if no
     module has this name, the fragment also defines ``mlf::<model>``. ``placement`` has the linker sections of generated
-    data: graphs and parameters as bytes of the image, and workspaces. With ``verified_on``, the tree also has the
+    data: graphs and parameters as bytes of the image, and workspaces. ``optimize`` is the optimisation level of its
+    code, as the key of the project file. With ``verified_on``, the tree also has the
     sources of test firmware for that board, which its ``mlf.cmake`` and ``mlf.mk`` build.
 
     Raises ``InputFileError`` for names that build files cannot contain, ``UnsupportedModelError`` if a module cannot be
     verified, ``ConflictError`` (before anything is written) and ``StorageError``; see ``write_tree``.
     """
-    files = tree_files(library, model=model, placement=placement, verified_on=verified_on, archive_id=archive_id)
+    files = tree_files(
+        library,
+        model=model,
+        placement=placement,
+        verified_on=verified_on,
+        archive_id=archive_id,
+        optimize=optimize,
+    )
     return write_tree(directory, files, Record.of(files, archive=archive_id))
 
 
@@ -57,6 +66,7 @@ def tree_files(
     placement: Placement | None = None,
     verified_on: str | None = None,
     archive_id: str = "",
+    optimize: str = DEFAULT_LEVEL,
 ) -> dict[str, Content]:
     """Return the files of the unpacked tree of ``library``, without the record: relative path -> content.
 
@@ -66,7 +76,7 @@ def tree_files(
     library = convert(library, CURRENT)
     files = archives.archive_files(library)
     library = replace(library, modules=tuple(_identified(module, archive_id) for module in library.modules))
-    parts = parts_of(library, model, placement)
+    parts = parts_of(library, model, placement, optimize)
     added: dict[str, Content] = {
         FRAGMENT: library_fragment(parts).encode(),
         MAKE_FRAGMENT: make_fragment(parts, verified_on).encode(),

@@ -105,12 +105,14 @@ class Subject:
 
 def _tensor_fields(tensor: TensorInfo) -> dict[str, object]:
     shape = None if tensor.shape is None else list(tensor.shape)
-    return {"name": tensor.name, "dtype": tensor.dtype, "size": tensor.size, "shape": shape}
+    source = {"source_name": tensor.source_name} if tensor.source_name else {}
+    return {"name": tensor.name, "dtype": tensor.dtype, "size": tensor.size, "shape": shape, **source}
 
 
 def _tensor(entry: Fields) -> TensorInfo:
     shape = None if entry.is_null("shape") else entry.integers("shape")
-    return TensorInfo(entry.text("name"), entry.text("dtype"), entry.integer("size"), shape)
+    name, source = entry.text("name"), entry.text("source_name", default="")
+    return TensorInfo(name, entry.text("dtype"), entry.integer("size"), shape, source_name=source)
 
 
 def _pools(entries: Iterable[Fields]) -> tuple[tuple[str, int], ...]:

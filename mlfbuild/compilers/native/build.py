@@ -23,7 +23,7 @@ from mlfbuild.compilers.native.printing import (
 from mlfbuild.compilers.native.settings import TFLM, CodegenSettings, most_constants, tflm_of
 from mlfbuild.compilers.options import refused
 from mlfbuild.compilers.types import CompileRequest
-from mlfbuild.core import UnsupportedModelError, UsageError, read_bytes, sha256
+from mlfbuild.core import InputFileError, ToolNotFoundError, UnsupportedModelError, UsageError, read_bytes, sha256
 from mlfbuild.frontends import parse_model
 from mlfbuild.graph import ConstantBudget, Graph
 from mlfbuild.library import (
@@ -36,6 +36,7 @@ from mlfbuild.library import (
     OperatorFunction,
     spooled,
 )
+from mlfbuild.project import better_error
 from mlfbuild.targets import Cpu
 
 _LARGEST_TENSOR = (1 << 31) - 1
@@ -58,8 +59,11 @@ def read_network(request: CompileRequest) -> tuple[Graph, str]:
 
 def _read_file(request: CompileRequest) -> tuple[Graph, str, int]:
     """Return the network, the SHA-256 and the size of its file; only views in the graph keep its bytes in memory."""
-    data = read_bytes(request.source, "model")  # read once, so that the hash is that of the compiled bytes
-    graph = parse_model(data, request.name, request.source, _budget(request, len(data)))
+    try:
+        data = read_bytes(request.source, "model")  # read once, so that the hash is that of the compiled bytes
+        graph = parse_model(data, request.name, request.source, _budget(request, len(data)))
+    except (InputFileError, ToolNotFoundError) as error:
+        raise better_error(error, request.source) from None
     return (rounded_products(graph) if tflm_of(request) == TFLM[0] else graph), sha256(data), len(data)
 
 
@@ -74,11 +78,12 @@ def compile_graph(
     """Compile ``graph``, read from a file with the SHA-256 ``model_id``, to a library of one module.
 
     ``budget`` limits the constants in the code, which are unlimited if it is ``None``.
-    Raises ``UnsupportedModelError`` if the compiler does not support the model, ``UsageError`` for a bad placement.
+    Raises ``UnsupportedModelError`` if the compiler does not support the model, ``UsageError`` for a bad placement or
+    interface.
     """
     _check_placement(request)
     _check_sizes(graph)
-    interface = interface_of(graph)
+    interface = interface_of(graph, request.interface)
     optimised = run_passes(graph)
     options = request.options
     settings = CodegenSettings(request.cpu, str(options.get("memory", "balanced")), bool(options.get("trace", False)))

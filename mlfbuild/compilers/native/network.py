@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from mlfbuild.compilers.native.lowering import Constant
 from mlfbuild.compilers.native.memory import StorageKind
 from mlfbuild.compilers.native.printing import LinkedModel, ModelStep, operator_label
 from mlfbuild.graph import Graph, Node, Tensor
-from mlfbuild.library import Network, NetworkOperator, NetworkScratch, NetworkTensor
+from mlfbuild.library import Network, NetworkConstant, NetworkOperator, NetworkScratch, NetworkTensor
 from mlfbuild.library.graph_json import CALL
 
 if TYPE_CHECKING:
@@ -23,7 +24,13 @@ def compiled_network(program: LinkedModel) -> Network:
     tensors = tuple(_tensor(program, graph.tensor(name), *life) for name, life in lives.items())
     constants = frozenset(constant.name for constant in program.constants)
     operators = tuple(_operator(program, step, numbers, constants) for step in program.steps)
-    return Network(program.plan.arena_size, tensors, operators)
+    return Network(program.plan.arena_size, tensors, operators, tuple(_origins(program.constants)))
+
+
+def _origins(constants: Iterable[Constant]) -> Iterator[NetworkConstant]:
+    for constant in constants:
+        if constant.origin is not None:
+            yield NetworkConstant(constant.name, constant.origin.tensor, constant.origin.digest())
 
 
 def graph_network(program: GraphProgram) -> Network:
@@ -38,6 +45,7 @@ def graph_network(program: GraphProgram) -> Network:
         operators=tuple(
             _call(program.graph, node, packed[name], constants) for node, name in zip(nodes, calls, strict=True)
         ),
+        constants=tuple(_origins(program.constants)),
     )
 
 
@@ -65,10 +73,13 @@ def _lives(program: LinkedModel) -> dict[str, tuple[int, int]]:
 
 
 def _tensor(program: LinkedModel, tensor: Tensor, first: int, last: int) -> NetworkTensor:
-    location = program.plan.locations[tensor.name]
+    location, ports = program.plan.locations[tensor.name], program.interface
     offset = None if location.area is StorageKind.CONSTANT else location.position
     area = location.area.name.lower()
-    return NetworkTensor(tensor.name, tensor.dtype.value, tensor.shape, tensor.size, area, offset, first, last)
+    side = {StorageKind.INPUT: ports.inputs, StorageKind.OUTPUT: ports.outputs}.get(location.area)
+    port = side[location.position] if side else None
+    name = port.name if port is not None and port.tensor.name == tensor.name else tensor.name  # or it is a view
+    return NetworkTensor(name, tensor.dtype.value, tensor.shape, tensor.size, area, offset, first, last)
 
 
 def _operator(

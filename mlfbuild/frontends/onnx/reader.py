@@ -155,7 +155,7 @@ def _check(model: onnx.ModelProto, data: bytes) -> None:
                 "weights-external",
                 place=f"weights {tensor.name!r}",
                 reason="the weights are in another file",
-                hint="save the model with save_as_external_data=False",
+                hint="put them into it: onnx.save(onnx.load(FILE), FILE); in PyTorch, export with external_data=False",
             )
     try:
         onnx.checker.check_model(data)

@@ -35,6 +35,8 @@ from mlfbuild.graph import (
 )
 from mlfbuild.graph.bases import WHOLE, alternatives
 
+_COMPILED_BY = {"ethos-u": ("Vela", "an Ethos-U NPU"), "edgetpu-custom-op": ("edgetpu_compiler", "the Edge TPU")}
+"""Custom operators that stand for a part of a network: the program that writes them, and what they run on."""
 _MOST_NUMBERS = 64
 """Elements up to which a tensor is computed at compile time, because it may be part of a shape."""
 
@@ -126,6 +128,9 @@ class _Importer:
         for operator in self._raw.operators:
             if operator.code not in SUPPORTED:
                 missing.setdefault((operator.code, operator.custom_code), operator)
+        for operator in missing.values():
+            if operator.custom_code in _COMPILED_BY:
+                raise self._already_compiled(operator)
         if missing:
             names = listed([_name(operator) for operator in missing.values()])
             raise UnsupportedModelError(
@@ -134,6 +139,15 @@ class _Importer:
                 reason=f"operator{f' {names} is' if len(missing) == 1 else f's {names} are'} not supported",
                 hint=SEE,
             )
+
+    def _already_compiled(self, operator: RawOperator) -> UnsupportedModelError:
+        compiler, accelerator = _COMPILED_BY[operator.custom_code]
+        return UnsupportedModelError(
+            "model-compiled-for-accelerator",
+            place=self._place(operator),
+            reason=f"{compiler} compiled the file for {accelerator}, and its operators are no longer in it",
+            hint=f"use the .tflite file that {compiler} read",
+        )
 
     def _place(self, operator: RawOperator) -> str:
         names = self._tensors.names

@@ -152,7 +152,8 @@ def _summary(tensors: Sequence[TensorInfo]) -> dict[str, tuple[str, int]]:
 def _tensor_json(tensor: TensorInfo) -> dict[str, Any]:
     details = {"shape": tensor.shape, "scale": tensor.scale, "zero_point": tensor.zero_point}
     known = {key: value for key, value in details.items() if value is not None}
-    return {"name": tensor.name, "dtype": tensor.dtype, "size": tensor.size, **known}
+    source = {"source_name": tensor.source_name} if tensor.source_name else {}
+    return {"name": tensor.name, "dtype": tensor.dtype, "size": tensor.size, **known, **source}
 
 
 def _traced_json(traced: TracedTensor) -> dict[str, Any]:
@@ -180,4 +181,5 @@ def _read_tensor(entry: Fields) -> TensorInfo:
         shape=entry.integers("shape") if "shape" in entry else None,
         scale=entry.number("scale") if "scale" in entry else None,
         zero_point=entry.integer("zero_point", minimum=-(2**31)) if "zero_point" in entry else None,
+        source_name=entry.text("source_name", default=""),
     )

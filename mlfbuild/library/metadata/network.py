@@ -14,6 +14,7 @@ from mlfbuild.library.network import (
     MEMORIES,
     STATE,
     Network,
+    NetworkConstant,
     NetworkOperator,
     NetworkScratch,
     NetworkTensor,
@@ -27,6 +28,7 @@ def network_json(network: Network) -> dict[str, Any]:
         "arena": network.arena,
         "tensors": [_without_none({**vars(tensor), "shape": list(tensor.shape)}) for tensor in network.tensors],
         "operators": [_operator_json(operator) for operator in network.operators],
+        **({"constants": [vars(constant) for constant in network.constants]} if network.constants else {}),
     }
 
 
@@ -49,7 +51,12 @@ def read_network(fields: Fields, state_size: int) -> Network:
     arena, entries = fields.integer("arena"), fields.objects("operators")
     sizes = {ARENA: arena, STATE: state_size}
     tensors = tuple(_tensor(entry, sizes, len(entries)) for entry in fields.objects("tensors"))
-    return Network(arena, tensors, tuple(_operator(entry, arena, len(tensors)) for entry in entries))
+    operators = tuple(_operator(entry, arena, len(tensors)) for entry in entries)
+    return Network(arena, tensors, operators, tuple(_constant(entry) for entry in fields.objects("constants")))
+
+
+def _constant(entry: Fields) -> NetworkConstant:
+    return NetworkConstant(entry.text("symbol"), entry.text("tensor"), entry.text("source"))
 
 
 def _tensor(entry: Fields, sizes: Mapping[str, int], operators: int) -> NetworkTensor:

@@ -19,6 +19,17 @@ if TYPE_CHECKING:
         unchecked as unchecked,
         update_baseline as update_baseline,
     )
-    from mlfbuild.report.budgets.instructions import check_profiles as check_profiles
+    from mlfbuild.report.budgets.instructions import (
+        budgeted_jobs as budgeted_jobs,
+        check_instructions as check_instructions,
+        check_profiles as check_profiles,
+    )
+    from mlfbuild.report.budgets.link import (
+        LinkBudgets as LinkBudgets,
+        exceeded as exceeded,
+        link_budgets as link_budgets,
+        not_checked as not_checked,
+        without_budget as without_budget,
+    )
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlfbuild.build import BUILD_FOLDER, FirmwareJob
+from mlfbuild.build import BUILD_FOLDER, FirmwareJob, ProfileJob, Progress, Silent, TargetJob, profile_jobs
 from mlfbuild.core import (
     Diagnostic,
     OverBudgetError,
@@ -48,8 +48,32 @@ def exceeded_instructions(job: FirmwareJob, tell: Tell = tell_nobody) -> list[Di
     return _checked(runs, job.limits, record, state)
 
 
+def budgeted_jobs(project: Project, targets: Sequence[TargetJob], build: Path | None = None) -> list[ProfileJob]:
+    """Return the runs of ``targets`` that decide whether budgets of instructions are kept.
+
+    ``build`` is the output folder, as for ``target_jobs``. Targets without a board have no such budgets.
+    """
+    wanted = {name for name, model in project.models.items() if model.budget.instructions is not None}
+    for firmware in project.firmware.values():
+        wanted |= {*firmware.models} if firmware.budget.instructions is not None else set()
+    folder = build or project.root / BUILD_FOLDER
+    jobs = [job for target in targets for job in profile_jobs(project, target, folder)]
+    return [job for job in jobs if job.model.model in wanted]
+
+
+def check_instructions(project: Project, jobs: Sequence[ProfileJob], progress: Progress | None = None) -> None:
+    """Run ``jobs``, whose models have been built, and raise as ``check_profiles`` and ``model_runs``."""
+    if jobs:
+        from mlfbuild.report.operators.runs import watched_runs  # loads the emulator
+
+        check_profiles(project, [run for job in jobs for run in watched_runs(job, progress or Silent())])
+
+
 def check_profiles(project: Project, runs: Sequence[ModelRun]) -> None:
-    """Raise ``OverBudgetError`` if one of ``runs`` executes more instructions than its model's budget allows."""
+    """Raise ``OverBudgetError`` if ``runs`` execute more instructions than a budget allows.
+
+    Budgets of firmware count if ``runs`` has all models that it has for the target.
+    """
     budgets = {name: model.budget.instructions for name, model in project.models.items()}
     limits = {name: limit for name, limit in budgets.items() if limit is not None}
     found = []
@@ -58,6 +82,13 @@ def check_profiles(project: Project, runs: Sequence[ModelRun]) -> None:
         record = read_record(project.root / BUILD_FOLDER / "profile" / target / "within-budget.json")
         place = f"{target} on {own[0].profile.board}"
         found += [replace(each, place=f"{place}: {each.place}") for each in _checked(own, limits, record, "")]
+        for firmware in project.firmware.values():
+            models = {model.name for model in project.models_on(target, firmware.name)}
+            theirs = [run for run in own if run.model in models]
+            limit = firmware.budget.instructions if target in firmware.targets else None
+            if limit is not None and models == {run.model for run in theirs}:
+                over = excesses(theirs, {"": limit}, BudgetRecord(Path()))
+                found += [replace(each, place=f"{firmware.name} for {place}: {each.place}") for each in over]
     if found:
         raise OverBudgetError(found)
 

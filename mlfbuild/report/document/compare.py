@@ -1,15 +1,17 @@
 """Changes between two reports: images, owners, functions and constants, operators.
 
-Images are paired by the names of firmware and target; owners, symbols and operators are paired by name, too.
+Images are paired by the names of firmware and target, owners and symbols by name, constants of models by the tensor
+that they are made of (``pairing``).
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, TypeVar
 
+from mlfbuild.report.document.pairing import Unit, UnitPair, paired_operators, paired_units
 from mlfbuild.report.document.read import Report, title_of
 from mlfbuild.report.sizes.owners import FLASH_KINDS, RAM_KINDS
 
@@ -32,18 +34,21 @@ class Change:
 
 @dataclass(frozen=True)
 class PieceChange:
-    """A function, a constant or a variable; those with the same name and kind are added up."""
+    """A function, a constant or a variable; those with the same name or tensor, and the same kind, are added up."""
 
     name: str
+    """That of the largest symbol."""
     kind: str
     flash: bool
     ram: bool
+    tensor: str
+    """The tensor or operator of the model that it is made of; empty if unknown."""
     bytes: Change
 
 
 @dataclass(frozen=True)
 class OperatorChange:
-    """An operator of a model's network."""
+    """An operator of a model's network, or several that are computed together in one of the reports."""
 
     module: str
     name: str
@@ -68,6 +73,8 @@ class OwnerChange:
     """The change of each of ``FLASH_KINDS`` and ``RAM_KINDS``."""
     pieces: tuple[PieceChange, ...]
     """Changed ones, largest change first."""
+    repacked: tuple[PieceChange, ...]
+    """Constants whose part of the model is unchanged, at another place or in another layout of the same size."""
     operators: tuple[OperatorChange, ...]
     """Changed ones, largest change first; empty unless both reports have the model's networks."""
     instructions: Change
@@ -197,7 +204,7 @@ def _owner(name: str, now: Report | None, before: Report | None, *, model: bool)
         change("flash"),
         change("ram"),
         kinds,
-        _pieces(now, before),
+        *_pieces(now, before),
         _operators(now, before),
         _where_known(now, before, _instructions),
         _where_known(now, before, lambda owner: (owner.get("stack") or {}).get("worst_case")),
@@ -223,55 +230,58 @@ def _figure(owner: Report | None, way: Iterable[str]) -> int | None:
     return None if owner is None else int(found)
 
 
-def _pieces(now: Report | None, before: Report | None) -> tuple[PieceChange, ...]:
-    new, old = _sizes(now), _sizes(before)
-    changed = [
-        PieceChange(*key, Change(old.get(key), new.get(key)))
-        for key in dict.fromkeys([*new, *old])
-        if old.get(key) != new.get(key)
-    ]
-    return tuple(sorted(changed, key=lambda piece: (-abs(piece.bytes.more), piece.name, piece.kind)))
+def _pieces(now: Report | None, before: Report | None) -> tuple[tuple[PieceChange, ...], tuple[PieceChange, ...]]:
+    """Return the pieces whose size changed, and those that are repacked in the same size."""
+    pairs = [pair for pair in paired_units(now, before) if _size(pair.now) != _size(pair.before) or pair.repacked]
+    changes = [_piece(pair) for pair in pairs]
+    changes.sort(key=lambda piece: (-abs(piece.bytes.more), piece.name, piece.kind))
+    return tuple(each for each in changes if each.bytes.before != each.bytes.now), tuple(
+        each for each in changes if each.bytes.before == each.bytes.now
+    )
 
 
-def _sizes(owner: Report | None) -> Mapping[tuple[str, str, bool, bool], int]:
-    sizes: Counter[tuple[str, str, bool, bool]] = Counter()
-    for piece in owner["pieces"] if owner else ():
-        sizes[piece["name"], piece["kind"], piece["flash"], piece["ram"]] += piece["size"]
-    return sizes
+def _piece(pair: UnitPair) -> PieceChange:
+    unit = pair.now or pair.before
+    assert unit is not None
+    change = Change(_size(pair.before), _size(pair.now))
+    return PieceChange(unit.name, unit.kind, unit.flash, unit.ram, unit.tensor, change)
+
+
+def _size(unit: Unit | None) -> int | None:
+    return None if unit is None else unit.size
 
 
 def _operators(now: Report | None, before: Report | None) -> tuple[OperatorChange, ...]:
     if now is None or before is None or "networks" not in now or "networks" not in before:
         return ()
-    pairs = _paired(
-        _listed(now["networks"]), _listed(before["networks"]), lambda entry: (entry["module"], entry["name"])
+    changes = (
+        _operator(module, *group)
+        for module, new, old in _paired(now["networks"], before["networks"], lambda network: str(network["module"]))
+        for group in paired_operators(new["operators"] if new else (), old["operators"] if old else ())
     )
-    changes = (_operator(module, new, old) for (module, _), new, old in pairs)
     changed = [each for each in changes if any(change.before != change.now for change in _figures(each))]
     return tuple(sorted(changed, key=lambda each: [-abs(change.more) for change in _figures(each)]))
-
-
-def _listed(networks: Iterable[Report]) -> list[Report]:
-    return [{"module": network["module"], **operator} for network in networks for operator in network["operators"]]
 
 
 def _figures(operator: OperatorChange) -> tuple[Change, ...]:
     return operator.bytes, operator.instructions, operator.macs
 
 
-def _operator(module: str, now: Report | None, before: Report | None) -> OperatorChange:
-    def bytes_of(operator: Report | None) -> int | None:
-        return None if operator is None else sum(operator[kind] for kind in FLASH_KINDS)
-
+def _operator(module: str, now: Sequence[Report], before: Sequence[Report]) -> OperatorChange:
     def figure(key: str) -> Change:
-        return _where_known(now, before, lambda operator: operator[key])
+        known = all(operator[key] is not None for operator in (*now, *before))
+        return Change(_sum(before, key), _sum(now, key)) if known else Change(None, None)
 
-    named = now or before or {}
+    named = min((side for side in (now, before) if side), key=len)  # the names of fused operators are joined already
     return OperatorChange(
         module,
-        named["name"],
-        named["operator"],
-        Change(bytes_of(before), bytes_of(now)),
+        " + ".join(str(operator["name"]) for operator in named),
+        " + ".join(str(operator["operator"]) for operator in named),
+        Change(_sum(before, *FLASH_KINDS), _sum(now, *FLASH_KINDS)),
         figure("macs"),
         figure("instructions"),
     )
+
+
+def _sum(operators: Sequence[Report], *keys: str) -> int | None:
+    return sum(int(operator[key]) for operator in operators for key in keys) if operators else None

@@ -53,7 +53,10 @@ def _image() -> dict[str, Any]:
 
 def _owner() -> dict[str, Any]:
     kinds = object_schema(dict.fromkeys((*FLASH_KINDS, *RAM_KINDS), _CHANGE))
-    piece = object_schema({"name": _TEXT, "kind": _TEXT, "flash": _FLAG, "ram": _FLAG, "bytes": _CHANGE})
+    tensor = {**_TEXT, "description": "Tensor or operator of the model that it is made of; empty if unknown"}
+    members = {"name": _TEXT, "kind": _TEXT, "flash": _FLAG, "ram": _FLAG, "tensor": tensor, "bytes": _CHANGE}
+    piece = object_schema(members)
+    repacked = "Constants whose part of the model is unchanged, at another place or in another layout of the same size"
     figures = dict.fromkeys(("bytes", "macs", "instructions"), _CHANGE)
     operator = object_schema({"module": _TEXT, "name": _TEXT, "operator": _TEXT, **figures})
     changed = "that changed, largest change first"
@@ -64,6 +67,7 @@ def _owner() -> dict[str, Any]:
         "ram": _CHANGE,
         "kinds": kinds,
         "pieces": {**_array(piece), "description": f"Functions, constants and variables {changed}"},
+        "repacked": {**_array(piece), "description": repacked},
         "operators": {**_array(operator), "description": f"Operators {changed}; only if both have networks"},
         "instructions": _CHANGE,
         "stack": _CHANGE,

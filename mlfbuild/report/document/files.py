@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from mlfbuild.build import check_replaced
-from mlfbuild.core import InputFileError, UsageError, listed, printable, read_bytes, shown, write_atomic
+from mlfbuild.core import Diagnostic, InputFileError, UsageError, listed, printable, read_bytes, shown, write_atomic
 from mlfbuild.report.budgets import differences
 from mlfbuild.report.document.compare import ReportComparison, compare_reports, comparison_json
 from mlfbuild.report.document.read import Report, networks_in, read_report, runs_in, sizes_in, title_of
+from mlfbuild.report.link import link_faults_in, link_faults_text
 from mlfbuild.report.stack import measured_in, stack_lines, stacks_in
 from mlfbuild.report.text.comparison import comparison_text
 from mlfbuild.report.text.operators import all_operators
@@ -30,6 +31,8 @@ class ReportDocument:
     """Returns the JSON form."""
     text: Callable[[bool], str]
     """Returns the text form; the argument is whether it is verbose."""
+    faults: Callable[[], Sequence[Diagnostic]] = tuple
+    """Returns the faults of the links of its images; of a saved report none, because nothing is checked."""
     before: Report | None = None
     """The older report."""
     before_name: str = ""
@@ -133,6 +136,7 @@ def _image_text(image: Report, path: Path, *, verbose: bool, operators: bool) ->
     if depths is not None:
         held = {name: budget.stack for name, budget in {**budgets, "": whole}.items() if budget.stack is not None}
         parts.append("\n".join(stack_lines(depths, held, measured_in(image), verbose=verbose)))
+    parts += link_faults_text(link_faults_in(image))
     if "baseline" in image:
         parts.append("\n".join(differences(sizes, image["baseline"], list(budgets), Path("the baseline"))))
     if operators:

@@ -70,9 +70,30 @@ def _image() -> dict[str, Any]:
     }
     return object_schema(
         needed,
-        {"target": _TEXT, "cpu": _TEXT, "baseline": _baseline(), "stack": {"$ref": "#/$defs/stack"}},
+        {
+            "target": _TEXT,
+            "cpu": _TEXT,
+            "baseline": _baseline(),
+            "stack": {"$ref": "#/$defs/stack"},
+            "faults": {"type": "array", "items": _fault(), "description": "What is wrong with the link"},
+            "not_checked": {
+                "type": "array",
+                "items": _TEXT,
+                "description": "What was not checked in the link, and why",
+            },
+        },
         "A linked image; target and cpu only with a project; stack is that of its main",
     )
+
+
+def _fault() -> dict[str, Any]:
+    needed = {
+        "code": {**_TEXT, "description": "Stable id"},
+        "place": {**_TEXT, "description": "The image and the model"},
+        "reason": _TEXT,
+        "hint": {**_TEXT, "description": "The fix"},
+    }
+    return object_schema(needed, about="Data of a model in the wrong memory, a symbol of two models, or a small stack")
 
 
 def _baseline() -> dict[str, Any]:
@@ -95,7 +116,13 @@ def _piece() -> dict[str, Any]:
     memory = {"type": "boolean"}
     kind = {"enum": [*FLASH_KINDS, *RAM_KINDS]}
     about = "A function, a constant or a variable; initialised variables take flash and RAM"
-    return object_schema({"name": _TEXT, "kind": kind, "size": _BYTES, "flash": memory, "ram": memory}, about=about)
+    needed = {"name": _TEXT, "kind": kind, "size": _BYTES, "flash": memory, "ram": memory}
+    optional = {
+        "content": {**_TEXT, "description": "Hash of the bytes of a model's constant"},
+        "tensor": {**_TEXT, "description": "Tensor or operator of the model that it is made of, if known"},
+        "source": {**_TEXT, "description": "Hash of that part of the model, regardless of the constant's layout"},
+    }
+    return object_schema(needed, optional, about)
 
 
 def _stack() -> dict[str, Any]:

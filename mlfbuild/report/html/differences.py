@@ -49,12 +49,22 @@ class Differences:
     pieces: tuple[DifferenceRow, ...]
     """Bytes of functions, constants and variables that changed."""
     more_pieces: int
+    repacked: tuple[RepackedRow, ...]
+
+
+@dataclass(frozen=True)
+class RepackedRow:
+    """Constants of an owner that are unchanged, but at another place or in another layout."""
+
+    owner: str
+    count: int
+    size: int
 
 
 def differences(change: ImageChange | None) -> Differences:
     """Return the differences of an image; ``None`` is an image that the other report does not have."""
     if change is None:
-        return Differences(False, False, (), (), (), 0, (), 0)
+        return Differences(False, False, (), (), (), 0, (), 0, ())
     operators = [
         DifferenceRow(
             f"{each.operator} {short_name(each.name)}", owner.name, _known(each.bytes, each.macs, each.instructions)
@@ -82,6 +92,11 @@ def differences(change: ImageChange | None) -> Differences:
         len(operators[_SHOWN:]),
         tuple(pieces[:_SHOWN]),
         len(pieces[_SHOWN:]),
+        tuple(
+            RepackedRow(owner.name, len(owner.repacked), sum(piece.bytes.now or 0 for piece in owner.repacked))
+            for owner in change.owners
+            if owner.repacked
+        ),
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlfbuild.report.document.compare import Change
+from mlfbuild.report.document.pairing import paired_operators
 from mlfbuild.report.html import numbers
 from mlfbuild.report.sizes.owners import FLASH_KINDS
 
@@ -75,9 +76,9 @@ def counted(network: Mapping[str, Any]) -> bool:
 
 
 def rows(network: Mapping[str, Any], old: Mapping[str, Any] | None) -> tuple[OperatorRow, ...]:
-    """Return the operators, with differences from those of the same names in ``old``."""
+    """Return the operators, with differences from those in ``old``."""
     operators, tensors = network["operators"], network["tensors"]
-    before = paired(operators, old["operators"]) if old else [None] * len(operators)
+    before = earlier(operators, old["operators"]) if old else [None] * len(operators)
     most = {
         key: max((operator.get(key) or 0 for operator in operators), default=0)
         for key in ("macs", *FLASH_KINDS, "instructions")
@@ -126,12 +127,22 @@ def _padding(value: Any) -> str:
     return ", ".join(f"{name} {numbers.value(size)}" for name, size in named.items())
 
 
-def paired(now: Sequence[Mapping[str, Any]], before: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any] | None]:
-    """Return for each operator the earlier one with the same name; the n-th ones are paired."""
-    waiting: dict[str, list[Mapping[str, Any]]] = {}
-    for operator in before:
-        waiting.setdefault(operator["name"], []).append(operator)
-    return [found.pop(0) if (found := waiting.get(operator["name"])) else None for operator in now]
+def earlier(now: Sequence[Mapping[str, Any]], before: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any] | None]:
+    """Return the earlier figures of each operator, ``None`` if it is new; those that it fuses are added up.
+
+    They are empty, because they are unknown, for parts of an operator that was fused before.
+    """
+    found: dict[int, Mapping[str, Any] | None] = {}
+    for new, old in paired_operators(now, before):
+        figures = None if not old else _together(old) if len(new) == 1 else {}
+        found.update(dict.fromkeys(map(id, new), figures))
+    return [found[id(operator)] for operator in now]
+
+
+def _together(operators: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    counts = [operator.get("instructions") for operator in operators]
+    sizes = {kind: sum(operator[kind] for operator in operators) for kind in FLASH_KINDS}
+    return {**sizes, "instructions": None if None in counts else sum(count or 0 for count in counts)}
 
 
 def flash_of(operator: Mapping[str, Any] | None) -> int | None:
@@ -149,8 +160,10 @@ def _cells(
 ) -> Iterator[Cell]:
     for key in ("macs", *FLASH_KINDS):
         yield Cell(numbers.count(operator.get(key)), numbers.step(operator.get(key), most[key]), key)
+    unknown = Cell(numbers.NONE, 0, "change")
     if compared:
-        yield _change(Change(flash_of(old), flash_of(operator)), added=old is None)
+        change = Change(flash_of(old or None), flash_of(operator))
+        yield unknown if old == {} else _change(change, added=old is None)
     if profile:
         done, macs, bound = (operator.get(key) for key in ("instructions", "macs", "bound"))
         yield Cell(numbers.count(done), numbers.step(done, most["instructions"]), "instructions")
@@ -160,7 +173,7 @@ def _cells(
             counted_before = (old or {}).get("instructions")
             known = done is not None and (old is None or counted_before is not None)
             change = Change(counted_before, done)
-            yield _change(change, added=old is None) if known else Cell(numbers.NONE, 0, "change")
+            yield _change(change, added=old is None) if known else unknown
 
 
 def _change(change: Change, *, added: bool) -> Cell:

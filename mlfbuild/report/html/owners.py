@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlfbuild.report.document.compare import Change
+from mlfbuild.report.document.pairing import earlier_sizes, paired_units
 from mlfbuild.report.html import numbers
 from mlfbuild.report.sizes.owners import FLASH_KINDS, RAM_KINDS
 
@@ -113,7 +114,7 @@ def tree(image: Mapping[str, Any], against: Mapping[str, Any] | None, memory: st
     children = []
     for owner in (*image["models"], *image["others"]):
         before = _of_name(against, owner["name"])
-        old = None if against is None else _sizes(before, memory)
+        old = None if against is None else _earlier(owner, before, memory)
         prefixes = _prefixes(owner) if owner in image["models"] else ()
         groups = [
             _labelled(_group(name, pieces, old, owner["name"], whole), prefixes)
@@ -122,7 +123,7 @@ def tree(image: Mapping[str, Any], against: Mapping[str, Any] | None, memory: st
         if groups:
             node = groups[0] if len(groups) == 1 else {"children": groups}
             size = sum(group["size"] for group in groups)
-            known = {} if old is None else {"old": sum(old.values())}
+            known = {} if old is None else {"old": 0 if before is None else before[memory]}
             children.append({**node, "name": owner["name"], "size": size, **known})
     return {"name": "image", "size": sum(child["size"] for child in children), "children": children}
 
@@ -156,6 +157,15 @@ def _sizes(owner: Mapping[str, Any] | None, memory: str) -> Counter[_Key]:
     for piece in owner["pieces"] if owner else ():
         if piece[memory]:
             found[piece["name"], kind_of(piece, owner["name"] if owner else "")] += piece["size"]
+    return found
+
+
+def _earlier(owner: Mapping[str, Any], before: Mapping[str, Any] | None, memory: str) -> Counter[_Key]:
+    """Return the earlier sizes of an owner's pieces, by present name and kind."""
+    found: Counter[_Key] = Counter()
+    for piece, size in earlier_sizes(paired_units(owner, before)):
+        if piece[memory]:
+            found[piece["name"], kind_of(piece, owner["name"])] += size
     return found
 
 

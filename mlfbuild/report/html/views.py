@@ -43,6 +43,7 @@ class ImageView:
     owners: tuple[OwnerRow, ...]
     pieces: tuple[ListedPiece, ...]
     more_pieces: int
+    faults: tuple[_Json, ...]
     differences: Differences | None
     trees: _Json
 
@@ -98,6 +99,7 @@ def _image(key: str, image: _Json, old: _Json | None, changed: Differences | Non
         tuple(_owner_rows(image)),
         pieces,
         more,
+        tuple(image.get("faults", ())),
         changed,
         {memory: tree(image, old, memory) for memory in ("flash", "ram")},
     )

@@ -39,7 +39,7 @@ def c_compiler(name: str, version: str) -> Component:
 
 def model_component(spec: ModelSpec, content: bytes) -> Component:
     """Return the model file of ``spec``; the project file takes precedence over metadata in the model file."""
-    facts = model_facts(content, spec.source.suffix.lower())
+    facts = model_facts(content, spec.source)
     digest = sha256(content)
     return Component(
         ref=f"model/{spec.name}",

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from mlfbuild.core import ToolNotFoundError, UsageError
+from mlfbuild.core import UsageError, require_extra
 from mlfbuild.report.sbom.types import Bom
 
 CYCLONEDX, SPDX, SPDX_TAG_VALUE = "cyclonedx", "spdx", "spdx-tag-value"
@@ -14,13 +13,6 @@ SUFFIXES: Mapping[str, str] = {".cdx.json": CYCLONEDX, ".spdx.json": SPDX, ".spd
 """Forms by the file suffix that their specifications recommend."""
 FORMS = tuple(SUFFIXES.values())
 _WHOLE_NAMES: Mapping[str, str] = {"bom.json": CYCLONEDX}
-_PACKAGES: Mapping[str, str] = {
-    "cyclonedx": "cyclonedx-python-lib",
-    "spdx_tools.spdx": "spdx-tools",
-    "packageurl": "packageurl-python",
-    "license_expression": "license-expression",
-}
-"""Packages of the extra ``sbom`` by the module that is imported from each."""
 
 
 def form_of(path: Path) -> str:
@@ -40,22 +32,7 @@ def form_of(path: Path) -> str:
 
 def require_packages() -> None:
     """Raise ``ToolNotFoundError`` if the extra ``sbom`` is not installed."""
-    missing = [package for module, package in _PACKAGES.items() if not _is_there(module)]
-    if missing:
-        raise ToolNotFoundError(
-            "extra-not-installed",
-            place="sbom",
-            reason=f"it needs Python packages that are not installed: {', '.join(missing)}",
-            hint="pip install 'mlfbuild[sbom]'",
-        )
-
-
-def _is_there(module: str) -> bool:
-    try:
-        importlib.import_module(module)
-    except ImportError:
-        return False
-    return True
+    require_extra("sbom", "sbom", "writing a bill of materials")
 
 
 def document(bom: Bom, form: str) -> str:

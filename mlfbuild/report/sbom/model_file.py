@@ -9,8 +9,10 @@ Other tools do not check them, and a file with damaged metadata still compiles.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from mlfbuild.core import require_extra
 from mlfbuild.frontends.tflite import IDENTIFIER, reading
 from mlfbuild.graph import GraphError
 
@@ -34,10 +36,14 @@ class ModelFacts:
     """Free text of the author."""
 
 
-def model_facts(data: bytes, suffix: str) -> ModelFacts:
-    """Return the metadata of the model file with the content ``data`` and the suffix ``suffix``."""
+def model_facts(data: bytes, path: Path) -> ModelFacts:
+    """Return the metadata of the model file ``path`` with the content ``data``.
+
+    Raises ``ToolNotFoundError`` if the package that reads the file is not installed.
+    """
     try:
-        if suffix == ".onnx":
+        if path.suffix.lower() == ".onnx":
+            require_extra("onnx", path, "reading an .onnx file")
             return _onnx(data)
         if data[4:8] == IDENTIFIER:
             with reading("metadata"):

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlfbuild.core import InputFileError, printable, read_bytes, sha256
+from mlfbuild.library import DIGEST_LENGTH
 
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
-    from elftools.elf.sections import Section as ElfSection
+    from elftools.elf.sections import Section as ElfSection, SymbolTableSection
 
 _WRITE, _ALLOC, _EXECUTE = 1, 2, 4  # SHF_* of the ELF specification
 
@@ -31,6 +32,13 @@ class Section:
     """Whether the file has no bytes for it, such as ``.bss``."""
     copied: bool
     """Whether start-up code copies its initial values from another address, in flash, such as ``.data``."""
+    data: bytes = field(default=b"", repr=False, compare=False)
+    """The bytes in the file; empty for sections without any."""
+
+    def content(self, address: int, size: int) -> str:
+        """Return a hash of the bytes at ``address``; empty if the file has none."""
+        found = self.data[address - self.address :][:size]
+        return sha256(found)[:DIGEST_LENGTH] if len(found) == size else ""
 
     @property
     def flash(self) -> int:
@@ -72,6 +80,8 @@ class Image:
     """Sections that take memory, in the file's order."""
     symbols: tuple[Symbol, ...]
     """Sorted by address."""
+    labels: Mapping[str, int] = field(default_factory=dict, repr=False)
+    """Values of global symbols without a size, such as those that linker scripts define: ``_end``."""
 
     @property
     def flash(self) -> int:
@@ -110,7 +120,9 @@ def read_image(path: Path) -> Image:
     try:
         elf = ELFFile(io.BytesIO(data))
         sections = tuple(_sections(elf))
-        symbols = tuple(sorted(_symbols(elf, path), key=lambda symbol: (symbol.address, symbol.name)))
+        table = _symbol_table(elf, path)
+        symbols = tuple(sorted(_symbols(elf, table), key=lambda symbol: (symbol.address, symbol.name)))
+        labels = dict(_labels(table))
     except InputFileError:
         raise
     except (ELFError, ValueError, LookupError, TypeError, AttributeError, OverflowError, AssertionError) as error:
@@ -123,7 +135,7 @@ def read_image(path: Path) -> Image:
             reason="the file is an object file or a core dump, not a linked image",
             hint="name the ELF file of the firmware",
         )
-    return Image(path, sha256(data), sections, symbols)
+    return Image(path, sha256(data), sections, symbols, labels)
 
 
 def damaged_image(path: Path, reason: str) -> InputFileError:
@@ -156,10 +168,11 @@ def _section(section: ElfSection, *, copied: bool) -> Section:
         writable=bool(flags & _WRITE),
         zero=zero,
         copied=copied and not zero,
+        data=b"" if zero else section.data(),
     )
 
 
-def _symbols(elf: ELFFile, path: Path) -> Iterator[Symbol]:
+def _symbol_table(elf: ELFFile, path: Path) -> SymbolTableSection:
     from elftools.elf.sections import SymbolTableSection
 
     table = elf.get_section_by_name(".symtab")
@@ -170,6 +183,10 @@ def _symbols(elf: ELFFile, path: Path) -> Iterator[Symbol]:
             reason="the image has no symbol table (it is stripped)",
             hint="name the ELF file that the linker wrote",
         )
+    return table
+
+
+def _symbols(elf: ELFFile, table: SymbolTableSection) -> Iterator[Symbol]:
     thumb = elf["e_machine"] == "EM_ARM"
     for symbol in table.iter_symbols():
         kind = symbol["st_info"]["type"]
@@ -177,3 +194,10 @@ def _symbols(elf: ELFFile, path: Path) -> Iterator[Symbol]:
             function = kind == "STT_FUNC"
             address = symbol["st_value"] & ~1 if function and thumb else symbol["st_value"]
             yield Symbol(symbol.name, address, symbol["st_size"], function)
+
+
+def _labels(table: SymbolTableSection) -> Iterator[tuple[str, int]]:
+    for symbol in table.iter_symbols():
+        information = symbol["st_info"]
+        if not symbol["st_size"] and information["bind"] != "STB_LOCAL" and symbol["st_shndx"] != "SHN_UNDEF":
+            yield symbol.name, symbol["st_value"]

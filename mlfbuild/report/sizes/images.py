@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from mlfbuild.build import FirmwareJob, modules_of
 from mlfbuild.core import InputFileError
+from mlfbuild.project import Budget
 from mlfbuild.report.sizes.image import Image, read_image
-from mlfbuild.report.sizes.linker_map import InputSection, read_map
+from mlfbuild.report.sizes.linker_map import InputSection, LinkerMap, read_map
 from mlfbuild.report.sizes.owners import Sizes, models_in, sizes_of
 
 if TYPE_CHECKING:
@@ -25,12 +26,18 @@ class ImageSizes:
     """The project's firmware; ``None`` for an image without a project."""
     image: Image
     sizes: Sizes
-    placed: Sequence[InputSection] = field(repr=False)
-    """Its linker map."""
+    linker_map: LinkerMap = field(repr=False)
     modules: Mapping[str, str]
     """The name of the model by the name of each of its modules."""
     runs: tuple[ModelRun, ...] = field(default=(), kw_only=True)
     """A run of each module, if runs were requested."""
+    budgets: Mapping[str, Budget] = field(default_factory=dict, kw_only=True)
+    """By model; the empty name has the budget of the whole image."""
+
+    @property
+    def placed(self) -> Sequence[InputSection]:
+        """The input sections of the image."""
+        return self.linker_map.sections
 
 
 def image_sizes(job: FirmwareJob) -> ImageSizes:
@@ -43,25 +50,33 @@ def image_sizes(job: FirmwareJob) -> ImageSizes:
         raise _missing_map(job.linker_map, f"add target_link_options({job.name} PRIVATE LINKER:-Map=%.map)")
     image = read_image(job.elf)
     owners = {module: model.model for model in job.target.models for module in modules_of(model)}
-    placed = read_map(job.linker_map)
-    found = sizes_of(image, placed, owners, job.linker_map)
+    linked = read_map(job.linker_map)
+    found = sizes_of(image, linked, owners)
     models = tuple(owner for owner in found.models if owner.pieces or owner.name in job.models)
-    return ImageSizes(job, image, replace(found, models=models), placed, owners)
+    budgets = {**dict(job.model_budgets), "": job.budget}
+    return ImageSizes(job, image, replace(found, models=models), linked, owners, budgets=budgets)
 
 
-def any_image_sizes(elf: Path, linker_map: Path | None = None) -> ImageSizes:
-    """Return the sizes of the image ``elf`` of any build; each library ``libmlf_<model>.a`` of the map is a model.
+def any_image_sizes(
+    elf: Path,
+    linker_map: Path | None = None,
+    *,
+    names: Mapping[str, str] | None = None,
+    budgets: Mapping[str, Budget] | None = None,
+) -> ImageSizes:
+    """Return the sizes of the image ``elf`` of any build, whose models are those of ``models_in``.
 
-    ``linker_map`` is ``<elf>.map`` by default. Raises ``InputFileError`` if one of the two files is missing or damaged,
-    or if the map is that of another image.
+    ``linker_map`` is ``<elf>.map`` by default. ``names`` has the name of the model of each module that is called
+    otherwise. Raises ``InputFileError`` if one of the two files is missing or damaged, or if the map is that of another
+    image.
     """
     path = linker_map or elf.with_name(f"{elf.name}.map")
     image = read_image(elf)
     if linker_map is None and not path.is_file():
         raise _missing_map(path, f"name the map with --map, or link with -Wl,-Map={path.name}")
-    placed = read_map(path)
-    modules = models_in(placed)
-    return ImageSizes(None, image, sizes_of(image, placed, modules, path), placed, modules)
+    linked = read_map(path)
+    modules = {module: (names or {}).get(module, module) for module in models_in(image, linked.sections)}
+    return ImageSizes(None, image, sizes_of(image, linked, modules), linked, modules, budgets=budgets or {})
 
 
 def _missing_map(path: Path, hint: str) -> InputFileError:

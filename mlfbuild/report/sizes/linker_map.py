@@ -1,23 +1,33 @@
 """The map that GNU ld writes (``-Map``): the object file that each byte of an image comes from.
 
-Only the part "Linker script and memory map" is read. A line of an output section begins at the left margin, that of an
-input section with one space; a name of more than fifteen characters is on a separate line (binutils, ldlang.c).
+Its part "Memory Configuration" lists the regions, the part "Linker script and memory map" files and sections. A line of
+an output section begins at the left margin, that of an input section with one space; a name of more than fifteen
+characters is on a separate line. Before input sections is the pattern of the script that selected them; a section that
+no pattern selected, an orphan, gets an output section without patterns (binutils, ldlang.c).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mlfbuild.core import InputFileError, read_bytes
 
+_MEMORY = "Memory Configuration"
 _BEGIN = "Linker script and memory map"
-_END = re.compile(r"OUTPUT\(")
+_END = "Cross Reference Table"
+_UNLOADED = re.compile(r"\.(debug|stab|comment|(ARM|riscv|gnu)\.attributes)")
+"""Output sections that are only in the file."""
 _PLACED = re.compile(r"^( ?)(\*fill\*|[^\s*(][^\s(]*)?\s+0x([0-9a-f]+)\s+0x([0-9a-f]+)(?:\s+(\S.*))?$")
 _NAME = re.compile(r"^( ?)([^\s*(][^\s(]*)$")
 _CONTINUED = re.compile(r"^\s{2,}0x([0-9a-f]+)\s+0x([0-9a-f]+)(?:\s+(\S.*))?$")
+_PATTERN = re.compile(r"^ \S*\(.*\)$")
+_REGION = re.compile(r"^(\S+) +0x([0-9a-f]+) +0x([0-9a-f]+)(?: +[!a-z]+)?$", re.MULTILINE)
+_ALL = "*default*"
+"""The region of a script without regions: the whole address space."""
+_LOADED = re.compile(r"^LOAD (.+)$", re.MULTILINE)
 _MEMBER = re.compile(r"(.*\.a)\(([^()]*)\)")
 _OTHERS = {
     "lld": re.compile(r"\A *VMA +LMA +Size +Align +Out +In +Symbol$", re.MULTILINE),
@@ -40,6 +50,8 @@ class InputSection:
     size: int
     source: str
     """The object file, such as ``main.c.obj`` or ``libmlf_kws.a(kws_lib0.c.obj)``; empty for bytes of the linker."""
+    orphan: bool = False
+    """Whether the linker script does not mention it; the linker then chose an output section of the same name."""
 
     @property
     def archive(self) -> str:
@@ -58,16 +70,60 @@ def _file_name(path: str) -> str:
     return path.replace("\\", "/").rsplit("/", 1)[-1]
 
 
-def read_map(path: Path) -> list[InputSection]:
-    """Return the input sections in the map ``path``, in the order of the image, without empty ones.
+@dataclass(frozen=True)
+class Region:
+    """A memory region of the linker script."""
 
-    Raises ``InputFileError`` if the file is missing or not a map of GNU ld.
-    """
-    text = read_bytes(path, "linker map").decode(errors="replace")
+    name: str
+    start: int
+    size: int
+
+    @property
+    def end(self) -> int:
+        """The first address after it."""
+        return self.start + self.size
+
+
+@dataclass(frozen=True)
+class LinkerMap:
+    """What a linker map lists."""
+
+    path: Path
+    sections: tuple[InputSection, ...] = field(repr=False)
+    """In the order of the image, without empty ones."""
+    regions: tuple[Region, ...] = ()
+    """Empty if the script has no ``MEMORY``."""
+    files: tuple[str, ...] = ()
+    """The objects and static libraries that were passed to the linker."""
+
+
+def read_map(path: Path) -> LinkerMap:
+    """Return the content of the map ``path``; raises ``InputFileError`` if it is missing or not a map of GNU ld."""
+    text = read_bytes(path, "linker map").decode(errors="replace").replace("\r\n", "\n")
     begin = text.find(f"\n{_BEGIN}\n")
     if begin < 0:
         raise _not_a_map(path, text)
-    return list(_sections(text[begin + len(_BEGIN) + 2 :]))
+    memory = text.find(f"\n{_MEMORY}\n", 0, begin)
+    regions = _REGION.findall(text, memory, begin) if memory >= 0 else []
+    return LinkerMap(
+        path,
+        tuple(_without_overlaps(_sections(text[begin + len(_BEGIN) + 2 :]))),
+        tuple(Region(name, int(start, 16), int(size, 16)) for name, start, size in regions if name != _ALL),
+        tuple(dict.fromkeys(name.rstrip() for name in _LOADED.findall(text, begin))),
+    )
+
+
+def _without_overlaps(sections: Iterable[InputSection]) -> Iterator[InputSection]:
+    """Shorten sections that reach into the next one: of merged strings, maps may list the size before merging."""
+    before: InputSection | None = None
+    for section in sections:
+        if before is not None and before.output == section.output and before.address <= section.address:
+            before = replace(before, size=min(before.size, section.address - before.address))
+        if before is not None and before.size:
+            yield before
+        before = section
+    if before is not None:
+        yield before
 
 
 def _not_a_map(path: Path, text: str) -> InputFileError:
@@ -81,10 +137,10 @@ def _not_a_map(path: Path, text: str) -> InputFileError:
 
 
 def _sections(text: str) -> Iterator[InputSection]:
-    output = ""
+    output, orphan = "", True
     pending: tuple[bool, str] | None = None
     for line in map(str.rstrip, text.splitlines()):
-        if _END.match(line):
+        if line == _END:
             return
         placed = _PLACED.match(line)
         if placed is not None and placed[2]:
@@ -92,11 +148,12 @@ def _sections(text: str) -> Iterator[InputSection]:
         elif pending is not None and (continued := _CONTINUED.match(line)) is not None:
             (inside, name), numbers = pending, continued.group(1, 2, 3)
         else:
+            orphan = orphan and not _PATTERN.match(line)
             found = _NAME.match(line)
             pending = (bool(found[1]), found[2]) if found else None
             continue
         pending = None
         if not inside:
-            output = name
-        elif int(numbers[1], 16) > 0:
-            yield InputSection(output, name, int(numbers[0], 16), int(numbers[1], 16), numbers[2] or "")
+            output, orphan = name, True
+        elif int(numbers[1], 16) > 0 and not _UNLOADED.match(output):
+            yield InputSection(output, name, int(numbers[0], 16), int(numbers[1], 16), numbers[2] or "", orphan)

@@ -1,7 +1,8 @@
 """Flash and RAM of an image by owner: each model, by kind of content, and every other library or part.
 
 The linker map gives the object file of each byte, the symbol table the functions and variables in it. Every byte is
-counted once: the sums equal those of the image's sections.
+counted once: the sums equal those of the image's sections. The kind of content follows from the symbol and the section
+of the object file, because linker scripts may merge sections: many put constants into ``.text``.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from mlfbuild.core import InputFileError
+from mlfbuild.library import symbol_prefix
 from mlfbuild.report.sizes.image import Image, Section, Symbol
-from mlfbuild.report.sizes.linker_map import FILL, InputSection
+from mlfbuild.report.sizes.linker_map import FILL, InputSection, LinkerMap
 
 CODE, WEIGHTS, TABLES = "code", "weights", "tables"
 ARENA, STATE, DATA = "arena", "state", "data"
@@ -27,7 +28,15 @@ _TABLE = re.compile(
     r"|\.\d+$"
 )
 """Names of constants that are not weights: of the executor, of operators, and local ones of functions."""
+_CONTENTS = (
+    (re.compile(r"\.(text|init|fini|plt|glue_7t?|vfp11_veneer|v4_bx)(\.|$)"), CODE),
+    (re.compile(r"\.(rodata|constdata|eh_frame|ARM\.(exidx|extab)|(preinit|init|fini)_array)(\.|$)"), TABLES),
+    (re.compile(r"\.(data|bss|sdata|sbss|tdata|tbss|noinit)(\.|$)|COMMON$"), DATA),
+)
+"""Names of sections of object files whose content is known."""
 _LIBRARY = re.compile(r"libmlf_(\w+?)(_blobs)?\.a")
+_OBJECT = re.compile(r"(\w+?)_(lib\d+|entry|blobs)(\.(c|cc|cpp|S))?\.(o|obj)")
+"""Object files of a module in builds that link them without a library of their own, such as those of RT-Thread."""
 _DEPENDENCY = re.compile(r"libmlf_dep_(.+)\.a")
 """Libraries that models require: separate owners, because several models share them."""
 _BOARD = re.compile(r"(^|[/\\])mlf_board\.dir[/\\]")
@@ -57,6 +66,12 @@ class SizedSymbol:
     """The module whose library it comes from; empty if it is not of a model."""
     address: int | None = None
     """Of a function; ``None`` for data and for bytes without a symbol."""
+    content: str = ""
+    """A hash of the bytes of a model's constant; empty for all else."""
+    tensor: str = ""
+    """The tensor or operator of the model that a constant or a function is made of; empty if unknown."""
+    source: str = ""
+    """A hash of that part of the model, regardless of the layout of the constant."""
 
 
 @dataclass(frozen=True)
@@ -98,18 +113,18 @@ class Sizes:
     others: tuple[Owner, ...]
 
 
-def sizes_of(image: Image, placed: Sequence[InputSection], models: Mapping[str, str], where: Path) -> Sizes:
-    """Return the sizes of ``image`` by owner; ``placed`` is its linker map, read from ``where``.
+def sizes_of(image: Image, linked: LinkerMap, models: Mapping[str, str]) -> Sizes:
+    """Return the sizes of ``image``, whose linker map is ``linked``, by owner.
 
     ``models`` has the name of the model by the name of each of its modules. Raises ``InputFileError`` if the map is
     that of another image, or if link-time optimisation merged object files.
     """
     sections = {section.name: section for section in image.sections}
-    _check(sections, placed, where)
-    _check_origins(sections, placed, where)
+    _check(sections, linked)
+    _check_origins(sections, linked)
     pieces: dict[str, list[SizedSymbol]] = defaultdict(list)
     inside = _Symbols(image.symbols)
-    for part in placed:
+    for part in linked.sections:
         if part.output in sections:
             owner, module = _owner_of(part, models)
             pieces[owner] += _pieces(part, sections[part.output], inside, module)
@@ -121,38 +136,49 @@ def sizes_of(image: Image, placed: Sequence[InputSection], models: Mapping[str, 
     )
 
 
-def models_in(placed: Iterable[InputSection]) -> dict[str, str]:
-    """Return the modules whose library ``libmlf_<module>.a`` is in the image, sorted, each under its own name."""
-    names = {module_of(part) for part in placed if not _DEPENDENCY.fullmatch(part.archive)} - {""}
+def models_in(image: Image, placed: Iterable[InputSection]) -> dict[str, str]:
+    """Return the modules whose code is in the image, sorted, each under its own name.
+
+    These are the libraries ``libmlf_<module>.a``, and the objects ``<module>_lib0.o`` of a module with a run function.
+    """
+    functions = {symbol.name for symbol in image.symbols if symbol.function}
+    found = {
+        (name, bool(_LIBRARY.fullmatch(part.archive)))
+        for part in placed
+        if not _DEPENDENCY.fullmatch(part.archive) and (name := module_of(part))
+    }
+    names = {
+        name for name, library in found if library or functions & {f"{symbol_prefix(name)}_run", f"mlf_{name}_run"}
+    }
     return {name: name for name in sorted(names)}
 
 
 def module_of(part: InputSection) -> str:
-    """Return the module whose library an input section is from; empty if it is from none."""
-    library = _LIBRARY.fullmatch(part.archive)
-    return "" if library is None else library[1]
+    """Return the module that an input section is from, by the name of its library or object; empty if from none."""
+    found = _LIBRARY.fullmatch(part.archive) or _OBJECT.fullmatch(part.member)
+    return "" if found is None else found[1]
 
 
-def _check(sections: Mapping[str, Section], placed: Iterable[InputSection], where: Path) -> None:
+def _check(sections: Mapping[str, Section], linked: LinkerMap) -> None:
     found: Counter[str] = Counter()
-    for part in placed:
+    for part in linked.sections:
         found[part.output] += part.size
     for name, section in sections.items():
         if found[name] != section.size:
             raise InputFileError(
                 "map-of-another-image",
-                place=where,
+                place=linked.path,
                 reason=f"section {name} has {found[name]:,} bytes in the map, but {section.size:,} in the image",
                 hint="link the image again",
             )
 
 
-def _check_origins(sections: Mapping[str, Section], placed: Iterable[InputSection], where: Path) -> None:
-    sizes = [part.size for part in placed if part.output in sections and _OPTIMISED.search(part.member)]
+def _check_origins(sections: Mapping[str, Section], linked: LinkerMap) -> None:
+    sizes = [part.size for part in linked.sections if part.output in sections and _OPTIMISED.search(part.member)]
     if sizes:
         raise InputFileError(
             "map-after-lto",
-            place=where,
+            place=linked.path,
             reason=f"link-time optimisation merged object files, so the owners of {sum(sizes):,} bytes are unknown",
             hint="link the image without -flto",
         )
@@ -169,9 +195,17 @@ def _owner_of(part: InputSection, models: Mapping[str, str]) -> tuple[str, str]:
     if dependency is not None:
         return dependency[1], ""
     if part.archive:
-        name = part.archive.removesuffix(".a").removeprefix("lib")
-        return ("C library" if name in _C_LIBRARY else name), ""
+        return ("C library" if is_c_library(part.archive) else _library_name(part.archive)), ""
     return ("board support" if _BOARD.search(part.source) else "firmware"), ""
+
+
+def is_c_library(file: str) -> bool:
+    """Return whether a static library of this name is of the toolchain."""
+    return _library_name(file) in _C_LIBRARY
+
+
+def _library_name(file: str) -> str:
+    return file.removesuffix(".a").removeprefix("lib")
 
 
 def plain_name(symbol: str) -> str:
@@ -201,19 +235,34 @@ def _pieces(part: InputSection, section: Section, symbols: _Symbols, module: str
     left, flash, ram = part.size, section.flash > 0, section.ram > 0
     for symbol in symbols.within(part.address, part.address + part.size):
         name = plain_name(symbol.name)
-        kind = _kind(name, section, model=bool(module))
-        yield SizedSymbol(name, kind, symbol.size, flash, ram, module, symbol.address if symbol.function else None)
+        kind = CODE if symbol.function else _kind(name, part, section, model=bool(module))
+        address = symbol.address if symbol.function else None
+        constant = bool(module) and kind in {WEIGHTS, TABLES}
+        content = section.content(symbol.address, symbol.size) if constant else ""
+        yield SizedSymbol(name, kind, symbol.size, flash, ram, module, address, content)
         left -= symbol.size
     if left:
-        rest = CODE if section.code else TABLES if section.flash and not section.copied else DATA
-        yield SizedSymbol(part.member or part.name, rest, left, flash, ram, module)
+        yield SizedSymbol(part.member or part.name, _content(part, section), left, flash, ram, module)
 
 
-def _kind(name: str, section: Section, *, model: bool) -> str:
-    if section.code:
-        return CODE
-    if section.ram == 0:
+def _kind(name: str, part: InputSection, section: Section, *, model: bool) -> str:
+    """Return the kind of the constant or variable ``name``."""
+    arena = "workspace" in name
+    if _content(part, section) != DATA and not (arena and model and known_content(part.name) is None):
         return TABLES if not model or _TABLE.search(name) else WEIGHTS
-    if name.endswith("_workspace") or "workspace" in name:
+    if arena:
         return ARENA
     return STATE if name.endswith("_state") else DATA
+
+
+def _content(part: InputSection, section: Section) -> str:
+    """Return what an input section holds: ``CODE``, ``TABLES`` for constants, or ``DATA``.
+
+    If its name does not tell, it holds what the output section holds.
+    """
+    return known_content(part.name) or (CODE if section.code else DATA if section.ram else TABLES)
+
+
+def known_content(section: str) -> str | None:
+    """Return what sections of objects with this name hold: ``CODE``, ``TABLES``, ``DATA``; ``None`` if any."""
+    return next((content for names, content in _CONTENTS if names.match(section)), None)

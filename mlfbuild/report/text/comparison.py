@@ -50,11 +50,20 @@ def _image(image: ImageChange, before: str, *, verbose: bool) -> Iterator[str]:
     if same:
         yield ""
         yield shortened(f"unchanged: {listed(same)}", WIDTH)
+    yield from _repacked(image.owners)
     for owner in changed:
         yield from _operators(owner, verbose=verbose)
     for key, memory, _ in _MEMORIES:
         pieces = [piece for owner in image.owners for piece in owner.pieces if getattr(piece, key)]
         yield from _pieces(pieces, memory, verbose=verbose)
+
+
+def _repacked(owners: Sequence[OwnerChange]) -> Iterator[str]:
+    for owner in owners:
+        if owner.repacked:
+            size = sum(piece.bytes.now or 0 for piece in owner.repacked)
+            name = f"model {printable(owner.name)}" if owner.model else printable(owner.name)
+            yield f"unchanged, repacked: {counted(len(owner.repacked), 'constant')} of {name} ({size:,} bytes)"
 
 
 def _row(name: str, change: Change) -> tuple[str, ...]:

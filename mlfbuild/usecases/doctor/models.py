@@ -1,4 +1,4 @@
-"""Find the programs that compile models: the Python interpreter with TVM, and the programs of ``compiler: command``."""
+"""Find what compiles models: the Python with TVM, the programs of ``compiler: command``, and the package onnx."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mlfbuild.compilers.external import find_program
 from mlfbuild.compilers.tvm import find_interpreter, tvm_version
-from mlfbuild.core import ToolNotFoundError
+from mlfbuild.core import ToolNotFoundError, require_extra
 from mlfbuild.project import ModelSpec, asked_for, filled
 
 
@@ -47,8 +47,12 @@ def _found(model: ModelSpec) -> ModelProgram | None:
     if model.compiler == "command" and model.program is not None and not asked_for(model.program.command[:1]):
         path = find_program(next(filled(model.program.command[:1], {})), model.program.folder, model.name)
         return ModelProgram(model.name, _name(model), Path(path))
+    if model.compiler == "native" and model.source.suffix.lower() == ".onnx":
+        require_extra("onnx", model.source, "reading an .onnx file")
     return None
 
 
 def _name(model: ModelSpec) -> str:
+    if model.compiler == "native":
+        return f"onnx of {model.name}"
     return f"{'TVM' if model.compiler == 'tvm' else 'command'} of {model.name}"

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mlfbuild.usecases.init.project import (
         InitReport as InitReport,
         InitRequest as InitRequest,
+        init_cmake as init_cmake,
         init_project as init_project,
     )
     from mlfbuild.usecases.init.templates import TEMPLATES as TEMPLATES

@@ -54,8 +54,8 @@ def read_network(path: Path, board: Board, *, archive: bool) -> ProjectNetwork:
 
 def _from_model(path: Path, board: Board) -> ProjectNetwork:
     name = default_name(path)
-    content = read_bytes(path, "model")
     library = compiler_called("native").compile(CompileRequest(name, path, CPUS[board.cpu]))
+    content = read_bytes(path, "model")
     suffix = source_suffix(path.name)
     stem = path.name[: len(path.name) - len(suffix)]
     file = f"models/{name}{suffix if SOURCES.get(suffix) == 'native' else '.tflite'}"

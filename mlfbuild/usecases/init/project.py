@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlfbuild.build import committed, load, target_jobs
-from mlfbuild.core import UnsupportedModelError, UsageError, write_atomic
+from mlfbuild.core import UnsupportedModelError, UsageError, holds, write_atomic
 from mlfbuild.targets import board_called
 from mlfbuild.usecases.build import build_project
 from mlfbuild.usecases.init.network import EXAMPLE, read_network
 from mlfbuild.usecases.init.repo import Repo
 from mlfbuild.usecases.init.sample import sample_of, why_no_verify
 from mlfbuild.usecases.init.staging import staged
-from mlfbuild.usecases.init.templates import TREE, template_called
+from mlfbuild.usecases.init.templates import CMAKE_FILE, TREE, template_called
+from mlfbuild.usecases.init.text import filled
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,20 @@ def init_project(request: InitRequest) -> InitReport:
         commands=repo.commands,
         notes=(*network.notes, *_about_vectors(repo)),
     )
+
+
+def init_cmake(folder: Path) -> InitReport:
+    """Write the file with which the CMake build of the existing repository ``folder`` finds mlfbuild's CMake package.
+
+    Nothing is written if the file is there. Raises ``ConflictError`` if it has another content, and ``StorageError``.
+    """
+    content = filled(CMAKE_FILE).encode()
+    path = folder / CMAKE_FILE
+    if holds(path, content):
+        return InitReport((), 0, {}, (f"{path} is up to date",))
+    with staged(folder) as stage:
+        write_atomic(stage / CMAKE_FILE, content)
+    return InitReport((path,), 0, {}, ())
 
 
 def _is_own(request: InitRequest, path: Path) -> bool:

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 from mlfbuild.build.tree import target_files
+from mlfbuild.cgen import member_name
+from mlfbuild.project import port_problem
 from mlfbuild.targets import CPUS, Board, Cpu
 from mlfbuild.usecases.init.main_c import main_c, sample_h
 from mlfbuild.usecases.init.network import EXAMPLE, ProjectNetwork
 from mlfbuild.usecases.init.sample import Sample, why_no_verify
 from mlfbuild.usecases.init.templates import Template
 from mlfbuild.usecases.init.text import filled, worded
+from mlfbuild.usecases.schema import project_schema
+
+SCHEMA_FILE = "mlfbuild.schema.json"
+"""The JSON Schema of the project file, for editors; the project file's first line names it."""
+
+_NOT_TEXT = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 
 
 @dataclass(frozen=True)
@@ -57,6 +66,7 @@ class Repo:
         }
         if self.sample:
             texts["src/sample.h"] = sample_h(self.network.library, self.sample, self._origin)
+        texts[SCHEMA_FILE] = f"{json.dumps(project_schema(), indent=2)}\n"
         texts[".gitignore"] = filled("common/gitignore", IGNORED=self.template.ignored)
         texts["README.md"] = self._readme()
         files = {path: text.encode() for path, text in texts.items()}
@@ -99,10 +109,24 @@ class Repo:
             TARGETS=worded(self.template.targets, self._words),
             MODEL=self.network.name,
             SOURCE=self.network.file,
+            INTERFACE=self._interface(),
             VECTORS=f"vectors: {self.vectors}   # inputs and outputs for `mlfbuild verify`" if self.vectors else "",
             DEPENDENCIES=self._dependencies(),
             FIRMWARE=self.template.firmware,
         )
+
+    def _interface(self) -> str:
+        """Return the key with the present names; empty if one of them could not be chosen, or for an archive."""
+        if self.network.compiler != "native":
+            return ""
+        (module,) = self.network.library.modules
+        inputs, outputs = ([member_name(tensor.name) for tensor in side] for side in (module.inputs, module.outputs))
+        names = [*inputs, *outputs]
+        if any(map(port_problem, names)) or len(set(names)) < len(names):
+            return ""
+        kinds = {"inputs": inputs, "outputs": outputs}
+        chosen = ", ".join(f"{kind}: [{', '.join(map(_scalar, names))}]" for kind, names in kinds.items() if names)
+        return f"interface: {{{chosen}}}   # names in C, also of the next version of the model"
 
     def _dependencies(self) -> str:
         lines = [f"  {line}   # `mlfbuild lock` gets it" for line in self.network.dependencies]
@@ -118,6 +142,7 @@ class Repo:
         }
         rows = [
             ("mlfbuild.yml", "models and targets"),
+            (SCHEMA_FILE, "JSON Schema of the project file, for editors; `mlfbuild schema` prints it"),
             (self.network.file, self._about_model()),
             *([(self.vectors, "inputs and expected outputs")] if self.vectors else []),
             ("src/", "the firmware: `main.c`" + (", with a case in `sample.h`" if self.sample else "")),
@@ -157,6 +182,11 @@ class Repo:
                 "`src/sample.h` by one of them."
             )
         return ""
+
+
+def _scalar(name: str) -> str:
+    """Return ``name`` as a text in YAML, in quotes if YAML reads it as another value."""
+    return f'"{name}"' if name.lower() in _NOT_TEXT else name
 
 
 def _is_for_make(path: str) -> bool:

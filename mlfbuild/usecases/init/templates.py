@@ -10,6 +10,8 @@ from mlfbuild.project import suggestion
 
 TREE = "mlf"
 """Folder of the committed tree."""
+CMAKE_FILE = "cmake/mlfbuild.cmake"
+"""The file with which CMake finds mlfbuild's CMake package, regardless of the toolchain."""
 QEMU = "qemu"
 """Target that runs the models if the firmware's own target has no board."""
 
@@ -57,6 +59,7 @@ TEMPLATES: Mapping[str, Template] = {
         files={
             "CMakeLists.txt": "cmake/CMakeLists.txt",
             "CMakePresets.json": "cmake/CMakePresets.json",
+            CMAKE_FILE: "cmake/mlfbuild.cmake",
             "cmake/@CPU@.cmake": "cmake/toolchain.cmake",
         },
         build="cmake --preset @TARGET@ && cmake --build --preset @TARGET@",
@@ -66,6 +69,7 @@ TEMPLATES: Mapping[str, Template] = {
         about=(
             ("CMakeLists.txt", "the build, which also compiles the models"),
             ("CMakePresets.json", "the board: its toolchain, and the emulator for `run` and `ctest`"),
+            (CMAKE_FILE, "what finds mlfbuild's CMake package"),
             ("cmake/@CPU@.cmake", "the toolchain: compiler and its flags for the core"),
             ("build/", "all generated files"),
         ),

@@ -12,6 +12,6 @@ if TYPE_CHECKING:
         freeze as freeze,
         freeze_beforehand as freeze_beforehand,
     )
-    from mlfbuild.usecases.lock.locking import lock_project as lock_project
+    from mlfbuild.usecases.lock.locking import Locked as Locked, lock_project as lock_project
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -1,4 +1,4 @@
-"""A model on this machine: ``load`` an archive, ``run`` it with numpy arrays."""
+"""A model on this machine: ``load`` an archive or a model file, ``run`` it with numpy arrays."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.archive import open_archive
+from mlfbuild.build import open_model
 from mlfbuild.core import ProcessFailedError, UnsupportedModelError
 from mlfbuild.executor import chosen_module
-from mlfbuild.library import Module, TensorInfo, TracedTensor, dtype_called
+from mlfbuild.library import Library, Module, TensorInfo, TracedTensor, dtype_called
 from mlfbuild.requirements import bundled_libraries
 from mlfbuild.verify.host.build import shared_object
 from mlfbuild.verify.host.process import Array, InProcess, Machine
@@ -69,6 +69,8 @@ class Model:
     def run(self, inputs: Mapping[str, npt.ArrayLike]) -> dict[str, Array]:
         """Return the outputs by name for ``inputs`` by name, each an array of the tensor's dtype and shape.
 
+        An input may also be given by its name in the model file.
+
         Raises ``ValueError`` if an input is missing, unknown, or has another dtype or shape, before any code of the
         model runs, and ``ProcessFailedError`` if the model returns an error, crashes or takes too long.
         """
@@ -103,11 +105,12 @@ class Model:
         return self._named(status, outputs), {each.tensor.name: array for each, array in named}
 
     def _in_order(self, inputs: Mapping[str, npt.ArrayLike]) -> list[Array]:
-        unknown = inputs.keys() - {tensor.name for tensor in self.inputs}
+        unknown = inputs.keys() - {name for tensor in self.inputs for name in tensor.names}
         if unknown:
             names = ", ".join(repr(tensor.name) for tensor in self.inputs)
             raise ValueError(f"{self.name}: has no input {min(unknown)!r}; its inputs are {names}")
-        return [_checked(self.name, tensor, inputs.get(tensor.name)) for tensor in self.inputs]
+        given = ({name: inputs[name] for name in tensor.names if name in inputs} for tensor in self.inputs)
+        return [_checked(self.name, tensor, found) for tensor, found in zip(self.inputs, given, strict=True)]
 
     def _named(self, status: int, outputs: list[Array]) -> dict[str, Array]:
         if status != 0:
@@ -128,15 +131,21 @@ def load(
 ) -> Model:
     """Return the network or operator called ``model`` of ``archive``, compiled for this machine.
 
-    ``model`` may be omitted if the archive has only one.
+    ``archive`` may also be a model file, whose network can be traced. ``model`` may be omitted if there is only one.
 
     If ``isolated``, its code runs in a separate process: a crash, or a run of more than ``timeout`` seconds, is an
     error of that run. Otherwise it runs in this process, which is faster.
 
-    Raises as ``mlfbuild.open_archive`` does, ``UsageError`` for a name that the archive does not have,
+    Raises as ``open_model`` does, ``UsageError`` for a name that the archive does not have,
     ``UnsupportedModelError`` if it requires a library that it does not include, and as ``build.shared_object``.
     """
-    library, where = open_archive(Path(archive)), str(archive)
+    return load_library(open_model(Path(archive), trace=True), str(archive), model, isolated=isolated, timeout=timeout)
+
+
+def load_library(
+    library: Library, where: str, model: str | None = None, *, isolated: bool = False, timeout: float = 60.0
+) -> Model:
+    """Return a network of ``library`` as ``load`` does; ``where`` is its place in messages."""
     module = chosen_module(library, model, where)
     path = shared_object(module, bundled_libraries(library, module, where))
     if not isolated:
@@ -146,11 +155,11 @@ def load(
     return Model(module, Child(path, module, timeout))
 
 
-def _checked(model: str, tensor: TensorInfo, given: npt.ArrayLike | None) -> Array:
+def _checked(model: str, tensor: TensorInfo, given: Mapping[str, npt.ArrayLike]) -> Array:
     where = f"{model}: input {tensor.name!r}"
-    if given is None:
-        raise ValueError(f"{where}: is missing")
-    value = np.asarray(given)
+    if len(given) != 1:
+        raise ValueError(f"{where}: is {'given twice, as ' + ' and '.join(map(repr, given)) if given else 'missing'}")
+    value = np.asarray(next(iter(given.values())))
     if value.dtype != dtype_called(tensor.dtype):
         raise ValueError(f"{where}: is {value.dtype}, must be {tensor.dtype}")
     fits = value.nbytes == tensor.size if tensor.shape is None else value.shape == tensor.shape

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pytest
 
 from support.board_cases import Job, wrong_networks
+from support.examples import first_on_push
 from support.host_c import run_cases_on_host
 from support.lstm_networks import add_lstm
 from support.native import compile_bytes, generated
@@ -74,7 +75,7 @@ def jobs(cpu: str) -> list[Job]:
 
 @pytest.mark.parametrize(
     ("cpu", "optimise"),
-    [("cortex-m4", "-O2"), ("cortex-m55", "-O0"), ("cortex-m55", "-Og"), ("cortex-m55", "-O2")],
+    first_on_push([("cortex-m55", "-O2"), ("cortex-m4", "-O2"), ("cortex-m55", "-O0"), ("cortex-m55", "-Og")]),
 )
 def test_layers_on_the_board(cpu: str, optimise: str, tmp_path: Path, tool: Callable[[str], str]) -> None:
     """Optimisation levels change the registers of the assembly, and some instructions support only half of them."""

@@ -14,6 +14,7 @@ from mlfbuild.targets import CPUS
 from support.board_cases import clang_command, wrong_networks
 from support.checks import board_jobs, check_on_host
 from support.drawing import Case
+from support.examples import first_on_push
 from support.host_c import WARNINGS, run, write_tree
 from support.mve_networks import KINDS
 from support.native import compile_bytes, generated
@@ -80,7 +81,7 @@ def test_assembly_equals_tensorflow_lite_micro(kind: str, tmp_path: Path, tool: 
     check_on_board(kind, range(100, 100 + NETWORKS), tmp_path, tool, "-O2")
 
 
-@pytest.fixture(params=["gcc", "clang"])
+@pytest.fixture(params=first_on_push(["gcc", "clang"]))
 def helium_compiler(
     request: pytest.FixtureRequest, tool: Callable[[str], str], newest_clang: dict[str, str]
 ) -> list[str]:

@@ -10,6 +10,7 @@ import pytest
 
 from support.board_cases import Job, wrong_networks
 from support.drawing import Array, Case
+from support.examples import first_on_push
 from support.native import compile_bytes
 from support.networks import OPERATORS_AND_TYPES, drawn, judged
 
@@ -34,6 +35,6 @@ def jobs(cpu: str) -> list[Job]:
     return [(compile_bytes(case.model, name, cpu), case.inputs, expected) for name, case, expected in networks()]
 
 
-@pytest.mark.parametrize("cpu", ["cortex-m4", "cortex-m55"])
+@pytest.mark.parametrize("cpu", first_on_push(["cortex-m55", "cortex-m4"]))
 def test_operators_on_the_board(cpu: str, tmp_path: Path, tool: Callable[[str], str]) -> None:
     assert wrong_networks(jobs(cpu), cpu, tmp_path, tool) == []

@@ -6,13 +6,13 @@ import json
 import re
 from html.parser import HTMLParser
 
-import jsonschema
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from mlfbuild.report.document.schema import report_schema
 from mlfbuild.report.html import page
 from support import report_sketch as sketch
+from support.schemas import validator
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\"'`{{7*7}}<!--\u2028]]>\n&amp;"
 
@@ -104,7 +104,7 @@ def test_reports_fit_the_schema() -> None:
     stack = {"worst_case": 8, "reason": "", "path": ["a"], "frames": [8], "measured": 8}
     budget = {"flash": 1, "ram": 2, "stack": None, "instructions": 3}
     report = sketch.report(sketch.image([sketch.model("all", networks, budget=budget, stack=stack)], budget=budget))
-    jsonschema.Draft202012Validator(report_schema()).validate(report)
+    validator(report_schema()).validate(report)
 
 
 def test_tables_need_no_script() -> None:
@@ -173,5 +173,5 @@ def test_invalid_networks_are_drawn_anyway(
     network = {"module": "net", "executor": "aot", "arena": arena, "rest": rest}
     report = digits()
     report["images"][0]["models"][0]["networks"] = [{**network, "tensors": tensors, "operators": operators}]
-    jsonschema.Draft202012Validator(report_schema()).validate(report)
+    validator(report_schema()).validate(report)
     Elements(page(report, digits()))

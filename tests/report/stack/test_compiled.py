@@ -103,7 +103,9 @@ def link(tmp_path: Path, tool: Callable[[str], str]) -> Linker:
 
 
 def depth(elf: Path) -> StackDepth:
-    return stacks_of(read_image(elf), read_map(elf.with_name("app.elf.map")), {"alpha": "alpha"}).models["alpha"]
+    return stacks_of(read_image(elf), read_map(elf.with_name("app.elf.map")).sections, {"alpha": "alpha"}).models[
+        "alpha"
+    ]
 
 
 def figures(folder: Path) -> dict[str, int]:
@@ -263,7 +265,7 @@ def test_a_pointer_does_not_lead_to_a_running_function(link: Linker) -> None:
 def test_main_includes_its_callees(link: Linker) -> None:
     elf = link(MODEL, "cortex-m4", "-O2")
     image = read_image(elf)
-    found = stacks_of(image, read_map(elf.with_name("app.elf.map")), {"alpha": "kws"})
+    found = stacks_of(image, read_map(elf.with_name("app.elf.map")).sections, {"alpha": "kws"})
     (depth,) = found.models.values()
     assert list(found.models) == ["kws"] and depth.size is not None and found.main.size is not None
     assert found.main.size >= depth.size and found.main.path[0].function == "main"

@@ -70,7 +70,9 @@ def painted_and_known(cpu: str, level: str, folder: Path, tool: Tool, *, few: bo
         folder)  # fmt: skip
     image = folder / "app.elf"
     painted = dict(line.split() for line in run_elf(image, board, timeout=120).stdout.splitlines())
-    depths = stacks_of(read_image(image), read_map(folder / "app.elf.map"), dict(zip(painted, painted, strict=True)))
+    depths = stacks_of(
+        read_image(image), read_map(folder / "app.elf.map").sections, dict(zip(painted, painted, strict=True))
+    )
     unknown = {name: depth.reason for name, depth in depths.models.items() if depth.size is None}
     assert not unknown
     return {name: (int(taken), depths.models[name].size or 0) for name, taken in painted.items()}

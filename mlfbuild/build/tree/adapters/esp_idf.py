@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mlfbuild.build.tree.adapters.package import DESCRIPTION, NOTICE, VERSION, Package
+from mlfbuild.build.tree.adapters.package import DESCRIPTION, NOTICE, Package
 from mlfbuild.build.tree.cmake import lines
+from mlfbuild.build.tree.link_checks import CMAKE_CHECK
 
 RESERVED: dict[str, str] = {}
 
 _MANIFEST = f"""\
 # {NOTICE}
-version: {VERSION}
+version: "{{version}}"
 description: {DESCRIPTION}
 dependencies:
   idf: ">=5.0"
@@ -24,6 +25,24 @@ _CMAKE = """\
 # {notice}
 idf_component_register(
 {arguments})
+"""
+_CHECK = f"""\
+# {NOTICE}
+#
+# The build includes this file before it defines the executable, which the deferred function then knows.
+set(_mlf_check "${{CMAKE_CURRENT_LIST_DIR}}/{CMAKE_CHECK}")
+
+function(_mlf_check_link)
+  idf_build_get_property(executable EXECUTABLE)
+  add_custom_command(
+    TARGET ${{executable}}
+    POST_BUILD
+    COMMAND "${{CMAKE_COMMAND}}" "-DIMAGE=$<TARGET_FILE:${{executable}}>"
+            "-DMAP=${{CMAKE_BINARY_DIR}}/${{CMAKE_PROJECT_NAME}}.map" -P "${{_mlf_check}}"
+    VERBATIM)
+endfunction()
+
+cmake_language(DEFER DIRECTORY "${{CMAKE_SOURCE_DIR}}" CALL _mlf_check_link)
 """
 _OBJECTS = """\
 if(NOT CMAKE_BUILD_EARLY_EXPANSION)
@@ -65,10 +84,14 @@ def files(package: Package) -> dict[str, str]:
     text = _CMAKE.format(notice=NOTICE, arguments=arguments)
     if objects:
         text += _OBJECTS.format(objects=_quoted(objects))
+    for model in models:
+        text += _OPTIONS.format(sources=_quoted(model.sources), options=model.level) if model.level else ""
     for library in libraries:
         options = ";".join(library.options).replace("\\", "\\\\").replace('"', '\\"')
         text += _OPTIONS.format(sources=_quoted(library.sources), options=options) if library.sources else ""
-    return {"CMakeLists.txt": text, "idf_component.yml": _MANIFEST}
+    manifest = _MANIFEST.format(version=package.version)
+    project = {"project_include.cmake": _CHECK} if package.budgeted else {}
+    return {"CMakeLists.txt": text, "idf_component.yml": manifest, **project}
 
 
 def _argument(keyword: str, paths: Iterable[str]) -> str:

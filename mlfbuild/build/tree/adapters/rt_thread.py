@@ -47,12 +47,22 @@ _README = """\
 A package of RT-Thread, written by `mlfbuild build --tree <this folder> --for rt-thread`. The code was made for {cpu}.
 
 {models}
-Put the folder below `packages/` of the BSP, and let the BSP's `Kconfig` read its switches:
+Put the folder into the BSP, beside `applications`: the BSP's `SConscript` calls those of its subfolders. (In
+`packages`, which RT-Thread's `.gitignore` excludes, Git would not commit it, and scons finds it only if the package
+manager has run.) Let the BSP's `Kconfig` read its switches:
 
-    source "packages/<this folder>/Kconfig"
+    source "<this folder>/Kconfig"
 
 Then choose the models in `menuconfig` ("{title}", symbol `{package}`) and run `scons`.
 """
+
+_GITIGNORE = """\
+# {notice}
+# RT-Thread's .gitignore excludes files and folders with these names, which RECORD.json lists.
+!*.mk
+!*.o
+!CMakeLists.txt
+{models}"""
 
 
 def files(package: Package) -> dict[str, str]:
@@ -61,8 +71,10 @@ def files(package: Package) -> dict[str, str]:
         _SWITCH.format(switch=MODEL_SWITCH + model.switch, name=model.name, cpu=package.cpu) for model in package.models
     )
     rows = "".join(f"- `{model.name}` (`{MODEL_SWITCH}{model.switch}`)\n" for model in package.models)
+    kept = "".join(f"!/{model.name}/\n" for model in package.models)
     title = "Machine-learning models"
     return {
+        ".gitignore": _GITIGNORE.format(notice=NOTICE, models=kept),
         "Kconfig": _KCONFIG.format(notice=NOTICE, package=PACKAGE_SWITCH, switches=switches),
         "README.md": _README.format(notice=NOTICE, title=title, cpu=package.cpu, models=rows, package=PACKAGE_SWITCH),
         "package.json": json.dumps(_MANIFEST, indent=2) + "\n",

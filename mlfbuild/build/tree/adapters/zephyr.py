@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from mlfbuild.build.tree.adapters.package import NAME, NOTICE, LibraryFiles, ModelFiles, Package
 from mlfbuild.build.tree.cmake import lines, quoted
+from mlfbuild.build.tree.link_checks import CMAKE_CHECK
 
 RESERVED = {"zephyr": "the folder of the module's files has this name"}
 
@@ -37,6 +38,12 @@ _CMAKE = """\
 # {notice}
 set(_mlf "${{CMAKE_CURRENT_LIST_DIR}}/..")
 """
+_CHECK = f"""
+set_property(
+  GLOBAL APPEND PROPERTY extra_post_build_commands # in the folder of the image
+  COMMAND "${{CMAKE_COMMAND}}" -DIMAGE=${{KERNEL_ELF_NAME}} -DMAP=${{KERNEL_MAP_NAME}} -P "${{_mlf}}/{CMAKE_CHECK}"
+)
+"""
 _LIBRARY = """
 if(CONFIG_MLF_{switch})
   zephyr_library_named(mlf_{name})
@@ -53,7 +60,8 @@ def files(package: Package) -> dict[str, str]:
         "zephyr/Kconfig": _KCONFIG.format(notice=NOTICE, switches=switches),
         "zephyr/CMakeLists.txt": _CMAKE.format(notice=NOTICE)
         + "".join(_library(model, package) for model in package.models)
-        + "".join(_dependency(library, package) for library in package.libraries),
+        + "".join(_dependency(library, package) for library in package.libraries)
+        + (_CHECK if package.budgeted else ""),
     }
 
 
@@ -81,6 +89,8 @@ def _library(model: ModelFiles, package: Package) -> str:
     for dependency in package.dependencies:
         if dependency.package and dependency.name in model.needs:
             text += f"  zephyr_library_link_libraries({dependency.target})\n"
+    if model.level:
+        text += f"  zephyr_library_compile_options({model.level}) # its own level, also in debug builds\n"
     if model.objects:
         text += _command("set_source_files_properties", model.objects, "PROPERTIES EXTERNAL_OBJECT TRUE")
     if not model.sources:

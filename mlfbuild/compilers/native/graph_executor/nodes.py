@@ -200,8 +200,8 @@ class _Making:
 
     def param_name(self, number: int) -> str:
         """Return the name of a parameter, such as ``p0``; underscores are appended if an input has that name."""
-        name = f"p{number}"
-        while name in self.graph.inputs:
+        name, taken = f"p{number}", {port.name for port in self.interface.inputs}
+        while name in taken:
             name += "_"
         return name
 
@@ -216,7 +216,8 @@ class _Making:
             entries |= {name: NodeEntry(len(rows) - 1, at) for at, name in enumerate(node.outputs)}
             rows.append(rows[-1] + len(node.outputs))
             written += node.outputs
-        names = [*inputs, *(self.param_name(at) for at in params)]
+        ports = [port.name for port in self.interface.inputs]
+        names = [*ports, *(self.param_name(at) for at in params)]
         tensors = [self.graph.tensor(name) for name in (*inputs, *written)]
         types = [_dltype(tensor.dtype) for tensor in tensors]
         shapes = [self.storage.shapes[tensor.name] for tensor in tensors]

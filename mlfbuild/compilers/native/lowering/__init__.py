@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mlfbuild.compilers.native.lowering.call import (
         Constant as Constant,
         KernelCall as KernelCall,
+        Origin as Origin,
         Parameter as Parameter,
         ScratchBuffer as ScratchBuffer,
         check_constants as check_constants,

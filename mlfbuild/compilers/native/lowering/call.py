@@ -6,6 +6,7 @@ in the constants that the call passes.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from zlib import crc32
@@ -14,7 +15,8 @@ import numpy as np
 
 from mlfbuild.cgen import array_lines, hexadecimal_lines, integer, record_lines
 from mlfbuild.core import UnsupportedModelError
-from mlfbuild.graph import Array, ConstantBudget, Graph, Node, Rescale
+from mlfbuild.graph import Array, ConstantBudget, Graph, Node, Rescale, Tensor
+from mlfbuild.library import DIGEST_LENGTH
 
 LARGEST_SUM = 1 << 23
 """The number of int8 values minus a zero point whose sum always fits in 32 bits."""
@@ -51,6 +53,31 @@ def _bytes(values: Array) -> memoryview:
     return np.ascontiguousarray(values).reshape(-1).view(np.uint8).data
 
 
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """The part of the model that a constant is made of, regardless of the layout that its kernel reads."""
+
+    tensor: str
+    """The first constant tensor that the operator reads; the name of the operator if it reads none."""
+    tensors: tuple[Tensor, ...]
+    """All tensors whose elements or quantisation determine the constant."""
+
+    @classmethod
+    def of_node(cls, graph: Graph, node: Node) -> Origin:
+        """Return the origin of the constants of ``node``."""
+        tensors = tuple(tensor for tensor in (*graph.inputs_of(node), *graph.outputs_of(node)) if tensor is not None)
+        return cls(next((tensor.name for tensor in tensors if tensor.constant), node.name), tensors)
+
+    def digest(self) -> str:
+        """Return a hash of the elements and the quantisation; it is equal in every build of the same layer."""
+        found = hashlib.sha256()
+        for tensor in self.tensors:
+            found.update(repr((tensor.dtype, tensor.quantization, tensor.constant and tensor.shape)).encode())
+            if tensor.data is not None:
+                found.update(_bytes(tensor.data))
+        return found.hexdigest()[:DIGEST_LENGTH]
+
+
 @dataclass(frozen=True)
 class Constant:
     """A constant in flash that one argument points to."""
@@ -67,6 +94,8 @@ class Constant:
     """Makes an array with the bytes of ``initializer``, which determines it; ``None`` for a single struct."""
     about: str = field(default="", compare=False)
     """A comment about the order of the elements, which names the kernel header that describes it."""
+    origin: Origin | None = field(default=None, compare=False)
+    """``None`` until it is known, and for the initial values of states."""
 
     @classmethod
     def array(

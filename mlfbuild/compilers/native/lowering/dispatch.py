@@ -6,12 +6,13 @@ and ``movement`` lowers all operators that only move elements.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 
-from mlfbuild.compilers.native.lowering.call import KernelCall, place_of
+from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Origin, Parameter, place_of
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.core import UnsupportedModelError
 from mlfbuild.graph import Graph, Node, Operator
@@ -46,4 +47,10 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     except UnsupportedModelError as error:
         raise error.within(graph.name) from None
     assert isinstance(call, KernelCall)
-    return call
+    origin = Origin.of_node(graph, node)
+    return replace(call, parameters=tuple(_with_origin(parameter, origin) for parameter in call.parameters))
+
+
+def _with_origin(parameter: Parameter, origin: Origin) -> Parameter:
+    value = parameter.argument
+    return replace(parameter, argument=replace(value, origin=origin)) if isinstance(value, Constant) else parameter

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mlfbuild.cgen import C_TYPES, member_name
-from mlfbuild.core import UnsupportedModelError
+from mlfbuild.core import UnsupportedModelError, UsageError, counted, listed, quoted
 from mlfbuild.graph import DType, Graph, Tensor, integer_range
-from mlfbuild.library import TensorInfo
+from mlfbuild.library import TensorInfo, port_names
+from mlfbuild.project import InterfaceNames, PortNames, suggestion
 
 
 @dataclass(frozen=True)
@@ -15,7 +17,7 @@ class Port:
     """An input or output of the model."""
 
     name: str
-    """The tensor's name; if several outputs are the same tensor, the second is ``<name>_2`` and so on."""
+    """The chosen name, or the tensor's; if several outputs are one tensor, the second is ``<name>_2`` and so on."""
     member: str
     """The struct member that points to it."""
     tensor: Tensor
@@ -38,6 +40,7 @@ class Port:
             tensor.shape,
             quantization.scale if affine and quantization is not None else None,
             quantization.zero_point if affine and quantization is not None else None,
+            "" if self.name == tensor.name else tensor.name,
         )
 
 
@@ -59,22 +62,47 @@ class Interface:
         return sum(port.tensor.size for port in self.ports)
 
 
-def interface_of(graph: Graph) -> Interface:
-    """Return the interface of ``graph``.
+def interface_of(graph: Graph, names: InterfaceNames | None = None) -> Interface:
+    """Return the interface of ``graph`` with the ``names`` of the project file, or those that ``port_names`` chooses.
 
-    Raises ``UnsupportedModelError`` if the names of two tensors become equal in C, and if a zero point is outside the
-    range of its tensor's type.
+    Raises ``UsageError`` if ``names`` do not fit the graph, and ``UnsupportedModelError`` if the names of two tensors
+    become equal in C, or if a zero point is outside the range of its tensor's type.
     """
-    inputs = tuple(Port(name, member_name(name), graph.tensor(name)) for name in graph.inputs)
-    outputs = []
-    for index, name in enumerate(graph.outputs):
-        times = graph.outputs[: index + 1].count(name)
-        unique = name if times == 1 else f"{name}_{times}"
-        outputs.append(Port(unique, member_name(unique), graph.tensor(name)))
-    interface = Interface(inputs, tuple(outputs))
+    names = names or InterfaceNames()
+    inputs, outputs = port_names(graph.inputs, graph.outputs)
+    interface = Interface(
+        tuple(_ports(graph, "inputs", inputs, names.inputs)), tuple(_ports(graph, "outputs", outputs, names.outputs))
+    )
     _check_names(graph.name, interface)
     _check_zero_points(graph.name, interface)
     return interface
+
+
+def _ports(graph: Graph, kind: str, default: Sequence[str], chosen: PortNames) -> Iterator[Port]:
+    tensors = graph.inputs if kind == "inputs" else graph.outputs
+    _check_chosen(f"{graph.name}: interface.{kind}", kind.removesuffix("s"), tensors, chosen)
+    for at, tensor in enumerate(tensors):
+        if chosen and not isinstance(chosen, Mapping):
+            name = chosen[at]
+        else:
+            name = chosen[tensor] if isinstance(chosen, Mapping) and tensor in chosen else default[at]
+            times = tensors[: at + 1].count(tensor)
+            name = name if times == 1 else f"{name}_{times}"
+        yield Port(name, member_name(name), graph.tensor(tensor))
+
+
+def _check_chosen(place: str, kind: str, tensors: Sequence[str], chosen: PortNames) -> None:
+    known = listed([quoted(tensor) for tensor in tensors])
+    if isinstance(chosen, Mapping):
+        for name in chosen:
+            if name not in tensors:
+                reason = f"the model has no {kind} {quoted(name)}{suggestion(name, tensors)}"
+                raise UsageError(
+                    "interface-name-unknown", place=place, reason=reason, hint=f"use the names in its file: {known}"
+                )
+    elif chosen and len(chosen) != len(tensors):
+        reason = f"has {counted(len(chosen), 'name')}, but the model has {counted(len(tensors), kind)}"
+        raise UsageError("interface-count", place=place, reason=reason, hint=f"name each of {known}")
 
 
 def _check_names(model: str, interface: Interface) -> None:
@@ -82,11 +110,12 @@ def _check_names(model: str, interface: Interface) -> None:
     for port in interface.ports:
         other = taken.setdefault(port.member, port)
         if other.name != port.name or other.tensor is not port.tensor:
+            names = [quoted(each.tensor.name) for each in (other, port)]
             raise UnsupportedModelError(
                 "port-names-equal-in-c",
                 place=model,
-                reason=f"the inputs or outputs {other.name!r} and {port.name!r} both become {port.member!r} in C",
-                hint="rename one of them in the model",
+                reason=f"the inputs or outputs {' and '.join(names)} both become {quoted(port.member)} in C",
+                hint="name them with the key interface of the model",
             )
 
 

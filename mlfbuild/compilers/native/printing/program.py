@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mlfbuild.cgen import C_TYPES
-from mlfbuild.compilers.native.lowering import Constant, KernelCall, ScratchBuffer
+from mlfbuild.compilers.native.lowering import Constant, KernelCall, Origin, ScratchBuffer
 from mlfbuild.compilers.native.memory import Location, Plan, StorageKind
 from mlfbuild.compilers.native.printing.classes import class_of
 from mlfbuild.compilers.native.printing.interface import Interface
@@ -224,6 +224,7 @@ class _Linking:
         tensor = self.graph.tensor(name)
         assert tensor.data is not None
         value = Constant.array("constant", C_TYPES[tensor.dtype], tensor.data)
+        value = replace(value, origin=Origin(name, (tensor,)))
         return self._constant(replace(value, name=f"{self.prefix}_constant_{len(self.constants)}"), value)
 
     def _constant(self, named: Constant, value: Constant) -> str:

@@ -1,7 +1,7 @@
 """Stands in for RT-Thread's tools/building.py: the part of its interface that a package's SConscript uses.
 
 As there, paths of CPPPATH go into one environment for all, relative ones from the folder of the process, and the
-group's sources are compiled with it.
+group's sources are compiled with it, and with the group's own flags.
 """
 
 import os
@@ -14,7 +14,7 @@ Env = Environment(
     ENV={"PATH": os.environ["PATH"]},
     tools=["gcc", "gnulink", "ar", "gas"],
     CC="arm-none-eabi-gcc",
-    CFLAGS=f"{FLAGS} -O2 -Wall -Wextra -Werror",
+    CFLAGS=f"{FLAGS} -O0 -Wall -Wextra -Werror",
     LINKFLAGS=FLAGS,
 )
 Projects = []
@@ -34,4 +34,7 @@ def DefineGroup(name, src, depend, **parameters):  # noqa: N802 - its name
     Projects.append(name)
     folders = [os.path.abspath(folder) for folder in parameters["CPPPATH"]]  # noqa: PTH100 - as RT-Thread does it
     Env.AppendUnique(CPPPATH=folders)
-    return File(list(set(src)))
+    if "LOCAL_CCFLAGS" not in parameters:
+        return File(list(set(src)))
+    local = Env.get("CCFLAGS", "") + parameters["LOCAL_CCFLAGS"]
+    return [Env.Object(source, CCFLAGS=local) for source in dict.fromkeys(File(src))]

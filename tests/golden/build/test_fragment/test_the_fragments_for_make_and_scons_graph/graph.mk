@@ -47,9 +47,9 @@ $(MLF_LIBRARIES_net): $(_mlf_objects_net)   $(MLF_DIR_net)/mlf.mk # lists the ob
 	@rm -f $@
 	$(AR) rcs $@ $(filter %.o,$^)
 
-$(filter %.c.o %.S.o,$(_mlf_objects_net)): $(MLF_BUILD)/net/%.o: $(MLF_DIR_net)/%
+$(filter %.c.o %.S.o,$(_mlf_objects_net)): $(MLF_BUILD)/net/%.o: $(MLF_DIR_net)/% $(MLF_DIR_net)/mlf.mk
 	@mkdir -p $(@D)
-	$(CC) $(MLF_INCLUDES_net) $(CPPFLAGS) $(CFLAGS) $(TARGET_ARCH) -MMD -MP -c -o $@ $<
+	$(CC) $(MLF_INCLUDES_net) $(CPPFLAGS) $(CFLAGS) -O2 $(TARGET_ARCH) -MMD -MP -c -o $@ $<
 
 -include $(_mlf_objects_net:.o=.d)
 MLF_INCLUDES += $(MLF_INCLUDES_net)

@@ -33,9 +33,9 @@ $(MLF_LIBRARIES_tiny): $(_mlf_objects_tiny)   $(MLF_DIR_tiny)/mlf.mk # lists the
 	@rm -f $@
 	$(AR) rcs $@ $(filter %.o,$^)
 
-$(filter %.c.o,$(_mlf_objects_tiny)): $(MLF_BUILD)/tiny/%.o: $(MLF_DIR_tiny)/%
+$(filter %.c.o,$(_mlf_objects_tiny)): $(MLF_BUILD)/tiny/%.o: $(MLF_DIR_tiny)/% $(MLF_DIR_tiny)/mlf.mk
 	@mkdir -p $(@D)
-	$(CC) -I$(MLF_DIR_tiny)/codegen/host/src $(MLF_INCLUDES_tiny) $(CPPFLAGS) $(CFLAGS) $(TARGET_ARCH) -MMD -MP -c -o $@ $<
+	$(CC) -I$(MLF_DIR_tiny)/codegen/host/src $(MLF_INCLUDES_tiny) $(CPPFLAGS) $(CFLAGS) -O2 $(TARGET_ARCH) -MMD -MP -c -o $@ $<
 
 -include $(_mlf_objects_tiny:.o=.d)
 MLF_INCLUDES += $(MLF_INCLUDES_tiny)

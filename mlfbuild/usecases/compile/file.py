@@ -1,4 +1,4 @@
-"""Compile one model file into an archive, without a project."""
+"""Compile one model file into an archive."""
 
 from __future__ import annotations
 

@@ -1,0 +1,112 @@
+"""Budgets of a target in a file, ``budgets.json``, for links that another build system makes.
+
+The file is in the target's tree, and in the folder of a CMake build. It has what ``mlfbuild report --fail-over-budget``
+needs to check any image of the target without the project file::
+
+    {
+      "firmware": {"app": {"flash": 98304}},
+      "mlfbuild_budgets": 1,
+      "models": {"digits": {"budget": {"flash": 16384, "stack": 512}, "modules": ["digits"]}},
+      "target": "m4"
+    }
+
+Targets of this machine have no such file, because budgets do not apply to them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+
+from mlfbuild.core import InputFileError, read_bytes
+from mlfbuild.library import Fields, parse_json
+from mlfbuild.project import Budget, Project
+
+BUDGETS_FILE = "budgets.json"
+_VERSION_KEY = "mlfbuild_budgets"
+_VERSION = 1
+_REMAKE = "build the project again"
+
+
+@dataclass(frozen=True)
+class TargetBudgets:
+    """The budgets that apply to images of one target."""
+
+    target: str
+    models: Mapping[str, Budget]
+    """By model, also those without a budget."""
+    firmware: Mapping[str, Budget]
+    """By firmware, also those without a budget; the name of an image is that of its firmware."""
+    baseline: str = ""
+    """The name of the project's ``budget-file``, if it has one."""
+    modules: Mapping[str, str] = field(default_factory=dict)
+    """The model by the name of each module whose name is not that of its model."""
+
+    def __bool__(self) -> bool:
+        return bool(self.baseline) or any(
+            budget != Budget() for budget in (*self.models.values(), *self.firmware.values())
+        )
+
+    def to_json(self) -> str:
+        """Return the text of ``budgets.json``."""
+        models = {
+            name: {"budget": _limits(budget), "modules": self.modules_of(name)} for name, budget in self.models.items()
+        }
+        content = {
+            _VERSION_KEY: _VERSION,
+            "target": self.target,
+            "models": models,
+            "firmware": {name: _limits(budget) for name, budget in self.firmware.items()},
+            **({"baseline": self.baseline} if self.baseline else {}),
+        }
+        return json.dumps(content, indent=2, sort_keys=True) + "\n"
+
+    def modules_of(self, model: str) -> list[str]:
+        """Return the names of the modules of ``model``."""
+        return sorted(module for module, name in self.modules.items() if name == model) or [model]
+
+
+def _limits(budget: Budget) -> dict[str, int]:
+    return {key: limit for key, limit in asdict(budget).items() if limit is not None}
+
+
+def budgets_of(project: Project, target: str) -> TargetBudgets:
+    """Return the budgets of the project's models and firmware for ``target``, whatever models a build selects."""
+    models = {model.name: model.budget for model in project.models_on(target)}
+    firmware = {spec.name: spec.budget for spec in project.firmware.values() if target in spec.targets}
+    return TargetBudgets(target, models, firmware, project.budget_file.name if project.budget_file else "")
+
+
+def read_budgets(path: Path) -> TargetBudgets:
+    """Return the budgets in the file ``path``.
+
+    Raises ``InputFileError`` if the file is missing, damaged or of another format version.
+    """
+    top = Fields(parse_json(read_bytes(path, "file of budgets"), str(path), _REMAKE), str(path), advice=_REMAKE)
+    if _VERSION_KEY not in top or top.integer(_VERSION_KEY) != _VERSION:
+        raise InputFileError(
+            "not-a-file-of-budgets",
+            place=path,
+            reason=f"the file has no budgets in format {_VERSION}",
+            hint=f"name the {BUDGETS_FILE} of a tree that this version of mlfbuild wrote",
+        )
+    models = top.member("models")
+    entries = {name: models.member(name) for name in models.names()}
+    firmware = top.member("firmware")
+    return TargetBudgets(
+        target=top.text("target"),
+        models={name: _budget(entry.member("budget")) for name, entry in entries.items()},
+        firmware={name: _budget(firmware.member(name)) for name in firmware.names()},
+        baseline=top.text("baseline", default=""),
+        modules={module: name for name, entry in entries.items() for module in entry.texts("modules")},
+    )
+
+
+def _budget(entry: Fields) -> Budget:
+    known: Collection[str] = {each.name for each in fields(Budget)}
+    unknown: Sequence[str] = [name for name in entry.names() if name not in known]
+    if unknown:  # a later version of mlfbuild has more kinds of budgets
+        raise entry.error(unknown[0], "is not a budget that this version of mlfbuild can check")
+    return Budget(**{name: entry.integer(name) for name in entry.names()})

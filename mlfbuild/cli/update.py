@@ -1,0 +1,123 @@
+"""``mlfbuild update``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mlfbuild.cli.options import SharedOptions, verb
+from mlfbuild.cli.output import note, show, show_json
+from mlfbuild.cli.progress import building
+from mlfbuild.core import counted, printable, text_table
+
+if TYPE_CHECKING:
+    from mlfbuild.usecases import ModelUpdate, OutputDifference, UpdatedFigure
+
+_FILE = click.Path(path_type=Path)
+
+
+@verb("file", "target", "jobs", "offline", "no_wait", "format")
+@click.argument("name", metavar="MODEL")
+@click.argument("new", metavar="FILE", type=_FILE)
+@click.option("--vectors", type=_FILE, metavar="FILE.npz", help="Inputs and outputs of the new version.")
+@click.option("--check", is_flag=True, help="Only compare; write nothing.")
+@click.option("--accept", is_flag=True, help="Replace the file even if the interface differs.")
+def update(options: SharedOptions, name: str, new: Path, vectors: Path | None, check: bool, accept: bool) -> None:
+    """Replace the file of MODEL by FILE, a newer version.
+
+    Both versions are built and compared: the interface that firmware was built with, sizes, instructions on emulated
+    boards, and outputs for the inputs of the model's vectors. Then FILE replaces the model's source, and the lock file
+    is written. If the interface differs, the exit status is 1 and nothing is replaced.
+
+    With --vectors, the new version must have their outputs, and they replace the model's vectors. If FILE is the
+    model's own file, which was replaced already, it is compared with the archive of the last build.
+    """
+    from mlfbuild.build import load
+    from mlfbuild.usecases import update_model
+
+    project = load(options.file)
+    with building(options, project) as progress:
+        found = update_model(
+            project,
+            name,
+            new,
+            options.target,
+            vectors=vectors,
+            check=check,
+            accept=accept,
+            offline=options.offline,
+            jobs=options.jobs,
+            progress=progress,
+        )
+    if options.json:
+        show_json(_json(found))
+    elif not options.quiet:
+        show("\n".join(_lines(found)))
+    if found.problem is not None and not accept:
+        raise found.problem
+    if not options.quiet:
+        _note_written(found)
+
+
+def _note_written(found: ModelUpdate) -> None:
+    for path in found.written:
+        note(f"{path}: replaced; commit it")
+    if found.locked is not None and found.locked.written:
+        note(f"{found.locked.path}: written; commit it")
+
+
+def _json(found: ModelUpdate) -> dict[str, Any]:
+    return {
+        "model": found.model,
+        "source": found.source,
+        "interface": [asdict(each) for each in found.interface],
+        "same_header": found.same_header,
+        "figures": [asdict(each) for each in found.figures],
+        "outputs": [asdict(each) for each in found.outputs],
+        "notes": found.notes,
+        "written": found.written,
+        "lock": None if found.locked is None else {"path": found.locked.path, "changes": found.locked.changes},
+    }
+
+
+def _lines(found: ModelUpdate) -> Iterator[str]:
+    if found.interface:
+        yield "interface:"
+        yield from (f"  {each.port}: {printable(each.before)} -> {printable(each.now)}" for each in found.interface)
+    else:
+        yield "interface: unchanged"
+    if found.same_header:
+        yield "header: unchanged, so no source of the firmware is compiled again"
+    yield ""
+    rows = [_row(each) for each in found.figures]
+    yield text_table(rows, header=("", "before", "now", "change"), align="lrrr")
+    if found.outputs or found.notes:
+        yield ""
+    yield from map(_output, found.outputs)
+    yield from (f"note: {line}" for line in found.notes)
+
+
+def _row(figure: UpdatedFigure) -> tuple[str, ...]:
+    before, now = figure.before or 0, figure.now or 0
+    share = f" ({100 * (now - before) / before:+.1f} %)" if before and now != before else ""
+    change = f"{now - before:+,}{share}" if now != before else "same"
+    return f"{figure.name}, {figure.target}", f"{before:,}", f"{now:,}", change
+
+
+def _output(output: OutputDifference) -> str:
+    name, cases = printable(output.name), counted(output.cases, "case")
+    if not output.different:
+        text = f"output {name}: equal in {cases}"
+    else:
+        text = (
+            f"output {name}: differs in {output.different:,} of {cases}, by at most {output.largest:g}; "
+            f"the greatest element is another one in {output.decisions:,}"
+        )
+    if output.expected is not None and output.expected < output.cases:
+        wrong = output.cases - output.expected
+        text += f"\n  {wrong:,} of {cases} differ from the vectors: pass new ones with --vectors, or `verify` will fail"
+    return text

@@ -1,0 +1,45 @@
+"""Python packages that only some projects need: the extras of pyproject.toml.
+
+The hint of the error names the libraries and their versions. It does not name the extra, because the package called
+mlfbuild on PyPI is not this one.
+"""
+
+from __future__ import annotations
+
+import importlib
+import shlex
+from collections.abc import Mapping
+
+from mlfbuild.core.errors import ToolNotFoundError
+
+EXTRAS: Mapping[str, Mapping[str, str]] = {
+    "onnx": {"onnx": "onnx>=1.16"},
+    "bson": {"bson": "pymongo>=4.6"},
+    "sbom": {
+        "cyclonedx": "cyclonedx-python-lib>=11,<12",
+        "spdx_tools.spdx": "spdx-tools>=0.8.5,<0.9",
+        "license_expression": "license-expression>=30.4",
+        "packageurl": "packageurl-python>=0.16",
+    },
+}
+"""Extra -> module that is imported -> requirement, as in pyproject.toml."""
+
+
+def require_extra(extra: str, place: object, purpose: str) -> None:
+    """Raise ``ToolNotFoundError`` if a module of ``extra`` is missing; ``purpose`` is the subject of the reason."""
+    missing = [requirement for module, requirement in EXTRAS[extra].items() if not _is_there(module)]
+    if missing:
+        raise ToolNotFoundError(
+            "extra-not-installed",
+            place=place,
+            reason=f"{purpose} requires Python packages that are not installed",
+            hint=f"pip install {shlex.join(missing)}",
+        )
+
+
+def _is_there(module: str) -> bool:
+    try:
+        importlib.import_module(module)
+    except ImportError:
+        return False
+    return True

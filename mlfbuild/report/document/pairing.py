@@ -1,0 +1,188 @@
+"""Pair constants and operators of two reports of a model by what they are, and not by the number of their operator.
+
+Symbols contain the number of the operator that uses them, which changes when operators are fused or a layer is added.
+So constants are paired by the tensor of the model that they are made of, and what is left by content; functions are
+paired by the operator. Operators are paired by name; those that are computed together in one of the builds are compared
+together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+_JOINED = " + "
+_Json = Mapping[str, Any]
+
+
+@dataclass
+class Unit:
+    """The pieces of an owner that are made of one tensor; or those with one name, if no tensor is known."""
+
+    kind: str
+    flash: bool
+    ram: bool
+    tensor: str
+    pieces: list[_Json] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """The name of the largest piece."""
+        return str(max(self.pieces, key=lambda piece: piece["size"])["name"])
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return sum(piece["size"] for piece in self.pieces)
+
+    @property
+    def where(self) -> tuple[str, bool, bool]:
+        """Kind and memories, which the other report's unit must have, too."""
+        return self.kind, self.flash, self.ram
+
+    def hashes(self, key: str) -> tuple[str, ...]:
+        """Return the hashes ``content`` or ``source`` of all pieces; empty if one is unknown."""
+        found = sorted(piece.get(key, "") for piece in self.pieces)
+        return tuple(found) if all(found) else ()
+
+    def by_name(self) -> Counter[str]:
+        """Return the bytes of the pieces by name."""
+        found: Counter[str] = Counter()
+        for piece in self.pieces:
+            found[piece["name"]] += piece["size"]
+        return found
+
+    @property
+    def symbols(self) -> list[str]:
+        """The names of the pieces."""
+        return sorted(piece["name"] for piece in self.pieces)
+
+
+@dataclass(frozen=True)
+class UnitPair:
+    """The same unit in both reports, or a unit that only one of them has."""
+
+    now: Unit | None
+    before: Unit | None
+
+    @property
+    def repacked(self) -> bool:
+        """Whether the part of the model is unchanged, but has another symbol or another layout."""
+        if self.now is None or self.before is None:
+            return False
+        same = {key: _equal(self.now.hashes(key), self.before.hashes(key)) for key in ("content", "source")}
+        moved = self.now.symbols != self.before.symbols or not same["content"]
+        return moved and (same["source"] or same["content"])
+
+
+def _equal(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    return bool(one) and set(one) == set(other)
+
+
+def paired_units(now: _Json | None, before: _Json | None) -> list[UnitPair]:
+    """Return the units of an owner in two reports in pairs, in the order of ``now``, then those of ``before`` only."""
+    new, old = _units(now), _units(before)
+    keys: tuple[Callable[[Unit], Hashable], ...] = (
+        lambda unit: (unit.where, unit.tensor) if unit.tensor else None,
+        lambda unit: (unit.where, found) if (found := unit.hashes("source")) else None,
+        lambda unit: (unit.where, unit.name, found) if (found := unit.hashes("content")) else None,
+        lambda unit: (unit.where, unit.size, found) if (found := unit.hashes("content")) else None,
+    )
+    others: dict[int, Unit] = {}
+    taken: set[int] = set()
+    for key in keys:
+        _pair(new, old, key, others, taken)
+    without = [unit for unit in (new, old) if any(each.tensor for each in unit)]
+    if len(without) < 2:  # a report of an older mlfbuild, or a model of another compiler, names no tensors
+        _pair(new, old, lambda unit: (unit.where, unit.name), others, taken)
+    _pair(new, old, lambda unit: None if unit.tensor else (unit.where, unit.name), others, taken)
+    pairs = [UnitPair(unit, others.get(id(unit))) for unit in new]
+    return pairs + [UnitPair(None, unit) for unit in old if id(unit) not in taken]
+
+
+def _units(owner: _Json | None) -> list[Unit]:
+    found: dict[Hashable, Unit] = {}
+    for piece in owner["pieces"] if owner else ():
+        where, tensor = (piece["kind"], piece["flash"], piece["ram"]), piece.get("tensor", "")
+        key = (where, bool(tensor), tensor or piece["name"])
+        found.setdefault(key, Unit(*where, tensor)).pieces.append(piece)
+    return list(found.values())
+
+
+def _pair(
+    new: Sequence[Unit],
+    old: Sequence[Unit],
+    key: Callable[[Unit], Hashable],
+    others: dict[int, Unit],
+    taken: set[int],
+) -> None:
+    """Add pairs of units that are still alone and have the same ``key``, which is ``None`` if it is unknown."""
+    waiting: dict[Hashable, list[Unit]] = defaultdict(list)
+    for unit in old:
+        if id(unit) not in taken:
+            waiting[key(unit)].append(unit)
+    waiting.pop(None, None)
+    for unit in new:
+        if id(unit) not in others and (found := waiting.get(key(unit))):
+            others[id(unit)] = found.pop(0)
+            taken.add(id(others[id(unit)]))
+
+
+def earlier_sizes(pairs: Iterable[UnitPair]) -> Iterator[tuple[_Json, int]]:
+    """Yield a present piece of each name with the earlier size of that name.
+
+    If a tensor has other pieces than before, its growth counts for the largest of them.
+    """
+    for now, before in ((pair.now, pair.before) for pair in pairs if pair.now is not None):
+        old = before.by_name() if before else Counter[str]()
+        if before is not None and now.symbols != before.symbols:
+            old = now.by_name()
+            old[now.name] = max(old[now.name] + before.size - now.size, 0)
+        yield from ((piece, old[name]) for name, piece in {piece["name"]: piece for piece in now.pieces}.items())
+
+
+# Operators -----------------------------------------------------------------------------------------------------------
+
+OperatorGroup = tuple[list[_Json], list[_Json]]
+"""Operators of the new and of the old report that compute the same."""
+
+
+def paired_operators(now: Sequence[_Json], before: Sequence[_Json]) -> list[OperatorGroup]:
+    """Return the operators of a network in two reports in groups, in the order of ``now``, then of ``before``.
+
+    Those with equal names are paired, the n-th with the n-th. Of the others, those that share a name that is joined in
+    the name of a fused operator are in one group.
+    """
+    waiting: dict[str, list[_Json]] = defaultdict(list)
+    for operator in before:
+        waiting[operator["name"]].append(operator)
+    groups: list[OperatorGroup] = []
+    of_part: dict[str, OperatorGroup] = {}
+    for operator in now:
+        if found := waiting[operator["name"]]:
+            groups.append(([operator], [found.pop(0)]))
+        else:
+            _joined(groups, of_part, str(operator["name"]).split(_JOINED))[0].append(operator)
+    for operator in (each for left in waiting.values() for each in left):
+        _joined(groups, of_part, str(operator["name"]).split(_JOINED))[1].append(operator)
+    return [group for group in groups if group[0] or group[1]]
+
+
+def _joined(groups: list[OperatorGroup], of_part: dict[str, OperatorGroup], parts: Sequence[str]) -> OperatorGroup:
+    """Return the group of operators with any of ``parts``: a new one, or the union of those that there are."""
+    known = [of_part[part] for part in parts if part in of_part]
+    if known:
+        group = known[0]
+        for other in known[1:]:
+            if other is not group:
+                for side in (0, 1):
+                    group[side].extend(other[side])
+                    other[side].clear()
+                of_part.update({part: group for part, each in of_part.items() if each is other})
+    else:
+        group = ([], [])
+        groups.append(group)
+    of_part.update(dict.fromkeys(parts, group))
+    return group

@@ -1,0 +1,226 @@
+"""Compare the sections of models in an image with its memory regions, its heap and its stack."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from types import SimpleNamespace
+from typing import Any
+
+from mlfbuild.cgen import WORKSPACE_SECTION
+from mlfbuild.core import Diagnostic, printable
+from mlfbuild.report.link.memories import AddressRange, heap_of, stack_of, task_function
+from mlfbuild.report.link.symbols import conflict_faults
+from mlfbuild.report.sizes.image import Section
+from mlfbuild.report.sizes.images import ImageSizes
+from mlfbuild.report.sizes.linker_map import InputSection, Region
+from mlfbuild.report.sizes.owners import CODE, DATA, TABLES, known_content, module_of
+
+_ZEROED = (
+    ("__bss_start__", "__bss_end__"), ("__bss_start", "__bss_end"), ("_sbss", "_ebss"), ("__zero_start", "__zero_end"),
+)  # fmt: skip
+"""Symbols around the memory that start-up code sets to zero."""
+_AMPLE = 16384
+"""Bytes of a stack that builds do not compare with worst cases, because disassembling an image takes time.
+
+Models need a few hundred bytes, or some thousand without optimisation; this is the default of mlfbuild's boards."""
+
+
+@dataclass(frozen=True)
+class LinkFaults:
+    """The result of the checks of a link."""
+
+    faults: tuple[Diagnostic, ...]
+    notes: tuple[str, ...] = ()
+    """What was not checked, each with the reason."""
+
+
+@dataclass(frozen=True)
+class _Data:
+    """The input sections of one name that a model has in one output section."""
+
+    model: str
+    section: Section
+    parts: tuple[InputSection, ...]
+
+    @property
+    def name(self) -> str:
+        return self.parts[0].name
+
+    @property
+    def size(self) -> int:
+        return sum(part.size for part in self.parts)
+
+    @property
+    def start(self) -> int:
+        return self.parts[0].address
+
+    @property
+    def end(self) -> int:
+        return self.parts[-1].address + self.parts[-1].size
+
+    @property
+    def orphan(self) -> bool:
+        return self.parts[0].orphan
+
+    @property
+    def title(self) -> str:
+        return f"{self.size:,} bytes of {self.name} at {self.start:#x}"
+
+
+@functools.lru_cache(maxsize=8)
+def link_faults(found: ImageSizes, *, quick: bool = False) -> LinkFaults:
+    """Return the faults of the link of an image, for the data of its models.
+
+    Symbols are compared only for images without a project, because builds of projects compare them. With ``quick``,
+    ample stacks are not compared with the worst case of the models. Raises as ``compared_objects`` if a linked file is
+    damaged.
+    """
+    image, regions = found.image, found.linker_map.regions
+    data = list(_data_of(found))
+    heap, stack = heap_of(image, regions), stack_of(image)
+    faults = [fault for each in data for fault in _misplaced(each, regions, heap, stack, image.labels)]
+    faults += _weights_in_ram(data, regions, image.sections)
+    notes: list[str] = []
+    if stack is not None and not (quick and stack.size >= _AMPLE):
+        task = task_function(image)
+        if task is None:
+            faults += _stack_faults(found, stack)
+        elif found.sizes.models:
+            notes.append(f"stack: the image has tasks ({task}); compare the stack of the task that runs a model")
+    if found.job is None:
+        conflicts, more = conflict_faults(found.linker_map, found.modules)
+        faults += conflicts
+        notes += more
+    place = image.path.name
+    return LinkFaults(tuple(replace(each, place=f"{place}: {each.place}") for each in faults), tuple(notes))
+
+
+def _data_of(found: ImageSizes) -> Iterator[_Data]:
+    sections = {section.name: section for section in found.image.sections}
+    groups: dict[tuple[str, str, str], list[InputSection]] = {}
+    for part in found.placed:
+        model = found.modules.get(module_of(part))
+        if model is not None and part.output in sections:
+            groups.setdefault((model, part.output, part.name), []).append(part)
+    for (model, output, _), parts in groups.items():
+        yield _Data(model, sections[output], tuple(sorted(parts, key=lambda part: part.address)))
+
+
+def _misplaced(
+    data: _Data,
+    regions: Sequence[Region],
+    heap: AddressRange | None,
+    stack: AddressRange | None,
+    labels: Mapping[str, int],
+) -> Iterator[Diagnostic]:
+    place = f"model {data.model}"
+    if regions and not any(region.start <= data.start and data.end <= region.end for region in regions):
+        yield Diagnostic(
+            "section-outside-memory",
+            place=place,
+            reason=f"{data.title} are in no memory region of the linker script",
+            hint=_placing(data) if data.orphan else f"assign {data.section.name} to a region that is large enough",
+        )
+    if stack is not None and data.start < stack.end and stack.start < data.end:
+        yield Diagnostic(
+            "section-overlaps-stack",
+            place=place,
+            reason=f"{data.title} overlap the stack, which is from {stack.start:#x} to {stack.end:#x} ({stack.symbol})",
+            hint=_placing(data) if data.orphan else "reduce what is in this memory region, or use a larger one",
+        )
+    elif heap is not None and data.start < heap.end and heap.start < data.end:
+        yield Diagnostic(
+            "section-overlaps-heap",
+            place=place,
+            reason=f"{data.title} overlap the heap, which begins at {heap.start:#x} ({heap.symbol})",
+            hint=_placing(data) if data.orphan else f"define {heap.symbol} after {data.section.name}",
+        )
+    if data.orphan and known_content(data.name) == DATA and not _initialised(data, labels):
+        yield Diagnostic(
+            "section-not-initialised",
+            place=place,
+            reason=f"{data.title} are not mentioned in the linker script, so start-up code does not initialise them",
+            hint=_placing(data),
+        )
+
+
+def _placing(data: _Data) -> str:
+    """Return the hint for an orphan section."""
+    family = ".data" if data.name.startswith(".data") else ".bss" if data.section.zero else ".rodata"
+    return f"add *({data.name}) beside *({family}) in the linker script, which does not mention it"
+
+
+def _initialised(data: _Data, labels: Mapping[str, int]) -> bool:
+    """Return whether start-up code sets the initial values of an orphan section, or does not have to."""
+    if data.name.startswith((WORKSPACE_SECTION, ".noinit", ".bss.noinit")):
+        return True
+    pairs = [(labels[start], labels[end]) for start, end in _ZEROED if start in labels and end in labels]
+    return data.section.zero and any(start <= data.start and data.end <= end for start, end in pairs)
+
+
+def _weights_in_ram(
+    data: Sequence[_Data], regions: Sequence[Region], sections: Sequence[Section]
+) -> Iterator[Diagnostic]:
+    """Yield the models whose constants are in RAM, except those whose code is there, too."""
+    rams = [
+        region
+        for region in regions
+        if any(section.ram and region.start <= section.address < region.end for section in sections)
+    ]
+
+    def in_ram(each: _Data) -> bool:
+        return each.section.ram > 0 or any(region.start <= each.start < region.end for region in rams)
+
+    executed = {each.model for each in data if known_content(each.name) == CODE and in_ram(each)}
+    found: dict[str, list[_Data]] = {}
+    for each in data:
+        if known_content(each.name) == TABLES and each.model not in executed and in_ram(each):
+            found.setdefault(each.model, []).append(each)
+    for model, constants in found.items():
+        names = ", ".join(dict.fromkeys(each.name for each in constants))
+        yield Diagnostic(
+            "weights-in-ram",
+            place=f"model {model}",
+            reason=f"{sum(each.size for each in constants):,} bytes of constants ({names}) take RAM, in "
+            + ", ".join(dict.fromkeys(each.section.name for each in constants)),
+            hint=f"add *({constants[0].name}) to an output section in flash, before the pattern that selects it; to "
+            "keep them in RAM, place them in a section .data.<name> with the key placement",
+        )
+
+
+def _stack_faults(found: ImageSizes, stack: AddressRange) -> Iterator[Diagnostic]:
+    from mlfbuild.report.stack.image import stacks  # disassembles the image
+
+    for name, depth in stacks(found).by_name.items():
+        if depth.size is not None and depth.size > stack.size:
+            yield Diagnostic(
+                "stack-too-small",
+                place=f"model {name}" if name else "main",
+                reason=f"needs {depth.size:,} bytes of stack in the worst case, but the linker script reserves "
+                f"{stack.size:,} ({stack.symbol})",
+                hint=f"reserve {depth.size:,} bytes, and more for {'callers and ' if name else ''}interrupts",
+            )
+
+
+def link_faults_text(found: LinkFaults) -> Iterator[str]:
+    """Yield a paragraph with the faults of a link, and one with what was not checked, if there are any."""
+    if found.faults:
+        yield "\n".join(["faults of the link", *(f"  {fault.code}: {fault}" for fault in found.faults)])
+    if found.notes:
+        yield "\n".join(["not checked in the link", *(f"  {note}" for note in found.notes)])
+
+
+def link_faults_json(found: LinkFaults) -> dict[str, Any]:
+    """Return the result of the checks as entries of an image in the JSON form of a report."""
+    return {"faults": [asdict(fault) for fault in found.faults], "not_checked": list(found.notes)}
+
+
+def link_faults_in(image: Mapping[str, Any]) -> LinkFaults:
+    """Return the result of the checks of an image from the JSON form of a report."""
+    found = (
+        SimpleNamespace(**{key: printable(text) for key, text in fault.items()}) for fault in image.get("faults", ())
+    )
+    faults = (Diagnostic(mistake.code, mistake.place, reason=mistake.reason, hint=mistake.hint) for mistake in found)
+    return LinkFaults(tuple(faults), tuple(map(printable, image.get("not_checked", ()))))

@@ -1,0 +1,14 @@
+"""Compile one model file without a project: into an archive file, or into an ``Archive`` for scripts and notebooks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mlfbuild.core import lazy_attributes
+
+if TYPE_CHECKING:
+    from mlfbuild.usecases.compile.archive import Archive as Archive, compiled_archive as compiled_archive
+    from mlfbuild.usecases.compile.file import compile_file as compile_file, file_job as file_job
+    from mlfbuild.usecases.compile.table import Table as Table
+else:
+    __getattr__ = lazy_attributes(__name__)

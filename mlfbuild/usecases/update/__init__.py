@@ -1,0 +1,21 @@
+"""Replace the file of a model by a newer one, after both versions were compared.
+
+``replacing`` builds both versions and writes files, ``comparison`` compares interface, sizes and instructions,
+``outputs`` what the versions compute, and ``types`` has the result.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mlfbuild.core import lazy_attributes
+
+if TYPE_CHECKING:
+    from mlfbuild.usecases.update.replacing import update_model as update_model
+    from mlfbuild.usecases.update.types import (
+        ModelUpdate as ModelUpdate,
+        OutputDifference as OutputDifference,
+        UpdatedFigure as UpdatedFigure,
+    )
+else:
+    __getattr__ = lazy_attributes(__name__)

@@ -1,0 +1,56 @@
+"""Wait until a file of a project changes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from mlfbuild.build import FirmwareJob, read_files, target_jobs
+from mlfbuild.project import Project
+
+_LOOK_SECONDS = 0.25
+
+Stamps = Mapping[Path, "tuple[int, int] | None"]
+"""Time and size of files; ``None`` for a missing file."""
+
+
+def project_inputs(project: Project) -> list[Path]:
+    """Return every file that the archives of ``project`` are made from; models may be missing."""
+    jobs = [job for target in target_jobs(project) for job in target.models]
+    return list(dict.fromkeys(path for job in jobs for path in read_files(job)))
+
+
+def stamps(paths: Iterable[Path]) -> Stamps:
+    """Return the present state of ``paths``."""
+    return {path: _stamp(path) for path in paths}
+
+
+def wait_for_change(before: Stamps) -> list[Path]:
+    """Return the files that differ from ``before``, as soon as there are some and they have stopped changing.
+
+    A large file is copied in many steps, and editors replace a file in several.
+    """
+    seen = before
+    while True:
+        now = stamps(before)
+        if now != before and now == seen:
+            return [path for path in before if now[path] != before[path]]
+        seen = now
+        time.sleep(_LOOK_SECONDS)
+
+
+def image_size(job: FirmwareJob) -> tuple[int, int]:
+    """Return the bytes of flash and RAM that the job's image takes."""
+    from mlfbuild.report import read_image  # reads ELF files: projects without firmware do not need it
+
+    image = read_image(job.elf)
+    return image.flash, image.ram
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        state = path.stat()
+    except OSError:
+        return None
+    return state.st_mtime_ns, state.st_size

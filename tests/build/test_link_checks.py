@@ -1,0 +1,165 @@
+"""Packages and trees with budgets: builds with Make, SCons and the hooks of other systems check their links."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from support.cmake_repo import mlfbuild_command
+from support.tree_firmware import CLEAN, PROJECT, PROJECTS, make_repo, scons_command
+
+MAKE_CHECK = "mlfbuild: no rule has $(MLF_CHECK), so budgets are not checked; see models/mlf.mk"
+BUDGET = "models: {alpha: {source: networks/alpha.tflite, vectors: alpha.npz, budget: {flash: LIMIT}}}\n"
+PACKAGES = ("--for", "zephyr", "--for", "rt-thread", "--for", "esp-idf", "--for", "platformio")
+OVER = "app.elf for m55: model alpha: takes "
+
+
+@pytest.fixture(scope="module")
+def repo(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Path:
+    """A firmware with a committed tree, whose budget of flash is too small; the tree is a package of all systems."""
+    for name in ("arm-none-eabi-gcc", "cmake", "ninja", "make"):
+        tool(name)
+    folder = tmp_path_factory.mktemp("budgets") / "repo"
+    make_repo(folder, *PACKAGES, models=BUDGET.replace("LIMIT", "64"))
+    (folder / "src/main.c").write_text(
+        '#include "tvmgen_alpha.h"\nint main(void) { return tvmgen_alpha_run((void *)0, (void *)0); }\n'
+    )
+    link = "$(MLF_BOARD_LDFLAGS) $^ -o $@\n"
+    makefile = (folder / "Makefile").read_text()
+    assert link in makefile
+    checked = link.replace("-o", "-Wl,-Map=$@.map -o") + "\t$(MLF_CHECK)\n"
+    (folder / "Makefile").write_text(makefile.replace(link, checked))
+    (folder / "bin").mkdir()
+    (folder / "bin/mlfbuild").symlink_to(mlfbuild_command())
+    return folder
+
+
+def with_mlfbuild(repo: Path) -> dict[str, str]:
+    return {"PATH": f"{repo / 'bin'}:{CLEAN['PATH']}"}
+
+
+def run(folder: Path, *command: str | Path, env: dict[str, str]) -> tuple[int, str]:
+    done = subprocess.run(
+        command, cwd=folder, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+    )
+    return done.returncode, done.stdout
+
+
+def raise_budget(tree: Path) -> None:
+    """Raise the budget of flash, as a new tree would."""
+    path = tree / "budgets.json"
+    path.write_text(path.read_text().replace('"flash": 64', '"flash": 65536'))
+
+
+def fails_until_raised(repo: Path, folder: Path, image: Path, tree: Path, *command: str | Path) -> None:
+    """Build with a ``command``: over budget, twice; within a budget; and without mlfbuild."""
+    for _ in range(2):
+        status, output = run(folder, *command, env=with_mlfbuild(repo))
+        assert status != 0 and OVER in output, output
+        assert not image.exists()
+    raise_budget(tree)
+    status, output = run(folder, *command, env=with_mlfbuild(repo))
+    assert status == 0 and image.exists(), output
+    image.unlink()
+    status, output = run(folder, *command, env=CLEAN)
+    assert status == 0, output
+    assert "mlfbuild: not in PATH, so budgets are not checked; run mlfbuild report -q" in output
+
+
+@pytest.mark.sweep
+def test_make(repo: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(repo, tmp_path / "repo"))
+    image = folder / "build/make/app.elf"
+    fails_until_raised(repo, folder, image, folder / "models", "make")
+    (folder / "Makefile").write_text((folder / "Makefile").read_text().replace("\t$(MLF_CHECK)\n", ""))
+    assert MAKE_CHECK in run(folder, "make", "-n", env=CLEAN)[1].splitlines()
+
+
+def test_scons(repo: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(repo, tmp_path / "repo"))
+    image = folder / "build/scons/app.elf"
+    fails_until_raised(repo, folder, image, folder / "models", *scons_command(folder), "-Q")
+    assert "is up to date" in run(folder, *scons_command(folder), "-Q", env=CLEAN)[1]
+
+
+@pytest.mark.sweep
+def test_rt_thread(repo: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(PROJECTS / "rt-thread-package", tmp_path / "bsp"))
+    (folder / "applications").mkdir()
+    shutil.copy(repo / "src/main.c", folder / "applications")
+    shutil.copy(PROJECT / "rt-thread/building.py", folder)
+    shutil.copytree(repo / "models", folder / "packages/models")
+    (folder / "rtconfig.h").write_text("#define PKG_USING_MLF_MODELS\n#define MLF_MODELS_USING_ALPHA\n")
+    image = folder / "build/app.elf"
+    fails_until_raised(repo, folder, image, folder / "packages/models", *scons_command(folder), "-Q")
+
+
+IDF = """
+set_target_properties(app PROPERTIES OUTPUT_NAME app)
+target_link_options(app PRIVATE "-Wl,--Map=${CMAKE_BINARY_DIR}/${CMAKE_PROJECT_NAME}.map")
+function(idf_build_get_property variable property)
+  set(${variable} app PARENT_SCOPE)
+endfunction()
+include(components/models/project_include.cmake)
+"""
+ZEPHYR = """
+set(KERNEL_ELF_NAME app.elf)
+set(KERNEL_MAP_NAME app.map)
+target_link_options(app PRIVATE -Wl,-Map=app.map)
+get_property(commands GLOBAL PROPERTY extra_post_build_commands)
+add_custom_command(TARGET app POST_BUILD ${commands})
+"""
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("system", ["esp-idf", "zephyr"])
+def test_systems_with_cmake(system: str, repo: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "app"
+    if system == "esp-idf":
+        shutil.copytree(PROJECTS / "esp-idf-component", folder)
+        tree = Path(shutil.copytree(repo / "models", folder / "components/models"))
+        text = (folder / "CMakeLists.txt").read_text() + IDF
+    else:
+        shutil.copytree(PROJECTS / "zephyr-module/app", folder)
+        tree = Path(shutil.copytree(repo / "models", folder / "models"))
+        (folder / ".config").write_text("CONFIG_MLF_ALPHA=y\n")
+        names, rest = ZEPHYR.split("target_link", 1)
+        text = (folder / "CMakeLists.txt").read_text().replace("add_subdirectory", f"{names}add_subdirectory")
+        text += f"target_link{rest}"
+    (folder / "CMakeLists.txt").write_text(text)
+    shutil.copytree(repo / "src", folder / "src", dirs_exist_ok=True)
+    options = (f"-DCMAKE_TOOLCHAIN_FILE={PROJECT / 'arm-none-eabi.cmake'}", f"-DMODULE_CMAKE={tree / 'zephyr'}")
+    status, output = run(folder, "cmake", "-B", "build", "-G", "Ninja", *options, env=CLEAN)
+    assert status == 0, output
+    image = folder / "build/app.elf"
+    fails_until_raised(repo, folder, image, tree, "cmake", "--build", "build")
+
+
+def test_platformio_runs_the_check(repo: Path) -> None:
+    library = (repo / "models/library.json").read_text()
+    assert '"extraScript": "mlf_platformio.py"' in library
+    script = (repo / "models/mlf_platformio.py").read_text()
+    programs: list[dict[str, object]] = []
+
+    class Environment:
+        def subst(self, text: str) -> str:
+            return {"$LINK": "arm-none-eabi-gcc", "$LINKFLAGS": "-mthumb"}[text]
+
+        def Append(self, **values: object) -> None:  # noqa: N802 - SCons' name
+            programs.append(values)
+
+    class Folder:
+        abspath = os.fspath(repo / "models")
+
+        def srcnode(self) -> Folder:
+            return self
+
+    exec(script, {"Dir": lambda _: Folder(), "DefaultEnvironment": Environment, "Action": lambda *parts: parts})
+    (values,) = programs
+    assert set(values) == {"LINKCOM", "PROGEMITTER", "_LIBFLAGS"}
+    assert values["_LIBFLAGS"] == " -Wl,-Map=${TARGET}.map"
