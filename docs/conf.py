@@ -23,6 +23,7 @@ html_theme = "furo"
 html_title = "mlfbuild"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_search_scorer = str(Path(__file__).parent / "_ext/scorer.js")  # Sphinx reads it from the current folder
 html_copy_source = False
 html_show_sourcelink = False
 html_show_copyright = False

@@ -230,9 +230,9 @@ def inputs_option(*, required: bool = False) -> Callable[[F], F]:
     )
 
 
-def timeout_option(*, default: float | None = None) -> Callable[[F], F]:
-    """Return the option --timeout."""
+def timeout_option(*, default: float | None = None, usual: int = 60) -> Callable[[F], F]:
+    """Return the option --timeout; its help names the ``usual`` limit."""
     seconds = click.FloatRange(min=0, min_open=True)
     return click.option(
-        "--timeout", type=seconds, default=default, metavar="SECONDS", help="Time limit of a case, default 60."
+        "--timeout", type=seconds, default=default, metavar="SECONDS", help=f"Time limit of a case, default {usual}."
     )

@@ -8,7 +8,7 @@ import click
 
 from mlfbuild.cli.options import ARCHIVE, SharedOptions, format_option, verb
 from mlfbuild.cli.output import FAILED, PASSED, show, show_json
-from mlfbuild.core import CheckFailedError, Diagnostic, counted
+from mlfbuild.core import CheckFailedError, counted
 
 
 @verb()
@@ -45,12 +45,7 @@ def validate(options: SharedOptions, archive: Path, strict: bool) -> None:
             reason=f"the archive has {found}",
             hint="see the findings above",
             problems=[
-                Diagnostic(
-                    finding.code,
-                    place=f"{archive}: {finding.place}",
-                    reason=finding.message,
-                    hint=finding.advice,
-                )
+                finding.diagnostic(archive)
                 for finding in report.findings
                 if finding.severity == "error" or (strict and finding.severity == "warning")
             ],

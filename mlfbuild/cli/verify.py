@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mlfbuild.cli.options import SharedOptions, complete_board, verb
+from mlfbuild.cli.options import SharedOptions, complete_board, timeout_option, verb
 from mlfbuild.cli.output import FAILED, PASSED, note, report_error, show, show_json
 from mlfbuild.cli.progress import building
 from mlfbuild.core import Diagnostic, MlfError, UsageError, listed
@@ -27,9 +27,15 @@ _FILE = click.Path(path_type=Path)
 @click.option(
     "--board", metavar="NAME", help="With --elf: the board that it must be for.", shell_complete=complete_board
 )
+@timeout_option(usual=120)
 @click.option("--junit", type=_FILE, metavar="FILE", help="Also write the results as JUnit XML.")
 def verify(
-    options: SharedOptions, elf: Path | None, vectors: Path | None, board: str | None, junit: Path | None
+    options: SharedOptions,
+    elf: Path | None,
+    vectors: Path | None,
+    board: str | None,
+    timeout: float | None,
+    junit: Path | None,
 ) -> None:
     """Run every model that has vectors and compare all outputs.
 
@@ -40,7 +46,7 @@ def verify(
     `mlfbuild build --tree DIR --with-verify` wrote.
     """
     if elf is not None:
-        _verify_elf(options, elf, vectors, board, junit)
+        _verify_elf(options, elf, vectors, board, timeout, junit)
     elif vectors is not None or board is not None:
         raise UsageError(
             "option-needs-another",
@@ -49,10 +55,17 @@ def verify(
             hint="add --elf, or write it in the project file",
         )
     else:
-        _verify_project(options, junit)
+        _verify_project(options, timeout, junit)
 
 
-def _verify_elf(options: SharedOptions, elf: Path, vectors: Path | None, board: str | None, junit: Path | None) -> None:
+def _verify_elf(
+    options: SharedOptions,
+    elf: Path,
+    vectors: Path | None,
+    board: str | None,
+    timeout: float | None,
+    junit: Path | None,
+) -> None:
     from mlfbuild.usecases import verification_failed, verify_elf
 
     for name in sorted(options.given & {"file", "target", "model", "frozen"}):
@@ -66,7 +79,7 @@ def _verify_elf(options: SharedOptions, elf: Path, vectors: Path | None, board: 
             reason="the expected outputs are missing",
             hint="add --vectors FILE.npz with arrays in0.. and out0..",
         )
-    report = verify_elf(elf, vectors, board)
+    report = verify_elf(elf, vectors, board, timeout)
     wrong = Diagnostic("verify-failed", place=str(elf), reason=report.summary(), hint=report.hint)
     problems = [] if report.passed else [wrong]
     if junit is not None:
@@ -81,13 +94,13 @@ def _verify_elf(options: SharedOptions, elf: Path, vectors: Path | None, board: 
         raise verification_failed(str(elf), problems)
 
 
-def _verify_project(options: SharedOptions, junit: Path | None) -> None:
+def _verify_project(options: SharedOptions, timeout: float | None, junit: Path | None) -> None:
     from mlfbuild.build import BUILD_FOLDER, load, target_jobs
     from mlfbuild.usecases import budget_error, left_out, unchecked_in_runs, verify_jobs, verify_project
 
     project = load(options.file)
     targets = target_jobs(project, options.target, options.model)
-    jobs = verify_jobs(project, targets, project.root / BUILD_FOLDER)
+    jobs = verify_jobs(project, targets, project.root / BUILD_FOLDER, timeout)
     skipped = left_out(project, targets)
     for line in () if options.quiet else skipped:
         note(f"not verified: {line}")

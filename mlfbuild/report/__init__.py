@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from mlfbuild.report.operators.model_run import ModelRun as ModelRun
     from mlfbuild.report.operators.network import NetworkSizes as NetworkSizes, network_json as network_json
     from mlfbuild.report.operators.runs import profiles as profiles, run_text as run_text, watched_runs as watched_runs
+    from mlfbuild.report.operators.source import SourceFacts as SourceFacts, source_facts as source_facts
     from mlfbuild.report.sizes.image import read_image as read_image
     from mlfbuild.report.sizes.images import (
         ImageSizes as ImageSizes,

@@ -36,8 +36,8 @@ Construction variables
     ``MLFNOWAIT``
         Whether to stop if another build is using the folder. ``scons MLFNOWAIT=1`` sets it, too.
     ``MLFTIMEOUT``
-        For ``MlfRun``: the seconds after which a firmware that has not ended is stopped. ``scons MLFTIMEOUT=10`` sets
-        it, too.
+        For ``MlfRun``: the seconds after which firmware that has not ended is stopped; for ``MlfVerify``: those that a
+        case may take. ``scons MLFTIMEOUT=10`` sets it, too.
     ``MLFVERBOSE``
         Whether to print the output of CMake and Ninja.
     ``MLFNAME``

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ from mlfbuild.build import firmware_called
 from mlfbuild.core import TimedOutError, UsageError
 from mlfbuild.scons.actions import Begin, action, as_user_error, checked_action, show
 from mlfbuild.scons.models import ModelNodes
+from mlfbuild.scons.variables import time_limit
 
 FIRMWARE_JOB = "mlf_firmware_job"
 """Tag of an image's node; its value is the ``FirmwareJob``."""
@@ -53,7 +53,7 @@ def mlf_run(env: Any, elf: Any, models: ModelNodes) -> Any:
 
     The build fails if the exit status is not 0, and if the image has not ended after ``$MLFTIMEOUT`` seconds.
     """
-    _timeout(env)
+    time_limit(env)
     (image,) = env.Flatten([elf])
     if models.target.board is None and models.target.toolchain is not None:
         raise UsageError(
@@ -73,24 +73,7 @@ def _run(target: list[Any], source: list[Any], env: Any) -> None:
 
     image, log = Path(source[0].get_abspath()), Path(target[0].get_abspath())
     try:
-        show(run_image(image, env["MLFTARGETJOB"], log, _timeout(env)))
+        show(run_image(image, env["MLFTARGETJOB"], log, time_limit(env)))
     except TimedOutError as error:
         error.hint = "let main() return, or set MLFTIMEOUT to more seconds"
         raise
-
-
-def _timeout(env: Any) -> float:
-    """Return the time limit in seconds; on the command line of SCons it is a string."""
-    text = str(env["MLFTIMEOUT"])
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0
-    if not 0 < seconds < math.inf:
-        raise UsageError(
-            "invalid-timeout",
-            place="MLFTIMEOUT",
-            reason=f"{text!r} is not a time limit",
-            hint="set it to a number of seconds",
-        )
-    return seconds

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import copy
+import math
 import os
 from collections import UserList, deque
 from collections.abc import Iterable, Sequence
 from typing import Any
+
+from mlfbuild.core import UsageError
 
 _SEPARATORS = {"CPPPATH": os.pathsep, "LIBS": None}
 """Separators at which SCons splits a string; ``None`` is white space."""
@@ -33,6 +36,23 @@ def flag(env: Any, key: str) -> bool:
         if isinstance(value, str)
         else bool(value)
     )
+
+
+def time_limit(env: Any) -> float:
+    """Return ``MLFTIMEOUT`` in seconds; on the command line it is a string. Raises ``UsageError``."""
+    text = str(env["MLFTIMEOUT"])
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0
+    if not 0 < seconds < math.inf:
+        raise UsageError(
+            "invalid-timeout",
+            place="MLFTIMEOUT",
+            reason=f"{text!r} is not a time limit",
+            hint="set it to a number of seconds",
+        )
+    return seconds
 
 
 def extend(env: Any, key: str, added: Sequence[Any], dropped: Iterable[Any] = (), *, front: bool = False) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from mlfbuild.core import package_fingerprint, terminal_text, write_atomic
 from mlfbuild.scons.actions import action, as_user_error, show
 from mlfbuild.scons.models import ModelNodes
+from mlfbuild.scons.variables import time_limit
 
 
 @as_user_error
@@ -16,13 +17,14 @@ def mlf_verify(env: Any, models: ModelNodes) -> Any:
     """Check each model of ``models`` that has vectors, and budgets of instructions; return a node for each check.
 
     If an output is wrong, the build fails and prints model, case, element, and the expected and actual value. A model
-    is checked again if its tree, its vectors or mlfbuild's harness changed. If no model has vectors, SCons stops.
+    is checked again if its tree, its vectors or mlfbuild's harness changed. A case may take ``$MLFTIMEOUT`` seconds. If
+    no model has vectors, SCons stops.
     """
     from mlfbuild.usecases import verify_jobs  # reads ELF files: not needed in most builds
 
     build = Path(env.Dir(env.subst("$MLFBUILDDIR")).get_abspath())
     nodes = []
-    for job in verify_jobs(models.project, [models.target], build):
+    for job in verify_jobs(models.project, [models.target], build, time_limit(env)):
         report = env.Command(
             str(job.folder / "report.txt"),
             [str(job.model.tree / "RECORD.json"), str(job.vectors)],

@@ -87,6 +87,7 @@ if TYPE_CHECKING:
         left_out as left_out,
         unchecked_in_runs as unchecked_in_runs,
         verification_failed as verification_failed,
+        verified_state as verified_state,
         verify_elf as verify_elf,
         verify_job as verify_job,
         verify_jobs as verify_jobs,

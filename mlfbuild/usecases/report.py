@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from mlfbuild import report
 from mlfbuild.build import (
+    BUILD_FOLDER,
     FirmwareJob,
     Progress,
     TargetBudgets,
+    TargetJob,
     chosen_names,
     firmware_jobs,
     target_jobs,
@@ -26,13 +28,17 @@ from mlfbuild.core import (
     LinkFaultsError,
     MlfError,
     OverBudgetError,
+    ProjectFileError,
     UsageError,
     listed,
 )
 from mlfbuild.project import Budget, Project
 from mlfbuild.report import budgets, link, stack
 from mlfbuild.usecases.build import build_project
+from mlfbuild.usecases.verify import verified_state, verify_jobs
 
+Checks = Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]
+"""Results of ``verify`` as JSON values, by target and model."""
 _OF_A_PIECE = ("name", "kind", "size", "flash", "ram")
 _OF_A_CONSTANT = ("content", "tensor", "source")
 
@@ -83,7 +89,17 @@ def report_project(
     images = _images(firmware)
     if profile:
         images = report.profiled(images, progress)
-    return ProjectReport(report_document(images, operators=operators), tuple(images), over_budget)
+    checks = _verified(project, chosen)
+    return ProjectReport(report_document(images, operators=operators, checks=checks), tuple(images), over_budget)
+
+
+def _verified(project: Project, targets: Sequence[TargetJob]) -> Checks:
+    """Return the last results of ``verify`` by target and model."""
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    with contextlib.suppress(CheckFailedError, ProjectFileError):  # no model has vectors, or they name a wrong module
+        for job in verify_jobs(project, targets, project.root / BUILD_FOLDER):
+            found.setdefault((job.target.name, job.model.model), []).append(verified_state(job))
+    return found
 
 
 def _images(jobs: Sequence[FirmwareJob]) -> list[report.ImageSizes]:
@@ -110,8 +126,7 @@ def report_image(elf: Path, linker_map: Path | None = None) -> report.ReportDocu
     """Return the report of the image ``elf`` of any build.
 
     Its models are the libraries ``libmlf_<model>.a``, or the objects ``<model>_lib0.o``, in the linker map, which is
-    ``<elf>.map`` by default. Raises as
-    ``any_image_sizes``.
+    ``<elf>.map`` by default. Raises as ``any_image_sizes``.
     """
     return report_document([report.any_image_sizes(elf, linker_map)])
 
@@ -214,12 +229,12 @@ def _stack_limits(found: report.ImageSizes) -> dict[str, int]:
     return {name: budget.stack for name, budget in found.budgets.items() if budget.stack is not None}
 
 
-def report_json(found: Sequence[report.ImageSizes]) -> dict[str, Any]:
-    """Return reports as JSON values."""
-    return {"mlfbuild_report": report.FORMAT, "images": [_json(sizes) for sizes in found]}
+def report_json(found: Sequence[report.ImageSizes], checks: Checks | None = None) -> dict[str, Any]:
+    """Return reports as JSON values, with the results of ``verify`` that are known."""
+    return {"mlfbuild_report": report.FORMAT, "images": [_json(sizes, checks or {}) for sizes in found]}
 
 
-def _json(found: report.ImageSizes) -> dict[str, Any]:
+def _json(found: report.ImageSizes, checks: Checks) -> dict[str, Any]:
     job, image, networks, depths = found.job, found.image, report.networks_of(found), stack.stacks(found)
     return {
         "firmware": job.name if job else image.path.name,
@@ -232,7 +247,8 @@ def _json(found: report.ImageSizes) -> dict[str, Any]:
         **({"baseline": baseline} if (baseline := job and budgets.baseline_of(job)) else {}),
         "stack": stack.stack_json(depths.main),
         "models": [
-            _model(found, owner, networks[owner.name], depths.models.get(owner.name)) for owner in found.sizes.models
+            _model(found, owner, networks[owner.name], depths.models.get(owner.name), checks)
+            for owner in found.sizes.models
         ],
         "others": [_owner(owner) for owner in found.sizes.others],
         **link.link_faults_json(link.link_faults(found)),
@@ -244,13 +260,19 @@ def _model(
     owner: report.Owner,
     networks: Sequence[report.NetworkSizes],
     depth: stack.StackDepth | None,
+    checks: Checks,
 ) -> dict[str, Any]:
     budget = _model_budgets(found).get(owner.name)
     measured = stack.measured_stacks(found).get(owner.name)
+    compiled = {job.model: job for job in found.job.target.models} if found.job else {}
+    facts = report.source_facts(compiled[owner.name]) if networks and owner.name in compiled else None
+    listed = [report.network_json(each, _run_of(found, each), facts) for each in networks]
+    verified = checks.get((found.job.target.name, owner.name)) if found.job else None
     return {
         **_owner(_with_origins(owner, networks)),
         **({"budget": asdict(budget)} if budget else {}),
-        **({"networks": [report.network_json(each, _run_of(found, each)) for each in networks]} if found.job else {}),
+        **({"networks": listed} if found.job else {}),
+        **({"verify": verified} if verified else {}),
         **({"stack": stack.stack_json(depth, measured)} if depth else {}),
     }
 
@@ -287,10 +309,15 @@ def _owner(owner: report.Owner) -> dict[str, Any]:
     }
 
 
-def report_document(found: Sequence[report.ImageSizes], *, operators: bool = False) -> report.ReportDocument:
-    """Return reports that can be shown or written in any form; ``operators`` adds the operators to their text."""
+def report_document(
+    found: Sequence[report.ImageSizes], *, operators: bool = False, checks: Checks | None = None
+) -> report.ReportDocument:
+    """Return reports that can be shown or written in any form; ``operators`` adds the operators to their text.
+
+    ``checks`` are results of ``verify``, for JSON and HTML.
+    """
     return report.ReportDocument(
-        lambda: report_json(found),
+        lambda: report_json(found, checks),
         lambda verbose: report_text(found, verbose=verbose, operators=operators),
         lambda: [fault for sizes in found for fault in link.link_faults(sizes).faults],
     )

@@ -8,10 +8,11 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from mlfbuild import archive, executor, verify
 from mlfbuild.build import CompileJob, Progress, Silent, TargetJob, Task, outline_of, target_jobs, vectors_of
-from mlfbuild.build.tree import HOST
+from mlfbuild.build.tree import HOST, RECORD
 from mlfbuild.core import (
     CheckFailedError,
     Diagnostic,
@@ -19,6 +20,8 @@ from mlfbuild.core import (
     ProjectFileError,
     Tell,
     listed,
+    read_bytes,
+    sha256,
     tell_nobody,
     write_atomic,
 )
@@ -26,6 +29,8 @@ from mlfbuild.library import Library
 from mlfbuild.project import KeyPath, Mistake, Project
 from mlfbuild.targets import board_called
 from mlfbuild.usecases.build import build_project
+
+_RESULT = "result.json"
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,8 @@ class VerifyJob:
     vectors: Path
     folder: Path
     """Folder of the test firmware and the report."""
+    timeout: float | None = None
+    """Time limit of a case in seconds; ``None`` for the default."""
 
     @property
     def title(self) -> str:
@@ -126,11 +133,13 @@ def _watched(job: VerifyJob, watch: Progress) -> verify.VerifyReport | MlfError:
     return report
 
 
-def verify_jobs(project: Project, targets: Sequence[TargetJob], build: Path) -> list[VerifyJob]:
+def verify_jobs(
+    project: Project, targets: Sequence[TargetJob], build: Path, timeout: float | None = None
+) -> list[VerifyJob]:
     """Return a job for each module of ``targets`` that has vectors and can run, on a board or on this machine.
 
-    Raises ``CheckFailedError`` if there is none, and ``ProjectFileError`` if vectors do not name the module that they
-    are for.
+    A case may take ``timeout`` seconds. Raises ``CheckFailedError`` if there is none, and ``ProjectFileError`` if
+    vectors do not name the module that they are for.
     """
     vectors = vectors_of(project)
     chosen = [(target, model) for target in targets for model in target.models if model.model in vectors]
@@ -138,7 +147,7 @@ def verify_jobs(project: Project, targets: Sequence[TargetJob], build: Path) -> 
     if problems:
         raise ProjectFileError(list(dict.fromkeys(project.problems(problems))))
     jobs = [
-        VerifyJob(target, model, module, path, build / "verify" / target.name / model.model / module)
+        VerifyJob(target, model, module, path, build / "verify" / target.name / model.model / module, timeout)
         for target, model in chosen
         for module, path in vectors[model.model].items()
         if _can_run(target)
@@ -223,15 +232,41 @@ def verify_job(job: VerifyJob, tell: Tell = tell_nobody) -> verify.VerifyReport:
         job.vectors,
         job.folder,
         toolchain=job.target.toolchain,
+        timeout=job.timeout,
         placement=job.target.placement_fragment if job.target.placed else None,
         tell=tell,
     )
+    _record(job, report)
     if report.wrong:
         tell("looking for the first wrong operator", 0, 0)
         return replace(report, hint=verify.first_wrong_operator(job.model, job.target, job.vectors, job.folder, report))
     if report.passed:
         write_atomic(job.folder / "report.txt", f"{report.text()}\n".encode())
     return report
+
+
+def verified_state(job: VerifyJob) -> dict[str, Any]:
+    """Return the result of the last run of ``job`` as JSON values, ``outdated`` if it would run something else now."""
+    try:
+        last = json.loads((job.folder / _RESULT).read_text("utf-8"))
+        known = {name: last[name] for name in ("board", "cases", "problem")}
+        state = ("failed" if last["problem"] else "passed") if last["checked"] == _checked(job) else "outdated"
+    except (OSError, ValueError, LookupError, TypeError, MlfError):
+        return {"module": job.module, "state": "never"}
+    return {"module": job.module, "state": state, **known}
+
+
+def _record(job: VerifyJob, report: verify.VerifyReport) -> None:
+    """Keep the result for reports."""
+    problem = "" if report.passed else report.summary()
+    result = {"checked": _checked(job), "board": report.board, "cases": report.cases, "problem": problem}
+    write_atomic(job.folder / _RESULT, f"{json.dumps(result, indent=2)}\n".encode())
+
+
+def _checked(job: VerifyJob) -> str:
+    """Return a hash of what a run checks: the tree, the vectors and the settings of the target."""
+    parts = [read_bytes(job.model.tree / RECORD, "record"), read_bytes(job.vectors, "vectors file")]
+    return sha256(b"".join(sha256(part).encode() for part in (*parts, job.settings().encode())))
 
 
 def verification_failed(what: str, problems: Sequence[Diagnostic] = ()) -> CheckFailedError:
@@ -253,13 +288,16 @@ def wrong_outputs(project: Project, job: VerifyJob, report: verify.VerifyReport)
     return finding
 
 
-def verify_elf(image: Path, vectors: Path, board: str | None = None) -> verify.VerifyReport:
+def verify_elf(
+    image: Path, vectors: Path, board: str | None = None, timeout: float | None = None
+) -> verify.VerifyReport:
     """Run the test firmware ``image`` on the board that it names and compare all outputs with the file ``vectors``.
 
-    No project, archive or tree is required. ``board`` is the expected board. Raises ``InputFileError`` if the image is
-    not test firmware, ``UsageError`` if it is for another board or ``board`` is unknown, and as ``verify_job``.
+    No project, archive or tree is required. ``board`` is the expected board; a case may take ``timeout`` seconds.
+    Raises ``InputFileError`` if the image is not test firmware, ``UsageError`` if it is for another board or ``board``
+    is unknown, and as ``verify_job``.
     """
     if board is not None and board != HOST:
         board_called(board)
     with tempfile.TemporaryDirectory(prefix="mlfbuild-verify-") as folder:
-        return verify.verify_image(image, vectors, Path(folder), board=board)
+        return verify.verify_image(image, vectors, Path(folder), board=board, timeout=timeout)

@@ -7,7 +7,6 @@ from typing import Any
 from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
-import jsonschema
 import pytest
 
 from mlfbuild.archive import pack_archive
@@ -16,6 +15,7 @@ from mlfbuild.core import Diagnostic, InputFileError, ProcessFailedError, Projec
 from mlfbuild.library import Library
 from support.command import Folder
 from support.libraries import native_module
+from support.schemas import validator
 
 VECTORS_OF_ALPHA = (5, 49)
 """Line and column of `vectors` of the model alpha in the project file."""
@@ -193,7 +193,7 @@ def test_sarif_of_an_invalid_archive(archives: Folder) -> None:
     archives.write(name, pack_archive(Library((native_module_without_code(),))))
     ended = archives.run("validate", name, "--format", "sarif")
     assert ended.status == 1 and ended.err.startswith("mlfbuild: ")
-    jsonschema.Draft202012Validator(SARIF).validate(ended.json)
+    validator(SARIF).validate(ended.json)
     (run,) = ended.json["runs"]
     rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
     assert [rules[result["ruleIndex"]] for result in run["results"]] == [result["ruleId"] for result in run["results"]]
@@ -215,7 +215,7 @@ def native_module_without_code() -> Any:
 
 def test_sarif_of_a_valid_archive_has_no_errors(archives: Folder) -> None:
     ended = archives.run("validate", "tiny.tar", "--format", "sarif")
-    jsonschema.Draft202012Validator(SARIF).validate(ended.json)
+    validator(SARIF).validate(ended.json)
     assert (ended.status, "error" in {result["level"] for result in ended.json["runs"][0]["results"]}) == (0, False)
 
 

@@ -226,6 +226,16 @@ def test_an_image_that_no_budget_applies_to(bare: Folder) -> None:
     assert bare.refused(*CHECK) == (5, "linker-map-missing", "app.elf.map")
 
 
+def test_a_model_whose_module_has_another_name(bare: Folder) -> None:
+    model = '"net": {"budget": {"flash": 1}, "modules": ["alpha"]}'
+    bare.write("b.json", f'{{"mlfbuild_budgets": 1, "target": "m4", "models": {{{model}}}, "firmware": {{}}}}')
+    ended = bare.run(
+        "report", "-q", "--elf", "app.elf", "--fail-over-budget", "--budgets", "b.json", "--model", "alpha"
+    )
+    assert ended.status == 1
+    assert ended.err.startswith("mlfbuild: app.elf for m4: model net: takes 1,0")
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "code", "place"),
     [

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from support.command import Folder
+from mlfbuild.archive import open_archive, pack_archive
+from mlfbuild.build import load, target_jobs
+from mlfbuild.usecases import verified_state, verify_jobs
+from support.command import PROJECT, Folder
+from support.firmware_repo import tiny_network
 
 
 @pytest.mark.usefixtures("host_tools")
@@ -48,6 +54,23 @@ def test_other_models_are_verified_after_an_error(folder: Folder) -> None:
     assert ended.err.splitlines()[-1].startswith("mlfbuild: verify: alpha for pc: ")
 
 
+@pytest.mark.usefixtures("host_tools")
+def test_a_case_without_end_is_stopped(folder: Folder) -> None:
+    assert folder.run("compile", "models/alpha.tflite", "--cpu", "host", "-o", "alpha.tar", "-q").status == 0
+    library = open_archive(folder.root / "alpha.tar")
+    (module,) = library.modules
+    codegen = tuple(
+        replace(file, content=bytes(file.content).replace(b"return 0;", b"for (volatile int i = 0;; i++) {}"))
+        for file in module.codegen
+    )
+    folder.write("alpha.tar", pack_archive(replace(library, modules=(replace(module, codegen=codegen),))))
+    folder.write("mlfbuild.yml", PROJECT.replace("models/alpha.tflite", "alpha.tar"))
+    ended = folder.run("verify", "--model", "alpha", "--timeout", "0.5")
+    assert ended.status == 1
+    assert "alpha: case 0: no result after 0.5 s, so it was stopped" in ended.out
+    assert folder.run("verify", "--timeout", "0").status == 2
+
+
 def test_missing_vectors_are_a_failure(folder: Folder) -> None:
     assert folder.refused("verify", "--model", "beta") == (1, "nothing-to-verify", "mlfbuild.yml")
 
@@ -63,3 +86,25 @@ def test_models_without_vectors_and_targets_without_board_are_listed(folder: Fol
     ended = folder.run("verify", "--target", "pc")
     assert ended.status == 0
     assert ended.err.startswith("not verified: model beta has no vectors")
+
+
+@pytest.mark.usefixtures("host_tools")
+def test_reports_know_the_last_result_until_something_changes(folder: Folder) -> None:
+    def state() -> tuple[str, str]:
+        project = load(folder.root / "mlfbuild.yml")
+        (job,) = verify_jobs(project, target_jobs(project), project.root / "build")
+        found = verified_state(job)
+        return found["state"], found.get("problem", "")
+
+    assert state() == ("never", "")
+    assert folder.run("verify").status == 0
+    assert state() == ("passed", "")
+    folder.write_vectors("alpha", wrong=True)
+    assert state() == ("outdated", "")
+    assert folder.run("verify").status == 1
+    assert state()[0] == "failed" and "case 1" in state()[1]
+    folder.write("models/alpha.tflite", tiny_network(5))
+    assert folder.run("build", "--model", "alpha", "-q").status == 0
+    assert state()[0] == "outdated"
+    (next(folder.root.glob("build/verify/pc/alpha/result.json"))).write_text("[]")
+    assert state()[0] == "never", "a damaged file is no result"

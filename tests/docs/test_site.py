@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 import pytest
+from selenium.webdriver.support.ui import WebDriverWait
+
+from support.browser import chromium_driver
+from support.wordings import wordings
 
 REPOSITORY = Path(__file__).parents[2]
 DOCS = REPOSITORY / "docs"
+SEARCHES = {
+    "external flash": "placement.html",
+    "troubleshooting": "troubleshooting.html",
+    "latency": "latency.html",
+    "budgets of stack": "report.html",
+}
+"""What is searched for, and the page that the search must list first."""
 FETCHED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src", "video": "src"}
 
 
@@ -142,3 +155,23 @@ def test_broken_links_are_refused(tmp_path: Path) -> None:
 def test_make_docs_builds_the_site_as_these_tests_do() -> None:
     recipe = (REPOSITORY / "Makefile").read_text().split("\ndocs:", 1)[1].split("\n\n", 1)[0]
     assert "sphinx-build -qW --keep-going -b html -d build/docs-state docs build/docs" in recipe
+
+
+def test_the_search_ranks_titles_first(site: Path, tool: Callable[[str], str]) -> None:
+    found = {}
+    with chromium_driver(tool) as driver:
+        for query in SEARCHES:
+            driver.get(f"{(site / 'search.html').as_uri()}?q={quote(query)}")
+            first = WebDriverWait(driver, 30).until(lambda page: page.find_elements("css selector", ".search li a"))[0]
+            found[query] = Path(urlsplit(first.get_attribute("href") or "").path).name
+    assert found == SEARCHES
+
+
+def test_troubleshooting_describes_codes_that_exist() -> None:
+    text = (DOCS / "troubleshooting.md").read_text()
+    codes = re.findall(r"^\| `.*` \| `([a-z-]+)` \|", text, re.MULTILINE)
+    assert len(codes) == 10
+    assert set(codes) <= {wording.code for wording in wordings()} | {"unknown-key"}
+    exit_codes = {int(code) for code in re.findall(r"^\| (\d+) \|", text, re.MULTILINE)}
+    documented = re.findall(r"^\| (\d+) \|", (REPOSITORY / "README.md").read_text(), re.MULTILINE)
+    assert exit_codes == {int(code) for code in documented} == {*range(9), 130}

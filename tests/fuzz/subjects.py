@@ -6,6 +6,7 @@ else that it raises is a defect, and so is a file that it leaves outside of the 
 
 from __future__ import annotations
 
+import copy
 import functools
 import json
 import random
@@ -171,7 +172,7 @@ def _put(chance: random.Random, document: Any) -> None:
     while isinstance(node, dict | list) and node:
         key = chance.choice(list(node) if isinstance(node, dict) else range(len(node)))
         if not isinstance(node[key], dict | list) or not node[key] or chance.random() < 0.3:
-            node[key] = chance.choice(_PROJECT_VALUES)
+            node[key] = copy.deepcopy(chance.choice(_PROJECT_VALUES))  # a shared value could contain itself
             return
         node = node[key]
 

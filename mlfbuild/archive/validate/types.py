@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from mlfbuild.core import Diagnostic
+
 Severity: TypeAlias = Literal["error", "warning", "note"]
 
 
@@ -21,3 +23,7 @@ class Finding:
     message: str
     advice: str
     """The next command or edit, in the imperative."""
+
+    def diagnostic(self, where: object) -> Diagnostic:
+        """Return the finding in the form of the findings of errors; ``where`` is the archive."""
+        return Diagnostic(self.code, place=f"{where}: {self.place}", reason=self.message, hint=self.advice)

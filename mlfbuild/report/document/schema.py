@@ -39,8 +39,11 @@ def report_schema() -> dict[str, Any]:
                     "budget": {"$ref": "#/$defs/budget"},
                     "networks": _array("network"),
                     "stack": {"$ref": "#/$defs/stack"},
+                    "verify": {**_array("verify"), "description": "Results of mlfbuild verify, by module"},
                 }
             ),
+            "verify": _verify(),
+            "node": _node(),
             "other": _owner({}),
             "piece": _piece(),
             "budget": _budget(),
@@ -189,7 +192,39 @@ def _operator() -> dict[str, Any]:
         "instructions": {**_MAYBE, "description": "Instructions of one run on a board; null if not profiled"},
         "bound": {**_MAYBE, "description": "Lower bound of the instructions; null if unknown"},
     }
-    return object_schema(needed, about="Shared functions and constants count for the first operator that uses them")
+    about = "Shared functions and constants count for the first operator that uses them"
+    return object_schema(needed, {"nodes": {**_array("node"), "description": "Nodes of the model's file"}}, about)
+
+
+def _node() -> dict[str, Any]:
+    value = {"type": ["number", "string", "boolean", "array"]}
+    about = "Such as kernel, stride and padding; lists have height and width, or before and after"
+    scale, zero = ({"type": "array", "items": {"type": of}, "minItems": 2} for of in ("number", "integer"))
+    tensor = object_schema(
+        {"role": {"enum": ["input", "weights", "bias", "output"]}, "name": _TEXT, "dtype": _TEXT},
+        {
+            "scale": {**scale, "description": "The least and the greatest of all channels"},
+            "zero_point": {**zero, "description": "The least and the greatest of all channels"},
+            "channels": {**_INDEX, "description": "Number of scales"},
+        },
+    )
+    needed = {
+        "name": _TEXT,
+        "operator": _TEXT,
+        "attributes": {"type": "object", "additionalProperties": value, "description": about},
+        "tensors": {"type": "array", "items": tensor},
+    }
+    return object_schema(needed, about="An operator of the model's file; a chain has several")
+
+
+def _verify() -> dict[str, Any]:
+    states = {
+        "enum": ["passed", "failed", "outdated", "never"],
+        "description": "outdated: model, vectors or target changed since; never: not run yet",
+    }
+    optional = {"board": _TEXT, "cases": _INDEX, "problem": {**_TEXT, "description": "The first one"}}
+    module = {**_TEXT, "description": "Empty if the archive has one module"}
+    return object_schema({"module": module, "state": states}, optional, "The last run of the vectors of a model")
 
 
 def _budget() -> dict[str, Any]:

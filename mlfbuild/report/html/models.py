@@ -10,6 +10,7 @@ from mlfbuild.report.document.compare import Change
 from mlfbuild.report.html import nodes, numbers, operators, owners
 from mlfbuild.report.html.graph import Block
 from mlfbuild.report.html.timeline import Timeline, tensor_title, timeline
+from mlfbuild.report.html.verified import VerifiedView, verified_views
 from mlfbuild.report.sizes.owners import FLASH_KINDS
 
 _Json = Mapping[str, Any]
@@ -71,6 +72,7 @@ class ModelView:
     path: tuple[tuple[str, str], ...]
     """The deepest call chain, each function with its bytes of stack if they are known."""
     networks: tuple[NetworkView, ...]
+    verified: tuple[VerifiedView, ...]
 
 
 def model_view(key: str, model: _Json, old: _Json | None) -> ModelView:
@@ -88,6 +90,7 @@ def model_view(key: str, model: _Json, old: _Json | None) -> ModelView:
             _network(f"{key}-network-{at}", network, former.get(network["module"]))
             for at, network in enumerate(networks)
         ),
+        tuple(verified_views(model)),
     )
 
 

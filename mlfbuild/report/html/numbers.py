@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from mlfbuild.report.document.compare import Change
 
@@ -41,6 +42,24 @@ def ratio(value: float | None) -> str:
 def share(part: int, whole: int) -> str:
     """Return ``part`` in per cent of ``whole``, which may be 0."""
     return f"{100 * part / whole:.1f} %" if whole else NONE
+
+
+def value(found: Any) -> str:
+    """Return the value of an attribute: lists as products."""
+    if isinstance(found, bool):
+        return "yes" if found else "no"
+    if isinstance(found, float):
+        return f"{found:.6g}"
+    if isinstance(found, (list, tuple)):
+        nested = any(isinstance(part, (list, tuple)) for part in found)
+        return (", " if nested else " \N{MULTIPLICATION SIGN} ").join(value(part) for part in found)
+    return str(found)
+
+
+def span(ends: Sequence[float]) -> str:
+    """Return one number, or the least and the greatest."""
+    least, greatest = ends[0], ends[-1]
+    return f"{least:.6g}" if least == greatest else f"{least:.6g} to {greatest:.6g}"
 
 
 def shape(dimensions: Iterable[int]) -> str:

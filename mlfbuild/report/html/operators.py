@@ -24,6 +24,14 @@ class Cell:
 
 
 @dataclass(frozen=True)
+class NodeFacts:
+    """A node of the model's file: names and values of its attributes, and the quantisation of its tensors."""
+
+    title: str
+    facts: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
 class OperatorRow:
     """An operator."""
 
@@ -36,6 +44,8 @@ class OperatorRow:
     outputs: tuple[int, ...]
     cells: tuple[Cell, ...]
     title: str
+    nodes: tuple[NodeFacts, ...]
+    """The nodes of the model's file that it computes; empty if they are unknown."""
 
 
 @dataclass(frozen=True)
@@ -85,9 +95,36 @@ def rows(network: Mapping[str, Any], old: Mapping[str, Any] | None) -> tuple[Ope
             known(operator["outputs"], tensors),
             tuple(_cells(operator, before[index], most, profile=profile, compared=old is not None)),
             operator_title(index, operator, tensors),
+            tuple(NodeFacts(node["operator"], tuple(_facts(node))) for node in operator.get("nodes", ())),
         )
         for index, operator in enumerate(operators)
     )
+
+
+def _facts(node: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield attributes, such as the kernel, and the scale and zero point of each tensor."""
+    for name, value in node["attributes"].items():
+        yield name.replace("_", " "), _padding(value) if name == "padding" else numbers.value(value)
+    for tensor in node["tensors"]:
+        quantized = ""
+        if "scale" in tensor:
+            channels = tensor.get("channels", 1)
+            per = f" ({channels} channels)" if channels > 1 else ""
+            scale, zero = numbers.span(tensor["scale"]), numbers.span(tensor["zero_point"])
+            quantized = f", scale {scale}{per}, zero point {zero}"
+        yield tensor["role"], f"{tensor['dtype']}{quantized}"
+
+
+def _padding(value: Any) -> str:
+    """Return the padding of a window: a number if it is the same on all sides."""
+    try:
+        (top, bottom), (left, right) = value
+    except (TypeError, ValueError):
+        return numbers.value(value)
+    if top == bottom == left == right:
+        return numbers.value(top)
+    named = {"top": top, "bottom": bottom, "left": left, "right": right}
+    return ", ".join(f"{name} {numbers.value(size)}" for name, size in named.items())
 
 
 def earlier(now: Sequence[Mapping[str, Any]], before: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any] | None]:

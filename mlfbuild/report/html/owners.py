@@ -107,21 +107,40 @@ def _memory(piece: Mapping[str, Any]) -> str:
 def tree(image: Mapping[str, Any], against: Mapping[str, Any] | None, memory: str) -> dict[str, Any]:
     """Return a treemap: owners, operators of models, then symbols, each with its size in ``against``.
 
-    A leaf is ``{"name", "kind", "size", "old"}``, others ``{"name", "size", "old", "children"}``; ``old`` is omitted
-    without ``against``.
+    A leaf is ``{"name", "label", "kind", "size", "old"}``, others ``{"name", "size", "old", "children"}``. ``label`` is
+    omitted if the name does not begin as all symbols of its model, ``old`` without ``against``.
     """
     whole = image[memory]
     children = []
     for owner in (*image["models"], *image["others"]):
         before = _of_name(against, owner["name"])
         old = None if against is None else _earlier(owner, before, memory)
-        groups = [_group(name, pieces, old, owner["name"], whole) for name, pieces in _groups(owner, memory)]
+        prefixes = _prefixes(owner) if owner in image["models"] else ()
+        groups = [
+            _labelled(_group(name, pieces, old, owner["name"], whole), prefixes)
+            for name, pieces in _groups(owner, memory)
+        ]
         if groups:
             node = groups[0] if len(groups) == 1 else {"children": groups}
             size = sum(group["size"] for group in groups)
             known = {} if old is None else {"old": 0 if before is None else before[memory]}
             children.append({**node, "name": owner["name"], "size": size, **known})
     return {"name": "image", "size": sum(child["size"] for child in children), "children": children}
+
+
+def _prefixes(model: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the beginnings of the symbols of a model, which say nothing in a frame with the model's name."""
+    modules = dict.fromkeys([model["name"], *(network["module"] for network in model.get("networks", ()))])
+    return (*(f"{prefix}_{name}_" for name in modules for prefix in ("tvmgen", "mlf")), "mlf_")
+
+
+def _labelled(group: dict[str, Any], prefixes: Sequence[str]) -> dict[str, Any]:
+    """Give leaves a label without the beginning that all of a model's symbols have."""
+    for leaf in group["children"]:
+        found = next((prefix for prefix in prefixes if leaf["name"].startswith(prefix)), "")
+        if found and leaf["name"] != found:
+            leaf["label"] = leaf["name"].removeprefix(found)
+    return group
 
 
 def _of_name(image: Mapping[str, Any] | None, name: str) -> Mapping[str, Any] | None:

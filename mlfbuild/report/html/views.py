@@ -11,6 +11,7 @@ from mlfbuild.report.document.read import title_of
 from mlfbuild.report.html import numbers, operators
 from mlfbuild.report.html.differences import Differences, differences
 from mlfbuild.report.html.models import ModelView, memory_bars, model_view
+from mlfbuild.report.html.overview import OverviewRow, overview
 from mlfbuild.report.html.owners import Bar, ListedPiece, largest, tree
 from mlfbuild.report.sizes.owners import FLASH_KINDS
 
@@ -61,6 +62,15 @@ def views(report: _Json, against: _Json | None) -> tuple[ImageView, ...]:
             differences(changes.get((image["firmware"], image.get("target")))) if compared else None,
         )
         for index, image in enumerate(images)
+    )
+
+
+def overview_of(report: _Json, against: _Json | None) -> tuple[OverviewRow, ...]:
+    """Return the table of all images, with the keys of ``views``."""
+    former = {title_of(image): _linked(image) for image in against["images"]} if against else {}
+    return overview(
+        (f"image-{index}", title_of(image), _linked(image), former.get(title_of(image)))
+        for index, image in enumerate(report["images"])
     )
 
 

@@ -18,6 +18,7 @@ from mlfbuild.report.sizes.owners import FLASH_KINDS, TABLES, Owner, SizedSymbol
 if TYPE_CHECKING:
     from mlfbuild.report.operators.model_run import ModelRun
     from mlfbuild.report.operators.operator_runs import OperatorRun
+    from mlfbuild.report.operators.source import SourceFacts
 
 
 @dataclass(frozen=True)
@@ -84,8 +85,11 @@ def _names(operator: NetworkOperator) -> tuple[str, ...]:
     return (operator.function, *operator.symbols)
 
 
-def network_json(sizes: NetworkSizes, run: ModelRun | None = None) -> dict[str, Any]:
-    """Return ``sizes`` as JSON values, with the instructions of a ``run`` of the module if there is one."""
+def network_json(sizes: NetworkSizes, run: ModelRun | None = None, facts: SourceFacts | None = None) -> dict[str, Any]:
+    """Return ``sizes`` as JSON values, with the instructions of a ``run`` of the module if there is one.
+
+    ``facts`` are those of the model's file, by the names of its operators.
+    """
     network = sizes.network
     runs = {each.number: each for each in run.operators if each.number is not None} if run else {}
     return {
@@ -94,7 +98,11 @@ def network_json(sizes: NetworkSizes, run: ModelRun | None = None) -> dict[str, 
         "arena": network.arena,
         "tensors": [_tensor_json(tensor) for tensor in network.tensors],
         "operators": [
-            {**_operator_json(operator, part), **_counts_json(operator, runs.get(number), counted=bool(runs))}
+            {
+                **_operator_json(operator, part),
+                **_counts_json(operator, runs.get(number), counted=bool(runs)),
+                **({"nodes": nodes} if facts and (nodes := facts.of_operator(operator.name)) else {}),
+            }
             for number, (operator, part) in enumerate(zip(network.operators, sizes.parts, strict=True))
         ],
         "rest": sizes.rest.kinds,

@@ -195,9 +195,9 @@ def test_the_url_selects_image_and_model(browser: Browser) -> None:
     browser.open(everything(), at="#image-0-model-1")
     visible = "return [...document.querySelectorAll('.image, .model')].filter(e => e.offsetHeight).map(e => e.id)"
     assert browser.run(visible) == ["image-0", "image-0-model-1"]
-    browser.click(".chooser a[href='#image-1']")
+    browser.click(".overview a[href='#image-1']")
     assert browser.run(visible) == ["image-1", "image-1-model-0"]
-    assert browser.texts(".chooser a[aria-current]")[0] == "app for m55"
+    assert browser.texts(".overview a[aria-current]")[0] == "app for m55"
 
 
 def test_the_colour_scheme_can_be_selected_and_is_kept(browser: Browser) -> None:

@@ -33,6 +33,8 @@ function say(network, { operator, tensor }) {
   const line = document.getElementById("chosen");
   line.querySelector("b").textContent = `${number.textContent} ${(name.querySelector("b, code")).textContent}`;
   line.querySelector("small").textContent = name.querySelector("small")?.textContent || "";
+  const about = operator !== undefined && network.querySelector(`[data-about="${operator}"]`);
+  line.querySelector(".nodes").replaceChildren(...(about ? about.cloneNode(true).children : []));
   line.hidden = false;
 }
 

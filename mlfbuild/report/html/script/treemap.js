@@ -203,7 +203,7 @@ class Treemap {
     tile.setAttribute("aria-label", text.replaceAll("\n", ", "));
     tile.setAttribute("tabindex", "-1");
     if (at.width > 44 && at.height > 17) {
-      tile.append(item.name);
+      tile.append(item.label ?? item.name);
       if (at.height > 34) {
         const size = document.createElement("small");
         size.textContent = item.size.toLocaleString("en");
