@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -90,6 +91,8 @@ def report(
         document = built.document
     elif elf is not None:
         document = report_image(elf, linker_map)
+        if not options.quiet and _has_budgets(options.file):
+            note(f"{elf}: not compared with the budgets in {options.file}; add --fail-over-budget")
     else:
         project = load(options.file)
         built = _built(project, options, operators=operators, profile=profile, accept=update)
@@ -178,6 +181,13 @@ def _raise_failures(
         report_error(failure, options.format)
     if failures:
         raise failures[-1]
+
+
+def _has_budgets(project_file: Path) -> bool:
+    """Whether a project file is there and mentions budgets; it need not be one without mistakes."""
+    with contextlib.suppress(OSError):
+        return b"budget" in project_file.read_bytes()
+    return False
 
 
 def _linked(options: SharedOptions, elf: Path, linker_map: Path | None, file: Path | None, firmware: str) -> LinkReport:

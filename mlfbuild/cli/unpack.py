@@ -22,7 +22,7 @@ from mlfbuild.project import DEFAULT_LEVEL, LEVELS
     "--optimize",
     type=click.Choice(LEVELS),
     default=DEFAULT_LEVEL,
-    help="Optimisation level of its code in builds. Default: O2.",
+    help="Optimisation level of its code.",
 )
 def unpack(options: SharedOptions, archive: Path, output: Path, places: tuple[str, ...], optimize: str) -> None:
     """Unpack ARCHIVE into a folder that a CMake build includes.

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         PortNames as PortNames,
         port_problem as port_problem,
     )
+    from mlfbuild.project.levels import DEFAULT_LEVEL as DEFAULT_LEVEL, INHERIT as INHERIT, LEVELS as LEVELS
     from mlfbuild.project.names import NAME as NAME, short_name as short_name
     from mlfbuild.project.placement import (
         CONSTANT_CLASSES as CONSTANT_CLASSES,
@@ -57,10 +58,7 @@ if TYPE_CHECKING:
         unknown as unknown,
     )
     from mlfbuild.project.program import (
-        DEFAULT_LEVEL as DEFAULT_LEVEL,
         EXTERNAL_COMPILERS as EXTERNAL_COMPILERS,
-        INHERIT as INHERIT,
-        LEVELS as LEVELS,
         CompilerProgram as CompilerProgram,
         asked_for as asked_for,
         filled as filled,

@@ -27,6 +27,7 @@ _OLD_TORCH = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 """The magic number of ``torch.save`` before PyTorch 1.6, as a pickle."""
 _PAGES = (b"<!doctype html", b"<html", b"<?xml", b"<error")
 _SAVED_MODEL = "saved_model.pb"
+_LONGEST_IN_COMMAND = 200
 
 
 def better_error(error: MlfError, path: Path) -> MlfError:
@@ -44,8 +45,9 @@ def _of_the_other_kind(error: MlfError, path: Path) -> Mistake | None:
         hint = "name the file .tar, or choose the compiler archive"
         return Mistake("archive-not-model", reason="the file is an archive, not a model", hint=hint)
     if error.code == "archive-not-tar" and (start[4:8] == b"TFL3" or path.suffix.lower() == ".onnx"):
-        archive = shlex.quote(str(path.with_suffix(".tar")))
-        hint = f"compile it: mlfbuild compile {shlex.quote(str(path))} --cpu CPU -o {archive}"
+        name = in_command(str(path))
+        archive = shlex.quote(str(Path(name).with_suffix(".tar")))
+        hint = f"compile it: mlfbuild compile {shlex.quote(name)} --cpu CPU -o {archive}"
         return Mistake("model-not-archive", reason="the file is a model, not an archive", hint=hint)
     return None
 
@@ -120,6 +122,7 @@ def named_foreign(name: str) -> Mistake | None:
 
 
 def _saved_model(path: str) -> Mistake:
+    path = in_command(path)
     target = shlex.quote(f"{path.rstrip('/')}.tflite")
     return Mistake(
         "saved-model-not-converted",
@@ -129,6 +132,7 @@ def _saved_model(path: str) -> Mistake:
 
 
 def _keras(path: str) -> Mistake:
+    path = in_command(path)
     code = (
         f'import tensorflow as tf; open({_converted(path, ".tflite")}, "wb").write('
         f"tf.lite.TFLiteConverter.from_keras_model(tf.keras.models.load_model({json.dumps(path)})).convert())"
@@ -137,6 +141,7 @@ def _keras(path: str) -> Mistake:
 
 
 def _torch(path: str) -> Mistake:
+    path = in_command(path)
     return Mistake(
         "pytorch-model-not-converted",
         reason="the file has weights of PyTorch, but no graph of the network",
@@ -146,6 +151,7 @@ def _torch(path: str) -> Mistake:
 
 
 def _torch_script(path: str) -> Mistake:
+    path = in_command(path)
     return Mistake(
         "torchscript-not-converted",
         reason="the file is a TorchScript program of PyTorch",
@@ -155,6 +161,7 @@ def _torch_script(path: str) -> Mistake:
 
 
 def _torch_program(path: str) -> Mistake:
+    path = in_command(path)
     code = (
         f"import torch; torch.onnx.export(torch.export.load({json.dumps(path)}), (), {_converted(path, '.onnx')}, "
         "external_data=False)"
@@ -167,6 +174,7 @@ def _torch_program(path: str) -> Mistake:
 
 
 def _pickle(path: str) -> Mistake:
+    path = in_command(path)
     code = (
         f"import joblib, numpy, onnx, skl2onnx; m = joblib.load({json.dumps(path)}); "
         'o = skl2onnx.to_onnx(m, numpy.zeros((1, m.n_features_in_), "float32"), '
@@ -179,6 +187,11 @@ def _pickle(path: str) -> Mistake:
         reason="the file is a pickle of Python, such as a scikit-learn model",
         hint=f"convert it: {_python(code)}",
     )
+
+
+def in_command(path: str) -> str:
+    """Return ``path`` for a command in a hint, or a placeholder if the path is too long or has control characters."""
+    return path if path.isprintable() and len(path) <= _LONGEST_IN_COMMAND else "MODEL"
 
 
 def _converted(path: str, suffix: str) -> str:

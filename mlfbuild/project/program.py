@@ -20,12 +20,6 @@ from mlfbuild.project.problems import Mistake, quoted, suggestion
 EXTERNAL_COMPILERS = ("command", "tvm")
 """Compilers that are programs: they read any file and write an archive."""
 
-DEFAULT_LEVEL = "O2"
-INHERIT = "inherit"
-"""The optimisation level of the build that a model is part of."""
-LEVELS = (DEFAULT_LEVEL, "Os", "O3", INHERIT)
-"""Optimisation levels of a model's code."""
-
 PLACEHOLDERS = {
     "source": "the model file",
     "output": "the archive to write",

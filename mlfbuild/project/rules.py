@@ -7,9 +7,10 @@ from collections.abc import Collection
 from typing import Any
 
 from mlfbuild.project.checks import Rule, named, not_blank, one_of
+from mlfbuild.project.levels import LEVELS
 from mlfbuild.project.names import NAME
 from mlfbuild.project.problems import Mistake, quoted, suggestion, unknown
-from mlfbuild.project.program import EXTERNAL_COMPILERS, LEVELS
+from mlfbuild.project.program import EXTERNAL_COMPILERS
 from mlfbuild.project.sources import SOURCES
 from mlfbuild.targets import BOARDS, CLANG, CPUS, GCC
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 
-from mlfbuild.project.foreign import named_foreign
+from mlfbuild.project.foreign import in_command, named_foreign
 from mlfbuild.project.problems import Mistake, quoted
 from mlfbuild.project.program import EXTERNAL_COMPILERS
 
@@ -39,7 +39,8 @@ def source_problem(value: str) -> Mistake | None:
     if foreign is not None:
         return foreign
     if not source_suffix(value):
-        folder, result = shlex.quote(value), shlex.quote(f"{value}.tflite")
+        name = in_command(value)
+        folder, result = shlex.quote(name), shlex.quote(f"{name}.tflite")
         return Mistake(
             "unsupported-model-file",
             reason=f"{quoted(value)} is not a .tflite, .onnx or archive file",

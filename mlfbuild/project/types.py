@@ -17,9 +17,10 @@ from mlfbuild.project import rules
 from mlfbuild.project.checks import EXACT, NOT_EMPTY, Convert, PathText, ProjectPath, Rule, TextOr
 from mlfbuild.project.interface import InterfaceNames
 from mlfbuild.project.keys import DERIVED, Keys
+from mlfbuild.project.levels import DEFAULT_LEVEL
 from mlfbuild.project.placement import Placement, PlacementKeys
 from mlfbuild.project.problems import KeyPath, Mistake, Position, Problem, in_file_order
-from mlfbuild.project.program import DEFAULT_LEVEL, EXTERNAL_COMPILERS, Command, CompilerProgram
+from mlfbuild.project.program import EXTERNAL_COMPILERS, Command, CompilerProgram
 from mlfbuild.project.provider import Provider
 from mlfbuild.project.section_names import SECTION
 from mlfbuild.project.units import Count, Percent, Size

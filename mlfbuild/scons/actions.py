@@ -61,7 +61,8 @@ def checked_action(function: CheckedFunction, comstr: str) -> Any:
         def begin() -> None:
             if not begun:
                 begun.append(True)
-                _print(env.subst(comstr, SUBST_RAW, target, source), target, source, env)
+                if not _announced():
+                    _print(env.subst(comstr, SUBST_RAW, target, source), target, source, env)
 
         try:
             function(target, source, env, begin)
@@ -71,10 +72,15 @@ def checked_action(function: CheckedFunction, comstr: str) -> Any:
             _leave_up_to_date(target)
 
     def planned(target: list[Any], source: list[Any], env: Any) -> str | None:
-        """Return the line for ``scons -n``; otherwise ``begin`` prints it."""
-        return env.subst(comstr, SUBST_RAW, target, source) if GetOption("no_exec") else None
+        """Return the line that SCons prints; otherwise ``begin`` prints it."""
+        return env.subst(comstr, SUBST_RAW, target, source) if _announced() else None
 
     return Action(run, planned)
+
+
+def _announced() -> bool:
+    """Whether SCons prints lines of actions that do not run: planned ones, and those with a cached result."""
+    return bool(GetOption("no_exec") or GetOption("cache_show"))
 
 
 def _build_error(node: Any, error: MlfError) -> BuildError:

@@ -200,7 +200,7 @@ def _unpack_tree(job: CompileJob) -> bool:
     """Unpack the archive of ``job``; return whether its tree changed."""
     with trees_locked([job]):
         result = unpack_job(job)
-    return bool(result.written or result.removed)
+    return result.recorded
 
 
 def _call(function: Callable[[A], R], argument: A) -> R:

@@ -171,7 +171,7 @@ def _fragment(
 def _finish(target: list[Any], _source: list[Any], env: Any, begin: Begin) -> None:
     with trees_locked([env["MLFTARGETJOB"]]):
         result = finish_target(env["MLFTARGETJOB"], env["MLFDEPENDENCIES"])
-    if result.written or result.removed:
+    if result.recorded or result.removed:
         begin()
     for node in target:
         node.clear_memoized_values()  # SCons may remember that a copy did not exist, and scanners rely on that

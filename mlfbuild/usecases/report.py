@@ -126,8 +126,7 @@ def report_image(elf: Path, linker_map: Path | None = None) -> report.ReportDocu
     """Return the report of the image ``elf`` of any build.
 
     Its models are the libraries ``libmlf_<model>.a``, or the objects ``<model>_lib0.o``, in the linker map, which is
-    ``<elf>.map`` by default. Raises as
-    ``any_image_sizes``.
+    ``<elf>.map`` by default. Raises as ``any_image_sizes``.
     """
     return report_document([report.any_image_sizes(elf, linker_map)])
 

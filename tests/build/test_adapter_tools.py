@@ -102,6 +102,21 @@ def test_platformio_finds_and_builds_the_library(models: Path, platformio: Calla
     assert run(tmp_path, ".pio/build/here/app").splitlines() == expected()
 
 
+def test_platformio_checks_budgets_after_the_link(platformio: Callable[..., str], tmp_path: Path) -> None:
+    budgets = "models: {alpha: {source: networks/alpha.tflite, budget: {flash: 64 KiB}}}\n"
+    repo = make_repo(tmp_path / "repo", "--for", "platformio", models=budgets)
+    shutil.copytree(repo / "models", tmp_path / "app/lib/models")
+    (tmp_path / "app/src").mkdir()
+    (tmp_path / "app/src/main.c").write_text(
+        '#include "tvmgen_alpha.h"\nint main(void) { return !tvmgen_alpha_run; }\n'
+    )
+    (tmp_path / "app/platformio.ini").write_text("[env:here]\nplatform = here\n")
+    output = platformio(tmp_path / "app", "run")
+    image = tmp_path / "app/.pio/build/here/app"
+    assert "mlfbuild: not in PATH, so budgets are not checked; run mlfbuild report -q --fail-over-budget" in output
+    assert f"--elf {image} --map" in output and image.with_name("app.map").is_file()
+
+
 def test_component_manager_accepts_the_manifest(models: Path, tmp_path: Path) -> None:
     compote = installed(tmp_path / "venv", "idf-component-manager>=3.1,<4") / "compote"
     component = Path(shutil.copytree(models, tmp_path / "mlf_models"))

@@ -182,6 +182,9 @@ def test_an_image_within_its_budgets(bare: Folder) -> None:
     assert re.search(r"^  model alpha: 1,\d\d\d of 1,100 bytes of flash \(9\d %\)$", ended.out, re.MULTILINE), ended.out
     assert re.search(r"^  the image: [\d,]+ of 4,096 bytes of RAM", ended.out, re.MULTILINE)
     assert "model beta" not in ended.err
+    ended = bare.run("report", "--elf", "app.elf")
+    note = "app.elf: not compared with the budgets in mlfbuild.yml; add --fail-over-budget\n"
+    assert (ended.status, ended.err) == (0, note)
 
 
 def test_an_image_over_its_budgets(bare: Folder) -> None:
@@ -224,6 +227,16 @@ def test_an_image_that_no_budget_applies_to(bare: Folder) -> None:
     assert bare.run(*CHECK).status == 0, "no budget needs the map"
     bare.write("mlfbuild.yml", BUDGETED)
     assert bare.refused(*CHECK) == (5, "linker-map-missing", "app.elf.map")
+
+
+def test_a_model_whose_module_has_another_name(bare: Folder) -> None:
+    model = '"net": {"budget": {"flash": 1}, "modules": ["alpha"]}'
+    bare.write("b.json", f'{{"mlfbuild_budgets": 1, "target": "m4", "models": {{{model}}}, "firmware": {{}}}}')
+    ended = bare.run(
+        "report", "-q", "--elf", "app.elf", "--fail-over-budget", "--budgets", "b.json", "--model", "alpha"
+    )
+    assert ended.status == 1
+    assert ended.err.startswith("mlfbuild: app.elf for m4: model net: takes 1,0")
 
 
 @pytest.mark.parametrize(

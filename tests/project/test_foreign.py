@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.project import recognised
+from mlfbuild.project.sources import source_problem
 from support.firmware_repo import tiny_network
 
 
@@ -90,3 +91,11 @@ def test_conversions_are_commands_of_a_shell_and_of_python(tmp_path: Path, stem:
     assert str(path) in strings
     assert str(path.with_suffix(".tflite" if suffix == ".keras" else ".onnx")) in strings
     assert "\n" not in str(found)
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "net\u202e.h5", "net\x1b[2J.pkl"])
+def test_hints_never_contain_unreadable_names(name: str) -> None:
+    mistake = source_problem(name)
+    assert mistake is not None
+    assert "MODEL" in mistake.hint
+    assert name not in mistake.hint

@@ -81,10 +81,18 @@ $(MLF_LIBRARIES_{name}): $(_mlf_objects_{name}){objects} \
 	@rm -f $@
 	$(AR) rcs $@ $(filter %.o,$^)
 """
-_RULE = """
-$(filter {suffixes},$(_mlf_objects_{name})): $(MLF_BUILD)/{name}/%.o: $(MLF_DIR_{name})/% $(MLF_DIR_{name})/mlf.mk
+_LEVEL = """
+# Its own optimisation level, also in debug builds; another level compiles again
+$(MLF_BUILD)/{name}/level{level}:
 	@mkdir -p $(@D)
-	{compiler} {needs}$(MLF_INCLUDES_{name}) $(CPPFLAGS) {flags} {level}$(TARGET_ARCH) -MMD -MP -c -o $@ $<
+	@rm -f $(@D)/level*
+	@touch $@
+"""
+_RULE = """
+$(filter {suffixes},$(_mlf_objects_{name})): $(MLF_BUILD)/{name}/%.o: $(MLF_DIR_{name})/% \\
+  $(MLF_BUILD)/{name}/level{level}
+	@mkdir -p $(@D)
+	{compiler} {needs}$(MLF_INCLUDES_{name}) $(CPPFLAGS) {flags} $(TARGET_ARCH) -MMD -MP -c -o $@ $<
 """
 _NEED = """
 # {module} needs {title}
@@ -189,14 +197,18 @@ def _module(part: Part) -> Iterator[str]:
     c_suffixes = "%.c.o %.S.o" if blobs else "%.c.o"
     needs = f"$(_mlf_needs_{name}) " if part.needs else ""
     needs += "".join(f"-I$(MLF_DIR_{name})/{folder} " for folder in part.kernel_include_dirs)
-    level = f"{part.level} " if part.level else ""
-    yield _RULE.format(name=name, suffixes=c_suffixes, compiler="$(CC)", flags="$(CFLAGS)", needs=needs, level=level)
+    more = {"level": part.level, "needs": needs}
+    yield _LEVEL.format(name=name, level=part.level)
+    yield _RULE.format(name=name, suffixes=c_suffixes, compiler="$(CC)", flags=_flags("CFLAGS", part), **more)
     if part.cxx:
-        yield _RULE.format(
-            name=name, suffixes="%.cc.o %.cpp.o", compiler="$(CXX)", flags="$(CXXFLAGS)", needs=needs, level=level
-        )
+        suffixes = "%.cc.o %.cpp.o"
+        yield _RULE.format(name=name, suffixes=suffixes, compiler="$(CXX)", flags=_flags("CXXFLAGS", part), **more)
     for need in part.needs:
         yield _NEED.format(module=name, title=need.title, name=need.name)
+
+
+def _flags(variable: str, part: Part) -> str:
+    return f"$({variable}) {part.level}".rstrip()
 
 
 def _all_libraries(part: Part) -> str:

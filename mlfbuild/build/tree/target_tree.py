@@ -116,7 +116,8 @@ def _joined(result: UnpackResult, needed: UnpackResult) -> UnpackResult:
     def both(kind: str) -> tuple[str, ...]:
         return (*getattr(result, kind), *(f"{DEPENDENCIES_FOLDER}/{path}" for path in getattr(needed, kind)))
 
-    return UnpackResult(both("written"), both("unchanged"), both("removed"), both("edited"))
+    recorded = result.recorded or needed.recorded
+    return UnpackResult(both("written"), both("unchanged"), both("removed"), both("edited"), recorded)
 
 
 def target_files(

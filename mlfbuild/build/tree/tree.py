@@ -33,6 +33,8 @@ class UnpackResult:
     removed: tuple[str, ...]
     edited: tuple[str, ...] = ()
     """The written files that were edited since mlfbuild last wrote them."""
+    recorded: bool = False
+    """Whether the record was written, because the tree changed, or was made from another archive, or had no record."""
 
 
 def write_tree(directory: Path, files: Mapping[str, Content], record: Record) -> UnpackResult:
@@ -59,10 +61,12 @@ def write_tree(directory: Path, files: Mapping[str, Content], record: Record) ->
         for path in changed:
             _remove_empty_folders(directory / path)
             write_atomic(directory / path, chunks(files[path]))
-    if changed or stale or old != record:
+    recorded = bool(changed or stale or old != record)
+    if recorded:
         write_atomic(directory / RECORD, record.to_json())
     unchanged = files.keys() - set(changed)
-    return UnpackResult(tuple(changed), tuple(path for path in files if path in unchanged), tuple(stale), edited)
+    kept = tuple(path for path in files if path in unchanged)
+    return UnpackResult(tuple(changed), kept, tuple(stale), edited, recorded)
 
 
 def _edited(directory: Path, changed: Iterable[str], old: Record | None) -> tuple[str, ...]:

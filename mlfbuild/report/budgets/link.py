@@ -37,15 +37,17 @@ class LinkBudgets:
 def link_budgets(budgets: TargetBudgets, image: str, models: Collection[str] = (), firmware: str = "") -> LinkBudgets:
     """Return the budgets that apply to ``image``, the name of its file without suffix.
 
-    ``models`` selects those of some models; without it, all count. The whole image has the budget of the ``firmware``,
-    or of the firmware that has the image's name. Raises ``UsageError`` for unknown names.
+    ``models`` selects those of some models, by their names or those of their modules; without it, all count. The whole
+    image has the budget of the ``firmware``, or of the firmware that has the image's name. Raises ``UsageError`` for
+    unknown names.
     """
-    for model in models:
+    chosen = {budgets.modules.get(name, name) for name in models}
+    for model in sorted(chosen):
         _check_name("model", model, budgets.models)
     if firmware:
         _check_name("firmware", firmware, budgets.firmware)
     name = firmware or (image if image in budgets.firmware else "")
-    own = {model: budget for model, budget in budgets.models.items() if not models or model in models}
+    own = {model: budget for model, budget in budgets.models.items() if not chosen or model in chosen}
     own[""] = budgets.firmware.get(name, Budget())
     limited = {subject: budget for subject, budget in own.items() if budget != Budget()}
     return LinkBudgets(budgets.target, limited, name, budgets.baseline if name else "")

@@ -2,14 +2,14 @@
 
 Each system has a module with templates for a few files beside the trees, which name the files in the trees::
 
-    zephyr       zephyr/module.yml, zephyr/CMakeLists.txt, zephyr/Kconfig
-    rt-thread    package.json, Kconfig, README.md, .gitignore; SConscript asks Kconfig's switches
-    esp-idf      CMakeLists.txt, idf_component.yml
-    platformio   library.json
-    arduino      library.properties; src/ with a file for each source and header
+    zephyr         zephyr/module.yml, zephyr/CMakeLists.txt, zephyr/Kconfig
+    rt-thread      package.json, Kconfig, README.md, .gitignore; SConscript asks Kconfig's switches
+    esp-idf        CMakeLists.txt, idf_component.yml
+    platformio     library.json
+    arduino        library.properties; src/ with a file for each source and header
     cmsis-toolbox  mlf_models.clayer.yml
-    nuttx        nuttx/Kconfig, nuttx/Make.defs, nuttx/Makefile, nuttx/CMakeLists.txt, and a file for each source
-    rust         Cargo.toml, rust/build.rs, rust/lib.rs
+    nuttx          nuttx/Kconfig, nuttx/Make.defs, nuttx/Makefile, nuttx/CMakeLists.txt, and a file for each source
+    rust           Cargo.toml, rust/build.rs, rust/lib.rs
 
 All systems use different files, so that one folder can be a package of several systems.
 """

@@ -33,9 +33,16 @@ $(MLF_LIBRARIES_one): $(_mlf_objects_one)   $(MLF_DIR_one)/mlf.mk # lists the ob
 	@rm -f $@
 	$(AR) rcs $@ $(filter %.o,$^)
 
-$(filter %.c.o,$(_mlf_objects_one)): $(MLF_BUILD)/one/%.o: $(MLF_DIR_one)/%
+# Its own optimisation level, also in debug builds; another level compiles again
+$(MLF_BUILD)/one/level-O2:
 	@mkdir -p $(@D)
-	$(CC) $(_mlf_needs_one) -I$(MLF_DIR_one)/codegen/host/src $(MLF_INCLUDES_one) $(CPPFLAGS) $(CFLAGS) $(TARGET_ARCH) -MMD -MP -c -o $@ $<
+	@rm -f $(@D)/level*
+	@touch $@
+
+$(filter %.c.o,$(_mlf_objects_one)): $(MLF_BUILD)/one/%.o: $(MLF_DIR_one)/% \
+  $(MLF_BUILD)/one/level-O2
+	@mkdir -p $(@D)
+	$(CC) $(_mlf_needs_one) -I$(MLF_DIR_one)/codegen/host/src $(MLF_INCLUDES_one) $(CPPFLAGS) $(CFLAGS) -O2 $(TARGET_ARCH) -MMD -MP -c -o $@ $<
 
 # one needs tiny v1.0
 ifeq ($(filter tiny,$(MLF_PROVIDED)),)

@@ -33,7 +33,14 @@ $(MLF_LIBRARIES_tiny): $(_mlf_objects_tiny)   $(MLF_DIR_tiny)/mlf.mk # lists the
 	@rm -f $@
 	$(AR) rcs $@ $(filter %.o,$^)
 
-$(filter %.c.o,$(_mlf_objects_tiny)): $(MLF_BUILD)/tiny/%.o: $(MLF_DIR_tiny)/% $(MLF_DIR_tiny)/mlf.mk
+# Its own optimisation level, also in debug builds; another level compiles again
+$(MLF_BUILD)/tiny/level-O2:
+	@mkdir -p $(@D)
+	@rm -f $(@D)/level*
+	@touch $@
+
+$(filter %.c.o,$(_mlf_objects_tiny)): $(MLF_BUILD)/tiny/%.o: $(MLF_DIR_tiny)/% \
+  $(MLF_BUILD)/tiny/level-O2
 	@mkdir -p $(@D)
 	$(CC) -I$(MLF_DIR_tiny)/codegen/host/src $(MLF_INCLUDES_tiny) $(CPPFLAGS) $(CFLAGS) -O2 $(TARGET_ARCH) -MMD -MP -c -o $@ $<
 
