@@ -286,12 +286,8 @@ def test_image_that_scons_links(tmp_path: Path, tool: Callable[[str], str]) -> N
     repo.write("src/main.c", '#include "tvmgen_alpha.h"\nint main(void) { return tvmgen_alpha_run(0, 0); }\n')
     with_map = 'env.Append(LINKFLAGS=["-Wl,-Map=${TARGET}.map"])\n'
     repo.write("SConstruct", PROGRAM.replace(with_map, ""))
-    ran = repo.scons("-Q")
-    assert ran.status == 2
-    assert (
-        "scons: *** [build/report.txt] build/app.elf.map: no such linker map; name the map with --map, or link "
-        "with -Wl,-Map=app.elf.map\n"
-    ) in ran.output
+    repo.build("-Q")
+    assert repo.read("build/app.elf.map"), "each link with models writes a map, which the checks read"
     repo.write("SConstruct", PROGRAM)
     repo.build("-Q")
     text = repo.read("build/report.txt").decode()
