@@ -11,6 +11,7 @@ import dataclasses
 import io
 import json
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -27,6 +28,9 @@ from mlfbuild.core import MlfError, ProcessFailedError, ProjectFileError, Storag
 PASSED = "green"
 FAILED = "red"
 _NAME = "mlfbuild:"
+_COMMAND = re.compile(r"`[^`]+`|\b(?:pip|apt-get) install .*")
+"""A command in a message: the terminal breaks it if it is too long, so that it is copied as one line."""
+_KEPT_SPACE = "\x1f"
 _NO_COLOURS: Mapping[str, str] = {}
 
 
@@ -66,7 +70,9 @@ def wrapped(text: str, stream: IO[str] | None = None) -> str:
 
 def _wrapped_line(line: str, width: int) -> str:
     indent = " " * (len(line) - len(line.lstrip()) + 2)
-    return textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    whole = _COMMAND.sub(lambda found: found[0].replace(" ", _KEPT_SPACE), line)
+    text = textwrap.fill(whole, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return text.replace(_KEPT_SPACE, " ")
 
 
 def show(text: str, colours: Mapping[str, str] = _NO_COLOURS) -> None:

@@ -47,7 +47,7 @@ def _of_the_other_kind(error: MlfError, path: Path) -> Mistake | None:
     if error.code == "archive-not-tar" and (start[4:8] == b"TFL3" or path.suffix.lower() == ".onnx"):
         name = in_command(str(path))
         archive = shlex.quote(str(Path(name).with_suffix(".tar")))
-        hint = f"compile it: mlfbuild compile {shlex.quote(name)} --cpu CPU -o {archive}"
+        hint = f"compile it: `mlfbuild compile {shlex.quote(name)} --cpu CPU -o {archive}`"
         return Mistake("model-not-archive", reason="the file is a model, not an archive", hint=hint)
     return None
 
@@ -127,7 +127,7 @@ def _saved_model(path: str) -> Mistake:
     return Mistake(
         "saved-model-not-converted",
         reason="the folder is a SavedModel of TensorFlow",
-        hint=f"convert it: tflite_convert --saved_model_dir={shlex.quote(path)} --output_file={target}",
+        hint=f"convert it: `tflite_convert --saved_model_dir={shlex.quote(path)} --output_file={target}`",
     )
 
 
@@ -146,17 +146,18 @@ def _torch(path: str) -> Mistake:
         "pytorch-model-not-converted",
         reason="the file has weights of PyTorch, but no graph of the network",
         hint="export the network in Python, with these weights and an example of its input: "
-        f"torch.onnx.export(network.eval(), (example,), {_converted(path, '.onnx')}, external_data=False)",
+        f"`torch.onnx.export(network.eval(), (example,), {_converted(path, '.onnx')}, external_data=False)`",
     )
 
 
 def _torch_script(path: str) -> Mistake:
     path = in_command(path)
+    source, target = json.dumps(path), _converted(path, ".onnx")
     return Mistake(
         "torchscript-not-converted",
         reason="the file is a TorchScript program of PyTorch",
         hint="export it in Python, with an example of its input: "
-        f"torch.onnx.export(torch.jit.load({json.dumps(path)}), (example,), {_converted(path, '.onnx')}, dynamo=False)",
+        f"`torch.onnx.export(torch.jit.load({source}), (example,), {target}, dynamo=False)`",
     )
 
 
@@ -200,4 +201,4 @@ def _converted(path: str, suffix: str) -> str:
 
 
 def _python(code: str) -> str:
-    return f"python -c {shlex.quote(code)}"
+    return f"`python -c {shlex.quote(code)}`"

@@ -40,11 +40,11 @@ def source_problem(value: str) -> Mistake | None:
         return foreign
     if not source_suffix(value):
         name = in_command(value)
-        folder, result = shlex.quote(name), shlex.quote(f"{name}.tflite")
+        words = f"--saved_model_dir={shlex.quote(name)} --output_file={shlex.quote(f'{name}.tflite')}"
         return Mistake(
             "unsupported-model-file",
             reason=f"{quoted(value)} is not a .tflite, .onnx or archive file",
-            hint=f"if it is a SavedModel, convert it: tflite_convert --saved_model_dir={folder} --output_file={result}",
+            hint=f"if it is a SavedModel, convert it: `tflite_convert {words}`",
         )
     others = " or ".join(f'"compiler: {name}"' for name in EXTERNAL_COMPILERS)
     return Mistake(

@@ -65,11 +65,15 @@ def test_damaged_model_compiles_or_is_refused_in_one_line(folder: Folder, seed: 
 
 
 @pytest.mark.parametrize("content", [b"", MODEL, noise(3000), b"\x1f\x8b" + noise(500)])
-@pytest.mark.parametrize("verb", [("inspect",), ("unpack", "-o", "tree")], ids=["inspect", "unpack"])
-def test_files_that_are_not_archives(folder: Folder, content: bytes, verb: tuple[str, ...]) -> None:
+def test_files_that_are_not_archives(folder: Folder, content: bytes) -> None:
     folder.write("broken.tar", content)
-    assert_one_line(folder.run(*verb, "broken.tar"), 5)
+    assert_one_line(folder.run("unpack", "-o", "tree", "broken.tar"), 5)
     assert not (folder.root / "tree").exists()
+    inspected = folder.run("inspect", "broken.tar")
+    if content == MODEL:  # the content decides, not the name
+        assert inspected.status == 0
+    else:
+        assert_one_line(inspected, 5)
 
 
 def test_folder_as_a_source_is_refused(folder: Folder) -> None:

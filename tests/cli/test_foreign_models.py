@@ -10,6 +10,7 @@ import mlfbuild
 from mlfbuild.core import InputFileError
 from support.command import Folder
 from support.errors import raises
+from support.terminal import Terminal
 from support.tflite_builder import Network
 
 PAGE = b"<!DOCTYPE html>\n<title>Not Found</title>"
@@ -118,3 +119,11 @@ def test_files_that_were_compiled_for_an_accelerator(folder: Folder, custom: str
     ended = folder.run("compile", "net_vela.tflite", "--cpu", "cortex-m55", "-o", "o.tar", "--format", "json")
     assert (ended.status, ended.error["code"]) == (4, "model-compiled-for-accelerator")
     assert ended.error["place"].startswith(f"net_vela.tflite: operator 0 (CUSTOM '{custom}')")
+
+
+def test_a_terminal_does_not_break_the_conversion(folder: Folder) -> None:
+    folder.write("new.keras", b"?")
+    hint = folder.run("inspect", "new.keras", "--format", "json").error["hint"]
+    command = hint.partition(": ")[2]
+    assert command.startswith("`python -c 'import tensorflow")
+    assert command in Terminal((60, 30)).run(folder.root, "inspect", "new.keras").raw

@@ -155,7 +155,7 @@ def test_vectors_of_the_new_version_replace_the_old_ones(project: Folder) -> Non
         (["alpha", "models/alpha.tflite"], (2, "update-without-old-version", "models/alpha.tflite")),
         (["beta", "new.tflite", "--vectors", "alpha.npz"], (2, "update-without-vectors", "--vectors alpha.npz")),
         (["alpha", "none.tflite"], (5, "no-such-input", "none.tflite")),
-        (["alpha", "bad.tflite"], (5, "tflite-malformed", "bad.tflite: header")),
+        (["alpha", "bad.tflite"], (5, "web-page-not-model", "bad.tflite")),
     ],
 )
 def test_mistakes(project: Folder, arguments: list[str], refused: tuple[int, str, str]) -> None:

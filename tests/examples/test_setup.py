@@ -21,6 +21,7 @@ PACKAGES = {
 TEST_PACKAGES = {
     "git": "git",
     "bwrap": "bubblewrap",
+    "cargo": "cargo",
     "clang": "clang",
     "riscv64-unknown-elf-gcc": "gcc-riscv64-unknown-elf",
     "chromium": "chromium",
@@ -147,7 +148,7 @@ def test_the_test_suite_needs_more_compilers_than_the_demo(machine: Machine) -> 
     done = machine.setup("test")
     assert done.returncode == 3
     compilers = r"clang(-16)? gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf"
-    assert re.search(rf"missing: git bubblewrap {compilers} chromium chromium-driver\n", done.stdout)
+    assert re.search(rf"missing: git cargo bubblewrap {compilers} chromium chromium-driver\n", done.stdout)
 
 
 def test_a_clang_that_is_too_old_does_not_count(machine: Machine) -> None:

@@ -74,7 +74,7 @@ def test_folders_of_saved_models(tmp_path: Path) -> None:
         found = recognised(path)
         assert found is not None
         assert found.code == "saved-model-not-converted"
-        words = shlex.split(found.hint.partition(": ")[2])
+        words = shlex.split(found.hint.partition(": ")[2][1:-1])
         assert words == ["tflite_convert", f"--saved_model_dir={tmp_path}", f"--output_file={tmp_path}.tflite"]
 
 
@@ -85,7 +85,7 @@ def test_conversions_are_commands_of_a_shell_and_of_python(tmp_path: Path, stem:
     path.write_bytes(b"?")
     found = recognised(path)
     assert found is not None
-    python, option, code = shlex.split(found.hint.partition(": ")[2])
+    python, option, code = shlex.split(found.hint.partition(": ")[2][1:-1])
     assert (python, option) == ("python", "-c")
     strings = {node.value for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Constant)}
     assert str(path) in strings

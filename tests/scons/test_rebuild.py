@@ -216,7 +216,10 @@ def test_changed_generator_with_the_same_output(repo: FirmwareRepo, package_copy
     steps = {*archives, f"{TREES}alpha/RECORD.json", f"{TREES}beta/RECORD.json", f"{TREES}mlf.cmake"}
     assert set(ran.reasons) == {*steps, ELF}, "every step depends on the hash of the package"
     keys = {f"{TREES}.{model}.tar.key" for model in ("alpha", "beta")}
-    assert ran.written == archives | keys, "trees keep files with the right content, and nothing is compiled or linked"
+    checked = {"build/m4/app/.mlfbuild-link.json"}  # another mlfbuild may find other faults
+    assert ran.written == archives | keys | checked, (
+        "trees keep files with the right content, and nothing is compiled or linked"
+    )
     assert ran.output.splitlines()[-1] == "ninja: no work to do."
     assert_nothing_ran(rebuild(repo, path))
 

@@ -83,7 +83,7 @@ class Archive:
             return _compared_runs(self._network(model), other._network(model), inputs)
         found = compare(self.library, other.library)
         rows = [{**asdict(one), "module": one.module or ""} for one in found.differences]
-        return Table(f"{counted(len(rows), 'difference')}{''.join(f'; {note}' for note in found.notes)}", rows)
+        return Table(counted(len(rows), "difference"), rows)
 
     def _network(self, model: str | None) -> Model:
         network = self._loaded.get(model)

@@ -11,12 +11,14 @@ import pytest
 from hypothesis import given, strategies as st
 
 from mlfbuild.archive import open_archive, pack_archive
+from mlfbuild.build import target_jobs
+from mlfbuild.build.tree.verification import Subject, subject_of
 from mlfbuild.compilers.native.build import compile_graph
 from mlfbuild.core import UnsupportedModelError, UsageError
 from mlfbuild.graph import Graph
 from mlfbuild.graph.ops import Add
 from mlfbuild.library import Library, own_name, port_names
-from mlfbuild.project import InterfaceNames
+from mlfbuild.project import InterfaceNames, load_project
 from mlfbuild.verify.host import load
 from support.native import generated, request
 from support.sketch import Sketch
@@ -156,3 +158,22 @@ def test_the_key_separates_names_that_are_equal_in_c() -> None:
     with pytest.raises(UnsupportedModelError):
         compiled(graph)
     assert ports(compiled(graph, inputs=("first", "second")))[:2] == ["first", "second"]
+
+
+def test_another_name_is_another_archive(tmp_path: Path) -> None:
+    def settings(interface: str) -> set[str]:
+        text = f"mlfbuild: 1\ntargets: {{m4: {{cpu: cortex-m4}}}}\nmodels: {{net: {{source: n.tflite{interface}}}}}\n"
+        (tmp_path / "mlfbuild.yml").write_text(text)
+        (tmp_path / "n.tflite").touch()
+        ((job,),) = (target.models for target in target_jobs(load_project(tmp_path / "mlfbuild.yml")))
+        return {job.settings(), job.tree_settings()}
+
+    variants = ["", ", interface: {inputs: [a]}", ", interface: {outputs: [a]}", ", interface: {inputs: {x: a}}"]
+    assert len(set.union(*map(settings, variants))) == 2 * len(variants)
+
+
+def test_test_firmware_knows_both_names() -> None:
+    library = compiled(network(("x:0", "b"), ("y", "z")), inputs=("audio", "b"))
+    subject = subject_of(library.modules[0], "mps2-an386")
+    read = Subject.from_json(subject.to_json().encode(), "image")
+    assert [tensor.names for tensor in read.inputs] == [("audio", "x:0", "x_0"), ("b",)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from onnx import TensorProto, helper
 
@@ -15,15 +17,15 @@ WRITTEN = metadata(
 
 
 def test_tflite_metadata() -> None:
-    facts = model_facts(described("MLIR Converted.", WRITTEN), ".tflite")
+    facts = model_facts(described("MLIR Converted.", WRITTEN), Path("m.tflite"))
     assert facts == ModelFacts("v2", "finds cats", "Ann", "Apache License. Version 2.0 http://www.apache.org")
 
 
 def test_the_description_is_used_without_metadata() -> None:
-    assert model_facts(described("MLIR Converted.", metadata(license="MIT")), ".tflite") == ModelFacts(
+    assert model_facts(described("MLIR Converted.", metadata(license="MIT")), Path("m.tflite")) == ModelFacts(
         description="MLIR Converted.", license="MIT"
     )
-    assert model_facts(described("MLIR Converted."), ".tflite") == ModelFacts(description="MLIR Converted.")
+    assert model_facts(described("MLIR Converted."), Path("m.tflite")) == ModelFacts(description="MLIR Converted.")
 
 
 def test_onnx_properties() -> None:
@@ -34,7 +36,7 @@ def test_onnx_properties() -> None:
     )  # fmt: skip
     model = helper.make_model(graph, doc_string="counts\n  sheep", model_version=3)
     helper.set_model_props(model, {"model_author": "Ann", "model_license": "MIT", "other": "x"})
-    assert model_facts(model.SerializeToString(), ".onnx") == ModelFacts("3", "counts sheep", "Ann", "MIT")
+    assert model_facts(model.SerializeToString(), Path("m.onnx")) == ModelFacts("3", "counts sheep", "Ann", "MIT")
 
 
 @pytest.mark.parametrize(
@@ -45,7 +47,7 @@ def test_onnx_properties() -> None:
     ],
 )  # fmt: skip
 def test_files_without_metadata(data: bytes, suffix: str) -> None:
-    assert model_facts(data, suffix) == ModelFacts()
+    assert model_facts(data, Path("m" + suffix)) == ModelFacts()
 
 
 @pytest.mark.parametrize(
@@ -56,17 +58,17 @@ def test_files_without_metadata(data: bytes, suffix: str) -> None:
     ],
 )  # fmt: skip
 def test_unreadable_metadata_has_no_licence(data: bytes) -> None:
-    assert not model_facts(data, ".tflite").license
+    assert not model_facts(data, Path("m.tflite")).license
 
 
 def test_damaged_files_never_crash() -> None:
     data = described("MLIR Converted.", WRITTEN)
     for at in range(len(data)):
         for value in (0, 0x7F, 0xFF):
-            facts = model_facts(data[:at] + bytes([value]) + data[at + 1 :], ".tflite")
+            facts = model_facts(data[:at] + bytes([value]) + data[at + 1 :], Path("m.tflite"))
             assert "".join(vars(facts).values()).isprintable()
 
 
 def test_texts_are_one_line_and_limited() -> None:
-    facts = model_facts(described("", metadata(license="a\nb\x1b[31m\u202e", author="x" * 9000)), ".tflite")
+    facts = model_facts(described("", metadata(license="a\nb\x1b[31m\u202e", author="x" * 9000)), Path("m.tflite"))
     assert (facts.license, len(facts.author)) == ("a b[31m", 2000)
