@@ -80,8 +80,9 @@ def _verify_elf(
             hint="add --vectors FILE.npz with arrays in0.. and out0..",
         )
     report = verify_elf(elf, vectors, board, timeout)
-    wrong = Diagnostic("verify-failed", place=str(elf), reason=report.summary(), hint=report.hint)
-    problems = [] if report.passed else [wrong]
+    problems = []
+    if not report.passed:  # a report without problems has no summary
+        problems.append(Diagnostic("verify-failed", place=str(elf), reason=report.summary(), hint=report.hint))
     if junit is not None:
         from mlfbuild.cli.junit import JUnitCase, write_junit
 
