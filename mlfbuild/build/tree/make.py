@@ -86,7 +86,7 @@ _LEVEL = """
 $(MLF_BUILD)/{name}/level{level}:
 	@mkdir -p $(@D)
 	@rm -f $(@D)/level*
-	@touch $@
+	@: >$@
 """
 _RULE = """
 $(filter {suffixes},$(_mlf_objects_{name})): $(MLF_BUILD)/{name}/%.o: $(MLF_DIR_{name})/% \\
