@@ -35,7 +35,6 @@ from mlfbuild.core import (
 from mlfbuild.project import Budget, Project
 from mlfbuild.report import budgets, link, stack
 from mlfbuild.usecases.build import build_project
-from mlfbuild.usecases.verify import verified_state, verify_jobs
 
 Checks = Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]
 """Results of ``verify`` as JSON values, by target and model."""
@@ -95,6 +94,8 @@ def report_project(
 
 def _verified(project: Project, targets: Sequence[TargetJob]) -> Checks:
     """Return the last results of ``verify`` by target and model."""
+    from mlfbuild.usecases.verify import verified_state, verify_jobs  # numpy: builds with nothing to do never need it
+
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     with contextlib.suppress(CheckFailedError, ProjectFileError):  # no model has vectors, or they name a wrong module
         for job in verify_jobs(project, targets, project.root / BUILD_FOLDER):
