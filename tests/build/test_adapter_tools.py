@@ -98,7 +98,7 @@ def test_platformio_finds_and_builds_the_library(models: Path, platformio: Calla
     shutil.copytree(PROJECT / "src", tmp_path / "src")
     (tmp_path / "platformio.ini").write_text("[env:here]\nplatform = here\n")
     output = platformio(tmp_path, "run")
-    assert "mlf_models @ 1.0.0" in output and "startup" not in output
+    assert "mlf_models @ 0.0.0" in output and "startup" not in output
     assert run(tmp_path, ".pio/build/here/app").splitlines() == expected()
 
 
@@ -123,10 +123,10 @@ def test_component_manager_accepts_the_manifest(models: Path, tmp_path: Path) ->
     env = {**CLEAN, "HOME": str(tmp_path)}
     run(component, compote, "-W", "manifest", "lint", env=env)
     run(component, compote, "-W", "component", "pack", "--name", "mlf_models", env=env)
-    with tarfile.open(component / "dist/mlf_models_1.0.0.tgz") as tar:
+    with tarfile.open(component / "dist/mlf_models_0.0.0.tgz") as tar:
         packed = {name.removeprefix("./") for name in tar.getnames()}
     assert {"idf_component.yml", "CMakeLists.txt", "alpha/codegen/host/src/alpha_lib0.c"} <= packed
     manifest = component / "idf_component.yml"
-    manifest.write_text(manifest.read_text().replace("version: 1.0.0", "version: one"))
+    manifest.write_text(manifest.read_text().replace("version: 0.0.0", "version: one"))
     done = subprocess.run([compote, "manifest", "lint"], cwd=component, env=env, capture_output=True, text=True)
     assert done.returncode != 0, "it does judge"
