@@ -127,6 +127,6 @@ def test_component_manager_accepts_the_manifest(models: Path, tmp_path: Path) ->
         packed = {name.removeprefix("./") for name in tar.getnames()}
     assert {"idf_component.yml", "CMakeLists.txt", "alpha/codegen/host/src/alpha_lib0.c"} <= packed
     manifest = component / "idf_component.yml"
-    manifest.write_text(manifest.read_text().replace("version: 0.0.0", "version: one"))
+    manifest.write_text(manifest.read_text().replace('version: "0.0.0"', "version: one"))
     done = subprocess.run([compote, "manifest", "lint"], cwd=component, env=env, capture_output=True, text=True)
     assert done.returncode != 0, "it does judge"
