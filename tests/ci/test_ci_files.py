@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from mlfbuild import __version__
-from mlfbuild.cli.app import verb_called
+from mlfbuild.cli.app import app, verb_called
 from support.firmware_repo import tiny_network
 
 ROOT = Path(__file__).parents[2]
@@ -64,7 +64,7 @@ def test_all_commands_are_verbs_with_options_that_they_have() -> None:
     calls = [*commands_of(gitlab_script("mlfbuild")), *(words for entry in entries for words in commands_of(entry))]
     assert [words[0] for words in calls] == ["check", "build", "build", "verify", "report", "check", "lock"]
     for verb, *arguments in calls:
-        verb_called(verb).make_context(verb, arguments, resilient_parsing=True)
+        verb_called(verb).make_context(verb, arguments, resilient_parsing=True, **app.context_settings)
         known = {name for option in verb_called(verb).params for name in option.opts}
         assert {word for word in arguments if word.startswith("-")} <= known, verb
 
