@@ -56,6 +56,7 @@ def ready(shared: Path, tool: Callable[[str], str], monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("reports.SHARED", shared)
 
 
+@pytest.mark.sweep
 @pytest.mark.usefixtures("ready")
 def test_a_network_on_a_core(tmp_path: Path) -> None:
     check(tmp_path, ["kws"], ["m4"])

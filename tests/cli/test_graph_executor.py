@@ -12,6 +12,7 @@ import pytest
 
 from mlfbuild.archive import open_archive
 from support.command import Folder
+from support.examples import first_on_push
 from support.firmware_repo import tiny_network
 
 
@@ -46,7 +47,7 @@ def outputs(project: Folder, *arguments: str) -> npt.NDArray[Any]:
     return value
 
 
-@pytest.mark.parametrize(("cpu", "board"), [("cortex-m4", "mps2-an386"), ("cortex-m55", "mps3-an547")])
+@pytest.mark.parametrize(("cpu", "board"), first_on_push([("cortex-m55", "mps3-an547"), ("cortex-m4", "mps2-an386")]))
 def test_boards(cpu: str, board: str, project: Folder) -> None:
     compiled(project, cpu, "graph", "kws.tar")
     with np.load(project.root / "x.npz") as vectors:

@@ -198,6 +198,7 @@ def test_verify_checks_budgets_too(project: Project) -> None:
     )
 
 
+@pytest.mark.sweep
 def test_a_report_with_a_run_of_each_model(project: Project) -> None:
     project.write("main.c", CALLS_ALPHA)
     project.set_budgets(1, "1 M")

@@ -126,6 +126,7 @@ def test_missing_generator_is_reported(repo: CMakeRepo) -> None:
     assert line.startswith(f"{repo.root}/mlfbuild.yml:7:50: models.alpha.compiler: ")
 
 
+@pytest.mark.sweep
 def test_file_of_the_user_in_place_of_a_tree_is_rejected(repo: CMakeRepo, tool: Callable[[str], str]) -> None:
     tool("gcc")
     repo.replace("CMakeLists.txt", "LANGUAGES NONE", "LANGUAGES C")
@@ -171,6 +172,7 @@ def test_build_folder_is_for_one_target(repo: CMakeRepo) -> None:
     )
 
 
+@pytest.mark.sweep
 def test_two_project_files_with_the_same_model_name_are_rejected(repo: CMakeRepo) -> None:
     repo.replace("CMakeLists.txt", "LANGUAGES NONE", "LANGUAGES C")
     repo.replace("CMakeLists.txt", CALL, f"{CALL}\nmlfbuild_models(other.yml TARGET pc)")

@@ -63,6 +63,7 @@ def test_changed_model_stops_the_build(repo: CMakeRepo) -> None:
     assert repo.build().trees == {"alpha"}
 
 
+@pytest.mark.sweep
 def test_changed_options_stop_the_build(repo: CMakeRepo) -> None:
     repo.replace("mlfbuild.yml", "alpha.tflite}", "alpha.tflite, options: {trace: true}}")
     stopped = repo.run_build()

@@ -39,6 +39,7 @@ def run(folder: Path, *command: str | Path) -> str:
     return done.stdout
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(("preset", "board"), first_on_push([("m4", "mps2-an386"), ("m55", "mps3-an547")]))
 def test_presets(preset: str, board: str, tmp_path: Path, tool: Callable[[str], str]) -> None:
     for name in ("cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm"):

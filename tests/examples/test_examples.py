@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from support.examples import first_on_push
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 RELOCK = "; run `make lock` and commit it, where what the compiler makes of this example was meant to change"
 SWEEP = pytest.mark.sweep
@@ -68,7 +70,7 @@ def scons(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("target", ["m4", pytest.param("m7", marks=SWEEP), pytest.param("m33", marks=SWEEP), "m55"])
+@pytest.mark.parametrize("target", first_on_push(["m4", "m7", "m33", "m55"]))
 def test_digits_are_as_right_on_the_device_as_on_the_host(repo: Callable[[str], Path], target: str) -> None:
     output = scons(repo("digits"), f"target={target}")
     scores = re.findall(r"^(device|host) +(\d+) of (\d+) right, (\d+\.\d\d) %$", output, re.MULTILINE)
@@ -97,6 +99,7 @@ def test_two_tasks_do_not_disturb_each_other_in_one_network(repo: Callable[[str]
     assert output.splitlines()[-1] == "Test_result: PASS"
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("file", "right", "wrong"),
     [
@@ -118,7 +121,7 @@ def test_two_tasks_that_do_disturb_each_other_are_caught(
         scons(folder, "target=m4")
 
 
-@pytest.mark.parametrize("example", ["digits", "two-models"])
+@pytest.mark.parametrize("example", first_on_push(["two-models", "digits"]))
 def test_networks_of_the_examples_verify(repo: Callable[[str], Path], example: str) -> None:
     scons(repo(example), "target=m4", "verify")
 

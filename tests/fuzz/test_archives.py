@@ -17,6 +17,7 @@ from fuzz.made_up import archives_made_up
 from fuzz.mutate import Mutator
 from fuzz.operations import exercise
 from fuzz.seeds import sound_archives
+from support.examples import first_on_push
 from support.libraries import graph_library
 
 FEW = 150
@@ -42,7 +43,7 @@ def fuzz(seed: int, count: int, seconds: float, folder: Path) -> Counter[str]:
     return done
 
 
-@pytest.mark.parametrize("seed", range(WORKERS))
+@pytest.mark.parametrize("seed", first_on_push(range(WORKERS)))
 def test_damaged_archives_are_read_or_refused(seed: int, tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()

@@ -17,6 +17,7 @@ from fuzz.model_mutate import ModelMutator
 from fuzz.operations import assert_one_line, no_hang
 from fuzz.seeds import few_models
 from mlfbuild.core.errors import InputFileError, UnsupportedModelError
+from support.examples import first_on_push
 from support.native import compile_bytes
 
 FEW = 200
@@ -66,7 +67,7 @@ def _peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
-@pytest.mark.parametrize("seed", range(WORKERS))
+@pytest.mark.parametrize("seed", first_on_push(range(WORKERS)))
 def test_damaged_models_are_compiled_or_refused(seed: int, tmp_path: Path) -> None:
     done = fuzz(few_models(), seed, FEW, 120, tmp_path)
     assert done["compiled"] > FEW // 10 and done["refused"] > FEW // 10, "the damage is neither too great nor too small"

@@ -16,6 +16,7 @@ from support.cmsis_nn_source import CORES, TVM_ARCHIVE, cmsis_nn_source, self_co
 WARNINGS = ("-std=c99", "-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror")
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("core", CORES)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_compiles_without_warnings(version: Version, core: str, tmp_path: Path, tool: Callable[[str], str]) -> None:

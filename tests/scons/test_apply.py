@@ -108,6 +108,7 @@ def test_dry_run_tree_and_clean(repo: FirmwareRepo) -> None:
     assert objects(repo.build()) == OBJECTS
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("duplicate", first_on_push([True, False]))
 def test_variant_folders(repo: FirmwareRepo, duplicate: bool) -> None:
     repo.write(

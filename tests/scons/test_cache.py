@@ -136,6 +136,7 @@ def test_edited_tree_is_restored_from_the_archive(checkout: Callable[[str], Firm
     assert not retrieved(ran.output)
 
 
+@pytest.mark.sweep
 def test_image_is_not_cached(checkout: Callable[[str], FirmwareRepo], tool: Callable[[str], str]) -> None:
     tool("cmake"), tool("ninja")
     project = PROJECT + "firmware: {app: {sources: [src/main.c], models: [alpha]}}\n"

@@ -63,6 +63,7 @@ def test_header_of_the_firmwares_own_c_library(repo: FirmwareRepo) -> None:
     assert reasons(repo)[OURS] == "`include/libc_settings.h' changed"
 
 
+@pytest.mark.sweep
 def test_header_that_an_archive_includes_from_the_firmware(repo: FirmwareRepo) -> None:
     repo.write("include/platform.h", "#define SPEED 2\n")
     assert reasons(repo) == {OTHERS: "`include/platform.h' changed"}

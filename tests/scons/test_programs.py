@@ -52,6 +52,7 @@ def scons(repo: ProgramRepo, *arguments: str, status: int = 0) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.mark.sweep
 def test_changes_run_only_affected_programs(repo: ProgramRepo) -> None:
     scons(repo, "-n")
     assert repo.ran() == [], "who only looks runs nothing"

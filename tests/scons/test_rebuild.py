@@ -179,6 +179,7 @@ def test_weights_of_one_model(repo: FirmwareRepo) -> None:
     assert {path for path in before if path.startswith(f"{TREES}beta")}.isdisjoint(ran.written)
 
 
+@pytest.mark.sweep
 def test_a_model_is_added(repo: FirmwareRepo) -> None:
     repo.write_model("gamma", seed=3)
     repo.replace("mlfbuild.yml", "firmware:", "  gamma: {source: models/gamma.tflite}\nfirmware:")
@@ -275,6 +276,7 @@ def test_board_linker_script_is_restored(repo: FirmwareRepo) -> None:
     assert_nothing_ran(rebuild(repo))
 
 
+@pytest.mark.sweep
 def test_toolchain_file_of_the_user(repo: FirmwareRepo) -> None:
     from mlfbuild.targets import cmake_folder
 

@@ -123,6 +123,7 @@ def test_edited_copy_is_restored(repo: FirmwareRepo, harm: str) -> None:
     assert_nothing_ran(rebuild(repo))
 
 
+@pytest.mark.sweep
 def test_changed_provider_keys(repo: FirmwareRepo) -> None:
     repo.replace("mlfbuild.yml", "compile-options: [-O1]", "compile-options: [-O2]")
     steps = rebuild(repo).steps

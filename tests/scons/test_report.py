@@ -200,6 +200,7 @@ def test_an_image_over_its_budget(repo: FirmwareRepo) -> None:
     assert not any((repo.root / path).exists() for path in explained), "they would tell of another image"
 
 
+@pytest.mark.sweep
 def test_a_model_over_its_budget_of_instructions(repo: FirmwareRepo, tool: Callable[[str], str]) -> None:
     for name in ("qemu-system-arm", "gcc"):
         tool(name)

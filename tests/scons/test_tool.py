@@ -98,6 +98,7 @@ def test_the_end_of_endless_output_is_shown(tmp_path: Path) -> None:
     assert not (tmp_path / "log").exists()
 
 
+@pytest.mark.sweep
 def test_verify_runs_once_for_the_same_content(repo: FirmwareRepo, tool: Callable[[str], str]) -> None:
     tool("qemu-system-arm")
     write_vectors(repo)

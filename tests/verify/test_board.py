@@ -21,7 +21,7 @@ FAULT_STATUS = 112
 Run = Callable[..., EmulatorRun]
 
 
-@pytest.fixture(scope="module", params=BOARDS.values(), ids=lambda board: board.name)
+@pytest.fixture(scope="module", params=first_on_push(BOARDS.values(), 2), ids=lambda board: board.name)
 def board(request: pytest.FixtureRequest) -> Board:
     return request.param
 

@@ -35,6 +35,7 @@ def jobs(cpu: str) -> list[Job]:
     return [(compile_bytes(case.model, name, cpu), case.inputs, expected) for name, case, expected in networks()]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("cpu", first_on_push(["cortex-m55", "cortex-m4"]))
 def test_operators_on_the_board(cpu: str, tmp_path: Path, tool: Callable[[str], str]) -> None:
     assert wrong_networks(jobs(cpu), cpu, tmp_path, tool) == []

@@ -164,6 +164,7 @@ OPERATOR = st.fixed_dictionaries({
 })  # fmt: skip
 
 
+@pytest.mark.sweep
 @settings(max_examples=40, deadline=None)
 @given(SIZE, st.lists(TENSOR, max_size=5), st.lists(OPERATOR, max_size=6))
 def test_invalid_networks_are_drawn_anyway(
