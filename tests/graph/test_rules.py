@@ -186,6 +186,10 @@ BROKEN |= {
         ops.HardSwish(), [image(4, dtype=DType.INT8)], Tensor("y", (4,), DType.INT8, Quantization((1e-4,), (0,))),
         "the output's scale 0.0001 is too small for 0.5",
     ),
+    "a swish to a huge scale": (
+        ops.HardSwish(), [image(4, dtype=DType.INT8)], Tensor("y", (4,), DType.INT8, Quantization((1e5,), (0,))),
+        "the output's scale 100000 is too large for 0.5",
+    ),
     "a sine of int8": (
         ops.Sin(), [image(4, dtype=DType.INT8)], image(4, dtype=DType.INT8), "'x' int8[4]: the type must be float32",
     ),

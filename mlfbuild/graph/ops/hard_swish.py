@@ -46,6 +46,8 @@ class HardSwish(Unary):
             to_gate = _short(float(fine / np.float32(3 / 32768)))
         if to_output.shift > 0:
             raise OverflowError(f"the output's scale {scale_of(output):g} is too small for {scale_of(source):g}")
+        if to_output.shift < -15:  # TensorFlow Lite Micro shifts 16-bit values, and its result is then only a sign
+            raise OverflowError(f"the output's scale {scale_of(output):g} is too large for {scale_of(source):g}")
         return to_output, to_gate
 
     def _real(self, value: npt.NDArray[np.float64]) -> Array:

@@ -57,7 +57,8 @@ def _folded(graph: Graph, node: Node, user: Node, numbers: npt.NDArray[np.float6
     assert weights.data is not None and isinstance(node.operator, _Weighted)
     assert isinstance(user.operator, Add | Mul)
     offset = np.zeros(numbers.shape) if bias is None or bias.data is None else bias.data.reshape(-1).astype(np.float64)
-    scaled: Array = weights.data.astype(np.float64)
+    with np.errstate(invalid="ignore"):  # a signalling NaN
+        scaled: Array = weights.data.astype(np.float64)
     if isinstance(user.operator, Add):
         with np.errstate(invalid="ignore"):
             offset = offset + numbers
