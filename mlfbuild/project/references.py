@@ -61,11 +61,11 @@ def _check_board(document: Document, path: KeyPath, target: Mapping[str, object]
     if not isinstance(cpu, str) or not isinstance(board, str) or cpu not in CPUS or board not in BOARDS:
         return
     if not BOARDS[board].takes(CPUS[cpu]):
-        fitting = [other.name for other in BOARDS.values() if other.takes(CPUS[cpu])]
+        fitting = " or ".join(other.name for other in BOARDS.values() if other.takes(CPUS[cpu]))
         mistake = Mistake(
             "board-of-another-cpu",
             reason=f"{board} has a {BOARDS[board].cpu}, but the target's cpu is {cpu}",
-            hint=f"use {' or '.join(fitting)}" if fitting else "remove board, because no board has this cpu",
+            hint=f"use {fitting}" if fitting else "remove board, because no board has this cpu",
         )
         document.add((*path, "board"), mistake)
 
