@@ -93,6 +93,9 @@ def git_root(url: str, pin: GitPin, cache: Cache) -> Path:
         if not mirror.is_dir():
             raise _not_fetched(url, pin, cache)
         with cache.work(mirror.stem) as work:
+            # Another build may have written the files while this one waited, and may be reading them.
+            if cache.is_intact(pin.commit, pin.tree):
+                return cache.tree(pin.commit)
             try:
                 found = _exported(mirror, pin.commit, shown_address(url), cache, work)
             except ProcessFailedError:

@@ -252,10 +252,13 @@ def test_concurrent_builds_repair_the_same_damage(remote: Remote, cache: Cache) 
     files = {f"{number}.c": b"%d" % number for number in range(100)}
     remote.commit(files)
     pin = fetch(remote, "main", cache)
-    (git_root(remote.url, pin, cache) / "99.c").unlink()
+    root = git_root(remote.url, pin, cache)
+    (root / "99.c").unlink()
     with ThreadPoolExecutor(4) as builds:
-        found = builds.map(lambda _: content(git_root(remote.url, pin, cache)), range(8))
-        assert list(found) == [files] * 8
+        found = builds.map(lambda _: (git_root(remote.url, pin, cache).stat().st_ino, content(root)), range(8))
+        written, contents = zip(*found, strict=True)
+    assert list(contents) == [files] * 8
+    assert len(set(written)) == 1, "repaired once: a folder that another build reads is not replaced"
     assert list((cache.root / "tmp").iterdir()) == []
 
 
