@@ -58,12 +58,12 @@ def recognised(path: Path) -> Mistake | None:
     Models and archives that mlfbuild reads are never recognised, whatever their suffix.
     """
     if path.is_dir():
-        return _saved_model(str(path)) if (path / _SAVED_MODEL).is_file() else None
+        return _saved_model(in_command(str(path))) if (path / _SAVED_MODEL).is_file() else None
     start = _start(path)
     if not start or start[4:8] == b"TFL3" or start[257:262] == b"ustar":
         return None
     if path.name == _SAVED_MODEL:
-        return _saved_model(str(path.parent))
+        return _saved_model(in_command(str(path.parent)))
     return _by_content(start, path) or named_foreign(str(path))
 
 
@@ -84,33 +84,35 @@ def _by_content(start: bytes, path: Path) -> Mistake | None:
             reason="the file is a web page or an error message of a server, not a model",
             hint="download it again with `curl -fLO URL`, which stops at errors, from the URL of the file itself",
         )
+    name = in_command(str(path))
     if start.startswith(_HDF5):
-        return _keras(str(path))
+        return _keras(name)
     if start.startswith(_ZIP):
         return _of_zip(path)
     if start.startswith(_OLD_TORCH):
-        return _torch(str(path))
-    return _pickle(str(path)) if start.startswith(_PICKLES) and path.suffix not in _TORCH_SUFFIXES else None
+        return _torch(name)
+    return _pickle(name) if start.startswith(_PICKLES) and path.suffix not in _TORCH_SUFFIXES else None
 
 
 def _of_zip(path: Path) -> Mistake | None:
     try:
         with zipfile.ZipFile(path) as file:
-            names = {name.partition("/")[2] or name for name in file.namelist()}
+            names = {member.partition("/")[2] or member for member in file.namelist()}
     except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError):
         return None
+    name = in_command(str(path))
     if "model.weights.h5" in names:
-        return _keras(str(path))
+        return _keras(name)
     if "archive_format" in names:
-        return _torch_program(str(path))
+        return _torch_program(name)
     if "constants.pkl" in names:
-        return _torch_script(str(path))
-    return _torch(str(path)) if "data.pkl" in names else None
+        return _torch_script(name)
+    return _torch(name) if "data.pkl" in names else None
 
 
 def named_foreign(name: str) -> Mistake | None:
     """Return why the file called ``name`` is not a model that mlfbuild reads, by its suffix; ``None`` if not known."""
-    suffix = Path(name).suffix.lower()
+    suffix, name = Path(name).suffix.lower(), in_command(name)
     if suffix in _KERAS_SUFFIXES:
         return _keras(name)
     if suffix in _TORCH_SUFFIXES:
@@ -118,11 +120,10 @@ def named_foreign(name: str) -> Mistake | None:
     return _pickle(name) if suffix in _PICKLE_SUFFIXES else None
 
 
-# Conversions ---------------------------------------------------------------------------------------------------------
+# Conversions of a file whose name is fit for a command ----------------------------------------------------------------
 
 
 def _saved_model(path: str) -> Mistake:
-    path = in_command(path)
     target = shlex.quote(f"{path.rstrip('/')}.tflite")
     return Mistake(
         "saved-model-not-converted",
@@ -132,7 +133,6 @@ def _saved_model(path: str) -> Mistake:
 
 
 def _keras(path: str) -> Mistake:
-    path = in_command(path)
     code = (
         f'import tensorflow as tf; open({_converted(path, ".tflite")}, "wb").write('
         f"tf.lite.TFLiteConverter.from_keras_model(tf.keras.models.load_model({json.dumps(path)})).convert())"
@@ -141,7 +141,6 @@ def _keras(path: str) -> Mistake:
 
 
 def _torch(path: str) -> Mistake:
-    path = in_command(path)
     return Mistake(
         "pytorch-model-not-converted",
         reason="the file has weights of PyTorch, but no graph of the network",
@@ -151,7 +150,6 @@ def _torch(path: str) -> Mistake:
 
 
 def _torch_script(path: str) -> Mistake:
-    path = in_command(path)
     source, target = json.dumps(path), _converted(path, ".onnx")
     return Mistake(
         "torchscript-not-converted",
@@ -162,7 +160,6 @@ def _torch_script(path: str) -> Mistake:
 
 
 def _torch_program(path: str) -> Mistake:
-    path = in_command(path)
     code = (
         f"import torch; torch.onnx.export(torch.export.load({json.dumps(path)}), (), {_converted(path, '.onnx')}, "
         "external_data=False)"
@@ -175,7 +172,6 @@ def _torch_program(path: str) -> Mistake:
 
 
 def _pickle(path: str) -> Mistake:
-    path = in_command(path)
     code = (
         f"import joblib, numpy, onnx, skl2onnx; m = joblib.load({json.dumps(path)}); "
         'o = skl2onnx.to_onnx(m, numpy.zeros((1, m.n_features_in_), "float32"), '
