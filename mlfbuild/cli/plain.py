@@ -93,21 +93,26 @@ class PlainProgress(Silent):
 
 
 @contextlib.contextmanager
-def every(seconds: float, call: Callable[[], None]) -> Iterator[None]:
-    """Call ``call`` in a thread each time that ``seconds`` have passed, until the ``with`` block ends."""
+def in_thread(run: Callable[[threading.Event], None]) -> Iterator[None]:
+    """Call ``run`` in a thread; the ``with`` block sets its event at the end, and waits until it returns."""
     ended = threading.Event()
-
-    def run() -> None:
-        while not ended.wait(seconds):
-            call()
-
-    thread = threading.Thread(target=run, daemon=True)
+    thread = threading.Thread(target=run, args=(ended,), daemon=True)
     thread.start()
     try:
         yield
     finally:
         ended.set()
         thread.join()
+
+
+def every(seconds: float, call: Callable[[], None]) -> contextlib.AbstractContextManager[None]:
+    """Return a context that calls ``call`` in a thread each time that ``seconds`` have passed."""
+
+    def run(ended: threading.Event) -> None:
+        while not ended.wait(seconds):
+            call()
+
+    return in_thread(run)
 
 
 def duration(seconds: float) -> str:

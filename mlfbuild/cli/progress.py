@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlfbuild.build import UP_TO_DATE, Progress, Silent, Task
 from mlfbuild.cli.output import emit, note, on_terminal, report_error, write
-from mlfbuild.cli.plain import STILL_SECONDS, PlainProgress, duration, every
+from mlfbuild.cli.plain import STILL_SECONDS, PlainProgress, duration, every, in_thread
 
 if TYPE_CHECKING:
     from mlfbuild.cli.options import SharedOptions
@@ -107,22 +107,17 @@ def working(options: SharedOptions, doing: str) -> Iterator[None]:
     if options.json or options.quiet:
         yield
         return
-    started, ended = time.monotonic(), threading.Event()
+    started = time.monotonic()
 
-    def show() -> None:
-        if not on_terminal(sys.stderr):
-            while not ended.wait(STILL_SECONDS):
-                write(f"still {doing} ({duration(time.monotonic() - started)})")
-        elif not ended.wait(_SHORT_SECONDS):
+    def still() -> None:
+        write(f"still {doing} ({duration(time.monotonic() - started)})")
+
+    def show_row(ended: threading.Event) -> None:
+        if not ended.wait(_SHORT_SECONDS):
             from mlfbuild.cli.live import live_row  # rich, which work that ends at once does not need
 
             with live_row(doing, started):
                 ended.wait()
 
-    thread = threading.Thread(target=show, daemon=True)
-    thread.start()
-    try:
+    with in_thread(show_row) if on_terminal(sys.stderr) else every(STILL_SECONDS, still):
         yield
-    finally:
-        ended.set()
-        thread.join()
