@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,7 @@ import click
 from mlfbuild.cli.options import SharedOptions, verb
 from mlfbuild.cli.output import note, report_error, show, show_json
 from mlfbuild.cli.progress import building
-from mlfbuild.core import Diagnostic, LinkFaultsError, UsageError
+from mlfbuild.core import LinkFaultsError, UsageError
 
 if TYPE_CHECKING:
     from mlfbuild.project import Project
@@ -170,13 +169,13 @@ def _raise_failures(
     """Raise the error about budgets, or else about faults of links; report the other one."""
     from mlfbuild.usecases import LinkReport
 
-    excess = built.over_budget if built is not None else None
-    faults: Sequence[Diagnostic] = ()
     if isinstance(built, LinkReport):
-        faults = built.faults
-    elif document is not None and not isinstance(excess, LinkFaultsError):
-        faults = document.faults()
-    failures = [*([LinkFaultsError(faults)] if faults else []), *([excess] if excess is not None else [])]
+        failures = built.errors
+    else:
+        excess = built.over_budget if built is not None else None
+        failures = [excess] if excess is not None else []
+        if document is not None and not isinstance(excess, LinkFaultsError) and (faults := document.faults()):
+            failures.insert(0, LinkFaultsError(faults))
     for failure in failures[:-1]:
         report_error(failure, options.format)
     if failures:

@@ -11,8 +11,8 @@ from typing import Any
 
 from SCons.Action import Action
 
-from mlfbuild.build import TargetJob, with_modules
-from mlfbuild.core import LinkFaultsError, MlfError, terminal_text
+from mlfbuild.build import TargetBudgets, TargetJob, with_modules
+from mlfbuild.core import MlfError, terminal_text
 from mlfbuild.scons.actions import action, show
 
 _checking: list[Any] = []
@@ -87,8 +87,19 @@ def _value_of_budgets(target: list[Any], source: list[Any], env: Any, for_signat
 
 
 def _budgets_text(source: list[Any], env: Any) -> str:
-    jobs = {id(job): job for job, _ in (_models[node] for node in _linked(source, env) if node in _models)}
-    return "".join(with_modules(job.budgets, job).to_json() for job in jobs.values() if job.budgets is not None)
+    return "".join(with_modules(budgets, job).to_json() for job, budgets, _ in _budgeted(source, env))
+
+
+def _budgeted(source: list[Any], env: Any) -> list[tuple[TargetJob, TargetBudgets, list[str]]]:
+    """Return the targets with budgets of the models that a program is linked from, each with these models."""
+    found: dict[int, tuple[TargetJob, TargetBudgets, list[str]]] = {}
+    for node in _linked(source, env):
+        job, model = _models.get(node, (None, ""))
+        if job is not None and job.budgets is not None:
+            models = found.setdefault(id(job), (job, job.budgets, []))[2]
+            if model not in models:
+                models.append(model)
+    return [*found.values()]
 
 
 def _map_flag(target: list[Any], source: list[Any], env: Any, for_signature: bool) -> str:  # noqa: ARG001
@@ -101,32 +112,25 @@ def _map_flag(target: list[Any], source: list[Any], env: Any, for_signature: boo
 
 
 def _check_budgets(target: list[Any], source: list[Any], env: Any) -> None:
-    found = [_models[node] for node in _linked(source, env) if node in _models]
     image = Path(target[0].get_abspath())
     named = _MAP.match(f" {env.subst('$LINKFLAGS', target=target, source=source)}")
     linker_map = Path(named[1].replace("%", str(target[0]))) if named else image.with_name(f"{image.name}.map")
-    for job in dict.fromkeys(id(job) for job, _ in found):
-        _check_target(image, linker_map, [each for each in found if id(each[0]) == job])
+    for job, budgets, models in _budgeted(source, env):
+        _check_target(image, linker_map, with_modules(budgets, job), models)
 
 
-def _check_target(image: Path, linker_map: Path, found: list[tuple[TargetJob, str]]) -> None:
-    """Compare ``image`` with the budgets of the models ``found``, which are for one target."""
-    job = found[0][0]
-    if job.budgets is None:
-        return
+def _check_target(image: Path, linker_map: Path, budgets: TargetBudgets, models: list[str]) -> None:
+    """Compare ``image`` with the ``budgets`` of ``models``, which are for one target."""
     from mlfbuild.usecases import report_link  # reads ELF files: not needed if nothing is linked
 
     try:
-        models = list(dict.fromkeys(model for _, model in found))
-        result = report_link(image, linker_map, with_modules(job.budgets, job), models=models)
+        result = report_link(image, linker_map, budgets, models=models)
         for line in result.unchecked:
             show(f"mlfbuild: {image.name}: not checked: {line}")
-        errors: list[MlfError] = [LinkFaultsError(result.faults)] if result.faults else []
-        errors += [result.over_budget] if result.over_budget is not None else []
-        for error in errors[:-1]:
+        for error in result.errors[:-1]:
             sys.stderr.write(f"{terminal_text(str(error))}\n")
-        if errors:
-            raise errors[-1]
+        if result.errors:
+            raise result.errors[-1]
     except MlfError:
         # Without the renaming, SCons would take the image for that of the last successful build if a change is undone.
         image.replace(image.with_name(f"{image.stem}.failed{image.suffix}"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -88,8 +88,8 @@ def report_project(
     images = _images(firmware)
     if profile:
         images = report.profiled(images, progress)
-    checks = _verified(project, chosen)
-    return ProjectReport(report_document(images, operators=operators, checks=checks), tuple(images), over_budget)
+    document = report_document(images, operators=operators, checks=lambda: _verified(project, chosen))
+    return ProjectReport(document, tuple(images), over_budget)
 
 
 def _verified(project: Project, targets: Sequence[TargetJob]) -> Checks:
@@ -143,6 +143,14 @@ class LinkReport:
     """A line for each budget that cannot be checked after a link, with the command that checks it."""
     faults: tuple[Diagnostic, ...] = ()
     """Faults of the link."""
+
+    @property
+    def errors(self) -> list[CheckFailedError]:
+        """The errors of the link: its faults, then an exceeded budget."""
+        return [
+            *([LinkFaultsError(self.faults)] if self.faults else []),
+            *([self.over_budget] if self.over_budget is not None else []),
+        ]
 
 
 def report_link(
@@ -311,14 +319,14 @@ def _owner(owner: report.Owner) -> dict[str, Any]:
 
 
 def report_document(
-    found: Sequence[report.ImageSizes], *, operators: bool = False, checks: Checks | None = None
+    found: Sequence[report.ImageSizes], *, operators: bool = False, checks: Callable[[], Checks] = dict
 ) -> report.ReportDocument:
     """Return reports that can be shown or written in any form; ``operators`` adds the operators to their text.
 
-    ``checks`` are results of ``verify``, for JSON and HTML.
+    ``checks`` returns the results of ``verify``, which only JSON and HTML need.
     """
     return report.ReportDocument(
-        lambda: report_json(found, checks),
+        lambda: report_json(found, checks()),
         lambda verbose: report_text(found, verbose=verbose, operators=operators),
         lambda: [fault for sizes in found for fault in link.link_faults(sizes).faults],
     )
