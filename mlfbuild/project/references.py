@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mlfbuild.project.budgets import check_instruction_budgets
+from mlfbuild.project.budgets import check_targets_of_budgets
 from mlfbuild.project.document import Document, mapping_in
 from mlfbuild.project.problems import KeyPath, Mistake, dotted, quoted, unknown
 from mlfbuild.project.program import EXTERNAL_COMPILERS
@@ -35,7 +35,7 @@ def check_references(document: Document) -> None:
     _check_shared_workspace(document)
     _check_growth(document)
     check_dependencies(document)
-    check_instruction_budgets(document)
+    check_targets_of_budgets(document)
     check_sections(document)
 
 
