@@ -44,7 +44,7 @@ def _is_this_machine(target: Mapping[str, object]) -> bool:
 def _of_this_machine(targets: Mapping[str, object]) -> Mistake:
     return Mistake(
         "budget-of-this-machine",
-        reason=f"budgets do not apply to images of this machine, such as those for {listed(list(targets))}",
+        reason=f"images for this machine ({listed(list(targets))}) have no budgets, and there is no other target",
         hint="add a target with another CPU, or remove the budget",
     )
 

@@ -177,7 +177,9 @@ class _Reader:
             place = (*path, key)
             first = self.document.keys.get(place)
             if first is not None:
-                mistake = Mistake("duplicate-key", reason=f"duplicate key, first on line {first.line}")
+                mistake = Mistake(
+                    "duplicate-key", reason=f"duplicate key, first on line {first.line}", hint="rename or remove one"
+                )
                 self.document.problems.append(Problem(key_node.position, place, mistake))
                 continue
             self.document.keys[place] = key_node.position
