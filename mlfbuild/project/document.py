@@ -109,7 +109,7 @@ def _read_text(path: Path) -> str:
 
 def _unreadable(path: Path, error: OSError) -> Diagnostic:
     if isinstance(error, FileNotFoundError):
-        hint = "name another file with -f, or run `mlfbuild init` to write one"
+        hint = "correct its path, or run `mlfbuild init` to write one"
         return Diagnostic("no-project-file", str(path), reason="no such project file", hint=hint)
     if isinstance(error, IsADirectoryError):
         hint = "name the folder of a project with -C"

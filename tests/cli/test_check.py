@@ -15,7 +15,7 @@ def test_every_mistake_is_listed(folder: Folder) -> None:
     folder.write("mlfbuild.yml", "mlfbuild: 1\ntargets: {m4: {cpu: cortex-m44}}\nmodels: {kws: {sorce: kws.tflite}}\n")
     expected = [
         'mlfbuild.yml:2:21: targets.m4.cpu: unknown cpu "cortex-m44" (did you mean "cortex-m4"?)',
-        'mlfbuild.yml:3:10: models.kws: missing key "source"',
+        'mlfbuild.yml:3:10: models.kws: missing key "source"; add source',
         'mlfbuild.yml:3:16: models.kws.sorce: unknown key (did you mean "source"?)',
     ]
     text, as_json = folder.run("check"), folder.run("check", "--format", "json")
