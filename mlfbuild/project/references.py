@@ -128,7 +128,9 @@ def _check_interface(document: Document, path: KeyPath, model: Mapping[str, obje
         return
     if compiler != "native":
         reason = f"compiler {quoted(compiler)} determines the names in its code"
-        mistake = Mistake("misplaced-key", reason=reason, hint="remove interface, or choose names when you export")
+        mistake = Mistake(
+            "misplaced-key", reason=reason, hint="remove interface, and initialise the structs by position"
+        )
         document.add((*path, "interface"), mistake, at_key=True)
     interface = mapping_in(model, "interface")
     first: dict[str, KeyPath] = {}
