@@ -53,11 +53,11 @@ def the_error(ran: Ran) -> str:
         ),
         (
             "mlfbuild_models(other.yml TARGET pc)",
-            "@/other.yml: no such project file; name another file with -f, or run `mlfbuild init` to write one",
+            "@/other.yml: no such project file; correct its path, or run `mlfbuild init` to write one",
         ),
         (
             "mlfbuild_models(mlfbuild.yml)",
-            "@/mlfbuild.yml: has the targets pc, pc2, m4: mlfbuild_models needs TARGET <target>",
+            "@/mlfbuild.yml: has several targets (pc, pc2, m4); add TARGET <target> to mlfbuild_models",
         ),
         (
             "mlfbuild_models(mlfbuild.yml pc)",
