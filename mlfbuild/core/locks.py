@@ -21,7 +21,7 @@ from mlfbuild.core.files import make_folder, storage_error
 
 _LOOK_SECONDS = 0.05
 _LOCKED_BYTE = 2**30
-"""Position of the byte that is locked on Windows; locks may lie behind the end of a file."""
+"""Position of the byte that is locked on Windows; locks may be beyond the end of a file."""
 _UNPROTECTED = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
 """If a folder is read-only, writing to it fails with its own error; some network file systems have no locks."""
 
@@ -112,7 +112,7 @@ def _lock(descriptor: int) -> None:
 
 
 def is_ancestor(process: int) -> bool:
-    """Whether ``process`` started this process, directly or indirectly; False if the system does not tell."""
+    """Return whether ``process`` started this process, directly or indirectly; False if the system does not tell."""
     number = os.getpid()
     with contextlib.suppress(OSError, ValueError, IndexError):
         while number > 1:

@@ -86,7 +86,7 @@ class Cache:
             return ""
 
     def is_intact(self, name: str, tree: str) -> bool:
-        """Whether the files of ``name`` have the content hash ``tree``; reads all of them."""
+        """Return whether the files of ``name`` have the content hash ``tree``; reads all of them."""
         return bool(tree) and tree_sha256(self.tree(name)) == tree
 
     def put_tree(self, made: Path, name: str) -> str:
