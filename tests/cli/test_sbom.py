@@ -20,6 +20,7 @@ import mlfbuild
 from mlfbuild.cli.sbom import sbom
 from mlfbuild.core.files import sha256
 from mlfbuild.report.sbom.forms import FORMS
+from support import warm
 from support.command import Folder
 from support.firmware_repo import tiny_network
 from support.schemas import cyclonedx_mistake
@@ -64,7 +65,7 @@ def built(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) 
         tool(name)
     root = tmp_path_factory.mktemp("built")
     write_project(root)
-    subprocess.run([sys.executable, "-m", "mlfbuild", "build", "-q", "-j", "1"], cwd=root, check=True)
+    warm.run("mlfbuild", "build", "-q", "-j", "1", cwd=root, check=True)
     return root
 
 

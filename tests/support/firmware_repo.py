@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
+from support import warm
 from support.tflite_builder import Network
 
 PROJECT = """\
@@ -159,10 +158,7 @@ class FirmwareRepo:
 
     def scons(self, *arguments: str, env: dict[str, str] | None = None) -> Ran:
         before = self.snapshot()
-        done = subprocess.run(
-            [sys.executable, "-m", "SCons", *arguments],
-            cwd=self.root, env=os.environ | (env or {}), capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        done = warm.run("SCons", *arguments, cwd=self.root, env=os.environ | (env or {}))
         after = self.snapshot()
         return Ran(
             done.returncode,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from mlfbuild.build.project_jobs import firmware_jobs, load, target_jobs
 from mlfbuild.core.errors import CheckFailedError, InputFileError, ProcessFailedError
 from mlfbuild.core.files import read_bytes
 from mlfbuild.usecases.build import build_project as build
+from support import warm
 from support.errors import raises
 from support.examples import first_on_push
 from support.firmware_repo import tiny_network
@@ -290,8 +290,7 @@ def test_both_drivers_report_the_conflict(repo: Repo, driver: str) -> None:
         'env = Environment(tools=["default", "mlf"])\nmodels = env.MlfModels("mlfbuild.yml")\n'
         'env.MlfFirmware("app", models=models)\n',
     )
-    command = [sys.executable, "-m", driver, *(["build", "-q"] if driver == "mlfbuild" else ["-Q", "-s"])]
-    done = subprocess.run(command, cwd=repo.root, capture_output=True, text=True, check=False)
+    done = warm.run(driver, *(["build", "-q"] if driver == "mlfbuild" else ["-Q", "-s"]), cwd=repo.root)
     assert done.returncode == (1 if driver == "mlfbuild" else 2)
     assert "models alpha and beta both define the global symbol 'helper'" in done.stderr
     assert "Traceback" not in done.stdout + done.stderr
@@ -307,7 +306,7 @@ def test_two_modules_with_the_same_name_are_reported_before_linking(repo: Repo, 
     repo.write("site_scons/site_tools/mlf.py", "from mlfbuild.scons import exists, generate\n")
     repo.write("SConstruct", 'Environment(tools=["default", "mlf"]).MlfModels("mlfbuild.yml")\n')
     command = ["SCons", "-Q"] if driver == "SCons" else ["mlfbuild", "-q", *driver.split()]
-    done = subprocess.run([sys.executable, "-m", *command], cwd=repo.root, capture_output=True, text=True, check=False)
+    done = warm.run(*command, cwd=repo.root)
     assert done.returncode == (2 if driver == "SCons" else 1), done.stdout + done.stderr
     assert done.stderr.lstrip().startswith("scons: *** " if driver == "SCons" else "mlfbuild: ")
     assert all(text in done.stderr for text in ("alpha", "beta", "'default'", "options: {module-name: beta}"))
