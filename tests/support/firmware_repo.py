@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from dataclasses import dataclass, field
@@ -54,6 +55,7 @@ HEADER = """\
 SITE_TOOL = "from mlfbuild.scons import exists, generate\n"
 
 
+@functools.cache
 def tiny_network(seed: int) -> bytes:
     """Return a network of one int8 FULLY_CONNECTED layer with weights from ``seed``."""
     random = np.random.default_rng(seed)

@@ -20,6 +20,7 @@ from support.errors import raises
 from support.examples import first_on_push
 from support.firmware_repo import tiny_network
 from support.libraries import native_library
+from support.snapshot import keep, restore
 from support.tvm_headers import write_tvm_headers
 
 PROJECT = """\
@@ -77,10 +78,20 @@ class Repo:
         return error.value.reason
 
 
-@pytest.fixture
-def repo(tmp_path: Path, tool: Callable[[str], str]) -> Repo:
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Repo:
+    """Return the repository after its first build."""
     tool("cmake")
-    return Repo(tmp_path)
+    repo = Repo(tmp_path_factory.mktemp("clashes"))
+    repo.build()
+    keep(repo.root)
+    return repo
+
+
+@pytest.fixture
+def repo(built: Repo) -> Repo:
+    restore(built.root)
+    return built
 
 
 def test_two_real_models_share_no_symbol(repo: Repo) -> None:
@@ -122,6 +133,7 @@ def test_other_link_errors_are_shown_unchanged(repo: Repo) -> None:
 @pytest.mark.parametrize("image", ["add_executable(other main.c)", ""])
 def test_image_unknown_to_ninja_is_reported(repo: Repo, image: str) -> None:
     repo.write("CMakeLists.txt", CMAKELISTS.split("add_executable", maxsplit=1)[0] + image + "\n")
+    shutil.rmtree(repo.root / "build")
     with raises(ProcessFailedError, "cmake-image-missing", "app"):
         repo.build()
 
@@ -233,6 +245,7 @@ def test_only_a_new_image_is_read(repo: Repo, monkeypatch: pytest.MonkeyPatch) -
         return read_bytes(path, what)
 
     monkeypatch.setattr("mlfbuild.c_analysis.conflicts.read_bytes", counting)
+    shutil.rmtree(repo.root / "build")
     repo.build()
     assert {path.name for path in reads} >= {"libmlf_alpha.a", "libmlf_beta.a"}
     reads.clear()
