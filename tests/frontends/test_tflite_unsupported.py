@@ -12,6 +12,7 @@ from tflite.TensorType import TensorType
 
 from mlfbuild.core.errors import UnsupportedModelError
 from mlfbuild.frontends.tflite import parse_tflite
+from mlfbuild.frontends.tflite.operators import operator_name
 from support.refusals import Refusal, assert_refused
 from support.tflite_builder import Network
 
@@ -80,10 +81,39 @@ def test_unsupported_types(tensor: int, tag: int, expected: Refusal) -> None:
     check(net, "type-unsupported", *expected)
 
 
-@pytest.mark.parametrize(("tensor", "name"), [(0, "image"), (3, "t3")])
-def test_legacy_quantisation(tensor: int, name: str) -> None:
+@pytest.mark.parametrize("tensor", [0, 3])
+def test_uint8_mixed_with_int8(tensor: int) -> None:
     net = edited(quantized_conv2d, lambda net: setattr(net.tensors[tensor], "type", TensorType.UINT8))
-    check(net, "quantization-unsupported", CONV, f"uint8 of {name!r}")
+    check(net, "quantization-unsupported", CONV, "mixes uint8 and int8")
+
+
+def unary(name: str, dtype: str = "uint8", scale: float | None = None) -> Network:
+    net = Network()
+    net.operator(name, [net.input((4,), 0.5, 7, dtype="uint8")], net.activation((4,), scale, dtype=dtype))
+    return net
+
+
+@pytest.mark.parametrize(
+    ("net", "words"),
+    [
+        (unary("ABS", scale=0.5), "LiteRT has no uint8 kernel of ABS"),
+        (unary("CAST", "float32"), "stored numbers"),
+        (unary("QUANTIZE", "int32", 0.5), "uint8 to int32"),
+    ],
+    ids=["ABS", "CAST", "QUANTIZE"],
+)
+def test_operators_that_nothing_defines_for_uint8(net: Network, words: str) -> None:
+    name = operator_name(net.operators[0].code)
+    check(net, "quantization-unsupported", f"operator 0 ({name}) writing 't1'", words)
+
+
+def test_uint8_images_that_float32_resizes_inexactly() -> None:
+    net = Network()
+    image, size = net.input((1, 3, 3, 1), 0.5, 7, dtype="uint8"), net.integers([7, 7])
+    options = {"AlignCorners": False, "HalfPixelCenters": False}
+    output = net.activation((1, 7, 7, 1), 0.5, 7, dtype="uint8")
+    net.operator("RESIZE_BILINEAR", [image, size], output, "ResizeBilinearOptions", **options)
+    check(net, "operator-invalid", "RESIZE_BILINEAR 't2_int8'", "float32", "power of two")
 
 
 def test_integers_that_are_not_quantised() -> None:

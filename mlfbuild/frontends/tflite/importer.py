@@ -18,7 +18,8 @@ from mlfbuild.frontends.tflite.operators import (
 )
 from mlfbuild.frontends.tflite.operators.variables import OPERANDS
 from mlfbuild.frontends.tflite.reader import SEE, RawOperator, RawSubgraph, Reader, reading
-from mlfbuild.frontends.tflite.tensors import Tensors
+from mlfbuild.frontends.tflite.tensors import Tensors, unique_names
+from mlfbuild.frontends.tflite.unsigned import held_as_int8, refusal, requantized
 from mlfbuild.frontends.tflite.variables import Key, Variables, VariableValue
 from mlfbuild.graph import (
     Array,
@@ -73,10 +74,12 @@ class _Importer:
     def __init__(self, raw: RawSubgraph, budget: ConstantBudget, subgraphs: Sequence[RawSubgraph] = ()) -> None:
         self.called: dict[int, Mapping[Key, VariableValue]] = {}
         """The values of variables by the index of the subgraph that a CALL_ONCE names."""
-        self._raw = raw
+        self._file = raw
+        self._raw = raw = held_as_int8(raw)
         self._budget = budget
         self._subgraphs = subgraphs
         self._tensors = Tensors(raw)
+        self._names = unique_names(self._file.tensors)
         self._variables = Variables(self._tensors)
         self._states: list[State] = []
         self._written = {index for operator in raw.operators for index in operator.outputs}
@@ -150,13 +153,20 @@ class _Importer:
         )
 
     def _place(self, operator: RawOperator) -> str:
-        names = self._tensors.names
-        outputs = [index for index in operator.outputs if 0 <= index < len(names)]
-        target = f" writing {names[outputs[0]]!r}" if outputs else ""
+        outputs = [index for index in operator.outputs if 0 <= index < len(self._names)]
+        target = f" writing {self._names[outputs[0]]!r}" if outputs else ""
         return f"{self._raw.place}operator {operator.index} ({_name(operator)}){target}"
+
+    def _check_unsigned(self) -> None:
+        """Refuse operators that nothing defines for uint8."""
+        for operator in self._file.operators:
+            error = refusal(self._file, operator, self._place(operator))
+            if error is not None:
+                raise error
 
     def _nodes(self) -> list[Node]:
         self._check_operators()
+        self._check_unsigned()
         for operator in self._raw.operators:
             if operator.code == BuiltinOperator.VAR_HANDLE:
                 self._variables.declare(self._site_of_variable(operator), operator.outputs[0])
@@ -169,7 +179,10 @@ class _Importer:
         kind = operator_kind(operator.code)
         if kind is not None:
             node = self._node(operator, kind)
-            return [] if self._is_computed(operator, kind, node) else [node]
+            if self._is_computed(operator, kind, node):
+                return []
+            joined = operator.unsigned and operator.code == BuiltinOperator.CONCATENATION
+            return requantized(self._tensors, node) if joined else [node]
         if operator.code in SHAPES:
             self._know(operator)
             return []
@@ -236,7 +249,7 @@ class _Importer:
     def _site(self, operator: RawOperator, inputs: Sequence[Tensor | None], outputs: Sequence[int]) -> TfliteSite:
         place = self._place(operator)
         results = tuple(self._tensors.at(place, index) for index in outputs)
-        return TfliteSite(place, tuple(inputs), results, operator.options_type, operator.options)
+        return TfliteSite(place, tuple(inputs), results, operator.options_type, operator.options, operator.unsigned)
 
     def _called(self, site: TfliteSite) -> Mapping[Key, VariableValue]:
         """Return the values that the subgraph of a CALL_ONCE assigns to variables."""
@@ -268,6 +281,7 @@ class _Importer:
             site.input(0)
         if kind.layer:
             _check_hybrid(site)
+            _check_offset(site)
             self._check_parameters(site, indices[1 : kind.values])
         result = kind.read(site)
         _check_types(site, site.inputs[:1], result)
@@ -311,6 +325,15 @@ def _check_hybrid(site: TfliteSite) -> None:
             "quantise the activations too",
             code="quantization-unsupported",
         )
+
+
+def _check_offset(site: TfliteSite) -> None:
+    """Refuse int8 weights with a zero point, which runtimes ignore or not; those of uint8 always count."""
+    weights = site.inputs[1] if len(site.inputs) > 1 else None
+    quantization = None if weights is None else weights.quantization
+    offset = quantization is not None and not quantization.per_channel and any(quantization.zero_points)
+    if offset and not site.unsigned:
+        raise site.wrong(f"the weights {weights} have a zero point that is not 0")
 
 
 def _check_types(site: TfliteSite, sources: Sequence[Tensor | None], operator: Operator) -> None:

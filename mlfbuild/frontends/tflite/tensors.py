@@ -33,7 +33,7 @@ class Tensors:
 
     def __init__(self, raw: RawSubgraph) -> None:
         self._raw = raw
-        self.names = _unique_names(raw.tensors)
+        self.names = unique_names(raw.tensors)
         """The names of all tensors of the subgraph, by index."""
         self._taken = set(self.names)
         self._made: dict[int, Tensor] = {}
@@ -77,6 +77,10 @@ class Tensors:
         after = self.add(f"{before.name}_after", before)
         return before, State(before.name, after.name, zeros(before))
 
+    def named(self, name: str) -> Tensor:
+        """Return a tensor that was made or added before."""
+        return next(tensor for tensor in (*self._made.values(), *self._added) if tensor.name == name)
+
     def fill(self, index: int, data: Array) -> None:
         """Make tensor ``index``, whose shape and type are those of ``data``, a constant."""
         self._made[index] = replace(self._made[index], data=data)
@@ -108,7 +112,7 @@ class Tensors:
         return self._made[raw.index]
 
 
-def _unique_names(tensors: Sequence[RawTensor]) -> list[str]:
+def unique_names(tensors: Sequence[RawTensor]) -> list[str]:
     """Return unique names of the tensors; a number is appended if a name is empty or taken."""
     taken = {tensor.name for tensor in tensors}
     seen: set[str] = set()

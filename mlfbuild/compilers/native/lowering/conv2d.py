@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mlfbuild.compilers.native.lowering.call import KernelCall
 from mlfbuild.compilers.native.lowering.common.convolution import lower_convolution
+from mlfbuild.compilers.native.lowering.common.offset import has_offset, lower_conv2d_offset
 from mlfbuild.compilers.native.lowering.common.specialised import Specialised
 from mlfbuild.compilers.native.lowering.conv2d_dsp import lower_conv2d_dsp
 from mlfbuild.compilers.native.lowering.conv2d_float_mve import lower_conv2d_float_mve
@@ -23,5 +24,7 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     """Return the call of the fastest kernel that the CPU and the node permit."""
     operator = node.operator
     assert isinstance(operator, Conv2D)
+    if has_offset(graph, node):
+        return lower_conv2d_offset(graph, node, operator)
     special = _SPECIALISED.lower(graph, node, operator, settings)
     return special or lower_convolution(graph, node, operator, "conv2d")
