@@ -39,6 +39,8 @@ class Tensors:
         self._made: dict[int, Tensor] = {}
         self._added: list[Tensor] = []
         self._kept: dict[int, str] = {}
+        self.refused: set[int] = set()
+        """The tensors that could not be converted."""
 
     def at(self, place: str, index: int) -> Tensor:
         """Return tensor ``index``; ``place`` names the operator that uses it."""
@@ -77,9 +79,9 @@ class Tensors:
         after = self.add(f"{before.name}_after", before)
         return before, State(before.name, after.name, zeros(before))
 
-    def named(self, name: str) -> Tensor:
-        """Return a tensor that was made or added before."""
-        return next(tensor for tensor in (*self._made.values(), *self._added) if tensor.name == name)
+    def by_name(self) -> dict[str, Tensor]:
+        """Return the tensors that were made or added before."""
+        return {tensor.name: tensor for tensor in (*self._made.values(), *self._added)}
 
     def fill(self, index: int, data: Array) -> None:
         """Make tensor ``index``, whose shape and type are those of ``data``, a constant."""
@@ -108,7 +110,9 @@ class Tensors:
 
     def _make(self, place: str, raw: RawTensor) -> Tensor:
         if raw.index not in self._made:
+            self.refused.add(raw.index)
             self._made[raw.index] = _convert(raw, self.names[raw.index], self._where(place, raw))
+            self.refused.remove(raw.index)
         return self._made[raw.index]
 
 

@@ -77,10 +77,11 @@ def refusal(raw: RawSubgraph, operator: RawOperator, place: str) -> UnsupportedM
 
 def requantized(tensors: Tensors, node: Node) -> list[Node]:
     """Return ``node`` of an uint8 CONCATENATION after nodes that bring its inputs to the output's scale."""
-    output = tensors.named(node.outputs[0])
+    known = tensors.by_name()
+    output = known[node.outputs[0]]
     nodes, names = [], list(node.inputs)
     for index, name in enumerate(names):
-        source = tensors.named(str(name))
+        source = known[str(name)]
         if source.quantization != output.quantization:
             like = Tensor(source.name, source.shape, source.dtype, output.quantization)
             brought = tensors.add(f"{source.name}_requantized", like)
