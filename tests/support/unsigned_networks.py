@@ -129,6 +129,32 @@ def _network(random: np.random.Generator) -> Case:
     return Case(net.build([shares]), (_data(random, 1, 9, 9, 3),))
 
 
+def _convolution(depth: int, filter_size: int, channels: int, image: int, stride: int = 1) -> Case:
+    """A CONV_2D whose weights have a zero point and, as the converter writes them, none is 0."""
+    random, net = np.random.default_rng(depth), Network()
+    source = net.input((1, image, image, depth), 0.02, 122, dtype="uint8")
+    spread = 127 if depth < 100 else 20
+    shape = (channels, filter_size, filter_size, depth)
+    weights = random.integers(128 - spread, 128 + spread, shape).astype(np.uint8)
+    weights[0, 0, 0, :2] = 1, 255
+    parameters = net.tensor(shape, "uint8", data=weights, scales=[0.003], zero_points=[121])
+    size = -(-image // stride)
+    scale = float(np.float32(1e-4 * spread * filter_size * np.sqrt(depth)))
+    output = net.activation((1, size, size, channels), scale, 120, dtype="uint8")
+    bias = net.constant(random.integers(-500, 500, channels).astype(np.int32))
+    options = {"StrideH": stride, "StrideW": stride, "DilationHFactor": 1, "DilationWFactor": 1, "Padding": 0}
+    net.operator("CONV_2D", [source, parameters, bias], output, "Conv2DOptions", **options)
+    return Case(net.build(), (_data(random, 1, image, image, depth),))
+
+
+def dsp_convolutions() -> list[Case]:
+    """Convolutions for cores with DSP: of one pixel and several, any number of channels, one and two groups of sums."""
+    return [
+        _convolution(8, 1, 5, 5), _convolution(300, 1, 6, 2), _convolution(1100, 1, 4, 1), _convolution(3, 3, 8, 7, 2),
+        _convolution(12, 3, 7, 5), _convolution(5, 1, 4, 4),
+    ]  # fmt: skip
+
+
 OWN: Mapping[str, Callable[[np.random.Generator], Case]] = {
     "network": _network,
     "CONCATENATION of several scales": _concatenation,

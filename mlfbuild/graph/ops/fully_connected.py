@@ -125,4 +125,4 @@ class FullyConnected(Operator):
         whole = (sums if bias is None else sums + bias.reshape(-1)).astype(np.int64).astype(np.int32)
         stored = round_half_away(whole.astype(np.float64) * scale) + zero_point_of(output)
         clamped = np.clip(stored, *activation_range(self.activation, output))
-        return clamped.astype(output.dtype.numpy).reshape(output.shape)
+        return np.asarray(clamped, output.dtype.numpy).reshape(output.shape)

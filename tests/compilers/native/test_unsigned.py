@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,13 +13,14 @@ from mlfbuild.core.errors import UnsupportedModelError
 from mlfbuild.frontends.tflite import parse_tflite
 from mlfbuild.frontends.tflite.unsigned import _COMPUTED
 from mlfbuild.graph.evaluation import evaluate
+from support.board_cases import wrong_networks
 from support.drawing import Case
 from support.examples import first_on_push
 from support.host_c import run_many_on_host
-from support.native import compile_bytes
+from support.native import compile_bytes, generated
 from support.networks import TYPES, drawn
 from support.oracle import assert_equal, litert_run
-from support.unsigned_networks import OWN, WEIGHTED, own, unsigned
+from support.unsigned_networks import OWN, WEIGHTED, dsp_convolutions, own, unsigned
 
 DRAWN = sorted(name for name in TYPES if "int8" in TYPES[name] and getattr(BuiltinOperator, name) in _COMPUTED)
 UNJUDGED = ("BROADCAST_TO",)
@@ -75,9 +77,30 @@ def test_own_networks_in_numpy(kind: str) -> None:
     assert equal_in_numpy(list(own(kind, 2)), kind) == 2
 
 
-@pytest.mark.parametrize("cpu", first_on_push(["cortex-m4", "cortex-m0", "cortex-m55"]))
+@pytest.mark.parametrize("cpu", first_on_push(["cortex-m4", "cortex-m0plus", "cortex-m55"]))
 def test_own_networks_in_c(cpu: str) -> None:
     """All kernels that only uint8 has, also those of weights with a zero point and of averages."""
     offset = [case for operator in WEIGHTED for case in networks(operator, 2)]
     rounded = [case for operator in ("AVERAGE_POOL_2D", "DIV", "L2_NORMALIZATION") for case in networks(operator, 1)]
     equal_in_c([*(case for kind in OWN for case in own(kind, 1)), *offset, *rounded], cpu)
+
+
+def test_convolutions_for_dsp_in_c() -> None:
+    cases = dsp_convolutions()
+    for case in cases:
+        assert "offset_int8_dsp(" in generated(compile_bytes(case.model))
+    for case in cases:
+        assert len(np.unique(litert_run(case.model, case.inputs)[0])) > 3
+    equal_in_c(cases)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("cpu", ["cortex-m4", "cortex-m55"])
+def test_own_networks_on_boards(cpu: str, tmp_path: Path, tool: Callable[[str], str]) -> None:
+    """The assembly of the kernels, which the host replaces by C."""
+    cases = [*dsp_convolutions(), *(case for kind in OWN for case in own(kind, 1))]
+    jobs = [
+        (compile_bytes(case.model, f"net{index}", cpu), case.inputs, litert_run(case.model, case.inputs))
+        for index, case in enumerate(cases)
+    ]
+    assert wrong_networks(jobs, cpu, tmp_path, tool) == []

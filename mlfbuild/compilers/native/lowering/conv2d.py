@@ -11,6 +11,7 @@ from mlfbuild.compilers.native.lowering.conv2d_float_mve import lower_conv2d_flo
 from mlfbuild.compilers.native.lowering.conv2d_int16_dsp import lower_conv2d_int16_dsp
 from mlfbuild.compilers.native.lowering.conv2d_int16_mve import lower_conv2d_int16_mve
 from mlfbuild.compilers.native.lowering.conv2d_mve import lower_conv2d_mve
+from mlfbuild.compilers.native.lowering.conv2d_offset_dsp import lower_conv2d_offset_dsp
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import Graph, Node
 from mlfbuild.graph.ops import Conv2D
@@ -25,6 +26,7 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     operator = node.operator
     assert isinstance(operator, Conv2D)
     if has_offset(graph, node):
-        return lower_conv2d_offset(graph, node, operator)
+        dsp = lower_conv2d_offset_dsp(graph, node, operator) if settings.has("dsp") else None
+        return dsp or lower_conv2d_offset(graph, node, operator)
     special = _SPECIALISED.lower(graph, node, operator, settings)
     return special or lower_convolution(graph, node, operator, "conv2d")

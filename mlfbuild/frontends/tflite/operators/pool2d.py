@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
 from tflite.BuiltinOperator import BuiltinOperator
 
@@ -12,9 +13,11 @@ from mlfbuild.frontends.tflite.operators.site import TfliteSite
 from mlfbuild.frontends.tflite.reader import reading
 from mlfbuild.graph import Operator, ops
 
+_Pool = TypeVar("_Pool", ops.AveragePool2D, ops.MaxPool2D)
 
-def _pool(kind: type[ops.AveragePool2D | ops.MaxPool2D]) -> Callable[[TfliteSite], ops.AveragePool2D | ops.MaxPool2D]:
-    def read(site: TfliteSite) -> ops.AveragePool2D | ops.MaxPool2D:
+
+def _pool(kind: type[_Pool]) -> Callable[[TfliteSite], _Pool]:
+    def read(site: TfliteSite) -> _Pool:
         with reading(site.place):
             options = site.read_options("Pool2DOptions")
             filter_size = (options.FilterHeight(), options.FilterWidth())

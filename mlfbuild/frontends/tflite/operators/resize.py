@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
 from tflite.BuiltinOperator import BuiltinOperator
 
@@ -12,7 +13,7 @@ from mlfbuild.frontends.tflite.operators.site import TfliteSite
 from mlfbuild.frontends.tflite.reader import reading
 from mlfbuild.graph import Operator, ops
 
-_Resize = ops.ResizeBilinear | ops.ResizeNearestNeighbor
+_Resize = TypeVar("_Resize", ops.ResizeBilinear, ops.ResizeNearestNeighbor)
 
 
 def _resize(kind: type[_Resize]) -> Callable[[TfliteSite], _Resize]:
