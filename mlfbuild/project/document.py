@@ -29,9 +29,9 @@ class Document:
 
     data: object = None
     values: dict[KeyPath, Position] = field(default_factory=dict)
-    """Where the value of each path starts."""
+    """The position of the value of each path."""
     keys: dict[KeyPath, Position] = field(default_factory=dict)
-    """Where the key of each path starts; list items have none."""
+    """The position of the key of each path; list items have none."""
     problems: list[Problem] = field(default_factory=list)
     refused: set[KeyPath] = field(default_factory=set)
 

@@ -151,7 +151,7 @@ def _build_models(
 
 
 def _is_current(group: Twins) -> bool:
-    """Whether no archive of ``group`` has to be made; building it checks that again, with the locks of its trees."""
+    """Return whether all archives of ``group`` are up to date; a build checks again with the locks of its trees."""
     try:
         return all(map(is_current, group.jobs))
     except MlfError:  # building the group reports it, as the error of its models
