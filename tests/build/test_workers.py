@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from support.processes import session, wait_for
+
 COMPUTES = """
 import os, time
 from pathlib import Path
@@ -39,19 +41,6 @@ if __name__ == "__main__":
 """
 
 
-def session(number: int) -> list[int]:
-    """Return the processes of a session, without those that ended."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, _, _, of = path.read_text().rpartition(")")[2].split()[:4]
-        except OSError:
-            continue
-        if int(of) == number and state != "Z":
-            found.append(int(path.parent.name))
-    return found
-
-
 @pytest.mark.parametrize(
     ("number", "whole_group"),
     [(signal.SIGKILL, False), (signal.SIGTERM, False), (signal.SIGINT, True)],
@@ -78,9 +67,7 @@ def test_no_worker_outlives_a_build(tmp_path: Path, number: signal.Signals, whol
     _, err = process.communicate(timeout=20)  # ends when no process has the pipes open
     assert process.returncode == (-number if number == signal.SIGKILL else 130)
     assert "Traceback" not in err
-    while session(process.pid) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert session(process.pid) == []
+    wait_for(lambda: not session(process.pid))
     assert len(list(tmp_path.glob("cleaned*"))) == 2
 
 
@@ -95,4 +82,4 @@ def test_an_idle_worker_ends_with_a_killed_build(tmp_path: Path) -> None:
         [sys.executable, "start.py"], cwd=tmp_path, start_new_session=True, stdout=subprocess.PIPE
     )
     assert process.communicate(timeout=20)[0] == b""
-    assert session(process.pid) == []
+    wait_for(lambda: not session(process.pid))

@@ -193,7 +193,7 @@ def test_verify_checks_budgets_too(project: Project) -> None:
     ended = project.run("verify", "--target", "pc", "--model", "alpha")
     assert (ended.status, ended.err.splitlines()[0]) == (
         0,
-        "not checked: instructions of model alpha (no selected target has a board)",
+        "not checked: instructions of model alpha (no selected target has a board; run `mlfbuild verify --target m4`)",
     )
 
 

@@ -58,7 +58,7 @@ def the_error(ran: Ran) -> str:
         ),
         (
             "mlfbuild_models(mlfbuild.yml)",
-            "@/mlfbuild.yml: has the targets pc, pc2, m4: mlfbuild_models needs TARGET <target>",
+            "@/mlfbuild.yml: has several targets (pc, pc2, m4); add TARGET <target> to mlfbuild_models",
         ),
         (
             "mlfbuild_models(mlfbuild.yml pc)",
