@@ -21,11 +21,11 @@ from mlfbuild.core.files import make_folder, storage_error
 
 _LOOK_SECONDS = 0.05
 _LOCKED_BYTE = 2**30
-"""Position of the byte that is locked on Windows; locks may lie behind the end of a file."""
+"""Position of the byte that is locked on Windows; locks may be beyond the end of a file."""
 _READ_ONLY = {errno.EACCES, errno.EPERM, errno.EROFS}
 """Writing to such a folder fails with its own error."""
 _WITHOUT_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}
-"""What some network file systems answer to a lock."""
+"""Errors of network file systems that have no locks."""
 
 Busy = Callable[[int | None], bool]
 """Called once if another process, whose number may be unknown, keeps the lock; returns whether to wait for it."""
@@ -120,7 +120,7 @@ def _lock(descriptor: int) -> None:
 
 
 def is_ancestor(process: int) -> bool:
-    """Whether ``process`` started this process, directly or indirectly; False if the system does not tell."""
+    """Return whether ``process`` started this process, directly or indirectly; False if the system does not tell."""
     number = os.getpid()
     with contextlib.suppress(OSError, ValueError, IndexError):
         while number > 1:

@@ -215,7 +215,7 @@ def signals_masked(how: Literal["block", "unblock"], numbers: Collection[int]) -
 
 
 def end_group(process: subprocess.Popen[bytes], number: signal.Signals | None = None) -> None:
-    """Send ``number`` to a program with a group of its own and to all its children; without it, kill them.
+    """Send ``number`` to a program with its own process group and to all its children; without it, kill them.
 
     Windows cannot send a signal to a program without a console: there, only killing has an effect, and children that
     outlive their parent continue.

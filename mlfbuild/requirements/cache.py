@@ -88,7 +88,7 @@ class Cache:
         return path.lstat().st_uid in {*trusted_owners(), self.root.stat().st_uid}
 
     def is_intact(self, name: str, tree: str) -> bool:
-        """Whether the files of ``name`` have the content hash ``tree``; reads all of them."""
+        """Return whether the files of ``name`` have the content hash ``tree``; reads all of them."""
         return bool(tree) and tree_sha256(self.tree(name)) == tree
 
     def put_tree(self, made: Path, name: str) -> str:

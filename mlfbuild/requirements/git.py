@@ -22,7 +22,7 @@ from mlfbuild.requirements.git_names import check_version, full_commit, is_abbre
 from mlfbuild.requirements.tree_hash import leading_out
 
 _ATTRIBUTES = "* -text -eol -filter -ident -working-tree-encoding -export-ignore -export-subst\n"
-"""Of each mirror; these take precedence over the ``.gitattributes`` of commits."""
+"""The attributes of each mirror; they take precedence over the ``.gitattributes`` of commits."""
 _SETTINGS = ("config", "config.worktree", "commondir", "info/attributes", "objects/info/alternates")
 """Files of a mirror that can make Git run programs."""
 _REFS = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")

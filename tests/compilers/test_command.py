@@ -184,8 +184,8 @@ def test_folder_in_place_of_the_archive_is_rejected(root: Path) -> None:
 
 
 def test_file_that_is_not_an_archive_is_rejected(root: Path) -> None:
-    message = str(failure(root, script(root, "open(sys.argv[1], 'w').write('hello' * 500)"), InputFileError))
-    assert message.endswith(": its archive: is not a tar file; copy or export the archive again")
+    error = failure(root, script(root, "open(sys.argv[1], 'w').write('hello' * 500)"), InputFileError)
+    assert error.code == "archive-not-tar" and error.place.endswith(": its archive")
 
 
 def test_truncated_archive_is_rejected(root: Path) -> None:

@@ -16,7 +16,7 @@ from mlfbuild.graph.bases import WHOLE
 
 @dataclass(frozen=True)
 class ShapeKind:
-    """How to compute the only output of an operator; ``types`` are the possible types of that output."""
+    """The computation of an operator's only output; ``types`` are the possible types of that output."""
 
     read: Callable[[TfliteSite], Array]
     values: int = 1
