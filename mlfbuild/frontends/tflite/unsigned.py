@@ -121,7 +121,7 @@ def _takes_uint8(raw: RawSubgraph, operator: RawOperator) -> bool:
     affines = {(tensor.scales, tensor.zero_points) for tensor in _tensors(raw, (*operator.inputs, *operator.outputs))}
     if operator.code == BuiltinOperator.CONCATENATION and len(affines) > 1:
         return False
-    return DType.UINT8 in kind.types
+    return DType.UINT8 in {*kind.types, *kind.results}
 
 
 class _Holding:
