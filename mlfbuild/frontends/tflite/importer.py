@@ -43,9 +43,9 @@ _COMPILED_BY = {
     "NeutronGraph": ("neutron-converter", "NXP's Neutron NPU"),
     "XC_": ("xcore-opt", "an XMOS xcore processor"),
 }
-"""How the names of operators begin that stand for a part of a network: the program that writes them, and for what."""
+"""Prefixes of custom operators that represent a part of a network: the program that writes them, and their hardware."""
 _OFFSET_WEIGHTS = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV"})
-"""Layers that may have weights with a zero point."""
+"""Layers whose weights may have a zero point."""
 _MOST_NUMBERS = 64
 """Elements up to which a tensor is computed at compile time, because it may be part of a shape."""
 
