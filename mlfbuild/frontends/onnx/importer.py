@@ -171,11 +171,18 @@ class _Importer:
             raise GraphError(
                 f"output {port.name!r}", f"is declared {_type_name(port.type)}, but is {value.dtype.value}"
             )
-        if not port.is_map and not _fits(port.shape, value.shape):
+        if not port.is_map and not _fits(self._declared(port), value.shape):
             raise GraphError(
                 f"output {port.name!r}", f"is declared {_shape_text(port.shape)}, but is {list(value.shape)}"
             )
         return value
+
+    def _declared(self, port: RawPort) -> Sequence[int | None]:
+        """Return the shape of an output; skl2onnx declares one target for forests that have several."""
+        one_target = len(port.shape) == 2 and port.shape[1] == 1
+        if one_target and any(node.domain == ML_DOMAIN for node in self._raw.nodes):
+            return (port.shape[0], None)
+        return port.shape
 
 
 def _fits(declared: Sequence[int | None], shape: Sequence[int]) -> bool:

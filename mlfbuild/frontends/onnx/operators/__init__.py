@@ -27,6 +27,7 @@ OPERATORS: Mapping[str, str] = {
     "AveragePool": "pool2d",
     "BatchNormalization": "batch_normalization",
     "Binarizer": "features",
+    "CDist": "squared_distances",
     "Cast": "quantize",
     "CastLike": "quantize",
     "Ceil": "floor",

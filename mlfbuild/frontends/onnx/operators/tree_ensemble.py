@@ -118,7 +118,7 @@ def _aggregated(site: OnnxSite, forest: _Forest, base: Array, aggregate: str = "
     tables = _Tables(source.shape[1], site.node.place)
     numbered: dict[Key, int] = {}
     roots = np.array([_number(forest, root, tables, numbered) for root in forest.roots])
-    votes = [forest.votes.get(leaf) or _nothing(site, aggregate) for leaf in tables.leaves]
+    votes = [_counting(site, forest.votes.get(leaf, ()), aggregate) for leaf in tables.leaves]
     if not tables.features:
         tables.at_most(0, np.float32(0), -1, -1, nan_first=False)
     targets = np.array([target for leaf in votes for target, _ in leaf])
@@ -140,11 +140,13 @@ def _aggregated(site: OnnxSite, forest: _Forest, base: Array, aggregate: str = "
     return site.emit(ops.TreeEnsemble(aggregate), [source, *tensors], (source.shape[0], len(base)))
 
 
-def _nothing(site: OnnxSite, aggregate: str) -> Sequence[tuple[int, float]]:
-    """Return the votes of a leaf that has none in the file."""
-    if aggregate != "SUM":
+def _counting(site: OnnxSite, votes: Sequence[tuple[int, float]], aggregate: str) -> Sequence[tuple[int, float]]:
+    """Return at least one vote of a leaf, without those that change no sum; exporters write one for each class."""
+    if aggregate == "SUM":
+        return [vote for vote in votes if vote[1] != 0] or votes[:1] or [(0, 0.0)]
+    if not votes:
         raise site.unsupported(f"a leaf without weights is not supported with {aggregate}")
-    return [(0, 0.0)]
+    return votes
 
 
 def _number(forest: _Forest, root: Key, tables: _Tables, numbered: dict[Key, int]) -> int:
