@@ -4,8 +4,8 @@
     python benchmarks/forests.py [--onnx2c PROGRAM] [--update]
 
 Trains 10 trees of depth 8 per data set, generates C in every way, builds it with GCC at -O2, and counts the mean
-instructions of a row of features. ``--update`` writes the table of docs/performance.md. Without ``--onnx2c``, the figures
-of onnx2c are those in benchmarks/results/forests.json.
+instructions of a row of features. ``--update`` writes the table of docs/performance.md. Without ``--onnx2c``, the
+figures of onnx2c are those in benchmarks/results/forests.json.
 """
 
 from __future__ import annotations
@@ -116,7 +116,8 @@ def of_mlfbuild(forest: Forest, folder: Path) -> Generated:
     size = module.main[0].workspace_size
     return Generated(
         "struct tvmgen_forest_inputs in = {(void *)(uintptr_t)row}; int64_t label;\n"
-        "struct tvmgen_forest_outputs out = {&label, scores}; mlf_forest_run(&in, &out, workspace); return (int32_t)label;",
+        "struct tvmgen_forest_outputs out = {&label, scores};\n"
+        "mlf_forest_run(&in, &out, workspace); return (int32_t)label;",
         ("tvmgen_forest.h",),
         sources=tuple(sorted((folder / "host/src").glob("*.c"))),
         include_dirs=(folder / "host/include",),

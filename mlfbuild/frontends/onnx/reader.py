@@ -131,7 +131,10 @@ def _plain(model: onnx.ModelProto, data: bytes, weights: Sequence[CutTensor | No
 def _opset(model: onnx.ModelProto) -> int:
     if not model.HasField("graph"):
         raise GraphError("the file", "holds no graph")
-    versions = {entry.version for entry in model.opset_import if entry.domain in DOMAINS} or {1}
+    versions = {entry.version for entry in model.opset_import if entry.domain in DOMAINS}
+    if not versions and any(entry.domain == ML_DOMAIN for entry in model.opset_import):
+        return int(onnx.defs.onnx_opset_version())  # of XGBoost, with no operator of ONNX's own domain
+    versions = versions or {1}
     if len(versions) > 1:
         raise GraphError("the file", f"uses versions {' and '.join(map(str, sorted(versions)))} of ONNX's operators")
     (version,) = versions

@@ -1,8 +1,9 @@
 """TREE_ENSEMBLE: the sum of one leaf of each decision tree, such as a random forest.
 
 The trees are tables. A node sends a row to its first child if its feature is at most its threshold, otherwise to its
-second one; NaN goes to the first child only if the node says so. Readers of model files write other comparisons in this
-form, and sort the nodes so that children follow their parents. A leaf is a run of votes: each adds a weight to a target.
+second one; NaN goes to the first child only if the node says so. Readers of model files write other comparisons in
+this form, and sort the nodes so that children follow their parents. A leaf is a run of votes: each adds a weight to a
+target.
 """
 
 from __future__ import annotations
@@ -82,11 +83,11 @@ class TreeEnsemble(Operator):
 
 
 def _least(old: np.float32, new: np.float32) -> np.float32:
-    return new if new < old else old
+    return min(old, new)
 
 
 def _greatest(old: np.float32, new: np.float32) -> np.float32:
-    return new if new > old else old
+    return max(old, new)
 
 
 def _data(table: Tensor) -> Array:

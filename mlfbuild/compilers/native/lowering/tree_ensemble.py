@@ -26,6 +26,8 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     features, thresholds, children, nan, roots, leaves, targets, weights, base = (
         np.asarray(tensor.data) for tensor in tensors
     )
+    always = nan & (thresholds == np.inf)  # has no position that is beyond all others
+    children = np.where(always[:, np.newaxis], children[:, :1], children)
     votes = _votes(leaves, targets, weights, roots, children)
     nodes = _nodes(features, thresholds, nan)
     wide = max(len(features), len(votes.weights)) >= _INT16
@@ -94,7 +96,7 @@ def _nodes(features: Array, thresholds: Array, nan: Array) -> _Nodes:
 
 
 def _orders(thresholds: Array, nan: Array) -> Array:
-    """Return the least position in the order of ``mlf_tree_order`` that is beyond each threshold; NaN is never passed."""
+    """Return the least position of ``mlf_tree_order`` beyond each threshold; no number is beyond NaN."""
     with np.errstate(invalid="ignore"):
         bits = (thresholds + np.float32(0)).view(np.uint32)  # the sum turns -0 to 0
     ordered = bits ^ np.where(bits >> 31, np.uint32(0x7FFFFFFF), np.uint32(0))
@@ -163,7 +165,7 @@ def _votes(leaves: Array, targets: Array, weights: Array, roots: Array, children
 
 def _moved(references: Array, starts: Array) -> Array:
     """Return ``references`` with the first vote of each leaf instead of its number."""
-    found: Array = np.where(references < 0, -1 - starts[np.minimum(-1 - references, len(starts) - 1)], references)
+    found: Array = np.where(references < 0, -1 - starts[np.clip(-1 - references, 0, len(starts) - 1)], references)
     return found
 
 
@@ -185,4 +187,3 @@ def _targets_of_trees(targets: Array, roots: Array, children: Array) -> Array | 
             return None
         found.extend(reached)
     return np.array(found)
-

@@ -132,7 +132,9 @@ def _facts(prefix: str, port: Port) -> Iterator[str]:
         yield f"#define {prefix}_SCALE {floating(info.scale)}"
         yield f"#define {prefix}_ZERO_POINT ({info.zero_point})"
     if tensor.labels:
-        meaning = "names of the columns" if tensor.dtype is DType.FLOAT32 else "labels, of which an element is a position"
+        meaning = (
+            "names of the columns" if tensor.dtype is DType.FLOAT32 else "labels, of which an element is a position"
+        )
         yield f"/* {port.member}: {meaning} */"
         yield " \\\n".join([f"#define {prefix}_LABELS {{", *(f"    {text(label)}," for label in tensor.labels), "}"])
 

@@ -103,8 +103,10 @@ def labelled(site: OnnxSite, positions: Tensor, labels: Sequence[int] | Sequence
 
 
 def both_classes(site: OnnxSite, score: Tensor, *, complement: bool) -> Tensor:
-    """Return [rows, 2] for the score [rows, 1] of the second class; the first one's is -score or, if ``complement``,
-    1 - score."""
+    """Return [rows, 2] for the score [rows, 1] of the second class.
+
+    The score of the first one is -score or, if ``complement``, 1 - score.
+    """
     signs = site.weights("signs", np.array([[-1, 1]], np.float32))
     both = binary(site, ops.Mul(), score, signs)
     return add(site, both, site.weights("offsets", np.array([[1, 0]], np.float32))) if complement else both

@@ -17,7 +17,6 @@ from mlfbuild.frontends.onnx.operators.arithmetic import (
     reduced,
     relation,
     select,
-    subtract,
     unary,
 )
 from mlfbuild.frontends.onnx.operators.classification import numbers, rows
@@ -98,13 +97,10 @@ def _one_hot_encoder(site: OnnxSite) -> tuple[Value, ...]:
 
 def matches(site: OnnxSite, source: Tensor, keys: Array) -> Tensor:
     """Return whether each element equals each of ``keys``, along a new last dimension."""
-    if source.dtype is DType.FLOAT32:
-        typed = keys.astype(np.float32)
-        if not np.array_equal(typed, keys):
-            raise site.unsupported("categories that float32 cannot represent are not supported", "use integers")
-    else:
-        source = cast(site, source, DType.INT64)
-        typed = keys.astype(np.int64)
+    source = source if source.dtype is DType.FLOAT32 else cast(site, source, DType.INT64)
+    typed = keys.astype(source.dtype.numpy)
+    if not np.array_equal(typed, keys):
+        raise site.unsupported(f"keys that {source.dtype.value} cannot represent are not supported")
     column = site.builder.reshaped(source, (*source.shape, 1))
     return relation(site, ops.Equal(), column, site.weights("keys", typed))
 
@@ -122,7 +118,9 @@ def _feature_vectorizer(site: OnnxSite) -> tuple[Value, ...]:
             raise GraphError(site.node.place, f"input {index} has {len(tensor.shape)} dimensions")
         part = sliced(site, site.made(tensor), [range(tensor.shape[0]), range(min(wanted, tensor.shape[1]))]).tensor
         missing = wanted - part.shape[1]
-        parts.append(part if not missing else site.moved(ops.Pad(((0, 0), (0, missing))), part, (part.shape[0], wanted)))
+        parts.append(
+            part if not missing else site.moved(ops.Pad(((0, 0), (0, missing))), part, (part.shape[0], wanted))
+        )
     if len({part.shape[0] for part in parts}) > 1:
         raise GraphError(site.node.place, "joins inputs with different numbers of rows")
     shape = (parts[0].shape[0], sum(widths))

@@ -53,7 +53,7 @@ def _labels_found(site: OnnxSite, value: Value, keys: Sequence[int | float | str
 def _numbers_found(site: OnnxSite, source: Tensor, keys: Sequence[int | float | str] | Array) -> Tensor:
     """Return 1 + the position of each element in ``keys``, 0 if it is none of them; the last of equal keys counts."""
     last = {key: at + 1 for at, key in enumerate(np.asarray(keys).tolist())}
-    if len(keys) >= _EXACT or any(key != key for key in last):  # noqa: PLR0124 - NaN
+    if len(keys) >= _EXACT or any(key != key for key in last):
         raise site.unsupported("NaN as a key, or more than 16,777,215 keys, are not supported")
     found = cast(site, matches(site, source, np.array(list(last))), DType.FLOAT32)
     rows = site.builder.reshaped(found, (source.elements, len(last)))
@@ -81,8 +81,10 @@ def _mapping(
         return keys, values, tensor.reshape(-1).tolist()[0]
     if kind == "string":
         return keys, values, site.text("default_string", "_Unused")
-    return keys, values, (
-        site.integer("default_int64", -1) if kind == "int64" else site.real_attribute("default_float", -0.0)
+    return (
+        keys,
+        values,
+        (site.integer("default_int64", -1) if kind == "int64" else site.real_attribute("default_float", -0.0)),
     )
 
 

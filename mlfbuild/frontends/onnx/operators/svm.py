@@ -89,8 +89,11 @@ def _linear(site: OnnxSite) -> tuple[Value, ...]:
     """Without support vectors, each class has coefficients; the offset is the same for all."""
     source, labels, offset = rows(site), class_labels(site), numbers(site, "rho")
     coefficients, classes = numbers(site, "coefficients"), len(labels)
-    if classes < 2 or not offset.size or coefficients.size != classes * source.shape[1]:
-        raise site.unsupported(f"{coefficients.size} coefficients for {classes} classes of {source} are not supported")
+    fits = coefficients.size == classes * source.shape[1]
+    if not fits or classes < 2 or not offset.size or (offset.size == 1 and classes > 2):
+        raise site.unsupported(
+            f"{coefficients.size} coefficients and {offset.size} offsets for {classes} classes are not supported"
+        )
     matrix = coefficients.reshape(classes, -1)
     scores = weighted_sums(site, source, matrix, np.full(classes, offset[0], np.float32))
     if offset.size == 1 and classes == 2 and coefficients.min() >= 0:

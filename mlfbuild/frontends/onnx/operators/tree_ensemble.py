@@ -315,18 +315,26 @@ def _trees(site: OnnxSite) -> tuple[Value, ...]:
     nodes = {}
     for at in range(size):
         mode = _MODES[modes[at]]
+        values = next(members, ()) if mode == "MEMBER" else ()
         nodes[0, at] = _Split(
             mode, features[at], 0.0 if mode == "MEMBER" else float(splits[at]), child(true[at], true_leaf[at]),
-            child(false[at], false_leaf[at]), missing[at] >= 1 or mode == "NEQ", next(members, ()) if mode == "MEMBER" else (),
+            child(false[at], false_leaf[at]), missing[at] >= 1 or mode == "NEQ", values,
         )  # fmt: skip
     roots = [child(root, 0) for root in site.integers("tree_roots") or ()]
     if not roots:
         raise GraphError(site.node.place, "has no trees")
     votes = {(1, at): [(target, float(weights[at]))] for at, target in enumerate(targets)}
-    aggregate = ("AVERAGE", "SUM", "MIN", "MAX")[site.integer("aggregate_function", 1)]
+    aggregate = _choice(site, "aggregate_function", 1, ("AVERAGE", "SUM", "MIN", "MAX"))
     made = _of_targets(site, _Forest(nodes, roots, votes), site.integer("n_targets", 1), aggregate)
-    transform = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")[site.integer("post_transform", 0)]
+    transform = _choice(site, "post_transform", 0, ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"))
     return (site.made(post_transformed(site, made, transform)),)
+
+
+def _choice(site: OnnxSite, name: str, default: int, words: Sequence[str]) -> str:
+    number = site.integer(name, default)
+    if not 0 <= number < len(words):
+        raise GraphError(site.node.place, f"attribute {name} is {number}")
+    return words[number]
 
 
 def _tensor(site: OnnxSite, name: str) -> Array:
