@@ -30,10 +30,9 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     children = np.where(always[:, np.newaxis], children[:, :1], children)
     votes = _votes(leaves, targets, weights, roots, children)
     nodes = _nodes(features, thresholds, nan)
-    wide = max(len(features), len(votes.weights)) >= _INT16
+    word = "word" if max(len(features), len(votes.weights)) >= _INT16 else nodes.word
+    child_type = "int32_t" if word == "word" else "int16_t"
     suffix = "uint8" if len(base) <= 1 << 7 else "uint16"
-    word = "word" if wide else nodes.word
-    child_type = "int32_t" if wide else "int16_t"
     parameters = [
         *_features(word, nodes.features),
         *_thresholds(word, nodes),
