@@ -15,7 +15,7 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -101,6 +101,11 @@ def _print(text: str) -> None:
 def show_json(value: Any) -> None:
     """Print a result as JSON."""
     show_as_it_is(json.dumps(value, indent=2, default=_plain))
+
+
+def note_unless_quiet(options: SharedOptions) -> Callable[[str], None]:
+    """Return ``note``, or a function that prints nothing."""
+    return (lambda _: None) if options.quiet else note
 
 
 def note(text: str) -> None:
