@@ -115,7 +115,13 @@ def _concatenation(parts: _Parts) -> Iterator[RawNode]:
     yield parts.quantized("real", 0)
 
 
+def _distances(parts: _Parts) -> Iterator[RawNode]:
+    """CDist, which has no form in ONNX's own domain, but a converter."""
+    yield parts.make("CDist", parts.node.inputs, parts.node.outputs[0], parts.node.attributes)
+
+
 _EXPANSIONS: Mapping[str, Callable[[_Parts], Iterator[RawNode]]] = {
+    "CDist": _distances,
     "QLinearAdd": _binary("Add"),
     "QLinearAveragePool": _unary("AveragePool"),
     "QLinearConcat": _concatenation,

@@ -16,7 +16,7 @@ from mlfbuild.frontends.onnx.expansion import EXPANDED, written_out
 from mlfbuild.frontends.onnx.folding import FOLDABLE, fold
 from mlfbuild.frontends.onnx.layout import Value, as_onnx
 from mlfbuild.frontends.onnx.operators import OPERATORS, converter
-from mlfbuild.frontends.onnx.reader import DOMAINS, ELEMENT_TYPES, RawModel, RawNode, RawPort
+from mlfbuild.frontends.onnx.reader import DOMAINS, ELEMENT_TYPES, ML_DOMAIN, RawModel, RawNode, RawPort
 from mlfbuild.frontends.onnx.refused import REFUSED, SEE, refusal
 from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.frontends.onnx.targets import affine_of, sources, targets
@@ -37,8 +37,8 @@ def _check_operators(raw: RawModel) -> None:
     """Refuse a model with unsupported operators before anything else is read."""
     missing: dict[tuple[str, str], RawNode] = {}
     for node in raw.nodes:
-        known = {*OPERATORS, *FOLDABLE, *EXPANDED} if node.domain in DOMAINS else EXPANDED
-        if node.operator not in known or node.domain not in EXPANDED_DOMAINS:
+        known = {*OPERATORS, *FOLDABLE, *EXPANDED} if node.domain in (*DOMAINS, ML_DOMAIN) else EXPANDED
+        if node.operator not in known or node.domain not in (*EXPANDED_DOMAINS, ML_DOMAIN):
             missing.setdefault((node.domain, node.operator), node)
     if missing:
         raise _missing(list(missing.values()))
@@ -171,11 +171,18 @@ class _Importer:
             raise GraphError(
                 f"output {port.name!r}", f"is declared {_type_name(port.type)}, but is {value.dtype.value}"
             )
-        if not _fits(port.shape, value.shape):
+        if not port.is_map and not _fits(self._declared(port), value.shape):
             raise GraphError(
                 f"output {port.name!r}", f"is declared {_shape_text(port.shape)}, but is {list(value.shape)}"
             )
         return value
+
+    def _declared(self, port: RawPort) -> Sequence[int | None]:
+        """Return the shape of an output; skl2onnx declares one target for forests that have several."""
+        one_target = len(port.shape) == 2 and port.shape[1] == 1
+        if one_target and any(node.domain == ML_DOMAIN for node in self._raw.nodes):
+            return (port.shape[0], None)
+        return port.shape
 
 
 def _fits(declared: Sequence[int | None], shape: Sequence[int]) -> bool:

@@ -20,6 +20,8 @@ FIRST_OPSET = 7
 """The first opset with numpy's broadcasting; current tools export no earlier one."""
 DOMAINS = ("", "ai.onnx")
 """Names of ONNX's own domain."""
+ML_DOMAIN = "ai.onnx.ml"
+"""The domain of classical models, such as those of scikit-learn; no operator has the name of one of ONNX's own."""
 
 ELEMENT_TYPES: Mapping[int, DType] = {
     int(TensorProto.FLOAT): DType.FLOAT32,
@@ -42,6 +44,8 @@ class RawPort:
     name: str
     type: int
     shape: tuple[int | None, ...]
+    is_map: bool = False
+    """Whether it is a list of maps, which ZipMap writes; the shape is then unknown."""
 
 
 @dataclass(frozen=True)
@@ -120,13 +124,17 @@ def _plain(model: onnx.ModelProto, data: bytes, weights: Sequence[CutTensor | No
     pairs = zip_longest(graph.initializer, weights)
     constants = {tensor.name: _weights(tensor, cut) for tensor, cut in pairs}
     inputs = tuple(_port(value) for value in graph.input if value.name not in constants)
-    return RawModel(opset, inputs, tuple(_port(value) for value in graph.output), constants, tuple(_nodes(graph)))
+    outputs = tuple(_map(value) or _port(value) for value in graph.output)
+    return RawModel(opset, inputs, outputs, constants, tuple(_nodes(graph)))
 
 
 def _opset(model: onnx.ModelProto) -> int:
     if not model.HasField("graph"):
         raise GraphError("the file", "holds no graph")
-    versions = {entry.version for entry in model.opset_import if entry.domain in DOMAINS} or {1}
+    versions = {entry.version for entry in model.opset_import if entry.domain in DOMAINS}
+    if not versions and any(entry.domain == ML_DOMAIN for entry in model.opset_import):
+        return int(onnx.defs.onnx_opset_version())  # of XGBoost, with no operator of ONNX's own domain
+    versions = versions or {1}
     if len(versions) > 1:
         raise GraphError("the file", f"uses versions {' and '.join(map(str, sorted(versions)))} of ONNX's operators")
     (version,) = versions
@@ -192,6 +200,12 @@ def _weights(tensor: TensorProto, cut: CutTensor | None) -> Array:
         return np.frombuffer(cut.raw, kind).reshape(tuple(header.dims))
     except ValueError as error:
         raise GraphError(where, _one_line(error)) from None
+
+
+def _map(value: onnx.ValueInfoProto) -> RawPort | None:
+    """Return the output ``value`` if it is a list of maps."""
+    is_map = value.type.HasField("sequence_type") and value.type.sequence_type.elem_type.HasField("map_type")
+    return RawPort(value.name, TensorProto.UNDEFINED, (), is_map=True) if is_map else None
 
 
 def _port(value: onnx.ValueInfoProto) -> RawPort:
