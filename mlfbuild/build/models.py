@@ -6,7 +6,7 @@ import contextlib
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from mlfbuild.core import (
     sha256,
     write_atomic,
 )
+from mlfbuild.frontends import model_files
 from mlfbuild.library import Library, ResolvedLibrary
 from mlfbuild.project import DEFAULT_LEVEL, Placement
 
@@ -42,7 +43,7 @@ def archive_key(job: CompileJob) -> str:
     This is settings, model file, mlfbuild itself, and the libraries that the archive may bundle; for an external
     compiler, also its input files and its version. Raises as ``ExternalCompiler.version`` and ``bundle_key``.
     """
-    source = sha256(read_bytes(job.request.source, "model"))
+    source = model_files(job.request.source).identity
     parts = [job.settings(), source, package_fingerprint()]
     if job.request.program is not None:
         parts += [program_version(job), inputs_hash(job.request.program)]
@@ -65,13 +66,21 @@ def _key_of(archive: Path) -> Path:
     return archive.with_name(f".{archive.name}.key")
 
 
-def compile_if_needed(job: CompileJob) -> bool:
-    """Compile the job's model unless its archive is up to date; return whether it was compiled."""
-    return compile_once([job]) is not None
+def compile_if_needed(job: CompileJob) -> Compilation | None:
+    """Compile the job's model unless its archive is up to date; return ``None`` if it was."""
+    return compile_once([job])
 
 
-def compile_once(twins: Sequence[CompileJob], lenders: Sequence[CompileJob] = ()) -> CompileJob | None:
-    """Make the archives of jobs with the same sharing key; return the job that was compiled, or ``None``.
+@dataclass(frozen=True)
+class Compilation:
+    """The job that was compiled, and what the compiler reports about its networks."""
+
+    job: CompileJob
+    notes: tuple[str, ...]
+
+
+def compile_once(twins: Sequence[CompileJob], lenders: Sequence[CompileJob] = ()) -> Compilation | None:
+    """Make the archives of jobs with the same sharing key; return the one that was compiled, or ``None``.
 
     At most one is compiled. The others get copies of an archive that is up to date, which may belong to one of
     ``lenders``, jobs with the same key that are not made here. Raises as ``compile_model``.
@@ -84,9 +93,9 @@ def compile_once(twins: Sequence[CompileJob], lenders: Sequence[CompileJob] = ()
     made = next(current, None)
     compiled = None
     if made is None:
-        made = compiled = min(stale, key=_ram)  # if it fits the smallest board, its copies fit the others
+        made = min(stale, key=_ram)  # if it fits the smallest board, its copies fit the others
         stale.remove(made)
-        compile_model(made)
+        compiled = Compilation(made, compile_model(made).notes)
         _remember(made, key)
     for job in stale:
         copy_archive(made.archive, job.archive)

@@ -85,4 +85,5 @@ def model_json(result: ModelResult) -> dict[str, Any]:
         "tree": job.tree,
         "compiled": result.compiled,
         "written": result.written,
+        "notes": list(result.notes),
     }

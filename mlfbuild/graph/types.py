@@ -193,12 +193,15 @@ class Graph:
         inputs: Sequence[str],
         outputs: Sequence[str],
         states: Sequence[State] = (),
+        notes: Sequence[str] = (),
     ) -> None:
         self.name = name
         self.nodes = tuple(nodes)
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
         self.states = tuple(states)
+        self.notes = tuple(notes)
+        """What the user should know about the network as it was read, one sentence each."""
         named: dict[str, Tensor] = {}
         for tensor in tensors:
             if tensor.name in named:

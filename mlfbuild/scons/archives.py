@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -34,6 +34,7 @@ from mlfbuild.build import (
     unpack_job,
 )
 from mlfbuild.core import InputFileError, StorageError, package_fingerprint
+from mlfbuild.frontends import weight_files
 from mlfbuild.scons.actions import Begin, action, as_user_error, checked_action, show
 
 A = TypeVar("A")
@@ -150,6 +151,8 @@ def _job(target: list[Any], source: list[Any], env: Any) -> CompileJob:
 def _archive_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any], list[Any]]:
     job = _job(target, source, env)
     env.Depends(target, [env.Value(job.settings()), env.Value(package_fingerprint())])
+    if not GetOption("clean") and not GetOption("help"):
+        env.Depends(target, [env.File(str(path)) for path in _weights(job)])
     if job.bundles and not GetOption("clean") and not GetOption("help"):
         env.Depends(target, env.Value(_bundle_key(job)))
     if target[0] in _jobs:
@@ -157,6 +160,11 @@ def _archive_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[li
     if job.made_first:
         _keep_current(target, job, env)
     return target, source
+
+
+@as_user_error
+def _weights(job: CompileJob) -> list[Path]:
+    return list(weight_files(job.request.source).values())
 
 
 @as_user_error
@@ -185,15 +193,19 @@ def _compile(target: list[Any], source: list[Any], env: Any, begin: Begin) -> No
 
 
 def _compile_file(job: CompileJob) -> None:
-    if job.made_first:
-        compile_if_needed(job)
-    else:
-        compile_model(job)
+    made = compile_if_needed(job) if job.made_first else compile_model(job)
+    _show_notes(job, made.notes if made else ())
 
 
 def _compile_job(job: CompileJob) -> None:
     with trees_locked([job]):
-        compile_if_needed(job)
+        made = compile_if_needed(job)
+    _show_notes(job, made.notes if made else ())
+
+
+def _show_notes(job: CompileJob, notes: Sequence[str]) -> None:
+    for text in notes:
+        show(f"{job.title}: note: {text}")
 
 
 def _unpack_tree(job: CompileJob) -> bool:

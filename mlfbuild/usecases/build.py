@@ -48,6 +48,8 @@ class ModelResult:
     """Number of files of the unpacked tree that were written because they were new, changed or damaged."""
     edited: tuple[str, ...] = ()
     """The written files that had been edited by hand."""
+    notes: tuple[str, ...] = ()
+    """What the compiler reports about the model if it was compiled, one sentence each."""
 
 
 @dataclass(frozen=True)
@@ -136,9 +138,16 @@ def _build_models(
                 continue
             for result in built:
                 watch.finish(tasks[result.job.archive], _words(result.compiled, result.written, result.edited))
+                if result.notes:
+                    watch.output(tasks[result.job.archive], notes_text(result.notes))
                 results[result.job.archive] = result
     raise_first(errors, watch)
     return tuple(results[job.archive] for target in targets for job in target.models)
+
+
+def notes_text(notes: Sequence[str]) -> str:
+    """Return what the compiler reports about a model as lines."""
+    return "\n".join(f"note: {text}" for text in notes)
 
 
 def _is_current(group: Twins) -> bool:
@@ -164,7 +173,13 @@ def _build_twins(group: Twins, tell: Callable[[tuple[int, str]], None]) -> list[
             tell((number, "unpacking"))
             trees.append(unpack_job(job))  # writes nothing if the tree is complete and of this archive
     return [
-        ModelResult(job, job is compiled, len(tree.written), tree.edited)
+        ModelResult(
+            job,
+            compiled is not None and job is compiled.job,
+            len(tree.written),
+            tree.edited,
+            compiled.notes if compiled is not None and job is compiled.job else (),
+        )
         for job, tree in zip(group.jobs, trees, strict=True)
     ]
 

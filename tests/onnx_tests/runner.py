@@ -184,7 +184,9 @@ def _run(jobs: Sequence[_Job]) -> dict[Test, Outcome]:
         return {}
     runs = [(job, data) for job in jobs for data in job.data]
     try:
-        made = run_many_on_host([(job.library, job.library.modules[0], data.inputs) for job, data in runs])
+        made = run_many_on_host(
+            [(job.library, job.library.modules[0], data.inputs) for job, data in runs], sanitize=False
+        )
     except AssertionError as error:
         if len(jobs) == 1:
             return {jobs[0].test: Outcome(f"{BROKEN} program", " ".join(str(error).split())[:300])}

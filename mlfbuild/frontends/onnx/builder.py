@@ -151,7 +151,9 @@ class GraphBuilder:
         like = replace(checked(source.name, source.shape, DType.UINT8), quantization=_unsigned(quantization))
         return self.emit(source.name, ops.Quantize(), [source], like)[0]
 
-    def graph(self, name: str, inputs: Sequence[str], outputs: Sequence[tuple[str, Value]]) -> Graph:
+    def graph(
+        self, name: str, inputs: Sequence[str], outputs: Sequence[tuple[str, Value]], notes: Sequence[str] = ()
+    ) -> Graph:
         """Return the graph, whose outputs have ONNX's names, types and order of dimensions."""
         names: dict[str, str] = {}
         for wanted, value in outputs:
@@ -168,7 +170,8 @@ class GraphBuilder:
         ]  # fmt: skip
         used = {*inputs, *names.values()}.union(*((*node.inputs, *node.outputs) for node in nodes))
         tensors = (replace(tensor, name=names.get(tensor.name, tensor.name)) for tensor in self._tensors.values())
-        return Graph(name, [t for t in tensors if t.name in used], nodes, inputs, [wanted for wanted, _ in outputs])
+        kept = [tensor for tensor in tensors if tensor.name in used]
+        return Graph(name, kept, nodes, inputs, [wanted for wanted, _ in outputs], (), notes)
 
     def _unique(self, name: str) -> str:
         unique = name or "tensor"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import onnx
@@ -12,11 +12,14 @@ from mlfbuild.core import UnsupportedModelError, listed, shown
 from mlfbuild.frontends.onnx.affine import Quantized, check_scales
 from mlfbuild.frontends.onnx.builder import GraphBuilder
 from mlfbuild.frontends.onnx.constants import Constants
+from mlfbuild.frontends.onnx.control_flow import CONTROL_FLOW, Surroundings, decided, flow
+from mlfbuild.frontends.onnx.dimensions import fixed_shape, shape_text
 from mlfbuild.frontends.onnx.expansion import EXPANDED, written_out
 from mlfbuild.frontends.onnx.folding import FOLDABLE, fold
 from mlfbuild.frontends.onnx.layout import Value, as_onnx
+from mlfbuild.frontends.onnx.normalise import DOMAINS
 from mlfbuild.frontends.onnx.operators import OPERATORS, converter
-from mlfbuild.frontends.onnx.reader import DOMAINS, ELEMENT_TYPES, RawModel, RawNode, RawPort
+from mlfbuild.frontends.onnx.reader import ELEMENT_TYPES, RawModel, RawNode, RawPort, Size
 from mlfbuild.frontends.onnx.refused import REFUSED, SEE, refusal
 from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.frontends.onnx.targets import affine_of, sources, targets
@@ -24,24 +27,30 @@ from mlfbuild.graph import Array, ConstantBudget, DType, Graph, GraphError, Oper
 
 EXPANDED_DOMAINS = (*DOMAINS, "com.microsoft")
 """Domains whose operators are rewritten as operators of ONNX's own domain."""
+KNOWN = frozenset({*OPERATORS, *FOLDABLE, *EXPANDED, *CONTROL_FLOW})
+"""The operators of ONNX's own domain that are imported."""
 
 
-def import_graph(raw: RawModel, name: str, budget: ConstantBudget) -> Graph:
-    """Return ``raw`` as a graph called ``name``; raises ``GraphError`` and ``UnsupportedModelError``."""
+def import_graph(raw: RawModel, name: str, budget: ConstantBudget, notes: Sequence[str] = ()) -> Graph:
+    """Return ``raw`` as a graph called ``name`` with ``notes``; raises ``GraphError`` and ``UnsupportedModelError``."""
     _check_operators(raw)
     with np.errstate(all="ignore"):  # NaN and infinity are part of the model
-        return _Importer(raw, budget).graph(name)
+        return _Importer(raw, budget).graph(name, notes)
 
 
 def _check_operators(raw: RawModel) -> None:
     """Refuse a model with unsupported operators before anything else is read."""
     missing: dict[tuple[str, str], RawNode] = {}
     for node in raw.nodes:
-        known = {*OPERATORS, *FOLDABLE, *EXPANDED} if node.domain in DOMAINS else EXPANDED
-        if node.operator not in known or node.domain not in EXPANDED_DOMAINS:
+        if not _supported(node):
             missing.setdefault((node.domain, node.operator), node)
     if missing:
         raise _missing(list(missing.values()))
+
+
+def _supported(node: RawNode) -> bool:
+    """Return whether the operator of ``node`` is one that can be imported."""
+    return node.operator in (KNOWN if node.domain in DOMAINS else EXPANDED) and node.domain in EXPANDED_DOMAINS
 
 
 def _missing(nodes: Sequence[RawNode]) -> UnsupportedModelError:
@@ -67,34 +76,47 @@ class _Importer:
         self._builder = GraphBuilder([port.name for port in (*raw.inputs, *raw.outputs)], budget)
         self._constants = Constants(raw.constants)
         self._values: dict[str, Value] = {}
-        self._nodes = tuple(self._unknown())
+        self._taken = {port.name for port in raw.inputs}.union(raw.constants, *(node.outputs for node in raw.nodes))
+        self._around = Surroundings(raw.opset, self._constants, self._taken, self._shape)
+        self._nodes = tuple(self._unknown(raw.nodes))
         self._targets = targets(self._nodes, self._constants, {port.name for port in raw.outputs})
 
-    def _unknown(self) -> Iterator[RawNode]:
-        """Yield the nodes, with integer operators expanded, except nodes that can be computed first."""
-        taken = {port.name for port in self._raw.inputs}.union(
-            self._raw.constants, *(node.outputs for node in self._raw.nodes)
-        )
-        for node in self._raw.nodes:
-            for part in written_out(node, self._constants, taken):
-                if not self._fold(part):
+    def _unknown(self, nodes: Iterable[RawNode]) -> Iterator[RawNode]:
+        """Yield the nodes, with integer operators expanded, except nodes that can be computed first.
+
+        A branch that is known to be run takes the place of its If.
+        """
+        for node in nodes:
+            for part in written_out(node, self._constants, self._taken):
+                if decided(part, self._constants):
+                    yield from self._unknown(flow(part, self._around))
+                elif not self._fold(part):
                     yield part
 
-    def graph(self, name: str) -> Graph:
+    def graph(self, name: str, notes: Sequence[str] = ()) -> Graph:
         """Return the whole network."""
         meanings = sources(self._nodes, self._constants)
         for port in self._raw.inputs:
-            shape, dtype = _shape(port), _type(port)
+            shape, dtype = fixed_shape(port), _type(port)
             affine = meanings.get(port.name)
             held = affine.held() if affine is not None and affine.zero_points.dtype == dtype.numpy else None
             self._values[port.name] = self._input(port.name, shape, dtype, held)
-        for node in self._nodes:
-            if not self._fold(node):
-                self._convert(node)
+        self._import(self._nodes)
         if not self._raw.outputs:
             raise GraphError("the model", "has no outputs")
         outputs = [(port.name, self._output(port)) for port in self._raw.outputs]
-        return self._builder.graph(name, [port.name for port in self._raw.inputs], outputs)
+        return self._builder.graph(name, [port.name for port in self._raw.inputs], outputs, notes)
+
+    def _import(self, nodes: Iterable[RawNode]) -> None:
+        for node in nodes:
+            if node.operator in CONTROL_FLOW and node.domain in DOMAINS:
+                self._import(self._unknown(flow(node, self._around)))
+            elif not self._fold(node):
+                self._convert(node)
+
+    def _shape(self, name: str) -> tuple[int, ...] | None:
+        value = self._values.get(name)
+        return self._constants.shape(name) if value is None else value.shape
 
     def _input(self, name: str, shape: tuple[int, ...], dtype: DType, held: Quantization | None) -> Value:
         """Add an input; a quantised uint8 input is converted to int8."""
@@ -134,6 +156,8 @@ class _Importer:
         return True
 
     def _convert(self, node: RawNode) -> None:
+        if not _supported(node):  # in a branch or a loop
+            raise _missing([node])
         convert = converter(node.operator)
         if convert is None:
             raise UnsupportedModelError(
@@ -173,20 +197,16 @@ class _Importer:
             )
         if not _fits(port.shape, value.shape):
             raise GraphError(
-                f"output {port.name!r}", f"is declared {_shape_text(port.shape)}, but is {list(value.shape)}"
+                f"output {port.name!r}", f"is declared {shape_text(port.shape)}, but is {list(value.shape)}"
             )
         return value
 
 
-def _fits(declared: Sequence[int | None], shape: Sequence[int]) -> bool:
+def _fits(declared: Sequence[Size], shape: Sequence[int]) -> bool:
     """Return whether ``shape`` is as ``declared``; exporters also write 0 and -1 for a size that is free."""
     return len(declared) == len(shape) and all(
-        size is None or size < 1 or size == own for size, own in zip(declared, shape, strict=True)
+        not isinstance(size, int) or size < 1 or size == own for size, own in zip(declared, shape, strict=True)
     )
-
-
-def _shape_text(shape: Sequence[int | None]) -> str:
-    return f"[{', '.join('?' if size is None else str(size) for size in shape)}]"
 
 
 def _type(port: RawPort) -> DType:
@@ -203,15 +223,3 @@ def _type(port: RawPort) -> DType:
 def _type_name(code: int) -> str:
     names = onnx.TensorProto.DataType
     return names.Name(code) if code in names.values() else str(code)
-
-
-def _shape(port: RawPort) -> tuple[int, ...]:
-    """Return the shape, with a batch of 1 if the first dimension, the batch, is free."""
-    if any(size is None for size in port.shape[1:]):
-        raise UnsupportedModelError(
-            "shape-dynamic",
-            place=f"input {port.name!r}",
-            reason=f"the shape {_shape_text(port.shape)} is dynamic",
-            hint="export the model with a fixed shape, or fix it with onnx's update_model_dims",
-        )
-    return tuple(1 if size is None else size for size in port.shape)
