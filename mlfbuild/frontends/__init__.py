@@ -15,7 +15,7 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     from mlfbuild.frontends.choices import DIM as DIM, STATE as STATE, Choices as Choices, choices_of as choices_of
     from mlfbuild.frontends.files import (
-        ModelFiles as ModelFiles,
+        NetworkFiles as NetworkFiles,
         model_files as model_files,
         weight_files as weight_files,
     )

@@ -12,7 +12,7 @@ _WITH_WEIGHT_FILES = ".onnx"
 
 
 @dataclass(frozen=True)
-class ModelFiles:
+class NetworkFiles:
     """The content of a model file and of the files with its weights, read once."""
 
     path: Path
@@ -33,10 +33,10 @@ class ModelFiles:
         return sha256([own.encode(), *lines]) if self.weights else own
 
 
-def model_files(path: Path) -> ModelFiles:
+def model_files(path: Path) -> NetworkFiles:
     """Read the model file ``path`` and the files with its weights; raises ``InputFileError``."""
     data = read_bytes(path, "model")
-    return ModelFiles(path, data, {name: read_bytes(file, "weights") for name, file in _weights(path, data).items()})
+    return NetworkFiles(path, data, {name: read_bytes(file, "weights") for name, file in _weights(path, data).items()})
 
 
 def weight_files(path: Path) -> dict[str, Path]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mlfbuild.core import UsageError, require_extra
 from mlfbuild.frontends.choices import Choices, with_state
-from mlfbuild.frontends.files import ModelFiles, model_files
+from mlfbuild.frontends.files import NetworkFiles, model_files
 from mlfbuild.graph import ConstantBudget, Graph
 
 
@@ -28,11 +28,11 @@ def parse_model(data: bytes, name: str, path: Path, budget: ConstantBudget | Non
 
     ``budget`` limits the constants that are made in reading; the default is that of a file of this size.
     """
-    return parse_files(ModelFiles(path, data), name, budget)
+    return parse_files(NetworkFiles(path, data), name, budget)
 
 
 def parse_files(
-    files: ModelFiles, name: str, budget: ConstantBudget | None = None, choices: Choices | None = None
+    files: NetworkFiles, name: str, budget: ConstantBudget | None = None, choices: Choices | None = None
 ) -> Graph:
     """Return the graph in ``files``; raises the errors of ``read_model``."""
     path, chosen = files.path, choices or Choices()

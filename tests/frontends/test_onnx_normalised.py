@@ -146,8 +146,8 @@ def test_condition_may_depend_on_shapes(size: int) -> None:
 
 
 def test_condition_that_depends_on_data_is_refused() -> None:
-    nodes = [helper.make_node("ReduceMax", ["x"], ["m"], keepdims=0), helper.make_node("Greater", ["m", "k"], ["c"])]
-    data = branches(nodes, {"k": np.array(0, np.float32)})
+    nodes = [helper.make_node("ReduceMax", ["x"], ["m"], keepdims=0), helper.make_node("Greater", ["m", "zero"], ["c"])]
+    data = branches(nodes, {"zero": np.array(0, np.float32)})
     refused(data, "control-flow-dynamic", "node 2 (If) writing 'z'", "'c'")
 
 
