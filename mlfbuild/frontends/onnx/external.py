@@ -11,7 +11,7 @@ from __future__ import annotations
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mlfbuild.core import InputFileError, quoted
 from mlfbuild.frontends.onnx.wire import UnusualError, fields_of
@@ -121,14 +121,14 @@ def external_bytes(tensor: TensorProto, files: Mapping[str, bytes]) -> memoryvie
 
     where = f"weights {tensor.name!r}"
     try:
-        info = ExternalDataInfo(tensor)
+        info: Any = ExternalDataInfo(tensor)  # its type hints are those of an empty one
     except ValueError as error:
         raise GraphError(where, f"have a wrong place in another file: {error}") from None
     if info.location not in files:
         raise GraphError(where, "are in another file, which was not read")
     data, start = files[info.location], info.offset or 0
     end = len(data) if info.length is None else start + info.length
-    if start < 0 or end < start or end > len(data):
+    if end > len(data):
         raise GraphError(
             where, f"are bytes {start} to {end} of the file {info.location!r}, which has {len(data)} bytes"
         )
