@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,8 +17,11 @@ from onnx import helper
 from mlfbuild.build import read_files
 from mlfbuild.core.errors import InputFileError, MlfError
 from mlfbuild.frontends import model_files, read_model, weight_files
+from mlfbuild.targets import cmake_folder
 from mlfbuild.usecases.compile.file import file_job
+from support.cmake_repo import mlfbuild_command
 from support.examples import first_on_push
+from support.firmware_repo import SITE_TOOL
 from support.onnx_models import model
 
 DATA = "weights/net.onnx.data"
@@ -160,9 +162,9 @@ env.MlfModels("mlfbuild.yml", target="pc")
 CMAKE = """\
 cmake_minimum_required(VERSION 3.20)
 project(net C)
-include(mlfbuild.cmake)
+find_package(mlfbuild CONFIG REQUIRED)
 mlfbuild_models(mlfbuild.yml TARGET pc)
-add_library(app STATIC main.c)
+add_executable(app main.c)
 target_link_libraries(app PRIVATE mlf::models)
 """
 MLFBUILD = (sys.executable, "-m", "mlfbuild")
@@ -188,15 +190,17 @@ def with_mlfbuild(folder: Path) -> str:
 
 def with_scons(folder: Path) -> str:
     (folder / "SConstruct").write_text(SCONSTRUCT)
+    (folder / "site_scons/site_tools").mkdir(parents=True, exist_ok=True)
+    (folder / "site_scons/site_tools/mlf.py").write_text(SITE_TOOL)
     return command(folder, sys.executable, "-m", "SCons", "-Q")
 
 
 def with_cmake(folder: Path) -> str:
     if not (folder / "out").exists():
         (folder / "CMakeLists.txt").write_text(CMAKE)
-        (folder / "main.c").write_text("int app_main(void);\nint app_main(void) { return 0; }\n")
-        shutil.copy(command(folder, *MLFBUILD, "cmake-dir").strip() + "/mlfbuild.cmake", folder)
-        command(folder, "cmake", "-G", "Ninja", "-S", ".", "-B", "out", f"-DMLFBUILD_COMMAND={';'.join(MLFBUILD)}")
+        (folder / "main.c").write_text("int main(void) { return 0; }\n")
+        found = (f"-Dmlfbuild_DIR={cmake_folder()}", f"-DMLFBUILD_COMMAND={mlfbuild_command()}")
+        command(folder, "cmake", "-G", "Ninja", "-S", ".", "-B", "out", *found)
     return command(folder, "cmake", "--build", "out")
 
 

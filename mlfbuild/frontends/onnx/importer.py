@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import onnx
@@ -16,6 +17,7 @@ from mlfbuild.frontends.onnx.control_flow import CONTROL_FLOW, Surroundings, dec
 from mlfbuild.frontends.onnx.dimensions import fixed_shape, shape_text
 from mlfbuild.frontends.onnx.expansion import EXPANDED, written_out
 from mlfbuild.frontends.onnx.folding import FOLDABLE, fold
+from mlfbuild.frontends.onnx.implied import Shapes, implied, parameter
 from mlfbuild.frontends.onnx.layout import Value, as_onnx
 from mlfbuild.frontends.onnx.normalise import DOMAINS
 from mlfbuild.frontends.onnx.operators import OPERATORS, converter
@@ -77,6 +79,7 @@ class _Importer:
         self._constants = Constants(raw.constants)
         self._values: dict[str, Value] = {}
         self._taken = {port.name for port in raw.inputs}.union(raw.constants, *(node.outputs for node in raw.nodes))
+        self._notes: list[str] = []
         self._around = Surroundings(raw.opset, self._constants, self._taken, self._shape)
         self._nodes = tuple(self._unknown(raw.nodes))
         self._targets = targets(self._nodes, self._constants, {port.name for port in raw.outputs})
@@ -105,14 +108,35 @@ class _Importer:
         if not self._raw.outputs:
             raise GraphError("the model", "has no outputs")
         outputs = [(port.name, self._output(port)) for port in self._raw.outputs]
-        return self._builder.graph(name, [port.name for port in self._raw.inputs], outputs, notes)
+        return self._builder.graph(name, [port.name for port in self._raw.inputs], outputs, [*notes, *self._notes])
 
     def _import(self, nodes: Iterable[RawNode]) -> None:
         for node in nodes:
             if node.operator in CONTROL_FLOW and node.domain in DOMAINS:
                 self._import(self._unknown(flow(node, self._around)))
-            elif not self._fold(node):
-                self._convert(node)
+                continue
+            whole = self._with_parameter(node)
+            if not self._fold(whole):
+                self._convert(whole)
+
+    def _with_parameter(self, node: RawNode) -> RawNode:
+        """Return ``node`` with a constant parameter if that is not constant, but the declared shapes determine it."""
+        index = parameter(node.operator) if node.domain in DOMAINS else None
+        if index is None or index >= len(node.inputs) or not node.inputs[index]:
+            return node
+        name = node.inputs[index]
+        if name in self._constants:
+            return node
+        declared = self._raw.shapes
+        found = implied(Shapes(node, tuple(map(self._shape, node.inputs)), tuple(map(declared.get, node.outputs))))
+        if found is None:
+            return node
+        known = f"{node.outputs[0]}/{name}"
+        while known in self._taken:
+            known += "_"
+        self._constants.add(known, found)
+        self._notes.append(f"{node.place}: {name!r} is not read, because the file declares the shape of the result")
+        return replace(node, inputs=(*node.inputs[:index], known, *node.inputs[index + 1 :]))
 
     def _shape(self, name: str) -> tuple[int, ...] | None:
         value = self._values.get(name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Union
 
@@ -115,6 +115,8 @@ class RawModel:
     outputs: tuple[RawPort, ...]
     constants: Mapping[str, Array]
     nodes: tuple[RawNode, ...]
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """The fixed shapes that the file declares for outputs and inner tensors."""
 
 
 def read_model(data: bytes, known: Collection[str] | None = None, files: Mapping[str, bytes] | None = None) -> RawModel:
@@ -165,7 +167,15 @@ def _plain(
     constants = {tensor.name: _weights(tensor, cut) for tensor, cut in pairs}
     inputs = tuple(_port(value) for value in graph.input if value.name not in constants)
     opset = opset_of(model) or onnx.defs.onnx_opset_version()
-    return RawModel(opset, inputs, tuple(_port(value) for value in graph.output), constants, tuple(_nodes(graph)))
+    outputs = tuple(_port(value) for value in graph.output)
+    return RawModel(opset, inputs, outputs, constants, tuple(_nodes(graph)), dict(_fixed_shapes(graph)))
+
+
+def _fixed_shapes(graph: onnx.GraphProto) -> Iterator[tuple[str, tuple[int, ...]]]:
+    for value in (*graph.value_info, *graph.output):
+        sizes = tuple(size.dim_value for size in value.type.tensor_type.shape.dim)  # 0 if it is free
+        if value.type.tensor_type.HasField("shape") and min(sizes, default=1) > 0:
+            yield value.name, sizes
 
 
 def _check_opset(model: onnx.ModelProto) -> None:
