@@ -22,6 +22,7 @@ def test_compile_inspect_and_unpack(folder: Folder) -> None:
         "constants": 72,
         "workspace": 16,
         "workspace_bound": 16,
+        "notes": [],
     }
     facts = folder.run("inspect", "out/a.tar", "--format", "json").json
     assert [module["name"] for module in facts["modules"]] == ["alpha"]

@@ -26,11 +26,11 @@ def with_sizes(raw: RawModel, dims: Mapping[str, int], name: str) -> tuple[RawMo
             near = suggestion(key, free) or (f"; it has {listed([*free])}" if free else "")
             reason = f"the model has no free dimension {key!r}{near}"
             raise UsageError("dimension-unknown", place=f"{name}: dims.{key}", reason=reason)
-    batches = {}
+    batches: dict[str, str] = {}
     for port in raw.inputs:
         first = next(iter(port.shape), 1)
         if not isinstance(first, int) and not {first, f"{port.name}.0"} & dims.keys():
-            batches[first or f"{port.name}.0"] = port.name
+            batches.setdefault(first or f"{port.name}.0", port.name)
     sizes = {**dict.fromkeys(batches, 1), **dims}
     notes = [
         f"input {port!r}: the free dimension {key!r} is fixed at 1; choose another size with `dims: {{{key}: ...}}` "
