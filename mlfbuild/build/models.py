@@ -94,6 +94,13 @@ def compile_once(twins: Sequence[CompileJob], lenders: Sequence[CompileJob] = ()
     return compiled
 
 
+def notes_of(job: CompileJob) -> tuple[str, ...]:
+    """Return what the compiler reported about the network in the job's archive; only ONNX models have notes."""
+    if job.request.source.suffix.lower() != ".onnx":
+        return ()
+    return tuple(text for module in archives.open_archive(job.archive).modules for text in module.notes)
+
+
 def _ram(job: CompileJob) -> float:
     return math.inf if job.ram_limit is None else job.ram_limit
 

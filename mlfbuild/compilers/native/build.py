@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mlfbuild.compilers.native import graph_executor
 from mlfbuild.compilers.native.kernels import kernel_files
 from mlfbuild.compilers.native.lowering import check_constants, lower
@@ -90,7 +92,7 @@ def compile_graph(
     if request.executor == "graph":
         target = _target(request.cpu)
         module = graph_executor.graph_module(optimised, interface, settings, request, target, model_id, budget)
-        return Library((module,))
+        return Library((replace(module, notes=graph.notes),))
     hook = bool(options.get("hook", False))
     program = _program(request.name, optimised, settings, interface, budget, hook=hook)
     module = Module(
@@ -118,7 +120,7 @@ def compile_graph(
         hook=hook,
         tflm=tflm_of(request),
     )
-    return Library((module,))
+    return Library((replace(module, notes=graph.notes),))
 
 
 def _program(

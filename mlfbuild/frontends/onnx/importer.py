@@ -10,15 +10,18 @@ import onnx
 
 from mlfbuild.core import UnsupportedModelError, listed, shown
 from mlfbuild.frontends.onnx.affine import Quantized, check_scales
+from mlfbuild.frontends.onnx.batch_folding import with_folded_batches
 from mlfbuild.frontends.onnx.builder import GraphBuilder
 from mlfbuild.frontends.onnx.constants import Constants
 from mlfbuild.frontends.onnx.expansion import EXPANDED, written_out
+from mlfbuild.frontends.onnx.float_operators import FloatOperator, float_operator, is_quantized, notes
 from mlfbuild.frontends.onnx.folding import FOLDABLE, fold
 from mlfbuild.frontends.onnx.layout import Value, as_onnx
 from mlfbuild.frontends.onnx.operators import OPERATORS, converter
 from mlfbuild.frontends.onnx.reader import DOMAINS, ELEMENT_TYPES, RawModel, RawNode, RawPort
 from mlfbuild.frontends.onnx.refused import REFUSED, SEE, refusal
 from mlfbuild.frontends.onnx.site import OnnxSite
+from mlfbuild.frontends.onnx.tabulation import tabulated
 from mlfbuild.frontends.onnx.targets import affine_of, sources, targets
 from mlfbuild.graph import Array, ConstantBudget, DType, Graph, GraphError, OperatorError, Quantization
 
@@ -30,7 +33,9 @@ def import_graph(raw: RawModel, name: str, budget: ConstantBudget) -> Graph:
     """Return ``raw`` as a graph called ``name``; raises ``GraphError`` and ``UnsupportedModelError``."""
     _check_operators(raw)
     with np.errstate(all="ignore"):  # NaN and infinity are part of the model
-        return _Importer(raw, budget).graph(name)
+        importer = _Importer(raw, budget)
+        graph = tabulated(importer.graph(name))
+        return graph.with_notes(importer.notes(graph))
 
 
 def _check_operators(raw: RawModel) -> None:
@@ -67,8 +72,12 @@ class _Importer:
         self._builder = GraphBuilder([port.name for port in (*raw.inputs, *raw.outputs)], budget)
         self._constants = Constants(raw.constants)
         self._values: dict[str, Value] = {}
-        self._nodes = tuple(self._unknown())
-        self._targets = targets(self._nodes, self._constants, {port.name for port in raw.outputs})
+        self._outputs = {port.name for port in raw.outputs}
+        self._floats: list[FloatOperator] = []
+        self._nodes = with_folded_batches(tuple(self._unknown()), self._constants, self._outputs)
+        self._quantized = is_quantized(self._nodes)
+        self._targets = targets(self._nodes, self._constants, self._outputs)
+        self._meanings = sources(self._nodes, self._constants)
 
     def _unknown(self) -> Iterator[RawNode]:
         """Yield the nodes, with integer operators expanded, except nodes that can be computed first."""
@@ -82,11 +91,11 @@ class _Importer:
 
     def graph(self, name: str) -> Graph:
         """Return the whole network."""
-        meanings = sources(self._nodes, self._constants)
         for port in self._raw.inputs:
             shape, dtype = _shape(port), _type(port)
-            affine = meanings.get(port.name)
-            held = affine.held() if affine is not None and affine.zero_points.dtype == dtype.numpy else None
+            affine = self._meanings.get(port.name)
+            exact = affine is not None and affine.exact and affine.zero_points.dtype == dtype.numpy
+            held = affine.held() if affine is not None and exact else None
             self._values[port.name] = self._input(port.name, shape, dtype, held)
         for node in self._nodes:
             if not self._fold(node):
@@ -142,14 +151,27 @@ class _Importer:
                 reason="the operator is supported only if its inputs are constant",
                 hint=REFUSED.get(node.operator, ("", SEE))[1],
             )
-        find = functools.partial(self._value, node.place)
-        site = OnnxSite(node, self._raw.opset, self._builder, self._constants, find, self._targets.get(node.outputs[0]))
+        find, name = functools.partial(self._value, node.place), node.outputs[0]
+        dequantized = name in self._meanings and name not in self._outputs
+        site = OnnxSite(
+            node, self._raw.opset, self._builder, self._constants, find, self._targets.get(name), dequantized
+        )
+        before = self._builder.count
         try:
             self._values.update(zip(node.outputs, convert(site), strict=False))
         except OperatorError as error:
             raise UnsupportedModelError(
                 "operator-variant-unsupported", place=node.place, reason=error.reason, hint=SEE
             ) from None
+        found = float_operator(site, *self._builder.nodes_since(before)) if self._quantized else None
+        if found is not None:
+            self._floats.append(found)
+
+    def notes(self, graph: Graph) -> list[str]:
+        """Return what a user should know about ``graph``, made of this model."""
+        halves = listed([shown(name) for name in self._raw.halves])
+        wide = [f"{halves}: float16 in the model file, float32 in the compiled network"] if halves else []
+        return [*wide, *notes(self._floats, graph, self._builder.renamed)]
 
     def _value(self, place: str, name: str) -> Value:
         if name in self._values:

@@ -12,6 +12,7 @@ from google.protobuf.message import DecodeError
 from onnx import AttributeProto, TensorProto, numpy_helper
 
 from mlfbuild.core import UnsupportedModelError, printable, shown
+from mlfbuild.frontends.onnx.float16 import widened
 from mlfbuild.frontends.onnx.refused import REFUSED, SEE, refusal
 from mlfbuild.frontends.onnx.wire import CutTensor, without_large_weights
 from mlfbuild.graph import Array, DType, GraphError
@@ -83,6 +84,8 @@ class RawModel:
     outputs: tuple[RawPort, ...]
     constants: Mapping[str, Array]
     nodes: tuple[RawNode, ...]
+    halves: tuple[str, ...] = ()
+    """The inputs and outputs that are float16 in the file, and float32 here."""
 
 
 def read_model(data: bytes) -> RawModel:
@@ -105,6 +108,7 @@ def read_model(data: bytes) -> RawModel:
 def _plain(model: onnx.ModelProto, data: bytes, weights: Sequence[CutTensor | None]) -> RawModel:
     opset = _opset(model)
     _check(model, data)
+    halves = widened(model)
     graph = model.graph
     if model.functions:
         name = model.functions[0].name
@@ -120,7 +124,8 @@ def _plain(model: onnx.ModelProto, data: bytes, weights: Sequence[CutTensor | No
     pairs = zip_longest(graph.initializer, weights)
     constants = {tensor.name: _weights(tensor, cut) for tensor, cut in pairs}
     inputs = tuple(_port(value) for value in graph.input if value.name not in constants)
-    return RawModel(opset, inputs, tuple(_port(value) for value in graph.output), constants, tuple(_nodes(graph)))
+    outputs = tuple(_port(value) for value in graph.output)
+    return RawModel(opset, inputs, outputs, constants, tuple(_nodes(graph)), halves)
 
 
 def _opset(model: onnx.ModelProto) -> int:
@@ -180,11 +185,11 @@ def _weights(tensor: TensorProto, cut: CutTensor | None) -> Array:
     """Return the values of an initializer, which are in ``cut`` if they were cut out of ``tensor``."""
     where = f"weights {tensor.name!r}"
     if cut is None:
-        return read_tensor(tensor, where)
+        return _wide(read_tensor(tensor, where))
     header = TensorProto.FromString(cut.header)
     if header.data_type not in ELEMENT_TYPES:
         header.raw_data = bytes(cut.raw)
-        return read_tensor(header, where)
+        return _wide(read_tensor(header, where))
     kind = np.dtype(ELEMENT_TYPES[header.data_type].value).newbyteorder("<")
     if min(header.dims, default=0) < 0:
         raise GraphError(where, f"have a negative dimension: {list(header.dims)}")
@@ -192,6 +197,11 @@ def _weights(tensor: TensorProto, cut: CutTensor | None) -> Array:
         return np.frombuffer(cut.raw, kind).reshape(tuple(header.dims))
     except ValueError as error:
         raise GraphError(where, _one_line(error)) from None
+
+
+def _wide(values: Array) -> Array:
+    """Return float16 ``values`` as float32, as the nodes of the network have them."""
+    return values.astype(np.float32) if values.dtype == np.float16 else values
 
 
 def _port(value: onnx.ValueInfoProto) -> RawPort:

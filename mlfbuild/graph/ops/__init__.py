@@ -125,6 +125,9 @@ if TYPE_CHECKING:
         Tanh as Tanh,
         between as between,
     )
+    from mlfbuild.graph.ops.lookup import (
+        Lookup as Lookup,
+    )
     from mlfbuild.graph.ops.lstm import (
         UnidirectionalSequenceLstm as UnidirectionalSequenceLstm,
     )

@@ -8,6 +8,7 @@ import numpy as np
 
 from mlfbuild.frontends.onnx.layout import Value, channels_last
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter
+from mlfbuild.frontends.onnx.operators.scaling import scaled
 from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import Array, GraphError, Tensor, ops
 
@@ -16,18 +17,22 @@ def _batch_normalization(site: OnnxSite) -> tuple[Value, ...]:
     """Scale and shift every channel: y = (x - mean) / sqrt(variance + epsilon) * scale + bias."""
     if site.integer("training_mode", 0) or any(site.node.outputs[1:]):
         raise site.unsupported("training_mode is not supported", "export the network for inference")
-    value = site.value(0)
+    value = site.held(0)
     scale, bias, mean, variance = (
         site.constant(index, what).astype(np.float64)
         for index, what in enumerate(("scale", "bias", "mean", "variance"), start=1)
     )
     order = channels_last(value.rank)
-    source = site.builder.stored(value, order)
-    if value.rank < 2 or any(array.shape != source.shape[-1:] for array in (scale, bias, mean, variance)):
-        raise GraphError(site.node.place, f"has {scale.size} scales for {source}")
+    if value.rank < 2 or any(array.shape != value.shape[1:2] for array in (scale, bias, mean, variance)):
+        raise GraphError(site.node.place, f"has {scale.size} scales for {value.tensor}")
     factor = scale / np.sqrt(variance + site.real_attribute("epsilon", 1e-5))
-    scaled = site.emit(ops.Mul(), [source, _floats(site, "scale", factor)], source.shape)
-    shifted = site.emit(ops.Add(), [scaled, _floats(site, "offset", bias - mean * factor)], source.shape)
+    offset = bias - mean * factor
+    in_integers = scaled(site, factor, offset)
+    if in_integers is not None:
+        return (in_integers,)
+    source = site.builder.stored(site.value(0), order)
+    product = site.emit(ops.Mul(), [source, _floats(site, "scale", factor)], source.shape)
+    shifted = site.emit(ops.Add(), [product, _floats(site, "offset", offset)], source.shape)
     return (Value(shifted, order),)
 
 

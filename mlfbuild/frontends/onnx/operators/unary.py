@@ -12,6 +12,7 @@ from mlfbuild.frontends.onnx.operators.arithmetic import (
 from mlfbuild.frontends.onnx.operators.elementwise import NARROW
 from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import DType, Operator, Quantization, Tensor
+from mlfbuild.graph.bases import Tabulated
 
 
 def unary_converter(operator: Operator) -> Converter:
@@ -20,11 +21,15 @@ def unary_converter(operator: Operator) -> Converter:
 
 
 def with_integers(operator: Operator) -> Converter:
-    """Return the converter of an operator whose integer form supports all scales."""
+    """Return the converter of an operator whose integer form supports all scales.
+
+    For int16, a table with linear interpolation is not within a step of the function, so float32 computes it.
+    """
 
     def convert(site: OnnxSite) -> tuple[Value, ...]:
         held, target = site.held(0), site.held_target
-        if held.quantization is not None and target is not None:
+        tabulated = held.tensor.dtype is DType.INT16 and isinstance(operator, Tabulated)
+        if held.quantization is not None and target is not None and not tabulated:
             made = site.attempt(operator, [held.tensor], held.tensor.shape, target)
             if made is not None:
                 return (site.real(made, held.order),)
@@ -38,7 +43,8 @@ def squashing(operator: Operator, full: Quantization) -> Converter:
 
     def convert(site: OnnxSite) -> tuple[Value, ...]:
         held, target = site.held(0), site.held_target
-        if held.quantization is not None and target is not None and target.scale >= full.scale:
+        int8 = held.quantization is not None and held.tensor.dtype is DType.INT8
+        if int8 and target is not None and target.scale >= full.scale:
             made = site.attempt(operator, [held.tensor], held.tensor.shape, full)
             if made is not None:
                 return (site.real(made, held.order),)
