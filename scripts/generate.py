@@ -17,7 +17,7 @@ sys.path.insert(0, str(ROOT))
 _OPS = ROOT / "mlfbuild/graph/ops"
 _SCHEMA = ROOT / "tests/golden/project/test_schema/test_schema_changes_are_seen_in_review/mlfbuild.schema.json"
 _ONNX = ROOT / "mlfbuild/frontends/onnx/operators"
-_MADE_BY_PASSES = {"fused", "lookup", "shift"}
+_MADE_BY_PASSES = {"fused", "shift"}
 """Files of operators that stand in no model file."""
 
 

@@ -19,9 +19,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from mlfbuild.graph import Array, DType, Graph, Node, Tensor, ops
+from mlfbuild.graph import Array, DType, Graph, Node, Tensor, look_up, ops
 from mlfbuild.graph.bases import Binary, Unary
-from mlfbuild.graph.lookup_table import look_up
 
 _ELEMENTWISE = (Unary, Binary, ops.Quantize, ops.Dequantize, ops.Cast, ops.SelectV2)
 _FUSED = (ops.Relu, ops.Quantize)

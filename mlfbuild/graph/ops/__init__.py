@@ -99,6 +99,7 @@ if TYPE_CHECKING:
     )
     from mlfbuild.graph.ops.fused import (
         Fused as Fused,
+        Lookup as Lookup,
     )
     from mlfbuild.graph.ops.gather import (
         Gather as Gather,
@@ -124,9 +125,6 @@ if TYPE_CHECKING:
         Sigmoid as Sigmoid,
         Tanh as Tanh,
         between as between,
-    )
-    from mlfbuild.graph.ops.lookup import (
-        Lookup as Lookup,
     )
     from mlfbuild.graph.ops.lstm import (
         UnidirectionalSequenceLstm as UnidirectionalSequenceLstm,

@@ -13,8 +13,8 @@ from mlfbuild.frontends.onnx.operators.arithmetic import (
     multiply,
     of_one_tensor,
 )
+from mlfbuild.frontends.onnx.operators.batch_normalization import scaled
 from mlfbuild.frontends.onnx.operators.relu import clamped, clamped_integers
-from mlfbuild.frontends.onnx.operators.scaling import scaled
 from mlfbuild.frontends.onnx.operators.unary import with_integers
 from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import DType, ops

@@ -61,7 +61,8 @@ class LayerParameters:
 
 def _split(site: OnnxSite, source: Tensor, weights: Array) -> tuple[Tensor, Array]:
     """Return ``weights`` as int8, and ``source`` with copies of the channels that have more than one weight each."""
-    parts, copies = [], []
+    parts: list[Array] = []
+    copies: list[Tensor] = []
     for part in int8_parts(weights):
         channels = np.flatnonzero(part.reshape(-1, part.shape[-1]).any(axis=0)) if parts else np.arange(part.shape[-1])
         parts.append(part[..., channels])
@@ -75,7 +76,8 @@ def _split(site: OnnxSite, source: Tensor, weights: Array) -> tuple[Tensor, Arra
 
 def int8_parts(weights: Array) -> list[Array]:
     """Return int8 arrays whose sum is ``weights``, integers without a zero point."""
-    parts, rest = [], weights
+    parts: list[Array] = []
+    rest = weights
     while not parts or rest.any():
         part = np.clip(rest, _INT8.min, _INT8.max)
         parts.append(part.astype(np.int8))
