@@ -24,7 +24,7 @@ class Compiled:
     workspace_bound: int | None
     """Peak bytes of the workspace in use, the least that any plan needs; ``None`` if unknown."""
     notes: tuple[str, ...] = ()
-    """What the compiler reports about the networks, one sentence each."""
+    """What the compiler reported about the network."""
 
 
 def compile_model(job: CompileJob) -> Compiled:
@@ -41,7 +41,7 @@ def compile_model(job: CompileJob) -> Compiled:
         constants=sum(entry.constants_size for entry in memory),
         workspace=sum(entry.workspace_size for entry in memory),
         workspace_bound=None if None in bounds else sum(bound or 0 for bound in bounds),
-        notes=tuple(note for module in library.modules for note in module.notes),
+        notes=tuple(text for module in library.modules for text in module.notes),
     )
 
 

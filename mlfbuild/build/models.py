@@ -6,7 +6,7 @@ import contextlib
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -66,21 +66,13 @@ def _key_of(archive: Path) -> Path:
     return archive.with_name(f".{archive.name}.key")
 
 
-def compile_if_needed(job: CompileJob) -> Compilation | None:
-    """Compile the job's model unless its archive is up to date; return ``None`` if it was."""
-    return compile_once([job])
+def compile_if_needed(job: CompileJob) -> bool:
+    """Compile the job's model unless its archive is up to date; return whether it was compiled."""
+    return compile_once([job]) is not None
 
 
-@dataclass(frozen=True)
-class Compilation:
-    """The job that was compiled, and what the compiler reports about its networks."""
-
-    job: CompileJob
-    notes: tuple[str, ...]
-
-
-def compile_once(twins: Sequence[CompileJob], lenders: Sequence[CompileJob] = ()) -> Compilation | None:
-    """Make the archives of jobs with the same sharing key; return the one that was compiled, or ``None``.
+def compile_once(twins: Sequence[CompileJob], lenders: Sequence[CompileJob] = ()) -> CompileJob | None:
+    """Make the archives of jobs with the same sharing key; return the job that was compiled, or ``None``.
 
     At most one is compiled. The others get copies of an archive that is up to date, which may belong to one of
     ``lenders``, jobs with the same key that are not made here. Raises as ``compile_model``.
@@ -93,14 +85,21 @@ def compile_once(twins: Sequence[CompileJob], lenders: Sequence[CompileJob] = ()
     made = next(current, None)
     compiled = None
     if made is None:
-        made = min(stale, key=_ram)  # if it fits the smallest board, its copies fit the others
+        made = compiled = min(stale, key=_ram)  # if it fits the smallest board, its copies fit the others
         stale.remove(made)
-        compiled = Compilation(made, compile_model(made).notes)
+        compile_model(made)
         _remember(made, key)
     for job in stale:
         copy_archive(made.archive, job.archive)
         _remember(job, key)
     return compiled
+
+
+def notes_of(job: CompileJob) -> tuple[str, ...]:
+    """Return what the compiler reported about the network in the job's archive; only ONNX models have notes."""
+    if job.request.source.suffix.lower() != ".onnx":
+        return ()
+    return tuple(text for module in archives.open_archive(job.archive).modules for text in module.notes)
 
 
 def _ram(job: CompileJob) -> float:

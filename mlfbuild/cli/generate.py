@@ -44,8 +44,6 @@ def generate(
     project = load(options.file)
     job = chosen_model(project, options.target, options.model, build_dir, frozen=options.frozen)
     result = generate_model(job, stamp, depfile, depends, tree_stamp, note)
-    for text in () if options.quiet else result.notes:
-        note(f"{result.job.title}: note: {text}")
     if options.json:
         show_json(model_json(result))
     elif options.verbose:

@@ -151,8 +151,8 @@ class Module:
     """Date of the release of tflite-micro whose numbers the code has; empty if it was not compiled for any."""
     source_sha256: str = ""
     """SHA-256 of the source file, for modules of other compilers; empty if unknown."""
-    notes: tuple[str, ...] = field(default=(), compare=False)
-    """What the compiler reports about the network, one sentence each. Archives do not contain it."""
+    notes: tuple[str, ...] = ()
+    """What the compiler reported about the network, one sentence each, such as operators that run in float32."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "codegen", tuple(sorted(self.codegen, key=lambda file: str(file.path))))

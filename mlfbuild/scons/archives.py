@@ -25,6 +25,7 @@ from mlfbuild.build import (
     in_worker,
     is_current,
     key_file,
+    notes_of,
     program_version,
     prune_folders,
     read_files,
@@ -193,19 +194,21 @@ def _compile(target: list[Any], source: list[Any], env: Any, begin: Begin) -> No
 
 
 def _compile_file(job: CompileJob) -> None:
-    made = compile_if_needed(job) if job.made_first else compile_model(job)
-    _show_notes(job, made.notes if made else ())
+    if job.made_first:
+        compile_if_needed(job)
+    else:
+        _show_notes(job, compile_model(job).notes)
 
 
 def _compile_job(job: CompileJob) -> None:
     with trees_locked([job]):
-        made = compile_if_needed(job)
-    _show_notes(job, made.notes if made else ())
+        compiled = compile_if_needed(job)
+    _show_notes(job, notes_of(job) if compiled else ())
 
 
 def _show_notes(job: CompileJob, notes: Sequence[str]) -> None:
     for text in notes:
-        show(f"{job.title}: note: {text}")
+        show(f"note: {job.title}: {text}")
 
 
 def _unpack_tree(job: CompileJob) -> bool:

@@ -23,6 +23,7 @@ from mlfbuild.build import (
     finish_target,
     is_current,
     map_in_workers,
+    notes_of,
     raise_first,
     target_dependencies,
     trees_locked,
@@ -49,7 +50,7 @@ class ModelResult:
     edited: tuple[str, ...] = ()
     """The written files that had been edited by hand."""
     notes: tuple[str, ...] = ()
-    """What the compiler reports about the model if it was compiled, one sentence each."""
+    """What the compiler reported about the network, if it was compiled."""
 
 
 @dataclass(frozen=True)
@@ -138,16 +139,9 @@ def _build_models(
                 continue
             for result in built:
                 watch.finish(tasks[result.job.archive], _words(result.compiled, result.written, result.edited))
-                if result.notes:
-                    watch.output(tasks[result.job.archive], notes_text(result.notes))
                 results[result.job.archive] = result
     raise_first(errors, watch)
     return tuple(results[job.archive] for target in targets for job in target.models)
-
-
-def notes_text(notes: Sequence[str]) -> str:
-    """Return what the compiler reports about a model as lines."""
-    return "\n".join(f"note: {text}" for text in notes)
 
 
 def _is_current(group: Twins) -> bool:
@@ -172,14 +166,9 @@ def _build_twins(group: Twins, tell: Callable[[tuple[int, str]], None]) -> list[
         for number, job in enumerate(group.jobs):
             tell((number, "unpacking"))
             trees.append(unpack_job(job))  # writes nothing if the tree is complete and of this archive
+    notes = () if compiled is None else notes_of(compiled)
     return [
-        ModelResult(
-            job,
-            compiled is not None and job is compiled.job,
-            len(tree.written),
-            tree.edited,
-            compiled.notes if compiled is not None and job is compiled.job else (),
-        )
+        ModelResult(job, job is compiled, len(tree.written), tree.edited, notes if job is compiled else ())
         for job, tree in zip(group.jobs, trees, strict=True)
     ]
 

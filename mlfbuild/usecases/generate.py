@@ -78,7 +78,7 @@ def _generated(
         write_atomic(_beside(tree_stamp, "fresh"), b"")
     if stamp is not None:
         write_atomic(stamp, b"")
-    return ModelResult(job, compiled is not None, written, notes=compiled.notes if compiled else ())
+    return ModelResult(job, compiled, written)
 
 
 def _made_from(job: CompileJob) -> list[Path]:

@@ -34,7 +34,7 @@ def test_dimensions_and_state_are_options_of_compile(cell: Folder) -> None:
     assert "-O dim.width=..." in missing.err
     ended = cell.run(*compiling, "-O", "dim.width=5", "-O", "state.h_in=h_out")
     assert ended.status == 0
-    assert "note: input 'x': the free dimension 'batch' is fixed at 1" in ended.err
+    assert "note: cell.onnx: input 'x': the free dimension 'batch' is fixed at 1" in ended.err
     (module,) = cell.run("inspect", "a.tar", "--format", "json").json["modules"]
     assert [(port["name"], port["shape"]) for port in module["inputs"]] == [("x", [1, 5])]
     assert [port["name"] for port in module["outputs"]] == ["y"]
@@ -58,5 +58,5 @@ def test_dimensions_and_state_are_keys_of_a_model(cell: Folder) -> None:
     assert [(port["name"], port["shape"]) for port in module["inputs"]] == [("x", [1, 5])]
     cell.write("mlfbuild.yml", PROJECT.replace("batch: 1, ", ""))
     ended = cell.run("build")
-    assert "note: input 'x': the free dimension 'batch' is fixed at 1" in ended.err
+    assert "note: cell for pc: input 'x': the free dimension 'batch' is fixed at 1" in ended.err
     assert "note" not in cell.run("build").err

@@ -121,7 +121,7 @@ def compile_graph(
         tflm=tflm_of(request),
         notes=graph.notes,
     )
-    return Library((module,))
+    return Library((replace(module, notes=graph.notes),))
 
 
 def _program(

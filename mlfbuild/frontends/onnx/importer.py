@@ -11,11 +11,13 @@ import onnx
 
 from mlfbuild.core import UnsupportedModelError, listed, shown
 from mlfbuild.frontends.onnx.affine import Quantized, check_scales
+from mlfbuild.frontends.onnx.batch_folding import with_folded_batches
 from mlfbuild.frontends.onnx.builder import GraphBuilder
 from mlfbuild.frontends.onnx.constants import Constants
 from mlfbuild.frontends.onnx.control_flow import CONTROL_FLOW, Surroundings, decided, flow
 from mlfbuild.frontends.onnx.dimensions import fixed_shape, shape_text
 from mlfbuild.frontends.onnx.expansion import EXPANDED, written_out
+from mlfbuild.frontends.onnx.float_operators import FloatOperator, float_operator, is_quantized, notes
 from mlfbuild.frontends.onnx.folding import FOLDABLE, fold
 from mlfbuild.frontends.onnx.implied import Shapes, implied, parameter
 from mlfbuild.frontends.onnx.layout import Value, as_onnx
@@ -24,6 +26,7 @@ from mlfbuild.frontends.onnx.operators import OPERATORS, converter
 from mlfbuild.frontends.onnx.reader import ELEMENT_TYPES, RawModel, RawNode, RawPort, Size
 from mlfbuild.frontends.onnx.refused import REFUSED, SEE, refusal
 from mlfbuild.frontends.onnx.site import OnnxSite
+from mlfbuild.frontends.onnx.tabulation import tabulated
 from mlfbuild.frontends.onnx.targets import affine_of, sources, targets
 from mlfbuild.graph import Array, ConstantBudget, DType, Graph, GraphError, OperatorError, Quantization
 
@@ -37,7 +40,9 @@ def import_graph(raw: RawModel, name: str, budget: ConstantBudget, notes: Sequen
     """Return ``raw`` as a graph called ``name`` with ``notes``; raises ``GraphError`` and ``UnsupportedModelError``."""
     _check_operators(raw)
     with np.errstate(all="ignore"):  # NaN and infinity are part of the model
-        return _Importer(raw, budget).graph(name, notes)
+        importer = _Importer(raw, budget)
+        graph = tabulated(importer.graph(name))
+        return graph.with_notes([*notes, *importer.unread, *importer.notes(graph)])
 
 
 def _check_operators(raw: RawModel) -> None:
@@ -79,10 +84,15 @@ class _Importer:
         self._constants = Constants(raw.constants)
         self._values: dict[str, Value] = {}
         self._taken = {port.name for port in raw.inputs}.union(raw.constants, *(node.outputs for node in raw.nodes))
-        self._notes: list[str] = []
+        self.unread: list[str] = []
+        """Notes about parameters that the network does not read."""
         self._around = Surroundings(raw.opset, self._constants, self._taken, self._shape)
-        self._nodes = tuple(self._unknown(raw.nodes))
-        self._targets = targets(self._nodes, self._constants, {port.name for port in raw.outputs})
+        self._outputs = {port.name for port in raw.outputs}
+        self._floats: list[FloatOperator] = []
+        self._nodes = with_folded_batches(tuple(self._unknown(raw.nodes)), self._constants, self._outputs)
+        self._quantized = is_quantized(self._nodes)
+        self._targets = targets(self._nodes, self._constants, self._outputs)
+        self._meanings = sources(self._nodes, self._constants)
 
     def _unknown(self, nodes: Iterable[RawNode]) -> Iterator[RawNode]:
         """Yield the nodes, with integer operators expanded, except nodes that can be computed first.
@@ -96,19 +106,19 @@ class _Importer:
                 elif not self._fold(part):
                     yield part
 
-    def graph(self, name: str, notes: Sequence[str] = ()) -> Graph:
+    def graph(self, name: str) -> Graph:
         """Return the whole network."""
-        meanings = sources(self._nodes, self._constants)
         for port in self._raw.inputs:
             shape, dtype = fixed_shape(port), _type(port)
-            affine = meanings.get(port.name)
-            held = affine.held() if affine is not None and affine.zero_points.dtype == dtype.numpy else None
+            affine = self._meanings.get(port.name)
+            exact = affine is not None and affine.exact and affine.zero_points.dtype == dtype.numpy
+            held = affine.held() if affine is not None and exact else None
             self._values[port.name] = self._input(port.name, shape, dtype, held)
         self._import(self._nodes)
         if not self._raw.outputs:
             raise GraphError("the model", "has no outputs")
         outputs = [(port.name, self._output(port)) for port in self._raw.outputs]
-        return self._builder.graph(name, [port.name for port in self._raw.inputs], outputs, [*notes, *self._notes])
+        return self._builder.graph(name, [port.name for port in self._raw.inputs], outputs)
 
     def _import(self, nodes: Iterable[RawNode]) -> None:
         for node in nodes:
@@ -135,7 +145,7 @@ class _Importer:
         while known in self._taken:
             known += "_"
         self._constants.add(known, found)
-        self._notes.append(f"{node.place}: {name!r} is not read, because the file declares the shape of the result")
+        self.unread.append(f"{node.place}: {name!r} is not read, because the file declares the shape of the result")
         return replace(node, inputs=(*node.inputs[:index], known, *node.inputs[index + 1 :]))
 
     def _shape(self, name: str) -> tuple[int, ...] | None:
@@ -190,14 +200,27 @@ class _Importer:
                 reason="the operator is supported only if its inputs are constant",
                 hint=REFUSED.get(node.operator, ("", SEE))[1],
             )
-        find = functools.partial(self._value, node.place)
-        site = OnnxSite(node, self._raw.opset, self._builder, self._constants, find, self._targets.get(node.outputs[0]))
+        find, name = functools.partial(self._value, node.place), node.outputs[0]
+        dequantized = name in self._meanings and name not in self._outputs
+        site = OnnxSite(
+            node, self._raw.opset, self._builder, self._constants, find, self._targets.get(name), dequantized
+        )
+        before = self._builder.count
         try:
             self._values.update(zip(node.outputs, convert(site), strict=False))
         except OperatorError as error:
             raise UnsupportedModelError(
                 "operator-variant-unsupported", place=node.place, reason=error.reason, hint=SEE
             ) from None
+        found = float_operator(site, *self._builder.nodes_since(before)) if self._quantized else None
+        if found is not None:
+            self._floats.append(found)
+
+    def notes(self, graph: Graph) -> list[str]:
+        """Return what a user should know about ``graph``, made of this model."""
+        halves = listed([shown(name) for name in self._raw.halves])
+        wide = [f"{halves}: float16 in the model file, float32 in the compiled network"] if halves else []
+        return [*wide, *notes(self._floats, graph, self._builder.renamed)]
 
     def _value(self, place: str, name: str) -> Value:
         if name in self._values:

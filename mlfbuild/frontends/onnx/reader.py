@@ -14,6 +14,7 @@ from onnx import AttributeProto, TensorProto, numpy_helper
 
 from mlfbuild.core import UnsupportedModelError, shown
 from mlfbuild.frontends.onnx.external import external_bytes
+from mlfbuild.frontends.onnx.float16 import widened
 from mlfbuild.frontends.onnx.normalise import (
     DOMAINS,
     all_tensors,
@@ -117,6 +118,8 @@ class RawModel:
     nodes: tuple[RawNode, ...]
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """The fixed shapes that the file declares for outputs and inner tensors."""
+    halves: tuple[str, ...] = ()
+    """The inputs and outputs that are float16 in the file, and float32 here."""
 
 
 def read_model(data: bytes, known: Collection[str] | None = None, files: Mapping[str, bytes] | None = None) -> RawModel:
@@ -158,6 +161,7 @@ def _plain(
         model = rewritten(whole, known)
         _check(model.SerializeToString())
         weights = []
+    halves = widened(model)
     graph = model.graph
     if graph.sparse_initializer:
         raise UnsupportedModelError(
@@ -168,7 +172,8 @@ def _plain(
     inputs = tuple(_port(value) for value in graph.input if value.name not in constants)
     opset = opset_of(model) or onnx.defs.onnx_opset_version()
     outputs = tuple(_port(value) for value in graph.output)
-    return RawModel(opset, inputs, outputs, constants, tuple(_nodes(graph)), dict(_fixed_shapes(graph)))
+    shapes = dict(_fixed_shapes(graph))
+    return RawModel(opset, inputs, outputs, constants, tuple(_nodes(graph)), shapes, halves)
 
 
 def _fixed_shapes(graph: onnx.GraphProto) -> Iterator[tuple[str, tuple[int, ...]]]:
@@ -251,11 +256,11 @@ def _weights(tensor: TensorProto, cut: CutTensor | None) -> Array:
     """Return the values of an initializer, which are in ``cut`` if they were cut out of ``tensor``."""
     where = f"weights {tensor.name!r}"
     if cut is None:
-        return read_tensor(tensor, where)
+        return _wide(read_tensor(tensor, where))
     header = TensorProto.FromString(cut.header)
     if header.data_type not in ELEMENT_TYPES:
         header.raw_data = bytes(cut.raw)
-        return read_tensor(header, where)
+        return _wide(read_tensor(header, where))
     kind = np.dtype(ELEMENT_TYPES[header.data_type].value).newbyteorder("<")
     if min(header.dims, default=0) < 0:
         raise GraphError(where, f"have a negative dimension: {list(header.dims)}")
@@ -263,6 +268,11 @@ def _weights(tensor: TensorProto, cut: CutTensor | None) -> Array:
         return np.frombuffer(cut.raw, kind).reshape(tuple(header.dims))
     except ValueError as error:
         raise GraphError(where, one_line(error)) from None
+
+
+def _wide(values: Array) -> Array:
+    """Return float16 ``values`` as float32, as the nodes of the network have them."""
+    return values.astype(np.float32) if values.dtype == np.float16 else values
 
 
 def _port(value: onnx.ValueInfoProto) -> RawPort:
