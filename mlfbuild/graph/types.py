@@ -107,6 +107,8 @@ class Tensor:
     dtype: DType
     quantization: Quantization | None = None
     data: Array | None = None
+    labels: tuple[str, ...] = ()
+    """For an output: the texts that its integers are positions of, or the names of its last dimension."""
 
     def __post_init__(self) -> None:
         if not self.name:

@@ -205,7 +205,7 @@ def with_cmake(folder: Path) -> str:
 
 
 def archives(folder: Path) -> dict[str, tuple[int, bytes]]:
-    return {path.stem: (path.stat().st_mtime_ns, path.read_bytes()) for path in folder.glob("build/mlf/pc/*.tar")}
+    return {path.stem: (path.stat().st_mtime_ns, path.read_bytes()) for path in folder.glob("**/mlf/pc/*.tar")}
 
 
 @pytest.mark.parametrize("build", first_on_push([with_mlfbuild, with_scons, with_cmake]))

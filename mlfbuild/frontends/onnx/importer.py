@@ -23,7 +23,7 @@ from mlfbuild.frontends.onnx.implied import Shapes, implied, parameter
 from mlfbuild.frontends.onnx.layout import Value, as_onnx
 from mlfbuild.frontends.onnx.normalise import DOMAINS
 from mlfbuild.frontends.onnx.operators import OPERATORS, converter
-from mlfbuild.frontends.onnx.reader import ELEMENT_TYPES, RawModel, RawNode, RawPort, Size
+from mlfbuild.frontends.onnx.reader import ELEMENT_TYPES, ML_DOMAIN, RawModel, RawNode, RawPort, Size
 from mlfbuild.frontends.onnx.refused import REFUSED, SEE, refusal
 from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.frontends.onnx.tabulation import tabulated
@@ -33,7 +33,7 @@ from mlfbuild.graph import Array, ConstantBudget, DType, Graph, GraphError, Oper
 EXPANDED_DOMAINS = (*DOMAINS, "com.microsoft")
 """Domains whose operators are rewritten as operators of ONNX's own domain."""
 KNOWN = frozenset({*OPERATORS, *FOLDABLE, *EXPANDED, *CONTROL_FLOW})
-"""The operators of ONNX's own domain that are imported."""
+"""The operators of ONNX's own domains that are imported."""
 
 
 def import_graph(raw: RawModel, name: str, budget: ConstantBudget, notes: Sequence[str] = ()) -> Graph:
@@ -57,7 +57,9 @@ def _check_operators(raw: RawModel) -> None:
 
 def _supported(node: RawNode) -> bool:
     """Return whether the operator of ``node`` is one that can be imported."""
-    return node.operator in (KNOWN if node.domain in DOMAINS else EXPANDED) and node.domain in EXPANDED_DOMAINS
+    if node.domain in (*DOMAINS, ML_DOMAIN):
+        return node.operator in KNOWN
+    return node.operator in EXPANDED and node.domain in EXPANDED_DOMAINS
 
 
 def _missing(nodes: Sequence[RawNode]) -> UnsupportedModelError:
@@ -242,11 +244,18 @@ class _Importer:
             raise GraphError(
                 f"output {port.name!r}", f"is declared {_type_name(port.type)}, but is {value.dtype.value}"
             )
-        if not _fits(port.shape, value.shape):
+        if not port.is_map and not _fits(self._declared(port), value.shape):
             raise GraphError(
                 f"output {port.name!r}", f"is declared {shape_text(port.shape)}, but is {list(value.shape)}"
             )
         return value
+
+    def _declared(self, port: RawPort) -> Sequence[Size]:
+        """Return the shape of an output; skl2onnx declares one target for forests that have several."""
+        one_target = len(port.shape) == 2 and port.shape[1] == 1
+        if one_target and any(node.domain == ML_DOMAIN for node in self._raw.nodes):
+            return (port.shape[0], None)
+        return port.shape
 
 
 def _fits(declared: Sequence[Size], shape: Sequence[int]) -> bool:

@@ -28,6 +28,9 @@ from mlfbuild.frontends.onnx.refused import REFUSED, SEE, refusal
 from mlfbuild.frontends.onnx.wire import LARGEST_ELEMENT, CutTensor, without_large_weights
 from mlfbuild.graph import Array, DType, GraphError
 
+ML_DOMAIN = "ai.onnx.ml"
+"""The domain of classical models, such as those of scikit-learn; no operator has the name of one of ONNX's own."""
+
 ELEMENT_TYPES: Mapping[int, DType] = {
     int(TensorProto.FLOAT): DType.FLOAT32,
     int(TensorProto.INT8): DType.INT8,
@@ -55,6 +58,8 @@ class RawPort:
     name: str
     type: int
     shape: tuple[Size, ...]
+    is_map: bool = False
+    """Whether it is a list of maps, which ZipMap writes; the shape is then unknown."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +176,7 @@ def _plain(
     constants = {tensor.name: _weights(tensor, cut) for tensor, cut in pairs}
     inputs = tuple(_port(value) for value in graph.input if value.name not in constants)
     opset = opset_of(model) or onnx.defs.onnx_opset_version()
-    outputs = tuple(_port(value) for value in graph.output)
+    outputs = tuple(_map(value) or _port(value) for value in graph.output)
     shapes = dict(_fixed_shapes(graph))
     return RawModel(opset, inputs, outputs, constants, tuple(_nodes(graph)), shapes, halves)
 
@@ -273,6 +278,12 @@ def _weights(tensor: TensorProto, cut: CutTensor | None) -> Array:
 def _wide(values: Array) -> Array:
     """Return float16 ``values`` as float32, as the nodes of the network have them."""
     return values.astype(np.float32) if values.dtype == np.float16 else values
+
+
+def _map(value: onnx.ValueInfoProto) -> RawPort | None:
+    """Return the output ``value`` if it is a list of maps."""
+    is_map = value.type.HasField("sequence_type") and value.type.sequence_type.elem_type.HasField("map_type")
+    return RawPort(value.name, TensorProto.UNDEFINED, (), is_map=True) if is_map else None
 
 
 def _port(value: onnx.ValueInfoProto) -> RawPort:
