@@ -70,6 +70,18 @@ def test_slopes_of_old_versions_belong_to_channels() -> None:
     np.testing.assert_allclose(evaluate(found, {"x": x})["y"], wanted, rtol=1e-6)
 
 
+def test_shapes_that_contradict_an_old_model_are_refused() -> None:
+    """ONNX's inference of shapes, which PRelu needs, raises an exception of its own."""
+    nodes = [helper.make_node("Relu", ["x"], ["r"]), helper.make_node("PRelu", ["r", "s"], ["y"])]
+    made = onnx.load_from_string(model(nodes, [("x", (1, 3, 2)), ("s", (3,))], [("y", (1, 3, 2))], opset=6))
+    made.graph.value_info.append(port("r", 1, 4, 2))
+    assert parse_onnx(made.SerializeToString(), "net", "net.onnx").inputs == ("x", "s")
+    made.graph.output[0].CopyFrom(port("y", 1, 4, 2))
+    with pytest.raises(MlfError) as raised:
+        parse_onnx(made.SerializeToString(), "net", "net.onnx")
+    assert raised.value.code == "onnx-malformed"
+
+
 def test_version_that_onnx_cannot_convert_is_refused() -> None:
     nodes = [helper.make_node("Reshape", ["w", "dims"], ["s"]), helper.make_node("PRelu", ["x", "s"], ["y"])]
     made = onnx.load_from_string(model(nodes, [("x", (1, 3, 2)), ("w", (3,))], [("y", (1, 3, 2))], opset=6))

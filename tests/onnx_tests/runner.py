@@ -27,11 +27,16 @@ from support.host_c import run_many_on_host
 CHUNK = 50
 """Models in one C program."""
 PASS, WRONG, BROKEN = "pass", "wrong", "broken"
+WIDENED = "float16-as-float32"
+"""The model is compiled, with other types than those of the test, so that it is neither passed nor wrong."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a test: ``pass``, ``wrong``, ``broken``, or the code of a refusal, perhaps with its operator."""
+    """What became of a test: ``pass``, ``wrong``, ``broken``, ``float16-as-float32``, or the code of a refusal.
+
+    The operator follows the code if there is one.
+    """
 
     word: str
     reason: str = ""
@@ -104,7 +109,10 @@ def _outcomes(suite: Suite, models: dict[Test, Path], folder: Path) -> dict[Test
         data = suite.data(test)
         reason = _misfit(library, models[test], data)
         if reason:
-            outcomes[test] = Outcome(WRONG, reason)
+            widened = reason.replace("float16", "float32").partition(" and not ")
+            alike = widened[0].partition(" are ")[2] == widened[2]
+            found = Outcome(WIDENED, "float16 inputs and outputs are float32 in C")
+            outcomes[test] = found if alike else Outcome(WRONG, reason)
         else:
             jobs.append(_Job(test, library, _fed(models[test], data)))
     return outcomes | _run(jobs)

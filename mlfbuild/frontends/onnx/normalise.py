@@ -281,7 +281,11 @@ def _newest(versions: Iterable[int], opset: int) -> int:
 
 
 def _types(model: ModelProto) -> dict[str, TypeProto]:
-    inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
+    """Return the types of tensors by name, as far as ONNX can infer them."""
+    try:
+        inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
+    except (onnx.shape_inference.InferenceError, RuntimeError):  # the import reports what is wrong
+        inferred = model
     found = {
         tensor.name: onnx.helper.make_tensor_type_proto(tensor.data_type, tensor.dims)
         for tensor in inferred.graph.initializer
