@@ -72,7 +72,7 @@ def _finished() -> dict[str, Any]:
     status = {"enum": ["done", "up-to-date", "failed"]}
     result = {**_TEXT, "description": "What people read: compiled, 17 files written"}
     return _kind(
-        "A job ends; why it failed is told by an error, or by the result on stdout where a check failed",
+        "A job ends; if it failed, the reason is in an error, or in the result on stdout if a check failed",
         {"job": _JOB, "status": status, "result": result, "seconds": {"type": "number", "minimum": 0}},
     )
 
@@ -99,7 +99,8 @@ def _error() -> dict[str, Any]:
         "problems": {
             "type": "array",
             "items": problem,
-            "description": "Every mistake in the project file, every drift, or every place where a check failed",
+            "description": "Every mistake in the project file, every drift, every place where a check failed, "
+            "or every reason why a model is not supported",
         },
         "output": {**_TEXT, "description": "What the external program printed"},
     }

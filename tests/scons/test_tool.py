@@ -24,6 +24,8 @@ from mlfbuild.core import ProcessFailedError, TimedOutError
 from mlfbuild.scons.actions import action
 from mlfbuild.targets import CPUS
 from mlfbuild.verify import run_image
+from support import warm
+from support.errors import assert_printed
 from support.examples import first_on_push
 from support.firmware_repo import FirmwareRepo, tiny_network
 from support.libraries import native_library
@@ -73,7 +75,7 @@ def test_failing_firmware_fails_the_build(repo: FirmwareRepo, tool: Callable[[st
 def test_firmware_that_never_ends_is_stopped(repo: FirmwareRepo, tool: Callable[[str], str]) -> None:
     tool("qemu-system-arm")
     repo.write("SConstruct", repo.read("SConstruct").decode() + "env.MlfRun(app, models=models)\n")
-    repo.replace("src/main.c", "return 0;", "for (;;) {\n  }")
+    repo.replace("src/main.c", "return 0;", 'for (;;) {\n    __asm__ volatile("wfi");\n  }')
     ran = repo.scons("-Q", "MLFTIMEOUT=2")
     assert ran.status == 2
     assert ran.output.endswith(
@@ -82,7 +84,8 @@ def test_firmware_that_never_ends_is_stopped(repo: FirmwareRepo, tool: Callable[
     )
     for limit in ("0", "soon", "nan"):
         ran = repo.scons("-Q", "-n", f"MLFTIMEOUT={limit}")
-        assert (ran.status, f"MLFTIMEOUT: '{limit}' is not a time limit" in ran.output) == (2, True), ran.output
+        assert ran.status == 2
+        assert_printed(ran.output, "invalid-timeout", "MLFTIMEOUT", f"'{limit}'")
 
 
 def test_the_end_of_endless_output_is_shown(tmp_path: Path) -> None:
@@ -129,7 +132,7 @@ def test_verify_without_vectors_stops_scons(repo: FirmwareRepo) -> None:
     repo.write("SConstruct", repo.read("SConstruct").decode() + "env.MlfVerify(models)\n")
     ran = repo.scons()
     assert ran.status == 2
-    assert "mlfbuild.yml: no model can be verified: model alpha has no vectors" in ran.output
+    assert_printed(ran.output, "nothing-to-verify", "mlfbuild.yml", "model alpha")
 
 
 def test_all_mistakes_of_the_project_file_are_reported(repo: FirmwareRepo) -> None:
@@ -137,9 +140,9 @@ def test_all_mistakes_of_the_project_file_are_reported(repo: FirmwareRepo) -> No
     repo.replace("mlfbuild.yml", "beta.tflite}", "beta.tflite, optoins: {}}")
     ran = repo.scons()
     assert ran.status == 2
-    assert '\nscons: *** mlfbuild.yml:3:13: targets.m4.cpu: unknown cpu "cortex-m5"' in f"\n{ran.output}"
+    assert "\nscons: *** mlfbuild.yml:3:13: targets.m4.cpu: " in f"\n{ran.output}" and '"cortex-m5"' in ran.output
     assert "\nmlfbuild.yml:6:" in ran.output
-    assert 'models.beta.optoins: unknown key (did you mean "options"?)' in ran.output
+    assert_printed(ran.output, "unknown-key", "models.beta.optoins", '"options"')
     assert f'File "{repo.root}/SConstruct", line 2, in <module>' in ran.output
     assert "Traceback" not in ran.output
 
@@ -149,7 +152,7 @@ def test_missing_target_is_reported(repo: FirmwareRepo) -> None:
     repo.replace("SConstruct", ', target="m4"', "")
     ran = repo.scons()
     assert ran.status == 2
-    assert "has the targets m4, m7; choose one with MlfModels(target=...)" in ran.output
+    assert_printed(ran.output, "target-not-chosen", "mlfbuild.yml", "m4, m7;")
 
 
 def test_broken_model_leaves_no_archive(repo: FirmwareRepo) -> None:
@@ -211,7 +214,7 @@ def test_missing_tool_is_reported(repo: FirmwareRepo, tmp_path_factory: pytest.T
                 (programs / program.name).symlink_to(program)
     ran = repo.scons(env={"PATH": str(programs)})
     assert ran.status == 2
-    assert f"{missing}: program not found; install it (Debian: apt-get install" in ran.output
+    assert_printed(ran.output, "program-not-found", missing, "apt-get install")
     assert "Traceback" not in ran.output
 
 
@@ -225,9 +228,7 @@ def test_archive_is_recognised_by_its_content(tmp_path: Path) -> None:
         'env.MlfUnpack("firmware/tiny", env.MlfArchive("out/tiny", "old.model-lib"))\n'
         'env.MlfUnpack("firmware/other", env.MlfArchive("out/other", "other"))\n'
     )
-    done = subprocess.run(
-        [sys.executable, "-m", "SCons", "-Q"], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    done = warm.run("SCons", "-Q", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert (tmp_path / "out/tiny.tar").read_bytes() == (tmp_path / "old.model-lib").read_bytes()
     assert (tmp_path / "firmware/other/codegen/host/src/other_lib0.c").is_file()
@@ -242,22 +243,21 @@ def test_single_steps_without_a_project_file(tmp_path: Path) -> None:
         'archive = env.MlfArchive("out/net", "net.tflite", MLFCPU="cortex-m33")\n'
         'env.MlfUnpack("firmware/net", archive)\n'
     )
-    scons = [sys.executable, "-m", "SCons", "-Q"]
-    first = subprocess.run(scons, cwd=tmp_path, capture_output=True, text=True, check=False)
+    first = warm.run("SCons", "-Q", cwd=tmp_path)
     assert first.returncode == 0, first.stderr
     assert first.stdout.splitlines() == [
         "Compiling model net.tflite -> out/net.tar",
         "Unpacking out/net.tar -> firmware/net",
     ]
     assert (tmp_path / "firmware/net/codegen/host/src/net_lib0.c").is_file()
-    again = subprocess.run(scons, cwd=tmp_path, capture_output=True, text=True, check=False)
+    again = warm.run("SCons", "-Q", cwd=tmp_path)
     assert again.stdout == "scons: `.' is up to date.\n"
     (tmp_path / "firmware/net/mine.c").write_text("mine")
-    subprocess.run([*scons, "-c"], cwd=tmp_path, check=True)
+    warm.run("SCons", "-Q", "-c", cwd=tmp_path, check=True)
     left = {path.relative_to(tmp_path).as_posix() for path in (tmp_path / "firmware").rglob("*")}
     assert left == {"firmware/net", "firmware/net/mine.c"}
     (tmp_path / "net.tflite").write_bytes(tiny_network(2))
-    after = subprocess.run(scons, cwd=tmp_path, capture_output=True, text=True, check=False)
+    after = warm.run("SCons", "-Q", cwd=tmp_path)
     assert after.returncode == 0, after.stderr
 
 

@@ -39,7 +39,7 @@ class Numbers:
         yield "}"
 
     def __eq__(self, other: object) -> bool:
-        """Whether both have the same bytes and type, and thus the same text."""
+        """Return whether both have the same bytes and type, and thus the same text."""
         if not isinstance(other, Numbers) or self._hash != other._hash:
             return False
         own, its = self._again(), other._again()
