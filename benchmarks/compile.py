@@ -31,7 +31,7 @@ LARGE = 50
 
 @dataclass(frozen=True)
 class Limit:
-    """What a compilation may take."""
+    """The time and memory that a compilation may take."""
 
     seconds: float
     mebibytes: float

@@ -311,12 +311,19 @@ function(_mlfbuild_wrong_compiler REASON)
   list(GET device 1 name)
   list(GET device 2 cpu)
   get_property(toolchain GLOBAL PROPERTY MLFBUILD_TOOLCHAIN)
-  set(advice "without CMAKE_TOOLCHAIN_FILE")
+  set(advice "configure an empty build folder without CMAKE_TOOLCHAIN_FILE")
   if(toolchain)
-    set(advice "with -DCMAKE_TOOLCHAIN_FILE=${toolchain}")
+    set(advice "configure an empty build folder with -DCMAKE_TOOLCHAIN_FILE=${toolchain}")
+    if(CMAKE_TOOLCHAIN_FILE AND EXISTS "${CMAKE_TOOLCHAIN_FILE}" AND EXISTS "${toolchain}")
+      file(REAL_PATH "${CMAKE_TOOLCHAIN_FILE}" used)
+      file(REAL_PATH "${toolchain}" toolchain)
+      if(used STREQUAL toolchain)
+        set(advice "correct the flags in ${toolchain} or in CMakeLists.txt")
+      endif()
+    endif()
   endif()
-  _mlfbuild_stop("mlfbuild_models: target ${name} (${cpu}) of ${project}: ${REASON}; configure an empty build folder "
-                 "${advice}, or choose another TARGET")
+  _mlfbuild_stop("mlfbuild_models: target ${name} (${cpu}) of ${project}: ${REASON}; ${advice}, or choose another "
+                 "TARGET")
 endfunction()
 
 # ---- Removed models ----

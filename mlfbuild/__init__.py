@@ -64,27 +64,26 @@ def compile(  # noqa: A001 - the verb of the command, and called as mlfbuild.com
 
 
 def open_archive(path: str | os.PathLike[str]) -> Library:
-    """Return what the Model Library Format archive ``path`` holds, of any version from 1 to 7 and of either style.
+    """Return the content of the Model Library Format archive ``path``, of any version from 1 to 7 and either style.
 
-    Plain, gzip, bzip2 and xz tars are told apart by content. The value and its parts are described in
+    Plain, gzip, bzip2 and xz tars are recognised by their content. The value and its parts are described in
     ``mlfbuild.library.types``. In short, of each module:
 
-    - ``inputs`` and ``outputs`` stand in call order, each with the name of its dtype (``int8``, ``float32``, ...), its
-      shape where the archive tells (``None`` where not) and its size in bytes;
+    - ``inputs`` and ``outputs`` are in call order, each with the name of its dtype (``int8``, ``float32``, ...), its
+      shape (``None`` if the archive does not record it) and its size in bytes;
     - all memory is in bytes: ``main`` by device, ``operator_functions``, ``storage`` by storage id, ``pools``;
-    - ``params`` maps names to numpy arrays, row-major and read-only, in the order of the file; of the types that numpy
-      lacks, as ``bfloat16``, they are those of ``ml_dtypes``;
-    - ``graph_json``, ``source_text`` and the contents of ``codegen`` are ``bytes``, or stay in the file until
-      ``bytes(...)`` asks for them.
+    - ``params`` maps names to numpy arrays, row-major and read-only, in the order of the file; types that numpy lacks,
+      such as ``bfloat16``, are those of ``ml_dtypes``;
+    - ``graph_json``, ``source_text`` and the contents of ``codegen`` are ``bytes``, or are read from the file by
+      ``bytes(...)``.
 
-    No more than that is read: contents and parameters are taken from the file each time they are asked for. The file
-    stays open as long as anything of it is held; it may be replaced or deleted, but not changed in place. A compressed
-    archive is unpacked into a temporary file of at most 1 GiB.
+    Contents and parameters are read from the file each time they are used. The file stays open while a part of it is
+    in use; it may be replaced or deleted, but not changed in place. A compressed archive is unpacked into a temporary
+    file of at most 1 GiB.
 
-    Raises ``mlfbuild.core.InputFileError`` with one line that names member and reason where the file is missing,
-    unsafe, damaged or no archive that TVM or mlfbuild could have written, ``ToolNotFoundError`` where its parameters
-    are BSON and the package that reads it is not installed, and ``StorageError`` where the temporary file does not
-    fit the disk.
+    Raises ``mlfbuild.core.InputFileError``, with the member as its place, if the file is missing, unsafe, damaged or
+    not an archive that TVM or mlfbuild could have written; ``ToolNotFoundError`` if its parameters are BSON and the
+    package that reads it is not installed; ``StorageError`` if the disk is too small for the temporary file.
 
     Source of the format: TVM's ``python/tvm/micro/model_library_format.py`` (0.8 to 0.18), ``SaveParams`` of its
     runtime, and the RFCs that led to them.
@@ -99,10 +98,10 @@ def open_archive(path: str | os.PathLike[str]) -> Library:
 def write_archive(library: Library, path: str | os.PathLike[str], version: int | None = None) -> None:
     """Write ``library`` to the file ``path``, an uncompressed tar in Model Library Format ``version`` (5, 6 or 7).
 
-    The default is 7. Equal libraries give equal bytes, on every machine: the only date in them is 1980-01-01, or
-    ``SOURCE_DATE_EPOCH`` (seconds since 1970) where that is set. The file appears whole or not at all, its folder is
-    created, and an existing one is replaced, also the one that ``library`` was opened from. Contents are copied part by
-    part, so that an archive may be larger than the memory.
+    The default is 7. Equal libraries give equal bytes on every machine: the only date in them is 1980-01-01, or
+    ``SOURCE_DATE_EPOCH`` (seconds since 1970) if that is set. The file appears whole or not at all, and its folder is
+    created. An existing file is replaced, even if ``library`` was opened from it. Contents are copied in parts, so an
+    archive may be larger than the memory.
 
     Raises ``mlfbuild.core.UsageError`` if the version cannot hold the library, if a file has a path that no archive can
     hold (absolute, with ``..``, or equal to another one except for case), or if the format lacks the type of a

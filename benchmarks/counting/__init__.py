@@ -1,7 +1,7 @@
-"""What one inference of a network takes, counted on QEMU, beside other compilers and a model of the processors.
+"""Measure the cost of one inference on QEMU, and compare it with other compilers and a model of the processors.
 
-``firmware`` builds, runs and counts. ``measure`` does that for a network of our compiler, and ``results`` keeps and
-compares what was measured; ``peers`` and ``roofline`` are what stands beside it, ``report`` prints it.
-``benchmarks/instructions.py`` is the command, ``tests/benchmarks/test_counts.py`` holds the counts to those that are
-committed. ``executors`` is for archives of any flavour, and ``benchmarks/executors.py`` the command.
+``firmware`` builds, runs and counts. ``measure`` does that for a network of our compiler, and ``results`` saves and
+compares the results; ``report`` prints them next to those of ``peers`` and ``roofline``. The command is
+``benchmarks/instructions.py``; ``tests/benchmarks/test_counts.py`` compares the counts with the committed ones.
+``executors`` measures archives of any compiler for the command ``benchmarks/executors.py``.
 """

@@ -1,4 +1,4 @@
-"""What stands around the kernels of an archive: code, tables and RAM of its executor, from the symbols of an image."""
+"""Measure the code, tables and RAM of an archive's executor, without the kernels, by the symbols of an image."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _EXECUTES = re.compile(r"_run$|_reset$|__tvm_main__$|^TVMSystemLibEntryPoint")
 
 @dataclass(frozen=True)
 class Footprint:
-    """What an archive's only module adds to an image; sizes in bytes."""
+    """The instructions and bytes that the only module of an archive adds to an image."""
 
     instructions: int
     """Of one inference."""
@@ -142,6 +142,6 @@ def _writable(elf: Path) -> int:
 
 
 def _in_ram(section: Section) -> bool:
-    """Whether the section is writable; constants of TVM's AOT executor are, by their type, but lie in flash."""
+    """Return whether the section is writable; constants of TVM's AOT executor are, by their type, but lie in flash."""
     wanted = SH_FLAGS.SHF_ALLOC | SH_FLAGS.SHF_WRITE
     return section["sh_flags"] & wanted == wanted and not section.name.startswith(".rodata")

@@ -42,7 +42,7 @@ def compiler_version() -> str:
 
 @dataclass(frozen=True)
 class Subject:
-    """What the firmware runs: sources, folders of headers, and how the network is called."""
+    """A network that the firmware runs: sources, folders of headers, and the call."""
 
     name: str
     """The prefix of the structs, without ``tvmgen_``."""

@@ -61,7 +61,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Result:
-    """What a case takes; sizes in bytes."""
+    """The instructions, bytes and cycles of a case."""
 
     instructions: int
     kinds: dict[str, int]

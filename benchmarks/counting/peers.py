@@ -1,7 +1,7 @@
-"""What other compilers need for the same networks, built with the same GCC and counted in the same way.
+"""Instructions and sizes of other compilers for the same networks, with the same GCC and method.
 
 TensorFlow Lite Micro 90b983c2 with CMSIS-NN 4ab83cc3 (for float32 with its reference kernels), TVM 0.14.0 with CMSIS-NN
-4.1.0 (for float32 with kernels of its own), onnx2c ea045cc1.
+4.1.0 (for float32 with TVM's own kernels), onnx2c ea045cc1.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Peer:
-    """What one peer needs for one network: instructions of each core, ``None`` where nobody counted them."""
+    """The instructions of one peer for one network on each core; ``None`` if they were not counted."""
 
     name: str
     m4: int
@@ -37,7 +37,7 @@ class Peer:
     sizes: Sizes
 
     def instructions(self, cpu: str) -> int | None:
-        """Return the instructions on ``cpu``; ``None`` where nobody counted them."""
+        """Return the instructions on ``cpu``; ``None`` if they were not counted."""
         return {"cortex-m4": self.m4, "cortex-m7": self.m7, "cortex-m55": self.m55}.get(cpu)
 
 

@@ -16,7 +16,7 @@ COMMITTED = REPOSITORY / "benchmarks/results/counts.json"
 UPDATE = "python benchmarks/instructions.py --update"
 
 GROWTH = {"instructions": 0.01, "code": 0.01, "constants": 0.01, "arena": 0.0, "stack": 0.05}
-"""What may grow without a word, by this fraction of what is committed."""
+"""The growth that is accepted, as a fraction of the committed figure."""
 
 CASES = (
     *(Case(network, cpu) for network, cpu in product(NETWORKS, BOARDS)),
@@ -26,13 +26,13 @@ CASES = (
         if not network.endswith("_f32")
     ),
 )
-"""What is measured and committed."""
+"""The cases that are measured and committed."""
 Results = Mapping[Case, Result]
 
 
 @dataclass(frozen=True)
 class Committed:
-    """What ``COMMITTED`` holds."""
+    """The content of ``COMMITTED``."""
 
     compiler: str
     """The version of the C compiler whose code was counted."""
@@ -40,7 +40,7 @@ class Committed:
 
 
 def load() -> Committed:
-    """Return the committed results; raises ``ValueError`` where the file has another shape."""
+    """Return the committed results; raises ``ValueError`` if the file has another structure."""
     data = json.loads(COMMITTED.read_text())
     return Committed(data["compiler"], dict(_parsed(entry) for entry in data["results"]))
 

@@ -19,7 +19,7 @@ _MAX_SHARES = 1_000_000
 
 
 def bears_name(path: PurePosixPath, module: str) -> bool:
-    """Whether the name of the codegen file at ``path`` shows that it belongs to ``module``."""
+    """Return whether the name of the codegen file at ``path`` shows that it belongs to ``module``."""
     return _borne_name(path) in {module, *header_names(module)}
 
 

@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from mlfbuild.build.locks import (
         LOCKED_VARIABLE as LOCKED_VARIABLE,
         folder_locked as folder_locked,
+        tree_locked as tree_locked,
         trees_locked as trees_locked,
     )
     from mlfbuild.build.models import (

@@ -120,7 +120,7 @@ def _remember(job: CompileJob, key: str) -> None:
 
 
 def is_current(job: CompileJob) -> bool:
-    """Whether the job's archive exists, is unchanged, and is up to date with its inputs."""
+    """Return whether the job's archive exists, is unchanged, and is up to date with its inputs."""
     return bool(_recorded(job) == _stamp(job, archive_key(job)))
 
 
@@ -225,7 +225,7 @@ def budgets_text(target: TargetJob) -> str:
 
 
 def with_modules(budgets: TargetBudgets, target: TargetJob) -> TargetBudgets:
-    """Return ``budgets`` with the modules of models that have others than one of their own name, as far as known."""
+    """Return ``budgets`` with the modules of models from other compilers than the native one, if they are known."""
     modules: dict[str, str] = {}
     for job in (*target.models, *target.others):
         if job.model in budgets.models and job.compiler != "native":
@@ -235,7 +235,7 @@ def with_modules(budgets: TargetBudgets, target: TargetJob) -> TargetBudgets:
 
 
 def tree_is_whole(directory: Path) -> bool:
-    """Whether every file of the unpacked tree exists and is unchanged, by hash."""
+    """Return whether every file of the unpacked tree exists and is unchanged, by hash."""
     return not tree_damage(directory)
 
 

@@ -18,7 +18,7 @@ from mlfbuild.targets import CPUS
 
 
 def is_model(path: Path) -> bool:
-    """Whether ``path`` has the suffix of a model file and not the content of an archive, or is a TFLite file."""
+    """Return whether ``path`` has the suffix of a model file and not the content of an archive, or is a TFLite file."""
     if SOURCES.get(source_suffix(path.name)) == "native":
         return not looks_like_archive(path)
     try:

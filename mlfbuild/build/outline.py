@@ -80,7 +80,7 @@ class Outline:
         return tuple(path for path in (*self.compiled, *further) if path != RECORD)
 
     def is_laid_out(self) -> bool:
-        """Whether every file of the modules exists in the tree, with any content."""
+        """Return whether every file of the modules exists in the tree, with any content."""
         codegen = f"{self.job.tree}{os.sep}codegen{os.sep}"
         files = (file for module in self.library.modules for file in module.codegen)
         files = (file for file in files if not is_kernel_header(file.path))

@@ -1,4 +1,4 @@
-"""Check that an output file replaces only a file of its own kind, never an input or another document."""
+"""Check that an output file replaces only a file of the same kind, never an input or another document."""
 
 from __future__ import annotations
 

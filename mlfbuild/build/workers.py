@@ -55,13 +55,19 @@ _tellers: list[SimpleQueue[Any]] = []
 
 def _be_worker(queue: SimpleQueue[Any]) -> None:
     _tellers.append(queue)
-    signal.signal(signal.SIGTERM, _end)
+    for number in STOP_SIGNALS:  # Windows cannot block them
+        signal.signal(number, _end)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:
-    """End this worker by an exception, so that it removes its temporary files and ends the program that it runs."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    """End this worker by an exception, so that it removes its temporary files and ends the program that it runs.
+
+    Another signal does not interrupt that, even one that arrived together with this one; Python would print an error
+    about it if it were ignored with ``SIG_IGN``.
+    """
+    for number in STOP_SIGNALS:
+        signal.signal(number, lambda *_: None)
     raise SystemExit(1)
 
 

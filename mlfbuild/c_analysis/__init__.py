@@ -53,7 +53,11 @@ if TYPE_CHECKING:
         SOURCE_SUFFIXES as SOURCE_SUFFIXES,
         TEXT_SUFFIXES as TEXT_SUFFIXES,
     )
-    from mlfbuild.c_analysis.objects import Symbols as Symbols, object_symbols as object_symbols
+    from mlfbuild.c_analysis.objects import (
+        Symbols as Symbols,
+        check_elf_image as check_elf_image,
+        object_symbols as object_symbols,
+    )
     from mlfbuild.c_analysis.renamed import renamed_object as renamed_object
     from mlfbuild.c_analysis.source_symbols import c_symbols as c_symbols
 else:

@@ -134,6 +134,17 @@ def opened_object(data: bytes, where: str) -> ELFFile:
     return elf
 
 
+def check_elf_image(data: bytes, where: object) -> None:
+    """Raise ``InputFileError`` if ``data`` is not an ELF file; ``where`` is the place in the error."""
+    if not data.startswith(b"\x7fELF"):
+        raise InputFileError(
+            "not-an-elf-image",
+            place=where,
+            reason="the file is not an ELF image",
+            hint="name the ELF file that the linker wrote, not a .bin or .hex file",
+        )
+
+
 def lto_symbols(elf: ELFFile, data: bytes) -> Iterator[str]:
     """Yield the names of the symbols in the GIMPLE of ``elf``, which was read from ``data``; none without GIMPLE."""
     yield from (name for name, _ in _lto_entries(elf, data))

@@ -27,7 +27,7 @@ class _Form:
 
     symbol: str
     info: int
-    """Which field of a symbol holds its binding."""
+    """The index of a symbol's field for its binding."""
     place: str
     """Offset and size of a section."""
     at: int

@@ -24,7 +24,7 @@ class Span:
     last: int
 
     def meets(self, other: Span) -> bool:
-        """Whether both are in use at the same time."""
+        """Return whether both are in use at the same time."""
         return self.first <= other.last and other.first <= self.last
 
 

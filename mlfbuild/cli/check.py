@@ -12,14 +12,15 @@ def check(options: SharedOptions) -> None:
     """Check the project file and list every mistake.
 
     Also checks options of compilers, files that the project names, and the dependencies that archives require. It lists
-    budgets that no build of the project checks.
+    budgets that no build of the project checks, and files that another version of mlfbuild wrote into the repository.
     """
     from mlfbuild.build import load
     from mlfbuild.usecases import check_dependencies, unchecked_budgets
+    from mlfbuild.usecases.init import outdated_lines
 
     try:
         project = load(options.file)
-        warnings = [*check_dependencies(project), *unchecked_budgets(project)]
+        warnings = [*check_dependencies(project), *unchecked_budgets(project), *outdated_lines(options.file)]
     except ProjectFileError as error:
         if options.json:
             problems = [str(problem) for problem in error.problems]

@@ -54,6 +54,8 @@ def _parts(found: Diagnosis) -> Iterator[str]:
     yield f"{title}\n{text_table(targets, indent=2)}"
     if found.dependencies:
         yield f"dependencies of {found.project}\n{text_table(_dependencies(found), indent=2)}"
+    if found.outdated:
+        yield "\n  ".join(["outdated files", *found.outdated])
     if found.install:
         yield "\n  ".join(["to install what is missing", *found.install])
 

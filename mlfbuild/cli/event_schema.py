@@ -72,7 +72,7 @@ def _finished() -> dict[str, Any]:
     status = {"enum": ["done", "up-to-date", "failed"]}
     result = {**_TEXT, "description": "What people read: compiled, 17 files written"}
     return _kind(
-        "A job ends; why it failed is told by an error, or by the result on stdout where a check failed",
+        "A job ends; if it failed, the reason is in an error, or in the result on stdout if a check failed",
         {"job": _JOB, "status": status, "result": result, "seconds": {"type": "number", "minimum": 0}},
     )
 

@@ -8,7 +8,7 @@ import click
 
 from mlfbuild.cli.build import model_json
 from mlfbuild.cli.options import BUILD_DIR, SharedOptions, verb
-from mlfbuild.cli.output import note, show, show_json
+from mlfbuild.cli.output import note_unless_quiet, show, show_json
 
 _FILE = click.Path(path_type=Path)
 
@@ -43,7 +43,7 @@ def generate(
 
     project = load(options.file)
     job = chosen_model(project, options.target, options.model, build_dir, frozen=options.frozen)
-    result = generate_model(job, stamp, depfile, depends, tree_stamp, note)
+    result = generate_model(job, stamp, depfile, depends, tree_stamp, note_unless_quiet(options))
     if options.json:
         show_json(model_json(result))
     elif options.verbose:

@@ -34,6 +34,7 @@ next, in CMakeLists.txt:
 @click.option("--vectors", type=_FILE, metavar="FILE", help="Inputs and expected outputs of the model.")
 @click.option("--board", metavar="NAME", help="Emulated board, default mps2-an386.", shell_complete=complete_board)
 @click.option("--cmake-only", is_flag=True, help="Write only cmake/mlfbuild.cmake, for a repository with CMake.")
+@click.option("--update", is_flag=True, help="Write files of another version of mlfbuild again.")
 def init(
     options: SharedOptions,
     folder: Path,
@@ -43,20 +44,25 @@ def init(
     vectors: Path | None,
     board: str | None,
     cmake_only: bool,
+    update: bool,
 ) -> None:
     """Create a firmware project around a model.
 
     The project is written to DIR, or to this folder, and builds and runs on QEMU as it is. Without --model and
     --archive it contains a small example. Existing files are not overwritten: either all files are written, or none.
 
-    With --cmake-only, add the file with which the CMake build of an existing repository finds mlfbuild.
+    With --cmake-only, add the file with which the CMake build of an existing repository finds mlfbuild. With --update,
+    write the JSON Schema, the tool for SCons and the file for CMake again if another version of mlfbuild wrote them.
     """
-    from mlfbuild.usecases.init import InitRequest, init_cmake, init_project
+    from mlfbuild.usecases.init import InitRequest, init_cmake, init_project, init_update
 
-    if cmake_only:
+    if cmake_only or update:
         given = {"template": template, "model": source, "archive": archive, "vectors": vectors, "board": board}
-        _refuse_with_cmake_only([name for name, value in given.items() if value is not None])
-        report = init_cmake(folder)
+        names = [name for name, value in given.items() if value is not None]
+        _refuse_with(
+            "--cmake-only" if cmake_only else "--update", [*names, *(["update"] if cmake_only and update else [])]
+        )
+        report = init_cmake(folder) if cmake_only else init_update(folder)
     else:
         request = InitRequest(folder, template or "scons", board or "mps2-an386", source, archive, vectors)
         report = init_project(request)
@@ -70,19 +76,19 @@ def init(
     if report.generated and not options.verbose:
         lines.append(f"wrote {report.generated} files of the model as C (-v lists them)")
     lines += [f"note: {note}" for note in report.notes]
-    if cmake_only:
-        show("\n".join([*lines, _CMAKE_LINES]))
+    if cmake_only or update:
+        show("\n".join([*lines, *([_CMAKE_LINES] if cmake_only else [])]))
         return
     lines.append(f"next{'' if folder == Path() else f', in {shlex.quote(str(folder))}'}:")
     commands = [(command, f" # {_PURPOSE[name]}") for name, command in report.commands.items()]
     show("\n".join([*lines, text_table(commands, indent=2)]))
 
 
-def _refuse_with_cmake_only(options: list[str]) -> None:
-    if options:
+def _refuse_with(option: str, others: list[str]) -> None:
+    if others:
         raise UsageError(
             "options-exclude-each-other",
-            place=f"--cmake-only and --{options[0]}",
-            reason="--cmake-only adds one file to an existing repository, whose project file names models and boards",
+            place=f"{option} and --{others[0]}",
+            reason=f"{option} is for an existing repository, whose project file names models and boards",
             hint="omit one of the options",
         )

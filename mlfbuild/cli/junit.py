@@ -27,7 +27,7 @@ class JUnitCase:
     name: str
     result: VerifyReport | MlfError | None
     finding: Diagnostic | None = None
-    """What is wrong, at its place in the project file."""
+    """The mistake, with its place in the project file."""
 
 
 def write_junit(path: Path, cases: Sequence[JUnitCase]) -> None:

@@ -15,7 +15,7 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -115,6 +115,11 @@ def show_notes(options: SharedOptions, subject: str, notes: Sequence[str]) -> No
         note(f"note: {subject}: {printable(text)}")
     if len(notes) > len(listed):
         note(f"note: {subject}: {len(notes) - len(listed)} more such operators; -v or `mlfbuild inspect` lists them")
+
+
+def note_unless_quiet(options: SharedOptions) -> Callable[[str], None]:
+    """Return ``note``, or a function that prints nothing."""
+    return (lambda _: None) if options.quiet else note
 
 
 def note(text: str) -> None:

@@ -32,7 +32,7 @@ class PlainProgress(Silent):
         self.quiet = quiet
         self.started: dict[Task, float] = {}
         self.steps: dict[Task, str] = {}
-        """What each running job is doing."""
+        """The present activity of each running job."""
         self.up_to_date = 0
         """Number of jobs that had nothing to do."""
         self.idle = True

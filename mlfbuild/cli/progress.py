@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from mlfbuild.build import UP_TO_DATE, Progress, Silent, Task
-from mlfbuild.cli.output import emit, note, on_terminal, report_error, write
+from mlfbuild.cli.output import emit, note_unless_quiet, on_terminal, report_error, write
 from mlfbuild.cli.plain import STILL_SECONDS, PlainProgress, duration, every, in_thread
 
 if TYPE_CHECKING:
@@ -71,11 +71,8 @@ def building(options: SharedOptions, project: Project) -> Iterator[Progress]:
     """Have the project's build folder for the ``with`` block, and show the progress of the build."""
     from mlfbuild.build import BUILD_FOLDER, folder_locked
 
-    def tell(text: str) -> None:
-        if not options.quiet:
-            note(text)
-
-    with folder_locked(project.root / BUILD_FOLDER, tell, wait=not options.no_wait), showing_progress(options) as shown:
+    folder, tell = project.root / BUILD_FOLDER, note_unless_quiet(options)
+    with folder_locked(folder, tell, wait=not options.no_wait), showing_progress(options) as shown:
         yield shown
 
 

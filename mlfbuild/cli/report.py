@@ -183,7 +183,7 @@ def _raise_failures(
 
 
 def _has_budgets(project_file: Path) -> bool:
-    """Whether a project file is there and mentions budgets; it need not be one without mistakes."""
+    """Return whether a project file is there and mentions budgets; it need not be one without mistakes."""
     with contextlib.suppress(OSError):
         return b"budget" in project_file.read_bytes()
     return False

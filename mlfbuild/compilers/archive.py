@@ -153,7 +153,7 @@ def check_placement(library: Library, placement: Placement, name: str, where: st
         raise UsageError(
             "archive-without-state",
             place=f"{place}.state",
-            reason=f"{where} has no state in a buffer of its own",
+            reason=f"{where} has no separate buffer for its state",
             hint="remove it",
         )
     for module in library.modules:

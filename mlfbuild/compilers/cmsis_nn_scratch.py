@@ -147,7 +147,7 @@ def _average_s8(call: _Call, cpu: Cpu) -> int:
 
 
 def _has_dsp_without_mve(cpu: Cpu) -> bool:
-    """Whether ``ARM_MATH_DSP`` is set for ``cpu``, and ``ARM_MATH_MVEI`` is not."""
+    """Return whether ``ARM_MATH_DSP`` is set for ``cpu``, and ``ARM_MATH_MVEI`` is not."""
     return "dsp" in cpu.features and "mve" not in cpu.features
 
 

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         write_atomic as write_atomic,
         write_if_changed as write_if_changed,
     )
+    from mlfbuild.core.keeper import kept as kept
     from mlfbuild.core.locks import is_ancestor as is_ancestor, locked as locked
     from mlfbuild.core.package import (
         package_files as package_files,

@@ -73,7 +73,7 @@ def open_binary(path: Path, what: str) -> BinaryIO:
 
 
 def is_lfs_pointer(path: Path) -> bool:
-    """Whether the file ``path`` is what Git checks out in place of a file of Git LFS; False if it cannot be read."""
+    """Return whether the file ``path`` is a pointer of Git LFS; False if it cannot be read."""
     try:
         with path.open("rb") as file:
             return file.read(len(_LFS)) == _LFS

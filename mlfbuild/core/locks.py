@@ -21,28 +21,36 @@ from mlfbuild.core.files import make_folder, storage_error
 
 _LOOK_SECONDS = 0.05
 _LOCKED_BYTE = 2**30
-"""Position of the byte that is locked on Windows; locks may lie behind the end of a file."""
-_UNPROTECTED = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
-"""If a folder is read-only, writing to it fails with its own error; some network file systems have no locks."""
+"""Position of the byte that is locked on Windows; locks may be beyond the end of a file."""
+_READ_ONLY = {errno.EACCES, errno.EPERM, errno.EROFS}
+"""Writing to such a folder fails with its own error."""
+_WITHOUT_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}
+"""Errors of network file systems that have no locks."""
 
 Busy = Callable[[int | None], bool]
 """Called once if another process, whose number may be unknown, keeps the lock; returns whether to wait for it."""
 
 
 @contextlib.contextmanager
-def locked(path: Path, busy: Busy, patience: float = 1.0) -> Iterator[None]:
+def locked(
+    path: Path, busy: Busy, patience: float = 1.0, unprotected: Callable[[], object] = lambda: None
+) -> Iterator[None]:
     """Have the lock ``path`` for the ``with`` block; ``busy`` is called if another has it for ``patience`` seconds.
 
-    If ``busy`` returns false, the block runs without the lock. So it does if the file cannot be locked because the
-    folder is read-only, or on a file system without locks. Raises ``StorageError``, and what ``busy`` raises.
+    If ``busy`` returns false, the block runs without the lock. So it does in a read-only folder, and on a file system
+    without locks, for which ``unprotected`` is called. Raises ``StorageError``, and what ``busy`` raises.
     """
     new = not path.parent.exists()
     try:
         descriptor = _acquired(path, busy, patience)
     except OSError as error:
-        if error.errno not in _UNPROTECTED:
+        if error.errno not in _READ_ONLY | _WITHOUT_LOCKS:
             raise storage_error(path, error) from None
         descriptor = None
+        if error.errno in _WITHOUT_LOCKS:
+            with contextlib.suppress(OSError):  # of the attempt
+                path.unlink()
+            unprotected()
     try:
         yield
     finally:
@@ -112,7 +120,7 @@ def _lock(descriptor: int) -> None:
 
 
 def is_ancestor(process: int) -> bool:
-    """Whether ``process`` started this process, directly or indirectly; False if the system does not tell."""
+    """Return whether ``process`` started this process, directly or indirectly; False if the system does not tell."""
     number = os.getpid()
     with contextlib.suppress(OSError, ValueError, IndexError):
         while number > 1:

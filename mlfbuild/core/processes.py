@@ -16,6 +16,7 @@ from types import FrameType
 from typing import IO, Any, Literal
 
 from mlfbuild.core.errors import ProcessFailedError, TimedOutError, ToolNotFoundError
+from mlfbuild.core.keeper import kept, start_keeper
 from mlfbuild.core.system_packages import DEBIAN
 
 _OTHER_NAMES = {"clang": tuple(f"clang-{version}" for version in range(22, 13, -1))}
@@ -137,8 +138,10 @@ def running(
 
     Its stdout is a pipe; so is its stderr, to the same pipe, unless ``stderr`` is a file. Without ``stdin``, it reads
     nothing. If an exception leaves the block (an error, a timeout, an interrupt), the program gets the signal ``end``,
-    by default the one that kills it. Raises ``ProcessFailedError`` if it cannot be started.
+    by default the one that kills it; if this process is killed, so is the program. Raises ``ProcessFailedError`` if it
+    cannot be started.
     """
+    start_keeper()
     with stops_held() as let_go:
         try:
             process = subprocess.Popen(
@@ -152,7 +155,7 @@ def running(
         except OSError as error:
             reason = f"cannot be started: {error.strerror}"
             raise ProcessFailedError("program-not-started", place=words[0], reason=reason, hint=RUN_BY_HAND) from None
-        with process:
+        with kept(process), process:
             try:
                 let_go()
                 yield process
@@ -212,7 +215,7 @@ def signals_masked(how: Literal["block", "unblock"], numbers: Collection[int]) -
 
 
 def end_group(process: subprocess.Popen[bytes], number: signal.Signals | None = None) -> None:
-    """Send ``number`` to a program with a group of its own and to all its children; without it, kill them.
+    """Send ``number`` to a program with its own process group and to all its children; without it, kill them.
 
     Windows cannot send a signal to a program without a console: there, only killing has an effect, and children that
     outlive their parent continue.

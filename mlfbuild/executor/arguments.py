@@ -83,7 +83,7 @@ def _linked(kernels: Kernels) -> Iterator[str]:
 
 
 def _is_missing(module: Module, name: str) -> bool:
-    """Whether the argument ``name``, for which there are no values, is a missing parameter rather than an input.
+    """Return whether the argument ``name``, for which there are no values, is a missing parameter rather than an input.
 
     If the metadata does not list inputs, they were read from the graph. Then an argument with a name that TVM gives to
     constants is a parameter, unless the program's text has such an input.

@@ -27,7 +27,7 @@ def read_identity(module: Module) -> list[str]:
 
 
 def has_identity(module: Module) -> bool:
-    """Whether an id is generated: the module has none, its source file is known, and its name fits the format."""
+    """Return whether an id is generated: the module has none, its source is known, and its name fits the format."""
     text = str(Identity(module.name, module.source_sha256, __version__))
     return not module.model_id and len(identities(text.encode() + b"\0")) == 1
 

@@ -68,7 +68,7 @@ class Kernels:
             yield from ((each[1], text[each.start() : end]) for each, end in zip(found, ends, strict=False))
 
     def defines(self, name: str) -> bool:
-        """Whether a source or an object defines the global symbol ``name``."""
+        """Return whether a source or an object defines the global symbol ``name``."""
         return name in self._functions or name in self._defined
 
     @cached_property
@@ -114,7 +114,7 @@ class Kernels:
         return (_DRIVERS, *(prefix for each in known if each is not None for prefix in each.functions))
 
     def _is_known(self, name: str) -> bool:
-        """Whether a file defines ``name`` as a local or global symbol, or as a macro."""
+        """Return whether a file defines ``name`` as a local or global symbol, or as a macro."""
         macro = re.compile(rf"#\s*define\s+{re.escape(name)}\b")
         return (
             self.defines(name)

@@ -1,4 +1,4 @@
-"""How many bytes of constants a compiler may make of one model file.
+"""Limit the bytes of constants that a compiler creates for one model file.
 
 A file of a few bytes can declare a tensor of gigabytes, and operators such as Hardmax and Expand become constants of
 that size. Front ends therefore ask for room before they make such an array, and the compiler counts the constants of
@@ -7,8 +7,8 @@ the code::
     budget = ConstantBudget.of_file(113)
     budget.check("node 0 (Hardmax) writing 'y'", 1 << 30)  # raises UnsupportedModelError
 
-The limit is relative to the file, because whatever a network computes with has to be in its file, except for tables,
-masks and positions. It is generous: copies of the weights in other types and orders count too.
+The limit is relative to the file, because the constants of a network are in its file, except for tables, masks and
+positions. It is generous, because copies of the weights in other types and orders count, too.
 """
 
 from __future__ import annotations

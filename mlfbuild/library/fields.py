@@ -68,19 +68,19 @@ class Fields:
         return list(self._members)
 
     def holds(self, key: str, kind: type[object]) -> bool:
-        """Whether the member exists and is a ``kind``; ``true`` and ``false`` do not count as ``int``."""
+        """Return whether the member exists and is a ``kind``; ``true`` and ``false`` do not count as ``int``."""
         value = self._members.get(key)
         return isinstance(value, kind) and not (kind is int and isinstance(value, bool))
 
     def holds_all(self, key: str, kind: type[object]) -> bool:
-        """Whether the member is a list in which each item is a ``kind``."""
+        """Return whether the member is a list in which each item is a ``kind``."""
         value = self._members.get(key)
         return isinstance(value, list) and all(
             isinstance(item, kind) and not (kind is int and isinstance(item, bool)) for item in value
         )
 
     def is_null(self, key: str) -> bool:
-        """Whether the member is null or absent."""
+        """Return whether the member is null or absent."""
         return self._members.get(key) is None
 
     def error(self, key: str, reason: str, *, code: str = "json-value-invalid", hint: str = "") -> InputFileError:

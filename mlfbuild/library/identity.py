@@ -14,7 +14,7 @@ class Identity:
 
     model: str
     sha256: str
-    """Of the model file."""
+    """Hash of the model file."""
     version: str
     """Version of mlfbuild that compiled the model; empty in IDs without one."""
 

@@ -18,7 +18,7 @@ _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULT
 
 
 def is_kernel_header(path: PurePosixPath | str) -> bool:
-    """Whether ``path``, relative to ``codegen/``, is a kernel header."""
+    """Return whether ``path``, relative to ``codegen/``, is a kernel header."""
     return _HEADER.fullmatch(str(path)) is not None
 
 

@@ -29,7 +29,7 @@ _TVM_VERSION = re.compile(r"v?(\d{1,9})\.(\d{1,9})(?:\.\d+)*(?:\.post\d+|rc\d+)?
 
 
 class Layout(NamedTuple):
-    """Where the files of some releases of a library are."""
+    """The paths of the files in some releases of a library."""
 
     versions: str
     """The releases, as a range in the form of pip: ``>=4``."""

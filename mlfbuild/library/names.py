@@ -40,7 +40,7 @@ def macro_prefix(module: str) -> str:
 
 
 def macro_words(members: Iterable[str]) -> dict[str, str]:
-    """Return the words that stand for ``members`` of the C interface in macros: in capitals, and distinct.
+    """Return the words for ``members`` of the C interface in macros: in capitals, and distinct.
 
     TVM's macro of both ``a`` and ``A`` is ``TVMGEN_KWS_A_SIZE``. Here the second one becomes ``A_2``.
     """

@@ -62,7 +62,7 @@ class NetworkOperator:
 
 
 DIGEST_LENGTH = 16
-"""Hexadecimal digits of the hashes that tell whether constants are equal."""
+"""Hexadecimal digits of the hashes by which constants are compared."""
 
 
 @dataclass(frozen=True)

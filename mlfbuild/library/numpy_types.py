@@ -64,5 +64,5 @@ def type_text(code: int, bits: int, lanes: int) -> str:
 
 
 def is_supported(name: str) -> bool:
-    """Whether ``name`` is a type that parameters may have."""
+    """Return whether ``name`` is a type that parameters may have."""
     return name in _CODES

@@ -1,4 +1,4 @@
-"""Checks of budgets in a project file: instructions are counted on a board, so at least one target requires one.
+"""Checks of budgets in a project file: images of this machine have none, and instructions are counted on a board.
 
 Like those in ``references``, they work on the plain values and skip values of the wrong type.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from mlfbuild.core import listed
 from mlfbuild.project.document import Document, mapping_in
 from mlfbuild.project.problems import Mistake
 from mlfbuild.targets import BOARDS, CPUS
@@ -14,14 +15,16 @@ from mlfbuild.targets import BOARDS, CPUS
 _INSTRUCTIONS = "instructions"
 
 
-def check_instruction_budgets(document: Document) -> None:
-    """Add a problem to ``document`` for each budget of instructions that no target can check."""
+def check_targets_of_budgets(document: Document) -> None:
+    """Add a problem to ``document`` for each budget that no target of its model or firmware can check."""
     targets = dict(document.entries("targets"))
     for section in ("models", "firmware"):
         for name, entry in document.entries(section):
-            own = _own_targets(entry, targets)
-            if mapping_in(entry, "budget").get(_INSTRUCTIONS) is not None and own and not _any_board(own):
-                document.add((section, name, "budget", _INSTRUCTIONS), _mistake(own), at_key=True)
+            own, budget, path = _own_targets(entry, targets), mapping_in(entry, "budget"), (section, name, "budget")
+            if budget and own and all(map(_is_this_machine, own.values())):
+                document.add(path, _of_this_machine(own), at_key=True)
+            elif budget.get(_INSTRUCTIONS) is not None and own and not _any_board(own):
+                document.add((*path, _INSTRUCTIONS), _mistake(own), at_key=True)
 
 
 def _own_targets(
@@ -32,6 +35,18 @@ def _own_targets(
     names: Sequence[object] = wanted if isinstance(wanted, list) else list(targets)
     own = {name: targets[name] for name in names if isinstance(name, str) and name in targets}
     return own if len(own) == len(names) else {}
+
+
+def _is_this_machine(target: Mapping[str, object]) -> bool:
+    return target.get("cpu") == "host" and target.get("toolchain") is None
+
+
+def _of_this_machine(targets: Mapping[str, object]) -> Mistake:
+    return Mistake(
+        "budget-of-this-machine",
+        reason=f"images for this machine ({listed(list(targets))}) have no budgets, and there is no other target",
+        hint="add a target with another CPU, or remove the budget",
+    )
 
 
 def _any_board(targets: Mapping[str, Mapping[str, object]]) -> bool:

@@ -29,9 +29,9 @@ class Document:
 
     data: object = None
     values: dict[KeyPath, Position] = field(default_factory=dict)
-    """Where the value of each path starts."""
+    """The position of the value of each path."""
     keys: dict[KeyPath, Position] = field(default_factory=dict)
-    """Where the key of each path starts; list items have none."""
+    """The position of the key of each path; list items have none."""
     problems: list[Problem] = field(default_factory=list)
     refused: set[KeyPath] = field(default_factory=set)
 
@@ -109,7 +109,7 @@ def _read_text(path: Path) -> str:
 
 def _unreadable(path: Path, error: OSError) -> Diagnostic:
     if isinstance(error, FileNotFoundError):
-        hint = "name another file with -f, or run `mlfbuild init` to write one"
+        hint = "correct its path, or run `mlfbuild init` to write one"
         return Diagnostic("no-project-file", str(path), reason="no such project file", hint=hint)
     if isinstance(error, IsADirectoryError):
         hint = "name the folder of a project with -C"
@@ -177,7 +177,9 @@ class _Reader:
             place = (*path, key)
             first = self.document.keys.get(place)
             if first is not None:
-                mistake = Mistake("duplicate-key", reason=f"duplicate key, first on line {first.line}")
+                mistake = Mistake(
+                    "duplicate-key", reason=f"duplicate key, first on line {first.line}", hint="rename or remove one"
+                )
                 self.document.problems.append(Problem(key_node.position, place, mistake))
                 continue
             self.document.keys[place] = key_node.position

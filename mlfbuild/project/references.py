@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mlfbuild.project.budgets import check_instruction_budgets
+from mlfbuild.project.budgets import check_targets_of_budgets
 from mlfbuild.project.document import Document, mapping_in
 from mlfbuild.project.problems import KeyPath, Mistake, dotted, quoted, unknown
 from mlfbuild.project.program import EXTERNAL_COMPILERS
@@ -35,7 +35,7 @@ def check_references(document: Document) -> None:
     _check_shared_workspace(document)
     _check_growth(document)
     check_dependencies(document)
-    check_instruction_budgets(document)
+    check_targets_of_budgets(document)
     check_sections(document)
 
 
@@ -128,7 +128,9 @@ def _check_interface(document: Document, path: KeyPath, model: Mapping[str, obje
         return
     if compiler != "native":
         reason = f"compiler {quoted(compiler)} determines the names in its code"
-        mistake = Mistake("misplaced-key", reason=reason, hint="remove interface, or choose names when you export")
+        mistake = Mistake(
+            "misplaced-key", reason=reason, hint="remove interface, and initialise the structs by position"
+        )
         document.add((*path, "interface"), mistake, at_key=True)
     interface = mapping_in(model, "interface")
     first: dict[str, KeyPath] = {}

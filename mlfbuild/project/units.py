@@ -61,13 +61,13 @@ def _parsed(text: str, units: dict[str, int]) -> int | None:
     return int(value) if value.denominator == 1 and value < _LARGEST else None
 
 
-def _number(parse: Callable[[str], int | None], wanted: str) -> Callable[[object], int]:
+def _number(parse: Callable[[str], int | None], wanted: str, examples: str) -> Callable[[object], int]:
     """Return the conversion of a value of a project file; it raises ``Mistake`` for a value that is not ``wanted``."""
 
     def convert(value: object) -> int:
         found = parse(value) if isinstance(value, str) else value
         if isinstance(found, bool) or not isinstance(found, int) or found < 0:
-            raise _refusal(value, wanted)
+            raise _refusal(value, wanted, examples)
         return found
 
     return convert
@@ -76,18 +76,20 @@ def _number(parse: Callable[[str], int | None], wanted: str) -> Callable[[object
 def _percent(value: object) -> Decimal:
     found = parse_percent(value) if isinstance(value, str) else None
     if found is None:
-        raise _refusal(value, "a percentage: 2 % or 0.5 %")
+        raise _refusal(value, "a percentage", "2 % or 0.5 %")
     return found
 
 
-def _refusal(value: object, wanted: str) -> Mistake:
+def _refusal(value: object, wanted: str, examples: str) -> Mistake:
     shown = quoted(value) if isinstance(value, str) else str(value).lower() if value is not None else "nothing"
-    return Mistake("invalid-quantity", reason=f"{shown} is not {wanted}")
+    return Mistake("invalid-quantity", reason=f"{shown} is not {wanted}", hint=f"write it like {examples}")
 
 
-Size = Annotated[int, Convert(_number(parse_size, "a size: 98304, 96 KiB or 96k"), SIZE_SCHEMA, before=True)]
+Size = Annotated[int, Convert(_number(parse_size, "a size", "98304, 96 KiB or 96k"), SIZE_SCHEMA, before=True)]
 """Bytes."""
-Count = Annotated[int, Convert(_number(parse_count, "a number: 3200000, 3.2 M or 300k"), COUNT_SCHEMA, before=True)]
+Count = Annotated[
+    int, Convert(_number(parse_count, "a whole number", "3200000, 3.2 M or 300k"), COUNT_SCHEMA, before=True)
+]
 Percent = Annotated[Decimal, Convert(_percent, PERCENT_SCHEMA, before=True)]
 
 

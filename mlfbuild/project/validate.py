@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -11,6 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from mlfbuild import __version__
+from mlfbuild.core import listed
 from mlfbuild.project.checks import MAPPING, TEXT, TextOr
 from mlfbuild.project.document import Document
 from mlfbuild.project.keys import Keys
@@ -60,11 +61,12 @@ def _add(document: Document, details: ErrorDetails) -> None:
     if path and path[-1] == _KEY_MARK:
         document.add(path[:-1], _mistake(details), at_key=True)
     elif kind == "missing":
-        mistake = Mistake("missing-key", reason=f"missing key {quoted(str(path[-1]))}")
+        key = str(path[-1])
+        value = f": {FORMAT_VERSION}" if path == ("mlfbuild",) else ""
+        mistake = Mistake("missing-key", reason=f"missing key {quoted(key)}", hint=f"add {key}{value}")
         document.add(path[:-1], mistake, at_key=True)
     elif kind == "unexpected_keyword_argument":
-        near = suggestion(str(path[-1]), _keys_at(path[:-1]))
-        document.add(path, Mistake("unknown-key", reason=f"unknown key{near}"), at_key=True)
+        document.add(path, _unknown_key(str(path[-1]), _keys_at(path[:-1])), at_key=True)
     elif kind == "too_short" and any(problem.path[: len(path)] == path for problem in document.problems):
         pass  # its entries were refused one by one
     elif path[:1] == ("models",) and path[2:3] == ("options",) and len(path) > 4:
@@ -74,6 +76,25 @@ def _add(document: Document, details: ErrorDetails) -> None:
             document.add(path[:4], Mistake("wrong-type", reason=reason))
     else:
         document.add(path, _mistake(details))
+
+
+def _unknown_key(key: str, known: Sequence[str]) -> Mistake:
+    """Return the mistake about ``key``, with the nearest of the ``known`` ones, its right place, or what is there."""
+    near = suggestion(key, known)
+    elsewhere = [f"{place}.{key}" for place, keys in _places(Project) if key in keys.fields()]
+    hint = "" if near else f"write it as {elsewhere[0]}" if elsewhere else f"use one of {listed(known)}, or remove it"
+    return Mistake("unknown-key", reason=f"unknown key{near}", hint=hint)
+
+
+def _places(keys: type[Keys], place: str = "") -> Iterator[tuple[str, type[Keys]]]:
+    """Yield all mappings below ``keys`` with their keys: ``models.<model>.budget``."""
+    hints = get_type_hints(keys, include_extras=True)
+    for name, declared in keys.fields().items():
+        annotation = hints[declared.name]
+        for inner in _keys_in(annotation):
+            path = f"{place}{name}" + (f".<{inner.TITLE}>" if _is_by_name(annotation) else "")
+            yield path, inner
+            yield from _places(inner, f"{path}.")
 
 
 def _mistake(details: ErrorDetails) -> Mistake:

@@ -72,7 +72,7 @@ def archive_root(url: str, digest: str, cache: Cache) -> Path:
 
 
 def _restored(url: str, digest: str, cache: Cache, tell: Tell) -> bool:
-    """Whether the cache has intact files of the archive; damaged ones are unpacked again if the archive is intact."""
+    """Return whether the cache has intact files of the archive; unpack damaged ones again if the archive is intact."""
     if cache.is_intact(digest, cache.written_hash(digest)):
         return True
     if not cache.archive(digest).is_file():

@@ -79,14 +79,16 @@ class Cache:
         """
         path = self._hash_file(name)
         try:
-            if path.lstat().st_uid not in {*trusted_owners(), self.root.stat().st_uid}:
-                return ""
-            return path.read_text("ascii").strip()
+            return path.read_text("ascii").strip() if self.is_trusted(path) else ""
         except (OSError, ValueError):
             return ""
 
+    def is_trusted(self, path: Path) -> bool:
+        """Whether this user, root or the owner of the cache wrote the file or link ``path``."""
+        return path.lstat().st_uid in {*trusted_owners(), self.root.stat().st_uid}
+
     def is_intact(self, name: str, tree: str) -> bool:
-        """Whether the files of ``name`` have the content hash ``tree``; reads all of them."""
+        """Return whether the files of ``name`` have the content hash ``tree``; reads all of them."""
         return bool(tree) and tree_sha256(self.tree(name)) == tree
 
     def put_tree(self, made: Path, name: str) -> str:

@@ -45,7 +45,7 @@ def two_upstreams(requirements: Iterable[Requirement]) -> tuple[Requirement, Req
 
 
 def _same_upstream(one: Requirement, other: Requirement) -> bool:
-    """Whether both have the same origin: one repository in any spelling, or a file of it."""
+    """Return whether both have the same origin: one repository in any spelling, or a file of it."""
     places = sorted((_place(one), _place(other)), key=len)
     exact = one.url_type != "url" and other.url_type != "url"
     return places[0] == (places[1] if exact else places[1][: len(places[0])])

@@ -35,7 +35,7 @@ class Downloader:
     def __init__(self, tell: Tell) -> None:
         self._tell = tell
         self.sha256 = ""
-        """Of the file that was written."""
+        """SHA-256 of the file that was written."""
 
     def __call__(self, url: str, output_file: str, _pooch: object) -> None:
         """Download ``url`` to ``output_file``; raises ``ProcessFailedError`` or ``InputFileError``."""

@@ -22,7 +22,9 @@ from mlfbuild.requirements.git_names import check_version, full_commit, is_abbre
 from mlfbuild.requirements.tree_hash import leading_out
 
 _ATTRIBUTES = "* -text -eol -filter -ident -working-tree-encoding -export-ignore -export-subst\n"
-"""Of each mirror; these take precedence over the ``.gitattributes`` of commits."""
+"""The attributes of each mirror; they take precedence over the ``.gitattributes`` of commits."""
+_SETTINGS = ("config", "config.worktree", "commondir", "info/attributes", "objects/info/alternates")
+"""Files of a mirror that can make Git run programs."""
 _REFS = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
 
 
@@ -51,6 +53,8 @@ def fetch_version(url: str, version: str, cache: Cache, tell: Tell = tell_nobody
         return GitPin(commit, known), False
     mirror = cache.mirror(url)
     with cache.work(mirror.stem, tell) as work:
+        if mirror.is_dir() and not _is_safe(mirror, cache):
+            shutil.rmtree(mirror)
         if not (commit and _commit(mirror, commit)):
             _update(mirror, url, version, work, tell)
         return _files(url, version, _resolved(mirror, version, url), cache, work, tell)
@@ -90,7 +94,7 @@ def git_root(url: str, pin: GitPin, cache: Cache) -> Path:
     """
     if not cache.is_intact(pin.commit, pin.tree):
         mirror = cache.mirror(url)
-        if not mirror.is_dir():
+        if not _is_safe(mirror, cache):
             raise _not_fetched(url, pin, cache)
         with cache.work(mirror.stem) as work:
             # Another build may have written the files while this one waited, and may be reading them.
@@ -108,7 +112,7 @@ def git_root(url: str, pin: GitPin, cache: Cache) -> Path:
 def mirrored_pin(url: str, version: str, cache: Cache) -> GitPin | None:
     """Return what ``version`` was when the repository was fetched last, ``None`` if it was not; uses no network."""
     mirror = cache.mirror(url)
-    if not mirror.is_dir():
+    if not _is_safe(mirror, cache):
         return None
     try:
         commit = _resolved(mirror, version, url)
@@ -134,6 +138,12 @@ def _mismatch(pin: GitPin, tree: str) -> InputFileError:
         reason=f"its files have the hash {tree}, but {pin.tree} is locked",
         hint="restore the lock file from version control, or run `mlfbuild lock`",
     )
+
+
+def _is_safe(mirror: Path, cache: Cache) -> bool:
+    """Whether the mirror exists, and no other user who can write to the cache changed its settings."""
+    found = [mirror / name for name in _SETTINGS if os.path.lexists(mirror / name)]
+    return mirror.is_dir() and all(map(cache.is_trusted, found))
 
 
 # Mirrors -------------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from mlfbuild.requirements.git_command import shown_address
 _FULL = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}", re.IGNORECASE)
 _ABBREVIATED = re.compile(r"[0-9a-f]{7,63}", re.IGNORECASE)
 _NO_NAME = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|^[-/]|[/.]$|\.lock$|\.lock/|(?:^|/)\.")
-"""What ``git help check-ref-format`` forbids in names, and what Git would take for an option."""
+"""Names that ``git help check-ref-format`` forbids, and names that Git would read as an option."""
 
 
 def check_version(version: str, url: str) -> None:
@@ -32,7 +32,7 @@ def full_commit(version: str) -> str:
 
 
 def is_abbreviated(version: str) -> bool:
-    """Whether ``version`` can be the beginning of a commit."""
+    """Return whether ``version`` can be the beginning of a commit."""
     return bool(_ABBREVIATED.fullmatch(version)) and not full_commit(version)
 
 

@@ -73,7 +73,7 @@ class Listing:
         return dict(sorted(self._found.items()))
 
     def has_folder(self, name: str) -> bool:
-        """Whether ``name`` is a folder in exactly this spelling, inside of the top."""
+        """Return whether ``name`` is a folder in exactly this spelling, inside of the top."""
         path = self._top
         for part in name.split("/") if name else ():
             if part not in _entries(path):

@@ -9,7 +9,7 @@ _ANY_FOLDERS = "**"
 
 
 def has_wildcard(pattern: str) -> bool:
-    """Whether ``pattern`` can match more than one path."""
+    """Return whether ``pattern`` can match more than one path."""
     return not set("*?[").isdisjoint(pattern)
 
 
@@ -24,7 +24,7 @@ def base_folder(pattern: str) -> str:
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Whether ``pattern`` matches ``path``, a file with slashes between its folders; upper and lower case differ.
+    """Return whether ``pattern`` matches ``path``, a file with slashes between its folders; case matters.
 
     ``*``, ``?`` and ``[...]`` match within a name, ``**`` any number of folders, or none; at the end, all files below.
     """

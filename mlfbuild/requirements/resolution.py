@@ -138,7 +138,7 @@ def _unsatisfied(requirements: Sequence[Requirement], provider: Provider, place:
 
 
 def _meets(provider: Provider, requirement: Requirement) -> bool:
-    """Whether the version satisfies the requirement, or may do so once Git knows the commit of a tag."""
+    """Return whether the version satisfies the requirement, or may do so once Git knows the commit of a tag."""
     later = provider.kind == "git" and is_commit(requirement.version) and not is_commit(provider.version)
     return later or satisfies(provider.version, requirement.version)
 

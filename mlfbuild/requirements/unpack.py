@@ -19,7 +19,7 @@ _DAMAGES = (
     zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, zlib.error, LZMAError, OSError, ValueError,
     KeyError,
 )  # fmt: skip
-"""What ``zipfile`` raises for files that are damaged or compressed by an unknown method."""
+"""The exceptions of ``zipfile`` for files that are damaged or compressed with an unknown method."""
 _Files = Mapping[str, Callable[[], Content]]
 """A function that reads each file, by path."""
 

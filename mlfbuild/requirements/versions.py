@@ -20,7 +20,7 @@ _ANY_OF = re.compile(r"\s*v?\d+(\.\d+)*\.\*\s*")
 
 
 def is_range(wanted: str) -> bool:
-    """Whether ``wanted`` is a range of versions rather than one of them."""
+    """Return whether ``wanted`` is a range of versions rather than one of them."""
     return bool(re.search(r"[<>=!~^,*]", wanted))
 
 
@@ -36,7 +36,7 @@ def range_problem(wanted: str) -> str | None:
 
 
 def is_commit(version: str) -> bool:
-    """Whether ``version`` can be the name of a commit of Git, long or short."""
+    """Return whether ``version`` can be the name of a commit of Git, long or short."""
     return bool(_COMMIT.fullmatch(version.lower()))
 
 
@@ -49,7 +49,7 @@ def release(version: str) -> Version | None:
 
 
 def same_version(one: str, other: str) -> bool:
-    """Whether both texts name the same version."""
+    """Return whether both texts name the same version."""
     one, other = _LEADING_V.sub("", one.strip(), count=1), _LEADING_V.sub("", other.strip(), count=1)
     if one == other:
         return True
@@ -61,7 +61,7 @@ def same_version(one: str, other: str) -> bool:
 
 
 def satisfies(stated: str, wanted: str) -> bool:
-    """Whether the version ``stated`` satisfies ``wanted``: it is the same, or a release in the range."""
+    """Return whether the version ``stated`` satisfies ``wanted``: it is the same, or a release in the range."""
     if not is_range(wanted):
         return same_version(stated, wanted)
     found = release(stated)

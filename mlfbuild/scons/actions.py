@@ -79,7 +79,7 @@ def checked_action(function: CheckedFunction, comstr: str) -> Any:
 
 
 def _announced() -> bool:
-    """Whether SCons prints lines of actions that do not run: planned ones, and those with a cached result."""
+    """Return whether SCons prints lines of actions that do not run: planned ones, and those with a cached result."""
     return bool(GetOption("no_exec") or GetOption("cache_show"))
 
 

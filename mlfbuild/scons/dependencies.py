@@ -53,7 +53,7 @@ def _object(env: Any, folder: Any, source: ResolvedLibrary, path: str) -> Any:
 
 
 def _options(env: Any, source: ResolvedLibrary) -> list[str]:
-    compiler = os.path.basename(env.subst("$CC"))  # noqa: PTH119 - flags may stand behind it
+    compiler = os.path.basename(env.subst("$CC"))  # noqa: PTH119 - flags may follow it
     quiet = (
         ["-w", "-ffunction-sections", "-fdata-sections"]
         if "gcc" in compiler or "clang" in compiler or compiler == "cc"

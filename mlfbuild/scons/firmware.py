@@ -42,7 +42,9 @@ def _build(target: list[Any], _source: list[Any], env: Any, begin: Begin) -> Non
 
     job, image = env["MLFFIRMWAREJOB"], target[0]
     with reporting_excess(job, Path(str(image)), image.GetTag(REPORT_FORMS) or ()):
-        output = build_firmware(job, [env.subst(flag) for flag in env["MLFCMAKEFLAGS"]], tell=lambda *_: begin())
+        output = build_firmware(
+            job, [env.subst(flag) for flag in env["MLFCMAKEFLAGS"]], tell=lambda *_: begin(), show=show
+        )
     if env["MLFVERBOSE"] or "warning:" in output:
         show(output)
 

@@ -125,8 +125,8 @@ def _locks() -> contextlib.ExitStack:
 
 
 def _lock(env: Any, build: Path) -> None:
-    """Lock the build folder, and tell the programs that SCons starts."""
-    if not any(GetOption(name) for name in ("clean", "help", "no_exec", "question")):
+    """Lock the build folder unless nothing is built or removed, and pass the lock to the programs of SCons."""
+    if not any(GetOption(name) for name in ("help", "no_exec", "question")):
         _locks().enter_context(folder_locked(build, show, wait=not flag(env, "MLFNOWAIT")))
         env["ENV"][LOCKED_VARIABLE] = os.environ[LOCKED_VARIABLE]
 

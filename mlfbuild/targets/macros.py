@@ -32,7 +32,7 @@ class MacroRule:
     wanted: bool
     """Whether ``pattern`` must be found; if False, it must not be found."""
     otherwise: str
-    """What is wrong otherwise, as the end of a sentence whose subject is the compiler."""
+    """The fault if the rule does not hold, as the end of a sentence whose subject is the compiler."""
 
 
 def macro_rules(cpu: Cpu) -> tuple[MacroRule, ...]:

@@ -23,7 +23,7 @@ class Cpu:
     """Some of ``dsp`` (SMLAD and similar), ``fpu`` (single-precision hardware), ``mve`` (Helium, integer and float) and
     ``neon`` (Advanced SIMD)."""
     float_abi: str
-    """How functions pass floats: ``hard`` (FPU registers), ``soft`` (integer registers); empty for ``host``."""
+    """Registers in which functions pass floats: ``hard`` (FPU), ``soft`` (integer); empty for ``host``."""
     flags: tuple[str, ...]
     """Compiler options for the core; the toolchain file passes them to compiler and linker."""
     compilers: Mapping[str, int] = field(default_factory=dict)

@@ -96,18 +96,27 @@ def build_project(
 
 
 def build_firmware(
-    job: FirmwareJob, definitions: Sequence[str] = (), jobs: int | None = None, tell: Tell = tell_nobody
+    job: FirmwareJob,
+    definitions: Sequence[str] = (),
+    jobs: int | None = None,
+    tell: Tell = tell_nobody,
+    show: Callable[[str], None] = lambda _: None,
 ) -> str:
     """Build the firmware, check its link and its budgets; return what CMake and Ninja printed.
 
-    Raises as ``cross_build``, ``LinkFaultsError`` and ``OverBudgetError``.
+    ``tell`` receives the progress, ``show`` a line about what cannot be checked. Raises as ``cross_build``,
+    ``LinkFaultsError`` and ``OverBudgetError``.
     """
     output = cross_build(job, definitions, jobs, tell)
-    from mlfbuild.report.budgets import check_budgets  # reads ELF files, which builds of models do not need
+    from mlfbuild import report  # reads ELF files, which builds of models do not need
+    from mlfbuild.report.budgets import check_budgets
     from mlfbuild.report.link import check_link
 
-    check_link(job)
-    check_budgets(job, tell)
+    read = functools.cache(lambda: report.image_sizes(job))  # takes up to a third of a second
+    unchecked = check_link(job, read)
+    check_budgets(job, read, tell)
+    if unchecked:
+        show(unchecked)
     return output
 
 
@@ -145,7 +154,7 @@ def _build_models(
 
 
 def _is_current(group: Twins) -> bool:
-    """Whether no archive of ``group`` has to be made; building it checks that again, with the locks of its trees."""
+    """Return whether all archives of ``group`` are up to date; a build checks again with the locks of its trees."""
     try:
         return all(map(is_current, group.jobs))
     except MlfError:  # building the group reports it, as the error of its models
@@ -186,7 +195,9 @@ def _finish(target: TargetJob, watch: Progress) -> None:
 def _build_image(image: FirmwareJob, jobs: int, watch: Progress) -> None:
     task = Task("build", image.title, image.target.name, firmware=image.name)
     with watched(watch, task):
-        output = build_firmware(image, jobs=jobs, tell=functools.partial(watch.step, task))
+        output = build_firmware(
+            image, jobs=jobs, tell=functools.partial(watch.step, task), show=functools.partial(watch.output, task)
+        )
     if "warning:" in output:
         watch.output(task, output)
     watch.finish(task, "built" if did_something(output) else UP_TO_DATE)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from mlfbuild.build import toolchain_of
 from mlfbuild.core import Diagnostic, MlfError, ProjectFileError, listed
 from mlfbuild.library import Requirement
-from mlfbuild.project import Budget, KeyPath, Mistake, ModelSpec, Project, Provider
+from mlfbuild.project import KeyPath, Mistake, ModelSpec, Project, Provider
 from mlfbuild.requirements import file_lists, folder_library, model_requirements, requirement_problems
 
 
@@ -35,7 +35,7 @@ def check_dependencies(project: Project) -> list[str]:
 
 def unchecked_budgets(project: Project) -> list[str]:
     """Return a line for each budget of ``project`` that no build of it checks, with what does."""
-    found = [*_unchecked_of_models(project), *_unchecked_of_firmware(project)]
+    found = [*_unchecked_of_models(project)]
     if project.baseline is not None and not any(_crossed(project, each.targets) for each in project.firmware.values()):
         reason = "the project has no firmware for a target other than this machine, so no growth is checked"
         found.append((("budget-file",), Mistake("growth-not-checked", reason=reason, hint="add one under firmware")))
@@ -48,9 +48,7 @@ def _unchecked_of_models(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
         crossed = _crossed(project, model.targets)
         kinds = [kind for kind in ("flash", "ram", "stack") if getattr(model.budget, kind) is not None]
         linked = any(model.name in each.models and crossed & {*each.targets} for each in project.firmware.values())
-        if model.budget != Budget() and not crossed:
-            yield place, _of_this_machine()
-        elif kinds and not linked:
+        if kinds and not linked:
             yield (
                 place,
                 Mistake(
@@ -63,23 +61,9 @@ def _unchecked_of_models(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
             )
 
 
-def _unchecked_of_firmware(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
-    for firmware in project.firmware.values():
-        if firmware.budget != Budget() and not _crossed(project, firmware.targets):
-            yield ("firmware", firmware.name, "budget"), _of_this_machine()
-
-
 def _crossed(project: Project, targets: Iterable[str]) -> set[str]:
     """Return those of ``targets`` to whose images budgets apply."""
     return {name for name in targets if toolchain_of(project.targets[name]) is not None}
-
-
-def _of_this_machine() -> Mistake:
-    return Mistake(
-        "budget-of-this-machine",
-        reason="budgets do not apply to images of this machine, and there is no other target",
-        hint="add a target, or remove the budget",
-    )
 
 
 def known_requirements(model: ModelSpec) -> tuple[Requirement, ...] | None:

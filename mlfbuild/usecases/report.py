@@ -168,7 +168,7 @@ def report_link(
     except InputFileError as error:
         if limits.budgets or error.code not in _OF_MAPS:
             raise
-        return LinkReport(None, None, () if models else (str(error),))
+        return LinkReport(None, None, (f"faults of the link: {error}",))
     problems = budgets.exceeded(image, limits)
     unchecked = [*budgets.not_checked(image, limits), *([] if models else budgets.without_budget(found, limits))]
     return LinkReport(

@@ -31,7 +31,7 @@ _BUILD_SECONDS = 900.0
 
 @dataclass(frozen=True)
 class ArchiveRun:
-    """What was run: the network's name, the number of cases and its outputs in call order."""
+    """The result of a run: the network's name, the number of cases, and the outputs in call order."""
 
     model: str
     cases: int

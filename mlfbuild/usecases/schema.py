@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 
@@ -10,6 +11,11 @@ def project_schema() -> dict[str, Any]:
     from mlfbuild.project import json_schema
 
     return json_schema()
+
+
+def schema_text() -> str:
+    """Return the text of the JSON Schema of the project file, as `mlfbuild schema` prints it."""
+    return f"{json.dumps(project_schema(), indent=2)}\n"
 
 
 def report_schema() -> dict[str, Any]:

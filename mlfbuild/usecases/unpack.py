@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from mlfbuild.build import placement_of, unpack_archive
+from mlfbuild.build import placement_of, tree_locked, unpack_archive
 from mlfbuild.build.tree import UnpackResult
 from mlfbuild.project import DEFAULT_LEVEL
 
 
 def unpack_file(
-    archive: Path, folder: Path, *, model: str = "", places: Sequence[str] = (), optimize: str = DEFAULT_LEVEL
+    archive: Path,
+    folder: Path,
+    *,
+    model: str = "",
+    places: Sequence[str] = (),
+    optimize: str = DEFAULT_LEVEL,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> UnpackResult:
     """Unpack ``archive`` into ``folder``; ``model`` adds the CMake target ``mlf::<model>``.
 
-    ``places`` are ``CLASS=SECTION`` words, ``optimize`` is the optimisation level of its code. Raises as
-    ``build.unpack_archive``.
+    ``places`` are ``CLASS=SECTION`` words, ``optimize`` is the optimisation level of its code. ``tell`` is called if
+    another process unpacks into the folder, which this one waits for. Raises as ``build.unpack_archive``.
     """
-    return unpack_archive(archive, folder, model=model or None, placement=placement_of(places), optimize=optimize)
+    placement = placement_of(places)
+    with tree_locked(folder, tell):
+        return unpack_archive(archive, folder, model=model or None, placement=placement, optimize=optimize)

@@ -112,7 +112,9 @@ def unchecked_in_runs(project: Project, targets: Sequence[TargetJob]) -> list[st
         budget = project.models[name].budget
         kinds = [kind for kind in ("flash", "ram", "stack") if getattr(budget, kind) is not None]
         if budget.instructions is not None and name not in counted:
-            lines.append(f"instructions of model {name} (no selected target has a board)")
+            other = next(target for target in project.models[name].targets if project.targets[target].board)
+            command = f"run `mlfbuild verify --target {other}`"
+            lines.append(f"instructions of model {name} (no selected target has a board; {command})")
         if kinds and name in crossed:
             lines.append(f"{listed(kinds)} of model {name} (links check that, such as those of `mlfbuild build`)")
     return lines

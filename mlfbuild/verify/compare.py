@@ -33,7 +33,7 @@ class ElementDifference:
 def float_tolerance(layers: int) -> float:
     """Return the tolerance of a network with so many layers, as a part of the greatest expected value.
 
-    Each layer sums products in an order of its own. The rounding errors of layers are independent, so together they
+    Each layer sums products in its own order. The rounding errors of layers are independent, so together they
     grow with the square root of their number.
     """
     return FLOAT_TOLERANCE * math.sqrt(max(1, layers))

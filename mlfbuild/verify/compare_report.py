@@ -62,7 +62,7 @@ class ComparedNetwork:
     tensors: int
     """The number of intermediate tensors that it exposes."""
     advice: str
-    """How to make it expose intermediate tensors, if it exposes none."""
+    """The hint that makes it expose intermediate tensors, if it exposes none."""
 
 
 @dataclass(frozen=True)

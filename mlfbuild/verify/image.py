@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import struct
-from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mlfbuild.build.tree import HOST, SYMBOL, Subject
+from mlfbuild.c_analysis import check_elf_image
 from mlfbuild.core import InputFileError, quoted, read_bytes
 from mlfbuild.targets import BOARDS
+
+if TYPE_CHECKING:
+    from elftools.elf.elffile import ELFFile
+    from elftools.elf.sections import Section
 
 _LARGEST_SUBJECT = 1 << 20
 _LARGEST_TENSOR = 1 << 30
@@ -71,102 +77,55 @@ def _bytes(shape: tuple[int, ...], itemsize: int) -> int:
 
 # ELF -----------------------------------------------------------------------------------------------------------------
 
-_SYMTAB, _NOBITS = 2, 8  # SHT_*
-_IDENT = 16  # bytes
-
-
-@dataclass(frozen=True)
-class _Layout:
-    """The structures of a class of ELF files, in the format of ``struct``."""
-
-    header: str
-    section: str
-    symbol: str
-    symbol_fields: tuple[int, int, int]
-    """Positions of st_value, st_size and st_shndx in a symbol; st_name comes first."""
-
-
-_LAYOUTS = {
-    1: _Layout("HHIIIIIHHHHHH", "10I", "IIIBBH", (1, 2, 5)),
-    2: _Layout("HHIQQQIHHHHHH", "IIQQQQIIQQ", "IBBHQQ", (4, 5, 3)),
-}
-
-
-@dataclass(frozen=True)
-class _Section:
-    kind: int
-    address: int
-    offset: int
-    size: int
-    link: int
+_LAYOUTS = {32: ("IIIBBH", (1, 2, 5)), 64: ("IBBHQQ", (4, 5, 3))}
+"""Of a symbol, by the class of the file: its fields, and the positions of st_value, st_size and st_shndx."""
 
 
 def _constant(data: bytes, where: str) -> bytes:
     """Return the content of the constant ``SYMBOL``, without the final zero byte."""
-    if not data.startswith(b"\x7fELF"):
+    from elftools.elf.elffile import ELFFile
+
+    check_elf_image(data, where)
+    try:
+        found = _found(ELFFile(io.BytesIO(data)), data, where)
+    except InputFileError:
+        raise
+    except Exception as error:  # noqa: BLE001 - pyelftools raises KeyError, AttributeError, its own errors, ...
+        raise _damaged(where, f"{type(error).__name__} while its symbols were read") from None
+    if found is None:
         raise InputFileError(
-            "not-an-elf-image",
+            "not-test-firmware",
             place=where,
-            reason="the file is not an ELF image",
-            hint="name the ELF file that the linker wrote, not a .bin or .hex file",
+            reason=f"the image is not test firmware of mlfbuild, or is stripped (it has no symbol {SYMBOL})",
+            hint="build the target mlf_<model>_verify of a tree from `mlfbuild build --tree FOLDER --with-verify`",
         )
-    if len(data) < 64 or data[4] not in _LAYOUTS or data[5] not in {1, 2}:
-        raise _damaged(where, "its header cannot be read")
-    layout, order = _LAYOUTS[data[4]], "<" if data[5] == 1 else ">"
-    sections = _sections(data, layout, order, where)
-    for table in sections:
-        if table.kind == _SYMTAB:
-            found = _symbol(data, table, sections, layout, order, where)
-            if found is not None:
-                return found.rstrip(b"\0")
-    raise InputFileError(
-        "not-test-firmware",
-        place=where,
-        reason=f"the image is not test firmware of mlfbuild, or is stripped (it has no symbol {SYMBOL})",
-        hint="build the target mlf_<model>_verify of a tree from `mlfbuild build --tree FOLDER --with-verify`",
-    )
+    return found.rstrip(b"\0")
 
 
-def _sections(data: bytes, layout: _Layout, order: str, where: str) -> list[_Section]:
-    header = struct.unpack_from(order + layout.header, data, _IDENT)
-    start, entry_size, count = header[5], header[10], header[11]
-    entry = struct.Struct(order + layout.section)
-    if entry_size != entry.size and count:
-        raise _damaged(where, f"an entry of its section table has {entry_size} bytes")
-    table = _part(data, start, entry_size * count, where)
-    return [_Section(fields[1], *fields[3:7]) for fields in entry.iter_unpack(table)]
-
-
-def _symbol(
-    data: bytes, table: _Section, sections: list[_Section], layout: _Layout, order: str, where: str
-) -> bytes | None:
-    """Return the content of the constant ``SYMBOL``, or ``None`` if the symbol table does not have it."""
-    entry, wanted = struct.Struct(order + layout.symbol), SYMBOL.encode() + b"\0"
-    names = _content(data, _one_of(sections, table.link, where), where)
-    entries = _content(data, table, where)
-    for fields in entry.iter_unpack(entries[: len(entries) // entry.size * entry.size]):
-        if names[fields[0] : fields[0] + len(wanted)] == wanted:
-            value, size, index = (fields[place] for place in layout.symbol_fields)
-            section = _one_of(sections, index, where)
-            if not section.address <= value <= value + size <= section.address + section.size:
-                raise _damaged(where, f"its symbol {SYMBOL} is outside its section")
-            if size > _LARGEST_SUBJECT or section.kind == _NOBITS:
+def _found(elf: ELFFile, data: bytes, where: str) -> bytes | None:
+    """Return the content of the constant ``SYMBOL``; ``None`` if the image does not define it."""
+    if elf.num_sections() * elf["e_shentsize"] > len(data):
+        raise _damaged(where, "its section table is larger than the file")
+    fields, (at_value, at_size, at_section) = _LAYOUTS[elf.elfclass]
+    layout, wanted = struct.Struct(("<" if elf.little_endian else ">") + fields), SYMBOL.encode() + b"\0"
+    for table in elf.iter_sections("SHT_SYMTAB"):
+        names, entries = _content(data, elf.get_section(table["sh_link"]), where), _content(data, table, where)
+        # Not pyelftools' own symbols: it reads each name to its zero byte, however far that is.
+        for symbol in layout.iter_unpack(entries[: len(entries) // layout.size * layout.size]):
+            if names[symbol[0] : symbol[0] + len(wanted)] != wanted:
+                continue
+            section, size = elf.get_section(symbol[at_section]), symbol[at_size]
+            start = symbol[at_value] - section["sh_addr"]
+            if size > _LARGEST_SUBJECT or section["sh_type"] == "SHT_NOBITS":
                 raise _damaged(where, f"its symbol {SYMBOL} is not a constant")
-            return _part(data, section.offset + value - section.address, size, where)
+            if not 0 <= start <= start + size <= section["sh_size"]:
+                raise _damaged(where, f"its symbol {SYMBOL} is outside its section")
+            return _content(data, section, where)[start : start + size]
     return None
 
 
-def _one_of(sections: list[_Section], index: int, where: str) -> _Section:
-    if index >= len(sections):
-        raise _damaged(where, f"it has no section {index}")
-    return sections[index]
-
-
-def _content(data: bytes, section: _Section, where: str) -> bytes:
-    return _part(data, section.offset, section.size, where)
-
-
-def _part(data: bytes, offset: int, size: int, where: str) -> bytes:
+def _content(data: bytes, section: Section, where: str) -> bytes:
+    offset, size = section["sh_offset"], section["sh_size"]
     if offset + size > len(data):
         raise _damaged(where, "a table or symbol is outside the file")
     return data[offset : offset + size]

@@ -149,7 +149,7 @@ def _problems(module: Subject, vectors: Vectors, runs: npt.NDArray[Any]) -> Iter
 
 
 def _failed(run: Any) -> bool:
-    """Whether a run of the case returned an error, so that its outputs mean nothing."""
+    """Return whether a run of the case returned an error, so that its outputs mean nothing."""
     return any(run[f"run{number}"]["status"] != 0 for number in range(_RUNS))
 
 

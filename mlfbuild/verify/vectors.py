@@ -210,7 +210,7 @@ def _checked(where: str, array: Array, tensor: TensorInfo) -> Array:
 
 
 def _shape_fits(array: Array, tensor: TensorInfo) -> bool:
-    """Whether a case of ``array`` has the shape of ``tensor``; a batch axis of 1 may be omitted."""
+    """Return whether a case of ``array`` has the shape of ``tensor``; a batch axis of 1 may be omitted."""
     if array.ndim == 0:
         return False
     if tensor.shape is None:

@@ -39,7 +39,7 @@ def ready(shared: Path, tool: Callable[[str], str], committed: Committed) -> Com
 
 
 def swept(case: Case) -> bool:
-    """Whether only the sweep and ``make benchmark`` measure the case.
+    """Return whether only the sweep and ``make benchmark`` measure the case.
 
     On each push a network of convolutions is measured for the Cortex-M4 and the Cortex-M55, and the smallest one for
     other cores and another choice of memory.

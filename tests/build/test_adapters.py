@@ -378,35 +378,25 @@ def test_edited_file_is_restored(folder: Folder) -> None:
 def test_conflicting_files_are_rejected_before_writing(folder: Folder, system: str, path: str, content: str) -> None:
     folder.write(f"tree/{path}", content)
     before = folder.files()
-    ended = folder.run("build", "--tree", "tree", "--for", system)
+    ended = folder.run("build", "--tree", "tree", "--for", system, "--format", "json")
     assert (ended.status, ended.out) == (6, "")
-    assert ended.err.startswith("mlfbuild: tree: contains files that mlfbuild did not write") and path in ended.err
+    assert (ended.error["code"], ended.error["place"]) == ("foreign-files-in-tree", "tree")
+    assert path in ended.error["reason"]
     assert folder.files() == before
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "code", "place"),
     [
-        (
-            ["--for", "zephyr"],
-            ("--for zephyr: the option applies only to a folder that you commit; add --tree with the folder of the "
-            "package"),
-        ),
-        (["--tree", "t", "--for", "zephir"], "--for: unknown build system \"zephir\" (did you mean \"zephyr\"?)"),
-        (
-            ["--tree", "t", "--for", "keil"],
-            f"--for: unknown build system \"keil\" (known: {', '.join(SYSTEMS[:5])}, ...)",
-        ),
-        (
-            ["--tree", "t", "--for", ""],
-            f"--for: unknown build system \"\" (known: {', '.join(SYSTEMS[:5])}, ...)",
-        ),
+        (["--for", "zephyr"], "option-needs-another", "--for zephyr"),
+        (["--tree", "t", "--for", "zephir"], "unknown-build-system", "--for"),
+        (["--tree", "t", "--for", "keil"], "unknown-build-system", "--for"),
+        (["--tree", "t", "--for", ""], "unknown-build-system", "--for"),
     ],
-)  # fmt: skip
-def test_unknown_systems_are_rejected(folder: Folder, arguments: list[str], message: str) -> None:
+)
+def test_unknown_systems_are_rejected(folder: Folder, arguments: list[str], code: str, place: str) -> None:
     before = folder.files()
-    ended = folder.run("build", *arguments)
-    assert (ended.status, ended.out, ended.err) == (2, "", f"mlfbuild: {message}\n")
+    assert folder.refused("build", *arguments) == (2, code, place)
     assert folder.files() == before
 
 
@@ -414,9 +404,8 @@ def test_model_with_a_reserved_name_is_rejected(folder: Folder) -> None:
     text = (folder.root / "mlfbuild.yml").read_text()
     folder.write("mlfbuild.yml", text.replace("  beta:", "  zephyr:").replace(", beta]", "]"))
     before = folder.files()
-    ended = folder.run("build", "--tree", "tree", "--for", "zephyr")
-    assert ended.status == 2
-    assert ended.err.startswith("mlfbuild: model 'zephyr': cannot have this name in a package for zephyr: ")
+    refused = folder.refused("build", "--tree", "tree", "--for", "zephyr")
+    assert refused == (2, "reserved-model-name", "model 'zephyr'")
     assert folder.files() == before
     assert folder.run("build", "--tree", "tree", "--for", "esp-idf").status == 0
 

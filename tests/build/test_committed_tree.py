@@ -15,6 +15,7 @@ import pytest
 
 from mlfbuild.build.tree import tree_damage
 from mlfbuild.cli.invocation import run as mlfbuild
+from support.errors import assert_printed
 from support.firmware_repo import tiny_network
 from support.oracle import tflite_micro_run
 from support.tree_firmware import MODELS, assert_right, files, make_repo, run, scons
@@ -80,66 +81,35 @@ def test_image_is_verified_without_project_or_tree(elsewhere: Path, capfd: pytes
     assert mlfbuild([*command, "--vectors", "wrong.npz"]) == 1
     captured = capfd.readouterr()
     assert captured.out.startswith("alpha: case 2, output 0 (t3), element 1: expected ")
-    assert captured.err == "mlfbuild: verify: alpha_verify.elf: outputs differ from the vectors; see the report above\n"
+    assert_printed(captured.err, "verify-failed", "mlfbuild: verify: alpha_verify.elf")
     assert files(elsewhere) == before
 
 
-IS_NONE = (
-    "the image is not test firmware of mlfbuild, or is stripped (it has no symbol mlf_verify_subject); build the "
-    "target mlf_<model>_verify of a tree from `mlfbuild build --tree FOLDER --with-verify`"
-)
-
-
 @pytest.mark.parametrize(
-    ("arguments", "status", "message"),
+    ("arguments", "status", "code", "place"),
     [
+        ("--elf app.elf", 2, "vectors-missing", "--elf app.elf"),
+        ("--elf app.elf --vectors alpha.npz", 5, "not-test-firmware", "app.elf"),
+        ("--elf alpha.npz --vectors alpha.npz", 5, "not-an-elf-image", "alpha.npz"),
+        ("--elf none.elf --vectors alpha.npz", 5, "no-such-input", "none.elf"),
         (
-            ["--elf", "app.elf"],
+            "--elf alpha_verify.elf --vectors alpha.npz --board mps2-an386",
             2,
-            "--elf app.elf: the expected outputs are missing; add --vectors FILE.npz with arrays in0.. and out0..",
+            "image-for-another-board",
+            "alpha_verify.elf",
         ),
-        (
-            ["--elf", "app.elf", "--vectors", "alpha.npz"],
-            5,
-            f"app.elf: {IS_NONE}",
-        ),
-        (
-            ["--elf", "alpha.npz", "--vectors", "alpha.npz"],
-            5,
-            "alpha.npz: the file is not an ELF image; name the ELF file that the linker wrote, not a .bin or .hex file",
-        ),
-        (
-            ["--elf", "none.elf", "--vectors", "alpha.npz"],
-            5,
-            "none.elf: no such image; check the path",
-        ),
-        (
-            ["--elf", "alpha_verify.elf", "--vectors", "alpha.npz", "--board", "mps2-an386"],
-            2,
-            "alpha_verify.elf: the image runs on mps3-an547, not on mps2-an386; link it for mps2-an386",
-        ),
-        (
-            ["--elf", "alpha_verify.elf", "--vectors", "alpha.npz", "--board", "mps3-an574"],
-            2,
-            'mps3-an574: unknown board (did you mean "mps3-an547"?)',
-        ),
-        (
-            ["--elf", "alpha_verify.elf", "--vectors", "alpha.npz", "--model", "alpha"],
-            2,
-            "--model: an image needs no project; omit it with --elf",
-        ),
-        (
-            ["--vectors", "alpha.npz"],
-            2,
-            "--vectors: the option applies only to an image; add --elf, or write it in the project file",
-        ),
+        ("--elf alpha_verify.elf --vectors alpha.npz --board mps3-an574", 2, "unknown-board", "mps3-an574"),
+        ("--elf alpha_verify.elf --vectors alpha.npz --model alpha", 2, "option-not-applicable", "--model"),
+        ("--vectors alpha.npz", 2, "option-needs-another", "--vectors"),
     ],
 )
 def test_files_that_are_not_test_firmware_are_rejected(
-    elsewhere: Path, capfd: pytest.CaptureFixture[str], arguments: list[str], status: int, message: str
+    elsewhere: Path, capfd: pytest.CaptureFixture[str], arguments: str, status: int, code: str, place: str
 ) -> None:
-    assert mlfbuild(["-C", str(elsewhere), "verify", *arguments]) == status
-    assert capfd.readouterr() == ("", f"mlfbuild: {message}\n")
+    assert mlfbuild(["-C", str(elsewhere), "verify", *arguments.split(), "--format", "json"]) == status
+    captured = capfd.readouterr()
+    error = json.loads(captured.err)
+    assert (captured.out, error["code"], error["place"]) == ("", code, place)
 
 
 def test_make(work: Path, tool: Callable[[str], str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -13,8 +14,10 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.archive import write_archive
-from mlfbuild.build import LOCKED_VARIABLE
-from mlfbuild.core import locked
+from mlfbuild.build import LOCKED_VARIABLE, tree_locked
+from mlfbuild.cli import main
+from mlfbuild.core import locked, locks as core_locks
+from support.firmware_repo import SITE_TOOL
 from support.libraries import native_library
 
 HOLDS = """
@@ -26,6 +29,11 @@ with folder_locked(Path("build"), print):
         sys.exit(subprocess.run(sys.argv[1:]).returncode)
     print("held", flush=True)
     sys.stdin.read()
+"""
+SCONSTRUCT = """\
+import os
+env = Environment(ENV=os.environ, tools=["default", "mlf"])
+env.MlfModels("mlfbuild.yml")
 """
 PROJECT = """\
 mlfbuild: 1
@@ -92,6 +100,54 @@ def test_no_wait_fails_at_once(root: Path, holder: subprocess.Popen[str]) -> Non
     assert (second.returncode, out) == (6, "")
     assert f"(process {holder.pid})" in err
     assert not (root / "calls").exists()
+
+
+@pytest.mark.parametrize("clean", [pytest.param([], marks=pytest.mark.sweep), ["-c"]], ids=["build", "clean"])
+def test_scons_stops_at_once_too(root: Path, holder: subprocess.Popen[str], clean: list[str]) -> None:
+    """SCons has its own exit code for every error; `scons -c` removes files, so it needs the folder as well."""
+    (root / "SConstruct").write_text(SCONSTRUCT)
+    (root / "site_scons/site_tools").mkdir(parents=True)
+    (root / "site_scons/site_tools/mlf.py").write_text(SITE_TOOL)
+    command = [sys.executable, "-m", "SCons", "-Q", "MLFNOWAIT=1", *clean]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"scons: *** build: another build is using this folder (process {holder.pid})" in done.stderr
+    assert "MLFNOWAIT" in done.stderr
+    assert not (root / "calls").exists()
+
+
+def test_unpacking_waits_for_another_that_writes_the_same_tree(root: Path) -> None:
+    with tree_locked(root / "out/tree", print):
+        second = start(root, "unpack", "one.tar", "-o", "out/tree")
+        assert second.stderr is not None
+        assert second.stderr.readline() == f"waiting for another build (process {os.getpid()})\n"
+        assert not (root / "out/tree").exists()
+    second.communicate(timeout=60)
+    assert second.returncode == 0
+    assert (root / "out/tree/RECORD.json").is_file()
+    assert locks(root) == []
+
+
+@pytest.mark.parametrize("error", [errno.ENOLCK, errno.EOPNOTSUPP])
+def test_a_file_system_without_locks_is_noted_once(
+    root: Path, error: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def lock(_descriptor: int) -> None:
+        raise OSError(error, os.strerror(error))
+
+    monkeypatch.setattr(core_locks, "_lock", lock)
+    monkeypatch.chdir(root)
+    (root / "one.begun").touch()
+    (root / "two.begun").touch()
+    assert main(["build", "-j", "1", "--no-wait"]) == 0
+    notes = [line for line in capsys.readouterr().err.splitlines() if "locks" in line]
+    assert notes == ["build: this file system has no locks: run only one build at a time here"]
+    assert main(["build", "-j", "1", "-q"]) == 0
+    assert main(["generate", "--model", "one", "--stamp", "stamp", "-q"]) == 0
+    assert capsys.readouterr().err == ""
+    assert main(["generate", "--model", "one", "--stamp", "stamp"]) == 0
+    assert "build: this file system has no locks" in capsys.readouterr().err
+    assert locks(root) == []
 
 
 def test_steps_of_ninja_run_in_parallel_while_a_build_has_the_folder(root: Path, holder: subprocess.Popen[str]) -> None:

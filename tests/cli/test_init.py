@@ -22,11 +22,19 @@ from mlfbuild.library import ExternalDependency, ModuleTarget
 from mlfbuild.targets import BOARDS
 from support.aot_archives import POOLS, WORKSPACE_IO, aot_archive
 from support.command import Folder
+from support.errors import assert_printed
 from support.firmware_repo import tiny_network
 from support.libraries import native_library
 from support.schemas import validator
 from support.tflite_builder import Network
 
+PROJECT_WITH_SCHEMAS = """\
+# yaml-language-server: $schema=schemas/mlf.json
+# yaml-language-server: $schema=https://example.com/schema.json
+mlfbuild: 1
+targets: {pc: {cpu: host}}
+models: {net: {source: net.tflite}}
+"""
 TEMPLATES = ("scons", "cmake", "bare-metal")
 COMMON = {".gitignore", "README.md", "mlfbuild.schema.json", "mlfbuild.yml", "src/main.c", "src/sample.h"}
 OWN = {
@@ -196,6 +204,49 @@ def test_only_the_file_for_cmake(empty: Folder) -> None:
     assert path.read_text() == "mine\n"
 
 
+def test_files_of_another_version_are_reported_and_written_again(empty: Folder) -> None:
+    empty.write("fw/mlfbuild.yml", PROJECT_WITH_SCHEMAS)
+    empty.write("fw/net.tflite", tiny_network(1))
+    empty.write("fw/schemas/own.json", "{}")
+    schema = empty.run("schema").out
+    old = {
+        "cmake/mlfbuild.cmake": "# Written by `mlfbuild init`. Defines mlfbuild_models().\ninclude(mlfbuild)\n",
+        "mlfbuild.schema.json": schema.replace('"mlfbuild"', '"mlfbild"', 1),
+        "schemas/mlf.json": '{"title": "mlfbuild.yml"}',
+        "site_scons/site_tools/mlf.py": '"""Of version 0.1."""\n\nfrom mlfbuild.scons import exists, generate\n',
+    }
+    for name, text in old.items():
+        empty.write(f"fw/{name}", text)
+    lines = [
+        f"fw/{name}: another version of mlfbuild wrote this file; run `mlfbuild init --update fw`"
+        for name in sorted(old)
+    ]
+    checked = empty.run("-f", "fw/mlfbuild.yml", "check", "--format", "json")
+    assert (checked.status, sorted(checked.json["warnings"])) == (0, lines)
+    assert sorted(empty.run("-f", "fw/mlfbuild.yml", "doctor", "--format", "json").json["outdated"]) == lines
+    assert sorted(empty.run("init", "--update", "fw").out.splitlines()) == [f"wrote fw/{name}" for name in sorted(old)]
+    assert (empty.root / "fw/schemas/mlf.json").read_text() == schema
+    assert (empty.root / "fw/mlfbuild.schema.json").read_text() == schema
+    for template in ("scons", "cmake"):
+        empty.run("init", template, "--template", template)
+    for name, template in (("site_scons/site_tools/mlf.py", "scons"), ("cmake/mlfbuild.cmake", "cmake")):
+        assert (empty.root / "fw" / name).read_text() == (empty.root / template / name).read_text()
+    assert "another version" not in empty.run("-C", "fw", "check").err
+    assert empty.run("init", "--update", "fw", "--format", "json").json["written"] == []
+
+
+def test_files_of_the_user_are_not_those_of_another_version(empty: Folder) -> None:
+    empty.write("mlfbuild.schema.json", '{"title": "mine"}')
+    empty.write("cmake/mlfbuild.cmake", "include(mine.cmake)\n")
+    empty.write(
+        "site_scons/site_tools/mlf.py",
+        "try:\n  from mlfbuild.scons import generate\nexcept ModuleNotFoundError: raise\n",
+    )
+    before = empty.files()
+    assert empty.run("init", "--update").out.startswith("note: no file is of another version")
+    assert empty.files() == before
+
+
 # Errors -----------------------------------------------------------------------------------------------------
 
 
@@ -246,6 +297,8 @@ def unsupported() -> bytes:
         ("--model big.tflite", (4, "board-too-small", "big.tflite")),
         ("--model net.tflite --archive net.tar", (2, "options-exclude-each-other", "--model and --archive")),
         ("--cmake-only --board mps2-an386", (2, "options-exclude-each-other", "--cmake-only and --board")),
+        ("--update --cmake-only", (2, "options-exclude-each-other", "--cmake-only and --update")),
+        ("--update --model a.tflite", (2, "options-exclude-each-other", "--update and --model")),
         ("--cmake-only --template cmake", (2, "options-exclude-each-other", "--cmake-only and --template")),
         ("--vectors v.npz", (2, "option-needs-another", "--vectors v.npz")),
         ("--model net.tflite --vectors v.npz", (5, "vectors-array-missing", "v.npz")),
@@ -402,7 +455,7 @@ def test_full_disk_leaves_no_files(empty: Folder) -> None:
     for place in ("fw", "new"):
         ended = empty.spawn("init", place, "--template", "bare-metal", prepare=limit_files)
         assert ended.status == 8, ended.err
-        assert ended.err.endswith(": cannot write: File too large; check free space and permissions\n")
+        assert_printed(ended.err, "system-error", "", "File too large")
         assert ended.err.count("\n") == 1
     assert empty.files() == {"Kws Net-2.tflite"}
     assert not (empty.root / "new").exists()

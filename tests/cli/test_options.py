@@ -39,31 +39,31 @@ def test_no_verb_shows_the_help(folder: Folder) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "facts"),
     [
-        ("biuld", "No such command 'biuld' (did you mean 'build'?)."),
-        ("frobnicate", "No such command 'frobnicate'."),
-        ("build -j 0", "0 is not in the range x>=1"),
-        ("build -j many", "'many' is not a valid integer"),
-        ("check extra", "unexpected extra argument (extra)"),
-        ("check --format xml", "'xml' is not one of 'text', 'json'"),
-        ("compile", "Missing argument 'MODEL'"),
-        ("compile models/alpha.tflite -o a.tar", "Missing option '--cpu'"),
-        ("compile models/alpha.tflite --cpu host", "Missing option '-o'"),
-        ("unpack a.tar", "Missing option '-o'"),
-        ("check --target pc", "No such option '--target'"),
-        ("--target pc schema", "--target does not apply to `mlfbuild schema`"),
-        ("-j 3 inspect a.tar", "--jobs does not apply to `mlfbuild inspect`"),
-        ("-C /nowhere check", "/nowhere: No such file or directory"),
-        ("check -C mlfbuild.yml", "mlfbuild.yml: Not a directory"),
+        ("biuld", ["'biuld'", "'build'"]),
+        ("frobnicate", ["'frobnicate'"]),
+        ("build -j 0", ["'-j'", ">=1"]),
+        ("build -j many", ["'-j'", "'many'"]),
+        ("check extra", ["(extra)"]),
+        ("check --format xml", ["'--format'", "'xml'", "'text', 'json'"]),
+        ("compile", ["'MODEL'"]),
+        ("compile models/alpha.tflite -o a.tar", ["'--cpu'"]),
+        ("compile models/alpha.tflite --cpu host", ["'-o'"]),
+        ("unpack a.tar", ["'-o'"]),
+        ("check --target pc", ["'--target'"]),
+        ("--target pc schema", ["--target", "`mlfbuild schema`"]),
+        ("-j 3 inspect a.tar", ["--jobs", "`mlfbuild inspect`"]),
+        ("-C /nowhere check", ["'-C'", "/nowhere"]),
+        ("check -C mlfbuild.yml", ["'-C'", "mlfbuild.yml"]),
     ],
 )
-def test_usage_mistakes(folder: Folder, arguments: str, message: str) -> None:
+def test_usage_mistakes(folder: Folder, arguments: str, facts: list[str]) -> None:
     ended = folder.run(*arguments.split())
-    assert ended.status == 2
-    assert ended.out == ""
-    assert message in " ".join(ended.err.split())
-    assert "Usage: " in ended.err
+    assert (ended.status, ended.out) == (2, "")
+    assert "Usage: " in ended.err and all(fact in " ".join(ended.err.split()) for fact in facts)
+    if "--format" not in arguments:
+        assert folder.refused(*arguments.split()) == (2, "command-line-invalid", "")
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pytest
 
 from mlfbuild import __version__
 from support.command import Folder
+from support.errors import assert_printed
 from support.firmware_repo import tiny_network, two_layers
 from support.schemas import validator
 
@@ -113,11 +114,7 @@ def test_report_and_exceeded_budget(project: Folder) -> None:
     set_budget(project, str(taken))
     assert project.run("build").status == 0
     (elf.with_name("app.elf.map")).unlink()
-    ended = project.run("report")
-    assert ended.status == 5
-    assert ended.err.splitlines()[-1] == (
-        "mlfbuild: build/m4/app/app.elf.map: no such linker map; add target_link_options(app PRIVATE LINKER:-Map=%.map)"
-    )
+    assert project.refused("report") == (5, "linker-map-missing", "build/m4/app/app.elf.map")
 
 
 def with_baseline(folder: Folder, rest: str = "budget-growth: 2 %\n", models: str = "") -> None:
@@ -131,12 +128,8 @@ def test_baseline_is_created_and_updated(project: Folder) -> None:
     beta = "  beta: {source: beta.tflite}\n"
     with_baseline(project, models=beta)
     sizes = project.root / "sizes.json"
-    missing = (
-        "sizes.json: no such file, which budget-file names; create it with `mlfbuild report --update-baseline` and "
-    )
     for verb in ("report", "build"):
-        ended = project.run(verb)
-        assert (ended.status, ended.err.splitlines()[-1]) == (2, f"mlfbuild: {missing}commit it")
+        assert project.refused(verb) == (2, "baseline-missing", "sizes.json")
     ended = project.run("report", "--update-baseline")
     assert (ended.status, ended.err.splitlines()[-1]) == (0, "sizes.json: written; commit it")
     assert ended.out.endswith("\nnot in sizes.json yet\n")
@@ -160,14 +153,8 @@ def test_baseline_is_created_and_updated(project: Folder) -> None:
     for verb in ("build", "build", "report"):
         ended = project.run(verb)
         assert ended.status == 1
-        assert ended.err.splitlines()[-1].startswith(
-            f"mlfbuild: app.elf for m4: the image: takes {text + data:,} bytes"
-        )
-        assert (
-            f"more than the {smaller:,} in sizes.json (+2." in ended.err
-            and "%), which allows 2 %: all else +" in ended.err
-        )
-        assert ended.err.endswith("), or accept the growth with `mlfbuild report --update-baseline`\n")
+        facts = (f"{text + data:,} bytes", f"{smaller:,} in sizes.json (+2.", "2 %: all else +", "--update-baseline`")
+        assert_printed(ended.err.splitlines()[-1], "size-grew", "mlfbuild: app.elf for m4: the image", *facts)
         assert ("since sizes.json\n" in ended.out) == (verb == "report"), "the report is what explains it"
     with_baseline(project, "budget-growth: 3 %\n", models=beta)
     assert project.run("build").status == 0, "what is allowed counts as soon as it changes"
@@ -176,31 +163,27 @@ def test_baseline_is_created_and_updated(project: Folder) -> None:
     validator(project.run("schema", "--report").json).validate(facts)
     with_baseline(project, models=beta)
     project.write("sizes.json", first.replace('"app for m4"', '"old for m4"'))
-    gone = "sizes.json: the project no longer has image old for m4; run `mlfbuild report --update-baseline` "
     ended = project.run("report")
-    assert (ended.status, ended.err) == (5, f"mlfbuild: {gone}to remove the entries\n")
+    assert ended.status == 5
+    assert_printed(ended.err, "baseline-outdated", "mlfbuild: sizes.json", "image old for m4")
     assert project.run("report", "--update-baseline").status == 0
     assert sizes.read_text() == first
 
     main = MAIN.replace('#include "tvmgen_beta.h"\n', "").replace(" + tvmgen_beta_run(&c, &d)", "")
     project.write("main.c", re.sub("^ *struct tvmgen_beta.*\n", "", main, flags=re.MULTILINE))
     with_baseline(project)
-    gone = gone.replace("image old for m4", "model beta of app for m4")
     for verb in ("report", "build"):
         ended = project.run(verb)
-        assert (ended.status, ended.err.splitlines()[-1]) == (5, f"mlfbuild: {gone}to remove the entries")
+        assert ended.status == 5
+        line = ended.err.splitlines()[-1]
+        assert_printed(line, "baseline-outdated", "mlfbuild: sizes.json", "model beta of app for m4")
     assert project.run("report", "--update-baseline").status == 0
     assert sorted(json.loads(sizes.read_text())["images"]["app for m4"]) == ["", "alpha"]
 
-    for content, reason in (
-        ("{}", "the file is not a baseline of sizes"),
-        (first.replace('sizes": 1', 'sizes": 9'), "the baseline has format 9"),
-    ):
+    for content, code in (("{}", "not-a-baseline"), (first.replace('sizes": 1', 'sizes": 9'), "baseline-version")):
         project.write("sizes.json", content)
         for arguments in (("build",), ("report",), ("report", "--update-baseline")):
-            ended = project.run(*arguments)
-            assert ended.status == 5
-            assert ended.err.splitlines()[-1].startswith(f"mlfbuild: sizes.json: {reason}")
+            assert project.refused(*arguments) == (5, code, "sizes.json")
             assert sizes.read_text() == content
 
 

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -100,34 +101,34 @@ def repo(built: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.fixture
-def refused(repo: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """Return a function that runs a verb, which must fail, and returns its one-line error."""
+def refused(repo: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
+    """Return a function that runs a verb, which must fail, and returns the event of its one-line error."""
 
     def ended(*arguments: str) -> Ended:
         capsys.readouterr()
-        status = run([*arguments, "-q", "-j", "1"] if "--elf" not in arguments else [*arguments, "-q"])
+        status = run([*arguments, "-q", "--format", "json", *(["-j", "1"] if "--elf" not in arguments else [])])
         return Ended(status, *capsys.readouterr())
 
-    def check(*arguments: str) -> str:
+    def check(*arguments: str) -> Any:
         found = ended(*arguments)
         assert (found.status, found.out) == (5, ""), found
-        assert re.fullmatch(r"mlfbuild: [^\n]+\n", found.err), found.err
+        assert "\n" not in found.error["message"]
         assert not (repo / "new.json").exists() and not (repo / "new.html").exists()
-        return found.err.removeprefix("mlfbuild: ").removesuffix("\n")
+        return found.error
 
     return check
 
 
 OUTPUTS = ("-o", "new.json", "-o", "new.html")
-Refused = Callable[..., str]
+Refused = Callable[..., Any]
 
 
-def everywhere(refused: Refused) -> str:
-    """Return the error for a report, which must be the same for a budget check and for ``--elf``."""
-    reason = refused("report", *OUTPUTS)
-    assert refused("build") == reason, "a budget that nobody can check does not hold"
-    assert refused("report", "--elf", ELF, *OUTPUTS) == reason
-    return reason
+def everywhere(refused: Refused) -> tuple[str, str]:
+    """Return code and place of the error for a report, which is the same for a budget check and for ``--elf``."""
+    error = refused("report", *OUTPUTS)
+    assert refused("build") == error, "a budget that cannot be checked does not hold"
+    assert refused("report", "--elf", ELF, *OUTPUTS) == error
+    return error["code"], error["place"]
 
 
 def test_undamaged_project_is_reported(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -138,87 +139,71 @@ def test_undamaged_project_is_reported(repo: Path, capsys: pytest.CaptureFixture
 
 def test_a_stripped_image(repo: Path, refused: Refused) -> None:
     subprocess.run(["arm-none-eabi-strip", repo / ELF], check=True)
-    assert (
-        everywhere(refused)
-        == f"{ELF}: the image has no symbol table (it is stripped); name the ELF file that the linker wrote"
-    )
+    assert everywhere(refused) == ("image-stripped", ELF)
 
 
 def test_an_image_of_other_firmware(repo: Path, linked: Path, refused: Refused) -> None:
     shutil.copyfile(linked / "app.elf", repo / ELF)
-    assert re.fullmatch(
-        rf"{MAP}: section \S+ has [\d,]+ bytes in the map, but [\d,]+ in the image; link the image again",
-        everywhere(refused),
-    )
+    assert everywhere(refused) == ("map-of-another-image", MAP)
 
 
 def test_a_map_of_other_firmware(repo: Path, linked: Path, refused: Refused) -> None:
     shutil.copyfile(linked / "app.elf.map", repo / MAP)
-    assert everywhere(refused).startswith(f"{MAP}: section ")
+    assert everywhere(refused) == ("map-of-another-image", MAP)
 
 
 def test_truncated_map_is_refused(repo: Path, refused: Refused) -> None:
     text = (repo / MAP).read_text()
     (repo / MAP).write_text(text[: text.index("Linker script and memory map")])
-    assert everywhere(refused).startswith(
-        f"{MAP}: the file is not a map of GNU ld; link the image with GNU ld and -Wl,-Map=FILE"
-    )
+    assert everywhere(refused) == ("not-a-gnu-ld-map", MAP)
     begin = text.index("Linker script and memory map")
     (repo / MAP).write_text(text[: text.index("libmlf_alpha.a(", begin)])
-    assert everywhere(refused).startswith(f"{MAP}: section ")
+    assert everywhere(refused) == ("map-of-another-image", MAP)
 
 
 @pytest.mark.parametrize("linker", OTHER_MAPS)
 def test_a_map_of_another_linker(linker: str, repo: Path, refused: Refused) -> None:
     (repo / MAP).write_text(OTHER_MAPS[linker])
-    assert everywhere(refused) == (
-        f"{MAP}: the file is a map of {linker}, not of GNU ld; link the image with GNU ld and -Wl,-Map=FILE"
-    )
+    assert everywhere(refused) == ("not-a-gnu-ld-map", MAP)
+    assert linker in refused("report", *OUTPUTS)["reason"]
 
 
 @pytest.mark.parametrize(
-    ("content", "reason"),
+    ("content", "code"),
     [
-        (b"", "the file is not an ELF image"),
-        (b"\x7fELF", "the ELF image is damaged ("),
-        (b":020000040000FA\n:00000001FF\n", "the file is not an ELF image"),
+        (b"", "not-an-elf-image"),
+        (b"\x7fELF", "image-damaged"),
+        (b":020000040000FA\n:00000001FF\n", "not-an-elf-image"),
     ],
 )
-def test_other_files_are_not_read_as_images(content: bytes, reason: str, repo: Path, refused: Refused) -> None:
+def test_other_files_are_not_read_as_images(content: bytes, code: str, repo: Path, refused: Refused) -> None:
     (repo / ELF).write_bytes(content)
-    assert everywhere(refused).startswith(f"{ELF}: {reason}")
+    assert everywhere(refused) == (code, ELF)
 
 
 @pytest.mark.parametrize("version", [1, 3])
 def test_a_report_of_another_version(version: int, repo: Path, refused: Refused) -> None:
     text = (repo / "good.json").read_text()
     (repo / "good.json").write_text(text.replace('"mlfbuild_report": 2', f'"mlfbuild_report": {version}'))
-    reason = (
-        f"good.json: the report has format {version}, and this version of mlfbuild reads format 2; create the report "
-        "with this version of mlfbuild"
-    )
-    assert refused("report", "--compare", "good.json", *OUTPUTS) == reason
-    assert refused("report", "--from", "good.json", *OUTPUTS) == reason
+    for option in ("--compare", "--from"):
+        error = refused("report", option, "good.json", *OUTPUTS)
+        assert (error["code"], error["place"]) == ("report-version", "good.json")
 
 
 def test_a_report_with_edited_sizes(repo: Path, refused: Refused) -> None:
     facts = json.loads((repo / "good.json").read_text())
     facts["images"][0]["models"][0]["pieces"][0]["size"] -= 2
     (repo / "good.json").write_text(json.dumps(facts))
-    assert re.fullmatch(
-        r"good\.json: images\[0\]\.models\[0\]\.\w+: it is [\d,]+, but its pieces have [\d,]+; "
-        r"create the report with `mlfbuild report -o FILE\.json`",
-        refused("report", "--compare", "good.json", *OUTPUTS),
-    )
+    error = refused("report", "--compare", "good.json", *OUTPUTS)
+    assert error["code"] == "report-damaged"
+    assert re.fullmatch(r"good\.json: images\[0\]\.models\[0\]\.\w+", error["place"])
 
 
 def test_a_report_of_other_firmware(repo: Path, refused: Refused) -> None:
     text = (repo / "good.json").read_text()
     (repo / "good.json").write_text(text.replace('"target": "m4"', '"target": "m7"'))
-    assert refused("report", "--compare", "good.json", *OUTPUTS) == (
-        "good.json: the report is about app for m7, and this one about app for m4; name a report of the same firmware "
-        "and target"
-    )
+    error = refused("report", "--compare", "good.json", *OUTPUTS)
+    assert (error["code"], error["place"]) == ("report-of-other-firmware", "good.json")
 
 
 @pytest.mark.parametrize(
@@ -231,6 +216,5 @@ def test_a_report_of_other_firmware(repo: Path, refused: Refused) -> None:
 def test_obsolete_baseline_is_refused(images: object, gone: str, repo: Path, refused: Refused) -> None:
     (repo / "mlfbuild.yml").write_text(f"{PROJECT}budget-file: sizes.json\n")
     (repo / "sizes.json").write_text(json.dumps({"mlfbuild_sizes": 1, "images": images}))
-    assert refused("report", *OUTPUTS) == (
-        f"sizes.json: the project no longer has {gone}; run `mlfbuild report --update-baseline` to remove the entries"
-    )
+    error = refused("report", *OUTPUTS)
+    assert (error["code"], error["place"]) == ("baseline-outdated", "sizes.json") and gone in error["reason"]

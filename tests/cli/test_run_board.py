@@ -15,6 +15,7 @@ from mlfbuild.library import Library
 from mlfbuild.targets import BOARDS
 from support.aot_archives import MEMORIES, OWN, WORKSPACE_IO, A, B, Y, aot_archive, aot_files
 from support.command import Ended, Folder
+from support.errors import assert_printed
 from support.examples import first_on_push
 from support.libraries import graph_library
 from support.native import compile_network
@@ -41,6 +42,10 @@ def project(
 def run(project: Folder, *arguments: str, archive: str = "net.tar", board: str = M4) -> Ended:
     words = [archive, "--inputs", "x.npz", "-o", "y.npz", "--board", board, *arguments]
     return project.run("run", *words)
+
+
+def refusal(project: Folder, *arguments: str) -> tuple[int, str, str]:
+    return project.refused("run", "net.tar", "--inputs", "x.npz", "-o", "y.npz", "--board", M4, *arguments)
 
 
 @pytest.mark.parametrize("memory", MEMORIES)
@@ -89,36 +94,36 @@ FAILS_TO_TAKE = """for (int i = 0; b[3] == 4.0f && i < 2; i++) {
 
 
 @pytest.mark.parametrize(
-    ("memory", "statement", "message"),
+    ("memory", "statement", "place", "fact"),
     first_on_push(
         [
-            (OWN, "if (b[3] == 3.0f) return 5;", "net: case 1: the run function returned -1, not 0"),
-            (OWN, FAILS_TO_TAKE, "net: case 2: the run function returned -1, not 0"),
-            (OWN, "while (b[3] == 3.0f) {}", "net: case 1: no result after 2 s, so it was stopped"),
-            (OWN, "output[4] = 1;", "net: case 0: wrote outside output 0"),
-            (WORKSPACE_IO, "sram[-3] = 1;", "net: case 0: wrote outside the pool sram of 80 bytes"),
-            (OWN, "extern void exit(int); exit(0);", "net: case 0: the firmware ended before all cases had run"),
-            (OWN, "extern void exit(int); exit(9);", "net: case 0: the firmware ended with exit status 9"),
+            (OWN, "if (b[3] == 3.0f) return 5;", "net: case 1", " -1,"),
+            (OWN, FAILS_TO_TAKE, "net: case 2", " -1,"),
+            (OWN, "while (b[3] == 3.0f) {}", "net: case 1", " 2 s,"),
+            (OWN, "output[4] = 1;", "net: case 0", "output 0"),
+            (WORKSPACE_IO, "sram[-3] = 1;", "net: case 0", "the pool sram of 80 bytes"),
+            (OWN, "extern void exit(int); exit(0);", "net: case 0", "ended before"),
+            (OWN, "extern void exit(int); exit(9);", "net: case 0", "exit status 9"),
         ],
         2,
     ),
 )
-def test_fault_is_one_line_without_output_file(project: Folder, memory: str, statement: str, message: str) -> None:
+def test_fault_is_one_line_without_output_file(
+    project: Folder, memory: str, statement: str, place: str, fact: str
+) -> None:
     project.write("net.tar", aot_archive(memory, statement))
-    ended = run(project, "--timeout", "2")
-    assert (ended.status, ended.out, ended.err) == (7, "", f"mlfbuild: {message}\n")
+    ended = run(project, "--timeout", "2", "--format", "json")
+    assert (ended.status, ended.out, ended.err.count("\n")) == (7, "", 1)
+    assert (ended.error["code"], ended.error["place"]) == ("run-failed", place) and fact in ended.error["reason"]
     assert not (project.root / "y.npz").exists()
 
 
 @pytest.mark.parametrize("statement", ["if (b[3] == 3.0f) return 5;", FAILS_TO_TAKE], ids=["kernel", "workspace"])
 def test_error_code_of_the_network_is_reported_on_the_host(project: Folder, statement: str) -> None:
     project.write("net.tar", aot_archive(OWN, statement))
-    ended = project.run("run", "net.tar", "--inputs", "x.npz", "-o", "y.npz")
     case = 1 if "5" in statement else 2
-    assert (ended.status, ended.err) == (
-        7,
-        f"mlfbuild: net: case {case}: the run function returned -1, not 0\n",
-    )
+    arguments = ("run", "net.tar", "--inputs", "x.npz", "-o", "y.npz")
+    assert project.refused(*arguments) == (7, "run-failed", f"net: case {case}")
 
 
 def test_the_error_code_of_a_kernel_is_reported(project: Folder) -> None:
@@ -128,25 +133,22 @@ def test_the_error_code_of_a_kernel_is_reported(project: Folder) -> None:
     project.write("graph.tar", pack_archive(library))
     np.savez(project.root / "x.npz", x=np.zeros((2, 1, 2), np.float32))
     ended = run(project, archive="graph.tar")
-    assert (ended.status, ended.err) == (7, "mlfbuild: net: case 0: the run function returned 5, not 0\n")
+    assert ended.status == 7
+    assert_printed(ended.err, "run-failed", "mlfbuild: net: case 0", " 5,")
 
 
 def test_a_fault_shows_the_registers(project: Folder) -> None:
     project.write("net.tar", aot_archive(OWN, '__asm__ volatile(".inst.n 0xde00");'))
     ended = run(project)
     assert ended.status == 7
-    assert ended.err.startswith(
-        "mlfbuild: net: case 0: the firmware faulted\nmlf_board: stopped by HardFault\n  pc  0x"
-    )
+    assert_printed(ended.err, "run-failed", "mlfbuild: net: case 0", "mlf_board: stopped by HardFault pc 0x")
 
 
 def test_compile_error_is_reported(project: Folder) -> None:
     project.write("net.tar", aot_archive(OWN, "nonsense;"))
     ended = run(project)
     assert ended.status == 7
-    assert ended.err.startswith(
-        f"mlfbuild: net: its C code does not compile for {M4}; see the output of the compiler below\n"
-    )
+    assert_printed(ended.err, "module-not-built", "mlfbuild: net", M4)
     assert "net_lib1.c:" in ended.err and "'nonsense' undeclared" in ended.err
 
 
@@ -169,10 +171,7 @@ def test_headers_of_another_library(project: Folder, board: list[str], header: s
 
 def test_too_large_memory_is_refused(project: Folder) -> None:
     project.write("net.tar", aot_archive(OWN, "static volatile char more[4200000]; more[0] = 1;"))
-    ended = run(project)
-    assert ended.status == 4
-    assert ended.err.startswith(f"mlfbuild: net: the test firmware exceeds the memory RAM of {M4} by ")
-    assert ended.err.endswith(" bytes; choose a larger board or a smaller model\n")
+    assert refusal(project) == (4, "board-too-small", "net")
 
 
 @pytest.mark.parametrize(
@@ -183,9 +182,7 @@ def test_missing_tools(project: Folder, monkeypatch: pytest.MonkeyPatch, variabl
     monkeypatch.setenv(variable, "/nowhere/tool")
     ended = run(project)
     assert ended.status == 3
-    assert ended.err.startswith(
-        f"mlfbuild: /nowhere/tool: program not found; install it (Debian: apt-get install {program}"
-    )
+    assert_printed(ended.err, "program-not-found", "mlfbuild: /nowhere/tool", f"apt-get install {program}")
 
 
 def test_full_disk_is_reported(project: Folder, tool: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,11 +190,7 @@ def test_full_disk_is_reported(project: Folder, tool: Callable[[str], str], monk
     limited.write_text(f"#!/bin/sh\ntrap '' XFSZ\nulimit -f 0\nexec {tool('qemu-system-arm')} \"$@\"\n")
     limited.chmod(0o755)
     monkeypatch.setenv("MLFBUILD_QEMU_SYSTEM_ARM", str(limited))
-    ended = run(project)
-    assert ended.status == 8
-    assert ended.err.endswith(
-        ": the test firmware cannot write its results to this folder; check the free space of the disk\n"
-    )
+    assert refusal(project)[:2] == (8, "results-not-written")
     assert not (project.root / "y.npz").exists()
 
 

@@ -16,6 +16,7 @@ import pytest
 from mlfbuild.archive import pack_archive
 from mlfbuild.core import ProcessFailedError
 from mlfbuild.graph import DType, Graph, Node, Tensor, ops
+from mlfbuild.library import Library
 from mlfbuild.verify import sandbox
 from support.command import Folder
 from support.native import compile_network
@@ -26,6 +27,7 @@ HOSTILE = """
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 __attribute__((constructor)) static void attack(void) {
@@ -37,7 +39,20 @@ __attribute__((constructor)) static void attack(void) {
   if (kill(%(pid)d, 0) == 0) _exit(44);
   if (open("/usr/bin/sh", O_WRONLY) >= 0 || open("/usr/new", O_CREAT | O_WRONLY, 0600) >= 0) _exit(45);
   if (malloc((size_t)5 << 30)) _exit(46);
+  struct rlimit time;
+  if (getrlimit(RLIMIT_CPU, &time) != 0 || time.rlim_max > 600) _exit(48);
   if (access("/etc/passwd", F_OK) == 0 || access("%(home)s", F_OK) == 0 || access("/var", F_OK) == 0) _exit(47);
+}
+"""
+
+BUSY = """
+#include <signal.h>
+#include <sys/resource.h>
+__attribute__((constructor)) static void work(void) {
+  const struct rlimit more = {RLIM_INFINITY, RLIM_INFINITY};
+  signal(SIGXCPU, SIG_IGN);
+  setrlimit(RLIMIT_CPU, &more);
+  for (volatile int for_ever = 1; for_ever;) { }
 }
 """
 
@@ -65,13 +80,19 @@ def project(folder: Folder, tool: Callable[[str], str], listener: int, monkeypat
     np.savez(folder.root / "x.npz", in0=X)
     home = next((path for path in Path.home().iterdir() if path.is_file()), folder.root / "secret")
     attack = HOSTILE % {"port": listener, "root": folder.root, "pid": os.getpid(), "home": home}
+    folder.write("hostile.tar", archive_with(library, attack))
+    folder.write("busy.tar", archive_with(library, BUSY))
+    return folder
+
+
+def archive_with(library: Library, code: str) -> bytes:
+    """Return the archive of a library with more code in its C files."""
     (module,) = library.modules
     files = [
-        replace(file, content=attack.encode() + bytes(file.content)) if str(file.path).endswith(".c") else file
+        replace(file, content=code.encode() + bytes(file.content)) if str(file.path).endswith(".c") else file
         for file in module.codegen
     ]
-    folder.write("hostile.tar", pack_archive(replace(library, modules=(replace(module, codegen=tuple(files)),))))
-    return folder
+    return pack_archive(replace(library, modules=(replace(module, codegen=tuple(files)),)))
 
 
 RUN = ("--inputs", "x.npz", "-o", "y.npz")
@@ -83,6 +104,18 @@ def test_an_attack_succeeds_without_a_sandbox_and_fails_in_one(project: Folder) 
     ended = project.run("run", "hostile.tar", *RUN, "--sandbox")
     assert (ended.status, ended.out, ended.err) == (0, "y.npz: 2 cases of net\n", "")
     np.testing.assert_array_equal(np.load(project.root / "y.npz")["y:0"], 2 * X)
+
+
+@pytest.mark.sweep
+def test_code_in_a_sandbox_gets_no_more_than_its_processor_time(
+    project: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its code cannot raise the limit, and ignores the signal."""
+    monkeypatch.setattr(sandbox, "CPU_SECONDS", 3)
+    ended = project.run("run", "busy.tar", *RUN, "--sandbox", "--format", "json")
+    assert (ended.status, ended.error["code"]) == (7, "run-crashed")
+    assert "SIGKILL" in ended.error["reason"]
+    assert not (project.root / "y.npz").exists()
 
 
 def test_errors_in_a_sandbox_are_those_without_one(project: Folder) -> None:

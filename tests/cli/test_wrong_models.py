@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
-from mlfbuild.compilers.native.lowering.call import CHANGE as LOWERING_CHANGE
-from support.command import Ended, Folder
+from support.command import Folder
 from support.tflite_builder import Network
 
 Build = Callable[[Network], object]
@@ -19,12 +19,12 @@ COMPILE = ("compile", "wrong.tflite", "--cpu", "cortex-m4", "-o", "out/a.tar")
 GREATEST = 2**31 - 1
 
 
-def assert_one_line(ended: Ended, status: int) -> str:
-    """Return the line without its common prefix."""
-    assert ended.status == status, ended
-    assert ended.out == ""
-    assert re.fullmatch(r"mlfbuild: [^\n]+\n", ended.err), ended.err
-    return ended.err.removeprefix("mlfbuild: ").removesuffix("\n")
+def refusal(folder: Folder, *arguments: str) -> Any:
+    """Return the error of a command that ends with status 4 and one line."""
+    ended = folder.run(*arguments, "--format", "json")
+    assert (ended.status, ended.out, ended.err.count("\n")) == (4, "", 1), ended
+    assert "\n" not in ended.error["message"]
+    return ended.error
 
 
 def edited(build: Build, index: int, **fields: object) -> Build:
@@ -89,126 +89,93 @@ def resize(net: Network) -> None:
     net.move("RESIZE_NEAREST_NEIGHBOR", source, (1, 1 << 28, 4, 1), wanted, kind="ResizeNearestNeighborOptions")
 
 
-ADVICE = {
-    "; change that in the model, or choose another compiler (tvm or command)", "; copy or export the model again",
-    "; quantise the model again", f"; {LOWERING_CHANGE}",
-}  # fmt: skip
-TOO_FAR = "filter, stride, dilation, padding and image must stay below 536870912 rows"
-TOO_LONG = "int8 pools have at most 8388608 pixels"
-
-WRONG: dict[str, tuple[Build, str]] = {
+WRONG: dict[str, tuple[Build, str, str, str]] = {
     "tensor of more than 32 bits": (
         edited(conv2d, 0, shape=[1 << 16, 1 << 16, 1, 2]),
-        (
-            "wrong.tflite: operator 0 (CONV_2D) writing 't2': tensor 0 'x': the shape [65536, 65536, 1, 2] "
-            "takes more than 2 GiB"
-        ),
+        "operator-invalid", "wrong.tflite: operator 0 (CONV_2D) writing 't2': tensor 0 'x'", "[65536, 65536, 1, 2]",
     ),
-    "arena of more than 32 bits": (
-        huge,
-        (
-            "wrong: needs an arena of 3221225472 bytes, but at most 2147483647 are supported; "
-            "use a smaller model"
-        ),
-    ),
+    "arena of more than 32 bits": (huge, "arena-too-large", "wrong", "3221225472 bytes"),
     "filter of a pool": (
         options(lambda net: net.pool2d("MAX", image(net), (2, 2), padding="SAME"), FilterHeight=GREATEST),
-        f"wrong: MAX_POOL_2D 't1': {TOO_LONG}",
+        "operator-beyond-limit", "wrong: MAX_POOL_2D 't1'", "8388608 pixels",
     ),
     "filter of a pool in both dimensions": (
         lambda net: net.pool2d("AVERAGE", image(net), (70000, 70000), padding="SAME"),
-        f"wrong: AVERAGE_POOL_2D 't1': {TOO_LONG}",
+        "operator-beyond-limit", "wrong: AVERAGE_POOL_2D 't1'", "8388608 pixels",
     ),
     "stride of a pool": (
         lambda net: net.pool2d("AVERAGE", image(net), (2, 2), stride=(GREATEST, GREATEST)),
-        f"wrong: AVERAGE_POOL_2D 't1': {TOO_FAR}",
+        "operator-beyond-limit", "wrong: AVERAGE_POOL_2D 't1'", "536870912 rows",
     ),
     "dilation with padding SAME": (
         lambda net: conv2d(net, padding="SAME", dilation=(1 << 30, 1 << 30)),
-        f"wrong: CONV_2D 't2': {TOO_FAR}",
+        "operator-beyond-limit", "wrong: CONV_2D 't2'", "536870912 rows",
     ),
     "dilation of a depthwise convolution": (
         lambda net: depthwise(net, padding="SAME", dilation=(GREATEST, 1)),
-        f"wrong: DEPTHWISE_CONV_2D 't2': {TOO_FAR}",
+        "operator-beyond-limit", "wrong: DEPTHWISE_CONV_2D 't2'", "536870912 rows",
     ),
     "stride of a convolution": (
-        lambda net: conv2d(net, padding="SAME", stride=(GREATEST, GREATEST)), f"wrong: CONV_2D 't2': {TOO_FAR}",
+        lambda net: conv2d(net, padding="SAME", stride=(GREATEST, GREATEST)),
+        "operator-beyond-limit", "wrong: CONV_2D 't2'", "536870912 rows",
     ),
     "paddings that overflow 64 bits": (
         lambda net: moved(net, "PAD", (1, 4), [[0, 0], [(1 << 63) - 1, (1 << 63) - 1]]),
-        "wrong.tflite: PAD 't2': 't2' int8[1, 4] should have the shape [1, 18446744073709551618]",
+        "operator-invalid", "wrong.tflite: PAD 't2'", "[1, 18446744073709551618]",
     ),
     "paddings that cancel out": (
         lambda net: moved(net, "PAD", (1, 4), [[0, 0], [1 << 62, -(1 << 62)]]),
-        f"wrong.tflite: PAD 't2': paddings ((0, 0), ({1 << 62}, {-(1 << 62)})) must not be negative",
+        "operator-invalid", "wrong.tflite: PAD 't2'", f"({1 << 62}, {-(1 << 62)})",
     ),
     "multiples that overflow 32 bits": (
         lambda net: moved(net, "TILE", (1, 4), [1 << 32, 1 << 32]),
-        "wrong.tflite: TILE 't2': 't2' int8[1, 4] should have the shape [4294967296, 17179869184]",
+        "operator-invalid", "wrong.tflite: TILE 't2'", "[4294967296, 17179869184]",
     ),
     "slice far beyond": (
         lambda net: moved(net, "SLICE", (1, 2), [0, (1 << 63) - 1], [1, 2]),
-        (
-            "wrong.tflite: SLICE 't3': 2 elements from 9223372036854775807 on by 1 are not within dimension 1 of "
-            "'x' int8[1, 4]"
-        ),
+        "operator-invalid", "wrong.tflite: SLICE 't3'", "9223372036854775807",
     ),
     "zero-size tensor": (
         edited(conv2d, 2, shape=[1, 0, 2, 3]),
-        (
-            "wrong.tflite: operator 0 (CONV_2D) writing 't2': tensor 2 't2': the shape [1, 0, 2, 3] has no elements, "
-            "which is not supported"
-        ),
+        "tensor-empty", "wrong.tflite: operator 0 (CONV_2D) writing 't2': tensor 2 't2'", "[1, 0, 2, 3]",
     ),
     "dynamic dimension": (
-        edited(conv2d, 0, signature=[1, -1, -1, 2]),
-        "wrong.tflite: input 'x': the shape [1, -1, -1, 2] is dynamic; convert the model with a fixed shape",
+        edited(conv2d, 0, signature=[1, -1, -1, 2]), "shape-dynamic", "wrong.tflite: input 'x'", "[1, -1, -1, 2]",
     ),
     "quantisation of another kind": (
         edited(conv2d, 0, has_custom_quantization=True),
-        (
-            "wrong.tflite: operator 0 (CONV_2D) writing 't2': tensor 0 'x': a custom quantisation is not supported; "
-            "convert the model with full integer quantisation"
-        ),
+        "quantization-unsupported", "wrong.tflite: operator 0 (CONV_2D) writing 't2': tensor 0 'x'", "custom",
     ),
     "scales along the input channels": (
         edited(conv2d, 1, scales=[0.1, 0.2, 0.3], zero_points=[0, 0, 0], axis=1),
-        "wrong.tflite: CONV_2D 't2': the weights 't1' int8[3, 3, 3, 2] have 3 scales along dimension 1",
+        "operator-invalid", "wrong.tflite: CONV_2D 't2'", "3 scales along dimension 1",
     ),
     "scale not a number": (
         edited(conv2d, 2, scales=[math.nan]),
-        "wrong.tflite: operator 0 (CONV_2D) writing 't2': tensor 2 't2': every scale must be a positive number",
+        "operator-invalid", "wrong.tflite: operator 0 (CONV_2D) writing 't2': tensor 2 't2'", "scale",
     ),
     "output's scale below all numbers": (
-        edited(conv2d, 2, scales=[1e-45]),
-        "wrong.tflite: CONV_2D 't2': cannot rescale by 7.13624e+42, more than 2**30",
+        edited(conv2d, 2, scales=[1e-45]), "operator-invalid", "wrong.tflite: CONV_2D 't2'", "7.13624e+42",
     ),
     "zero point of what is only moved": (
-        edited(expand_dims, 0, zero_points=[300]), "wrong: 'x' int8[2, 3]: zero point 300 is outside the range of int8",
+        edited(expand_dims, 0, zero_points=[300]), "zero-point-outside-type", "wrong: 'x' int8[2, 3]", "300",
     ),
     "rows that would fill a table of a GiB": (
-        resize,
-        (
-            "wrong: RESIZE_NEAREST_NEIGHBOR 't2': images are resized to at most 1048576 rows or columns, "
-            "and 't2' int8[1, 268435456, 4, 1] has more"
-        ),
+        resize, "operator-beyond-limit", "wrong: RESIZE_NEAREST_NEIGHBOR 't2'", "1048576 rows or columns",
     ),
-    "too many tensors at once": (
-        crowd,
-        "wrong: 2499 tensors are in use at the same time, more than the memory planner supports; use a smaller model",
-    ),
+    "too many tensors at once": (crowd, "too-many-live-tensors", "wrong", "2499"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", WRONG)
 def test_models_with_one_mistake_are_refused(folder: Folder, name: str) -> None:
-    build, expected = WRONG[name]
+    build, code, place, fact = WRONG[name]
     net = Network()
     build(net)
     folder.write("wrong.tflite", net.build())
-    said = assert_one_line(folder.run(*COMPILE), 4)
-    assert said.startswith(expected)
-    assert said.removeprefix(expected) in {"", *ADVICE}
+    error = refusal(folder, *COMPILE)
+    assert (error["code"], error["place"]) == (code, place)
+    assert fact in error["reason"]
     assert not (folder.root / "out").exists()
 
 
@@ -218,8 +185,8 @@ def test_project_with_an_unsupported_model_builds_nothing(folder: Folder) -> Non
     net.tensors[0].zero_points = [300]
     folder.write("models/beta.tflite", net.build())
     before = folder.files()
-    text = assert_one_line(folder.run("build", "-q"), 4)
-    assert text.endswith("beta: 'x' int8[2, 3]: zero point 300 is outside the range of int8; quantise the model again")
+    error = refusal(folder, "build", "-q")
+    assert error["code"] == "zero-point-outside-type" and error["place"].endswith("beta: 'x' int8[2, 3]")
     assert not [path for path in folder.files() - before if path.startswith("build/mlf/pc/beta")]
 
 
@@ -230,11 +197,9 @@ def test_too_large_arena_names_the_option_that_helps(folder: Folder) -> None:
     folder.write("wide.tflite", net.build([net.pool2d("MAX", wide, (2, 2), stride=(2, 2))]))
     project = "mlfbuild: 1\ntargets: {m4: {cpu: cortex-m4, board: mps2-an386}}\nmodels: {wide: {source: wide.tflite}}\n"
     folder.write("mlfbuild.yml", project)
-    text = assert_one_line(folder.run("build", "-q"), 4)
-    found = re.search(
-        r"wide\.tflite: module 'wide': needs an arena of (\d+) bytes, but the board of target 'm4' has 4194304 bytes "
-        r"of RAM; set 'options: \{memory: smallest\}', with which the model needs (\d+) bytes$",
-        text,
-    )
-    assert found and int(found[1]) > 4194304 > int(found[2]), text
+    error = refusal(folder, "build", "-q")
+    assert error["code"] == "arena-larger-than-ram" and error["place"].endswith("wide.tflite: module 'wide'")
+    arena, ram = map(int, re.findall(r"(\d+) bytes", error["reason"]))
+    (smallest,) = map(int, re.findall(r"(\d+) bytes", error["hint"]))
+    assert arena > ram == 4194304 > smallest and "{memory: smallest}" in error["hint"]
     assert not [path for path in folder.files() if path.startswith("build/mlf/m4/wide")]

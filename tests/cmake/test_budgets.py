@@ -39,6 +39,10 @@ target_link_options(indirect PRIVATE "-Wl,--cref,-Map=my own.map" LINKER:-e,_sta
 set_target_properties(indirect PROPERTIES OUTPUT_NAME other)
 """
 MAIN = '#include "tvmgen_alpha.h"\nint main(void) { return tvmgen_alpha_run(0, 0); }\n'
+SCRIPT = """\
+MEMORY { RAM (rwx) : ORIGIN = 0x20000000, LENGTH = 64K }
+SECTIONS { .text : { *(.text*) *(.rodata*) } >RAM .bss : { *(.bss) } >RAM end = .; }
+"""
 UNCHECKED = "not checked: instructions of model alpha: run `mlfbuild profile --target m4 --model alpha`"
 
 
@@ -119,3 +123,26 @@ def test_a_committed_tree_is_checked_with_the_package_and_else_prints_the_comman
     assert (
         f"-- mlfbuild: this build does not check budgets; check each image with: {command}" in ran.output.splitlines()
     )
+
+
+def test_a_tree_without_budgets_and_the_tree_of_one_model_are_checked_with_the_package(repo: CMakeRepo) -> None:
+    models = "mlfbuild_models(mlfbuild.yml TARGET m4)"
+    repo.write("mlfbuild.yml", PROJECT.replace("LIMIT", "64"))
+    repo.mlfbuild("-q", "build", "--target", "m4", "--tree", "trees")
+    repo.write("CMakeLists.txt", CMAKELISTS.replace(models, "mlfbuild_tree(trees/alpha)"))
+    configure(repo)
+    ran = repo.run_build("--target", "app")
+    assert over_budget(ran.output) == {("app.elf", "alpha"), ("app.elf", "the image")}, ran.output
+
+    repo.write("mlfbuild.yml", re.sub(r", budget: {.*}}", "}", PROJECT))
+    repo.mlfbuild("-q", "build", "--target", "m4", "--tree", "trees")
+    assert not (repo.root / "trees/budgets.json").exists()
+    repo.write("fault.ld", SCRIPT)
+    repo.write(
+        "src/main.c", f"char _sbrk(void);\nchar _sbrk(void) {{ return 0; }}\n{MAIN}".replace("run(0", "run(_sbrk()")
+    )
+    cmake = CMAKELISTS.replace(models, "mlfbuild_tree(trees)")
+    repo.write("CMakeLists.txt", cmake.replace("LINKER:-e", "-T${CMAKE_SOURCE_DIR}/fault.ld LINKER:-e"))
+    ran = repo.run_build("--target", "app")
+    assert ran.status != 0
+    assert re.search(r"^mlfbuild: app.elf: model alpha: .* overlap the heap", ran.output, re.MULTILINE), ran.output

@@ -131,7 +131,7 @@ def test_code_is_for_the_cpu(
 
 
 def knows(compiler: str, cpu: Cpu) -> bool:
-    """Whether the compiler is new enough for the CPU."""
+    """Return whether the compiler is new enough for the CPU."""
     text = run(compiler, "--version").stdout
     match = re.search(r"(?:version |\) )(\d+)\.", text)
     assert match, text

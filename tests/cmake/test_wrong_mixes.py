@@ -118,3 +118,11 @@ def test_flags_are_checked_wherever_they_are_set(repo: CMakeRepo, lines: str, re
     text = lines.replace("{}", call).replace("@", M4)
     repo.replace("CMakeLists.txt", call, text)
     assert refusal(repo, f"{repo.root}/device.cmake").rpartition("/")[2] == reason
+
+
+def test_wrong_flags_in_the_toolchain_file_of_the_target_are_to_be_corrected_there(repo: CMakeRepo) -> None:
+    repo.replace("mlfbuild.yml", "m4: {cpu: cortex-m4}", "m4: {cpu: cortex-m4, toolchain: device.cmake}")
+    ran = repo.configure(f"-DCMAKE_TOOLCHAIN_FILE={repo.root}/device.cmake", "-DCMAKE_C_FLAGS=-mcpu=cortex-m33")
+    (line,) = error_lines(ran.output)
+    advice = f"correct the flags in {repo.root}/device.cmake or in CMakeLists.txt, or choose another TARGET"
+    assert line.endswith(f" does not compile for armv7e-m, the architecture of cortex-m4; {advice}")

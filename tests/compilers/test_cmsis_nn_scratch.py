@@ -40,8 +40,10 @@ def test_archive_for_a_core_with_dsp_fits_it_and_smaller_ones(kws: Module, cpu) 
 
 
 def test_mve_needs_more_for_depthwise_convolutions(kws: Module) -> None:
-    reason = "arm_depthwise_conv_wrapper_s8 needs 4,464 bytes of scratch memory on cortex-m55 and gets 1,152"
-    assert [(each.place, each.reason) for each in scratch_problems(kws, MVE)] == [(PLACE, reason)] * 4
+    found = list(scratch_problems(kws, MVE))
+    assert [(each.code, each.place) for each in found] == [("scratch-memory-too-small", PLACE)] * 4
+    facts = ("arm_depthwise_conv_wrapper_s8 needs 4,464 bytes", "cortex-m55", "1,152")
+    assert all(fact in each.reason for each in found for fact in facts)
 
 
 def test_missing_scratch_memory_is_found(kws: Module) -> None:
@@ -49,8 +51,8 @@ def test_missing_scratch_memory_is_found(kws: Module) -> None:
     plain = edited(kws, "context= {context_buffer_4_let,256}", "context= {NULL,0}")
     assert list(scratch_problems(plain, PLAIN)) == []
     (found,) = scratch_problems(plain, DSP)
-    reason = "arm_avgpool_s8 needs 256 bytes of scratch memory on cortex-m4 and gets 0"
-    assert (found.code, found.place, found.reason) == ("scratch-memory-too-small", PLACE, reason)
+    assert (found.code, found.place) == ("scratch-memory-too-small", PLACE)
+    assert all(fact in found.reason for fact in ("arm_avgpool_s8 needs 256 bytes", "cortex-m4", "gets 0"))
 
 
 def test_build_for_another_core_is_rejected(shared: Path) -> None:

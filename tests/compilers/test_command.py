@@ -25,6 +25,7 @@ from support.command import INTERRUPTED
 from support.exporters import runs, write_exporter
 from support.flawed_archives import FLAWS, Flaw
 from support.libraries import graph_library, native_library
+from support.processes import is_running, wait_for
 
 COMMAND = compiler_called("command")
 PYTHON = sys.executable
@@ -125,19 +126,7 @@ def test_remaining_processes_are_killed_when_the_program_ends(root: Path) -> Non
     started = time.monotonic()
     COMMAND.compile(request(root, "sh", "copy.sh", "{source}", "{output}"))
     assert time.monotonic() - started < 60
-    assert has_ended(int((root / "pid").read_text()))
-
-
-def has_ended(pid: int) -> bool:
-    """Return whether the process has ended; a zombie counts as ended."""
-    for _ in range(100):
-        try:
-            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
-                return True
-        except OSError:
-            return True
-        time.sleep(0.05)
-    return False
+    wait_for(lambda: not is_running(int((root / "pid").read_text())))
 
 
 # Programs that fail --------------------------------------------------------------------------------------------------
@@ -195,8 +184,8 @@ def test_folder_in_place_of_the_archive_is_rejected(root: Path) -> None:
 
 
 def test_file_that_is_not_an_archive_is_rejected(root: Path) -> None:
-    message = str(failure(root, script(root, "open(sys.argv[1], 'w').write('hello' * 500)"), InputFileError))
-    assert message.endswith(": its archive: is not a tar file; copy or export the archive again")
+    error = failure(root, script(root, "open(sys.argv[1], 'w').write('hello' * 500)"), InputFileError)
+    assert error.code == "archive-not-tar" and error.place.endswith(": its archive")
 
 
 def test_truncated_archive_is_rejected(root: Path) -> None:
@@ -277,9 +266,9 @@ HANG = 'echo half > "$2"\nsleep 600 &\necho $! > "$1.child"\necho $$ > "$1.pid"\
 
 @pytest.mark.parametrize(
     ("jobs", "number", "whole_group"),
-    [(1, signal.SIGINT, True), (1, signal.SIGTERM, False), (2, signal.SIGINT, True), (2, signal.SIGINT, False),
-     (2, signal.SIGTERM, False), (2, signal.SIGHUP, True), (2, signal.SIGKILL, False)],
-    ids=["ctrl-c", "kill-term", "two-ctrl-c", "two-kill-int", "two-kill-term", "two-hang-up", "two-kill-9"],
+    [(1, signal.SIGINT, True), (1, signal.SIGTERM, False), (1, signal.SIGKILL, False), (2, signal.SIGINT, True),
+     (2, signal.SIGINT, False), (2, signal.SIGTERM, False), (2, signal.SIGHUP, True), (2, signal.SIGKILL, False)],
+    ids=["ctrl-c", "kill-term", "kill-9", "two-ctrl-c", "two-kill-int", "two-kill-term", "two-hang-up", "two-kill-9"],
 )  # fmt: skip
 def test_program_that_hangs_is_killed_with_its_children(
     root: Path, jobs: int, number: signal.Signals, whole_group: bool
@@ -302,6 +291,7 @@ def test_program_that_hangs_is_killed_with_its_children(
         assert (process.returncode, err) == (130, INTERRUPTED)
     pids = [int(path.read_text()) for path in [*root.glob("*.pid"), *root.glob("*.child")]]
     assert len(pids) == 2 * jobs, "no further program was started"
-    assert all(has_ended(pid) for pid in pids)
+    wait_for(lambda: not any(map(is_running, pids)))
     assert not list(root.rglob("*.tar"))
-    assert not [path for path in Path(os.environ["TMPDIR"]).iterdir() if path.name.startswith("mlfbuild-")]
+    if (jobs, number) != (1, signal.SIGKILL):  # with workers, those remove their temporary files
+        assert not [path for path in Path(os.environ["TMPDIR"]).iterdir() if path.name.startswith("mlfbuild-")]

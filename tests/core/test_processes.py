@@ -7,13 +7,13 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
 from mlfbuild.core.errors import ProcessFailedError, TimedOutError
 from mlfbuild.core.processes import run, running
+from support.processes import is_running, wait_for
 
 LINKS = 38
 """Symbolic links in one name; Linux follows at most 40."""
@@ -48,8 +48,8 @@ def test_an_interrupt_while_a_program_is_started_ends_it(tmp_path: Path, call: s
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as runner:
         assert runner.stdout is not None
         assert runner.stdout.read(5) == b"ready"
-        child = first_child(runner.pid)
-        assert b"sleep" not in Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0"), "it is still being looked up"
+        child = wait_for(lambda: child_to_be(runner.pid))
+        assert child is not None and b"sleep" not in program(child), "it is still being looked up"
         runner.send_signal(signal.SIGINT)
         errors = runner.communicate(timeout=60)[1]
     assert b"KeyboardInterrupt" in errors
@@ -59,21 +59,14 @@ def test_an_interrupt_while_a_program_is_started_ends_it(tmp_path: Path, call: s
     assert not left
 
 
-def first_child(pid: int) -> int:
-    path = Path(f"/proc/{pid}/task/{pid}/children")
-    end = time.monotonic() + 30
-    while time.monotonic() < end:
-        children = path.read_text().split()
-        if children:
-            return int(children[0])
-    raise AssertionError(f"no child; load {os.getloadavg()[0]}")
+def child_to_be(pid: int) -> int | None:
+    """Return the program that ``pid`` starts; the shell is the keeper."""
+    children = map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+    return next((child for child in children if b"/bin/sh" not in program(child)), None)
 
 
-def is_running(pid: int) -> bool:
-    try:
-        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return False
+def program(pid: int) -> list[bytes]:
+    return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
 
 
 def test_a_delayed_interrupt_reaches_the_previous_handler() -> None:

@@ -28,6 +28,7 @@ from mlfbuild.library import Library
 from mlfbuild.targets import BOARDS, CPUS
 from mlfbuild.verify.emulator import run_elf
 from support.board_cases import BOARD_SUPPORT
+from support.errors import assert_printed
 from support.host_c import SANITIZERS, WARNINGS, run
 from support.native import request
 from support.sketch import Sketch
@@ -285,8 +286,8 @@ def test_error_has_the_place_in_the_project_file(
         "mlfbuild: 1\ntargets: {pc: {cpu: host}}\nmodels:\n  add: {source: add.tar, options: {hook: true}}\n"
     )
     assert command_line(["-C", str(tmp_path), "check"]) == 2
-    message = capsys.readouterr().err.strip()
-    assert message.startswith("mlfbuild.yml:4:42: models.add.options.hook: add.tar was exported for the AOT executor")
+    place = "mlfbuild.yml:4:42: models.add.options.hook"
+    assert_printed(capsys.readouterr().err, "archive-for-aot-executor", place, "add.tar")
 
 
 def test_archive_that_cannot_be_read_is_reported_as_before(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -295,7 +296,7 @@ def test_archive_that_cannot_be_read_is_reported_as_before(tmp_path: Path, capsy
         "mlfbuild: 1\ntargets: {pc: {cpu: host}}\nmodels:\n  add: {source: add.tar, options: {hook: true}}\n"
     )
     assert command_line(["-C", str(tmp_path), "build"]) == 5
-    assert "add.tar: is not a tar file" in capsys.readouterr().err
+    assert_printed(capsys.readouterr().err, "archive-not-tar", "add.tar")
 
 
 @pytest.mark.parametrize("value", ["yes", 1])

@@ -16,11 +16,15 @@ from faults.tally import Tally
 
 
 def campaign(root: Path, chosen: str, options: argparse.Namespace) -> Iterator[Tally]:
-    """Build with less space than needed, in ``count / 10`` sizes; with more space, the build must be completed."""
-    steps = max(3, options.count // 10)
+    """Build with less space than needed; with more space, the build must be completed.
+
+    ``mlfbuild build`` gets ``count`` sizes, about each page of its files, so that a disk is full at each of its writes.
+    SCons and CMake get a tenth of them.
+    """
     for tool in TOOLS:
         if chosen not in tool:
             continue
+        steps = max(3, options.count // (1 if tool.startswith("mlfbuild") else 10))
         site = Site(root / f"disk-{tool.split()[0]}", tool)
         if os.geteuid() == 0:
             yield _small_disks(site, steps)
@@ -48,9 +52,8 @@ def _small_disks(site: Site, steps: int) -> Tally:
     site.clean()
     assert site.build().status == 0, site.output()
     products, used = site.products(), _used(site.root / "build") // 1024
-    for step in range(steps):
+    for size in sorted({max(4, used * step // steps // 4 * 4) for step in range(steps)}):
         site.clean()
-        size = max(4, used * step // steps)
         with disk(site.root / "build", size) as remount:
             ended = site.build()
             tally.end(f"{size} of {used} KiB", ended.status, ended.output, ours=site.tool.startswith("mlfbuild"))

@@ -40,14 +40,17 @@ def _kills(site: Site, count: int, end: float) -> Tally:
         if draw.random() < 0.4:
             site.clean()
         products, seconds = clean[version]
-        _kill(site, tally, draw, seconds)
+        killed, what = _kill(site, tally, draw, seconds)
         if problem := site.difference(products):
-            tally.wrong.append(problem)
+            tally.wrong.append(f"{what}: {problem}")
             site.clean()
+        if left := _left_after(killed, 20):
+            tally.hung.append(f"{what}: {left}")
     return tally
 
 
-def _kill(site: Site, tally: Tally, draw: random.Random, seconds: float) -> None:
+def _kill(site: Site, tally: Tally, draw: random.Random, seconds: float) -> tuple[int, str]:
+    """Disturb a build; return the number of its process, and how it was disturbed."""
     number = draw.choice(_SIGNALS)
     # An orphan of `sh` or CMake goes on building beside the next build, and these programs have no lock.
     group = site.tool.startswith("cmake") or draw.random() < 0.5
@@ -61,10 +64,14 @@ def _kill(site: Site, tally: Tally, draw: random.Random, seconds: float) -> None
     # multiprocessing's own child complains if its parent is killed while it starts
     output = "" if number == signal.SIGKILL else ended.output
     tally.end(what, ended.status, output, ours=site.tool.startswith("mlfbuild"))
-    deadline = time.monotonic() + 20
-    while (left := left_in(process.pid)) and time.monotonic() < deadline:
+    if group or number != signal.SIGKILL:  # else, the next build starts beside what the killed one left
+        _left_after(process.pid, 20)
+    return process.pid, what
+
+
+def _left_after(session: int, seconds: float) -> list[str]:
+    """Wait until the processes of a session have ended, and return those that have not."""
+    deadline = time.monotonic() + seconds
+    while (left := left_in(session)) and time.monotonic() < deadline:
         time.sleep(0.05)
-        if not group and number == signal.SIGKILL:
-            break  # the next build starts beside what the killed one left
-    if left and (group or number != signal.SIGKILL):
-        tally.hung.append(f"{what}: {left}")
+    return left

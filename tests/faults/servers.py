@@ -14,6 +14,7 @@ import tarfile
 import threading
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from faults.tally import Tally
@@ -315,34 +316,123 @@ def _git(client: Client, server: Server) -> Tally:
         remote = Remote(root / f"link{number}.git")
         remote.commit({**files, "l": target.encode()}, modes={"l": "120000"})
         client.judge(tally, f"a link to {target}", f"git: '{remote.url}', version: main")
+    _hostile_trees(client, tally)
     _moved_tag(client, tally)
+    _git_server(client, tally)
     return tally
 
 
-def _moved_tag(client: Client, tally: Tally) -> None:
-    """Move a tag after it was fetched and locked: a frozen build must use the commit of the lock file."""
-    remote = Remote(client.root / "moved.git")
-    first = remote.commit({"a.c": b"int first;\n"})
+def _hostile_trees(client: Client, tally: Tally) -> None:
+    """Repositories whose files must have no effect on Git."""
+    command = f"touch {client.root}/escaped"
+    module = f'[submodule "s"]\n\tpath = s\n\turl = ext::{command}\n'
+    contents = {
+        "a submodule": {".gitmodules": module},
+        "a submodule with a program": {".gitmodules": f"{module}\tupdate = !{command}\n"},
+        "a filter": {".gitattributes": "* filter=lfs diff=x merge=x export-subst\n", ".gitconfig": f"!{command}\n"},
+        "a file called HEAD": {"HEAD": "ref: refs/heads/main\n", "config": f"[core]\n\tfsmonitor = {command}\n"},
+    }
+    for number, (what, texts) in enumerate(contents.items()):
+        remote = Remote(client.root / f"hostile{number}.git")
+        files = {"a.c": b"int a;\n", **{name: text.encode() for name, text in texts.items()}}
+        modes = {}
+        if "submodule" in what:
+            files["s"], modes["s"] = b"1" * 40, "160000"
+        remote.commit(files, modes=modes)
+        good = what != "a submodule with a program"  # Git's fsck refuses it
+        client.judge(tally, what, f"git: '{remote.url}', version: main", good=good)
+
+
+class GitServer(BaseHTTPRequestHandler):
+    """Git's own server for HTTP; ``redirect`` answers requests for a pack with a redirection."""
+
+    folder: Path
+    redirect = ""
+
+    def do_GET(self) -> None:
+        self._answer(b"")
+
+    def do_POST(self) -> None:
+        self._answer(self.rfile.read(int(self.headers.get("Content-Length", 0))))
+
+    def log_message(self, *_: object) -> None:
+        """Print nothing."""
+
+    def _answer(self, body: bytes) -> None:
+        if body and self.redirect:
+            self.send_response(302)
+            self.send_header("Location", self.redirect)
+            self.end_headers()
+            return
+        path, _, query = self.path.partition("?")
+        environment = {
+            "PATH": os.environ["PATH"], "GIT_PROJECT_ROOT": str(self.folder), "GIT_HTTP_EXPORT_ALL": "1",
+            "PATH_INFO": path, "QUERY_STRING": query, "REQUEST_METHOD": self.command, "CONTENT_LENGTH": str(len(body)),
+            "CONTENT_TYPE": self.headers.get("Content-Type", ""),
+            "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
+            "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""), "GIT_CONFIG_COUNT": "1",
+            "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*",
+        }  # fmt: skip
+        done = subprocess.run(["git", "http-backend"], input=body, env=environment, capture_output=True, check=False)
+        head, _, content = done.stdout.partition(b"\r\n\r\n")
+        fields = dict(line.split(": ", 1) for line in head.decode().splitlines())
+        self.send_response(int(fields.pop("Status", "200").split()[0]))
+        for name, value in fields.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+
+def _git_server(client: Client, tally: Tally) -> None:
+    """Fetch from a Git server that moves a tag, and redirects after its first answer."""
+    remote = Remote(client.root / "served.git")
+    remote.commit({"a.c": b"int first;\n"})
     remote.tag("v1")
-    place = f"git: '{remote.url}', version: v1"
-    client.judge(tally, "a tag", place, good=True)
+    handler = type("Handler", (GitServer,), {"folder": client.root})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_address[1]}/served.git"
+        client.judge(tally, "a tag of a server", f"git: '{address}', version: v1", good=True)
+        _move_tag(client, tally, remote, address, "moved-on-server")
+        for location in (f"file://{client.root}/served.git", f"ext::touch {client.root}/escaped", "ftp://127.0.0.1/x",
+                         f"ssh://-oProxyCommand=touch {client.root}/escaped/x"):  # fmt: skip
+            handler.redirect = location  # type: ignore[attr-defined]
+            client.judge(tally, f"a pack at {location}", f"git: '{address}', version: v1")
+        server.shutdown()
+
+
+def _moved_tag(client: Client, tally: Tally) -> None:
+    remote = Remote(client.root / "moved.git")
+    remote.commit({"a.c": b"int first;\n"})
+    remote.tag("v1")
+    client.judge(tally, "a tag", f"git: '{remote.url}', version: v1", good=True)
+    _move_tag(client, tally, remote, remote.url, "moved")
+
+
+def _move_tag(client: Client, tally: Tally, remote: Remote, address: str, name: str) -> None:
+    """Move a tag after it was fetched and locked: a frozen build must use the commit of the lock file."""
+    first = remote.hash_of("refs/tags/v1")
     project = client.root / "project"
-    cache = client.root / "caches/moved"
+    cache = client.root / f"caches/{name}"
     environment = {**os.environ, "MLFBUILD_CACHE": str(cache), "HOME": str(client.root / "home")}
 
     def command(*words: str) -> subprocess.CompletedProcess[str]:
         line = [sys.executable, "-m", "mlfbuild", *words]
         return subprocess.run(line, cwd=project, env=environment, capture_output=True, text=True, timeout=120)
 
-    assert command("lock", "-q").returncode == 0
+    (project / "mlfbuild.lock").unlink(missing_ok=True)
+    locked = command("lock", "-q")
+    assert locked.returncode == 0, locked.stderr
     remote.commit({"a.c": b"int second;\n"})
     git(remote.folder, "update-ref", "refs/tags/v1", "refs/heads/main")
     ended = command("fetch", "-q")
     tally.end("a moved tag", ended.returncode, ended.stderr)
     trees = [path.read_bytes() for path in (cache / "trees").glob("*/a.c")]
     if trees != [b"int first;\n"]:
-        tally.wrong.append(f"a moved tag: {ended.returncode}, {trees}, locked {first}")
+        tally.wrong.append(f"a moved tag of {address}: {ended.returncode}, {trees}, locked {first}")
     ended = command("build", "-q", "--frozen")
     tally.end("a frozen build", ended.returncode, ended.stderr)
     if ended.returncode != 0:
         tally.wrong.append(f"a frozen build after a tag moved: {ended.stderr}")
+    (project / "mlfbuild.lock").unlink()

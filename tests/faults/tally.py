@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 
+_OUR_TRACEBACK = re.compile(r'File "[^"]*/mlfbuild/')
 DOCUMENTED = {0, 1, 2, 3, 4, 5, 6, 7, 8, 130}
 
 
@@ -32,12 +34,17 @@ class Tally:
     def end(self, what: str, status: int | None, output: str, *, ours: bool = True) -> None:
         """Count the end of a disturbed command; ``status`` is ``None`` if it had to be stopped.
 
-        ``ours`` is false for CMake and SCons, which have exit codes of their own.
+        ``ours`` is false for CMake and SCons, which have exit codes of their own; SCons prints tracebacks without any
+        code of mlfbuild if it cannot write its database.
         """
         self.tried += 1
         if status is None:
             self.hung.append(what)
-        elif "Traceback" in output or (ours and status >= 0 and status not in DOCUMENTED):
+        elif (
+            _OUR_TRACEBACK.search(output)
+            or (ours and "Traceback" in output)
+            or (ours and status >= 0 and status not in DOCUMENTED)
+        ):
             self.crashed.append(f"{what}: {status}: {output[-2000:]}")
         elif status == 0:
             self.succeeded += 1

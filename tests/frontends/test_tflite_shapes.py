@@ -59,13 +59,22 @@ def broadcast_args(net: Network) -> None:
     net.operator("BROADCAST_ARGS", shapes, net.activation((3,), dtype="int32"))
 
 
+def broadcast_args_of_huge_shapes(net: Network) -> None:
+    """Their product exceeds 64 bits, but they are only numbers."""
+    net.input((1,))
+    shapes = [net.integers([2_000_000_000, 2_000_000_000, 1]), net.integers([2_000_000_000, 7])]
+    net.operator("BROADCAST_ARGS", shapes, net.activation((3,), dtype="int32"))
+
+
 def range_of(net: Network) -> None:
     net.input((1,))
     bounds = [net.integers(number) for number in (7, -2, -3)]
     net.operator("RANGE", bounds, net.activation((3,), dtype="int32"), "RangeOptions")
 
 
-@pytest.mark.parametrize("build", [shape_of, rank_of, zeros_like, broadcast_args, range_of])
+@pytest.mark.parametrize(
+    "build", [shape_of, rank_of, zeros_like, broadcast_args, broadcast_args_of_huge_shapes, range_of]
+)
 def test_values_of_shape_operators(build: Callable[[Network], None]) -> None:
     net = Network()
     build(net)

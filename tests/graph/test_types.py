@@ -40,20 +40,20 @@ def test_quantisation_of_one_and_of_many_scales() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scales", "zero_points", "reason"),
+    ("scales", "zero_points"),
     [
-        ((), (), "0 scales and 0 zero points"),
-        ((1.0, 2.0), (0,), "2 scales and 1 zero points"),
-        ((0.0,), (0,), "every scale must be a positive number"),
-        ((-1.0,), (0,), "every scale must be a positive number"),
-        ((float("nan"),), (0,), "every scale must be a positive number"),
-        ((float("inf"),), (0,), "every scale must be a positive number"),
+        ((), ()),
+        ((1.0, 2.0), (0,)),
+        ((0.0,), (0,)),
+        ((-1.0,), (0,)),
+        ((float("nan"),), (0,)),
+        ((float("inf"),), (0,)),
     ],
 )
-def test_wrong_quantisation_is_refused(scales: tuple[float, ...], zero_points: tuple[int, ...], reason: str) -> None:
+def test_wrong_quantisation_is_refused(scales: tuple[float, ...], zero_points: tuple[int, ...]) -> None:
     with pytest.raises(GraphError) as caught:
         Quantization(scales, zero_points)
-    assert str(caught.value) == f"quantisation: {reason}"
+    assert caught.value.where == "quantisation"
 
 
 def test_tensor() -> None:
@@ -70,32 +70,32 @@ def test_constant_data_becomes_read_only() -> None:
         data[0] = 1
 
 
+def per_axis(axis: int) -> dict[str, object]:
+    return {"quantization": Quantization((1.0, 1.0), (0, 0), axis=axis)}
+
+
 @pytest.mark.parametrize(
-    ("fields", "message"),
+    ("fields", "where", "facts"),
     [
-        ({"name": ""}, "tensor: has no name"),
-        ({"shape": (2, 0)}, "tensor 't': shape [2, 0] has a dimension below 1"),
-        ({"shape": (-1,)}, "tensor 't': shape [-1] has a dimension below 1"),
-        (
-            {"quantization": Quantization((1.0, 1.0), (0, 0), axis=1)},
-            "tensor 't': 2 scales do not fit dimension 1 of [2, 3]",
-        ),
-        (
-            {"quantization": Quantization((1.0, 1.0), (0, 0), axis=2)},
-            "tensor 't': 2 scales do not fit dimension 2 of [2, 3]",
-        ),
-        (
-            {"quantization": Quantization((1.0, 1.0), (0, 0), axis=-2)},
-            "tensor 't': 2 scales do not fit dimension -2 of [2, 3]",
-        ),
-        ({"data": np.zeros((2, 2), np.int8)}, "tensor 't': holds int8[2, 2], declared int8[2, 3]"),
-        ({"data": np.zeros((2, 3), np.int16)}, "tensor 't': holds int16[2, 3], declared int8[2, 3]"),
+        ({"name": ""}, "tensor", ["name"]),
+        ({"shape": (2, 0)}, "tensor 't'", ["[2, 0]"]),
+        ({"shape": (-1,)}, "tensor 't'", ["[-1]"]),
+        (per_axis(1), "tensor 't'", ["2 scales", "dimension 1", "[2, 3]"]),
+        (per_axis(2), "tensor 't'", ["2 scales", "dimension 2", "[2, 3]"]),
+        (per_axis(-2), "tensor 't'", ["2 scales", "dimension -2", "[2, 3]"]),
+        ({"data": np.zeros((2, 2), np.int8)}, "tensor 't'", ["int8[2, 2]", "int8[2, 3]"]),
+        ({"data": np.zeros((2, 3), np.int16)}, "tensor 't'", ["int16[2, 3]", "int8[2, 3]"]),
     ],
 )
-def test_wrong_tensor_is_refused(fields: dict[str, object], message: str) -> None:
+def test_wrong_tensor_is_refused(fields: dict[str, object], where: str, facts: list[str]) -> None:
     with pytest.raises(GraphError) as caught:
         Tensor(**{"name": "t", "shape": (2, 3), "dtype": DType.INT8, **fields})  # type: ignore[arg-type]
-    assert str(caught.value) == message
+    assert_names(caught.value, where, facts)
+
+
+def assert_names(error: GraphError, where: str, facts: list[str]) -> None:
+    assert error.where == where
+    assert [fact for fact in facts if fact not in error.reason] == [], error.reason
 
 
 def test_graph() -> None:
@@ -123,40 +123,32 @@ def test_an_absent_input_is_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("changes", "where", "facts"),
     [
-        ({"tensors": (X, X)}, "tensor 'x': is declared twice"),
-        ({"inputs": ("x", "w")}, "graph 'net': input 'w' is not a tensor"),
-        ({"outputs": ("w",)}, "graph 'net': output 'w' is not a tensor"),
-        ({"inputs": ("x", "x")}, "graph 'net': names an input or a state twice"),
-        ({"inputs": ("x", "c")}, "tensor 'c': is an input or a state and constant"),
-        ({"nodes": ()}, "graph 'net': nothing writes the output 'z'"),
-        ({"nodes": (reshape("w", "y"),)}, "RESHAPE 'y': 'w' is not a tensor"),
-        ({"nodes": (reshape("x", "w"),)}, "RESHAPE 'w': 'w' is not a tensor"),
-        ({"nodes": (reshape("x", "c"),)}, "RESHAPE 'c': writes 'c', which already has a value"),
-        ({"nodes": (reshape("c", "x"),)}, "RESHAPE 'x': writes 'x', which already has a value"),
-        (
-            {"nodes": (reshape("x", "y"), reshape("x", "y"))},
-            "RESHAPE 'y': writes 'y', which already has a value",
-        ),
-        (
-            {"nodes": (reshape("y", "z"), reshape("x", "y"))},
-            "RESHAPE 'z': reads 'y' before anything wrote it (a cycle, or nodes out of order)",
-        ),
-        (
-            {"nodes": (reshape("z", "y"), reshape("y", "z"))},
-            "RESHAPE 'y': reads 'z' before anything wrote it (a cycle, or nodes out of order)",
-        ),
+        ({"tensors": (X, X)}, "tensor 'x'", ["twice"]),
+        ({"inputs": ("x", "w")}, "graph 'net'", ["input 'w'"]),
+        ({"outputs": ("w",)}, "graph 'net'", ["output 'w'"]),
+        ({"inputs": ("x", "x")}, "graph 'net'", ["twice"]),
+        ({"inputs": ("x", "c")}, "tensor 'c'", ["constant"]),
+        ({"nodes": ()}, "graph 'net'", ["output 'z'"]),
+        ({"nodes": (reshape("w", "y"),)}, "RESHAPE 'y'", ["'w'"]),
+        ({"nodes": (reshape("x", "w"),)}, "RESHAPE 'w'", ["'w'"]),
+        ({"nodes": (reshape("x", "c"),)}, "RESHAPE 'c'", ["writes 'c'"]),
+        ({"nodes": (reshape("c", "x"),)}, "RESHAPE 'x'", ["writes 'x'"]),
+        ({"nodes": (reshape("x", "y"), reshape("x", "y"))}, "RESHAPE 'y'", ["writes 'y'"]),
+        ({"nodes": (reshape("y", "z"), reshape("x", "y"))}, "RESHAPE 'z'", ["reads 'y'", "cycle"]),
+        ({"nodes": (reshape("z", "y"), reshape("y", "z"))}, "RESHAPE 'y'", ["reads 'z'", "cycle"]),
         (
             {"nodes": (Node("z", ops.Reshape(), ("x", "y"), ("z",)),), "inputs": ("x", "y")},
-            "RESHAPE 'z': has 2 inputs, takes 1",
+            "RESHAPE 'z'",
+            ["2 inputs"],
         ),
     ],
 )
-def test_wrong_graph_is_refused(changes: dict[str, object], message: str) -> None:
+def test_wrong_graph_is_refused(changes: dict[str, object], where: str, facts: list[str]) -> None:
     with pytest.raises(GraphError) as caught:
         graph(**changes)  # type: ignore[arg-type]
-    assert str(caught.value) == message
+    assert_names(caught.value, where, facts)
 
 
 def test_a_graph_error_survives_a_worker_process() -> None:

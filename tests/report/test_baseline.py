@@ -124,20 +124,21 @@ def test_growth_up_to_the_limit_is_accepted() -> None:
 def test_a_model_that_grew() -> None:
     (found,) = grown(sizes(1021))
     assert (found.code, found.place) == ("size-grew", "model kws")
-    for fact in ("1,021 bytes of flash", "21 bytes more than the 1,000 in sizes.json (+2.1 %)", "allows 2 %"):
+    for fact in ("1,021 bytes of flash", "21 bytes more", "1,000 in sizes.json (+2.1 %)", "allows 2 %"):
         assert fact in found.reason
     assert "kws_filter 921 (weights), kws_run 100 (code)" in found.hint
     model, image = grown(sizes(1000, ram=105))
-    assert "105 bytes of RAM, 5 bytes more than the 100 in sizes.json (+5.0 %)" in model.reason
-    assert image.place == "the image"
-    assert "205 bytes of RAM, 5 bytes more than the 200 in sizes.json (+2.5 %)" in image.reason
+    assert all(fact in model.reason for fact in ("105 bytes of RAM", "5 bytes more", "100 in sizes.json (+5.0 %)"))
+    assert (image.code, image.place) == ("size-grew", "the image")
+    assert all(fact in image.reason for fact in ("205 bytes of RAM", "5 bytes more", "200 in sizes.json (+2.5 %)"))
     assert image.reason.endswith("2 %: kws +5")
 
 
 def test_an_image_that_grew_lists_the_changes_of_models() -> None:
     (found,) = grown(sizes(990, vww=300, firmware=1960))
     assert (found.code, found.place) == ("size-grew", "the image")
-    assert "3,250 bytes (3.2 KiB) of flash, 250 bytes more than the 3,000 in sizes.json (+8.3 %)" in found.reason
+    facts = ("3,250 bytes (3.2 KiB) of flash", "250 bytes more", "3,000 in sizes.json (+8.3 %)")
+    assert all(fact in found.reason for fact in facts)
     assert found.reason.endswith(": vww +300, all else -40, kws -10")
     assert "firmware 1,960, kws 990, vww 300" in found.hint
 
@@ -146,7 +147,7 @@ def test_a_percentage_is_never_rounded_to_the_allowed_one() -> None:
     before = {"": {"flash": 100_000_000, "ram": 0}}
     (flash, ram) = growths(sizes(1000, firmware=101_000_001 - 1000), before, Decimal(1), WHERE)
     assert "(+1.000001 %)" in flash.reason
-    assert "200 bytes of RAM, 200 bytes more than the 0 in sizes.json, which" in ram.reason
+    assert "200 bytes of RAM" in ram.reason and "0 in sizes.json, " in ram.reason
     assert ram.reason.endswith(": kws +100, all else +100")
 
 

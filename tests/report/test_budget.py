@@ -51,13 +51,13 @@ def test_a_model_over_its_budget() -> None:
 def test_the_difference_from_an_earlier_build(flash: int, words: str) -> None:
     record = replace(NONE, taken={"kws": {"flash": flash, "ram": 0}})
     (found,) = excesses(SIZES, {"kws": Budget(flash=1)}, record)
-    assert f"over its budget of 1 byte, {words}" in found.reason
+    assert f" 1 byte, {words}" in found.reason
 
 
 def test_an_image_over_its_budget_lists_owners() -> None:
     flash, ram = excesses(SIZES, {"": Budget(flash=0, ram=4095)}, NONE)
     assert (flash.code, flash.place, ram.code, ram.place) == ("size-over-budget", "the image") * 2
-    assert "10,840 bytes (10.6 KiB) over its budget of 0" in flash.reason
+    assert all(fact in flash.reason for fact in ("10,840 bytes (10.6 KiB)", "budget of 0"))
     assert "kws 10,240, firmware 500, vww 100" in flash.hint
     assert "4,096 bytes (4 KiB) of RAM, 1 byte over" in ram.reason
 

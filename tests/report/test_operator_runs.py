@@ -116,4 +116,5 @@ def test_modules_of_one_model_add_up() -> None:
     runs = [run_of(NETWORK), run_of(NETWORK, inputs="two.npz")]
     assert counts_of(runs) == {"": 24_000, "net": 24_000}
     (found,) = excesses(runs, {"net": 0}, NONE)
-    assert found.reason.startswith("24,000 instructions for zeros and the first case of two.npz, 24,000 over")
+    assert (found.code, found.place) == ("instructions-over-budget", "model net")
+    assert all(fact in found.reason for fact in ("24,000 instructions for zeros and", "two.npz, 24,000 over"))

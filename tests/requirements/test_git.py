@@ -14,7 +14,7 @@ from mlfbuild.core import InputFileError, MlfError, NotFetchedError, ProcessFail
 from mlfbuild.requirements.cache import Cache
 from mlfbuild.requirements.git import GitPin, fetch_commit, fetch_version, git_root, mirrored_pin
 from mlfbuild.requirements.tree_hash import tree_sha256
-from support.git_remote import FILES, Remote, git, tree_object
+from support.git_remote import FILES, Remote, git, poison_mirror, tree_object
 from support.http_source import serving
 
 OLD = {"a.c": b"old\n"}
@@ -497,3 +497,20 @@ def test_progress(remote: Remote, cache: Cache) -> None:
     fetch_version(remote.url, "main", cache, lambda doing, done=0, of=0: seen.append((doing, done, of)))
     assert seen[-1] == ("checking out", 0, 0)
     assert ("receiving objects", 22, 22) in seen
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files to another user")
+def test_settings_that_another_user_wrote_into_a_mirror_run_no_program(remote: Remote, cache: Cache) -> None:
+    remote.commit(OLD)
+    pin = fetch(remote, "main", cache)
+    poison_mirror(cache.mirror(remote.url), f"touch {cache.root}/escaped")
+    shutil.rmtree(cache.tree(pin.commit))
+    assert mirrored_pin(remote.url, "main", cache) is None
+    with pytest.raises(NotFetchedError) as error:
+        git_root(remote.url, pin, cache)
+    assert error.value.code == "commit-not-fetched"
+    remote.commit(FILES)
+    assert content(cache.tree(fetch(remote, "main", cache).commit)) == FILES
+    fetch_commit(remote.url, pin.commit, pin, cache)
+    assert content(git_root(remote.url, pin, cache)) == OLD
+    assert not (cache.root / "escaped").exists()

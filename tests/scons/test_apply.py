@@ -17,6 +17,7 @@ from SCons.Util import CLVar
 
 from mlfbuild.archive import pack_archive
 from mlfbuild.scons.variables import extend
+from support.errors import assert_printed
 from support.examples import first_on_push
 from support.firmware_repo import FirmwareRepo, Ran
 from support.libraries import graph_library, native_library
@@ -275,7 +276,7 @@ def test_unknown_form_of_blobs_is_rejected(repo: FirmwareRepo) -> None:
     repo.write("SConstruct", SCONSTRUCT.replace('MLFBUILDDIR="build"', 'MLFBLOBS="hex"'))
     ran = repo.scons()
     assert ran.status == 2
-    assert "scons: *** MLFBLOBS: unknown value 'hex'; set it to array or incbin" in ran.output
+    assert_printed(ran.output, "unknown-blob-form", "scons: *** MLFBLOBS", "'hex'")
 
 
 def test_an_archive_of_several_modules(repo: FirmwareRepo) -> None:

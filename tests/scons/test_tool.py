@@ -24,6 +24,7 @@ from mlfbuild.core import ProcessFailedError, TimedOutError
 from mlfbuild.scons.actions import action
 from mlfbuild.targets import CPUS
 from mlfbuild.verify import run_image
+from support.errors import assert_printed
 from support.examples import first_on_push
 from support.firmware_repo import FirmwareRepo, tiny_network
 from support.libraries import native_library
@@ -82,7 +83,8 @@ def test_firmware_that_never_ends_is_stopped(repo: FirmwareRepo, tool: Callable[
     )
     for limit in ("0", "soon", "nan"):
         ran = repo.scons("-Q", "-n", f"MLFTIMEOUT={limit}")
-        assert (ran.status, f"MLFTIMEOUT: '{limit}' is not a time limit" in ran.output) == (2, True), ran.output
+        assert ran.status == 2
+        assert_printed(ran.output, "invalid-timeout", "MLFTIMEOUT", f"'{limit}'")
 
 
 def test_the_end_of_endless_output_is_shown(tmp_path: Path) -> None:
@@ -129,7 +131,7 @@ def test_verify_without_vectors_stops_scons(repo: FirmwareRepo) -> None:
     repo.write("SConstruct", repo.read("SConstruct").decode() + "env.MlfVerify(models)\n")
     ran = repo.scons()
     assert ran.status == 2
-    assert "mlfbuild.yml: no model can be verified: model alpha has no vectors" in ran.output
+    assert_printed(ran.output, "nothing-to-verify", "mlfbuild.yml", "model alpha")
 
 
 def test_all_mistakes_of_the_project_file_are_reported(repo: FirmwareRepo) -> None:
@@ -137,9 +139,9 @@ def test_all_mistakes_of_the_project_file_are_reported(repo: FirmwareRepo) -> No
     repo.replace("mlfbuild.yml", "beta.tflite}", "beta.tflite, optoins: {}}")
     ran = repo.scons()
     assert ran.status == 2
-    assert '\nscons: *** mlfbuild.yml:3:13: targets.m4.cpu: unknown cpu "cortex-m5"' in f"\n{ran.output}"
+    assert "\nscons: *** mlfbuild.yml:3:13: targets.m4.cpu: " in f"\n{ran.output}" and '"cortex-m5"' in ran.output
     assert "\nmlfbuild.yml:6:" in ran.output
-    assert 'models.beta.optoins: unknown key (did you mean "options"?)' in ran.output
+    assert_printed(ran.output, "unknown-key", "models.beta.optoins", '"options"')
     assert f'File "{repo.root}/SConstruct", line 2, in <module>' in ran.output
     assert "Traceback" not in ran.output
 
@@ -149,7 +151,7 @@ def test_missing_target_is_reported(repo: FirmwareRepo) -> None:
     repo.replace("SConstruct", ', target="m4"', "")
     ran = repo.scons()
     assert ran.status == 2
-    assert "has the targets m4, m7; choose one with MlfModels(target=...)" in ran.output
+    assert_printed(ran.output, "target-not-chosen", "mlfbuild.yml", "m4, m7;")
 
 
 def test_broken_model_leaves_no_archive(repo: FirmwareRepo) -> None:
@@ -211,7 +213,7 @@ def test_missing_tool_is_reported(repo: FirmwareRepo, tmp_path_factory: pytest.T
                 (programs / program.name).symlink_to(program)
     ran = repo.scons(env={"PATH": str(programs)})
     assert ran.status == 2
-    assert f"{missing}: program not found; install it (Debian: apt-get install" in ran.output
+    assert_printed(ran.output, "program-not-found", missing, "apt-get install")
     assert "Traceback" not in ran.output
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from support.errors import assert_printed
 from support.firmware_repo import FirmwareRepo
 
 SCONSTRUCT = """\
@@ -45,5 +46,5 @@ def test_unknown_module_stops_scons(repo: FirmwareRepo) -> None:
     repo.replace("mlfbuild.yml", "mod2: ", "mod3: ")
     ran = repo.scons()
     assert ran.status == 2
-    assert "mlfbuild.yml:4:" in ran.output and "multi-mixed.tar has no module 'mod3'" in ran.output
+    assert_printed(ran.output, "unknown-module", "", "mlfbuild.yml:4:", "multi-mixed.tar", "'mod3'")
     assert "Traceback" not in ran.output

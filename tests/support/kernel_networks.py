@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 
 from mlfbuild.compilers.native.kernels import kernel_headers
-from support import dsp_networks, int16_networks, mve_float_networks, mve_networks
+from support import dsp_networks, int16_networks, lstm_networks, mve_float_networks, mve_networks
 from support.board_cases import Array, Job
 from support.drawing import Case
 from support.native import compile_bytes
@@ -28,6 +28,8 @@ _SEEDS: dict[bool, list[tuple[_Family, dict[str, tuple[int, ...]]]]] = {
         (int16_networks.KINDS, {
             "CONV_2D": (3,), "CONV_2D 1x1": (7,), "FULLY_CONNECTED": (6,), "DEPTHWISE_CONV_2D": (8, 1),
         }),
+        (mve_float_networks.KINDS, {"CONV_2D": (8,), "FULLY_CONNECTED": (6,)}),
+        (lstm_networks.KINDS, {"UNIDIRECTIONAL_SEQUENCE_LSTM": (1,)}),
     ],
     True: [
         (mve_networks.KINDS, {

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from tflite.ActivationFunctionType import ActivationFunctionType
 
-from support.drawing import Drawing
+from support.drawing import Case, Drawing
 from support.tflite_builder import Network
 
 BIAS = {"int8": "int32", "int16": "int64"}
@@ -68,3 +69,15 @@ def _bias(network: Network, random: np.random.Generator, units: int, dtype: str)
         return network.constant(random.normal(0, 1, units).astype(np.float32))
     limit = 1 << (14 if dtype == "int8" else 22)
     return network.constant(random.integers(-limit, limit, units).astype(BIAS[dtype]), 1e-4)
+
+
+def groups_of_four(seed: int) -> Case:
+    """Return an int8 layer of three steps whose features and units are multiples of four."""
+    network, random = Network(), np.random.default_rng(seed)
+    features, units = (4 * int(groups) for groups in random.integers(1, 6, 2))
+    source = network.input((1, 3, features), 0.02, 3)
+    value = random.integers(-128, 128, (1, 3, features), dtype=np.int8)
+    return Case(network.build([add_lstm(network, random, source, units, "int8")]), (value,))
+
+
+KINDS: dict[str, Callable[[int], Case]] = {"UNIDIRECTIONAL_SEQUENCE_LSTM": groups_of_four}

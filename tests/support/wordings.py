@@ -106,5 +106,6 @@ def template(node: ast.expr) -> str:
     if isinstance(node, ast.JoinedStr):
         return "".join(template(part) for part in node.values)
     if isinstance(node, ast.FormattedValue):
-        return f"{{{ast.unparse(node.value)}}}"
-    return f"{{{ast.unparse(node)}}}"
+        node = node.value
+    # Python 3.12 and later put other quotes around strings within an f-string.
+    return "{" + ast.unparse(node).replace('"', "'") + "}"

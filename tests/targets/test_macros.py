@@ -51,7 +51,7 @@ def test_every_compiler_fits_its_own_cpu_and_no_other(dump: Dump, cpu: Cpu, comp
 
 
 def runs_on(cpu: Cpu, other: Cpu) -> bool:
-    """Whether code for ``cpu`` runs on ``other``, by the columns of the table: the Cortex-M7 has what the M4 has."""
+    """Return whether code for ``cpu`` runs on ``other``, by the columns of the table, such as M4 code on an M7."""
     same = [(row.architecture, row.float_abi, "mve" in row.features) for row in (cpu, other)]
     single = [any("-sp-" in flag for flag in row.flags) for row in (cpu, other)]
     return same[0] == same[1] and single != [False, True]

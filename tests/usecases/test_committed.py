@@ -86,12 +86,9 @@ def test_edited_files_are_restored(folder: Folder) -> None:
 
 def test_conflicting_files_are_rejected_before_writing(folder: Folder) -> None:
     folder.write("firmware/SConscript", "Import('env')\n")
-    ended = folder.run("build", "--tree", "firmware")
-    assert ended.status == 6
-    assert ended.err == (
-        "mlfbuild: firmware: contains files that mlfbuild did not write and would overwrite: SConscript; "
-        "move them away, or choose another folder\n"
-    )
+    ended = folder.run("build", "--tree", "firmware", "--format", "json")
+    assert (ended.status, ended.error["code"], ended.error["place"]) == (6, "foreign-files-in-tree", "firmware")
+    assert ended.error["reason"].endswith(": SConscript")
     assert (folder.root / "firmware/SConscript").read_text() == "Import('env')\n"
     assert not (folder.root / "firmware/alpha").exists()
 
@@ -99,54 +96,39 @@ def test_conflicting_files_are_rejected_before_writing(folder: Folder) -> None:
 def test_file_in_place_of_the_folder_is_rejected_before_writing(folder: Folder) -> None:
     folder.write("firmware", "mine")
     before = folder.files()
-    ended = folder.run("build", "--tree", "firmware")
-    assert ended.err == "mlfbuild: firmware: is not a folder; move it away, or choose another folder\n"
-    assert ended.status == 6 and folder.files() == before
-
-
-def refused(folder: Folder, *arguments: str) -> str:
-    before = folder.files()
-    ended = folder.run("build", *arguments)
-    assert (ended.status, ended.out) == (2, "")
+    assert folder.refused("build", "--tree", "firmware") == (6, "tree-is-not-a-folder", "firmware")
     assert folder.files() == before
-    return ended.err
+
+
+def refused(folder: Folder, *arguments: str) -> tuple[int, str, str]:
+    before = folder.files()
+    found = folder.refused("build", *arguments)
+    assert folder.files() == before
+    return found
 
 
 def test_tree_is_for_one_target(folder: Folder) -> None:
     folder.write("mlfbuild.yml", TWO_TARGETS)
-    assert refused(folder, "--tree", "tree") == (
-        "mlfbuild: --tree tree: a tree holds the models of one target, and 2 targets are selected; "
-        "choose one with --target (of pc, m4)\n"
-    )
+    assert refused(folder, "--tree", "tree") == (2, "tree-of-several-targets", "--tree tree")
     assert folder.run("build", "--tree", "tree", "--target", "m4").out == "alpha for m4: tree/alpha\n"
 
 
 def test_folder_inside_another_tree_is_rejected(folder: Folder) -> None:
     folder.run("build", "--tree", "tree")
-    places = {"tree/alpha": "tree", "tree/more": "tree", "tree/alpha/codegen/more": "tree/alpha"}
-    for name, outer in places.items():
-        assert refused(folder, "--tree", name) == (
-            f"mlfbuild: --tree {name}: is inside {folder.root.resolve() / outer}, which is an unpacked tree; "
-            "choose another folder\n"
-        )
+    for name in ("tree/alpha", "tree/more", "tree/alpha/codegen/more"):
+        assert refused(folder, "--tree", name) == (2, "tree-inside-tree", f"--tree {name}")
 
 
 def test_folder_inside_a_model_file_is_rejected(folder: Folder) -> None:
     (folder.root / "link").symlink_to("models")
     for name in ("models/alpha.tflite", "models/alpha.tflite/tree", "link/alpha.tflite"):
-        assert refused(folder, "--tree", name) == (
-            f"mlfbuild: --tree {name}: is inside models/alpha.tflite, the source of model 'alpha'; choose another "
-            "folder\n"
-        )
+        assert refused(folder, "--tree", name) == (2, "tree-inside-source", f"--tree {name}")
 
 
 def test_tree_around_a_model_file_is_rejected(folder: Folder) -> None:
     folder.write("models/beta/alpha.tflite", (folder.root / "models/alpha.tflite").read_bytes())
     folder.write("mlfbuild.yml", TWO_TARGETS.replace("models/alpha", "models/beta/alpha"))
-    assert refused(folder, "--tree", "models", "--target", "pc") == (
-        "mlfbuild: --tree models: models/beta/alpha.tflite, the source of model 'alpha', is inside the tree of model "
-        "'beta'; choose another folder\n"
-    )
+    assert refused(folder, "--tree", "models", "--target", "pc") == (2, "source-inside-tree", "--tree models")
 
 
 def test_test_firmware_of_the_tree_is_verified_by_its_image(folder: Folder, tool: Callable[[str], str]) -> None:
@@ -173,11 +155,7 @@ def test_without_the_option_test_firmware_is_removed(folder: Folder) -> None:
 
 
 def test_target_without_board_has_no_test_firmware(folder: Folder) -> None:
-    assert refused(folder, "--with-verify") == (
-        "mlfbuild: --with-verify: the option applies only to a folder that you commit; add --tree DIR, or run "
-        "`mlfbuild verify` to verify this project\n"
-    )
+    assert refused(folder, "--with-verify") == (2, "option-needs-another", "--with-verify")
     folder.write("mlfbuild.yml", TWO_TARGETS)
-    assert refused(folder, "--tree", "tree", "--target", "m4", "--with-verify") == (
-        "mlfbuild: --with-verify: target 'm4' has no board that QEMU emulates; add a board in the project file\n"
-    )
+    chosen = ("--tree", "tree", "--target", "m4", "--with-verify")
+    assert refused(folder, *chosen) == (2, "target-without-board", "--with-verify")

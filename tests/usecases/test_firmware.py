@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from mlfbuild import report
 from mlfbuild.build.project_jobs import firmware_jobs, load, target_jobs
 from mlfbuild.core.errors import ToolNotFoundError, UsageError
 from mlfbuild.usecases.build import build_firmware, build_project as build
 from support.errors import raises
-from support.firmware_repo import tiny_network
+from support.firmware_repo import PROJECT, FirmwareRepo, tiny_network
 
 
 def test_chosen_ninja_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: Callable[[str], str]) -> None:
@@ -52,7 +53,7 @@ def test_compiler_in_a_cmake_definition_is_used(
     targets = target_jobs(project)
     build(targets)
     (job,) = firmware_jobs(project, targets)
-    with pytest.raises(ToolNotFoundError, match=r"^/nowhere/gcc: program not found"):
+    with raises(ToolNotFoundError, "program-not-found", "/nowhere/gcc"):
         build_firmware(job)
     build_firmware(job, [f"MLFBUILD_ARM_NONE_EABI_GCC={tool('arm-none-eabi-gcc')}"])
     assert job.elf.is_file()
@@ -81,3 +82,37 @@ def test_a_program_that_nothing_starts_is_refused_before_it_is_compiled(
     )
     build(targets, [job])
     assert job.elf.is_file()
+
+
+def test_an_image_is_read_once_and_a_link_that_cannot_be_checked_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: Callable[[str], str]
+) -> None:
+    tool("arm-none-eabi-gcc")
+    repo = FirmwareRepo(tmp_path)
+    repo.write("mlfbuild.yml", PROJECT.replace("[m4]}", "[m4], budget: {flash: 100k, stack: 2k}}"))
+    project = load(tmp_path / "mlfbuild.yml")
+    build(target_jobs(project))
+    (job,) = firmware_jobs(project, target_jobs(project))
+    read: list[Path] = []
+    whole = report.image_sizes
+    monkeypatch.setattr(report, "image_sizes", lambda job: read.append(job.elf) or whole(job))
+    shown: list[str] = []
+    for times in (1, 1):
+        build_firmware(job, show=shown.append)
+        assert (len(read), shown) == (times, [])
+
+    repo.write("mlfbuild.yml", PROJECT)
+    (job,) = firmware_jobs(load(tmp_path / "mlfbuild.yml"), target_jobs(project))
+    own_map = "target_link_options(app PRIVATE LINKER:-Map=other.map)\n"
+    repo.write("CMakeLists.txt", repo.read("CMakeLists.txt").decode() + own_map)
+    job.linker_map.unlink()
+    for _ in range(2):
+        build_firmware(job, show=shown.append)
+    not_checked = f"mlfbuild: app.elf: not checked: faults of the link: {job.linker_map}: "
+    hint = "add target_link_options(app PRIVATE LINKER:-Map=%.map)"
+    assert shown == [f"{not_checked}no such linker map; {hint}"], "once for each link"
+    repo.replace("CMakeLists.txt", own_map, "")
+    repo.replace("CMakeLists.txt", "include(", "add_compile_options(-flto)\ninclude(")
+    build_firmware(job, show=shown.append)
+    assert shown[1].startswith(f"{not_checked}link-time optimisation merged object files")
+    assert shown[1].endswith("; link the image without -flto")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from mlfbuild.cli.invocation import run
 from mlfbuild.compilers.tvm.interpreter import tvm_version
 from mlfbuild.core.errors import Diagnostic, ProjectFileError, UsageError
 from mlfbuild.usecases.plan import plan_build as plan
-from support.errors import raises
+from support.errors import assert_printed, raises
 from support.program_repo import ProgramRepo
 from support.snapshot import keep, restore
 
@@ -209,21 +210,22 @@ def test_tvm_compiles_one_model_without_a_project(tmp_path: Path, capsys: pytest
     assert capsys.readouterr().out.startswith("out.tar: model gamma for cortex-m4, ")
     assert repo.ran() == ["tvm"]
     assert run([*words, "-o", "out.tar", "--python", "no/python"]) == 3
-    assert "TVM's interpreter: no/python: no such file" in capsys.readouterr().err
+    assert_printed(capsys.readouterr().err, "program-not-found", "TVM's interpreter: no/python")
 
 
 @pytest.mark.parametrize(
-    ("words", "reason"),
+    ("words", "code", "place"),
     [
-        (["--compiler", "command"], "compiler command: needs a project file with its command line; "),
-        (["--python", "python3"], "python python3: compiler native runs no Python; remove it, or choose compiler tvm"),
-        (["--compiler", "tvm", "-O", "opt-level=9"], "option 'opt-level': must be 0, 1, 2 or 3"),
+        (["--compiler", "command"], "command-without-project-file", "compiler command"),
+        (["--python", "python3"], "python-of-other-compiler", "python python3"),
+        (["--compiler", "tvm", "-O", "opt-level=9"], "invalid-option", "option 'opt-level'"),
     ],
 )
 def test_options_that_need_a_project_are_rejected(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], reason: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], code: str, place: str
 ) -> None:
     ProgramRepo(tmp_path)
     command = ["-C", str(tmp_path), "compile", "models/gamma.tflite", "--cpu", "host", "-o", "out.tar"]
-    assert run([*command, *words]) == 2
-    assert capsys.readouterr().err.startswith(f"mlfbuild: {reason}")
+    assert run([*command, *words, "--format", "json"]) == 2
+    error = json.loads(capsys.readouterr().err)
+    assert (error["code"], error["place"]) == (code, place)

@@ -242,7 +242,7 @@ def test_operator_has_no_executor(shared: Path, tmp_path: Path) -> None:
         "mlfbuild: 1\ntargets: {pc: {cpu: host}}\n"
         f"models: {{op: {{source: {shared}/archives/operator-add.tar, executor: aot}}}}\n"
     )
-    with pytest.raises(UsageError, match=r"op: executor: .*operator-add\.tar holds a single operator"):
+    with raises(UsageError, "operator-without-executor", "op: executor"):
         build(target_jobs(load(tmp_path / "mlfbuild.yml")), jobs=1)
 
 
@@ -274,9 +274,9 @@ def test_generated_memory_counts_as_ram(tmp_path: Path) -> None:
     (tmp_path / "mlfbuild.yml").write_text(
         "mlfbuild: 1\ntargets: {m4: {cpu: cortex-m4, board: mps2-an386}}\nmodels: {large: {source: large.tar}}\n"
     )
-    reason = r"large.tar: module 'net': needs an arena of 8000000 bytes, but the board of target 'm4' has 4194304 bytes"
-    with pytest.raises(UnsupportedModelError, match=reason):
+    with raises(UnsupportedModelError, "arena-larger-than-ram", "large.tar: module 'net'") as caught:
         build(target_jobs(load(tmp_path / "mlfbuild.yml")), jobs=1)
+    assert "8000000" in caught.value.reason and "4194304" in caught.value.reason
     assert not (tmp_path / "build/mlf/m4/large").exists()
     np.savez(tmp_path / "x.npz", x=np.zeros((1, 1, 2), np.float32))
     with raises(UnsupportedModelError, "board-too-small", "large.tar: module 'net'"):

@@ -191,13 +191,15 @@ def test_modules_that_cannot_run_are_rejected(tmp_path: Path, kind: str) -> None
 def test_objects_with_unresolved_symbols_are_rejected(tmp_path: Path, tool: Tool) -> None:
     calls = graph_archive(kernel=("  return 0;", "  return TVMFuncCall(0, 0, 0, 0, 0, 0);"))
     objects = with_objects(calls, tmp_path, tool("gcc"), "-fPIC")
-    with pytest.raises(CheckFailedError, match=r"^add: codegen/host/lib/add_lib1\.o calls TVMFuncCall, which neither"):
+    with raises(CheckFailedError, "runtime-function-not-defined", "add") as caught:
         result(written(tmp_path, objects))
+    assert "add_lib1.o" in caught.value.reason and "TVMFuncCall" in caught.value.reason
     missing = without(
         with_objects(model_archive(5), tmp_path, tool("gcc"), "-fPIC"), KERNEL.replace("src", "lib")[:-2] + ".o"
     )
-    with pytest.raises(CheckFailedError, match=r"^add: codegen/host/lib/add_lib0\.o calls tvmgen_add_fused_cast"):
+    with raises(CheckFailedError, "runtime-function-not-defined", "add") as caught:
         result(written(tmp_path, missing))
+    assert "add_lib0.o" in caught.value.reason and "tvmgen_add_fused_cast" in caught.value.reason
 
 
 def test_words_that_are_not_calls_are_ignored(tmp_path: Path) -> None:

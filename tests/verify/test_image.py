@@ -95,19 +95,22 @@ def test_invalid_descriptions_are_rejected(
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "code", "place"),
     [
-        ("", "the text is not valid JSON"),
-        ("[1]", "must be an object"),
-        ('{"mlfbuild_verify":2}', "is 2, but this mlfbuild knows 1; use the mlfbuild that built it"),
-        ('{"mlfbuild_verify":1}', "module: is missing"),
-        ("[" * 100000, "the text is not valid JSON"),
-        ("\xff", "the text is not valid JSON"),
+        ("", "json-invalid", ""),
+        ("[1]", "json-type-wrong", ""),
+        ('{"mlfbuild_verify":2}', "json-value-invalid", ": mlfbuild_verify"),
+        ('{"mlfbuild_verify":1}', "json-member-missing", ": module"),
+        ("[" * 100000, "json-invalid", ""),
+        ("\xff", "json-invalid", ""),
     ],
 )
-def test_damaged_descriptions_are_rejected(tmp_path: Path, tool: Callable[[str], str], text: str, message: str) -> None:
-    with pytest.raises(InputFileError, match=message):
-        read_subject(image(tmp_path, tool("gcc"), text))
+def test_damaged_descriptions_are_rejected(
+    tmp_path: Path, tool: Callable[[str], str], text: str, code: str, place: str
+) -> None:
+    path = image(tmp_path, tool("gcc"), text)
+    with raises(InputFileError, code, f"{path}: {SYMBOL}{place}"):
+        read_subject(path)
 
 
 def test_variable_is_not_accepted_as_the_description(tmp_path: Path, tool: Callable[[str], str]) -> None:
@@ -129,7 +132,7 @@ def test_damaged_images_are_rejected_in_one_line(tmp_path: Path, compiler: str) 
     path = tmp_path / "damaged.elf"
     dice = random.Random(5)
     refused = 0
-    for round_ in range(400):
+    for round_ in range(200):
         damaged = bytearray(data)
         if round_ % 4 == 0:
             del damaged[dice.randrange(len(damaged)) :]
@@ -141,7 +144,7 @@ def test_damaged_images_are_rejected_in_one_line(tmp_path: Path, compiler: str) 
         message = reason(path)
         refused += message is not None
         assert message is None or ("\n" not in message and message.startswith(str(path)))
-    assert refused > 100
+    assert refused > 50
 
 
 def reason(path: Path) -> str | None:

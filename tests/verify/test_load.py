@@ -94,20 +94,18 @@ def test_streams_of_one_archive_are_separate(tmp_path: Path, opened: list[Model]
 
 
 @pytest.mark.parametrize(
-    ("inputs", "message"),
+    ("inputs", "place"),
     [
-        ({"x": X}, "net: input 'kept': is missing"),
-        ({"x": X, "kept": X, "z": X}, "net: has no input 'z'; its inputs are 'x', 'kept'"),
-        ({"x": X.astype(np.float64), "kept": X}, "net: input 'x': is float64, must be float32"),
-        ({"x": X[0], "kept": X}, r"net: input 'x': has shape \[4\], must have shape \[1, 4\]"),
-        ({"x": [[1, 2, 3, 4]], "kept": X}, "net: input 'x': is int64, must be float32"),
+        ({"x": X}, "net: input 'kept': "),
+        ({"x": X, "kept": X, "z": X}, "net: .*'z'"),
+        ({"x": X.astype(np.float64), "kept": X}, "net: input 'x': .*float64.*float32"),
+        ({"x": X[0], "kept": X}, r"net: input 'x': .*\[4\].*\[1, 4\]"),
+        ({"x": [[1, 2, 3, 4]], "kept": X}, "net: input 'x': .*int64.*float32"),
     ],
 )
-def test_wrong_inputs_are_rejected_before_the_code_runs(
-    tmp_path: Path, inputs: dict[str, object], message: str
-) -> None:
+def test_wrong_inputs_are_rejected_before_the_code_runs(tmp_path: Path, inputs: dict[str, object], place: str) -> None:
     model = mlfbuild.load(saved(tmp_path, compile_network(adder())))
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=place):
         model.run(inputs)  # type: ignore[arg-type]  # one of them is wrong on purpose
 
 
@@ -194,11 +192,7 @@ def test_module_must_be_selected(shared: Path) -> None:
 
 
 def test_objects_for_another_cpu_are_rejected(shared: Path) -> None:
-    message = (
-        r"^conv: codegen/host/lib/conv_lib0\.o: is an object for ARM \(32 bits, exported for cortex-m4\), not for this "
-        r"machine; export it for this machine, or build for another cpu$"
-    )
-    with pytest.raises(UsageError, match=message):
+    with raises(UsageError, "object-for-another-cpu", "conv: codegen/host/lib/conv_lib0.o"):
         mlfbuild.load(shared / "archives/conv-llvm_graph_m4.tar")
 
 

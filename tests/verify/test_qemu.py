@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +14,7 @@ from mlfbuild.core.errors import InputFileError, ProcessFailedError, ToolNotFoun
 from mlfbuild.targets import Board, MemoryRegion, board_called
 from mlfbuild.verify.emulator import run_elf
 from support.errors import raises
+from support.processes import is_running, wait_for
 
 M4 = board_called("mps2-an386")
 HANG = "int main(void) { for (volatile int forever = 1; forever;) { } return 0; }\n"
@@ -68,24 +67,21 @@ def test_lockup_of_the_core_is_reported(build_firmware: Callable[..., Path], tmp
 
 
 @pytest.mark.usefixtures("qemu")
-def test_interrupt_stops_the_emulator(build_firmware: Callable[..., Path], tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_signal_to_mlfbuild_stops_the_emulator(
+    build_firmware: Callable[..., Path], tmp_path: Path, number: signal.Signals
+) -> None:
     path = build_firmware(tmp_path, M4, {"main.c": HANG})
     script = "import sys; from pathlib import Path; from mlfbuild.verify.emulator import run_elf\n"
     script += "from mlfbuild.targets import board_called\n"
     script += "run_elf(Path(sys.argv[1]), board_called('mps2-an386'), timeout=60)\n"
     runner = subprocess.Popen([sys.executable, "-c", script, str(path)], stderr=subprocess.DEVNULL)
     emulator = wait_for(lambda: child_of(runner.pid))
-    runner.send_signal(signal.SIGINT)
+    assert emulator is not None
+    wait_for(lambda: ticks(emulator) > 20)  # by then, mlfbuild has noticed that it was started
+    runner.send_signal(number)
     assert runner.wait(timeout=30) != 0
     wait_for(lambda: not is_running(emulator))
-
-
-def is_running(pid: object) -> bool:
-    """Return whether the process runs; a zombie does not."""
-    try:
-        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return False
 
 
 def child_of(pid: int) -> int | None:
@@ -94,11 +90,6 @@ def child_of(pid: int) -> int | None:
     return running[0] if running else None
 
 
-def wait_for(condition: Callable[[], object]) -> object:
-    end = time.monotonic() + 30
-    while time.monotonic() < end:
-        value = condition()
-        if value:
-            return value
-        time.sleep(0.05)
-    raise AssertionError(f"still waiting; load {os.getloadavg()[0]}")
+def ticks(pid: int) -> int:
+    """Return the processor time of a process, in 1/100 s."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11])

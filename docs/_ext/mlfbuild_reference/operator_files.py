@@ -1,4 +1,4 @@
-"""Which files an operator is in: found by the stem of its family, as the package itself finds them."""
+"""The page of each operator's files, found by the stem of its family, as the package finds them."""
 
 from __future__ import annotations
 

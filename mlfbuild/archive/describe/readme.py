@@ -31,14 +31,14 @@ _DETAILED = 8
 
 
 def is_derived(content: Content) -> bool:
-    """Whether ``content``, a ``README.md``, was written by ``readme_text``."""
+    """Return whether ``content``, a ``README.md``, was written by ``readme_text``."""
     mark = _MARK.encode()
     start = content.read(0, len(mark)) if isinstance(content, LazyBytes) else content[: len(mark)]
     return start == mark
 
 
 def has_page(paths: Iterable[str]) -> bool:
-    """Whether a file or folder in ``paths`` has the name of the page, in upper or lower case."""
+    """Return whether a file or folder in ``paths`` has the name of the page, in upper or lower case."""
     return any(path.split("/", 1)[0].lower() == README.lower() for path in paths)
 
 

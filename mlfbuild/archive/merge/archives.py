@@ -72,6 +72,6 @@ def _linkable(parts: list[MergedModule]) -> list[MergedModule]:
 
 
 def _registered(libraries: Sequence[SystemLibrary], symbols: set[str]) -> bool:
-    """Whether a registry has one of ``symbols``, and must be written again if they are renamed."""
+    """Return whether a registry has one of ``symbols``, and must be written again if they are renamed."""
     registries = [library.registry for library in libraries if library.registry is not None]
     return any(function in symbols for registry in registries for _, function in registry.functions)

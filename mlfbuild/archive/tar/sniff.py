@@ -9,13 +9,13 @@ _COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0")
 
 
 def looks_like_archive(path: Path) -> bool:
-    """Whether the file ``path`` starts like a tar file, plain or compressed; False if it cannot be read."""
+    """Return whether the file ``path`` starts like a tar file, plain or compressed; False if it cannot be read."""
     start = _start(path)
     return start.startswith(_COMPRESSED) or start[_MAGIC_AT:] == _MAGIC
 
 
 def is_plain_tar(path: Path) -> bool:
-    """Whether the file ``path`` starts like a tar file that is not compressed; False if it cannot be read."""
+    """Return whether the file ``path`` starts like a tar file that is not compressed; False if it cannot be read."""
     return _start(path)[_MAGIC_AT:] == _MAGIC
 
 

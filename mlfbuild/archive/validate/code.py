@@ -113,7 +113,7 @@ def entry_functions(archive: ArchiveView) -> Iterator[Finding]:
 
 
 def _bears_names(view: ModuleView) -> bool:
-    """Whether symbols contain the module's name; those of versions 1 and 2 do not, even after conversion."""
+    """Return whether symbols contain the module's name; those of versions 1 and 2 do not, even after conversion."""
     return not view.definitions or any(name.startswith(_SYMBOLS) for name in view.known)
 
 

@@ -159,7 +159,7 @@ def header_macros(archive: ArchiveView) -> Iterator[Finding]:
 
 
 def _has_garbage_sizes(view: ModuleView, tensors: Mapping[str, Collection[int]]) -> bool:
-    """Whether TVM 0.11 wrote the header: by its version, or if that is unknown, because all sizes are wrong."""
+    """Return whether TVM 0.11 wrote the header: by its version, or if that is unknown, because all sizes are wrong."""
     versions = [dependency.version_spec for dependency in view.module.external_dependencies]
     if any(versions):
         return any(_GARBAGE_SIZES.match(version) for version in versions)

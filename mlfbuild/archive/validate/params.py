@@ -37,7 +37,7 @@ def _in_graph(view: ModuleView, place: str, info: ParamInfo, argument: TensorInf
 
 
 def _same_type(left: str, right: str) -> bool:
-    """Whether two names, numpy's and TVM's, are the same type, for example ``bool`` and ``uint1``."""
+    """Return whether two names, numpy's and TVM's, are the same type, for example ``bool`` and ``uint1``."""
     types = (parse_dtype(left), parse_dtype(right))
     return None in types or types[0] == types[1]
 

@@ -15,7 +15,7 @@ class Leaf:
     types: tuple[type, ...]
 
     def takes(self, value: object) -> bool:
-        """Whether ``value`` has one of the types; ``true`` and ``false`` do not count as numbers."""
+        """Return whether ``value`` has one of the types; ``true`` and ``false`` do not count as numbers."""
         return isinstance(value, self.types) and not isinstance(value, bool)
 
     def __str__(self) -> str:

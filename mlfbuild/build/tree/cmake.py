@@ -23,6 +23,17 @@ cmake_minimum_required(VERSION 3.22)
 include_guard(GLOBAL)
 """
 
+CHECKED_LANGUAGES = """
+get_property(_mlf_languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+foreach(_mlf_language IN ITEMS {languages})
+  if(NOT _mlf_language IN_LIST _mlf_languages)
+    message(FATAL_ERROR "${{CMAKE_CURRENT_LIST_FILE}} needs the language ${{_mlf_language}}: "
+                        "project(<name> LANGUAGES {languages})")
+  endif()
+endforeach()
+"""
+"""Stops CMake if the project does not enable ``languages``, which are separated by spaces."""
+
 
 def head(folder: str, targets: Iterable[str]) -> str:
     """Return the first lines of a fragment; ``folder`` and ``targets`` are used in the example in its comment."""

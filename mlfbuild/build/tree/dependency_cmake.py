@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from mlfbuild.build.tree.cmake import lines, quoted
+from mlfbuild.build.tree.cmake import CHECKED_LANGUAGES, lines, quoted
 from mlfbuild.build.tree.dependency_facts import about, content_id, languages
 from mlfbuild.library import ResolvedLibrary
 
@@ -25,7 +25,8 @@ _CMAKE_HEAD = """\
 cmake_minimum_required(VERSION 3.22)
 include_guard(GLOBAL)
 """
-_CMAKE_SOURCE = """
+_CMAKE_SOURCE = (
+    """
 if(TARGET mlf_dep_{name})
   get_target_property(_mlf_content mlf_dep_{name} MLF_CONTENT)
   if(NOT _mlf_content STREQUAL "{content}")
@@ -37,16 +38,10 @@ endif()
 if(TARGET mlf::dep::{name})
   return()
 endif()
-
-get_property(_mlf_languages GLOBAL PROPERTY ENABLED_LANGUAGES)
-foreach(_mlf_language IN ITEMS {languages})
-  if(NOT _mlf_language IN_LIST _mlf_languages)
-    message(FATAL_ERROR "${{CMAKE_CURRENT_LIST_FILE}} needs the language ${{_mlf_language}}: "
-                        "project(<name> LANGUAGES {languages})")
-  endif()
-endforeach()
-
 """
+    + CHECKED_LANGUAGES
+    + "\n"
+)
 _CMAKE_LIBRARY = """\
 add_library(
   mlf_dep_{name} STATIC EXCLUDE_FROM_ALL

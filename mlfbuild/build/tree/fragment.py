@@ -8,19 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mlfbuild.build.tree.blobs import blobs_choice, blobs_target
-from mlfbuild.build.tree.cmake import head, here, here_in_build, lines
+from mlfbuild.build.tree.cmake import CHECKED_LANGUAGES, head, here, here_in_build, lines
 from mlfbuild.build.tree.parts import Part, Parts
 from mlfbuild.library import Requirement
-
-_LANGUAGES = """
-get_property(_mlf_languages GLOBAL PROPERTY ENABLED_LANGUAGES)
-foreach(_mlf_language IN ITEMS {languages})
-  if(NOT _mlf_language IN_LIST _mlf_languages)
-    message(FATAL_ERROR "${{CMAKE_CURRENT_LIST_FILE}} needs the language ${{_mlf_language}}: "
-                        "project(<name> LANGUAGES {languages})")
-  endif()
-endforeach()
-"""
 
 _MODULE = """
 # ---- Module {name} ----
@@ -70,7 +60,7 @@ def library_fragment(parts: Parts) -> str:
 
 def _text(parts: Parts) -> Iterator[str]:
     yield head("<this folder>", parts.example)
-    yield _LANGUAGES.format(languages="C CXX" if any(part.cxx for part in parts.modules) else "C")
+    yield CHECKED_LANGUAGES.format(languages="C CXX" if any(part.cxx for part in parts.modules) else "C")
     if any(part.blobs for part in parts.modules):
         yield blobs_choice()
     for part in parts.modules:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mlfbuild.c_analysis import check_elf_image
 from mlfbuild.core import InputFileError, listed, read_bytes
 
 if TYPE_CHECKING:
@@ -90,13 +91,7 @@ def _open(data: bytes, where: str) -> ELFFile:
     from elftools.common.exceptions import ELFError
     from elftools.elf.elffile import ELFFile
 
-    if not data.startswith(b"\x7fELF"):
-        raise InputFileError(
-            "not-an-elf-image",
-            place=where,
-            reason="is not an ELF image",
-            hint="name the file that the linker wrote, not a .bin or .hex file",
-        )
+    check_elf_image(data, where)
     try:
         return ELFFile(io.BytesIO(data))
     except (ELFError, UnicodeDecodeError, ValueError, KeyError, IndexError, OverflowError):

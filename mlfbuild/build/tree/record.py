@@ -201,12 +201,12 @@ def _sha256(file: int, size: int) -> str:
 
 
 def is_file(path: Path | str) -> bool:
-    """Whether ``path`` is a plain file, not a symbolic link to one."""
+    """Return whether ``path`` is a plain file, not a symbolic link to one."""
     return _has_type(path, stat.S_ISREG)
 
 
 def is_folder(path: Path | str) -> bool:
-    """Whether ``path`` is a folder, not a symbolic link to one."""
+    """Return whether ``path`` is a folder, not a symbolic link to one."""
     return _has_type(path, stat.S_ISDIR)
 
 
@@ -218,6 +218,6 @@ def _has_type(path: Path | str, test: Callable[[int], bool]) -> bool:
 
 
 def reachable(directory: Path, name: str) -> bool:
-    """Whether all folders between ``directory`` and the file ``name`` in it exist and are not symbolic links."""
+    """Return whether all folders between ``directory`` and the file ``name`` in it exist and are not symbolic links."""
     parts = name.split("/")
     return all(is_folder(f"{directory}{os.sep}{'/'.join(parts[:end])}") for end in range(1, len(parts)))

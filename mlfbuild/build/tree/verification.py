@@ -61,7 +61,7 @@ class Subject:
     pools: tuple[tuple[str, int], ...] = ()
     """(name, bytes) of the memory pools that the caller must provide for workspaces."""
     layers: int = 0
-    """Of a network with float outputs, the layers that add to their tolerance; 0 if unknown."""
+    """The number of layers that add to the tolerance of float outputs; 0 if unknown."""
 
     def to_json(self) -> str:
         """Return the subject as one line of ASCII."""
@@ -151,7 +151,7 @@ def _has_floats(module: Module) -> bool:
 
 
 def _has_room(module: Module, board: str, size: int) -> bool:
-    """Whether ``board`` has ``size`` bytes of RAM for the module's workspace and one of the caller together.
+    """Return whether ``board`` has ``size`` bytes of RAM for the module's workspace and one of the caller together.
 
     A module with state always needs both, because runs with each are separate streams.
     """

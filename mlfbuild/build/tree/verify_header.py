@@ -83,7 +83,7 @@ def interface_header(module: Module) -> CodegenFile | None:
 
 
 def is_reentrant(module: Module) -> bool:
-    """Whether the module has a run function whose caller provides the workspace."""
+    """Return whether the module has a run function whose caller provides the workspace."""
     header = interface_header(module)
     return header is not None and f" {_reentrant_name(module)}_run(".encode() in bytes(header.data)
 

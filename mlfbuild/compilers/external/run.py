@@ -25,6 +25,7 @@ from mlfbuild.core import (
     ProcessFailedError,
     ToolNotFoundError,
     end_group,
+    kept,
     signals_masked,
 )
 
@@ -61,12 +62,13 @@ def _status(
     except OSError as error:
         reason = f"{words[0]} cannot be started: {error.strerror}"
         raise ToolNotFoundError("program-cannot-start", place=what, reason=reason, hint=RUN_BY_HAND) from None
-    try:
-        while process.poll() is None and not received:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(_LOOKING)
-    finally:
-        _end(process, signal.SIGINT if received else None)
+    with kept(process, group=True):
+        try:
+            while process.poll() is None and not received:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(_LOOKING)
+        finally:
+            _end(process, signal.SIGINT if received else None)
     return process.returncode
 
 

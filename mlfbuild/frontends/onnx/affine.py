@@ -37,7 +37,7 @@ class Affine:
         return self.scales.size == 1
 
     def fits(self, shape: tuple[int, ...]) -> bool:
-        """Whether a tensor of ``shape`` has an index for each scale."""
+        """Return whether a tensor of ``shape`` has an index for each scale."""
         rank = len(shape)
         return self.per_tensor or (-rank <= self.axis < rank and shape[self.axis] == self.scales.size)
 

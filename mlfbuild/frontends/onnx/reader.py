@@ -114,7 +114,7 @@ def _plain(model: onnx.ModelProto, data: bytes, weights: Sequence[CutTensor | No
         name = model.functions[0].name
         raise UnsupportedModelError(
             "function-unsupported",
-            reason=f"the model has functions of its own, such as {name!r}",
+            reason=f"the model defines functions, such as {name!r}",
             hint="write them out with onnx.inliner.inline_local_functions",
         )
     if graph.sparse_initializer:

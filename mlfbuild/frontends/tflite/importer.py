@@ -36,7 +36,7 @@ from mlfbuild.graph import (
 from mlfbuild.graph.bases import WHOLE, alternatives
 
 _COMPILED_BY = {"ethos-u": ("Vela", "an Ethos-U NPU"), "edgetpu-custom-op": ("edgetpu_compiler", "the Edge TPU")}
-"""Custom operators that stand for a part of a network: the program that writes them, and what they run on."""
+"""Custom operators that represent a part of a network: the program that writes them, and their hardware."""
 _MOST_NUMBERS = 64
 """Elements up to which a tensor is computed at compile time, because it may be part of a shape."""
 

@@ -34,7 +34,7 @@ MAXIMUM_NAME = 500
 """Characters of a name that are kept; longer names would make messages unreadable."""
 
 _LAST_OLD_CODE = 127
-"""What deprecated_builtin_code, a signed byte, holds for all operators that it cannot name."""
+"""The value of deprecated_builtin_code, a signed byte, for all operators that do not fit into it."""
 
 _BUILTIN_CODE = 10
 """Place of the field builtin_code in the vtable of an OperatorCode (schema.fbs)."""

@@ -133,7 +133,7 @@ def same_elements(source: Tensor, output: Tensor) -> Reason:
 
 
 def same_quantization(source: Tensor, output: Tensor) -> Reason:
-    """Check that integer ``source`` and ``output`` are quantised alike (scales within 1e-6, as in TFLite)."""
+    """Check that integer ``source`` and ``output`` have the same quantisation (scales within 1e-6, as in TFLite)."""
     if source.dtype is DType.FLOAT32:
         return None
     for tensor in (source, output):

@@ -31,7 +31,7 @@ class Sigmoid(Unary):
     output_scale: ClassVar[float]
     output_zero_point: ClassVar[int]
     most_doublings: ClassVar[int]
-    """How many doublings of 2**-12 are int16 scales that need no multiplier."""
+    """The number of doublings of 2**-12 up to which int16 scales need no multiplier."""
 
     def _check_quantization(self, source: Tensor, output: Tensor) -> str | None:
         if output.dtype is DType.INT16 and scale_of(output) != 2.0**-15:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from mlfbuild.build import FirmwareJob
@@ -9,16 +10,19 @@ from mlfbuild.core import OverBudgetError, Tell, tell_nobody
 from mlfbuild.report.budgets.instructions import exceeded_instructions
 from mlfbuild.report.budgets.sizes import exceeded_sizes
 from mlfbuild.report.budgets.stack import exceeded_stacks
+from mlfbuild.report.sizes.images import ImageSizes
 
 
-def check_budgets(job: FirmwareJob, tell: Tell = tell_nobody) -> None:
-    """Raise ``OverBudgetError`` if the job's image, or a model in it, exceeds a budget or the allowed growth.
+def check_budgets(job: FirmwareJob, read: Callable[[], ImageSizes], tell: Tell = tell_nobody) -> None:
+    """Raise ``OverBudgetError`` if the job's image, which ``read`` reads, or a model in it exceeds a budget.
+
+    The allowed growth since a baseline counts as a budget.
 
     Nothing is read or run again if nothing changed since the budgets were last checked and kept. ``tell`` receives
     progress. Raises as ``exceeded_sizes``, ``exceeded_stacks`` and ``exceeded_instructions`` if a budget cannot be
     checked.
     """
-    found = [*exceeded_sizes(job), *exceeded_stacks(job), *exceeded_instructions(job, tell)]
+    found = [*exceeded_sizes(job, read), *exceeded_stacks(job, read), *exceeded_instructions(job, tell)]
     if found:
         place = f"{job.elf.name} for {job.target.name}"
         raise OverBudgetError([replace(each, place=f"{place}: {each.place}") for each in found])

@@ -19,13 +19,13 @@ class BudgetSubject:
     """A model or the whole image."""
 
     name: str
-    """Of a model; empty for the image."""
+    """The model's name; empty for the image."""
     owners: Sequence[Owner]
     """The owners whose bytes count."""
 
     @property
     def title(self) -> str:
-        """What messages call it."""
+        """The name that messages use."""
         return f"model {self.name}" if self.name else "the image"
 
     def bytes_of(self, memory: str) -> int:

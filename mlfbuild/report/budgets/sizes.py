@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 
-from mlfbuild import report
 from mlfbuild.build import FirmwareJob
 from mlfbuild.core import Diagnostic
 from mlfbuild.project import Budget, size_text
 from mlfbuild.report.budgets.growth import accepted_sizes, growth_of
 from mlfbuild.report.budgets.limits import MEMORIES, since_last, subjects_of, taken_by
 from mlfbuild.report.budgets.record import BudgetRecord, read_record, state_of
+from mlfbuild.report.sizes.images import ImageSizes
 from mlfbuild.report.sizes.owners import Sizes
 
 Budgets = Mapping[str, Budget]
 """Budgets by the name of a model; the empty name is the whole image."""
 
 
-def exceeded_sizes(job: FirmwareJob) -> list[Diagnostic]:
+def exceeded_sizes(job: FirmwareJob, read: Callable[[], ImageSizes]) -> list[Diagnostic]:
     """Return each size of the job's image, or of a model in it, that exceeds its budget or the allowed growth.
 
     The image is not read if there are no limits, or if nothing changed since they were last checked and kept. Raises as
-    ``accepted_sizes`` and ``image_sizes``.
+    ``accepted_sizes`` and ``read``.
     """
     budgets = {**dict(job.model_budgets), "": job.budget}
     limits = [limit for budget in budgets.values() for limit in (budget.flash, budget.ram)]
@@ -34,7 +34,7 @@ def exceeded_sizes(job: FirmwareJob) -> list[Diagnostic]:
     state = state_of(linked.st_mtime_ns, linked.st_size, allowed, accepted, growth)
     if record.state == state:
         return []
-    sizes = report.image_sizes(job).sizes
+    sizes = read().sizes
     found = [*excesses(sizes, budgets, record), *growth_of(job, sizes, accepted)]
     if not found:
         record.write(state, taken_by(sizes))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from mlfbuild import report
 from mlfbuild.build import FirmwareJob
 from mlfbuild.core import Diagnostic, package_fingerprint
 from mlfbuild.project import size_text
@@ -13,17 +12,18 @@ from mlfbuild.report.budgets.limits import since_last
 from mlfbuild.report.budgets.record import BudgetRecord, read_record, state_of
 
 if TYPE_CHECKING:
+    from mlfbuild.report.sizes.images import ImageSizes
     from mlfbuild.report.stack.image import Stacks
     from mlfbuild.report.stack.worst import StackDepth
 
 _MEASURE = "stack"
 
 
-def exceeded_stacks(job: FirmwareJob) -> list[Diagnostic]:
+def exceeded_stacks(job: FirmwareJob, read: Callable[[], ImageSizes]) -> list[Diagnostic]:
     """Return each budget of stack that the job's image exceeds, or that cannot be checked.
 
     The image is not read if there are no budgets, or if nothing changed since they were last checked and kept. Raises
-    ``ToolNotFoundError`` without objdump, ``ProcessFailedError`` if objdump fails, and as ``image_sizes``.
+    ``ToolNotFoundError`` without objdump, ``ProcessFailedError`` if objdump fails, and as ``read``.
     """
     limits = job.stack_limits
     if job.target.toolchain is None or not limits:
@@ -34,7 +34,7 @@ def exceeded_stacks(job: FirmwareJob) -> list[Diagnostic]:
         return []
     from mlfbuild.report.stack.image import analysed_stacks  # disassembles the image
 
-    stacks = analysed_stacks(report.image_sizes(job))
+    stacks = analysed_stacks(read())
     found = list(excesses(stacks, limits, record))
     if not found:
         taken = {name: {_MEASURE: depth.size} for name, depth in stacks.by_name.items() if depth.size is not None}

@@ -118,7 +118,7 @@ def _pair(
     others: dict[int, Unit],
     taken: set[int],
 ) -> None:
-    """Add pairs of units that are still alone and have the same ``key``, which is ``None`` if it is unknown."""
+    """Add pairs of units that have no partner yet and have the same ``key``, which is ``None`` if unknown."""
     waiting: dict[Hashable, list[Unit]] = defaultdict(list)
     for unit in old:
         if id(unit) not in taken:

@@ -52,7 +52,7 @@ def column_count(blocks_of: Sequence[Block]) -> int:
 
 
 def spans(block: Block) -> bool:
-    """Whether a block is too wide for a column."""
+    """Return whether a block is too wide for a column."""
     return block.width > _WIDEST
 
 

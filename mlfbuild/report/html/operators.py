@@ -71,7 +71,7 @@ def headings(network: Mapping[str, Any], old: Mapping[str, Any] | None) -> tuple
 
 
 def counted(network: Mapping[str, Any]) -> bool:
-    """Whether the instructions of a network were counted."""
+    """Return whether the instructions of a network were counted."""
     return any(operator.get("instructions") is not None for operator in network["operators"])
 
 

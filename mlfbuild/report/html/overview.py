@@ -14,7 +14,7 @@ from mlfbuild.report.html.verified import state_of
 
 _Json = Mapping[str, Any]
 _FIGURES = ("flash", "ram", "stack", "instructions")
-"""What a row shows and budgets limit."""
+"""The kinds of rows, which budgets limit."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class BudgetUse:
 
     share: str
     of: str
-    """Whose budget it is, such as ``RAM of digits``."""
+    """The name of the budget, such as ``RAM of digits``."""
     over: bool
 
 

@@ -33,7 +33,7 @@ class LinkFaults:
 
     faults: tuple[Diagnostic, ...]
     notes: tuple[str, ...] = ()
-    """What was not checked, each with the reason."""
+    """Checks that were not made, each with the reason."""
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ _TASKS = (
     "xTaskCreate", "xTaskCreateStatic", "rt_thread_init", "rt_thread_create", "_tx_thread_create", "osThreadNew",
     "nxtask_init", "z_setup_new_thread", "OSTaskCreate",
 )  # fmt: skip
-"""Functions that create a task with a stack of its own."""
+"""Functions that create a task with a separate stack."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def stack_of(image: Image) -> AddressRange | None:
 
 
 def task_function(image: Image) -> str | None:
-    """Return the function that creates tasks with stacks of their own; ``None`` without an RTOS."""
+    """Return the function that creates tasks with separate stacks; ``None`` without an RTOS."""
     functions = {symbol.name for symbol in image.symbols if symbol.function}
     return next((name for name in _TASKS if name in functions), None)
 

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from mlfbuild import report
+from collections.abc import Callable
+
 from mlfbuild.build import FirmwareJob
 from mlfbuild.core import InputFileError, LinkFaultsError, package_fingerprint
 from mlfbuild.report.budgets.record import read_record, state_of
 from mlfbuild.report.link.checks import link_faults
+from mlfbuild.report.sizes.images import ImageSizes
 
 
-def check_link(job: FirmwareJob) -> None:
-    """Raise ``LinkFaultsError`` if the link of the job's image has faults.
+def check_link(job: FirmwareJob, read: Callable[[], ImageSizes]) -> str:
+    """Raise ``LinkFaultsError`` if the link of the job's image, which ``read`` reads, has faults.
 
-    The image is not read again if nothing changed since it was found good. Images that ``image_sizes`` cannot read are
-    not checked, such as those without a map or with link-time optimisation.
+    The image is not read again if nothing changed since it was last checked. The result is empty, or a line about an
+    image that cannot be read, such as one without a map or with link-time optimisation: it is not checked.
     """
-    if job.target.toolchain is None or not job.linker_map.is_file():
-        return
+    if job.target.toolchain is None:
+        return ""
     record, linked = read_record(job.build / ".mlfbuild-link.json"), job.elf.stat()
     state = state_of(linked.st_mtime_ns, linked.st_size, package_fingerprint())
     if record.state == state:
-        return
+        return ""
+    unchecked = ""
     try:
-        found = report.image_sizes(job)
-    except InputFileError:
-        return
-    faults = link_faults(found, quick=True).faults
+        faults = link_faults(read(), quick=True).faults
+    except InputFileError as error:
+        faults, unchecked = (), f"mlfbuild: {job.elf.name}: not checked: faults of the link: {error}"
     if faults:
         raise LinkFaultsError(faults)
     record.write(state, {})
+    return unchecked

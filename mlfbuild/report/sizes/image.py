@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mlfbuild.c_analysis import check_elf_image
 from mlfbuild.core import InputFileError, printable, read_bytes, sha256
 from mlfbuild.library import DIGEST_LENGTH
 
@@ -110,13 +111,7 @@ def read_image(path: Path) -> Image:
     from elftools.elf.elffile import ELFFile
 
     data = read_bytes(path, "image")
-    if not data.startswith(b"\x7fELF"):
-        raise InputFileError(
-            "not-an-elf-image",
-            place=path,
-            reason="the file is not an ELF image",
-            hint="name the ELF file that the linker wrote, not a .bin or .hex file",
-        )
+    check_elf_image(data, path)
     try:
         elf = ELFFile(io.BytesIO(data))
         sections = tuple(_sections(elf))

@@ -86,7 +86,7 @@ class Region:
 
 @dataclass(frozen=True)
 class LinkerMap:
-    """What a linker map lists."""
+    """The content of a linker map."""
 
     path: Path
     sections: tuple[InputSection, ...] = field(repr=False)

@@ -36,7 +36,7 @@ _CONTENTS = (
 """Names of sections of object files whose content is known."""
 _LIBRARY = re.compile(r"libmlf_(\w+?)(_blobs)?\.a")
 _OBJECT = re.compile(r"(\w+?)_(lib\d+|entry|blobs)(\.(c|cc|cpp|S))?\.(o|obj)")
-"""Object files of a module in builds that link them without a library of their own, such as those of RT-Thread."""
+"""Object files of a module in builds that link them without a static library, such as those of RT-Thread."""
 _DEPENDENCY = re.compile(r"libmlf_dep_(.+)\.a")
 """Libraries that models require: separate owners, because several models share them."""
 _BOARD = re.compile(r"(^|[/\\])mlf_board\.dir[/\\]")

@@ -30,7 +30,7 @@ class Stacks:
     models: Mapping[str, StackDepth]
     """By model: the deepest of the functions that firmware calls, without the hooks of firmware that these call."""
     main: StackDepth
-    """Of ``main`` with everything that it calls."""
+    """The stack of ``main`` with everything that it calls."""
 
     @property
     def by_name(self) -> dict[str, StackDepth]:

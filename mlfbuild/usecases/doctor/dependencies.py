@@ -22,7 +22,7 @@ class ProviderState:
     version: str
     """As the project states it; empty if it does not."""
     commit: str = ""
-    """Of a repository, if it was fetched."""
+    """The commit of a repository, if it was fetched."""
     missing: str = ""
     """Why it cannot be built; empty if it can, and for packages, which the firmware's own build has."""
     advice: str = ""

@@ -30,6 +30,7 @@ from mlfbuild.targets import (
 )
 from mlfbuild.usecases.doctor.dependencies import ProviderState, dependency_states, needed_on
 from mlfbuild.usecases.doctor.models import ModelProgram, model_programs
+from mlfbuild.usecases.init import outdated_lines
 
 EMULATOR = "qemu-system-arm"
 _PROGRAMS = (
@@ -84,6 +85,8 @@ class Diagnosis:
     """Commands and advice that install what is missing for the targets."""
     dependencies: tuple[ProviderState, ...] = ()
     """Requirements of the project."""
+    outdated: tuple[str, ...] = ()
+    """A line for each file in the repository that another version of mlfbuild wrote."""
 
     @property
     def healthy(self) -> bool:
@@ -125,6 +128,7 @@ def diagnose(project: Path | None, targets: Sequence[str] = ()) -> Diagnosis:
         project=project,
         install=tuple(remedies) if project else (),
         dependencies=tuple(dependencies),
+        outdated=tuple(outdated_lines(project)) if project else (),
     )
 
 

@@ -2,7 +2,7 @@
 
 ``network`` reads the model, ``sample`` provides a case for it, ``main_c`` fills in the C that calls it. ``templates``
 lists the ways to build, ``repo`` makes all files of a project, and ``staging`` writes all of them to the folder, or
-none.
+none. ``renewal`` finds files in a project that another version wrote.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
         InitRequest as InitRequest,
         init_cmake as init_cmake,
         init_project as init_project,
+        init_update as init_update,
     )
+    from mlfbuild.usecases.init.renewal import outdated_files as outdated_files, outdated_lines as outdated_lines
     from mlfbuild.usecases.init.templates import TEMPLATES as TEMPLATES
 else:
     __getattr__ = lazy_attributes(__name__)

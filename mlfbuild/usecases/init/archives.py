@@ -43,7 +43,7 @@ def _obstacles(module: Module, library: Library) -> Iterator[tuple[str, str, str
         yield "ports-unknown", "the archive does not list its inputs and outputs", hint
     if module.devices:
         reason = f"the caller must provide a driver of {', '.join(module.devices)}"
-        yield "driver-required", reason, "export it for the CPU alone"
+        yield "driver-required", reason, "export it for the CPU only"
     if module.workspace_io:
         reason = "its inputs and outputs are in memory pools of the caller"
         yield "ports-in-pools", reason, "export it without tir.usmp.use_workspace_io"
@@ -76,7 +76,7 @@ def _missing(module: Module, library: Library) -> Iterator[tuple[str, str, str]]
         absent = {name: None for name in absent if not _is_of(name, needed)}
         if absent:
             reason = f"the code includes headers that are not in the archive: {listed(tuple(absent))}"
-            yield "header-missing", reason, "export it for the target c alone, without other libraries"
+            yield "header-missing", reason, "export it for the target c, without other libraries"
 
 
 def _is_of(header: str, libraries: Collection[str]) -> bool:

@@ -28,7 +28,7 @@ from mlfbuild.verify import float_tolerance
 
 _TEMPLATES = Path(__file__).resolve().parents[2] / "templates/common"
 _BYTES = {1: "uint8_t", 2: "uint16_t", 4: "uint32_t", 8: "uint64_t"}
-"""C types for elements without one of their own: their bits."""
+"""C types for elements that C has no type for: their bits."""
 
 
 @dataclass(frozen=True)

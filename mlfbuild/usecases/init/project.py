@@ -12,6 +12,7 @@ from mlfbuild.core import UnsupportedModelError, UsageError, holds, write_atomic
 from mlfbuild.targets import board_called
 from mlfbuild.usecases.build import build_project
 from mlfbuild.usecases.init.network import EXAMPLE, read_network
+from mlfbuild.usecases.init.renewal import outdated_files
 from mlfbuild.usecases.init.repo import Repo
 from mlfbuild.usecases.init.sample import sample_of, why_no_verify
 from mlfbuild.usecases.init.staging import staged
@@ -106,6 +107,14 @@ def init_cmake(folder: Path) -> InitReport:
     with staged(folder) as stage:
         write_atomic(stage / CMAKE_FILE, content)
     return InitReport((path,), 0, {}, ())
+
+
+def init_update(folder: Path) -> InitReport:
+    """Write the ``outdated_files`` of the repository ``folder`` again; raises ``StorageError``."""
+    outdated = outdated_files(folder / "mlfbuild.yml")
+    for path, text in outdated.items():
+        write_atomic(path, text.encode())
+    return InitReport(tuple(outdated), 0, {}, () if outdated else ("no file is of another version of mlfbuild",))
 
 
 def _is_own(request: InitRequest, path: Path) -> bool:

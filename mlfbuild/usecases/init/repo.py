@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 from mlfbuild.build.tree import target_files
@@ -12,12 +11,9 @@ from mlfbuild.targets import CPUS, Board, Cpu
 from mlfbuild.usecases.init.main_c import main_c, sample_h
 from mlfbuild.usecases.init.network import EXAMPLE, ProjectNetwork
 from mlfbuild.usecases.init.sample import Sample, why_no_verify
-from mlfbuild.usecases.init.templates import Template
+from mlfbuild.usecases.init.templates import SCHEMA_FILE, Template
 from mlfbuild.usecases.init.text import filled, worded
-from mlfbuild.usecases.schema import project_schema
-
-SCHEMA_FILE = "mlfbuild.schema.json"
-"""The JSON Schema of the project file, for editors; the project file's first line names it."""
+from mlfbuild.usecases.schema import schema_text
 
 _NOT_TEXT = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 
@@ -66,7 +62,7 @@ class Repo:
         }
         if self.sample:
             texts["src/sample.h"] = sample_h(self.network.library, self.sample, self._origin)
-        texts[SCHEMA_FILE] = f"{json.dumps(project_schema(), indent=2)}\n"
+        texts[SCHEMA_FILE] = schema_text()
         texts[".gitignore"] = filled("common/gitignore", IGNORED=self.template.ignored)
         texts["README.md"] = self._readme()
         files = {path: text.encode() for path, text in texts.items()}

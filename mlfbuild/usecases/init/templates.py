@@ -12,6 +12,10 @@ TREE = "mlf"
 """Folder of the committed tree."""
 CMAKE_FILE = "cmake/mlfbuild.cmake"
 """The file with which CMake finds mlfbuild's CMake package, regardless of the toolchain."""
+SCHEMA_FILE = "mlfbuild.schema.json"
+"""The JSON Schema of the project file, for editors; the project file's first line names it."""
+SCONS_TOOL = "site_scons/site_tools/mlf.py"
+"""The file with which SCons finds the tool ``mlf``."""
 QEMU = "qemu"
 """Target that runs the models if the firmware's own target has no board."""
 
@@ -42,7 +46,7 @@ class Template:
 
 TEMPLATES: Mapping[str, Template] = {
     "scons": Template(
-        files={"SConstruct": "scons/SConstruct", "site_scons/site_tools/mlf.py": "scons/mlf.py.in"},
+        files={"SConstruct": "scons/SConstruct", SCONS_TOOL: "scons/mlf.py.in"},
         build="scons",
         run="scons run",
         verify="scons verify",

@@ -32,16 +32,16 @@ class PortDifference:
 
 @dataclass(frozen=True)
 class OutputDifference:
-    """How an output of the new version differs from the old one, for the inputs of the vectors."""
+    """The differences between the two versions in one output, for the inputs of the vectors."""
 
     name: str
     cases: int
     different: int
-    """Cases with any other element."""
+    """Cases with at least one other element."""
     largest: float
     """The largest difference of two elements."""
     decisions: int
-    """Cases whose greatest element is another one."""
+    """Cases with another greatest element."""
     expected: int | None
     """Cases in which the new version has the outputs of the vectors; ``None`` if they have none."""
 
@@ -58,9 +58,9 @@ class ModelUpdate:
     figures: tuple[UpdatedFigure, ...]
     outputs: tuple[OutputDifference, ...]
     notes: tuple[str, ...]
-    """What was not compared, and why."""
+    """Comparisons that were not made, with the reasons."""
     hint: str = ""
-    """What to do if the interface differs."""
+    """The next step if the interface differs."""
     written: tuple[Path, ...] = ()
     locked: Locked | None = None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from typing import IO
 
 import numpy as np
 
-from mlfbuild.core import ProcessFailedError, TimedOutError
+from mlfbuild.core import ProcessFailedError, TimedOutError, kept
 from mlfbuild.library import Module, TensorInfo
 from mlfbuild.verify.host.process import Array, empty_output
 from mlfbuild.verify.host.trace import traced_tensors
@@ -29,6 +30,7 @@ class Child:
         self._traced = [traced.tensor for traced in traced_tensors(module)]
         self._timeout = timeout
         self._process: subprocess.Popen[bytes] | None = None
+        self._kept = contextlib.ExitStack()
 
     def run(self, inputs: list[Array]) -> tuple[int, list[Array]]:
         """Run once; as ``Machine``. Raises ``ProcessFailedError`` after a crash, ``TimedOutError`` after a hang."""
@@ -62,6 +64,7 @@ class Child:
             self._process.kill()
             self._process.communicate()
             self._process = None
+            self._kept.close()
 
     def _ask(self, request: bytes, size: int) -> bytes:
         if self._process is None:
@@ -86,7 +89,9 @@ class Child:
 
     def _start(self) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-I", str(Path(__file__).with_name("child.py")), str(self._path)]
-        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._kept.enter_context(kept(process))
+        return process
 
     def _sizes(self) -> bytes:
         """Return the three lines that the child reads first."""

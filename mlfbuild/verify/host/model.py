@@ -57,7 +57,7 @@ class Model:
 
     @property
     def how_to_trace(self) -> str:
-        """How to make a network expose intermediate tensors."""
+        """The hint that makes a network expose intermediate tensors."""
         compiled_here = bool(self._module.model_id)
         return "compile it with -O trace=true" if compiled_here else "use an archive for the graph executor"
 

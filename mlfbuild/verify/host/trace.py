@@ -18,7 +18,7 @@ _NO_CALL = "__nop"
 
 
 def is_graph(module: Module) -> bool:
-    """Whether ``module`` is a network for the graph executor."""
+    """Return whether ``module`` is a network for the graph executor."""
     return module.style == FULL_MODEL and module.executor == "graph" and module.graph_json is not None
 
 

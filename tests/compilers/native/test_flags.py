@@ -79,6 +79,21 @@ def test_clang_reserves_r9(flag: str, tmp_path: Path, newest_clang: dict[str, st
         assert flag == "-frwpi" and re.search(r"\t(ldr|str|add)[a-z.]*\t.*,.*\br9\b", line), "r9 is the base of data"
 
 
+@pytest.mark.parametrize("cpu", ["cortex-m4", pytest.param("cortex-m55", marks=pytest.mark.sweep)])
+def test_kernels_leave_the_base_of_position_independent_data_alone(cpu: str, tmp_path: Path, tool: Tool) -> None:
+    """With -msingle-pic-base, the loader sets r9 once, and GCC's own code only loads addresses with it."""
+    networks = [library for library, _, _ in kernel_jobs(cpu, few=True)]
+    for library in networks:
+        write_tree(library, tmp_path)
+    (tmp_path / "all.c").write_text("".join(f'#include "host/src/net{at}_lib0.c"\n' for at in range(len(networks))))
+    flags = ("-O1", "-fpic", "-msingle-pic-base", "-mpic-register=r9", "-mno-pic-data-is-text-relative")
+    run([tool("arm-none-eabi-gcc"), *CPUS[cpu].flags, *flags, "-I", "host/include", "-c", "all.c"], tmp_path)
+    uses = re.findall(r".*\br9\b.*", code(tmp_path / "all.o"))
+    assert uses, "the data has a base"
+    for line in uses:
+        assert re.search(r"\tldr(\.w)?\tr(?!9)\d+, \[r9, ", line), line
+
+
 def test_code_that_only_executes_holds_no_data(tmp_path: Path, tool: Tool) -> None:
     check("cortex-m55", tmp_path, tool, Build(("-O2", "-mpure-code"), unity=False))
     for made in [tmp_path / "main.o", *tmp_path.glob("net*.o")]:

@@ -58,8 +58,8 @@ def test_stacked_layers() -> None:
         assert_equal(got[0], right[0], generated(library))
 
 
-SIZES = [(1, 1), (3, 5), (4, 8), (19, 16), (33, 21)]
-"""(features, units) around the rounds of four bytes, and of vectors of 4, 8 and 16 elements."""
+SIZES = [(1, 1), (3, 5), (4, 8), (19, 16), (33, 21), (36, 12)]
+"""(features, units) around the rounds of four and eight bytes, and of vectors of 4, 8 and 16 elements."""
 
 
 def jobs(cpu: str) -> list[Job]:

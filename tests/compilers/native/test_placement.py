@@ -14,12 +14,14 @@ from mlfbuild.compilers import Placement
 from mlfbuild.compilers.native.build import compile_graph
 from mlfbuild.compilers.native.lowering import dispatch as native_ops
 from mlfbuild.compilers.native.lowering.call import Constant
+from mlfbuild.compilers.native.passes import fusion
 from mlfbuild.compilers.native.printing import classes
 from mlfbuild.core.files import sha256
 from mlfbuild.frontends.tflite import parse_tflite
 from mlfbuild.graph import DType, Graph, Node, State, Tensor, ops
 from mlfbuild.library import Library
 from mlfbuild.targets import CPUS
+from support.chain_networks import chain_case
 from support.host_c import build, run, run_cases_on_host, write_tree
 from support.native import generated, request
 from support.tflite_builder import Network
@@ -49,14 +51,15 @@ def placed(placement: Placement, graph: Graph | None = None) -> Library:
 
 
 def sections_of_symbols(library: Library, folder: Path, compiler: list[str | Path]) -> dict[str, str]:
-    """Return the section of every variable in the object of the only source, including small ones."""
+    """Return the section of every variable of the file in the object of the only source, including small ones."""
     write_tree(library, folder)
     command = [*compiler, "-O0", "-Wall", "-Wextra", "-Werror", "-std=gnu99", "-I", folder / "host/include"]
     run([*command, "-c", folder / "host/src/net_lib0.c", "-o", folder / "net.o"])
     with (folder / "net.o").open("rb") as file:
         elf = ELFFile(file)
         objects = [s for s in elf.get_section_by_name(".symtab").iter_symbols() if s["st_info"]["type"] == "STT_OBJECT"]
-        return {symbol.name: elf.get_section(symbol["st_shndx"]).name for symbol in objects}
+        outside = [symbol for symbol in objects if "." not in symbol.name]  # those in functions are not data at -O1
+        return {symbol.name: elf.get_section(symbol["st_shndx"]).name for symbol in outside}
 
 
 @pytest.mark.parametrize("compiler", ["gcc for the device", "clang for this machine"])
@@ -73,6 +76,31 @@ def test_each_class_is_in_its_section(
     assert found["mlf_net_model_id"] == ".rodata.tvm", "it has no class"
     assert found["tvmgen_net_workspace"] == ".bss.ws"
     assert set(found.values()) == {".w", ".b", ".t", ".bss.ws", ".rodata.tvm"}
+
+
+@pytest.mark.parametrize(("cpu", "filters"), [("cortex-m4", {"packed0", "packed2"}), ("cortex-m3", {"filter0"})])
+def test_constants_of_a_chain_are_in_the_sections_of_their_classes(
+    tmp_path: Path, tool: Callable[[str], str], monkeypatch: pytest.MonkeyPatch, cpu: str, filters: set[str]
+) -> None:
+    monkeypatch.setitem(fusion.MOST_EXTRA, "smallest", 1e9)  # whatever the chain costs
+    graph = parse_tflite(chain_case(3).model, "net", "net")
+    library = compile_graph(graph, request("net", BY_CLASS, cpu=cpu, memory="smallest"), sha256(b"net"))
+    found = sections_of_symbols(library, tmp_path, [tool("arm-none-eabi-gcc"), *CPUS[cpu].flags])
+    words = {name.rpartition("_")[2]: section for name, section in found.items()}
+    assert filters <= words.keys()
+    roles = {".w": classes.WEIGHTS, ".b": {*classes.BIASES, "quantization"}, ".t": classes.TABLES}
+    wrong = {word: at for word, at in words.items() if word.rstrip("0123456789") not in roles.get(at, {word})}
+    assert wrong == {}
+
+
+def test_equal_constants_of_two_classes_are_in_two_sections(tmp_path: Path, tool: Callable[[str], str]) -> None:
+    numbers = np.array([3, -1, 4, 1, -5], np.float32)
+    network = Network()
+    y = network.fully_connected(network.input((1, 4)), np.ones((5, 4), np.float32), bias=numbers)
+    y = network.binary("MUL", network.unary("TANH", y), network.constant(numbers.reshape(1, 5)))
+    graph = parse_tflite(network.build([y]), "net", "net")
+    found = sections_of_symbols(placed(BY_CLASS, graph), tmp_path, [tool("arm-none-eabi-gcc"), *CPUS[CPU].flags])
+    assert sorted(found.values()) == [".b", ".bss.ws", ".rodata.tvm", ".w", ".w"]
 
 
 def test_class_without_a_section_is_in_the_default_section(tmp_path: Path, tool: Callable[[str], str]) -> None:

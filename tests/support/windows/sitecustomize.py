@@ -1,9 +1,10 @@
 """Hide what Python lacks on Windows from mlfbuild: every Python process with this folder in PYTHONPATH imports this.
 
 Only code of mlfbuild sees the difference, because the standard library of this machine needs its own system:
-``import os`` in a module of mlfbuild returns a view of the module. Locked bytes are those of Linux (OFD locks).
-``taskkill`` in this folder is the program of that name. Paths and files stay those of Linux, so tests of
-messages do not change; mypy checks the same code with the declarations for Windows (``make lint``).
+``import os`` in a module of mlfbuild returns a view of the module. Locked bytes are those of Linux (OFD locks), and
+``Path.unlink`` refuses files that have one. ``taskkill`` in this folder is the program of that name. Paths and files
+stay those of Linux, so tests of messages do not change; mypy checks the same code with the declarations for Windows
+(``make lint``).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import builtins
 import errno
 import fcntl
 import os
+import pathlib
 import signal
 import struct
 import sys
@@ -19,6 +21,7 @@ from types import ModuleType
 from typing import Any
 
 _import = builtins.__import__
+_unlink_on_linux = pathlib.Path.unlink
 
 MISSING_MODULES = {
     "_posixsubprocess", "crypt", "curses", "fcntl", "grp", "posix", "pty", "pwd", "readline", "resource", "spwd",
@@ -77,6 +80,17 @@ def _locking(descriptor: int, mode: int, count: int) -> None:
         raise PermissionError(errno.EACCES, "Permission denied") from error
 
 
+def _unlink(path: pathlib.Path, missing_ok: bool = False) -> None:
+    """Remove ``path``, unless another open file has a lock on it: on Windows, open files cannot be removed."""
+    if not path.name.endswith("lock") or not path.is_file():
+        return _unlink_on_linux(path, missing_ok)
+    with path.open("r+b") as file:
+        file.seek(_LOCKED_BYTE)
+        _locking(file.fileno(), _LK_NBLCK, 1)
+        return _unlink_on_linux(path, missing_ok)
+
+
+_LOCKED_BYTE = 2**30  # of mlfbuild/core/locks.py
 _LK_NBLCK = 2
 _MSVCRT = ModuleType("msvcrt")
 vars(_MSVCRT).update(LK_NBLCK=_LK_NBLCK, locking=_locking)
@@ -105,4 +119,5 @@ def _import_on_windows(
 
 
 builtins.__import__ = _import_on_windows
+pathlib.Path.unlink = _unlink  # type: ignore[method-assign]
 os.environ["PATH"] = os.pathsep.join([os.path.dirname(__file__), os.environ.get("PATH", os.defpath)])  # noqa: PTH120

@@ -13,7 +13,7 @@ from mlfbuild.build.tree.adapters.package import DESCRIPTION, NAME, NOTICE, Libr
 RESERVED: dict[str, str] = {}
 
 _LEVELS = {"-O2": "balanced", "-Os": "size", "-O3": "speed"}
-"""What csolution calls the levels of GCC; its other compilers have levels of these names, too."""
+"""The names of csolution for the levels of GCC; its other compilers have levels of these names, too."""
 
 
 def files(package: Package) -> dict[str, str]:

@@ -59,7 +59,7 @@ class ModelFiles:
     headers: tuple[HeaderFile, ...] = ()
     """The headers in its include folders, without kernels, which are next to the sources that include them."""
     interfaces: tuple[ModuleInterface, ...] = ()
-    """How its modules are called, if a system needs that."""
+    """The interfaces of its modules, if a system needs them."""
 
     @property
     def runtime_dirs(self) -> tuple[str, ...]:

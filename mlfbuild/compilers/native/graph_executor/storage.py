@@ -78,12 +78,12 @@ def _same_bytes(graph: Graph) -> tuple[dict[str, str], dict[str, Shape]]:
 
 
 def _has_shape(graph: Graph, root: str) -> bool:
-    """Whether ``root`` is an input, output or constant, so that its shape is fixed."""
+    """Return whether ``root`` is an input, output or constant, so that its shape is fixed."""
     return root in graph.inputs or root in graph.outputs or graph.tensor(root).constant
 
 
 def _agrees(graph: Graph, output: str, roots: Mapping[str, str], shapes: dict[str, Shape]) -> bool:
-    """Whether ``output`` has the shape of its root; if the root has none yet, it gets that of ``output``."""
+    """Return whether ``output`` has the shape of its root; if the root has none yet, it gets that of ``output``."""
     shape = graph_shape(graph.tensor(output))
     return shapes.setdefault(roots[output], shape) == shape
 

@@ -28,7 +28,7 @@ struct mlf_block_dsp {
 /*
  * All pairs of output channels of a block of pixels: r0 expanded inputs, r1 filter, r2 output, r3 block. On the stack:
  * inputs, their end, where the first round of four groups begins, output, pitch, rounding, end of the first pixel's
- * outputs. The first group of a pair stands before the loop.
+ * outputs. The first group of a pair precedes the loop.
  */
 #define MLF_BLOCK_DSP(group_bytes, first_group, group, recover_sums, store_even, store_odd)                            \
     "push {r4-r8, r10, r11, lr}\n\t"                                                                                   \

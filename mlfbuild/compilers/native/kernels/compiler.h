@@ -75,12 +75,13 @@ struct mlf_float_range {
     float maximum;
 };
 
+/* Ranges are literals: an infinite bound costs nothing. */
 MLF_KERNEL float mlf_clamp_float(float value, struct mlf_float_range range)
 {
-    if (value < range.minimum) {
+    if (range.minimum > -INFINITY && value < range.minimum) {
         return range.minimum;
     }
-    return value > range.maximum ? range.maximum : value;
+    return range.maximum < INFINITY && value > range.maximum ? range.maximum : value;
 }
 
 #endif /* MLF_COMPILER_H_ */

@@ -44,7 +44,7 @@ MLF_KERNEL float mlf_float_erf(float x)
     polynomial = polynomial * t + 1.421413741f;
     polynomial = polynomial * t - 0.284496736f;
     polynomial = polynomial * t + 0.254829592f;
-    const float result = 1.0f - polynomial * t * mlf_float_exp(-square);
+    const float result = 1.0f - polynomial * t * mlf_float_exp_negative(-square);
     return x < 0.0f ? -result : result;
 }
 

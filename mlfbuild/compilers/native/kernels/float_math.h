@@ -34,11 +34,33 @@ MLF_KERNEL float mlf_power_of_two(int32_t n)
 }
 
 /*
- * Return e^x; 0 below the normal range, infinity above.
- *
- * e^x = 2^n * e^r with n the integer nearest to x / ln 2 and r = x - n * ln 2, |r| <= ln 2 / 2; e^r is a Taylor
- * polynomial of degree 7. It is multiplied by 2^n in two steps, because 2^128 is not a float.
+ * Return e^(x - n * ln 2), n being the integer nearest to x / ln 2: a Taylor polynomial of degree 7 in the difference,
+ * which is at most ln 2 / 2.
  */
+MLF_KERNEL float mlf_float_exp_series(float x, int32_t n)
+{
+    const float r = (x - (float)n * 0.693359375f) + (float)n * 2.12194440e-4f; /* ln 2 in two parts */
+    float power = 1.0f / 5040.0f;
+    power = power * r + 1.0f / 720.0f;
+    power = power * r + 1.0f / 120.0f;
+    power = power * r + 1.0f / 24.0f;
+    power = power * r + 1.0f / 6.0f;
+    power = power * r + 0.5f;
+    power = power * r + 1.0f;
+    return power * r + 1.0f;
+}
+
+/* Return e^x for x <= 0; 0 below the normal range. */
+MLF_KERNEL float mlf_float_exp_negative(float x)
+{
+    if (!(x > -87.0f)) {
+        return x <= -87.0f ? 0.0f : x;
+    }
+    const int32_t n = (int32_t)(x * 1.44269504f - 0.5f);
+    return mlf_float_exp_series(x, n) * mlf_power_of_two(n);
+}
+
+/* Return e^x; 0 below the normal range, infinity above. It is multiplied by 2^n twice, because 2^128 is not a float. */
 MLF_KERNEL float mlf_float_exp(float x)
 {
     if (!(x > -87.0f)) {
@@ -48,23 +70,14 @@ MLF_KERNEL float mlf_float_exp(float x)
         return INFINITY;
     }
     const int32_t n = (int32_t)(x * 1.44269504f + (x < 0.0f ? -0.5f : 0.5f));
-    const float r = (x - (float)n * 0.693359375f) + (float)n * 2.12194440e-4f; /* ln 2 in two parts */
-    float power = 1.0f / 5040.0f;
-    power = power * r + 1.0f / 720.0f;
-    power = power * r + 1.0f / 120.0f;
-    power = power * r + 1.0f / 24.0f;
-    power = power * r + 1.0f / 6.0f;
-    power = power * r + 0.5f;
-    power = power * r + 1.0f;
-    power = power * r + 1.0f;
-    return power * mlf_power_of_two(n / 2) * mlf_power_of_two(n - n / 2);
+    return mlf_float_exp_series(x, n) * mlf_power_of_two(n / 2) * mlf_power_of_two(n - n / 2);
 }
 
 /* Return e^x - 1 for x <= 0; near 0 by a Taylor polynomial of degree 7, because a difference would lose digits. */
 MLF_KERNEL float mlf_float_expm1(float x)
 {
     if (x < -0.5f) {
-        return mlf_float_exp(x) - 1.0f;
+        return mlf_float_exp_negative(x) - 1.0f;
     }
     float rest = 1.0f + x * (1.0f / 7.0f);
     rest = 1.0f + x * (1.0f / 6.0f) * rest;
@@ -154,14 +167,15 @@ MLF_KERNEL float mlf_float_tanh(float x)
         series = series * x2 - 1.0f / 3.0f;
         return x + x * x2 * series;
     }
-    const float result = 1.0f - 2.0f / (mlf_float_exp(2.0f * magnitude) + 1.0f);
+    const float power = mlf_float_exp_negative(-2.0f * magnitude);
+    const float result = (1.0f - power) / (1.0f + power);
     return x < 0.0f ? -result : result;
 }
 
 /* Return 1 / (1 + e^-x). */
 MLF_KERNEL float mlf_float_logistic(float x)
 {
-    const float power = mlf_float_exp(x < 0.0f ? x : -x);
+    const float power = mlf_float_exp_negative(x < 0.0f ? x : -x);
     return (x < 0.0f ? power : 1.0f) / (1.0f + power);
 }
 

@@ -23,6 +23,7 @@
 
 #include "compiler.h"
 #include "dot4.h"
+#include "dsp.h"
 #include "float_math.h"
 #include "logistic.h"
 #include "requantize.h"
@@ -84,26 +85,59 @@ MLF_KERNEL int32_t mlf_lstm_gate(int32_t from_row, int32_t from_hidden)
     return mlf_saturate_int16(mlf_saturate_int16(from_row) + mlf_saturate_int16(from_hidden));
 }
 
-/* A product of two Q0.15 values, or of one and a cell, with the cell's scale. */
-MLF_KERNEL int32_t mlf_lstm_product(int32_t a, int32_t b, const struct mlf_rescale *rescale)
+/* The sums and products of a layer: any, or only those that are less than 2^30, also if their factor shifts them left. */
+enum mlf_lstm_sums { MLF_LSTM_ANY, MLF_LSTM_NARROW };
+
+/* As mlf_rescale_value; SMMULR multiplies narrow sums by their factor, rounds and shifts in one instruction. */
+MLF_KERNEL int32_t mlf_lstm_rescale(enum mlf_lstm_sums sums, uint32_t value, const struct mlf_rescale *rescale)
 {
-    return mlf_saturate_int16(mlf_rescale_value((uint32_t)(a * b), rescale));
+#if MLF_DSP_ASM
+    if (sums == MLF_LSTM_NARROW) {
+        int32_t result;
+        __asm__("smmulr %0, %1, %2" : "=r"(result) : "r"(value << 1 << rescale->left_shift), "r"(rescale->multiplier));
+        return mlf_shift_right(result, rescale->right_shift);
+    }
+#else
+    (void)sums;
+#endif
+    return mlf_rescale_value(value, rescale);
+}
+
+/* A product of two Q0.15 values, or of one and a cell, with the cell's scale. */
+MLF_KERNEL int32_t mlf_lstm_product(enum mlf_lstm_sums sums, int32_t a, int32_t b,
+                                    const struct mlf_rescale *rescale)
+{
+    return mlf_saturate_int16(mlf_lstm_rescale(sums, (uint32_t)(a * b), rescale));
 }
 
 /* Advance the unit with these gates by a step: return its stored hidden value, not yet clamped to its type. */
-MLF_KERNEL int32_t mlf_lstm_unit(const struct mlf_lstm *lstm, const uint16_t *table, const int32_t *gates,
-                                 int16_t past, int16_t *cell)
+MLF_KERNEL int32_t mlf_lstm_unit(enum mlf_lstm_sums sums, const struct mlf_lstm *lstm, const uint16_t *table,
+                                 const int32_t *gates, int16_t past, int16_t *cell)
 {
     const int32_t input = mlf_logistic_value_int16(table, 3 * gates[0]);
     const int32_t forget = mlf_logistic_value_int16(table, 3 * gates[1]);
     const int32_t candidate = mlf_tanh_value_int16(table, 3 * gates[2]);
     const int32_t output = mlf_logistic_value_int16(table, 3 * gates[3]);
-    const int32_t sum =
-        mlf_lstm_product(forget, past, &lstm->forget) + mlf_lstm_product(input, candidate, &lstm->update);
+    const int32_t sum = mlf_lstm_product(sums, forget, past, &lstm->forget) +
+                        mlf_lstm_product(sums, input, candidate, &lstm->update);
     *cell = (int16_t)mlf_clamp(sum, lstm->least_cell, lstm->greatest_cell);
     const int32_t squashed = mlf_tanh_value_int16(table, mlf_table_argument(&lstm->table, *cell));
-    const uint32_t scaled = (uint32_t)mlf_rescale_value((uint32_t)(squashed * output), &lstm->hidden);
+    const uint32_t scaled = (uint32_t)mlf_lstm_rescale(sums, (uint32_t)(squashed * output), &lstm->hidden);
     return (int32_t)(scaled + (uint32_t)lstm->hidden_zero_point);
+}
+
+/* As mlf_lstm_unit from the sums over the row and over the hidden row, for int8. */
+MLF_KERNEL int8_t mlf_lstm_finish_int8(enum mlf_lstm_sums sums, const struct mlf_lstm *lstm,
+                                       const struct mlf_rescale *rescales, const uint16_t *table,
+                                       struct mlf_int32x4 x, struct mlf_int32x4 h, int16_t past, int16_t *cell)
+{
+    const int32_t gates[4] = {
+        mlf_lstm_gate(mlf_lstm_rescale(sums, x.v0, &rescales[0]), mlf_lstm_rescale(sums, h.v0, &rescales[4])),
+        mlf_lstm_gate(mlf_lstm_rescale(sums, x.v1, &rescales[1]), mlf_lstm_rescale(sums, h.v1, &rescales[5])),
+        mlf_lstm_gate(mlf_lstm_rescale(sums, x.v2, &rescales[2]), mlf_lstm_rescale(sums, h.v2, &rescales[6])),
+        mlf_lstm_gate(mlf_lstm_rescale(sums, x.v3, &rescales[3]), mlf_lstm_rescale(sums, h.v3, &rescales[7])),
+    };
+    return (int8_t)mlf_saturate_int8(mlf_lstm_unit(sums, lstm, table, gates, past, cell));
 }
 
 MLF_KERNEL int8_t mlf_lstm_unit_int8(const struct mlf_lstm_shape *shape, const struct mlf_lstm *lstm,
@@ -115,13 +149,7 @@ MLF_KERNEL int8_t mlf_lstm_unit_int8(const struct mlf_lstm_shape *shape, const s
     struct mlf_int32x4 h = {(uint32_t)bias[4], (uint32_t)bias[5], (uint32_t)bias[6], (uint32_t)bias[7]};
     x = mlf_dot4_row_int8(x, row, weights, shape->inputs);
     h = mlf_dot4_row_int8(h, hidden, recurrent, shape->units);
-    const int32_t gates[4] = {
-        mlf_lstm_gate(mlf_rescale_value(x.v0, &rescales[0]), mlf_rescale_value(h.v0, &rescales[4])),
-        mlf_lstm_gate(mlf_rescale_value(x.v1, &rescales[1]), mlf_rescale_value(h.v1, &rescales[5])),
-        mlf_lstm_gate(mlf_rescale_value(x.v2, &rescales[2]), mlf_rescale_value(h.v2, &rescales[6])),
-        mlf_lstm_gate(mlf_rescale_value(x.v3, &rescales[3]), mlf_rescale_value(h.v3, &rescales[7])),
-    };
-    return (int8_t)mlf_saturate_int8(mlf_lstm_unit(lstm, table, gates, past, cell));
+    return mlf_lstm_finish_int8(MLF_LSTM_ANY, lstm, rescales, table, x, h, past, cell);
 }
 
 MLF_KERNEL int16_t mlf_lstm_unit_int16(const struct mlf_lstm_shape *shape, const struct mlf_lstm *lstm,
@@ -139,7 +167,7 @@ MLF_KERNEL int16_t mlf_lstm_unit_int16(const struct mlf_lstm_shape *shape, const
         mlf_lstm_gate(mlf_rescale_wide(x.v2, &rescales[2]), mlf_rescale_wide(h.v2, &rescales[6])),
         mlf_lstm_gate(mlf_rescale_wide(x.v3, &rescales[3]), mlf_rescale_wide(h.v3, &rescales[7])),
     };
-    return (int16_t)mlf_saturate_int16(mlf_lstm_unit(lstm, table, gates, past, cell));
+    return (int16_t)mlf_saturate_int16(mlf_lstm_unit(MLF_LSTM_ANY, lstm, table, gates, past, cell));
 }
 
 MLF_KERNEL float mlf_lstm_unit_float(const struct mlf_lstm_shape *shape, struct mlf_float_range range,

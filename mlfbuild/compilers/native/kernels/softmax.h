@@ -143,7 +143,7 @@ MLF_KERNEL void mlf_softmax_row_float(int32_t depth, float beta, const float *in
     }
     float sum = 0.0f;
     for (int32_t i = 0; i < depth; i++) {
-        output[i] = mlf_float_exp((input[i] - greatest) * beta);
+        output[i] = mlf_float_exp_negative((input[i] - greatest) * beta);
         sum += output[i];
     }
     for (int32_t i = 0; i < depth; i++) {
@@ -168,7 +168,7 @@ MLF_KERNEL void mlf_log_softmax_float(int32_t rows, int32_t depth, const float *
         }
         float sum = 0.0f;
         for (int32_t i = 0; i < depth; i++) {
-            sum += mlf_float_exp(input[i] - greatest);
+            sum += mlf_float_exp_negative(input[i] - greatest);
         }
         const float logarithm = mlf_float_log(sum);
         for (int32_t i = 0; i < depth; i++) {

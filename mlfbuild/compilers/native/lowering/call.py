@@ -39,7 +39,7 @@ class Numbers:
         yield "}"
 
     def __eq__(self, other: object) -> bool:
-        """Whether both have the same bytes and type, and thus the same text."""
+        """Return whether both have the same bytes and type, and thus the same text."""
         if not isinstance(other, Numbers) or self._hash != other._hash:
             return False
         own, its = self._again(), other._again()
@@ -110,13 +110,15 @@ class Constant:
         return cls(name, c_type, Numbers(values, again), values.nbytes, values.size, numbers, about)
 
     @classmethod
-    def packed(cls, values: Array, layout: str, again: Callable[[], Array] | None = None) -> Constant:
+    def packed(
+        cls, values: Array, layout: str, again: Callable[[], Array] | None = None, name: str = "packed"
+    ) -> Constant:
         """Return an array of 32-bit words that hold several values each, as the kernel header ``layout`` describes.
 
         ``values`` are int32, for a parameter ``const int32_t *``; in C the words are unsigned and hexadecimal.
         """
         text, numbers = Numbers(values, again, hexadecimal=True), again or (lambda: values)
-        return cls("packed", "uint32_t", text, values.nbytes, values.size, numbers, f"Packed as {layout} describes.")
+        return cls(name, "uint32_t", text, values.nbytes, values.size, numbers, f"Packed as {layout} describes.")
 
     @property
     def is_packed(self) -> bool:

@@ -197,13 +197,13 @@ def plan_chain(stages: Sequence[Stage], rows: int, *, in_place: bool, aligned: b
 
 
 def _expands(stages: Sequence[Stage]) -> bool:
-    """Whether each output row depends on one input row only and the output is larger than the input."""
+    """Return whether each output row depends on one input row only and the output is larger than the input."""
     pointwise = all(stage.reach == Reach() for stage in stages)
     return pointwise and stages[-1].output.size > stages[0].source.size
 
 
 def _spares_input(chain: Chain) -> bool:
-    """Whether no step overwrites rows of the input image that a later step reads."""
+    """Return whether no step overwrites rows of the input image that a later step reads."""
     first, last = chain.lines[0], chain.lines[-1]
     readers = [stage for stage in chain.stages if stage.operand is not None and stage.operand.name == first.image.name]
     if readers and (readers != [chain.stages[-1]] or first.row != last.row):

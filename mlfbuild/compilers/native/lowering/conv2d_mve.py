@@ -51,7 +51,7 @@ def lower_conv2d_mve(graph: Graph, node: Node, operator: Conv2D) -> KernelCall |
 
 
 def _is_pointwise(window: Window) -> bool:
-    """Whether each output pixel depends on the input pixel at the same position only."""
+    """Return whether each output pixel depends on the input pixel at the same position only."""
     return window.filter == (1, 1) and window.stride == (1, 1) and window.padding == ((0, 0), (0, 0))
 
 
@@ -67,7 +67,7 @@ def _pointwise(source: Tensor, parameters: tuple[Parameter, ...], lines: tuple[s
 
 
 def _is_copied(window: Window, source: Tensor) -> bool:
-    """Whether every window is copied, because its rows are not contiguous or too short for vectors."""
+    """Return whether every window is copied, because its rows are not contiguous or too short for vectors."""
     if window.filter == (1, 1):
         return window.padding != ((0, 0), (0, 0)) and source.shape[3] < VECTOR
     dilated = window.filter[1] > 1 and window.dilation[1] > 1

@@ -82,7 +82,7 @@ def _ending(operator: DepthwiseConv2D, rescales: Sequence[Rescale], output: Tens
 
 
 def _fits(operator: DepthwiseConv2D, window: Window, source: Tensor, output: Tensor) -> bool:
-    """Whether the kernel supports filter and image: adjacent taps in one vector, four channels, two output pixels."""
+    """Return whether the kernel supports filter and image: adjacent taps in a vector, four channels, two outputs."""
     return (
         operator.depth_multiplier == 1
         and window.filter[0] * window.filter[1] <= VECTOR
@@ -93,7 +93,7 @@ def _fits(operator: DepthwiseConv2D, window: Window, source: Tensor, output: Ten
 
 
 def _is_turned(source: Tensor, output: Tensor) -> bool:
-    """Whether rows of the ring run along the height; then an output of another size cannot be written in place."""
+    """Return whether rows of the ring run along the height; if so, an output of another size cannot be in place."""
     _, height, width, _ = output.shape
     return height > width and (source.shape == output.shape or width < _SHORT)
 

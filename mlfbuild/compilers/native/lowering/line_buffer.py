@@ -208,7 +208,7 @@ def _cast(c_type: str, address: str) -> str:
 
 
 def _always_inside(chain: Chain, made: ImageRows) -> bool:
-    """Whether no step computes rows outside the image."""
+    """Return whether no step computes rows outside the image."""
     first = chain.first_step * made.count + made.lead
     return first >= 0 and (chain.steps * made.count) + made.lead <= made.image.shape[1]
 

@@ -17,28 +17,32 @@ from mlfbuild.compilers.native.lowering.call import (
     struct_lines,
 )
 from mlfbuild.compilers.native.lowering.common.activation import suffix, zero_point
+from mlfbuild.compilers.native.lowering.common.matmul_dsp import pair_words
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import LOGISTIC_TABLE, Array, DType, Graph, Node, Rescale, Tensor, wide_rescale
 from mlfbuild.graph.bases import LSTM_INPUTS, LstmTensors, lstm_tensors
 from mlfbuild.graph.ops import UnidirectionalSequenceLstm
 
 _HEADER = "lstm.h"
+_DSP_HEADER = "lstm_dsp.h"
 _STATES = ((LSTM_INPUTS - 2, 1), (LSTM_INPUTS - 1, 2))
 """(input, output) positions of the hidden state and of the cell state."""
 
 
-def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
-    """Return the call of ``mlf_lstm_<type>``."""
+def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
+    """Return the call of ``mlf_lstm_<type>``, or of ``mlf_lstm_int8_dsp`` if the CPU and the weights permit it."""
     operator = node.operator
     assert isinstance(operator, UnidirectionalSequenceLstm)
     tensors = lstm_tensors(graph.inputs_of(node), graph.outputs_of(node))
     number = tensors.source.dtype is DType.FLOAT32
-    parameters = (*(_float(tensors) if number else _quantized(tensors, operator)), *_rows(tensors))
+    packed = _packed(tensors, operator) if settings.has("dsp") and not settings.has("mve") else None
+    parameters = (*(_float(tensors) if number else _quantized(tensors, operator, packed)), *_rows(tensors))
     lines = (_float_range_line(operator),) if number else ()
     arguments = ", ".join(("&shape", *(("range",) if number else ()), *(parameter.name for parameter in parameters)))
-    call = f"mlf_lstm_{suffix(tensors.source.dtype)}({arguments});"
+    call = f"mlf_lstm_{suffix(tensors.source.dtype)}{'_dsp' if packed else ''}({arguments});"
     body = (*_shape_lines(operator, tensors), *lines, call)
-    return KernelCall("unidirectional_sequence_lstm", _HEADER, parameters, body, updates=_updates(graph, node))
+    header = _DSP_HEADER if packed else _HEADER
+    return KernelCall("unidirectional_sequence_lstm", header, parameters, body, updates=_updates(graph, node))
 
 
 def _updates(graph: Graph, node: Node) -> tuple[tuple[int, int], ...]:
@@ -101,7 +105,35 @@ def _float(tensors: LstmTensors) -> tuple[Parameter, ...]:
     )  # fmt: skip
 
 
-def _quantized(tensors: LstmTensors, operator: UnidirectionalSequenceLstm) -> tuple[Parameter, ...]:
+def _packed(tensors: LstmTensors, operator: UnidirectionalSequenceLstm) -> tuple[Array, Array] | None:
+    """Return the weights and the recurrent weights as ``lstm_dsp.h`` describes; ``None`` if they do not permit it."""
+    if tensors.source.dtype is not DType.INT8 or tensors.source.shape[2] % 4 or tensors.hidden.shape[1] % 4:
+        return None
+    rescales, matrices = operator.rescales(tensors), (_by_unit(tensors.weights), _by_unit(tensors.recurrent))
+    products = 128 * np.concatenate([np.abs(matrix, dtype=np.int16).sum(2, np.int64) for matrix in matrices], 1)
+    left = np.maximum([factor.shift for factor in (*rescales.weights, *rescales.recurrent)], 0)
+    narrow = ((products + np.abs(_folded_biases(tensors), dtype=np.int64)) << left).max() < 1 << 30
+    if not narrow or max(rescales.forget.shift, rescales.update.shift, rescales.hidden.shift) > 0:
+        return None
+    weights, recurrent = map(_gate_words, matrices)
+    return None if weights is None or recurrent is None else (weights, recurrent)
+
+
+def _gate_words(matrix: Array) -> Array | None:
+    units, gates, inputs = matrix.shape
+    words = pair_words(matrix[:, 0::2].reshape(-1, inputs), matrix[:, 1::2].reshape(-1, inputs), whole=True)
+    return None if words is None else words.reshape(units, gates // 2, -1, 2).swapaxes(1, 2).reshape(-1)
+
+
+def _weights(name: str, matrices: Sequence[Tensor], words: Array | None) -> Parameter:
+    if words is None:
+        return Parameter("const int8_t *", name, Constant.array(name, "int8_t", _by_unit(matrices)))
+    return Parameter("const int32_t *", name, Constant.packed(words, _DSP_HEADER, name=f"{name}_packed"))
+
+
+def _quantized(
+    tensors: LstmTensors, operator: UnidirectionalSequenceLstm, packed: tuple[Array, Array] | None
+) -> tuple[Parameter, ...]:
     wide = tensors.source.dtype is DType.INT16
     rescales = operator.rescales(tensors)
     factors: dict[str, int | Rescale] = {
@@ -121,8 +153,8 @@ def _quantized(tensors: LstmTensors, operator: UnidirectionalSequenceLstm) -> tu
         Parameter("const struct mlf_lstm *", "lstm", Constant.struct("lstm", "mlf_lstm", factors)),
         Parameter(f"const {gates.c_type} *", "rescales", gates),
         Parameter("const uint16_t *", "table", Constant.array("table", "uint16_t", LOGISTIC_TABLE)),
-        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", _by_unit(tensors.weights))),
-        Parameter("const int8_t *", "recurrent", Constant.array("recurrent", "int8_t", _by_unit(tensors.recurrent))),
+        _weights("weights", tensors.weights, packed[0] if packed else None),
+        _weights("recurrent", tensors.recurrent, packed[1] if packed else None),
         Parameter(f"const {bias_type} *", "biases", Constant.array("biases", bias_type, biases)),
     )
 

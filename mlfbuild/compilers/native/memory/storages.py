@@ -157,7 +157,7 @@ def reuse_inputs(
 
 
 def _begin_together(graph: Graph, storages: Mapping[str, Storage], source: str, output: str) -> bool:
-    """Whether ``output`` can begin at the address of ``source`` without overlapping other tensors of that storage."""
+    """Return whether ``output`` can begin where ``source`` does without overlapping other tensors of that storage."""
     theirs, its = storages[source].offsets, storages[output].offsets
     if theirs.get(source, 0) or its.get(output, 0):
         return False
@@ -188,7 +188,7 @@ def _leave_in_place(graph: Graph, calls: Sequence[KernelCall], storages: dict[st
 def _updates(
     graph: Graph, calls: Sequence[KernelCall], storages: Mapping[str, Storage], state: State, writer: int
 ) -> bool:
-    """Whether the node at ``writer`` is the last that reads ``state``, and its kernel may overwrite it."""
+    """Return whether the node at ``writer`` is the last that reads ``state``, and its kernel may overwrite it."""
     node, kept = graph.nodes[writer], storages[state.before]
     reads = [at for at, name in enumerate(node.inputs) if name is not None and storages[name] is kept]
     writes = [at for at, name in enumerate(node.outputs) if storages[name] is storages[state.after]]

@@ -141,7 +141,7 @@ class _Lives:
         )
 
     def dies(self, name: str, end: int) -> bool:
-        """Whether the tensor is in the arena, and no node from ``end`` on reads it."""
+        """Return whether the tensor is in the arena, and no node from ``end`` on reads it."""
         root = self.roots[name]
         return root not in self.outside and self.last[root] < end
 

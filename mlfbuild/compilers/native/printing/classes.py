@@ -14,11 +14,9 @@ def class_of(constant: Constant) -> str:
     """Return ``weights``, ``biases`` or ``tables`` for a constant that has the name that its operator uses.
 
     Structs belong to ``biases``, because they contain rescalings, some with a bias; elements of tables are excepted.
+    The number that a chain of operators appends to the names of its operators does not count: ``filter0``.
     """
-    if constant.name in WEIGHTS:
+    name = constant.name.rstrip("0123456789")
+    if name in WEIGHTS:
         return "weights"
-    return "biases" if constant.name in BIASES or _is_struct(constant) else "tables"
-
-
-def _is_struct(constant: Constant) -> bool:
-    return constant.c_type.startswith("struct ") and constant.name not in TABLES
+    return "biases" if name in BIASES or (constant.c_type.startswith("struct ") and name not in TABLES) else "tables"

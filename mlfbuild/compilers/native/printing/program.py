@@ -228,12 +228,12 @@ class _Linking:
         return self._constant(replace(value, name=f"{self.prefix}_constant_{len(self.constants)}"), value)
 
     def _constant(self, named: Constant, value: Constant) -> str:
-        """Return the name of the constant that equals ``value``; if there is none, add ``named``."""
-        key = replace(value, name="")
+        """Return the name of the constant of the same class that equals ``value``; if there is none, add ``named``."""
+        key = replace(value, name=class_of(value))  # not shared with another class, which may be in other memory
         if key not in self._names:
             self._names[key] = named.name
             self.constants.append(named)
-            self.classes[named.name] = class_of(value)
+            self.classes[named.name] = key.name
         return self._names[key]
 
 

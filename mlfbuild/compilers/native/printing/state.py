@@ -15,12 +15,12 @@ from mlfbuild.compilers.types import Placement
 
 
 def begins_as_zeros(program: LinkedModel) -> bool:
-    """Whether the initial values of all states are zero."""
+    """Return whether the initial values of all states are zero."""
     return all(reset.source is None and reset.value == 0 for reset in program.resets)
 
 
 def _begins_at_start(program: LinkedModel, placement: Placement) -> bool:
-    """Whether the start-up code of the firmware initialises the static state, because it zeroes static variables."""
+    """Return whether start-up code, which zeroes static variables, initialises the static state."""
     return begins_as_zeros(program) and placement.state is None
 
 

@@ -24,7 +24,7 @@ _FLAG = f"{SHARED_WORKSPACE}_busy"
 
 
 def shares_workspace(program: LinkedModel, placement: Placement) -> bool:
-    """Whether the model uses the shared workspace; a model without intermediate tensors does not."""
+    """Return whether the model uses the shared workspace; a model without intermediate tensors does not."""
     return placement.shares_workspace and program.plan.arena_size > 0
 
 

@@ -13,7 +13,7 @@ from mlfbuild.graph.bases import Binary
 
 @dataclass(frozen=True)
 class OperatorKind:
-    """How to convert one operator of a file to one of a graph.
+    """The conversion of one operator of a file to one of a graph.
 
     Its inputs are first ``values``, which stay inputs, then constant ``attributes``, which ``read`` gets from its
     ``TfliteSite``. If the file has them in another order, ``order`` is the position of each in the file.

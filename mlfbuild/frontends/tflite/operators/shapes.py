@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import numpy as np
 from tflite.BuiltinOperator import BuiltinOperator
@@ -15,7 +16,7 @@ from mlfbuild.graph.bases import WHOLE
 
 @dataclass(frozen=True)
 class ShapeKind:
-    """How to compute the only output of an operator; ``types`` are the possible types of that output."""
+    """The computation of an operator's only output; ``types`` are the possible types of that output."""
 
     read: Callable[[TfliteSite], Array]
     values: int = 1
@@ -42,11 +43,12 @@ def _rank(site: TfliteSite) -> Array:
 
 
 def _broadcast_args(site: TfliteSite) -> Array:
-    shapes = [tuple(site.constant(index, "shape").tolist()) for index in (0, 1)]
-    try:
-        return np.array(np.broadcast_shapes(*shapes), site.output().dtype.numpy)
-    except ValueError:
-        raise site.wrong(f"the shapes {list(shapes[0])} and {list(shapes[1])} do not broadcast") from None
+    shapes = [site.constant(index, "shape").reshape(-1).tolist() for index in (0, 1)]
+    # numpy's broadcast_shapes refuses shapes with more elements than memory, but these are only numbers
+    pairs = list(zip_longest(*(reversed(shape) for shape in shapes), fillvalue=1))
+    if any((one != other and 1 not in (one, other)) or min(one, other) < 0 for one, other in pairs):
+        raise site.wrong(f"the shapes {shapes[0]} and {shapes[1]} do not broadcast")
+    return np.array([one if other == 1 else other for one, other in reversed(pairs)], site.output().dtype.numpy)
 
 
 def _range(site: TfliteSite) -> Array:

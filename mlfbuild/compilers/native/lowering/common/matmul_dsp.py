@@ -27,19 +27,29 @@ def pack_matmul(channels: DspChannels, *, whole: bool) -> npt.NDArray[np.int32] 
     even = np.array([*range(0, count - 1, 2), *([count - 2] if count % 2 else [])])
     odd = even + 1
     weights = _padded(channels.weights)
-    halves = 256 * weights[odd].astype(np.int32) + weights[even]
-    if halves.min() < -(1 << 15) or halves.max() >= 1 << 15:
+    words = pair_words(weights[even], weights[odd], whole=whole)
+    if words is None:
         return None
-    if whole and 128 * np.abs(weights[odd], dtype=np.int16).sum(axis=1, dtype=np.int64).max() >= 1 << 23:
-        return None
-    groups = halves.reshape(len(even), -1, _GROUP) & 0xFFFF
-    words = np.stack([groups[:, :, low] | groups[:, :, high] << 16 for low, high in _ORDER], axis=2)
     parameters = [
         channels.bias[even], channels.bias[odd], channels.multiplier[even], channels.multiplier[odd],
         channels.shift[even] | channels.shift[odd] << 8,
     ]  # fmt: skip
     packed = np.concatenate([words.reshape(len(even), -1), np.stack(parameters, axis=1).astype(np.int32)], axis=1)
     return packed.reshape(-1)
+
+
+def pair_words(even: Array, odd: Array, *, whole: bool) -> npt.NDArray[np.int32] | None:
+    """Return int32 [channels, groups, 2]: int8 weights [channels, inputs] of two channels that share a word.
+
+    The number of inputs is a multiple of four. ``None`` as ``pack_matmul`` describes.
+    """
+    halves = 256 * odd.astype(np.int32) + even
+    if halves.min() < -(1 << 15) or halves.max() >= 1 << 15:
+        return None
+    if whole and 128 * np.abs(odd, dtype=np.int16).sum(axis=1, dtype=np.int64).max() >= 1 << 23:
+        return None
+    groups = halves.reshape(len(even), -1, _GROUP) & 0xFFFF
+    return np.stack([groups[:, :, low] | groups[:, :, high] << 16 for low, high in _ORDER], axis=2)
 
 
 def groups_of(inputs: int) -> int:

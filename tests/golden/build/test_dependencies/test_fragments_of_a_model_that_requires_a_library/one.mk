@@ -37,7 +37,7 @@ $(MLF_LIBRARIES_one): $(_mlf_objects_one)   $(MLF_DIR_one)/mlf.mk # lists the ob
 $(MLF_BUILD)/one/level-O2:
 	@mkdir -p $(@D)
 	@rm -f $(@D)/level*
-	@touch $@
+	@: >$@
 
 $(filter %.c.o,$(_mlf_objects_one)): $(MLF_BUILD)/one/%.o: $(MLF_DIR_one)/% \
   $(MLF_BUILD)/one/level-O2

@@ -51,7 +51,7 @@ $(MLF_LIBRARIES_net): $(_mlf_objects_net)   $(MLF_DIR_net)/mlf.mk # lists the ob
 $(MLF_BUILD)/net/level-O2:
 	@mkdir -p $(@D)
 	@rm -f $(@D)/level*
-	@touch $@
+	@: >$@
 
 $(filter %.c.o %.S.o,$(_mlf_objects_net)): $(MLF_BUILD)/net/%.o: $(MLF_DIR_net)/% \
   $(MLF_BUILD)/net/level-O2

@@ -37,7 +37,7 @@ $(MLF_LIBRARIES_tiny): $(_mlf_objects_tiny)   $(MLF_DIR_tiny)/mlf.mk # lists the
 $(MLF_BUILD)/tiny/level-O2:
 	@mkdir -p $(@D)
 	@rm -f $(@D)/level*
-	@touch $@
+	@: >$@
 
 $(filter %.c.o,$(_mlf_objects_tiny)): $(MLF_BUILD)/tiny/%.o: $(MLF_DIR_tiny)/% \
   $(MLF_BUILD)/tiny/level-O2

@@ -1,0 +1,82 @@
+"""End external programs if this process is killed.
+
+A process that gets SIGKILL cannot end what it started: an emulator would run for ever, and Ninja would go on writing
+into a build folder whose lock is free again. The keeper is a shell, one for each process that starts programs, which
+reads their numbers from a pipe. When this process ends, so does the pipe, and the keeper kills the programs that are
+left, with their children. PR_SET_PDEATHSIG of Linux would not: it follows the thread that started a program instead of
+the process, it needs Python code in the forked child, which is unsafe with threads, and it does not reach the children
+of a program. Windows has no keeper.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+
+_SCRIPT = r"""
+end() {
+  children=$(cat /proc/"${1#-}"/task/*/children || pgrep -P "${1#-}")
+  kill -s KILL -- "$1"
+  for child in $children; do end "$child"; done
+}
+programs=
+while read -r sign program; do
+  if [ "$sign" = + ]; then
+    programs="$programs $program"
+  else
+    left=
+    for each in $programs; do
+      [ "$each" = "$program" ] || left="$left $each"
+    done
+    programs=$left
+  fi
+done
+for program in $programs; do end "$program"; done
+"""
+"""A line is a sign and the number of a program, or ``-`` and the number of a process group."""
+
+_lock = threading.Lock()
+
+
+@contextlib.contextmanager
+def kept(process: subprocess.Popen[bytes], *, group: bool = False) -> Iterator[None]:
+    """Kill ``process`` and its children if this process is killed in the ``with`` block; with ``group``, its group."""
+    number = f"-{process.pid}" if group else str(process.pid)
+    _tell(f"+ {number}\n")
+    try:
+        yield
+    finally:
+        _tell(f"- {number}\n")
+
+
+def start_keeper() -> None:
+    """Start the keeper before a program, so that it hears of the program as soon as that exists."""
+    if sys.platform != "win32":
+        with _lock:
+            _keeper()
+
+
+def _tell(line: str) -> None:
+    start_keeper()
+    if sys.platform != "win32":
+        pipe = _keeper().stdin
+        assert pipe is not None
+        with contextlib.suppress(OSError):  # if somebody killed the keeper, builds go on without it
+            pipe.write(line.encode())
+
+
+@functools.cache
+def _keeper() -> subprocess.Popen[bytes]:
+    """Return the keeper, in a session of its own, so that no signal to this process's group reaches it."""
+    nothing = subprocess.DEVNULL
+    keeper = subprocess.Popen(
+        ["/bin/sh", "-c", _SCRIPT], bufsize=0, stdin=subprocess.PIPE, stdout=nothing, stderr=nothing,
+        start_new_session=True, cwd="/",
+    )  # fmt: skip
+    atexit.register(keeper.communicate)
+    return keeper
