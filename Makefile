@@ -7,6 +7,8 @@ PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --durations 20
 # Tests that draw fewer examples on each push.
 DRAWN := tests/archive tests/executor tests/frontends tests/graph tests/compilers/native \
     tests/project tests/report/test_read.py
+# Tests whose commands are forked on each push: the sweep starts a process for each (tests/support/warm.py).
+COLD := tests/scons tests/cmake tests/cli tests/build tests/usecases tests/requirements tests/examples tests/docs
 # Tests that need neither an emulator nor the judges of numbers.
 QUICK := tests/core tests/project tests/library tests/c_analysis
 LOWEST := build/lowest
@@ -38,7 +40,7 @@ lint: ## check style and types
 	@scripts/setup.sh test
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy
+	MYPY_NUM_WORKERS=2 $(BIN)/mypy
 
 generate: setup ## write every list that follows from code: toolchain files, registrations, reference pages
 	@$(BIN)/python scripts/generate.py
@@ -61,8 +63,8 @@ screenshots: ## regenerate the pictures of docs/images
 sweep: ## run the exhaustive tests, and quick tests with the lowest versions of dependencies
 	@scripts/setup.sh test
 	$(BIN)/mypy --platform win32
-	$(PYTEST) -m sweep
-	$(PYTEST) -m "not sweep and not fuzz" --hypothesis-profile sweep $(DRAWN)
+	MLFBUILD_COLD=1 $(PYTEST) -m sweep
+	MLFBUILD_COLD=1 $(PYTEST) -m "not sweep and not fuzz" --hypothesis-profile sweep $(DRAWN) $(COLD)
 	scripts/lowest.sh $(LOWEST)
 	$(LOWEST)/bin/python -m pytest -n $(JOBS) -m "not sweep and not fuzz" $(QUICK)
 

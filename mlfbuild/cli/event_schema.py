@@ -99,7 +99,8 @@ def _error() -> dict[str, Any]:
         "problems": {
             "type": "array",
             "items": problem,
-            "description": "Every mistake in the project file, every drift, or every place where a check failed",
+            "description": "Every mistake in the project file, every drift, every place where a check failed, "
+            "or every reason why a model is not supported",
         },
         "output": {**_TEXT, "description": "What the external program printed"},
     }

@@ -23,10 +23,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from typing_extensions import Self
+
+_REASONS = 20
+"""How many reasons the text of a refusal shows."""
 
 _E = TypeVar("_E", bound="MlfError")
 
@@ -70,6 +73,10 @@ class MlfError(Exception):
     def message(self) -> str:
         """The error on one line, without the output of programs and without further findings."""
         return _text(self.place, self.reason, self.hint)
+
+    def diagnostic(self) -> Diagnostic:
+        """Return the fields of this error."""
+        return Diagnostic(self.code, self.place, self.reason, self.hint)
 
     def within(self, place: object) -> Self:
         """Return this error with ``place``, which contains the place that it names, before it."""
@@ -185,9 +192,36 @@ class NotFetchedError(MlfError):
 
 
 class UnsupportedModelError(MlfError):
-    """The model is valid but uses an operator, type or size that is not supported; ``place`` names the node."""
+    """The model is valid but uses an operator, type or size that is not supported; ``place`` names the node.
+
+    If there are several reasons, ``problems`` has all of them, and the error's fields are those of the first.
+    """
 
     exit_code = 4
+    problems: tuple[Diagnostic, ...] = ()
+
+    @classmethod
+    def of(cls, errors: Sequence[UnsupportedModelError]) -> UnsupportedModelError:
+        """Return one error with the reasons of all ``errors``, each once."""
+        first = errors[0]
+        found = [error.problems or (error.diagnostic(),) for error in errors]
+        problems = tuple(dict.fromkeys(problem for each in found for problem in each))
+        error = cls(first.code, place=first.place, reason=first.reason, hint=first.hint)
+        error.problems = problems if len(problems) > 1 else ()
+        return error
+
+    def within(self, place: object) -> Self:
+        """Return this error with ``place`` before its own, and before those of all reasons."""
+        error = super().within(place)
+        error.problems = tuple(replace(problem, place=f"{place}: {problem.place}") for problem in self.problems)
+        return error
+
+    def __str__(self) -> str:
+        if not self.problems:
+            return self.message
+        shown, rest = self.problems[:_REASONS], len(self.problems) - _REASONS
+        more = [f"and {rest} more reasons, which --format json lists"] if rest > 0 else []
+        return "\n".join([*map(str, shown), *more])
 
 
 class InputFileError(MlfError):

@@ -20,12 +20,15 @@ def naming_file(where: str, malformed: str) -> Iterator[None]:
     try:
         yield
     except OperatorError as error:
-        raise UnsupportedModelError(
-            "operator-invalid", place=f"{where}: {error.where}", reason=error.reason, hint=_EXPORT_AGAIN
-        ) from None
+        raise unsupported(error).within(where) from None
     except GraphError as error:
         raise InputFileError(
             malformed, place=f"{where}: {error.where}", reason=error.reason, hint=_EXPORT_AGAIN
         ) from None
     except UnsupportedModelError as error:
         raise error.within(where) from None
+
+
+def unsupported(error: OperatorError) -> UnsupportedModelError:
+    """Return ``error`` about the tensors of an operator as one about a model that is not supported."""
+    return UnsupportedModelError("operator-invalid", place=error.where, reason=error.reason, hint=_EXPORT_AGAIN)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mlfbuild.graph.quantize import (
         Rescale as Rescale,
         activation_range as activation_range,
-        convolution_rescales as convolution_rescales,
+        double_scale as double_scale,
         float_activation_range as float_activation_range,
         integer_range as integer_range,
         log_softmax_rescale as log_softmax_rescale,
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
         BinaryRescales as BinaryRescales,
         add_rescales as add_rescales,
         comparison_rescale as comparison_rescale,
-        divide_rescale as divide_rescale,
         leaky_rescale as leaky_rescale,
         multiply_rescale as multiply_rescale,
         prelu_rescales as prelu_rescales,

@@ -111,11 +111,14 @@ def float_activation_range(activation: Activation) -> tuple[float, float]:
     return -math.inf if lower is None else lower, math.inf if upper is None else upper
 
 
-def convolution_rescales(source: Tensor, weights: Tensor, output: Tensor, channels: int) -> tuple[Rescale, ...]:
-    """Return a rescaling for each of ``channels`` output channels, computed in double (both convolutions)."""
+def convolution_rescales(
+    source: Tensor, weights: Tensor, output: Tensor, channels: int, *, rounded: bool = False
+) -> tuple[Rescale, ...]:
+    """Return a rescaling for each of ``channels`` output channels; ``rounded`` as in ``scale_product``."""
     scales = _scales(weights)
-    rescales = tuple(quantize_multiplier(scale_of(source) * scale / scale_of(output)) for scale in scales)
-    return rescales * channels if len(rescales) == 1 else rescales
+    if len(scales) == 1:
+        return (product_rescale(source, weights, output, rounded=rounded),) * channels
+    return tuple(quantize_multiplier(scale_of(source) * scale / scale_of(output)) for scale in scales)
 
 
 def product_rescale(first: Tensor, second: Tensor, output: Tensor, *, rounded: bool) -> Rescale:
@@ -126,8 +129,8 @@ def product_rescale(first: Tensor, second: Tensor, output: Tensor, *, rounded: b
 def scale_product(first: Tensor, second: Tensor, *, rounded: bool) -> float:
     """Return the product of the scales of two tensors that have one scale each, computed in double.
 
-    With ``rounded`` it is rounded to float32, as TensorFlow Lite Micro did in FULLY_CONNECTED, BATCH_MATMUL and
-    UNIDIRECTIONAL_SEQUENCE_LSTM until 2026-10-12.
+    With ``rounded`` it is rounded to float32, as LiteRT does in layers of uint8, and as TensorFlow Lite Micro did in
+    FULLY_CONNECTED, BATCH_MATMUL and UNIDIRECTIONAL_SEQUENCE_LSTM until 2026-10-12.
     """
     product = scale_of(first) * scale_of(second)
     with np.errstate(over="ignore", under="ignore"):
@@ -136,10 +139,39 @@ def scale_product(first: Tensor, second: Tensor, *, rounded: bool) -> float:
 
 def fully_connected_rescales(source: Tensor, weights: Tensor, output: Tensor, *, rounded: bool) -> tuple[Rescale, ...]:
     """Return a rescaling for each output channel; ``rounded`` as in ``product_rescale``, of a single scale only."""
-    channels = weights.shape[0]
-    if len(_scales(weights)) > 1:
-        return convolution_rescales(source, weights, output, channels)
-    return (product_rescale(source, weights, output, rounded=rounded),) * channels
+    return convolution_rescales(source, weights, output, weights.shape[0], rounded=rounded)
+
+
+@dataclass(frozen=True)
+class DoubleScale:
+    """A double as ``mantissa * 2**-shift``, by which LiteRT multiplies the sums of FULLY_CONNECTED of uint8."""
+
+    real: float
+    mantissa: int
+    """Less than 2**53."""
+    shift: int
+
+
+_MOST_STEPS = 512
+"""Steps of 8 bits from one end of the range to beyond the other."""
+
+
+def double_scale(source: Tensor, weights: Tensor, output: Tensor) -> DoubleScale:
+    """Return the product of the scales of two tensors, divided by that of ``output``, in double.
+
+    Raises ``OverflowError`` if it is 2**24 or more, or if rounding a product with it to double moves a sum across the
+    middle of two steps, which happens once in 2**30 scales or less.
+    """
+    real = scale_of(source) * scale_of(weights) / scale_of(output)
+    if not 0 < real < 1 << 24:
+        raise OverflowError(f"the output's scale {scale_of(output):g} is too small for the products of the others")
+    numerator, denominator = real.as_integer_ratio()
+    for step in range(_MOST_STEPS):
+        before = -(-(2 * step + 1) * denominator // (2 * numerator)) - 1
+        if before * real >= step + 0.5:
+            raise OverflowError(f"products with {real!r} are not rounded alike in double and exactly")
+    fraction, exponent = math.frexp(real)
+    return DoubleScale(real, int(fraction * (1 << 53)), 53 - exponent)
 
 
 def requantize_rescale(source: Tensor, output: Tensor) -> Rescale:

@@ -59,13 +59,13 @@ def multiply_rescale(first: Tensor, second: Tensor, output: Tensor) -> Rescale:
     return quantize_multiplier(scale_of(first) * scale_of(second) / scale_of(output))
 
 
-def divide_rescale(first: Tensor, second: Tensor, output: Tensor) -> Rescale:
+def divide_rescale(first: Tensor, second: Tensor, output: Tensor, *, rounded: bool) -> Rescale:
     """Return the rescaling of a quotient of stored values without zero points (DIV).
 
-    It is computed in double for int8, as in TensorFlow Lite Micro, and in float32 for int16, as in LiteRT. Raises
-    ``OverflowError`` if a quotient could exceed 32 bits.
+    It is computed in double for int8, as in TensorFlow Lite Micro, and in float32 for int16 or with ``rounded``, as in
+    LiteRT. Raises ``OverflowError`` if a quotient could exceed 32 bits.
     """
-    kind = np.float32 if output.dtype is DType.INT16 else np.float64
+    kind = np.float32 if rounded or output.dtype is DType.INT16 else np.float64
     dividend, divisor, unit = (kind(scale_of(tensor)) for tensor in (first, second, output))
     with np.errstate(over="ignore", under="ignore", divide="ignore"):
         rescale = quantize_multiplier(float(dividend / (divisor * unit)))

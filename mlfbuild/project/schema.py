@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -29,6 +30,7 @@ class _SchemaGenerator(GenerateJsonSchema):
         return {**super().dict_schema(schema), "additionalProperties": False}
 
 
+@functools.cache
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of the project file, for editors and other tools."""
     schema = TypeAdapter(Project).json_schema(by_alias=True, schema_generator=_SchemaGenerator)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
@@ -48,11 +49,16 @@ def validate(document: Document, root: Path) -> Project | None:
     of what it contains, are not set yet.
     """
     try:
-        return TypeAdapter(Project).validate_python(document.data, context=root)
+        return _adapter().validate_python(document.data, context=root)
     except ValidationError as error:
         for details in error.errors(include_url=False):
             _add(document, details)
         return None
+
+
+@functools.cache
+def _adapter() -> TypeAdapter[Project]:
+    return TypeAdapter(Project)
 
 
 def _add(document: Document, details: ErrorDetails) -> None:

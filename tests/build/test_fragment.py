@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -19,6 +18,7 @@ from mlfbuild.build.tree.parts import Parts, parts_of
 from mlfbuild.build.tree.sconscript import scons_fragment
 from mlfbuild.core import UsageError
 from mlfbuild.library import ArchiveFile, CodegenFile, Library, Module
+from support import warm
 from support.errors import raises
 from support.libraries import graph_library, native_library, native_module
 
@@ -301,7 +301,7 @@ def test_make_and_scons_have_the_level_of_the_model(project: Project, tool: Call
         (project.folder.parent / "SConstruct").write_text(
             "env = Environment(CFLAGS='-O1', CCFLAGS='-O0')\nSConscript('net/SConscript', exports='env')\n"
         )
-        text = run(sys.executable, "-m", "SCons", "-C", project.folder.parent, "-Q", "-n")
+        text = run(warm.command("SCons"), "-C", project.folder.parent, "-Q", "-n")
         (command,) = (line for line in text.splitlines() if " -c " in line)
         assert last_level(command) == option
 
@@ -361,7 +361,7 @@ def test_scons_puts_graph_and_parameters_into_the_library(project: Project, blob
         f"env = Environment(CPPPATH='elsewhere', LIBS='m', MLF_BLOBS={blobs!r})\n"  # strings: SCons takes them, too
         "env.Append(**SConscript('tree/SConscript', exports='env', variant_dir='out', duplicate=False))\n"
     )
-    command = [sys.executable, "-m", "SCons", "-Q", "-C", project.folder]
+    command = [warm.command("SCons"), "-Q", "-C", project.folder]
     output = run(*command)
     (library,) = (project.folder / "out").glob("*.a")
     name = library.stem.removeprefix("libmlf_")
@@ -380,4 +380,4 @@ def test_scons_lists_the_valid_forms_of_blobs(project: Project) -> None:
         "env = Environment(MLF_BLOBS='hex')\nSConscript('tree/SConscript', exports='env')\n"
     )
     with pytest.raises(RuntimeError, match="MLF_BLOBS is 'hex'; it must be array or incbin"):
-        run(sys.executable, "-m", "SCons", "-Q", "-C", project.folder)
+        run(warm.command("SCons"), "-Q", "-C", project.folder)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mlfbuild.cli.events import requested_format
-from support import schemas
+from support import schemas, warm
 from support.command import Ended, Folder
 
 if TYPE_CHECKING:
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="module")
 def validator() -> Draft202012Validator:
     """Return the validator for the schema of events that the command prints."""
-    command = [sys.executable, "-m", "mlfbuild", "schema", "--events"]
-    schema = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+    schema = json.loads(warm.run("mlfbuild", "schema", "--events", check=True).stdout)
     return schemas.validator(schema)
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from mlfbuild import __version__
 from mlfbuild.targets import cmake_folder
-from support.cmake_repo import mlfbuild_command
+from support import warm
 
 PREFIX_FILES = {"mlfbuild-config.cmake", "mlfbuild-config-version.cmake"}
 PROJECT = """\
@@ -37,7 +37,8 @@ def prefix(tmp_path: Path) -> Path:
     (share / name).write_bytes((cmake_folder() / name).read_bytes())
     command = tmp_path / "venv/bin/mlfbuild"
     command.parent.mkdir()
-    command.write_text(f'#!/bin/sh\nexec "{mlfbuild_command()}" "$@"\n')
+    program = warm.command("mlfbuild")
+    command.write_text(f'#!/bin/sh\nexec "{program}" "$@"\n')
     command.chmod(0o755)
     return tmp_path / "venv"
 

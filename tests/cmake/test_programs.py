@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.targets import cmake_folder
-from support.cmake_repo import MOSTLY_NINJA, mlfbuild_command
+from support import warm
+from support.cmake_repo import MOSTLY_NINJA
 from support.program_repo import ProgramRepo
 
 CMAKELISTS = """\
@@ -56,7 +57,7 @@ def cmake(repo: ProgramRepo, *arguments: str, status: int = 0) -> str:
 
 
 def configure(repo: ProgramRepo, generator: str, status: int = 0) -> str:
-    package = (f"-Dmlfbuild_DIR={cmake_folder()}", f"-DMLFBUILD_COMMAND={mlfbuild_command()}")
+    package = (f"-Dmlfbuild_DIR={cmake_folder()}", f"-DMLFBUILD_COMMAND={warm.command('mlfbuild')}")
     return cmake(repo, "-S", ".", "-B", "out", "-G", generator, *package, status=status)
 
 

@@ -12,7 +12,8 @@ import pytest
 
 from mlfbuild.targets import board_called, cmake_folder
 from mlfbuild.verify.emulator import run_elf
-from support.cmake_repo import MOSTLY_NINJA, mlfbuild_command
+from support import warm
+from support.cmake_repo import MOSTLY_NINJA
 from support.examples import first_on_push
 from support.firmware_repo import tiny_network
 
@@ -31,7 +32,7 @@ def copy(name: str, folder: Path, *models: str) -> Path:
 
 def run(folder: Path, *command: str | Path) -> str:
     env = {name: value for name, value in os.environ.items() if name != "MAKEFLAGS"}
-    env |= {"MLFBUILD_CMAKE_DIR": str(cmake_folder()), "MLFBUILD_COMMAND": mlfbuild_command()}
+    env |= {"MLFBUILD_CMAKE_DIR": str(cmake_folder()), "MLFBUILD_COMMAND": str(warm.command("mlfbuild"))}
     done = subprocess.run(
         command, cwd=folder, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
     )
@@ -60,7 +61,7 @@ def test_parts_of_a_product(generator: str, tmp_path: Path, tool: Callable[[str]
     vision = (root / "vision").rename(tmp_path / "vision elsewhere")
     run(
         root, "cmake", "-S", ".", "-B", "build", "-G", generator, f"-Dmlfbuild_DIR={cmake_folder()}",
-        f"-DMLFBUILD_COMMAND={mlfbuild_command()}", f"-DFETCHCONTENT_SOURCE_DIR_VISION={vision}",
+        f"-DMLFBUILD_COMMAND={warm.command('mlfbuild')}", f"-DFETCHCONTENT_SOURCE_DIR_VISION={vision}",
         f"-DCMAKE_INSTALL_PREFIX={tmp_path / 'installed'}",
     )  # fmt: skip
     run(root, "cmake", "--build", "build")

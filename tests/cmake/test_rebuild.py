@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import mlfbuild
-from support.cmake_repo import MOSTLY_NINJA, PROJECT, CMakeRepo, Ran, mlfbuild_command
+from support import warm
+from support.cmake_repo import MOSTLY_NINJA, PROJECT, CMakeRepo, Ran
 from support.examples import first_on_push
 from support.snapshot import keep, restore
 
@@ -251,7 +252,8 @@ def test_file_edited_before_a_build_is_resumed_is_restored(repo: CMakeRepo) -> N
 
 def test_making_a_model_runs_mlfbuild_once(repo: CMakeRepo, tmp_path: Path) -> None:
     command = tmp_path / "mlfbuild"
-    command.write_text(f'#!/bin/sh\necho "$1" >> "{tmp_path}/verbs"\nexec "{mlfbuild_command()}" "$@"\n')
+    program = warm.command("mlfbuild")
+    command.write_text(f'#!/bin/sh\necho "$1" >> "{tmp_path}/verbs"\nexec "{program}" "$@"\n')
     command.chmod(0o755)
     assert repo.configure(f"-DMLFBUILD_COMMAND={command}").status == 0
     settle(repo)

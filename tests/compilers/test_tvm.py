@@ -16,6 +16,7 @@ from mlfbuild.compilers.tvm import TVM
 from mlfbuild.compilers.tvm.tvmc import tvmc_arguments
 from mlfbuild.core.errors import MlfError, ProcessFailedError, ToolNotFoundError, UsageError
 from mlfbuild.targets import CPUS
+from support.examples import first_on_push
 from support.exporters import python_with_tvm
 from support.firmware_repo import tiny_network
 
@@ -60,8 +61,12 @@ def failure(request: CompileRequest, kind: type[E]) -> E:
 # Command lines -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("executor", ["aot", "graph"])
+@pytest.mark.parametrize(
+    ("executor", "version"),
+    first_on_push(
+        [*(("aot", version) for version in VERSIONS), *(("graph", version) for version in VERSIONS[::-1])], 6
+    ),
+)
 def test_command_lines(root: Path, version: str, executor: str, golden) -> None:
     python_with_tvm(root / f"tvm-{version}", version)
     asked = replace(request(root, version), executor=executor)

@@ -35,7 +35,7 @@ SMALL = {"mlfbuild": 1, "targets": TARGETS, "models": MODELS}
 MOST_SKIPPED = 55
 SWEPT = {
     "tutorial", "report", "pull-requests", "sbom", "lock", "verify", "committed-tree", "running", "placement",
-    "c-interface", "cmake",
+    "c-interface", "cmake", "index", "packages",
 }  # fmt: skip
 """Pages whose commands take long. The README and all other pages run on each push."""
 

@@ -5,12 +5,12 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from support import warm
 from support.examples import first_on_push
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -56,16 +56,12 @@ def build_frozen(folder: Path) -> None:
 
 
 def mlfbuild(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "mlfbuild", *arguments, "-j", "1"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600, check=False)
+    return warm.run("mlfbuild", *arguments, "-j", "1", cwd=folder)
 
 
 def scons(folder: Path, *arguments: str) -> str:
     environment = {name: value for name, value in os.environ.items() if name != "MAKEFLAGS"}
-    command = [sys.executable, "-m", "SCons", "-Q", "MLFFROZEN=1", *arguments]
-    done = subprocess.run(
-        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600
-    )
+    done = warm.run("SCons", "-Q", "MLFFROZEN=1", *arguments, cwd=folder, env=environment, merged=True)
     assert done.returncode == 0, done.stdout
     return done.stdout
 

@@ -152,7 +152,7 @@ MISTAKES: dict[str, tuple[str, Callable[[Network], None], Refusal]] = {
     "uint8": (
         "int8",
         tensor(0, type=3),
-        (("quantization-unsupported", PLACE, "8", "'in0'")),
+        (("quantization-unsupported", PLACE, "uint8")),
     ),
     "weights that come in": (
         "float32",

@@ -12,6 +12,7 @@ from tflite.TensorType import TensorType
 
 from mlfbuild.core.errors import UnsupportedModelError
 from mlfbuild.frontends.tflite import parse_tflite
+from mlfbuild.frontends.tflite.operators import operator_name
 from support.refusals import Refusal, assert_refused
 from support.tflite_builder import Network
 
@@ -34,6 +35,72 @@ def test_unsupported_operators_are_all_named() -> None:
     net.operators[-1].custom_code = "TFLite_Detection_PostProcess"
     names = "RFFT2D, STABLEHLO_ADD, CUSTOM 'TFLite_Detection_PostProcess'"
     check(net, "operator-unsupported", "operator 1 (RFFT2D) writing 'hidden'", names)
+
+
+def every_reason(net: Network) -> list[tuple[str, str]]:
+    """Return the code and the place of each reason why ``net`` is refused."""
+    with pytest.raises(UnsupportedModelError) as caught:
+        parse_tflite(net.build(), "net", "net.tflite")
+    error = caught.value
+    assert (error.code, error.place) == (error.problems[0].code, error.problems[0].place)
+    assert str(error) == "\n".join(map(str, error.problems))
+    return [(problem.code, problem.place.removeprefix("net.tflite: ")) for problem in error.problems]
+
+
+def test_every_reason_is_reported_at_once() -> None:
+    """Operators that are missing, variants, types, and tensors that break the rules of their operator."""
+    net = Network()
+    quantized_conv2d(net)
+    net.tensors[0].type = TensorType.FLOAT32
+    x = len(net.tensors) - 1
+    x = net.operator("RFFT2D", [x], net.activation((4,), name="hidden"))
+    y = net.softmax(x)
+    net.operators[-1].options["Beta"] = -1.0
+    z = net.operator("CONCATENATION", [x, y], net.activation((8,)), "ConcatenationOptions", FusedActivationFunction=1)
+    net.operator("ABS", [z], net.activation((8,), name="whole", dtype="int64"))
+    net.tensors[0].signature = [1, -1, 4, 2]
+    assert every_reason(net) == [
+        ("operator-unsupported", "operator 1 (RFFT2D) writing 'hidden'"),
+        ("quantization-unsupported", "operator 0 (CONV_2D) writing 't3'"),
+        ("operator-variant-unsupported", "operator 3 (CONCATENATION) writing 't6'"),
+        ("type-unsupported", "operator 4 (ABS) writing 'whole'"),
+        ("shape-dynamic", "input 'image'"),
+        ("operator-invalid", "SOFTMAX 't5'"),
+    ]
+
+
+def test_a_shape_that_an_unsupported_operator_computes_is_no_reason_of_its_own() -> None:
+    net = Network()
+    shape = net.operator("RFFT2D", [net.input((2,), dtype="int32")], net.tensor((2,), "int32", name="shape"))
+    net.operator("FILL", [shape, net.constant(np.zeros((), np.float32))], net.activation((2, 2)))
+    check(net, "operator-unsupported", "operator 0 (RFFT2D) writing 'shape'", "RFFT2D")
+
+
+def test_a_text_shows_twenty_reasons() -> None:
+    net = Network()
+    for index in range(23):
+        net.operator("ABS", [net.input((4,), dtype="int64")], net.activation((4,), name=f"y{index}", dtype="bool"))
+    with pytest.raises(UnsupportedModelError) as caught:
+        parse_tflite(net.build(), "net", "net.tflite")
+    assert len(caught.value.problems) == 23
+    assert len(str(caught.value).splitlines()) == 21 and "3 more" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("custom", "compiler"),
+    [
+        ("ethos-u", "Vela"),
+        ("edgetpu-custom-op", "edgetpu_compiler"),
+        ("NeutronGraph", "neutron-converter"),
+        ("XC_conv2d_v2", "xcore-opt"),
+    ],
+)
+def test_files_for_accelerators_name_the_program_that_wrote_them(custom: str, compiler: str) -> None:
+    net = Network()
+    x = net.operator("RFFT2D", [net.input((4,))], net.activation((4,)))
+    net.operator("CUSTOM", [x], net.activation((4,), name="part"))
+    net.operators[-1].custom_code = custom
+    check(net, "model-compiled-for-accelerator", f"operator 1 (CUSTOM {custom!r}) writing 'part'", compiler)
 
 
 def test_unknown_operator_code() -> None:
@@ -80,10 +147,39 @@ def test_unsupported_types(tensor: int, tag: int, expected: Refusal) -> None:
     check(net, "type-unsupported", *expected)
 
 
-@pytest.mark.parametrize(("tensor", "name"), [(0, "image"), (3, "t3")])
-def test_legacy_quantisation(tensor: int, name: str) -> None:
+@pytest.mark.parametrize("tensor", [0, 3])
+def test_uint8_mixed_with_int8(tensor: int) -> None:
     net = edited(quantized_conv2d, lambda net: setattr(net.tensors[tensor], "type", TensorType.UINT8))
-    check(net, "quantization-unsupported", CONV, f"uint8 of {name!r}")
+    check(net, "quantization-unsupported", CONV, "mixes uint8 and int8")
+
+
+def unary(name: str, dtype: str = "uint8", scale: float | None = None) -> Network:
+    net = Network()
+    net.operator(name, [net.input((4,), 0.5, 7, dtype="uint8")], net.activation((4,), scale, dtype=dtype))
+    return net
+
+
+@pytest.mark.parametrize(
+    ("net", "words"),
+    [
+        (unary("ABS", scale=0.5), "LiteRT has no uint8 kernel of ABS"),
+        (unary("CAST", "float32"), "stored numbers"),
+        (unary("QUANTIZE", "int32", 0.5), "uint8 to int32"),
+    ],
+    ids=["ABS", "CAST", "QUANTIZE"],
+)
+def test_operators_that_nothing_defines_for_uint8(net: Network, words: str) -> None:
+    name = operator_name(net.operators[0].code)
+    check(net, "quantization-unsupported", f"operator 0 ({name}) writing 't1'", words)
+
+
+def test_uint8_images_that_float32_resizes_inexactly() -> None:
+    net = Network()
+    image, size = net.input((1, 3, 3, 1), 0.5, 7, dtype="uint8"), net.integers([7, 7])
+    options = {"AlignCorners": False, "HalfPixelCenters": False}
+    output = net.activation((1, 7, 7, 1), 0.5, 7, dtype="uint8")
+    net.operator("RESIZE_BILINEAR", [image, size], output, "ResizeBilinearOptions", **options)
+    check(net, "operator-invalid", "RESIZE_BILINEAR 't2_int8'", "float32", "power of two")
 
 
 def test_integers_that_are_not_quantised() -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from mlfbuild.report.html import page
 from mlfbuild.report.operators.network import network_sizes
 from mlfbuild.report.sizes.owners import Owner, SizedSymbol
 from mlfbuild.report.text.operators import operators_text
+from support import warm
 from support.schemas import validator
 
 MODULES = ("kws", "calls", "tvm", "mod1", "mod2", "packed")
@@ -54,8 +53,7 @@ def facts(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str], 
              for name in MODULES]  # fmt: skip
     body = ["static void *b[16];", "int main(void)", "{", "int r = 0;", *calls, "return r;", "}"]
     (folder / "main.c").write_text("\n".join([*headers, *body, ""]))
-    command = [sys.executable, "-m", "mlfbuild", "report", "--format", "json"]
-    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    ran = warm.run("mlfbuild", "report", "--format", "json", cwd=folder)
     assert ran.returncode == 0, ran.stderr
     found: Json = json.loads(ran.stdout)
     validator(report_schema()).validate(found)

@@ -23,6 +23,7 @@ from mlfbuild.library import CodegenFile, ExternalDependency, Library
 from mlfbuild.requirements.archives import archive_root
 from mlfbuild.requirements.cache import Cache
 from mlfbuild.requirements.git import git_root, mirrored_pin
+from support import warm
 from support.examples import first_on_push
 from support.firmware_repo import tiny_network
 from support.git_remote import FILES, Remote
@@ -66,9 +67,8 @@ class Repo:
 
     def fetch(self, **environment: str) -> tuple[int, str, str]:
         """Run the verb in a separate process and return status, stdout and stderr."""
-        with self.start(**environment) as process:
-            out, err = process.communicate(timeout=60)
-        return process.returncode, out, err
+        done = warm.run("mlfbuild", "fetch", cwd=self.root, env=os.environ | environment)
+        return done.returncode, done.stdout, done.stderr
 
     def slow_ssh(self, stall_after: int = 1 << 30) -> dict[str, str]:
         """Return variables that make Git use an ssh that stalls after some bytes until the file ``go-on`` exists."""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from mlfbuild.scons.variables import flag
+from support import warm
 from support.errors import assert_printed
 from support.firmware_repo import FirmwareRepo
 
@@ -27,8 +25,7 @@ def repo(tmp_path: Path, tool: Callable[[str], str]) -> FirmwareRepo:
 
 
 def lock(repo: FirmwareRepo) -> None:
-    command = [sys.executable, "-m", "mlfbuild", "lock", "-q", "-j", "1"]
-    subprocess.run(command, cwd=repo.root, check=True, env=os.environ)
+    warm.run("mlfbuild", "lock", "-q", "-j", "1", cwd=repo.root, check=True)
 
 
 @pytest.mark.sweep

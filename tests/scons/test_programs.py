@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from support import warm
 from support.program_repo import ProgramRepo
 
 SCONSTRUCT = """\
@@ -45,9 +46,7 @@ def repo(tmp_path: Path, tool: Callable[[str], str]) -> ProgramRepo:
 
 def scons(repo: ProgramRepo, *arguments: str, status: int = 0) -> str:
     """Run SCons, assert its exit status, and return its output."""
-    done = subprocess.run(
-        [sys.executable, "-m", "SCons", "-Q", *arguments], cwd=repo.root, capture_output=True, text=True, check=False
-    )
+    done = warm.run("SCons", "-Q", *arguments, cwd=repo.root)
     assert done.returncode == status, done.stdout + done.stderr
     return done.stdout + done.stderr
 

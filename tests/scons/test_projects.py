@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import pytest
 
 from mlfbuild.targets import board_called
 from mlfbuild.verify.emulator import run_elf
+from support import warm
 from support.firmware_repo import tiny_network
 from support.scons_versions import takes_deques
 
@@ -28,11 +27,10 @@ def test_variants_of_a_product_with_its_own_build(tmp_path: Path, tool: Callable
     (root / "models").mkdir()
     for seed, name in enumerate(("alpha", "beta")):
         (root / f"models/{name}.tflite").write_bytes(tiny_network(seed))
-    scons = [sys.executable, "-m", "SCons", "-Q", "-j4", "--debug=explain"]
-    first = subprocess.run(scons, cwd=root, capture_output=True, text=True, check=False)
+    first = warm.run("SCons", "-Q", "-j4", "--debug=explain", cwd=root)
     assert first.returncode == 0, first.stdout + first.stderr
     for variant in ("debug", "release"):
         result = run_elf(root / f"build/{variant}/app.elf", board_called("mps2-an386"), timeout=60)
         assert (result.stdout, result.exit_status) == ("alpha and beta ran\n", 0)
-    again = subprocess.run(scons, cwd=root, capture_output=True, text=True, check=True)
+    again = warm.run("SCons", "-Q", "-j4", "--debug=explain", cwd=root, check=True)
     assert again.stdout == "scons: `.' is up to date.\n"

@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from support import warm
 from support.examples import first_on_push
 from support.firmware_repo import SCONSTRUCT, FirmwareRepo
 from support.snapshot import keep, restore
@@ -135,7 +134,7 @@ def test_scons_adopts_a_build_of_the_command(tmp_path: Path, tool: Callable[[str
 def command_build(repo: FirmwareRepo, folder: str = ".") -> set[str]:
     """Run ``mlfbuild build`` in ``folder`` of the repository; return the files that it wrote."""
     before = repo.snapshot()
-    subprocess.run([sys.executable, "-m", "mlfbuild", "build", "-q"], cwd=repo.root / folder, check=True)
+    warm.run("mlfbuild", "build", "-q", cwd=repo.root / folder, check=True)
     return {path for path, time in repo.snapshot().items() if before.get(path) != time}
 
 
@@ -328,7 +327,7 @@ def test_board_file_is_restored(repo: FirmwareRepo) -> None:
 @pytest.mark.sweep
 def test_clean_keeps_files_of_the_user(repo: FirmwareRepo) -> None:
     mine = repo.write("build/mlf/m4/alpha/codegen/host/src/notes.txt", "mine")
-    subprocess.run([sys.executable, "-m", "mlfbuild", "-C", repo.root, "build", "-q"], check=True)
+    warm.run("mlfbuild", "-C", repo.root, "build", "-q", check=True)
     ran = repo.scons("-c")
     assert ran.status == 0, ran.output
     assert mine.read_text() == "mine"

@@ -24,6 +24,7 @@ from mlfbuild.core import ProcessFailedError, TimedOutError
 from mlfbuild.scons.actions import action
 from mlfbuild.targets import CPUS
 from mlfbuild.verify import run_image
+from support import warm
 from support.errors import assert_printed
 from support.examples import first_on_push
 from support.firmware_repo import FirmwareRepo, tiny_network
@@ -74,7 +75,7 @@ def test_failing_firmware_fails_the_build(repo: FirmwareRepo, tool: Callable[[st
 def test_firmware_that_never_ends_is_stopped(repo: FirmwareRepo, tool: Callable[[str], str]) -> None:
     tool("qemu-system-arm")
     repo.write("SConstruct", repo.read("SConstruct").decode() + "env.MlfRun(app, models=models)\n")
-    repo.replace("src/main.c", "return 0;", "for (;;) {\n  }")
+    repo.replace("src/main.c", "return 0;", 'for (;;) {\n    __asm__ volatile("wfi");\n  }')
     ran = repo.scons("-Q", "MLFTIMEOUT=2")
     assert ran.status == 2
     assert ran.output.endswith(
@@ -227,9 +228,7 @@ def test_archive_is_recognised_by_its_content(tmp_path: Path) -> None:
         'env.MlfUnpack("firmware/tiny", env.MlfArchive("out/tiny", "old.model-lib"))\n'
         'env.MlfUnpack("firmware/other", env.MlfArchive("out/other", "other"))\n'
     )
-    done = subprocess.run(
-        [sys.executable, "-m", "SCons", "-Q"], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    done = warm.run("SCons", "-Q", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert (tmp_path / "out/tiny.tar").read_bytes() == (tmp_path / "old.model-lib").read_bytes()
     assert (tmp_path / "firmware/other/codegen/host/src/other_lib0.c").is_file()
@@ -244,22 +243,21 @@ def test_single_steps_without_a_project_file(tmp_path: Path) -> None:
         'archive = env.MlfArchive("out/net", "net.tflite", MLFCPU="cortex-m33")\n'
         'env.MlfUnpack("firmware/net", archive)\n'
     )
-    scons = [sys.executable, "-m", "SCons", "-Q"]
-    first = subprocess.run(scons, cwd=tmp_path, capture_output=True, text=True, check=False)
+    first = warm.run("SCons", "-Q", cwd=tmp_path)
     assert first.returncode == 0, first.stderr
     assert first.stdout.splitlines() == [
         "Compiling model net.tflite -> out/net.tar",
         "Unpacking out/net.tar -> firmware/net",
     ]
     assert (tmp_path / "firmware/net/codegen/host/src/net_lib0.c").is_file()
-    again = subprocess.run(scons, cwd=tmp_path, capture_output=True, text=True, check=False)
+    again = warm.run("SCons", "-Q", cwd=tmp_path)
     assert again.stdout == "scons: `.' is up to date.\n"
     (tmp_path / "firmware/net/mine.c").write_text("mine")
-    subprocess.run([*scons, "-c"], cwd=tmp_path, check=True)
+    warm.run("SCons", "-Q", "-c", cwd=tmp_path, check=True)
     left = {path.relative_to(tmp_path).as_posix() for path in (tmp_path / "firmware").rglob("*")}
     assert left == {"firmware/net", "firmware/net/mine.c"}
     (tmp_path / "net.tflite").write_bytes(tiny_network(2))
-    after = subprocess.run(scons, cwd=tmp_path, capture_output=True, text=True, check=False)
+    after = warm.run("SCons", "-Q", cwd=tmp_path)
     assert after.returncode == 0, after.stderr
 
 

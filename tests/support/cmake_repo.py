@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.targets import cmake_folder
+from support import warm
 from support.firmware_repo import tiny_network
 
 GENERATORS = ("Ninja", "Unix Makefiles")
@@ -134,7 +135,7 @@ class CMakeRepo:
     def configure(self, *arguments: str, env: dict[str, str] | None = None) -> Ran:
         return self._run(
             self.cmake, "-S", ".", "-B", "build", "-G", self.generator,
-            f"-Dmlfbuild_DIR={cmake_folder()}", f"-DMLFBUILD_COMMAND={mlfbuild_command()}", *arguments, env=env,
+            f"-Dmlfbuild_DIR={cmake_folder()}", f"-DMLFBUILD_COMMAND={warm.command('mlfbuild')}", *arguments, env=env,
         )  # fmt: skip
 
     def build(self, *arguments: str, env: dict[str, str] | None = None, explain: bool = False) -> Ran:
@@ -161,7 +162,7 @@ class CMakeRepo:
 
     def mlfbuild(self, *arguments: str) -> None:
         """Run the mlfbuild command that CMake runs, in the repo."""
-        subprocess.run([mlfbuild_command(), *arguments], cwd=self.root, check=True, stdout=subprocess.DEVNULL)
+        warm.run("mlfbuild", *arguments, cwd=self.root, check=True)
 
     def _run(self, *command: str, env: dict[str, str] | None) -> Ran:
         before = self._times()

@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from support import warm
 from support.documents import REPOSITORY, matches
 
 _PROGRESS = re.compile(r"^[^\n]* \((?:\d+ min )?[\d.]+ s\)\n|^nothing to build: [^\n]*\n", re.MULTILINE)
 _COMMAND = re.compile(r"^\$ ((?:[^\n]*\\\n)*[^\n]*)\n?", re.MULTILINE)
-PROGRAMS = {"mlfbuild": "-m mlfbuild", "scons": "-m SCons", "python": "", "python3": ""}
+PROGRAMS = ("mlfbuild", "scons")
 GCC_OF_THE_PAGES = "12."
 
 
@@ -34,16 +35,17 @@ class Shell:
         self._now = folder
         self._state = programs / "folder"
         self._programs = programs
-        for name, arguments in PROGRAMS.items():
-            (programs / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments} "$@"\n')
+        for name in ("python", "python3"):
+            (programs / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
             (programs / name).chmod(0o755)
+        for name in PROGRAMS:
+            (programs / name).symlink_to(warm.programs() / name)
 
     def run(self, command: str) -> Ran:
         """Run ``command`` with Bash, which stops at the first failure."""
         environment = {
             **{name: value for name, value in os.environ.items() if name not in {"MAKEFLAGS", "SCONSFLAGS", "TERM"}},
             "PATH": f"{self._programs}{os.pathsep}{os.environ['PATH']}",
-            "PYTHONPATH": str(REPOSITORY),
             "PYTHONUNBUFFERED": "1",
             "mlfbuild_ROOT": str(REPOSITORY / "cmake"),  # as if the package were installed where CMake looks
             "XDG_CACHE_HOME": str(self._programs / "cache"),

@@ -13,8 +13,8 @@ PUSH, SWEEP = "push", "sweep"
 
 
 def examples(sweep: int) -> int:
-    """Return ``sweep`` in the sweep, and a fifth of it on each push, but at least 10."""
-    return sweep if settings().max_examples == settings.get_profile(SWEEP).max_examples else max(10, sweep // 5)
+    """Return ``sweep`` in the sweep, and a tenth of it on each push, but at least 5."""
+    return sweep if settings().max_examples == settings.get_profile(SWEEP).max_examples else max(5, sweep // 10)
 
 
 def first_on_push(cases: Iterable[Any], count: int = 1) -> list[Any]:

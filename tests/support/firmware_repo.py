@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
-import subprocess
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
+from support import warm
 from support.tflite_builder import Network
 
 PROJECT = """\
@@ -55,6 +55,7 @@ HEADER = """\
 SITE_TOOL = "from mlfbuild.scons import exists, generate\n"
 
 
+@functools.cache
 def tiny_network(seed: int) -> bytes:
     """Return a network of one int8 FULLY_CONNECTED layer with weights from ``seed``."""
     random = np.random.default_rng(seed)
@@ -159,10 +160,7 @@ class FirmwareRepo:
 
     def scons(self, *arguments: str, env: dict[str, str] | None = None) -> Ran:
         before = self.snapshot()
-        done = subprocess.run(
-            [sys.executable, "-m", "SCons", *arguments],
-            cwd=self.root, env=os.environ | (env or {}), capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        done = warm.run("SCons", *arguments, cwd=self.root, env=os.environ | (env or {}))
         after = self.snapshot()
         return Ran(
             done.returncode,

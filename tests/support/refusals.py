@@ -14,4 +14,4 @@ def assert_refused(error: MlfError, code: str, place: str, *facts: str) -> None:
     assert (error.code, inner) == (code, place)
     assert file in {"net", "net.tflite", "net.onnx"}
     assert [fact for fact in facts if fact not in error.reason] == [], error.reason
-    assert "\n" not in str(error)
+    assert "\n" not in error.message

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from mlfbuild.build.project_jobs import load, target_jobs
 from mlfbuild.usecases.build import build_project as build
+from support import warm
 from support.firmware_repo import FirmwareRepo, tiny_network
 
 PROJECT = """\
@@ -72,8 +71,7 @@ def test_edited_archive_is_not_copied(root: Path) -> None:
 def test_model_whose_compiler_is_missing_fails_as_a_job_and_others_are_finished(tmp_path: Path) -> None:
     repo = FirmwareRepo(tmp_path)
     repo.replace("mlfbuild.yml", "beta.tflite}", "beta.tflite, compiler: tvm, python: no-such-python}")
-    command = [sys.executable, "-m", "mlfbuild", "build", "-j2", "--format", "json"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = warm.run("mlfbuild", "build", "-j2", "--format", "json", cwd=tmp_path)
     events = [json.loads(line) for line in (done.stdout + done.stderr).splitlines()]
     titles = {event["job"]: event["title"] for event in events if event["event"] == "job-started"}
     ended = {titles[event["job"]]: event["status"] for event in events if event["event"] == "job-finished"}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,10 +15,12 @@ from mlfbuild.build.project_jobs import firmware_jobs, load, target_jobs
 from mlfbuild.core.errors import CheckFailedError, InputFileError, ProcessFailedError
 from mlfbuild.core.files import read_bytes
 from mlfbuild.usecases.build import build_project as build
+from support import warm
 from support.errors import raises
 from support.examples import first_on_push
 from support.firmware_repo import tiny_network
 from support.libraries import native_library
+from support.snapshot import keep, restore
 from support.tvm_headers import write_tvm_headers
 
 PROJECT = """\
@@ -77,10 +78,20 @@ class Repo:
         return error.value.reason
 
 
-@pytest.fixture
-def repo(tmp_path: Path, tool: Callable[[str], str]) -> Repo:
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Repo:
+    """Return the repository after its first build."""
     tool("cmake")
-    return Repo(tmp_path)
+    repo = Repo(tmp_path_factory.mktemp("clashes"))
+    repo.build()
+    keep(repo.root)
+    return repo
+
+
+@pytest.fixture
+def repo(built: Repo) -> Repo:
+    restore(built.root)
+    return built
 
 
 def test_two_real_models_share_no_symbol(repo: Repo) -> None:
@@ -122,6 +133,7 @@ def test_other_link_errors_are_shown_unchanged(repo: Repo) -> None:
 @pytest.mark.parametrize("image", ["add_executable(other main.c)", ""])
 def test_image_unknown_to_ninja_is_reported(repo: Repo, image: str) -> None:
     repo.write("CMakeLists.txt", CMAKELISTS.split("add_executable", maxsplit=1)[0] + image + "\n")
+    shutil.rmtree(repo.root / "build")
     with raises(ProcessFailedError, "cmake-image-missing", "app"):
         repo.build()
 
@@ -233,6 +245,7 @@ def test_only_a_new_image_is_read(repo: Repo, monkeypatch: pytest.MonkeyPatch) -
         return read_bytes(path, what)
 
     monkeypatch.setattr("mlfbuild.c_analysis.conflicts.read_bytes", counting)
+    shutil.rmtree(repo.root / "build")
     repo.build()
     assert {path.name for path in reads} >= {"libmlf_alpha.a", "libmlf_beta.a"}
     reads.clear()
@@ -290,8 +303,7 @@ def test_both_drivers_report_the_conflict(repo: Repo, driver: str) -> None:
         'env = Environment(tools=["default", "mlf"])\nmodels = env.MlfModels("mlfbuild.yml")\n'
         'env.MlfFirmware("app", models=models)\n',
     )
-    command = [sys.executable, "-m", driver, *(["build", "-q"] if driver == "mlfbuild" else ["-Q", "-s"])]
-    done = subprocess.run(command, cwd=repo.root, capture_output=True, text=True, check=False)
+    done = warm.run(driver, *(["build", "-q"] if driver == "mlfbuild" else ["-Q", "-s"]), cwd=repo.root)
     assert done.returncode == (1 if driver == "mlfbuild" else 2)
     assert "models alpha and beta both define the global symbol 'helper'" in done.stderr
     assert "Traceback" not in done.stdout + done.stderr
@@ -307,7 +319,7 @@ def test_two_modules_with_the_same_name_are_reported_before_linking(repo: Repo, 
     repo.write("site_scons/site_tools/mlf.py", "from mlfbuild.scons import exists, generate\n")
     repo.write("SConstruct", 'Environment(tools=["default", "mlf"]).MlfModels("mlfbuild.yml")\n')
     command = ["SCons", "-Q"] if driver == "SCons" else ["mlfbuild", "-q", *driver.split()]
-    done = subprocess.run([sys.executable, "-m", *command], cwd=repo.root, capture_output=True, text=True, check=False)
+    done = warm.run(*command, cwd=repo.root)
     assert done.returncode == (2 if driver == "SCons" else 1), done.stdout + done.stderr
     assert done.stderr.lstrip().startswith("scons: *** " if driver == "SCons" else "mlfbuild: ")
     assert all(text in done.stderr for text in ("alpha", "beta", "'default'", "options: {module-name: beta}"))

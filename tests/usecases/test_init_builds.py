@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,13 +14,12 @@ import pytest
 
 from mlfbuild.targets import BOARDS
 from mlfbuild.usecases.init import TEMPLATES, InitReport, InitRequest, init_project
+from support import warm
 from support.cmsis_nn import write_cmsis_nn_repository
 from support.examples import first_on_push
 from support.oracle import tflite_micro_run
 from support.tflite_builder import Network
 
-COMMANDS = str(Path(sys.executable).parent)
-"""The folder of `mlfbuild` and `scons`."""
 BUILT = {"scons": "build/m4/app/app.elf", "cmake": "build/m4/app.elf", "bare-metal": "build/make/app.elf"}
 
 
@@ -38,9 +36,10 @@ class Repo:
         self.root = request.folder
         self.report: InitReport = init_project(request)
 
-    def run(self, name: str, path: str = f"{COMMANDS}{os.pathsep}{os.environ['PATH']}") -> tuple[int, str]:
+    def run(self, name: str, path: str = "") -> tuple[int, str]:
         """Run the command ``name`` as a user would; return its exit status and output."""
         command = self.report.commands[name]
+        path = path or f"{warm.programs()}{os.pathsep}{os.environ['PATH']}"
         done = subprocess.run(
             ["/bin/sh", "-c", command], cwd=self.root, env=os.environ | {"PATH": path}, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -137,7 +136,7 @@ def test_make_models_updates_the_tree(tmp_path: Path) -> None:
     repo = Repo(request(tmp_path / "repo", "bare-metal"))
     repo.runs("build")
     tree = {path: path.stat().st_mtime_ns for path in (repo.root / "mlf").rglob("*")}
-    path = f"{COMMANDS}{os.pathsep}{os.environ['PATH']}"
+    path = f"{warm.programs()}{os.pathsep}{os.environ['PATH']}"
     models = ["make", "models"]
     subprocess.run(models, cwd=repo.root, env=os.environ | {"PATH": path}, check=True, capture_output=True)
     assert {path: path.stat().st_mtime_ns for path in (repo.root / "mlf").rglob("*")} == tree

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.targets import cmake_folder
-from support.cmake_repo import mlfbuild_command
+from support import warm
 from support.exporters import python_with_tvm
 from support.firmware_repo import SITE_TOOL
 
@@ -119,7 +119,7 @@ def test_scons_and_cmake_build_the_same_as_mlfbuild(root: Path) -> None:
     run(root, str(root / "build/pc/app/app"))
     assert len(list(root.glob("build/verify/pc/*/report.txt"))) == 2
     assert runs_of_tvm(root) == 1
-    package = (f"-Dmlfbuild_DIR={cmake_folder()}", f"-DMLFBUILD_COMMAND={mlfbuild_command()}")
+    package = (f"-Dmlfbuild_DIR={cmake_folder()}", f"-DMLFBUILD_COMMAND={warm.command('mlfbuild')}")
     run(root, "cmake", "-S", ".", "-B", "out", "-G", "Ninja", *package)
     run(root, "cmake", "--build", "out")
     run(root, str(root / "out/app"))

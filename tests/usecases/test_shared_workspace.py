@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from mlfbuild.compilers.types import Placement
 from mlfbuild.core.errors import UsageError
 from mlfbuild.targets import CPUS
 from mlfbuild.usecases.build import BuildReport, build_project as build
+from support import warm
 from support.errors import raises
 from support.examples import first_on_push
 from support.host_c import WARNINGS
@@ -230,7 +230,7 @@ def test_builds_without_cmake_have_one_workspace_and_the_check(
         project = load(repo.root / "mlfbuild.yml")
         build([committed(project, target_jobs(project), repo.root / "tree")])
     (repo.root / "build/pc/app").mkdir(parents=True, exist_ok=True)
-    command = [tool("make"), "build/pc/app/app"] if way == "mlf.mk" else [sys.executable, "-m", "SCons", "-Q"]
+    command = [tool("make"), "build/pc/app/app"] if way == "mlf.mk" else [warm.command("SCons"), "-Q"]
     done = subprocess.run(command, cwd=repo.root, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     guarded = "NDEBUG" not in flags

@@ -116,8 +116,8 @@ def verified(folder: Path, models: str, targets: str) -> dict[str, bool]:
 
 FLAVOURS = {
     "old": "v5-add-aotc",
-    "new": "many-aotc",
-    "graph": "v5-kws_int8-graph",
+    "new": "conv-aotc",
+    "graph": "v5-many-graphlink",
     "packed": "byoc-aotp",
     "several": "multi-mixed",
 }

@@ -15,6 +15,7 @@ from mlfbuild.graph import DType, Graph, Node, State, Tensor, ops
 from mlfbuild.library import CodegenFile, Library
 from mlfbuild.verify.host import Model
 from support.errors import raises
+from support.examples import first_on_push
 from support.native import compile_network
 
 ARCHIVES = (
@@ -42,8 +43,16 @@ def opened() -> Iterator[list[Model]]:
         model.close()
 
 
-@pytest.mark.parametrize("name", ARCHIVES)
-@pytest.mark.parametrize("isolated", [False, True], ids=["here", "isolated"])
+OF_EACH_KIND = ("byoc-aotp", "conv-aotc", "conv-graph", "conv-usmp_external", "multi-mixed.mod2", "v5-add-graph")
+
+
+@pytest.mark.parametrize(
+    ("name", "isolated"),
+    [
+        *first_on_push([(name, False) for name in (*OF_EACH_KIND, *sorted({*ARCHIVES} - {*OF_EACH_KIND}))], 6),
+        *first_on_push([(name, True) for name in (*OF_EACH_KIND[2:], *sorted({*ARCHIVES} - {*OF_EACH_KIND[2:]}))], 3),
+    ],
+)
 def test_archives_of_tvm(shared: Path, opened: list[Model], name: str, isolated: bool) -> None:
     archive, _, module = name.partition(".")
     path = shared / "archives" / f"{archive}.tar"

@@ -153,9 +153,13 @@ def test_crash_on_this_machine_is_a_failure(workdir: Path) -> None:
     assert re.fullmatch(r"net: case 2: the program was ended by signal \d+", report.text())
 
 
-@pytest.mark.parametrize("board", [M4, None], ids=["m4", "host"])
-def test_hanging_run_is_a_failure(workdir: Path, board: Board | None) -> None:
-    report = verify(workdir, board, "while (a[0] == -5 && runs) { }", timeout=2)
+@pytest.mark.parametrize(
+    ("board", "wait"),
+    [(M4, '__asm__ volatile("wfi");'), (None, "extern int pause(void); pause();")],
+    ids=["m4", "host"],
+)
+def test_hanging_run_is_a_failure(workdir: Path, board: Board | None, wait: str) -> None:
+    report = verify(workdir, board, f"while (a[0] == -5 && runs) {{ {wait} }}", timeout=2)
     assert report.text() == "net: case 1: no result after 2 s, so it was stopped"
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from mlfbuild.compilers.native import graph_executor
 from mlfbuild.compilers.native.kernels import kernel_files
-from mlfbuild.compilers.native.lowering import check_constants, lower
+from mlfbuild.compilers.native.lowering import check_constants, lower, lower_all
 from mlfbuild.compilers.native.memory import plan_memory
 from mlfbuild.compilers.native.network import compiled_network
 from mlfbuild.compilers.native.passes import fuse, rounded_products, run_passes
@@ -133,7 +133,7 @@ def _program(
     hook: bool,
 ) -> LinkedModel:
     """Lower and link ``graph``; operators run row by row if this makes the arena smaller at an acceptable cost."""
-    calls = [lower(graph, node, settings) for node in graph.nodes]
+    calls = lower_all(graph, settings)
     plan = plan_memory(graph, calls)
     fused, fused_calls = fuse(graph, calls, settings, lambda part, node: lower(part, node, settings))
     if fused is not graph:

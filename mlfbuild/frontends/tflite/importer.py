@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from tflite.BuiltinOperator import BuiltinOperator
 
 from mlfbuild.core import UnsupportedModelError, listed
-from mlfbuild.frontends.errors import naming_file
+from mlfbuild.frontends.errors import naming_file, unsupported
 from mlfbuild.frontends.tflite.operators import (
     SHAPES,
     SUPPORTED,
@@ -18,7 +19,8 @@ from mlfbuild.frontends.tflite.operators import (
 )
 from mlfbuild.frontends.tflite.operators.variables import OPERANDS
 from mlfbuild.frontends.tflite.reader import SEE, RawOperator, RawSubgraph, Reader, reading
-from mlfbuild.frontends.tflite.tensors import Tensors
+from mlfbuild.frontends.tflite.tensors import Tensors, unique_names
+from mlfbuild.frontends.tflite.unsigned import held_as_int8, refusal, requantized
 from mlfbuild.frontends.tflite.variables import Key, Variables, VariableValue
 from mlfbuild.graph import (
     Array,
@@ -35,8 +37,15 @@ from mlfbuild.graph import (
 )
 from mlfbuild.graph.bases import WHOLE, alternatives
 
-_COMPILED_BY = {"ethos-u": ("Vela", "an Ethos-U NPU"), "edgetpu-custom-op": ("edgetpu_compiler", "the Edge TPU")}
-"""Custom operators that represent a part of a network: the program that writes them, and their hardware."""
+_COMPILED_BY = {
+    "ethos-u": ("Vela", "an Ethos-U NPU"),
+    "edgetpu-custom-op": ("edgetpu_compiler", "the Edge TPU"),
+    "NeutronGraph": ("neutron-converter", "NXP's Neutron NPU"),
+    "XC_": ("xcore-opt", "an XMOS xcore processor"),
+}
+"""Prefixes of custom operators that represent a part of a network: the program that writes them, and their hardware."""
+_OFFSET_WEIGHTS = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV"})
+"""Layers whose weights may have a zero point."""
 _MOST_NUMBERS = 64
 """Elements up to which a tensor is computed at compile time, because it may be part of a shape."""
 
@@ -73,18 +82,31 @@ class _Importer:
     def __init__(self, raw: RawSubgraph, budget: ConstantBudget, subgraphs: Sequence[RawSubgraph] = ()) -> None:
         self.called: dict[int, Mapping[Key, VariableValue]] = {}
         """The values of variables by the index of the subgraph that a CALL_ONCE names."""
-        self._raw = raw
+        self._file = raw
+        self._raw = raw = held_as_int8(raw)
         self._budget = budget
         self._subgraphs = subgraphs
         self._tensors = Tensors(raw)
+        self._names = unique_names(self._file.tensors)
         self._variables = Variables(self._tensors)
         self._states: list[State] = []
+        self._refusals: list[UnsupportedModelError] = []
+        """Why operators are not supported."""
+        self._missing: set[int] = set()
+        """The tensors that such operators would write, and those that are computed from them."""
         self._written = {index for operator in raw.operators for index in operator.outputs}
 
     def graph(self, name: str) -> Graph:
         """Return the subgraph as a graph."""
         nodes = self._nodes()
-        inputs = [self._input(index).name for index in self._raw.inputs]
+        if self._refusals:
+            with suppress(GraphError, UnsupportedModelError):
+                self._refusals += self._dynamic()
+            raise self._refused(nodes)
+        inputs = [self._tensors.at("the model's inputs", index).name for index in self._raw.inputs]
+        self._refusals += self._dynamic()
+        if self._refusals:
+            raise self._refused(nodes)
         outputs = [self._tensors.at("the model's outputs", index).name for index in self._raw.outputs]
         if not outputs:
             raise GraphError("the model's outputs", "there are none")
@@ -95,6 +117,8 @@ class _Importer:
         if self._raw.inputs or self._raw.outputs:
             raise caller.wrong("the subgraph that it names has inputs or outputs")
         nodes, assigned = self._nodes(), self._variables.assigned()
+        if self._refusals:
+            raise self._refused(nodes)
         graph = self._finished("initialisation", nodes, (), [tensor.name for _, tensor in assigned.values()])
         if graph.states:
             raise caller.unsupported(
@@ -108,40 +132,55 @@ class _Importer:
         states = [*self._states, *self._variables.states()]
         used = {name for node in nodes for name in (*node.inputs, *node.outputs) if name is not None}
         used.update(inputs, outputs, *((state.before, state.after) for state in states))
-        return Graph(name, self._tensors.among(used), nodes, inputs, outputs, states)
+        try:
+            return Graph(name, self._tensors.among(used), nodes, inputs, outputs, states)
+        except OperatorError:
+            raise self._refused(nodes) from None
 
-    def _input(self, index: int) -> Tensor:
-        tensor = self._tensors.at("the model's inputs", index)
-        signature = self._raw.tensors[index].signature
-        if any(size < 0 for size in signature[1:]):  # a free first dimension is the batch, as in the shape
-            raise UnsupportedModelError(
-                "shape-dynamic",
-                place=f"input {tensor.name!r}",
-                reason=f"the shape {list(signature)} is dynamic",
-                hint="convert the model with a fixed shape",
-            )
-        return tensor
+    def _refused(self, nodes: Sequence[Node]) -> UnsupportedModelError:
+        """Return an error with all reasons why operators, including the tensors of ``nodes``, are not supported."""
+        tensors = self._tensors.by_name()
+        for node in nodes:
+            inputs = [None if name is None else tensors[name] for name in node.inputs]
+            reason = node.operator.check(inputs, [tensors[name] for name in node.outputs])
+            if reason is not None:
+                error = OperatorError(f"{node.operator.name} {node.name!r}", reason)
+                self._refusals.append(unsupported(error))
+        return UnsupportedModelError.of(self._refusals)
+
+    def _dynamic(self) -> Iterator[UnsupportedModelError]:
+        """Yield why inputs have no fixed shape."""
+        for index in self._raw.inputs:
+            tensor, signature = self._tensors.at("the model's inputs", index), self._raw.tensors[index].signature
+            if any(size < 0 for size in signature[1:]):  # a free first dimension is the batch, as in the shape
+                yield UnsupportedModelError(
+                    "shape-dynamic",
+                    place=f"input {tensor.name!r}",
+                    reason=f"the shape {list(signature)} is dynamic",
+                    hint="convert the model with a fixed shape",
+                )
 
     def _check_operators(self) -> None:
-        """Refuse a subgraph with unsupported operators before anything else is read; the error names each one once."""
+        """Record the operators that this compiler does not have, each once; refuse files for an accelerator."""
         missing: dict[tuple[int, str], RawOperator] = {}
         for operator in self._raw.operators:
             if operator.code not in SUPPORTED:
                 missing.setdefault((operator.code, operator.custom_code), operator)
         for operator in missing.values():
-            if operator.custom_code in _COMPILED_BY:
-                raise self._already_compiled(operator)
+            for begin, (compiler, accelerator) in _COMPILED_BY.items():
+                if operator.custom_code.startswith(begin):
+                    raise self._already_compiled(operator, compiler, accelerator)
         if missing:
             names = listed([_name(operator) for operator in missing.values()])
-            raise UnsupportedModelError(
+            error = UnsupportedModelError(
                 "operator-unsupported",
                 place=self._place(next(iter(missing.values()))),
                 reason=f"operator{f' {names} is' if len(missing) == 1 else f's {names} are'} not supported",
                 hint=SEE,
             )
+            self._refusals.append(error)
 
-    def _already_compiled(self, operator: RawOperator) -> UnsupportedModelError:
-        compiler, accelerator = _COMPILED_BY[operator.custom_code]
+    def _already_compiled(self, operator: RawOperator, compiler: str, accelerator: str) -> UnsupportedModelError:
         return UnsupportedModelError(
             "model-compiled-for-accelerator",
             place=self._place(operator),
@@ -150,9 +189,8 @@ class _Importer:
         )
 
     def _place(self, operator: RawOperator) -> str:
-        names = self._tensors.names
-        outputs = [index for index in operator.outputs if 0 <= index < len(names)]
-        target = f" writing {names[outputs[0]]!r}" if outputs else ""
+        outputs = [index for index in operator.outputs if 0 <= index < len(self._names)]
+        target = f" writing {self._names[outputs[0]]!r}" if outputs else ""
         return f"{self._raw.place}operator {operator.index} ({_name(operator)}){target}"
 
     def _nodes(self) -> list[Node]:
@@ -163,13 +201,39 @@ class _Importer:
         for operator in self._raw.operators:
             if operator.code == BuiltinOperator.ASSIGN_VARIABLE:
                 self._variables.expect(self._site_of_variable(operator), operator.inputs[0])
-        return [node for operator in self._raw.operators for node in self._nodes_of(operator)]
+        return [node for operator in self._raw.operators for node in self._supported(operator)]
+
+    def _supported(self, operator: RawOperator) -> list[Node]:
+        """Return the nodes of ``operator``; if it is not supported, record why and return none."""
+        refused = operator.code not in SUPPORTED
+        if not self._tensors.refused.isdisjoint((*operator.inputs, *operator.outputs)):
+            refused = True  # for a reason that is recorded
+        try:
+            error = None if refused else refusal(self._file, operator, self._place(operator))
+            nodes = [] if refused or error is not None else self._nodes_of(operator)
+        except UnsupportedModelError as raised:
+            error = raised
+        except OperatorError as raised:
+            error = unsupported(raised)
+        except GraphError:
+            if self._refusals:  # the cause is more useful
+                raise UnsupportedModelError.of(self._refusals) from None
+            raise
+        depends = not self._missing.isdisjoint(operator.inputs)
+        if error is not None and not (depends and error.code == "input-not-constant"):
+            self._refusals.append(error)
+        if error is not None or refused or depends:
+            self._missing.update(operator.outputs)
+        return [] if error is not None else nodes
 
     def _nodes_of(self, operator: RawOperator) -> list[Node]:
         kind = operator_kind(operator.code)
         if kind is not None:
             node = self._node(operator, kind)
-            return [] if self._is_computed(operator, kind, node) else [node]
+            if self._is_computed(operator, kind, node):
+                return []
+            joined = operator.unsigned and operator.code == BuiltinOperator.CONCATENATION
+            return requantized(self._tensors, node) if joined else [node]
         if operator.code in SHAPES:
             self._know(operator)
             return []
@@ -236,7 +300,7 @@ class _Importer:
     def _site(self, operator: RawOperator, inputs: Sequence[Tensor | None], outputs: Sequence[int]) -> TfliteSite:
         place = self._place(operator)
         results = tuple(self._tensors.at(place, index) for index in outputs)
-        return TfliteSite(place, tuple(inputs), results, operator.options_type, operator.options)
+        return TfliteSite(place, tuple(inputs), results, operator.options_type, operator.options, operator.unsigned)
 
     def _called(self, site: TfliteSite) -> Mapping[Key, VariableValue]:
         """Return the values that the subgraph of a CALL_ONCE assigns to variables."""
@@ -270,6 +334,8 @@ class _Importer:
             _check_hybrid(site)
             self._check_parameters(site, indices[1 : kind.values])
         result = kind.read(site)
+        if result.name in _OFFSET_WEIGHTS:
+            _check_offset(site)
         _check_types(site, site.inputs[:1], result)
         values = tuple(None if tensor is None else tensor.name for tensor in site.inputs[: kind.values])
         states = [state for _, state in kept.values()]
@@ -311,6 +377,15 @@ def _check_hybrid(site: TfliteSite) -> None:
             "quantise the activations too",
             code="quantization-unsupported",
         )
+
+
+def _check_offset(site: TfliteSite) -> None:
+    """Refuse int8 weights with a zero point, which runtimes ignore or not; those of uint8 always count."""
+    weights = site.inputs[1] if len(site.inputs) > 1 else None
+    quantization = None if weights is None else weights.quantization
+    offset = quantization is not None and not quantization.per_channel and any(quantization.zero_points)
+    if offset and not site.unsigned:
+        raise site.wrong(f"the weights {weights} have a zero point that is not 0")
 
 
 def _check_types(site: TfliteSite, sources: Sequence[Tensor | None], operator: Operator) -> None:

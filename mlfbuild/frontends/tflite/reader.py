@@ -74,6 +74,8 @@ class RawOperator:
     outputs: tuple[int, ...]
     options_type: int
     options: Any
+    unsigned: bool = False
+    """Whether it computes with uint8, although its tensors are held as int8 (``unsigned``)."""
 
 
 @dataclass(frozen=True)

@@ -33,12 +33,14 @@ class Tensors:
 
     def __init__(self, raw: RawSubgraph) -> None:
         self._raw = raw
-        self.names = _unique_names(raw.tensors)
+        self.names = unique_names(raw.tensors)
         """The names of all tensors of the subgraph, by index."""
         self._taken = set(self.names)
         self._made: dict[int, Tensor] = {}
         self._added: list[Tensor] = []
         self._kept: dict[int, str] = {}
+        self.refused: set[int] = set()
+        """The tensors that could not be converted."""
 
     def at(self, place: str, index: int) -> Tensor:
         """Return tensor ``index``; ``place`` names the operator that uses it."""
@@ -77,6 +79,10 @@ class Tensors:
         after = self.add(f"{before.name}_after", before)
         return before, State(before.name, after.name, zeros(before))
 
+    def by_name(self) -> dict[str, Tensor]:
+        """Return the tensors that were made or added before."""
+        return {tensor.name: tensor for tensor in (*self._made.values(), *self._added)}
+
     def fill(self, index: int, data: Array) -> None:
         """Make tensor ``index``, whose shape and type are those of ``data``, a constant."""
         self._made[index] = replace(self._made[index], data=data)
@@ -104,11 +110,13 @@ class Tensors:
 
     def _make(self, place: str, raw: RawTensor) -> Tensor:
         if raw.index not in self._made:
+            self.refused.add(raw.index)
             self._made[raw.index] = _convert(raw, self.names[raw.index], self._where(place, raw))
+            self.refused.remove(raw.index)
         return self._made[raw.index]
 
 
-def _unique_names(tensors: Sequence[RawTensor]) -> list[str]:
+def unique_names(tensors: Sequence[RawTensor]) -> list[str]:
     """Return unique names of the tensors; a number is appended if a name is empty or taken."""
     taken = {tensor.name for tensor in tensors}
     seen: set[str] = set()

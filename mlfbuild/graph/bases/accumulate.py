@@ -26,8 +26,8 @@ Sums = npt.NDArray[np.float64]
 
 
 def centred(tensor: Tensor, value: Array) -> Sums:
-    """Return ``value`` as float64, without the zero point of a quantised ``tensor``."""
-    if tensor.dtype is DType.FLOAT32 or tensor.quantization is None:
+    """Return ``value`` as float64, without the zero point of a quantised ``tensor``, which is 0 per channel."""
+    if tensor.dtype is DType.FLOAT32 or tensor.quantization is None or tensor.quantization.per_channel:
         return value.astype(np.float64)
     return value.astype(np.float64) - tensor.quantization.zero_point
 

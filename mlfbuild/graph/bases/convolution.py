@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -21,6 +21,8 @@ class Filtering(Operator):
     """A filter moving over an NHWC image; base of convolutions and of TRANSPOSE_CONV."""
 
     activation: Activation
+    rounded_product: bool
+    """Whether the product of two scales is rounded to float32, as LiteRT does for uint8."""
     types: ClassVar[tuple[DType, ...]] = weighted.TYPES
     channel_axis: ClassVar[int]
     """The dimension of the weights for output channels."""
@@ -29,7 +31,8 @@ class Filtering(Operator):
         """Return the rescaling of each output channel; none for float32."""
         if source.dtype is DType.FLOAT32:
             return ()
-        return convolution_rescales(source, weights, output, weights.shape[self.channel_axis])
+        channels = weights.shape[self.channel_axis]
+        return convolution_rescales(source, weights, output, channels, rounded=self.rounded_product)
 
     def sums_are_wide(self, source: Tensor, bias: Tensor | None) -> bool:
         """Return whether sums have 64 bits."""
@@ -53,6 +56,7 @@ class Convolution(Filtering):
     dilation: Pair = (1, 1)
     padding: Padding = ((0, 0), (0, 0))
     activation: Activation = Activation.NONE
+    rounded_product: bool = field(default=False, kw_only=True)
 
     int16_biases: ClassVar[tuple[DType, ...]]
     """The types of a bias over int16 activations."""
@@ -89,7 +93,7 @@ class Convolution(Filtering):
         source, weights, offset, output = convolution_tensors(inputs, outputs)
         image, filters, bias = values[0], values[1], values[2] if len(values) > 2 else None
         assert image is not None and filters is not None
-        pixels, factors = centred(source, image), filters.astype(np.float64)
+        pixels, factors = centred(source, image), centred(weights, filters)
         sums = np.zeros(output.shape)
         for tap, write, read in self.window(weights).taps(source, output):
             sums[:, write[0], write[1]] += self._multiply(pixels[:, read[0], read[1]], factors[:, tap[0], tap[1]])

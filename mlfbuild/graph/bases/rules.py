@@ -68,23 +68,32 @@ def affine(tensor: Tensor, *, offset: bool = False) -> Reason:
 
 
 def parameters(
-    weights: Tensor, bias: Tensor | None, channels: int, axis: int, biases: Sequence[DType] | None = None
+    weights: Tensor,
+    bias: Tensor | None,
+    channels: int,
+    axis: int,
+    biases: Sequence[DType] | None = None,
+    *,
+    offset: bool = False,
 ) -> Reason:
     """Check constant weights, int8 symmetric (one scale, or one for each of ``channels``) or float32, and their bias.
 
-    The bias has one of the types ``biases``, by default int32 for int8 weights and float32 for float32 weights.
+    The bias has one of the types ``biases``, by default int32 for int8 weights and float32 for float32 weights. With
+    ``offset``, weights with one scale may have a zero point.
     """
     return (
         (None if weights.constant else f"the weights {weights} are not constant")
-        or (_symmetric(weights, channels, axis) if weights.dtype is DType.INT8 else None)
+        or (_scaled(weights, channels, axis, offset=offset) if weights.dtype is DType.INT8 else None)
         or (_bias(bias, weights, channels, biases) if bias is not None else None)
     )
 
 
-def _symmetric(weights: Tensor, channels: int, axis: int) -> Reason:
+def _scaled(weights: Tensor, channels: int, axis: int, *, offset: bool) -> Reason:
     quantization = weights.quantization
     if quantization is None:
         return f"the weights {weights} have no scale"
+    if offset and not quantization.per_channel:
+        return affine(weights)
     if any(quantization.zero_points):
         return f"the weights {weights} have a zero point that is not 0"
     if quantization.per_channel and (quantization.axis != axis or len(quantization.scales) != channels):

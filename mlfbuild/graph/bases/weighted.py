@@ -1,7 +1,8 @@
 """Rules of operators with constant weights: combinations of types, and the width of sums.
 
-int8 activations have int8 weights, an int32 bias and 32-bit sums. int16 activations also have int8 weights; their sums
-have the width of the bias, 32 or 64 bits.
+int8 activations have int8 weights, an int32 bias and 32-bit sums; weights with one scale may have a zero point, as
+those of uint8 networks have. int16 activations also have int8 weights; their sums have the width of the bias, 32 or 64
+bits.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def check(
     return (
         rules.arithmetic(source, output, types=TYPES)
         or _check_weights(source, weights)
-        or rules.parameters(weights, bias, channels, axis, biases)
+        or rules.parameters(weights, bias, channels, axis, biases, offset=source.dtype is DType.INT8)
         or (_check_range(weights, bias, channels) if source.dtype is DType.INT16 else None)
         or (_check_bias(source, weights, bias, output) if source.dtype in rules.QUANTIZED else None)
     )

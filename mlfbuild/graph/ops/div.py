@@ -23,11 +23,14 @@ class Div(Arithmetic):
     that is 0, too; an int32 quotient is 0.
     """
 
+    rounded_quotient: bool = False
+    """Whether the quotient of int8 scales is computed in float32, as LiteRT does for uint8."""
+
     name: ClassVar[str] = "DIV"
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.INT32, DType.FLOAT32)
 
     def numbers(self, first: Tensor, second: Tensor, output: Tensor) -> Rescale:
-        return divide_rescale(first, second, output)
+        return divide_rescale(first, second, output, rounded=self.rounded_quotient)
 
     def _exact(self, x: Array, y: Array) -> Array:
         return x / y

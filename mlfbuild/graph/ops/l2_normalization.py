@@ -26,6 +26,10 @@ _LEAST_LENGTH = 1e-6
 class L2Normalization(Single):
     """x / sqrt(sum of x**2) over the last dimension."""
 
+    shifted: bool = False
+    """Whether integers are shifted left by the output's fraction bits before they are multiplied, as LiteRT does for
+    uint8, instead of with the multiplier."""
+
     name: ClassVar[str] = "L2_NORMALIZATION"
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
@@ -56,4 +60,6 @@ class L2Normalization(Single):
 
     def _row(self, row: Array) -> Array:
         multiplier, shift = inverse_square_root(int((row * row).sum()))
+        if self.shifted:
+            return rescaled(row << _FRACTION_BITS, Rescale(multiplier, shift))
         return rescaled(row, Rescale(multiplier, shift + _FRACTION_BITS))

@@ -52,6 +52,9 @@ class Pool2D(Single):
 class AveragePool2D(Pool2D):
     """The mean of the elements in the window, without padding; integers are rounded half away from zero."""
 
+    half_up: bool = False
+    """Whether halves of stored integers are rounded up, as LiteRT does for uint8, whose values have no sign."""
+
     name: ClassVar[str] = "AVERAGE_POOL_2D"
 
     def reference(
@@ -66,7 +69,11 @@ class AveragePool2D(Pool2D):
             counts[write] += 1
         if output.dtype is DType.FLOAT32:
             return (finish_float(sums / counts, self.activation),)
-        means = np.trunc((sums + np.copysign(counts // 2, sums)) / counts)
+        halves = counts // 2
+        if self.half_up:
+            means = np.floor((sums + halves) / counts)
+        else:
+            means = np.trunc((sums + np.copysign(halves, sums)) / counts)
         return (np.clip(means, *activation_range(self.activation, output)).astype(output.dtype.numpy),)
 
 

@@ -27,6 +27,9 @@ class Quantize(Single):
     because the output of an int8 SOFTMAX has one.
     """
 
+    in_float32: bool = False
+    """Whether int8 is brought to int8 in float32, like the inputs of LiteRT's CONCATENATION of uint8."""
+
     name: ClassVar[str] = "QUANTIZE"
     types: ClassVar[tuple[DType, ...]] = (*STORED, DType.FLOAT32)
     results: ClassVar[tuple[DType, ...]] = (*STORED, DType.INT32)
@@ -57,6 +60,8 @@ class Quantize(Single):
         source, output = inputs[0], outputs[0]
         assert source is not None and values[0] is not None and output.quantization is not None
         if source.dtype in STORED:
+            if self.in_float32:
+                return (self._requantized(source, values[0], output),)
             rescales = [requantize_rescale(source, output)]
             return (finish_quantized(centred(source, values[0]), rescales, output, Activation.NONE),)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -64,6 +69,15 @@ class Quantize(Single):
             rounded = round_half_away(np.where(np.isnan(quotients), np.float32(0), quotients))  # NaN is stored as 0.0
         stored = rounded.astype(np.float64) + output.quantization.zero_point
         return (np.asarray(np.clip(stored, *integer_range(output.dtype)), output.dtype.numpy),)
+
+    def _requantized(self, source: Tensor, value: Array, output: Tensor) -> Array:
+        """Return int8 numbers, which LiteRT has as uint8, in the scale of ``output``; each step is in float32."""
+        assert source.quantization is not None and output.quantization is not None
+        scale = np.float32(source.quantization.scale) * (np.float32(1) / np.float32(output.quantization.scale))
+        bias = np.float32(-(source.quantization.zero_point + 128)) * scale
+        products = (value.astype(np.float32) + np.float32(128)) * scale + bias
+        stored = round_half_away(products).astype(np.float64) + output.quantization.zero_point
+        return np.asarray(np.clip(stored, *integer_range(output.dtype)), output.dtype.numpy)
 
 
 @dataclass(frozen=True)

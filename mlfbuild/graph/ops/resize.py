@@ -16,6 +16,9 @@ from mlfbuild.graph.types import Array, DType, Tensor
 FRACTION_BITS = 10
 """Fraction bits of the interpolation weights for integers."""
 
+_FLOAT_BITS = 24
+"""The bits of a float32 number: a byte and the fraction bits of two shares must fit."""
+
 
 @dataclass(frozen=True)
 class ResampledLine:
@@ -79,8 +82,34 @@ class ResizeNearestNeighbor(Resize):
 class ResizeBilinear(Resize):
     """Every pixel is a weighted mean of four pixels of the source; integers are computed in fixed point."""
 
+    half_up: bool = False
+    """Whether halves of stored integers are rounded up, as LiteRT does for uint8, which it computes in float32."""
+
     name: ClassVar[str] = "RESIZE_BILINEAR"
     types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.FLOAT32)
+
+    def _check(self, source: Tensor, output: Tensor) -> str | None:
+        return super()._check(source, output) or (self._check_exact(source, output) if self.half_up else None)
+
+    def _check_exact(self, source: Tensor, output: Tensor) -> str | None:
+        """Return why fixed point does not give the numbers of float32, or ``None`` if both are exact."""
+        bits = [self._share_bits(*lengths) for lengths in zip(source.shape[1:3], output.shape[1:3], strict=True)]
+        if None not in bits and sum(filter(None, bits)) <= _FLOAT_BITS - 8:
+            return None
+        return (
+            f"the reference computes uint8 images in float32, which is exact only if sizes differ by a power of two; "
+            f"those of {source} and {output} do not"
+        )
+
+    def _share_bits(self, size: int, wanted: int) -> int | None:
+        """Return the fraction bits that all shares of a line need; ``None`` if ``FRACTION_BITS`` are not enough."""
+        length, result = self._spread(size, wanted)
+        one = 1 << FRACTION_BITS
+        step, rest = divmod(one * length, result)
+        if rest or (self.half_pixel_centers and step % 2):
+            return None
+        shares = int(np.bitwise_or.reduce(self.line(size, wanted, DType.INT8).share, initial=one))
+        return FRACTION_BITS - ((shares & -shares).bit_length() - 1)
 
     def line(self, size: int, wanted: int, dtype: DType) -> ResampledLine:
         """Return the source rows, of ``size``, for ``wanted`` rows."""
@@ -117,4 +146,6 @@ class ResizeBilinear(Resize):
         result = left * (one - along) + right * along
         if output.dtype is DType.FLOAT32:
             return (result.astype(np.float32),)
-        return (round_half_away(result / (one * one)).astype(output.dtype.numpy),)
+        exact = result / (one * one)
+        rounded = np.floor(exact + 0.5) if self.half_up else round_half_away(exact)
+        return (rounded.astype(output.dtype.numpy),)

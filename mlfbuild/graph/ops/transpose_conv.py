@@ -23,6 +23,7 @@ class TransposeConv(Filtering):
     stride: Pair = (1, 1)
     padding: Padding = ((0, 0), (0, 0))
     activation: Activation = Activation.NONE
+    rounded_product: bool = False
 
     name: ClassVar[str] = "TRANSPOSE_CONV"
     channel_axis: ClassVar[int] = 0
@@ -64,7 +65,7 @@ class TransposeConv(Filtering):
         source, weights, offset, output = convolution_tensors(inputs, outputs)
         image, filters, bias = values[0], values[1], values[2] if len(values) > 2 else None
         assert image is not None and filters is not None
-        pixels, factors = centred(source, image), filters.astype(np.float64)
+        pixels, factors = centred(source, image), centred(weights, filters)
         sums = np.zeros(output.shape)
         for tap, small, large in self.window(weights).taps(output, source):
             sums[:, large[0], large[1]] += pixels[:, small[0], small[1]] @ factors[:, tap[0], tap[1]].T

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 from cyclonedx.model.bom import Bom as CdxBom
-from cyclonedx.schema import SchemaVersion
-from cyclonedx.validation.json import JsonStrictValidator
 from spdx_tools.spdx.model import ActorType, Document, RelationshipType
 from spdx_tools.spdx.parser.parse_anything import parse_file
 from spdx_tools.spdx.validation.document_validator import validate_full_spdx_document
@@ -20,6 +18,7 @@ from mlfbuild.report.sbom.bill import Bill, bom_file
 from mlfbuild.report.sbom.components import required_component, tvm_tool
 from mlfbuild.report.sbom.forms import CYCLONEDX, FORMS, SPDX, SPDX_TAG_VALUE, document, form_of
 from mlfbuild.report.sbom.types import Bom, Component, How, Kind
+from support.schemas import cyclonedx_mistake
 
 
 def sample() -> Bom:
@@ -75,7 +74,7 @@ def test_documents_in_full(bom: Bom, form: str, name: str, golden: Callable[[str
 
 def test_cyclonedx_is_valid_and_read_back(bom: Bom) -> None:
     text = document(bom, CYCLONEDX)
-    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
+    assert cyclonedx_mistake(text) is None
     read = CdxBom.from_json(json.loads(text))  # type: ignore[attr-defined]  # a decorator adds it
     assert read.serial_number == bom.identity()
     assert read.metadata.component.supplier.name == "Bells Ltd"
@@ -156,7 +155,7 @@ def test_odd_texts_do_not_break_a_document(form: str, tmp_path: Path) -> None:
     )  # fmt: skip
     text = document(bill.done(), form)
     if form == CYCLONEDX:
-        assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
+        assert cyclonedx_mistake(text) is None
         assert json.loads(text)["metadata"]["component"]["version"] == odd
     elif form == SPDX:
         packages = {package.name: package for package in read_spdx(text, "x.spdx.json", tmp_path).packages}
@@ -177,7 +176,7 @@ def test_names_and_versions_of_archives_are_not_trusted(text: str) -> None:
     bill.add(tvm_tool(text))
     bill.add(Component("code/m4/kws", Kind.CODE, "kws", files=(bom_file(f"m4/{text}.c", b""),), properties={"a": text}))
     bom = bill.done()
-    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(document(bom, CYCLONEDX)) is None
+    assert cyclonedx_mistake(document(bom, CYCLONEDX)) is None
     documents = [document(bom, form).encode() for form in (SPDX, SPDX_TAG_VALUE)]
     names = [line for line in documents[1].splitlines() if line.startswith(b"PackageName: ")]
     assert len(names) == 4 and b"PackageName: evil" not in names

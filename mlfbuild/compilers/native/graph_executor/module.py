@@ -8,7 +8,7 @@ from mlfbuild.compilers.native.graph_executor.nodes import GraphProgram, make_no
 from mlfbuild.compilers.native.graph_executor.source import print_facts, print_functions, print_registry
 from mlfbuild.compilers.native.graph_executor.storage import StoragePlan, plan_storage
 from mlfbuild.compilers.native.kernels import kernel_files
-from mlfbuild.compilers.native.lowering import KernelCall, check_constants, lower
+from mlfbuild.compilers.native.lowering import KernelCall, check_constants, lower, lower_all
 from mlfbuild.compilers.native.network import graph_network
 from mlfbuild.compilers.native.passes import fuse
 from mlfbuild.compilers.native.printing import (
@@ -85,7 +85,7 @@ def _smallest(
     graph: Graph, settings: CodegenSettings, budget: ConstantBudget | None
 ) -> tuple[Graph, Sequence[KernelCall], StoragePlan]:
     """Lower ``graph``; operators run row by row if a run needs less memory that way."""
-    calls = [lower(graph, node, settings) for node in graph.nodes]
+    calls = lower_all(graph, settings)
     plan = plan_storage(graph, calls)
     fused, fused_calls = fuse(graph, calls, settings, lambda part, node: lower(part, node, settings))
     if fused is not graph:

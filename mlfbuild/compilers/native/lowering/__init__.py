@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         stages_of as stages_of,
         whole_images as whole_images,
     )
-    from mlfbuild.compilers.native.lowering.dispatch import lower as lower
+    from mlfbuild.compilers.native.lowering.dispatch import lower as lower, lower_all as lower_all
     from mlfbuild.compilers.native.lowering.line_buffer import (
         Lower as Lower,
         LoweredChain as LoweredChain,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from mlfbuild.compilers.native.lowering.call import KernelCall
 from mlfbuild.compilers.native.lowering.common.convolution import lower_convolution
+from mlfbuild.compilers.native.lowering.common.offset import has_offset, lower_conv2d_offset
 from mlfbuild.compilers.native.lowering.common.specialised import Specialised
 from mlfbuild.compilers.native.lowering.conv2d_dsp import lower_conv2d_dsp
 from mlfbuild.compilers.native.lowering.conv2d_float_mve import lower_conv2d_float_mve
 from mlfbuild.compilers.native.lowering.conv2d_int16_dsp import lower_conv2d_int16_dsp
 from mlfbuild.compilers.native.lowering.conv2d_int16_mve import lower_conv2d_int16_mve
 from mlfbuild.compilers.native.lowering.conv2d_mve import lower_conv2d_mve
+from mlfbuild.compilers.native.lowering.conv2d_offset_dsp import lower_conv2d_offset_dsp
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import Graph, Node
 from mlfbuild.graph.ops import Conv2D
@@ -23,5 +25,8 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     """Return the call of the fastest kernel that the CPU and the node permit."""
     operator = node.operator
     assert isinstance(operator, Conv2D)
+    if has_offset(graph, node):
+        dsp = lower_conv2d_offset_dsp(graph, node, operator) if settings.has("dsp") else None
+        return dsp or lower_conv2d_offset(graph, node, operator)
     special = _SPECIALISED.lower(graph, node, operator, settings)
     return special or lower_convolution(graph, node, operator, "conv2d")

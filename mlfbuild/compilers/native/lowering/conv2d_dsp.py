@@ -23,10 +23,12 @@ from mlfbuild.graph import Array, Graph, Node, Tensor, activation_range
 from mlfbuild.graph.bases import convolution_tensors
 from mlfbuild.graph.ops import Conv2D, FullyConnected
 
-_PIXELS = 3
-_FEWER_PIXELS = 2
+PIXELS = 3
+"""The block size."""
+FEWER_PIXELS = 2
 """The block size if three pixels would raise the network's peak: 6 % more instructions, a third less memory."""
-_INT16 = 2
+BYTES = 2
+"""Of an expanded input."""
 
 _LARGEST_ROW = 512
 """Expanding a row of up to this many bytes saves a quarter of the instructions of a product with one vector."""
@@ -49,28 +51,23 @@ def lower_conv2d_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall |
         return None
     inputs = weights.elements // weights.shape[0]
     window = window_fields(node, operator.window(weights), source, output)
-    matmul = _matmul_fields(operator, pixels, inputs, output)
+    matmul = matmul_fields(operator, pixels, inputs, output)
     row = _row(inputs)
     gathered = source.shape[3] % 4 != 0  # pixels are not whole words: windows are copied before they are expanded
     if gathered:
-        block = _PIXELS
-        parameters = _parameters(source, filter_, output, block * (row + row // _INT16))
+        block = PIXELS
+        parameters = dsp_parameters(source, filter_, output, block * (row + row // BYTES))
         arguments = "&conv2d, input, filter, output, scratch"
     else:
-        block = _PIXELS if _PIXELS * row <= spare_memory(graph, node) else _FEWER_PIXELS
+        block = PIXELS if PIXELS * row <= spare_memory(graph, node) else FEWER_PIXELS
         padding = Constant.array("padding", "int8_t", np.full(source.shape[3], zero_point(source), np.int8))
         parameters = (
-            *_parameters(source, filter_, output, block * row),
+            *dsp_parameters(source, filter_, output, block * row),
             Parameter("const int8_t *", "padding", padding),
         )
         arguments = "&conv2d, input, filter, padding, output, scratch"
     return KernelCall("conv2d", "conv2d_dsp.h", parameters, (
-        "static const struct mlf_conv2d_dsp conv2d = {",
-        *_nested("window", window),
-        *_nested("matmul", matmul),
-        f"    .zero_point = {zero_point(source)},",
-        f"    .pixels = {block},",
-        "};",
+        *conv2d_lines(window, matmul, zero_point(source), block),
         f"mlf_conv2d_{'gather_' if gathered else ''}int8_dsp({arguments});",
     ))  # fmt: skip
 
@@ -80,24 +77,26 @@ def _matmul(
 ) -> KernelCall | None:
     source, weights, _, _ = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     inputs = weights.elements // weights.shape[0]
-    blocked = rows >= _PIXELS and inputs % 4 == 0
+    blocked = rows >= PIXELS and inputs % 4 == 0
     filter_ = _filter(graph, node, whole=blocked)
     if filter_ is None and blocked:
         blocked, filter_ = False, _filter(graph, node, whole=False)
     if filter_ is None:
         return None
-    scratch = (_PIXELS if blocked else 1) * _row(inputs)
-    matmul = _static(struct_lines("mlf_matmul_dsp", "matmul", _matmul_fields(operator, rows, inputs, output)))
-    if not blocked and inputs % 4 == 0 and (rows >= _PIXELS or scratch > _LARGEST_ROW):
+    scratch = (PIXELS if blocked else 1) * _row(inputs)
+    matmul = matmul_lines(matmul_fields(operator, rows, inputs, output))
+    if not blocked and inputs % 4 == 0 and (rows >= PIXELS or scratch > _LARGEST_ROW):
         statement = "mlf_matvec_int8_dsp(&matmul, input, filter, output);"
-        return KernelCall(word, "matmul_dsp.h", _parameters(source, filter_, output, 0), (*matmul, statement))
+        return KernelCall(word, "matmul_dsp.h", dsp_parameters(source, filter_, output, 0), (*matmul, statement))
     statement = "mlf_matmul_int8_dsp(&matmul, input, filter, output, scratch);"
-    return KernelCall(word, "matmul_dsp.h", _parameters(source, filter_, output, scratch), (*matmul, statement), (0,))
+    return KernelCall(
+        word, "matmul_dsp.h", dsp_parameters(source, filter_, output, scratch), (*matmul, statement), (0,)
+    )
 
 
 def _row(inputs: int) -> int:
     """Return the bytes of a row, expanded to 16 bits and filled up to whole groups."""
-    return groups_of(inputs) * 4 * _INT16
+    return groups_of(inputs) * 4 * BYTES
 
 
 def _filter(graph: Graph, node: Node, *, whole: bool) -> Constant | None:
@@ -123,7 +122,8 @@ def _pack(graph: Graph, node: Node, *, whole: bool) -> npt.NDArray[np.int32] | N
     return None if channels is None else pack_matmul(channels, whole=whole)
 
 
-def _matmul_fields(operator: Conv2D | FullyConnected, rows: int, inputs: int, output: Tensor) -> dict[str, str]:
+def matmul_fields(operator: Conv2D | FullyConnected, rows: int, inputs: int, output: Tensor) -> dict[str, str]:
+    """Return the fields of the ``struct mlf_matmul_dsp``."""
     minimum, maximum = activation_range(operator.activation, output)
     return {
         "rows": str(rows),
@@ -135,7 +135,8 @@ def _matmul_fields(operator: Conv2D | FullyConnected, rows: int, inputs: int, ou
     }
 
 
-def _parameters(source: Tensor, filter_: Constant, output: Tensor, scratch: int) -> tuple[Parameter, ...]:
+def dsp_parameters(source: Tensor, filter_: Constant, output: Tensor, scratch: int) -> tuple[Parameter, ...]:
+    """Return the parameters of a product with ``scratch`` bytes of scratch memory."""
     return (
         Parameter("const int8_t *", "input", source.name),
         Parameter("const int32_t *", "filter", filter_),
@@ -148,5 +149,19 @@ def _nested(name: str, fields: Mapping[str, str]) -> Sequence[str]:
     return (f"    .{name} = {{", *(f"        .{field} = {text}," for field, text in fields.items()), "    },")
 
 
-def _static(lines: Sequence[str]) -> Sequence[str]:
+def matmul_lines(fields: Mapping[str, str]) -> Sequence[str]:
+    """Return the local ``matmul``, which is static, so that kernels are not specialised for it."""
+    lines = struct_lines("mlf_matmul_dsp", "matmul", fields)
     return (f"static {lines[0]}", *lines[1:])
+
+
+def conv2d_lines(window: Mapping[str, str], matmul: Mapping[str, str], zero_point: int, pixels: int) -> Sequence[str]:
+    """Return the local ``conv2d`` of blocks of ``pixels``; ``zero_point`` is the input's."""
+    return (
+        "static const struct mlf_conv2d_dsp conv2d = {",
+        *_nested("window", window),
+        *_nested("matmul", matmul),
+        f"    .zero_point = {zero_point},",
+        f"    .pixels = {pixels},",
+        "};",
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mlfbuild.compilers.native.lowering.call import KernelCall
 from mlfbuild.compilers.native.lowering.common.convolution import lower_convolution
+from mlfbuild.compilers.native.lowering.common.offset import has_offset, lower_depthwise_conv2d_offset
 from mlfbuild.compilers.native.lowering.common.specialised import Specialised
 from mlfbuild.compilers.native.lowering.conv2d_float_mve import lower_depthwise_conv2d_float_mve
 from mlfbuild.compilers.native.lowering.depthwise_conv2d_dsp import lower_depthwise_conv2d_dsp
@@ -29,6 +30,8 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     """Return the call of the fastest kernel that the CPU and the node permit."""
     operator = node.operator
     assert isinstance(operator, DepthwiseConv2D)
+    if has_offset(graph, node):
+        return lower_depthwise_conv2d_offset(graph, node, operator, _overwrites(operator))
     special = _SPECIALISED.lower(graph, node, operator, settings)
     return special or lower_convolution(graph, node, operator, "depthwise_conv2d", _overwrites(operator))
 

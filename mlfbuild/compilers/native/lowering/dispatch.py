@@ -51,6 +51,22 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     return replace(call, parameters=tuple(_with_origin(parameter, origin) for parameter in call.parameters))
 
 
+def lower_all(graph: Graph, settings: CodegenSettings) -> list[KernelCall]:
+    """Return the call of each node; raises one ``UnsupportedModelError`` with the reasons of all nodes without one."""
+    calls = [_attempted(graph, node, settings) for node in graph.nodes]
+    errors = [call for call in calls if isinstance(call, UnsupportedModelError)]
+    if errors:
+        raise UnsupportedModelError.of(errors)
+    return [call for call in calls if isinstance(call, KernelCall)]
+
+
+def _attempted(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall | UnsupportedModelError:
+    try:
+        return lower(graph, node, settings)
+    except UnsupportedModelError as error:
+        return error
+
+
 def _with_origin(parameter: Parameter, origin: Origin) -> Parameter:
     value = parameter.argument
     return replace(parameter, argument=replace(value, origin=origin)) if isinstance(value, Constant) else parameter

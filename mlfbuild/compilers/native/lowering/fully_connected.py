@@ -15,6 +15,11 @@ from mlfbuild.compilers.native.lowering.call import (
 )
 from mlfbuild.compilers.native.lowering.common.activation import float_range_line, quantization_constant, zero_point
 from mlfbuild.compilers.native.lowering.common.int16 import int16_parameters, int16_range_line, int16_way
+from mlfbuild.compilers.native.lowering.common.offset import (
+    has_offset,
+    lower_fully_connected_offset,
+    wide_weights,
+)
 from mlfbuild.compilers.native.lowering.common.specialised import Specialised
 from mlfbuild.compilers.native.lowering.conv2d_dsp import lower_fully_connected_dsp
 from mlfbuild.compilers.native.lowering.conv2d_float_mve import lower_fully_connected_float_mve
@@ -22,7 +27,7 @@ from mlfbuild.compilers.native.lowering.conv2d_int16_dsp import lower_fully_conn
 from mlfbuild.compilers.native.lowering.conv2d_int16_mve import lower_fully_connected_int16_mve
 from mlfbuild.compilers.native.lowering.fully_connected_mve import lower_fully_connected_mve
 from mlfbuild.compilers.native.settings import CodegenSettings
-from mlfbuild.graph import DType, Graph, Node, Tensor
+from mlfbuild.graph import DType, Graph, Node, Tensor, double_scale
 from mlfbuild.graph.bases import convolution_tensors
 from mlfbuild.graph.ops import FullyConnected
 
@@ -39,6 +44,10 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     """Return the call of the fastest kernel that the CPU and the node permit."""
     operator = node.operator
     assert isinstance(operator, FullyConnected)
+    if operator.in_double:
+        return _lower_in_double(graph, node, operator)
+    if has_offset(graph, node):
+        return lower_fully_connected_offset(graph, node, operator)
     special = _SPECIALISED.lower(graph, node, operator, settings)
     return special or _lower_portable(graph, node, operator)
 
@@ -73,6 +82,30 @@ def _lower_portable(graph: Graph, node: Node, operator: FullyConnected) -> Kerne
     ), (
         *matrix,
         "mlf_fully_connected_int8(&matrix, quantization, input, weights, channels, output);",
+    ))  # fmt: skip
+
+
+def _lower_in_double(graph: Graph, node: Node, operator: FullyConnected) -> KernelCall:
+    source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
+    assert weights.data is not None
+    folded = folded_bias(None if bias is None else bias.data, wide_weights(weights), 0, zero_point(source))
+    scale, kernel = double_scale(source, weights, output), "mlf_fully_connected_in_double_int8"
+    fields = {
+        "high": f"{scale.mantissa >> 27}U",
+        "low": f"{scale.mantissa & ((1 << 27) - 1)}U",
+        "shift": str(min(scale.shift - 27, 63)),
+    }
+    return KernelCall("fully_connected", "fully_connected_in_double.h", (
+        Parameter("const struct mlf_quantization *", "quantization",
+                  quantization_constant(source, output, operator.activation)),
+        Parameter("const int8_t *", "input", source.name),
+        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", weights.data)),
+        Parameter("const int32_t *", "bias", Constant.array("bias", "int32_t", folded)),
+        Parameter("int8_t *", "output", output.name),
+    ), (
+        *_matrix_lines(source, weights),
+        *struct_lines("mlf_double_scale", "scale", fields),
+        f"{kernel}(&matrix, &scale, quantization, {zero_point(weights)}, input, weights, bias, output);",
     ))  # fmt: skip
 
 

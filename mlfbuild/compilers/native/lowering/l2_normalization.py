@@ -7,6 +7,7 @@ from mlfbuild.compilers.native.lowering.call import KernelCall, Parameter, unsup
 from mlfbuild.compilers.native.lowering.common.activation import suffix, zero_point
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import DType, Graph, Node
+from mlfbuild.graph.ops import L2Normalization
 
 _LARGEST_DEPTH = 1 << 15
 """The most squares of 9-bit numbers whose sum fits in 32 bits."""
@@ -15,7 +16,8 @@ _LARGEST_DEPTH = 1 << 15
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_l2_normalization_<type>``."""
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
-    assert source is not None
+    assert source is not None and isinstance(node.operator, L2Normalization)
+    way = "_shifted" if node.operator.shifted and source.dtype is DType.INT8 else ""
     depth = source.shape[-1]
     arguments = [str(source.elements // depth), str(depth)]
     if source.dtype is DType.INT8:
@@ -23,7 +25,8 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
             raise unsupported(node, f"int8 vectors have at most {_LARGEST_DEPTH} elements, this one {depth}")
         arguments.append(str(zero_point(source)))
     c_type = C_TYPES[source.dtype]
-    return KernelCall("l2_normalization", "l2_normalization.h", (
+    kernel = f"mlf_l2_normalization{way}_{suffix(source.dtype)}"
+    return KernelCall("l2_normalization", f"l2_normalization{way}.h", (
         Parameter(f"const {c_type} *", "input", source.name),
         Parameter(f"{c_type} *", "output", output.name),
-    ), (f"mlf_l2_normalization_{suffix(source.dtype)}({', '.join(arguments)}, input, output);",), (0,))  # fmt: skip
+    ), (f"{kernel}({', '.join(arguments)}, input, output);",), (0,))  # fmt: skip

@@ -38,7 +38,9 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
         minimum, maximum = activation_range(operator.activation, output)
         bounds = f"const struct mlf_int32_range range = {{{minimum}, {maximum}}};"
         few = isinstance(operator, MaxPool2D) or math.prod(operator.filter) <= _MOST_AVERAGED
-        if source.dtype is DType.INT8 and few and settings.has("mve"):
+        if isinstance(operator, AveragePool2D) and operator.half_up and source.dtype is DType.INT8:
+            header, kind = "pool2d_half_up.h", "half_up_int8"
+        elif source.dtype is DType.INT8 and few and settings.has("mve"):
             header, kind = "pool2d_mve.h", "int8_mve"
         elif source.dtype is DType.INT8 and few and settings.has("dsp") and source.shape[3] >= _GROUP:
             header, kind = "pool2d_dsp.h", "int8_dsp"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from mlfbuild.cgen import C_TYPES, floating
 from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter
 from mlfbuild.compilers.native.lowering.common.activation import suffix, zero_point
+from mlfbuild.compilers.native.lowering.unary import lower_unary
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import DType, Graph, Node, Tensor, requantize_rescale
-from mlfbuild.graph.ops import Dequantize
+from mlfbuild.graph.ops import Dequantize, Quantize
 
 
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
@@ -16,6 +17,8 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     assert source is not None
     if isinstance(node.operator, Dequantize):
         return _elementwise("dequantize", f"dequantize_{suffix(source.dtype)}", source, output, source)
+    if isinstance(node.operator, Quantize) and node.operator.in_float32:
+        return lower_unary(node.operator, source, output)
     kernel = f"quantize_{suffix(source.dtype)}_{suffix(output.dtype)}"
     if source.dtype is DType.FLOAT32:
         return _elementwise("quantize", kernel, source, output, output)

@@ -13,7 +13,7 @@ from mlfbuild.compilers.native.lowering.call import (
 )
 from mlfbuild.compilers.native.lowering.common.activation import suffix
 from mlfbuild.compilers.native.settings import CodegenSettings
-from mlfbuild.graph import DType, Graph, Node
+from mlfbuild.graph import Graph, Node
 from mlfbuild.graph.ops import ResampledLine, ResizeBilinear, ResizeNearestNeighbor
 
 _LONGEST = 1 << 20
@@ -47,23 +47,23 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
             Parameter("void *", "output", output.name),
         ), (*shape, f"mlf_resize_nearest(&shape, {pixel}, rows, columns, input, output);"))  # fmt: skip
     assert isinstance(operator, ResizeBilinear)
-    c_type, kind = C_TYPES[source.dtype], suffix(source.dtype)
+    c_type, kind, header = C_TYPES[source.dtype], suffix(source.dtype), "resize.h"
+    if operator.half_up:
+        kind, header = f"half_up_{kind}", "resize_half_up.h"
     lines = [
-        Parameter(
-            f"const struct mlf_line_{kind} *", name, _table(name, operator.line(*length, source.dtype), source.dtype)
-        )
+        Parameter(f"const struct mlf_line_{kind} *", name, _table(name, operator.line(*length, source.dtype), kind))
         for name, length in zip(("rows", "columns"), lengths, strict=True)
     ]
-    return KernelCall("resize_bilinear", "resize.h", (
+    return KernelCall("resize_bilinear", header, (
         *lines,
         Parameter(f"const {c_type} *", "input", source.name),
         Parameter(f"{c_type} *", "output", output.name),
     ), (*shape, f"mlf_resize_bilinear_{kind}(&shape, rows, columns, input, output);"))  # fmt: skip
 
 
-def _table(name: str, line: ResampledLine, dtype: DType) -> Constant:
-    share = floating if dtype is DType.FLOAT32 else integer
+def _table(name: str, line: ResampledLine, kind: str) -> Constant:
+    share = floating if kind == "float" else integer
     pixels = list(zip(line.lower.tolist(), line.upper.tolist(), line.share.tolist(), strict=True))
     records = [f"{{{lower}, {upper}, {share(part)}}}" for lower, upper, part in pixels]
-    words = record_words("i4,i4,f4" if dtype is DType.FLOAT32 else "i4,i4,i4", pixels)
-    return Constant.records(name, f"mlf_line_{suffix(dtype)}", records, 4, lambda: words)
+    words = record_words("i4,i4,f4" if kind == "float" else "i4,i4,i4", pixels)
+    return Constant.records(name, f"mlf_line_{kind}", records, 4, lambda: words)

@@ -7,6 +7,7 @@ import numpy as np
 from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter, channel_table, float_bias
 from mlfbuild.compilers.native.lowering.common.activation import float_range_line, quantization_constant
 from mlfbuild.compilers.native.lowering.common.int16 import int16_parameters, int16_range_line
+from mlfbuild.compilers.native.lowering.common.offset import has_offset, wide_weights
 from mlfbuild.compilers.native.lowering.common.window import window_lines
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import DType, Graph, Node
@@ -44,14 +45,18 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
         ))  # fmt: skip
     biases = np.zeros(weights.shape[0], np.int32) if bias_data is None else bias_data.reshape(-1)
     channels = channel_table(biases, operator.rescales(source, weights, output))
-    return KernelCall("transpose_conv", "transpose_conv.h", (
+    if has_offset(graph, node):
+        way, c_type, values = "_wide", "int16_t", wide_weights(weights)
+    else:
+        way, c_type, values = "", "int8_t", weights.data
+    return KernelCall("transpose_conv", f"transpose_conv{way}.h", (
         Parameter("const struct mlf_quantization *", "quantization",
                   quantization_constant(source, output, operator.activation)),
         Parameter("const int8_t *", "input", source.name),
-        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", weights.data)),
+        Parameter(f"const {c_type} *", "weights", Constant.array("weights", c_type, values)),
         Parameter("const struct mlf_channel *", "channels", channels),
         Parameter("int8_t *", "output", output.name),
     ), (
         *window,
-        "mlf_transpose_conv_int8(&window, quantization, input, weights, channels, output);",
+        f"mlf_transpose_conv{way}_int8(&window, quantization, input, weights, channels, output);",
     ))  # fmt: skip

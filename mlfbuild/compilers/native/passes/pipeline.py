@@ -2,6 +2,7 @@
 
 from mlfbuild.compilers.native.passes.fold_constants import fold_constants
 from mlfbuild.compilers.native.passes.fold_scales import fold_scales
+from mlfbuild.compilers.native.passes.fold_weight_offsets import fold_weight_offsets
 from mlfbuild.compilers.native.passes.fuse_activation import fuse_activation
 from mlfbuild.compilers.native.passes.fuse_padding import fuse_padding
 from mlfbuild.compilers.native.passes.remove_dead_nodes import remove_dead_nodes
@@ -14,6 +15,7 @@ PASSES = (
     fold_constants,
     remove_identities,
     shift_states,
+    fold_weight_offsets,
     fuse_padding,
     widen_depthwise,
     fold_scales,

@@ -28,7 +28,8 @@ def _widen(graph: Graph, node: Node, extra: list[Tensor]) -> Node:
         return node
     filters = _filters(weights, f"{weights.name}/filters")
     extra.append(filters)
-    convolution = Conv2D(operator.stride, operator.dilation, operator.padding, operator.activation)
+    shared = operator.stride, operator.dilation, operator.padding, operator.activation
+    convolution = Conv2D(*shared, rounded_product=operator.rounded_product)
     return replace(node, operator=convolution, inputs=(node.inputs[0], filters.name, *node.inputs[2:]))
 
 

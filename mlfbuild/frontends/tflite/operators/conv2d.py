@@ -23,7 +23,7 @@ def _conv2d(site: TfliteSite) -> Operator:
     image, weights = site.input(0), site.input(1)
     if image.shape[3] != weights.shape[3] and image.shape[3] % weights.shape[3] == 0:
         raise site.unsupported(f"grouped convolution ({weights} over {image}) is not supported")
-    return ops.Conv2D(stride, dilation, padding, activation, int32_sums)
+    return ops.Conv2D(stride, dilation, padding, activation, int32_sums, rounded_product=site.unsigned)
 
 
 KINDS: Mapping[int, OperatorKind] = {

@@ -20,7 +20,7 @@ def _depthwise_conv2d(site: TfliteSite) -> Operator:
         activation = site.activation(options.FusedActivationFunction())
         # Some converters omit the multiplier; it also follows from the weights.
         multiplier = options.DepthMultiplier() or site.input(1).shape[3] // site.input(0).shape[3]
-        return ops.DepthwiseConv2D(stride, dilation, padding, activation, multiplier)
+        return ops.DepthwiseConv2D(stride, dilation, padding, activation, multiplier, rounded_product=site.unsigned)
 
 
 KINDS: Mapping[int, OperatorKind] = {

@@ -23,7 +23,7 @@ def _fully_connected(site: TfliteSite) -> Operator:
             )
         activation = site.activation(options.FusedActivationFunction())
         int32_sums = options.QuantizedBiasType() == TensorType.INT32
-        return ops.FullyConnected(activation, bool(options.KeepNumDims()), int32_sums)
+        return ops.FullyConnected(activation, bool(options.KeepNumDims()), int32_sums, in_double=site.unsigned)
 
 
 KINDS: Mapping[int, OperatorKind] = {

@@ -19,7 +19,7 @@ def _l2_normalization(site: TfliteSite) -> Operator:
         raise site.unsupported(
             f"fused activation {activation.name} is not supported", "use a separate operator for the activation"
         )
-    return ops.L2Normalization()
+    return ops.L2Normalization(shifted=site.unsigned)
 
 
 KINDS: Mapping[int, OperatorKind] = {

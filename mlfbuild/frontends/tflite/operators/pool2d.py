@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TypeVar
 
 from tflite.BuiltinOperator import BuiltinOperator
 
@@ -11,9 +13,11 @@ from mlfbuild.frontends.tflite.operators.site import TfliteSite
 from mlfbuild.frontends.tflite.reader import reading
 from mlfbuild.graph import Operator, ops
 
+_Pool = TypeVar("_Pool", ops.AveragePool2D, ops.MaxPool2D)
 
-def _pool(kind: type[ops.AveragePool2D | ops.MaxPool2D]) -> Callable[[TfliteSite], Operator]:
-    def read(site: TfliteSite) -> Operator:
+
+def _pool(kind: type[_Pool]) -> Callable[[TfliteSite], _Pool]:
+    def read(site: TfliteSite) -> _Pool:
         with reading(site.place):
             options = site.read_options("Pool2DOptions")
             filter_size = (options.FilterHeight(), options.FilterWidth())
@@ -24,7 +28,11 @@ def _pool(kind: type[ops.AveragePool2D | ops.MaxPool2D]) -> Callable[[TfliteSite
     return read
 
 
+def _average_pool(site: TfliteSite) -> Operator:
+    return replace(_pool(ops.AveragePool2D)(site), half_up=site.unsigned)
+
+
 KINDS: Mapping[int, OperatorKind] = {
-    BuiltinOperator.AVERAGE_POOL_2D: OperatorKind(_pool(ops.AveragePool2D), 1),
+    BuiltinOperator.AVERAGE_POOL_2D: OperatorKind(_average_pool, 1),
     BuiltinOperator.MAX_POOL_2D: OperatorKind(_pool(ops.MaxPool2D), 1),
 }

@@ -32,6 +32,8 @@ class TfliteSite:
     outputs: tuple[Tensor, ...]
     options_type: int
     options: Any
+    unsigned: bool = False
+    """Whether the operator computes with uint8, held as int8, and rounds like LiteRT's uint8 kernels."""
 
     def input(self, index: int) -> Tensor:
         """Return input ``index``; raises ``GraphError`` if it is absent."""

@@ -23,7 +23,7 @@ def _transpose_conv(site: TfliteSite) -> Operator:
     if wanted != list(site.output().shape):
         raise site.wrong(f"{site.output()} should have the shape {wanted}")
     padding = site.padding(mode, (weights.shape[1], weights.shape[2]), stride, (1, 1), site.output())
-    return ops.TransposeConv(stride, padding, activation)
+    return ops.TransposeConv(stride, padding, activation, rounded_product=site.unsigned)
 
 
 KINDS: Mapping[int, OperatorKind] = {

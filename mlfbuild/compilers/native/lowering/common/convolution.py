@@ -15,7 +15,7 @@ from mlfbuild.compilers.native.lowering.call import (
 from mlfbuild.compilers.native.lowering.common.activation import float_range_line, quantization_constant, zero_point
 from mlfbuild.compilers.native.lowering.common.int16 import int16_parameters, int16_range_line, int16_way
 from mlfbuild.compilers.native.lowering.common.window import window_lines
-from mlfbuild.graph import DType, Graph, Node, convolution_rescales
+from mlfbuild.graph import DType, Graph, Node
 from mlfbuild.graph.bases import convolution_tensors
 from mlfbuild.graph.ops import Conv2D, DepthwiseConv2D
 
@@ -63,7 +63,7 @@ def _int8_parameters(graph: Graph, node: Node, operator: Conv2D | DepthwiseConv2
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     assert weights.data is not None
     folded = folded_bias(None if bias is None else bias.data, weights.data, operator.channel_axis, zero_point(source))
-    channels = channel_table(folded, convolution_rescales(source, weights, output, output.shape[3]))
+    channels = channel_table(folded, operator.rescales(source, weights, output))
     return (
         Parameter("const struct mlf_quantization *", "quantization",
                   quantization_constant(source, output, operator.activation)),

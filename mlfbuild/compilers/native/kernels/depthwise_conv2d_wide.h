@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
+/*
+ * DEPTHWISE_CONV_2D with weights of 9 bits, stored in 16: those of uint8 networks without their zero point. Shapes and
+ * bias as in depthwise_conv2d.h.
+ */
+#ifndef MLF_DEPTHWISE_CONV2D_WIDE_H_
+#define MLF_DEPTHWISE_CONV2D_WIDE_H_
+
+#include <stdint.h>
+
+#include "compiler.h"
+#include "requantize.h"
+#include "window.h"
+
+/* One output channel of one pixel; input and filter point at its channel. */
+MLF_KERNEL uint32_t mlf_depthwise_sum_wide_int8(const struct mlf_window *window, const struct mlf_taps *rows,
+                                                const struct mlf_taps *columns, int32_t zero_point,
+                                                const int8_t *input, const int16_t *filter, uint32_t sum)
+{
+    for (int32_t row = 0; row < window->filter.height; row++) {
+        for (int32_t column = 0; column < window->filter.width; column++, filter += window->output_channels) {
+            int32_t value = zero_point;
+            if (row >= rows->first && row < rows->end && column >= columns->first && column < columns->end) {
+                value = input[mlf_pixel(window, rows, columns, row, column)];
+            }
+            sum += (uint32_t)(value * filter[0]);
+        }
+    }
+    return sum;
+}
+
+/* Four channels of one pixel for a depth multiplier of 1 and a window inside the image. */
+MLF_KERNEL struct mlf_int32x4 mlf_depthwise_sum4_wide_int8(const struct mlf_window *window,
+                                                           const struct mlf_taps *rows,
+                                                           const struct mlf_taps *columns, const int8_t *input,
+                                                           const int16_t *filter, struct mlf_int32x4 sum)
+{
+    for (int32_t row = 0; row < window->filter.height; row++) {
+        for (int32_t column = 0; column < window->filter.width; column++, filter += window->output_channels) {
+            const int8_t *const value = input + mlf_pixel(window, rows, columns, row, column);
+            sum.v0 += (uint32_t)(value[0] * filter[0]);
+            sum.v1 += (uint32_t)(value[1] * filter[1]);
+            sum.v2 += (uint32_t)(value[2] * filter[2]);
+            sum.v3 += (uint32_t)(value[3] * filter[3]);
+        }
+    }
+    return sum;
+}
+
+/* All output channels of one pixel. */
+MLF_KERNEL void mlf_depthwise_pixel_wide_int8(const struct mlf_window *window, const struct mlf_taps *rows,
+                                              const struct mlf_taps *columns,
+                                              const struct mlf_quantization *quantization, const int8_t *input,
+                                              const int16_t *filter, const struct mlf_channel *channels,
+                                              int8_t *output)
+{
+    const int32_t multiplier = window->output_channels / window->input_channels;
+    const int inside = rows->first == 0 && rows->end == window->filter.height && columns->first == 0 &&
+                       columns->end == window->filter.width;
+    int32_t c = 0;
+    for (; multiplier == 1 && inside && c + 4 <= window->output_channels; c += 4) {
+        const struct mlf_channel *const channel = &channels[c];
+        struct mlf_int32x4 sum = {(uint32_t)channel[0].bias, (uint32_t)channel[1].bias, (uint32_t)channel[2].bias,
+                                  (uint32_t)channel[3].bias};
+        sum = mlf_depthwise_sum4_wide_int8(window, rows, columns, input + c, filter + c, sum);
+        output[c] = mlf_requantize(sum.v0, &channel[0].rescale, quantization);
+        output[c + 1] = mlf_requantize(sum.v1, &channel[1].rescale, quantization);
+        output[c + 2] = mlf_requantize(sum.v2, &channel[2].rescale, quantization);
+        output[c + 3] = mlf_requantize(sum.v3, &channel[3].rescale, quantization);
+    }
+    for (; c < window->output_channels; c++) {
+        const uint32_t sum =
+            mlf_depthwise_sum_wide_int8(window, rows, columns, quantization->input_zero_point, input + c / multiplier,
+                                        filter + c, (uint32_t)channels[c].bias);
+        output[c] = mlf_requantize(sum, &channels[c].rescale, quantization);
+    }
+}
+
+MLF_KERNEL void mlf_depthwise_conv2d_wide_int8(const struct mlf_window *window,
+                                               const struct mlf_quantization *quantization, const int8_t *input,
+                                               const int16_t *filter, const struct mlf_channel *channels,
+                                               int8_t *output)
+{
+    for (int32_t batch = 0; batch < window->batches; batch++) {
+        for (int32_t y = 0; y < window->output.height; y++) {
+            const struct mlf_taps rows = mlf_rows(window, y);
+            for (int32_t x = 0; x < window->output.width; x++) {
+                const struct mlf_taps columns = mlf_columns(window, x);
+                mlf_depthwise_pixel_wide_int8(window, &rows, &columns, quantization, input, filter, channels, output);
+                output += window->output_channels;
+            }
+        }
+        input += window->input.height * window->input.width * window->input_channels;
+    }
+}
+
+#endif /* MLF_DEPTHWISE_CONV2D_WIDE_H_ */

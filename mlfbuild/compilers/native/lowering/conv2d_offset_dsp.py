@@ -1,0 +1,97 @@
+"""int8 CONV_2D whose weights have a zero point, as those of uint8 networks, for cores with the DSP extension."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter, folded_bias
+from mlfbuild.compilers.native.lowering.common.activation import zero_point
+from mlfbuild.compilers.native.lowering.common.dsp import DspChannels, dsp_channels, spare_memory
+from mlfbuild.compilers.native.lowering.common.matmul_dsp import groups_of, pack_matmul
+from mlfbuild.compilers.native.lowering.common.offset import wide_weights
+from mlfbuild.compilers.native.lowering.common.window import window_fields
+from mlfbuild.compilers.native.lowering.conv2d_dsp import (
+    BYTES,
+    FEWER_PIXELS,
+    PIXELS,
+    conv2d_lines,
+    dsp_parameters,
+    matmul_fields,
+    matmul_lines,
+)
+from mlfbuild.graph import Array, Graph, Node
+from mlfbuild.graph.bases import convolution_tensors
+from mlfbuild.graph.ops import Conv2D
+
+_SUMMED = 64
+"""Groups of inputs whose sums are in one group."""
+_LARGEST_ODD = 1 << 23
+"""The bound of a sum of the second channel of a pair."""
+
+
+def lower_conv2d_offset_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | None:
+    """Return the call of a kernel of ``conv2d_offset_dsp.h``; ``None`` if no packed filter gives exact sums."""
+    source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
+    packed = _pack(graph, node)
+    if packed is None:
+        return None
+
+    def again() -> Array:
+        repeated = _pack(graph, node)
+        assert repeated is not None
+        return repeated
+
+    filter_ = Constant.packed(packed, "conv2d_offset_dsp.h", again)
+    inputs = weights.elements // weights.shape[0]
+    groups = groups_of(inputs)
+    row = (groups + _sums(groups)) * 4 * BYTES
+    pixels, depth = output.elements // output.shape[3], source.shape[3]
+    matmul = matmul_fields(operator, pixels, row // BYTES, output)
+    alone = weights.shape[1:3] == (1, 1) and operator.stride == (1, 1) and operator.padding == ((0, 0), (0, 0))
+    if alone and depth % 4 == 0:
+        return KernelCall("conv2d", "conv2d_offset_dsp.h", dsp_parameters(source, filter_, output, PIXELS * row), (
+            *matmul_lines(matmul),
+            f"mlf_matmul_offset_int8_dsp(&matmul, {depth}, input, filter, output, scratch);",
+        ), (0,))  # fmt: skip
+    window = window_fields(node, operator.window(weights), source, output)
+    parameters: tuple[Parameter, ...]
+    if depth % 4 != 0:
+        block, padding = PIXELS, "NULL"
+        parameters = dsp_parameters(source, filter_, output, block * (row + 4 * groups))
+    else:
+        block, padding = (PIXELS if PIXELS * row <= spare_memory(graph, node) else FEWER_PIXELS), "padding"
+        zeros = Constant.array("padding", "int8_t", np.full(depth, zero_point(source), np.int8))
+        parameters = (
+            *dsp_parameters(source, filter_, output, block * row),
+            Parameter("const int8_t *", "padding", zeros),
+        )
+    return KernelCall("conv2d", "conv2d_offset_dsp.h", parameters, (
+        *conv2d_lines(window, matmul, zero_point(source), block),
+        f"mlf_conv2d_offset_int8_dsp(&conv2d, input, filter, {padding}, output, scratch);",
+    ))  # fmt: skip
+
+
+def _sums(groups: int) -> int:
+    return -(-groups // _SUMMED)
+
+
+def _pack(graph: Graph, node: Node) -> npt.NDArray[np.int32] | None:
+    """Return the filter; ``None`` if two weights do not fit in 16 bits, or the sum of a channel not in 24."""
+    source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
+    assert weights.data is not None and isinstance(node.operator, Conv2D)
+    wide = wide_weights(weights)
+    folded = folded_bias(None if bias is None else bias.data, wide, 0, zero_point(source))
+    rows = wide.reshape(wide.shape[0], -1)
+    channels = dsp_channels(rows, folded, node.operator.rescales(source, weights, output), zero_point(output))
+    offset = -zero_point(weights)
+    if channels is None or offset > np.iinfo(np.int8).max:
+        return None
+    if 128 * np.abs(channels.weights.astype(np.int64)).sum(axis=1).max() >= _LARGEST_ODD:
+        return None
+    groups = groups_of(rows.shape[1])
+    matrix = np.zeros((len(rows), 4 * (groups + _sums(groups))), np.int8)
+    matrix[:, : rows.shape[1]] = weights.data.reshape(rows.shape)
+    matrix[:, 4 * groups :] = offset
+    matrix[~channels.weights.any(axis=1)] = 0  # a channel without weights, or with a constant output
+    return pack_matmul(DspChannels(matrix, channels.bias, channels.multiplier, channels.shift), whole=False)
