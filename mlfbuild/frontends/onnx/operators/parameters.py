@@ -64,7 +64,7 @@ def _split(site: OnnxSite, source: Tensor, weights: Array) -> tuple[Tensor, Arra
     parts: list[Array] = []
     copies: list[Tensor] = []
     for part in int8_parts(weights):
-        channels = np.flatnonzero(part.reshape(-1, part.shape[-1]).any(axis=0)) if parts else np.arange(part.shape[-1])
+        channels = _used(part, sum(copy.shape[-1] for copy in copies)) if parts else np.arange(part.shape[-1])
         parts.append(part[..., channels])
         copies.append(picked(site, source, channels))
     if len(copies) == 1:
@@ -74,12 +74,32 @@ def _split(site: OnnxSite, source: Tensor, weights: Array) -> tuple[Tensor, Arra
     return joined, np.concatenate(parts, axis=-1)
 
 
+def _used(part: Array, before: int) -> Array:
+    """Return the input channels with weights other than 0, after ``before`` others.
+
+    If possible, there are more of them, so that all are a multiple of what kernels load at once.
+    """
+    used = part.reshape(-1, part.shape[-1]).any(axis=0)
+    count = int(used.sum())
+    filled = count + -(before + count) % _LOADED
+    return np.sort(np.argsort(~used, kind="stable")[: filled if filled <= used.size else count])
+
+
+_LOADED = 4
+"""Weights that kernels of Cortex-M load at once; with other numbers of channels, they can take twice the time."""
+
+
 def int8_parts(weights: Array) -> list[Array]:
-    """Return int8 arrays whose sum is ``weights``, integers without a zero point."""
+    """Return int8 arrays whose sum is ``weights``, integers without a zero point.
+
+    If there are several, they have no -128, with which kernels of the DSP extension cannot load weights in pairs.
+    """
+    if _INT8.min <= weights.min(initial=0) and weights.max(initial=0) <= _INT8.max:
+        return [weights.astype(np.int8)]
     parts: list[Array] = []
     rest = weights
     while not parts or rest.any():
-        part = np.clip(rest, _INT8.min, _INT8.max)
+        part = np.clip(rest, -_INT8.max, _INT8.max)
         parts.append(part.astype(np.int8))
         rest = rest - part
     return parts
