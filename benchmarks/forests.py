@@ -16,7 +16,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -35,13 +35,13 @@ from counting.firmware import (  # noqa: E402
     found_in,
     run,
 )
+from counting.report import put_into_pages, table  # noqa: E402
 
 from mlfbuild.compilers import CompileRequest  # noqa: E402
 from mlfbuild.compilers.native import NATIVE  # noqa: E402
 from mlfbuild.targets import CPUS  # noqa: E402
 
 RESULTS = REPOSITORY / "benchmarks/results/forests.json"
-PAGE = REPOSITORY / "docs/performance.md"
 ROWS = 40
 CPU = "cortex-m4"
 
@@ -224,19 +224,16 @@ def results(onnx2c: Path | None) -> list[Result]:
     return found + ([] if onnx2c else [Result(**row) for row in kept if row["code"] == "onnx2c"])
 
 
-def table(found: list[Result]) -> str:
+def block(found: list[Result]) -> str:
     """Return the table of the page."""
-    order: Mapping[str, int] = {name: at for at, name in enumerate(dict.fromkeys(row.forest for row in found))}
-    lines = [
-        "| forest | code | instructions | flash | RAM | stack | labels equal to scikit-learn's |",
-        "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
-        *(
-            f"| {row.forest} | {row.code} | {row.instructions:,} | {row.flash:,} | {row.ram} | {row.stack} "
-            f"| {row.equal} of {ROWS} |"
-            for row in sorted(found, key=lambda row: order[row.forest])
-        ),
-    ]
-    return "\n".join(lines)
+    forests = list(dict.fromkeys(row.forest for row in found))
+    head = ("forest", "code", "instructions", "flash", "RAM", "stack", "labels equal to scikit-learn's")
+    rows = [
+        (row.forest, row.code, f"{row.instructions:,}", f"{row.flash:,}", str(row.ram), str(row.stack),
+         f"{row.equal} of {ROWS}")
+        for row in sorted(found, key=lambda row: forests.index(row.forest))
+    ]  # fmt: skip
+    return table(head, rows, range(2, 7))
 
 
 def main() -> None:
@@ -246,11 +243,10 @@ def main() -> None:
     parser.add_argument("--update", action="store_true", help="write the results and the table of docs/performance.md")
     options = parser.parse_args()
     found = results(options.onnx2c)
-    print(table(found))
+    print(block(found))
     if options.update:
         RESULTS.write_text(json.dumps([asdict(row) for row in found], indent=1) + "\n")
-        marks = re.compile(r"(<!-- counts: forests -->\n).*?(\n<!-- end -->)", re.DOTALL)
-        PAGE.write_text(marks.sub(lambda match: f"{match[1]}{table(found)}{match[2]}", PAGE.read_text()))
+        put_into_pages({"forests": block(found)})
 
 
 if __name__ == "__main__":

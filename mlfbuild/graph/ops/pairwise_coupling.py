@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import ClassVar
@@ -69,8 +69,9 @@ class PairwiseCoupling(Single):
         return shares
 
 
-def _sum(values: object) -> np.float32:
-    total = np.float32(0)
-    for value in values:  # type: ignore[attr-defined]
-        total = np.float32(total + value)
+def _sum(values: Iterable[np.float32]) -> np.float32:
+    """Add ``values`` in float32, in order like the kernel."""
+    total: np.float32 = np.float32(0)
+    for value in values:
+        total += value
     return total

@@ -8,7 +8,8 @@ target.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -53,7 +54,7 @@ class TreeEnsemble(Operator):
         if reason is not None:
             return reason
         source, *tables = (tensor for tensor in inputs if tensor is not None)
-        if self.aggregate not in {"SUM", "MIN", "MAX"}:
+        if self.aggregate not in _COMBINE:
             return f"aggregates with {self.aggregate}"
         return (
             rules.arithmetic(source, outputs[0], types=self.types)
@@ -69,7 +70,7 @@ class TreeEnsemble(Operator):
         rows, *tables = (value for value in values if value is not None)
         features, thresholds, children, nan, roots, leaves, targets, weights, base = tables
         result = np.broadcast_to(base, outputs[0].shape).copy()
-        combine = {"SUM": np.add, "MIN": _least, "MAX": _greatest}[self.aggregate]
+        combine = _COMBINE[self.aggregate]
         for row, sums in zip(rows, result, strict=True):
             for root in roots.tolist():
                 at = root
@@ -88,6 +89,13 @@ def _least(old: np.float32, new: np.float32) -> np.float32:
 
 def _greatest(old: np.float32, new: np.float32) -> np.float32:
     return max(old, new)
+
+
+_COMBINE: Mapping[str, Callable[[np.float32, np.float32], np.float32]] = {
+    "SUM": operator.add,
+    "MIN": _least,
+    "MAX": _greatest,
+}
 
 
 def _data(table: Tensor) -> Array:

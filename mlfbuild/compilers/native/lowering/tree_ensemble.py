@@ -136,7 +136,8 @@ class _Votes:
         """Return the table ``targets``."""
         if self.by_tree:
             return self.targets
-        return self.targets | (self.last.astype(np.int64) << (8 * np.dtype(suffix).itemsize - 1))
+        last = self.last.astype(np.int64) << (8 * np.dtype(suffix).itemsize - 1)
+        return np.asarray(self.targets | last)
 
 
 def _votes(leaves: Array, targets: Array, weights: Array, roots: Array, children: Array) -> _Votes:
@@ -170,7 +171,7 @@ def _moved(references: Array, starts: Array) -> Array:
 
 def _targets_of_trees(targets: Array, roots: Array, children: Array) -> Array | None:
     """Return the target of each tree; ``None`` if the leaves of a tree, whose ``targets`` these are, have several."""
-    found = []
+    found: list[int] = []
     for root in roots.tolist():
         seen: set[int] = set()
         pending: list[int] = [root]

@@ -78,7 +78,8 @@ class _Tables:
 
 def _before(value: np.float32) -> np.float32:
     """Return the greatest float below ``value``: NaN, which no number is at most, below -infinity."""
-    return np.float32(np.nan) if value == -np.inf else np.nextafter(value, np.float32(-np.inf))
+    before: np.float32 = np.float32(np.nan if value == -np.inf else np.nextafter(value, np.float32(-np.inf)))
+    return before
 
 
 def _add(tables: _Tables, split: _Split, true: int, false: int) -> int:
