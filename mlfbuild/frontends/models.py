@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from mlfbuild.core import UsageError, require_extra
-from mlfbuild.frontends.choices import Choices, with_state
+from mlfbuild.frontends.choices import Choices
 from mlfbuild.frontends.files import NetworkFiles, model_files
+from mlfbuild.frontends.state import with_state
 from mlfbuild.graph import ConstantBudget, Graph
 
 

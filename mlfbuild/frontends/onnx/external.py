@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from mlfbuild.core import InputFileError, quoted
 from mlfbuild.frontends.onnx.wire import UnusualError, fields_of
-from mlfbuild.graph import GraphError
 
 if TYPE_CHECKING:
     from onnx import TensorProto
@@ -118,6 +117,8 @@ def _unsafe(model: Path, location: str, reason: str) -> InputFileError:
 def external_bytes(tensor: TensorProto, files: Mapping[str, bytes]) -> memoryview:
     """Return the bytes of ``tensor`` in one of ``files``, which are known by location; raises ``GraphError``."""
     from onnx.external_data_helper import ExternalDataInfo
+
+    from mlfbuild.graph import GraphError
 
     where = f"weights {tensor.name!r}"
     try:
