@@ -78,7 +78,7 @@ def _page(results: Sequence[Result]) -> Iterator[str]:
         "",
         "## Other compilers",
         "",
-        "Other compilers from ONNX to C, as measured for [issue 20](../CHANGELOG.md) on the node tests as shipped:",
+        "Other compilers from ONNX to C, as measured for the project on the node tests as shipped:",
         "",
         "| compiler | node tests that pass | of |",
         "|---|---:|---:|",
