@@ -99,6 +99,7 @@ if TYPE_CHECKING:
     )
     from mlfbuild.graph.ops.fused import (
         Fused as Fused,
+        Lookup as Lookup,
     )
     from mlfbuild.graph.ops.gather import (
         Gather as Gather,
