@@ -3,8 +3,8 @@
 /*
  * Inner products over contiguous memory, for one output channel or for four that share the loads of the input.
  *
- * The weights of output channel c start at weights + c * pitch. Sums of float32 are added in the order of the inputs, or
- * on cores with scalar fused multiply-add in two halves, those of even and of odd inputs.
+ * The weights of output channel c start at weights + c * pitch. Sums of float32 are added in the order of the inputs,
+ * or on cores with scalar fused multiply-add in two halves, those of even and of odd inputs.
  */
 #ifndef MLF_DOT_H_
 #define MLF_DOT_H_

@@ -85,7 +85,7 @@ MLF_KERNEL int32_t mlf_lstm_gate(int32_t from_row, int32_t from_hidden)
     return mlf_saturate_int16(mlf_saturate_int16(from_row) + mlf_saturate_int16(from_hidden));
 }
 
-/* The sums and products of a layer: any, or only those that are less than 2^30, also if their factor shifts them left. */
+/* The sums and products of a layer: any, or only those of less than 2^30, also if their factor shifts them left. */
 enum mlf_lstm_sums { MLF_LSTM_ANY, MLF_LSTM_NARROW };
 
 /* As mlf_rescale_value; SMMULR multiplies narrow sums by their factor, rounds and shifts in one instruction. */

@@ -20,7 +20,7 @@
 
 #if MLF_DSP_ASM
 
-/* r1: weights, r2: row, r10 and r11: sums of the even gate and of 256 times the odd one plus it, r12 and r0 likewise. */
+/* r1: weights, r2: row, r10 and r11: sums of the even gate and of 256 times the odd one plus it, r12 and r0 too. */
 #define MLF_GATES_GROUP_DSP                                                                                            \
     "ldr r4, [r2], #4\n\t"                                                                                             \
     "ldmia r1!, {r6-r8, lr}\n\t"                                                                                       \

@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * PAIRWISE_COUPLING: input [rows, pairs], the probability of class i against class j for each i < j; output
- * [rows, classes]. The matrix of a row, its product with the output, and the pairs of both directions are scratch memory
+ * [rows, classes]. The matrix of a row, its product with the output and the pairs of both directions are scratch memory
  * of classes * (2 * classes + 1) floats. The iteration is that of libsvm (multiclass_probability).
  */
 #ifndef MLF_PAIRWISE_COUPLING_H_

@@ -4,7 +4,7 @@
  * TREE_ENSEMBLE: decision trees as tables; input [rows, width], output [rows, targets].
  *
  * Node i compares feature features[i] with a threshold and goes to children[2 * i] if it is less, else to
- * children[2 * i + 1]. A child of 0 or more is a node; -1 - v is the leaf whose first vote is v. In the narrowest tables
+ * children[2 * i + 1]. A child of 0 or more is a node; -1 - v is the leaf with the first vote v. In the narrowest tables
  * a node takes 6 bytes: nodes share the thresholds that are equal, and indices[i] is the position of node i's.
  *
  * Floats are compared as integers, without a floating-point unit and exactly: the bits of a float, with all others
@@ -57,7 +57,7 @@ MLF_KERNEL void mlf_tree_vote(const struct mlf_tree_ensemble *shape, float weigh
     }
 }
 
-/* If votes are not by tree, targets[v] has the target of vote v, and its highest bit is set in the last one of a leaf. */
+/* If votes are not by tree, targets[v] has the target of vote v; its highest bit is set in the last one of a leaf. */
 #define MLF_TREE_ENSEMBLE(name, feature_type, child_type, target_type, threshold_of_node)                              \
     MLF_KERNEL void name(const struct mlf_tree_ensemble *shape, const feature_type *features, const uint8_t *indices,  \
                          const int32_t *thresholds, const child_type *children, const child_type *roots,               \
