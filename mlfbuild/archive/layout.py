@@ -111,6 +111,7 @@ def _extension(module: Module, library: Library, form: Format) -> Extension:
         runtime=module.runtime,
         tflm=module.tflm,
         source_sha256=module.source_sha256,
+        notes=module.notes,
     )
 
 

@@ -79,6 +79,7 @@ if TYPE_CHECKING:
         generated_files as generated_files,
         is_current as is_current,
         key_file as key_file,
+        notes_of as notes_of,
         outline_of as outline_of,
         program_version as program_version,
         prune_folders as prune_folders,

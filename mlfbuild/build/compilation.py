@@ -23,6 +23,8 @@ class Compiled:
     workspace: int
     workspace_bound: int | None
     """Peak bytes of the workspace in use, the least that any plan needs; ``None`` if unknown."""
+    notes: tuple[str, ...] = ()
+    """What the compiler reported about the network."""
 
 
 def compile_model(job: CompileJob) -> Compiled:
@@ -39,6 +41,7 @@ def compile_model(job: CompileJob) -> Compiled:
         constants=sum(entry.constants_size for entry in memory),
         workspace=sum(entry.workspace_size for entry in memory),
         workspace_bound=None if None in bounds else sum(bound or 0 for bound in bounds),
+        notes=tuple(text for module in library.modules for text in module.notes),
     )
 
 

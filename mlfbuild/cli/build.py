@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mlfbuild.cli.options import SharedOptions, verb
-from mlfbuild.cli.output import note, show, show_json
+from mlfbuild.cli.output import note, show, show_json, show_notes
 from mlfbuild.cli.progress import building
 from mlfbuild.core import UsageError
 
@@ -66,6 +66,8 @@ def build(options: SharedOptions, tree: Path | None, with_verify: bool, systems:
         )
     for line in unchecked_budgets(project) if tree is None and not options.quiet else ():
         note(f"warning: {line}")
+    for result in report.models:
+        show_notes(options, result.job.title, result.notes)
     if options.json:
         images = [{"firmware": job.name, "target": job.target.name, "elf": job.elf} for job in report.firmware]
         show_json({"models": [model_json(result) for result in report.models], "firmware": images})
@@ -85,4 +87,5 @@ def model_json(result: ModelResult) -> dict[str, Any]:
         "tree": job.tree,
         "compiled": result.compiled,
         "written": result.written,
+        "notes": result.notes,
     }

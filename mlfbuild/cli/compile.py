@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from mlfbuild.cli.options import PLACE, SharedOptions, complete_cpu, verb
-from mlfbuild.cli.output import show, show_json
+from mlfbuild.cli.output import show, show_json, show_notes
 from mlfbuild.cli.progress import working
 from mlfbuild.core import UsageError
 
@@ -61,6 +61,7 @@ def compile_model(
             options=dict(_setting(text) for text in settings),
             places=places,
         )
+    show_notes(options, model.name, made.notes)
     if options.json:
         show_json({"model": compiled, "archive": output, **vars(made)})
     elif not options.quiet:

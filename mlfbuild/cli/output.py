@@ -15,7 +15,7 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,7 +23,7 @@ import click
 
 from mlfbuild.cli.events import error_event, line_of
 from mlfbuild.cli.options import SharedOptions
-from mlfbuild.core import MlfError, ProcessFailedError, ProjectFileError, StorageError, terminal_text
+from mlfbuild.core import MlfError, ProcessFailedError, ProjectFileError, StorageError, printable, terminal_text
 
 PASSED = "green"
 FAILED = "red"
@@ -101,6 +101,20 @@ def _print(text: str) -> None:
 def show_json(value: Any) -> None:
     """Print a result as JSON."""
     show_as_it_is(json.dumps(value, indent=2, default=_plain))
+
+
+_MOST_NOTES = 5
+
+
+def show_notes(options: SharedOptions, subject: str, notes: Sequence[str]) -> None:
+    """Print the first ``notes`` about ``subject`` as diagnostics, and all with ``-v``; JSON has them in its result."""
+    if options.quiet or options.json:
+        return
+    listed = notes if options.verbose else notes[:_MOST_NOTES]
+    for text in listed:
+        note(f"note: {subject}: {printable(text)}")
+    if len(notes) > len(listed):
+        note(f"note: {subject}: {len(notes) - len(listed)} more such operators; -v or `mlfbuild inspect` lists them")
 
 
 def note_unless_quiet(options: SharedOptions) -> Callable[[str], None]:

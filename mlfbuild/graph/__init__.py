@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mlfbuild.graph.evaluation import evaluate as evaluate, evaluate_in_turn as evaluate_in_turn
     from mlfbuild.graph.fixed_point import high_multiply as high_multiply
     from mlfbuild.graph.logistic_table import LOGISTIC_TABLE as LOGISTIC_TABLE
+    from mlfbuild.graph.lookup_table import look_up as look_up
     from mlfbuild.graph.operator import Activation as Activation, Operator as Operator
     from mlfbuild.graph.quantize import (
         Rescale as Rescale,

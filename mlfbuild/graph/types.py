@@ -10,6 +10,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -106,6 +107,8 @@ class Tensor:
     dtype: DType
     quantization: Quantization | None = None
     data: Array | None = None
+    labels: tuple[str, ...] = ()
+    """For an output: the texts that its integers are positions of, or the names of its last dimension."""
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -193,12 +196,15 @@ class Graph:
         inputs: Sequence[str],
         outputs: Sequence[str],
         states: Sequence[State] = (),
+        notes: Sequence[str] = (),
     ) -> None:
         self.name = name
         self.nodes = tuple(nodes)
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
         self.states = tuple(states)
+        self.notes = tuple(notes)
+        """What a user should know about this network, such as operators that run in float32 in a quantised one."""
         named: dict[str, Tensor] = {}
         for tensor in tensors:
             if tensor.name in named:
@@ -206,6 +212,12 @@ class Graph:
             named[tensor.name] = tensor
         self.tensors: Mapping[str, Tensor] = MappingProxyType(named)
         self._check()
+
+    def with_notes(self, notes: Sequence[str]) -> Graph:
+        """Return this graph, with ``notes``."""
+        other = copy(self)
+        other.notes = tuple(notes)
+        return other
 
     @property
     def sources(self) -> tuple[str, ...]:

@@ -136,7 +136,7 @@ class Module:
     export_datetime: str = field(default="", compare=False)
     """``YYYY-MM-DD HH:MM:SSZ``; if empty, the writer uses its fixed date. Not compared."""
     model_id: str = ""
-    """SHA-256 of the model file, for native libraries."""
+    """SHA-256 of the model file, and of the files with its weights if there are any, for native libraries."""
     workspace_bound: int | None = None
     """Peak of the bytes in use, a lower bound for any plan of the workspace; ``None`` if unknown."""
     trace: tuple[TracedTensor, ...] = ()
@@ -151,6 +151,8 @@ class Module:
     """Date of the release of tflite-micro whose numbers the code has; empty if it was not compiled for any."""
     source_sha256: str = ""
     """SHA-256 of the source file, for modules of other compilers; empty if unknown."""
+    notes: tuple[str, ...] = ()
+    """What the compiler reported about the network, one sentence each, such as operators that run in float32."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "codegen", tuple(sorted(self.codegen, key=lambda file: str(file.path))))

@@ -23,6 +23,7 @@ from mlfbuild.build import (
     finish_target,
     is_current,
     map_in_workers,
+    notes_of,
     raise_first,
     target_dependencies,
     trees_locked,
@@ -48,6 +49,8 @@ class ModelResult:
     """Number of files of the unpacked tree that were written because they were new, changed or damaged."""
     edited: tuple[str, ...] = ()
     """The written files that had been edited by hand."""
+    notes: tuple[str, ...] = ()
+    """What the compiler reported about the network, if it was compiled."""
 
 
 @dataclass(frozen=True)
@@ -172,8 +175,9 @@ def _build_twins(group: Twins, tell: Callable[[tuple[int, str]], None]) -> list[
         for number, job in enumerate(group.jobs):
             tell((number, "unpacking"))
             trees.append(unpack_job(job))  # writes nothing if the tree is complete and of this archive
+    notes = () if compiled is None else notes_of(compiled)
     return [
-        ModelResult(job, job is compiled, len(tree.written), tree.edited)
+        ModelResult(job, job is compiled, len(tree.written), tree.edited, notes if job is compiled else ())
         for job, tree in zip(group.jobs, trees, strict=True)
     ]
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gzip
 
+import numpy as np
 import pytest
 
 from mlfbuild.archive import pack_archive
 from support.command import Folder
 from support.libraries import native_library
+from support.onnx_models import QuantizedNetwork, Scale
 
 
 def test_compile_inspect_and_unpack(folder: Folder) -> None:
@@ -22,6 +24,7 @@ def test_compile_inspect_and_unpack(folder: Folder) -> None:
         "constants": 72,
         "workspace": 16,
         "workspace_bound": 16,
+        "notes": [],
     }
     facts = folder.run("inspect", "out/a.tar", "--format", "json").json
     assert [module["name"] for module in facts["modules"]] == ["alpha"]
@@ -74,3 +77,41 @@ def test_the_name_of_the_model_has_no_suffix(archives: Folder) -> None:
     archives.write("Key-Words.tar.gz", data)
     ended = archives.run("compile", "Key-Words.tar.gz", "--cpu", "host", "-o", "out.tar")
     assert ended.out.startswith("out.tar: model key_words for host, ")
+
+
+def several_functions(count: int) -> bytes:
+    """Return a quantised ONNX network with ``count`` operators that have no integer form."""
+    network = QuantizedNetwork()
+    name = network.input("x", (1, 8), Scale(0.05, 100))
+    network.constants["axis"] = np.int64(1)
+    for number in range(count):
+        name = network.add("Cos", [name], f"y{number}")
+        name = network.add("CumSum", [name, "axis"], f"z{number}")
+    network.output(network.quantized(name, Scale(0.1, 100)), 2)
+    return network.bytes()
+
+
+def test_operators_in_float32_are_listed(folder: Folder) -> None:
+    """Of a quantised network, on stderr: the first five, and all with -v; the archive records them."""
+    folder.write("net.onnx", several_functions(3))
+    words = ("compile", "net.onnx", "--cpu", "host", "-o", "net.tar")
+    lines = folder.run(*words).err.splitlines()
+    assert [line.split(" runs in float32, ")[0] for line in lines[:2]] == [
+        "note: net.onnx: node 1 (Cos) writing 'y0'",
+        "note: net.onnx: node 2 (CumSum) writing 'z0'",
+    ]
+    assert len(lines) == 6
+    assert lines[5].startswith("note: net.onnx: 1 more")
+    assert len(folder.run(*words, "-v").err.splitlines()) == 6
+    assert not folder.run(*words, "-q").err
+    notes = folder.run(*words, "--format", "json").json["notes"]
+    assert [note.split()[1] for note in notes] == ["1", "2", "3", "4", "5", "6"]
+    assert folder.run("inspect", "net.tar", "--format", "json").json["modules"][0]["notes"] == notes
+    assert folder.run("inspect", "net.tar").out.count("runs in float32") == 6
+
+
+def test_a_build_lists_operators_in_float32_when_it_compiles(folder: Folder) -> None:
+    folder.write("net.onnx", several_functions(1))
+    folder.write("mlfbuild.yml", "mlfbuild: 1\ntargets: {pc: {cpu: host}}\nmodels: {net: {source: net.onnx}}\n")
+    assert "note: net for pc: node 1 (Cos) writing 'y0' runs in float32" in folder.run("build").err
+    assert "note:" not in folder.run("build").err

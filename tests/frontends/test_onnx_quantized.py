@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from mlfbuild.frontends.onnx import parse_onnx
-from mlfbuild.graph import DType
+from mlfbuild.graph import DType, ops
 from mlfbuild.graph.evaluation import evaluate
 from support.onnx_models import QuantizedNetwork, Scale
 from support.onnx_quantized import PROPERTIES, RANDOM, Array, check, integers, scales
@@ -186,23 +186,32 @@ def test_tabulated_functions(
 @settings(max_examples=12, deadline=None, derandomize=True)
 @given(source=scales(0.01, 0.1), fine=st.booleans())
 def test_functions_with_a_fixed_output_scale(operator: str, source: Scale, fine: bool) -> None:
-    """If the output has a finer scale, the function is computed in float32."""
+    """If the output has a finer scale, SOFTMAX is computed in float32; the others are tables."""
     network = QuantizedNetwork()
     steps = 128 if operator == "Tanh" else 256
     scale = float(np.float32(1 / steps)) * (0.5 if fine else 1.0)
     network.add(operator, [network.input("x", (2, 3, 5), source)], "y")
     network.output(network.quantized("y", Scale(scale, 0 if operator == "Tanh" else -128, "int8")), 3, "int8")
-    check(network, floats=fine)
+    check(network, floats=fine and operator == "Softmax")
 
 
 @pytest.mark.parametrize("ratio", [1.0, 1.7, 0.5])
 def test_average_pool(ratio: float) -> None:
-    """The result is rounded with the input's scale first, so int8 is used only if the output's scale is not finer."""
+    """The pool rounds with the input's scale, so it is a convolution if the output's scale is finer."""
     network = QuantizedNetwork()
     x = network.input("x", (1, 3, 6, 6), Scale(0.1, 120))
     network.add("AveragePool", [x], "y", kernel_shape=[3, 2], pads=[1, 0, 1, 0], count_include_pad=1)
     network.output(network.quantized("y", Scale(float(np.float32(0.1)) * ratio, 130)), 4)
-    check(network, floats=ratio < 1)
+    graph = check(network)
+    assert any(isinstance(node.operator, ops.AveragePool2D) for node in graph.nodes) == (ratio >= 1)
+
+
+def test_average_pool_with_a_finer_scale_and_padding_that_does_not_count() -> None:
+    network = QuantizedNetwork()
+    x = network.input("x", (1, 3, 6, 6), Scale(0.1, 120))
+    network.add("AveragePool", [x], "y", kernel_shape=[3, 2], pads=[1, 0, 1, 0])
+    network.output(network.quantized("y", Scale(0.05, 130)), 4)
+    check(network, floats=True)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from onnx import helper
 
 from mlfbuild.core.errors import MlfError, UnsupportedModelError
 from mlfbuild.frontends.onnx import parse_onnx
-from mlfbuild.graph import DType
+from mlfbuild.graph import DType, ops
 from mlfbuild.graph.evaluation import evaluate
 from support.examples import examples
 from support.onnx_models import QuantizedNetwork, Scale, model, reference
@@ -43,7 +43,7 @@ def test_movement_stays_in_integers() -> None:
 
 
 @pytest.mark.parametrize("operator", ["Softplus", "HardSigmoid", "Erf", "Pow"])
-def test_operators_without_an_integer_form_compute_in_float32(operator: str) -> None:
+def test_functions_without_an_integer_form_become_tables(operator: str) -> None:
     network = QuantizedNetwork()
     names = [network.input("x", (1, 50), Scale(0.02, 0))]
     if operator == "Pow":
@@ -51,16 +51,17 @@ def test_operators_without_an_integer_form_compute_in_float32(operator: str) -> 
         names.append("cube")
     network.add(operator, names, "y")
     network.output(network.quantized("y", Scale(0.02, 3)), 2)
-    check(network, floats=True)
+    graph = check(network)
+    assert any(isinstance(node.operator, ops.Lookup) for node in graph.nodes)
 
 
-def test_weights_around_another_zero_point_compute_in_float32() -> None:
+def test_weights_around_another_zero_point_are_integers() -> None:
     network = QuantizedNetwork()
     x = network.input("x", (1, 3, 4, 4), Scale(0.05, 100))
     w = network.weights("w", integers((2, 3, 2, 2), "uint8"), Scale(0.01, 77))
     network.add("Conv", [x, w], "y")
     network.output(network.quantized("y", Scale(0.1, 128)), 4)
-    check(network, floats=True)
+    check(network)
 
 
 def test_a_scale_for_each_channel_of_an_input() -> None:

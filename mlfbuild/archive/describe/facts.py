@@ -70,6 +70,7 @@ def _module(module: Module, library: Library) -> dict[str, Any]:
         "hook": module.hook,
         "runtime": module.runtime or None,
         "tflm": module.tflm or None,
+        "notes": list(module.notes),
         "graph": _graph(module),
         "parameters": _parameters(module),
         "files": [{"path": f"codegen/{file.path}", "size": len(file.content)} for file in module.codegen],

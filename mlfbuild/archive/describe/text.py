@@ -154,6 +154,7 @@ def _origin(module: dict[str, Any]) -> Iterator[_Row]:
         yield "model", None, f"sha256 {printable(module['model_id'])}"
     if module["tflm"]:
         yield "numbers", None, f"as TensorFlow Lite Micro of {module['tflm']}"
+    yield from (("note", None, printable(text)) for text in module["notes"])
 
 
 def _tensor_lines(tensors: Sequence[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], str]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mlfbuild.compilers.native import graph_executor
 from mlfbuild.compilers.native.kernels import kernel_files
 from mlfbuild.compilers.native.lowering import check_constants, lower, lower_all
@@ -23,8 +25,8 @@ from mlfbuild.compilers.native.printing import (
 from mlfbuild.compilers.native.settings import TFLM, CodegenSettings, most_constants, tflm_of
 from mlfbuild.compilers.options import refused
 from mlfbuild.compilers.types import CompileRequest
-from mlfbuild.core import InputFileError, ToolNotFoundError, UnsupportedModelError, UsageError, read_bytes, sha256
-from mlfbuild.frontends import parse_model
+from mlfbuild.core import InputFileError, ToolNotFoundError, UnsupportedModelError, UsageError
+from mlfbuild.frontends import choices_of, model_files, parse_files
 from mlfbuild.graph import ConstantBudget, Graph
 from mlfbuild.library import (
     CPU_DEVICE,
@@ -49,7 +51,7 @@ def compile_model(request: CompileRequest) -> Library:
 
 
 def read_network(request: CompileRequest) -> tuple[Graph, str]:
-    """Return the network, with the numbers of the option ``tflm``, and the SHA-256 of its file.
+    """Return the network, with the numbers of the option ``tflm``, and the identity of its files.
 
     Raises the errors of ``read_model``.
     """
@@ -58,13 +60,13 @@ def read_network(request: CompileRequest) -> tuple[Graph, str]:
 
 
 def _read_file(request: CompileRequest) -> tuple[Graph, str, int]:
-    """Return the network, the SHA-256 and the size of its file; only views in the graph keep its bytes in memory."""
+    """Return the network, identity and size of its files; only views in the graph keep their bytes in memory."""
     try:
-        data = read_bytes(request.source, "model")  # read once, so that the hash is that of the compiled bytes
-        graph = parse_model(data, request.name, request.source, _budget(request, len(data)))
+        files = model_files(request.source)  # read once, so that the hash is that of the compiled bytes
+        graph = parse_files(files, request.name, _budget(request, files.size), choices_of(request.options))
     except (InputFileError, ToolNotFoundError) as error:
         raise better_error(error, request.source) from None
-    return (rounded_products(graph) if tflm_of(request) == TFLM[0] else graph), sha256(data), len(data)
+    return (rounded_products(graph) if tflm_of(request) == TFLM[0] else graph), files.identity, files.size
 
 
 def _budget(request: CompileRequest, size: int) -> ConstantBudget:
@@ -90,7 +92,7 @@ def compile_graph(
     if request.executor == "graph":
         target = _target(request.cpu)
         module = graph_executor.graph_module(optimised, interface, settings, request, target, model_id, budget)
-        return Library((module,))
+        return Library((replace(module, notes=graph.notes),))
     hook = bool(options.get("hook", False))
     program = _program(request.name, optimised, settings, interface, budget, hook=hook)
     module = Module(
@@ -117,8 +119,9 @@ def compile_graph(
         network=compiled_network(program),
         hook=hook,
         tflm=tflm_of(request),
+        notes=graph.notes,
     )
-    return Library((module,))
+    return Library((replace(module, notes=graph.notes),))
 
 
 def _program(

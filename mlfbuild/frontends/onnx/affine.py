@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mlfbuild.core import UnsupportedModelError
 from mlfbuild.frontends.onnx.layout import UNSIGNED_OFFSET
 from mlfbuild.graph import Array, DType, Quantization
+
+_INT16 = np.iinfo(np.int16)
+
+_HOLDERS = {
+    np.dtype(np.int8): DType.INT8,
+    np.dtype(np.uint8): DType.INT8,
+    np.dtype(np.int16): DType.INT16,
+    np.dtype(np.uint16): DType.INT16,
+}
+"""The element types of tensors that hold quantised numbers, by ONNX's types."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,19 +56,62 @@ class Affine:
         return values.reshape([-1 if axis == self.axis % rank else 1 for axis in range(rank)])
 
     def held(self) -> Quantization | None:
-        """Return the quantisation of a tensor that holds such numbers (uint8 as int8); ``None`` if no tensor can."""
+        """Return the quantisation of a tensor that holds such numbers; ``None`` if no tensor can.
+
+        uint8 is held as int8, lower by 128. int16 and uint16 are held as int16 with zero point 0, as kernels require.
+        If theirs is not in the middle, the scale is larger, up to twice, so that the range fits; ``limit`` is the other
+        end of the range.
+        """
         dtype = self.zero_points.dtype
-        if not self.per_tensor or dtype not in (np.int8, np.uint8, np.int16):
+        if not self.per_tensor or dtype not in _HOLDERS:
             return None
         scale, zero_point = float(self.scales.reshape(-1)[0]), int(self.zero_points.reshape(-1)[0])
-        if not (np.isfinite(scale) and scale > 0) or (dtype == np.int16 and zero_point != 0):
+        if not (np.isfinite(scale) and scale > 0):
             return None
+        if self.holder is DType.INT16:
+            return Quantization((float(np.float32(scale * self._stretch)),), (0,))
         return Quantization((scale,), (zero_point - UNSIGNED_OFFSET if dtype == np.uint8 else zero_point,))
 
     @property
     def holder(self) -> DType:
         """The element type of a tensor that holds such numbers."""
-        return DType.INT16 if self.zero_points.dtype == np.int16 else DType.INT8
+        return _HOLDERS.get(self.zero_points.dtype, DType.INT8)
+
+    @property
+    def centred(self) -> bool:
+        """Whether the zero points are in the middle of the range."""
+        limits = np.iinfo(self.zero_points.dtype)
+        return bool((self.zero_points.astype(np.int64) == (limits.min + limits.max + 1) // 2).all())
+
+    @property
+    def _reach(self) -> tuple[int, int]:
+        """The least and the greatest difference of a stored number and the zero point."""
+        limits, zero_point = np.iinfo(self.zero_points.dtype), int(self.zero_points.reshape(-1)[0])
+        return int(limits.min) - zero_point, int(limits.max) - zero_point
+
+    @property
+    def _stretch(self) -> float:
+        """The scale of an int16 tensor that holds such 16-bit numbers, relative to theirs."""
+        low, high = self._reach
+        return max(1.0, low / _INT16.min, high / _INT16.max)
+
+    def limit(self) -> tuple[int | None, int | None]:
+        """Return the least and the greatest number of an int16 tensor that holds these numbers, if it has others."""
+        if self.holder is not DType.INT16 or self.centred:
+            return None, None
+        low, high = (round(end / self._stretch) for end in self._reach)
+        return (low, None) if low > _INT16.min + 1 else (None, high)
+
+    @property
+    def declared(self) -> DType:
+        """The type of values that are quantised like this; uint16, which no tensor has, counts as int16."""
+        name = self.zero_points.dtype.name
+        return DType.INT16 if name == "uint16" else DType(name)
+
+    @property
+    def exact(self) -> bool:
+        """Whether a tensor with the quantisation ``held`` has the same integers, apart from an offset of uint8."""
+        return self.zero_points.dtype != np.uint16 and (self.holder is DType.INT8 or self.centred)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,18 +126,33 @@ class Quantized:
         """The real numbers that the integers represent, as float32."""
         return self.affine.real(self.stored)
 
-    def symmetric(self, axis: int) -> tuple[Array, Array] | None:
-        """Return int8 numbers and their scales (one, or one per index of ``axis``) if all zero points are 0.
+    def held(self) -> tuple[Array, Quantization] | None:
+        """Return the elements and the quantisation of a tensor that holds these numbers; ``None`` if no tensor can."""
+        quantization = self.affine.held()
+        if quantization is None or self.stored.dtype != self.affine.zero_points.dtype:
+            return None
+        differences = self.stored.astype(np.int64) - self.affine.zero_points.astype(np.int64).reshape(-1)[0]
+        if self.affine.holder is DType.INT8:
+            return (differences + quantization.zero_point).astype(np.int8), quantization
+        if np.abs(differences).max(initial=0) <= _INT16.max:
+            scale = float(self.affine.scales.reshape(-1)[0])
+            return differences.astype(np.int16), replace(quantization, scales=(scale,))
+        rounded = np.rint(self.real.astype(np.float64) / quantization.scale)
+        return np.clip(rounded, _INT16.min, _INT16.max).astype(np.int16), quantization
 
-        The zero points of uint8 numbers must be 128. ``None`` for all other numbers.
+    def differences(self, axis: int) -> tuple[Array, Array] | None:
+        """Return 8-bit numbers without zero points, as int16, and their scales: one, or one per index of ``axis``.
+
+        ``None`` for numbers of other types.
         """
         stored, affine = self.stored, self.affine
-        middle = {"int8": 0, "uint8": UNSIGNED_OFFSET}.get(stored.dtype.name)
-        if middle is None or (affine.zero_points != middle).any() or not _positive(affine.scales):
+        if stored.dtype not in (np.int8, np.uint8) or not _positive(affine.scales):
             return None
         if not affine.per_tensor and affine.axis % stored.ndim != axis:
             return None
-        return (stored.astype(np.int16) - middle).astype(np.int8), affine.scales.reshape(-1)
+        spread = [-1 if other == axis and not affine.per_tensor else 1 for other in range(stored.ndim)]
+        zero_points = affine.zero_points.astype(np.int16).reshape(spread)
+        return stored.astype(np.int16) - zero_points, affine.scales.reshape(-1)
 
 
 def check_scales(place: str, scales: Array) -> None:

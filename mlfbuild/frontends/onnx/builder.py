@@ -24,6 +24,7 @@ from mlfbuild.graph import (
     Tensor,
     ops,
 )
+from mlfbuild.graph.bases import Movement
 
 MAXIMUM_TENSOR_SIZE = (1 << 31) - 1
 """In bytes; C's int overflows beyond it."""
@@ -42,9 +43,12 @@ class GraphBuilder:
         """``reserved``: the names of inputs and outputs, which no other tensor may have."""
         self.budget = budget
         """The limit of the constants that operators become."""
+        self.renamed: tuple[tuple[str, str], ...] = ()
+        """The names of tensors that are outputs, and their names in the graph."""
         self._reserved = frozenset(reserved)
         self._tensors: dict[str, Tensor] = {}
         self._nodes: list[Node] = []
+        self._writers: dict[str, Node] = {}
         self._stored: dict[tuple[str, Order], Value] = {}
         self._plain: dict[tuple[str, DType], Tensor] = {}
         self._numbers: dict[str, int] = {}
@@ -64,13 +68,11 @@ class GraphBuilder:
 
     def held_constant(self, name: str, data: Quantized) -> Value | None:
         """Add float32 constants in their quantised form; ``None`` if no tensor can hold it."""
-        held = data.affine.held()
-        if held is None or data.stored.dtype != data.affine.zero_points.dtype:
+        held = data.held()
+        if held is None:
             return None
-        stored = data.stored
-        if stored.dtype == np.uint8:
-            stored = (stored.astype(np.int16) - UNSIGNED_OFFSET).astype(np.int8)
-        return Value(self.constant(name, stored, held), as_onnx(stored.ndim), DType.FLOAT32)
+        stored, quantization = held
+        return Value(self.constant(name, stored, quantization), as_onnx(stored.ndim), DType.FLOAT32)
 
     def constant(self, name: str, data: Array, quantization: Quantization | None = None) -> Tensor:
         """Add a constant called ``name``; if the name is taken, a number is appended."""
@@ -99,8 +101,23 @@ class GraphBuilder:
             outputs.append(replace(like, name=self._unique(name)))
             self._tensors[outputs[-1].name] = outputs[-1]
         names = tuple(None if tensor is None else tensor.name for tensor in inputs)
-        self._nodes.append(Node(outputs[0].name, operator, names, tuple(tensor.name for tensor in outputs)))
+        node = Node(outputs[0].name, operator, names, tuple(tensor.name for tensor in outputs))
+        self._nodes.append(node)
+        self._writers.update(dict.fromkeys(node.outputs, node))
         return outputs
+
+    def is_rectified(self, tensor: Tensor) -> bool:
+        """Return whether no element of the quantised ``tensor`` represents a negative number, as far as nodes show."""
+        while (node := self._writers.get(tensor.name)) is not None:
+            if isinstance(node.operator, ops.Relu | ops.Relu6):
+                return True
+            if not isinstance(node.operator, ops.MaxPool2D | Movement):
+                return False
+            source = self._tensors[node.inputs[0] or ""]
+            if source.quantization != tensor.quantization or len(node.inputs) > 1:
+                return False
+            tensor = source
+        return False
 
     def moved(self, operator: Operator, tensor: Tensor, shape: Sequence[int]) -> Tensor:
         """Add a node that moves the elements of ``tensor`` and computes none."""
@@ -151,9 +168,20 @@ class GraphBuilder:
         like = replace(checked(source.name, source.shape, DType.UINT8), quantization=_unsigned(quantization))
         return self.emit(source.name, ops.Quantize(), [source], like)[0]
 
+    def nodes_since(self, count: int) -> tuple[list[Node], list[Tensor]]:
+        """Return the nodes after the first ``count``, and the tensors that they write."""
+        nodes = self._nodes[count:]
+        return nodes, [self._tensors[name] for node in nodes for name in node.outputs]
+
+    @property
+    def count(self) -> int:
+        """The number of nodes."""
+        return len(self._nodes)
+
     def graph(self, name: str, inputs: Sequence[str], outputs: Sequence[tuple[str, Value]]) -> Graph:
         """Return the graph, whose outputs have ONNX's names, types and order of dimensions."""
         names: dict[str, str] = {}
+        labels: dict[str, tuple[str, ...]] = {}
         for wanted, value in outputs:
             tensor = self.stored(self.plain(value), as_onnx(value.rank))
             if wanted in inputs or names.get(tensor.name) == wanted:  # an input, or one tensor that is two outputs
@@ -161,13 +189,18 @@ class GraphBuilder:
             if tensor.name in names or tensor.name in inputs or tensor.constant:  # keeps its own name
                 tensor = self.moved(ops.Reshape(), tensor, tensor.shape)
             names[tensor.name] = wanted
+            labels[tensor.name] = value.labels
+        self.renamed = tuple(names.items())
         nodes = [
             Node(names.get(node.name, node.name), node.operator, _renamed(node.inputs, names),
                  tuple(names.get(output, output) for output in node.outputs))
             for node in self._nodes
         ]  # fmt: skip
         used = {*inputs, *names.values()}.union(*((*node.inputs, *node.outputs) for node in nodes))
-        tensors = (replace(tensor, name=names.get(tensor.name, tensor.name)) for tensor in self._tensors.values())
+        tensors = (
+            replace(each, name=names.get(each.name, each.name), labels=labels.get(each.name, ()))
+            for each in self._tensors.values()
+        )
         return Graph(name, [t for t in tensors if t.name in used], nodes, inputs, [wanted for wanted, _ in outputs])
 
     def _unique(self, name: str) -> str:

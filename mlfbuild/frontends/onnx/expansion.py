@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from mlfbuild.core import UnsupportedModelError
 from mlfbuild.frontends.onnx.constants import Constants
+from mlfbuild.frontends.onnx.normalise import DOMAINS
 from mlfbuild.frontends.onnx.reader import Attribute, RawNode
 from mlfbuild.graph import GraphError
 
 
 def written_out(node: RawNode, constants: Constants, taken: Collection[str]) -> tuple[RawNode, ...]:
     """Return the nodes that replace ``node`` (usually itself); names of new tensors are not in ``taken``."""
-    expand = _EXPANSIONS.get(node.operator)
+    expand = _EXPANSIONS.get(node.operator) or (_RENAMED.get(node.operator) if node.domain not in DOMAINS else None)
     if expand is None:
         return (node,)
     try:
@@ -53,24 +55,41 @@ class _Parts:
         """Return the DequantizeLinear of the three inputs from ``index`` on: numbers, scale and zero point."""
         return self.make("DequantizeLinear", self.node.inputs[index : index + 3], self.name(word), {"axis": axis})
 
+    def bias(self, index: int, word: str) -> RawNode:
+        """Return the DequantizeLinear of a bias, whose scale is the product of those of inputs 1 and 4."""
+        node = self.node
+        source, weights = self.constants.get(node.inputs[1]), self.constants.get(node.inputs[4])
+        if source is None or weights is None:
+            raise GraphError(node.place, "has scales that are not constant")
+        scale = self.name(f"{word} scale")
+        self.constants.add(scale, source.reshape(-1)[:1] * weights.reshape(-1))
+        return self.make("DequantizeLinear", [node.inputs[index], scale], self.name(word), {"axis": 0})
+
     def quantized(self, word: str, scale: int) -> RawNode:
         """Return the QuantizeLinear of tensor ``word``; its scale and zero point are the inputs from ``scale`` on."""
         parameters = self.node.inputs[scale], self.node.inputs[scale + 1] if scale + 1 < len(self.node.inputs) else ""
         return self.make("QuantizeLinear", [self.name(word), *parameters], self.node.outputs[0], {"axis": 0})
 
 
+def _check_order(node: RawNode) -> None:
+    if node.attributes.get("channels_last", 0):
+        raise UnsupportedModelError(
+            "operator-variant-unsupported",
+            place=node.place,
+            reason="channels_last is not supported",
+            hint="compile the network as quantize_static wrote it, before onnxruntime optimises it for one machine",
+        )
+
+
 def _convolution(parts: _Parts) -> Iterator[RawNode]:
     """QLinearConv: x, w, y and a bias whose scale is the product of the scales of x and w."""
     node = parts.node
+    _check_order(node)
     inputs = [parts.name("x"), parts.name("w")]
     yield parts.real(0, "x")
     yield parts.real(3, "w")
     if len(node.inputs) > 8 and node.inputs[8]:
-        image, weights = parts.constants.get(node.inputs[1]), parts.constants.get(node.inputs[4])
-        if image is None or weights is None:
-            raise GraphError(node.place, "has scales that are not constant")
-        parts.constants.add(parts.name("bias scale"), image.reshape(-1)[:1] * weights.reshape(-1))
-        yield parts.make("DequantizeLinear", [node.inputs[8], parts.name("bias scale")], parts.name("b"), {"axis": 0})
+        yield parts.bias(8, "b")
         inputs.append(parts.name("b"))
     yield parts.make("Conv", inputs, parts.name("real"), node.attributes)
     yield parts.quantized("real", 6)
@@ -82,6 +101,41 @@ def _product(parts: _Parts) -> Iterator[RawNode]:
     yield parts.real(3, "b", axis=-1)
     yield parts.make("MatMul", [parts.name("a"), parts.name("b")], parts.name("real"))
     yield parts.quantized("real", 6)
+
+
+def _gemm(parts: _Parts) -> Iterator[RawNode]:
+    """QGemm: alpha * A * B, with a bias C in steps of that product; without an output scale, the result is float32."""
+    node = parts.node
+    inputs = [parts.name("a"), parts.name("b")]
+    yield parts.real(0, "a")
+    yield parts.real(3, "b", axis=0 if node.attributes.get("transB", 0) else 1)
+    if len(node.inputs) > 6 and node.inputs[6]:
+        yield parts.bias(6, "c")
+        inputs.append(parts.name("c"))
+    floats = len(node.inputs) < 8 or not node.inputs[7]
+    beta = node.attributes.get("alpha", 1.0)
+    yield parts.make(
+        "Gemm", inputs, node.outputs[0] if floats else parts.name("real"), {**node.attributes, "beta": beta}
+    )
+    if not floats:
+        yield parts.quantized("real", 7)
+
+
+def _where(parts: _Parts) -> Iterator[RawNode]:
+    """QLinearWhere: the condition, x, y and the scale of the output."""
+    yield parts.real(1, "x")
+    yield parts.real(4, "y")
+    yield parts.make("Where", [parts.node.inputs[0], parts.name("x"), parts.name("y")], parts.name("real"))
+    yield parts.quantized("real", 7)
+
+
+def _same(operator: str) -> Callable[[_Parts], Iterator[RawNode]]:
+    """Return the expansion of an operator that only has another name or domain."""
+
+    def expand(parts: _Parts) -> Iterator[RawNode]:
+        yield parts.make(operator, parts.node.inputs, parts.node.outputs[0], parts.node.attributes)
+
+    return expand
 
 
 def _binary(operator: str) -> Callable[[_Parts], Iterator[RawNode]]:
@@ -96,8 +150,7 @@ def _binary(operator: str) -> Callable[[_Parts], Iterator[RawNode]]:
 
 def _unary(operator: str) -> Callable[[_Parts], Iterator[RawNode]]:
     def expand(parts: _Parts) -> Iterator[RawNode]:
-        if parts.node.attributes.get("channels_last", 0):
-            raise GraphError(parts.node.place, "has channels last, which ONNX's own operators do not")
+        _check_order(parts.node)
         yield parts.real(0, "x")
         yield parts.make(operator, [parts.name("x")], parts.name("real"), parts.node.attributes)
         yield parts.quantized("real", 3)
@@ -115,7 +168,14 @@ def _concatenation(parts: _Parts) -> Iterator[RawNode]:
     yield parts.quantized("real", 0)
 
 
+def _distances(parts: _Parts) -> Iterator[RawNode]:
+    """CDist, which has no form in ONNX's own domain, but a converter."""
+    yield parts.make("CDist", parts.node.inputs, parts.node.outputs[0], parts.node.attributes)
+
+
 _EXPANSIONS: Mapping[str, Callable[[_Parts], Iterator[RawNode]]] = {
+    "CDist": _distances,
+    "QGemm": _gemm,
     "QLinearAdd": _binary("Add"),
     "QLinearAveragePool": _unary("AveragePool"),
     "QLinearConcat": _concatenation,
@@ -124,7 +184,16 @@ _EXPANSIONS: Mapping[str, Callable[[_Parts], Iterator[RawNode]]] = {
     "QLinearLeakyRelu": _unary("LeakyRelu"),
     "QLinearMatMul": _product,
     "QLinearMul": _binary("Mul"),
+    "QLinearReduceMean": _unary("ReduceMean"),
     "QLinearSigmoid": _unary("Sigmoid"),
+    "QLinearSoftmax": _unary("Softmax"),
+    "QLinearWhere": _where,
 }
+_RENAMED: Mapping[str, Callable[[_Parts], Iterator[RawNode]]] = {
+    "DequantizeLinear": _same("DequantizeLinear"),
+    "QuantizeLinear": _same("QuantizeLinear"),
+}
+"""Operators of the domain com.microsoft that ONNX's own domain has, too, with fewer types in old opsets."""
+
 """ONNX's own QLinearConv and QLinearMatMul; the others are of the domain com.microsoft."""
-EXPANDED = frozenset(_EXPANSIONS)
+EXPANDED = frozenset({*_EXPANSIONS, *_RENAMED})

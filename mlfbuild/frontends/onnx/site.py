@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,9 @@ from mlfbuild.frontends.onnx.layout import Order, Value, as_onnx
 from mlfbuild.frontends.onnx.reader import RawNode
 from mlfbuild.frontends.onnx.refused import SEE
 from mlfbuild.graph import Array, DType, GraphError, Operator, OperatorError, Quantization, Tensor, ops
+
+_ON_TEXTS = frozenset({"Flatten", "Identity", "LabelEncoder", "Reshape", "Squeeze", "Unsqueeze", "ZipMap"})
+"""Operators that keep texts or map them; texts are positions in a list of labels, which others would compute with."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +35,10 @@ class OnnxSite:
     """Returns the value of a name; constants become tensors of the graph only on request."""
     target: Affine | None = None
     """The quantisation of the first output later in the network, if it has one."""
+    only_dequantized: bool = False
+    """Whether the integers of the first output are converted to real numbers wherever they are read."""
+    refused: list[str] = field(default_factory=list)
+    """The reasons why integer forms were not possible."""
 
     @property
     def name(self) -> str:
@@ -42,7 +49,10 @@ class OnnxSite:
         """Return input ``index`` in its stored type, perhaps quantised; raises ``GraphError`` if it is absent."""
         if not self.has(index):
             raise GraphError(self.node.place, f"input {index} is absent")
-        return self.find(self.node.inputs[index])
+        value = self.find(self.node.inputs[index])
+        if value.labels and self.node.operator not in _ON_TEXTS:
+            raise self.unsupported("computing with texts is not supported", "do this in the firmware")
+        return value
 
     def value(self, index: int = 0) -> Value:
         """Return input ``index`` in ONNX's own type; raises ``GraphError`` if it is absent."""
@@ -100,8 +110,21 @@ class OnnxSite:
 
     @property
     def held_target(self) -> Quantization | None:
-        """The quantisation of an int8 tensor for the first output, if it is quantised later and int8 can hold it."""
-        return self.target.held() if self.target is not None and self.target.holder is DType.INT8 else None
+        """The quantisation of a tensor for the first output, if it is quantised later and integers can hold it.
+
+        ``None`` if it would be int16 and no input is.
+        """
+        if self.target is None:
+            return None
+        if self.target.holder is DType.INT16 and not any(map(self._is_int16, range(len(self.node.inputs)))):
+            return None
+        return self.target.held()
+
+    def _is_int16(self, index: int) -> bool:
+        if not self.has(index) or self.is_constant(index):
+            return False
+        value = self.held(index)
+        return value.quantization is not None and value.tensor.dtype is DType.INT16
 
     def integers(self, name: str, index: int | None = None) -> tuple[int, ...] | None:
         """Return the integers of the attribute ``name`` or, in newer opsets, of the constant input ``index``."""
@@ -179,7 +202,8 @@ class OnnxSite:
         """Add a node in integers; ``None`` if the operator does not support these scales."""
         try:
             return self.emit(operator, inputs, shape, quantization=quantization)
-        except OperatorError:
+        except OperatorError as error:
+            self.refused.append(error.reason)
             return None
 
     def outputs(self, operator: Operator, source: Tensor, shapes: Sequence[Sequence[int]]) -> list[Tensor]:
@@ -213,12 +237,12 @@ class OnnxSite:
         """Add a float32 constant without dimensions."""
         return self.weights(word, np.array(value, np.float32))
 
-    def brought_to(self, tensor: Tensor, quantization: Quantization) -> Tensor | None:
-        """Return ``tensor`` converted to int8 with ``quantization``; ``None`` if the scales do not allow it."""
-        if tensor.quantization == quantization and tensor.dtype is DType.INT8:
+    def brought_to(self, tensor: Tensor, quantization: Quantization, dtype: DType = DType.INT8) -> Tensor | None:
+        """Return ``tensor`` as ``dtype`` with ``quantization``; ``None`` if the scales do not allow it."""
+        if tensor.quantization == quantization and tensor.dtype is dtype:
             return tensor
         try:
-            return self.emit(ops.Quantize(), [tensor], tensor.shape, DType.INT8, quantization)
+            return self.emit(ops.Quantize(), [tensor], tensor.shape, dtype, quantization)
         except OperatorError:
             return None
 

@@ -52,6 +52,7 @@ class Extension:
     runtime: str = ""
     tflm: str = ""
     source_sha256: str = ""
+    notes: tuple[str, ...] = ()
 
     def json(self) -> dict[str, Any] | None:
         """Return the value of the key, or ``None`` if it has no members."""
@@ -70,6 +71,7 @@ class Extension:
             "runtime": self.runtime or None,
             "tflm": self.tflm or None,
             "source_sha256": self.source_sha256 or None,
+            "notes": list(self.notes) or None,
         }
         said = {key: value for key, value in members.items() if value is not None}
         return {"version": _VERSION, **said} if said else None
@@ -101,6 +103,7 @@ def read_extension(fields: Fields) -> Extension:
         runtime=_read_runtime(key),
         tflm=_read_tflm(key),
         source_sha256=_read_sha256(key),
+        notes=key.texts("notes"),
     )
 
 

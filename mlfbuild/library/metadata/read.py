@@ -122,6 +122,7 @@ def _read_module(name: str, fields: Fields, form: Format) -> ModuleRecord:
         runtime=extension.runtime,
         tflm=extension.tflm,
         source_sha256=extension.source_sha256,
+        notes=extension.notes,
     )
     return ModuleRecord(module, extension)
 

@@ -12,6 +12,7 @@ from mlfbuild.compilers.native.lowering.common.activation import suffix
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import DType, Graph, Node, Operator, Rescale, Tensor
 from mlfbuild.graph.bases import Tabulated
+from mlfbuild.graph.ops import Lookup
 
 
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
@@ -31,8 +32,9 @@ def lower_unary(operator: Operator, source: Tensor, output: Tensor) -> KernelCal
     """Return the call of a table if the type has one, else of the kernel without further arguments."""
     if source.dtype is DType.INT8:
         return _table_int8(operator, source, output)
-    if source.dtype is DType.INT16 and isinstance(operator, Tabulated):
-        table = Constant.array("table", "int16_t", operator.table(source, output))
+    if source.dtype is DType.INT16 and isinstance(operator, Tabulated | Lookup):
+        values = operator.table(source, output) if isinstance(operator, Tabulated) else operator.table
+        table = Constant.array("table", "int16_t", np.asarray(values, np.int16))
         parameters = (Parameter("const int16_t *", "table", table),)
         return unary_call(operator, source, output, "lookup_int16", ("table",), parameters, header="unary.h")
     return unary_call(operator, source, output, f"{operator.name.lower()}_{suffix(source.dtype)}")

@@ -14,11 +14,22 @@ Converter = Callable[[OnnxSite], tuple[Value, ...]]
 
 
 def of_one_tensor(compute: Callable[[OnnxSite, Tensor], Tensor]) -> Converter:
-    """Return a converter that applies ``compute`` element by element, regardless of the stored order."""
+    """Return a converter that applies ``compute`` element by element, regardless of the stored order.
+
+    If the input is quantised and so is the result, that is done at once, and ``tabulation`` makes a table of it all.
+    """
 
     def convert(site: OnnxSite) -> tuple[Value, ...]:
-        value = site.value(0)
-        return (Value(compute(site, value.tensor), value.order),)
+        value, target = site.value(0), site.held_target
+        made = compute(site, value.tensor)
+        if (
+            target is None
+            or site.target is None
+            or site.held(0).quantization is None
+            or made.dtype is not DType.FLOAT32
+        ):
+            return (Value(made, value.order),)
+        return (site.real(site.emit(ops.Quantize(), [made], made.shape, site.target.holder, target), value.order),)
 
     return convert
 

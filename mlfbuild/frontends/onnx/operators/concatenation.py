@@ -30,7 +30,8 @@ def _concat(site: OnnxSite) -> tuple[Value, ...]:
     order = common_order(values)
     tensors = [site.builder.stored(value, order) for value in values]
     if quantization is not None:
-        brought = [site.brought_to(tensor, quantization) for tensor in tensors]
+        dtype = site.target.holder if site.target is not None else next(t.dtype for t in tensors if t.quantization)
+        brought = [site.brought_to(tensor, quantization, dtype) for tensor in tensors]
         if None in brought:
             return _concat_real(site, values, order)
         tensors = [tensor for tensor in brought if tensor is not None]

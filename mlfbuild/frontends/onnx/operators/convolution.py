@@ -16,7 +16,13 @@ from mlfbuild.frontends.onnx.operators.image import (
     pad_image,
     sliding,
 )
-from mlfbuild.frontends.onnx.operators.parameters import LayerParameters, integer_parameters, real_parameters
+from mlfbuild.frontends.onnx.operators.parameters import (
+    LayerParameters,
+    int8_parts,
+    integer_parameters,
+    picked,
+    real_parameters,
+)
 from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import Array, GraphError, Operator, Quantization, Tensor, ops
 
@@ -25,7 +31,7 @@ def conv(site: OnnxSite) -> tuple[Value, ...]:
     """Convert a Conv with one or two spatial dimensions."""
     held, target = site.held(0), site.held_target
     if held.quantization is not None and target is not None:
-        parameters = integer_parameters(site, held.quantization, axis=0)
+        parameters = integer_parameters(site, axis=0)
         made = None if parameters is None else convolved(site, held, parameters, target)
         if made is not None:
             return (made,)
@@ -91,31 +97,89 @@ def _grouped(
         filters = np.transpose(parameters.weights, (1, 2, 3, 0))
         multiplier = outputs // channels
         if channels > 1:
+            wide = _wide_channels(parameters) if multiplier == 1 else np.empty(0, np.int64)
+            if 0 < wide.size < channels:
+                return _in_two_parts(site, source, parameters, wide, window, target)
+            if parameters.scales is not None:
+                fitted = _repeated(site, source, filters, window)
+                if fitted is None:
+                    return None
+                source, filters, window = fitted
             operator = ops.DepthwiseConv2D(window.stride, window.dilation, window.padding, depth_multiplier=multiplier)
-            return weighted_sum(site, operator, source, parameters.tensors(site, filters, 3), (*shape, outputs), target)
+            inputs = parameters.depthwise_inputs(site, source, filters)
+            return weighted_sum(site, operator, inputs, (*shape, outputs), target)
     parts, made = channel_groups(site, source, groups), []
     for number, part in enumerate(parts):
         own = parameters.channels(slice(outputs // groups * number, outputs // groups * (number + 1)))
         filters = np.transpose(own.weights, (0, 2, 3, 1))
         made.append(
             weighted_sum(
-                site, ops.Conv2D(window.stride, window.dilation, window.padding), part, own.tensors(site, filters, 0),
+                site, ops.Conv2D(window.stride, window.dilation, window.padding), own.inputs(site, part, filters),
                 (*shape, outputs // groups), target,
             )
         )  # fmt: skip
     return joined_channels(site, made)
 
 
+def _wide_channels(parameters: LayerParameters) -> Array:
+    """Return the output channels with a weight that int8 cannot hold without its zero point."""
+    if parameters.scales is None:
+        return np.empty(0, np.int64)
+    limits, rows = np.iinfo(np.int8), parameters.weights.reshape(len(parameters.weights), -1)
+    return np.flatnonzero((rows.min(axis=1) < limits.min) | (rows.max(axis=1) > limits.max))
+
+
+def _in_two_parts(
+    site: OnnxSite,
+    source: Tensor,
+    parameters: LayerParameters,
+    wide: Array,
+    window: Sliding,
+    target: Quantization | None,
+) -> Tensor | None:
+    """Return a depthwise convolution with the channels ``wide`` apart, because rows are repeated only for them."""
+    parts, order = [np.setdiff1d(np.arange(source.shape[3]), wide), wide], np.empty(source.shape[3], np.int64)
+    order[np.concatenate(parts)] = np.arange(source.shape[3])
+    made = []
+    for channels in parts:
+        own = parameters.channels(channels)
+        made.append(_grouped(site, picked(site, source, channels), own, len(channels), window, target))
+    joined = joined_channels(site, made)
+    return None if joined is None else picked(site, joined, order)
+
+
+def _repeated(site: OnnxSite, source: Tensor, filters: Array, window: Sliding) -> tuple[Tensor, Array, Sliding] | None:
+    """Return int8 ``filters``; if a weight does not fit, it is the sum of several, over rows that are repeated.
+
+    ``None`` if there are gaps between the rows of the filter.
+    """
+    parts = int8_parts(filters)
+    count = len(parts)
+    if count == 1:
+        return source, parts[0], window
+    if window.dilation[0] > 1:
+        return None
+    indices = site.weights("rows", np.repeat(np.arange(source.shape[1], dtype=np.int32), count))
+    shape = (source.shape[0], source.shape[1] * count, *source.shape[2:])
+    repeated = site.emit(ops.Gather(1), [source, indices], shape, quantization=source.quantization)
+    rows = np.stack(parts, axis=2).reshape(1, -1, *filters.shape[2:])
+    (before, after), columns = window.padding
+    size, stride = (window.filter[0] * count, window.filter[1]), (window.stride[0] * count, window.stride[1])
+    return (
+        repeated,
+        rows,
+        replace(window, filter=size, stride=stride, padding=((before * count, after * count), columns)),
+    )
+
+
 def weighted_sum(
     site: OnnxSite,
     operator: Operator,
-    source: Tensor,
-    parameters: tuple[Tensor, Tensor | None],
+    inputs: Sequence[Tensor | None],
     shape: Sequence[int],
     target: Quantization | None,
 ) -> Tensor | None:
     """Add a node with weights and a bias."""
-    inputs = [source, *parameters]
     return site.emit(operator, inputs, shape) if target is None else site.attempt(operator, inputs, shape, target)
 
 

@@ -26,17 +26,19 @@ def _integer(site: OnnxSite, operator: Operator) -> Value | None:
     first, second, target = _held(site, 0), _held(site, 1), site.held_target
     if first is None or second is None or target is None or (first.tensor.constant and second.tensor.constant):
         return None
+    if first.tensor.dtype is not second.tensor.dtype:
+        return None
     order, tensors, shape = aligned(site, (first, second))
     made = site.attempt(operator, tensors, shape, target)
     return None if made is None else site.real(made, order)
 
 
 def _held(site: OnnxSite, index: int) -> Value | None:
-    """Return input ``index`` if it is held as int8, or is a constant number that int8 can hold exactly."""
+    """Return input ``index`` if it is held as integers, or is a constant number that they can hold exactly."""
     if site.quantized(index) is None and site.is_constant(index):
         return _constant_number(site, site.constant(index, "number"))
     value = site.held(index)
-    return value if value.quantization is not None and value.tensor.dtype is DType.INT8 else None
+    return value if value.quantization is not None else None
 
 
 def _constant_number(site: OnnxSite, number: Array) -> Value | None:
@@ -45,9 +47,10 @@ def _constant_number(site: OnnxSite, number: Array) -> Value | None:
     real = float(number.reshape(-1)[0])
     if not np.isfinite(real) or abs(real) < np.finfo(np.float32).tiny * 128:
         return None
-    greatest = 127
+    dtype = np.int8 if site.target is None or site.target.holder is DType.INT8 else np.int16
+    greatest = int(np.iinfo(dtype).max)
     scale = float(np.float32(abs(real) / greatest))
-    stored = np.full(number.shape, greatest if real > 0 else -greatest, np.int8)
+    stored = np.full(number.shape, greatest if real > 0 else -greatest, dtype)
     return site.real(site.weights("number", stored, Quantization((scale,), (0,))))
 
 

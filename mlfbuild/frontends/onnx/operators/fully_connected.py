@@ -49,7 +49,7 @@ def _integer_gemm(site: OnnxSite) -> Tensor | None:
     if held.quantization is None or target is None or not simple:
         return None
     transposed = site.integer("transB", 0)
-    parameters = integer_parameters(site, held.quantization, axis=0 if transposed else 1)
+    parameters = integer_parameters(site, axis=0 if transposed else 1)
     source = _rows(site, held)
     if parameters is None or parameters.weights.ndim != 2 or len(source.shape) != 2:
         return None
@@ -107,7 +107,7 @@ def _times_matrix(site: OnnxSite, axis: int) -> Value:
     held, target = site.held_in_order(0), site.held_target
     made = None
     if held.quantization is not None and target is not None:
-        parameters = integer_parameters(site, held.quantization, axis)
+        parameters = integer_parameters(site, axis)
         if parameters is not None:
             made = _one_matrix(site, held.tensor, parameters, target)
     if made is None:
@@ -164,15 +164,20 @@ def _batch_product(site: OnnxSite, values: list[Value], target: Quantization | N
     return site.builder.reshaped(made, kept)
 
 
+def fully_connected(site: OnnxSite, source: Tensor, weights: Array, bias: Array | None) -> Tensor:
+    """Multiply the rows of ``source`` by float32 ``weights`` [outputs, inputs], and add ``bias``."""
+    return _fully_connected(site, source, LayerParameters(weights, bias))
+
+
 def _fully_connected(site: OnnxSite, source: Tensor, parameters: LayerParameters) -> Tensor:
     """Multiply the rows of ``source`` by weights [outputs, inputs]."""
-    inputs = [source, *parameters.tensors(site, parameters.weights, 0)]
+    inputs = parameters.inputs(site, source, parameters.weights)
     return site.emit(_ROWS, inputs, (*source.shape[:-1], parameters.weights.shape[0]))
 
 
 def _integer_rows(site: OnnxSite, source: Tensor, parameters: LayerParameters, target: Quantization) -> Tensor | None:
     """Multiply in integers; ``None`` if the scales do not allow it."""
-    inputs = [source, *parameters.tensors(site, parameters.weights, 0)]
+    inputs = parameters.inputs(site, source, parameters.weights)
     return site.attempt(_ROWS, inputs, (*source.shape[:-1], parameters.weights.shape[0]), target)
 
 

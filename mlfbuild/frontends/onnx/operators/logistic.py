@@ -14,9 +14,9 @@ from mlfbuild.frontends.onnx.operators.arithmetic import (
     unary,
 )
 from mlfbuild.frontends.onnx.operators.elementwise import combined
-from mlfbuild.frontends.onnx.operators.unary import squashing
+from mlfbuild.frontends.onnx.operators.unary import unary_converter
 from mlfbuild.frontends.onnx.site import OnnxSite
-from mlfbuild.graph import Quantization, Tensor, ops
+from mlfbuild.graph import Tensor, ops
 
 
 def _softplus(site: OnnxSite, x: Tensor) -> Tensor:
@@ -55,10 +55,10 @@ def _swiglu(site: OnnxSite) -> tuple[Value, ...]:
 
 OPERATORS: Mapping[str, Converter] = {
     "Mish": of_one_tensor(_mish),
-    "Sigmoid": squashing(ops.Logistic(), Quantization((1 / 256,), (-128,))),
+    "Sigmoid": unary_converter(ops.Logistic()),
     "Softplus": of_one_tensor(_softplus),
     "Softsign": of_one_tensor(_softsign),
     "SwiGLU": _swiglu,
     "Swish": _swish,
-    "Tanh": squashing(ops.Tanh(), Quantization((1 / 128,), (0,))),
+    "Tanh": unary_converter(ops.Tanh()),
 }

@@ -24,7 +24,7 @@ from mlfbuild.frontends.onnx.operators.image import (
 )
 from mlfbuild.frontends.onnx.operators.pow import positive_power, whole_power
 from mlfbuild.frontends.onnx.site import OnnxSite
-from mlfbuild.graph import DType, GraphError, Operator, Tensor, ops
+from mlfbuild.graph import DType, GraphError, Operator, Quantization, Tensor, ops
 from mlfbuild.graph.bases import Pair
 from mlfbuild.graph.ops import Steps
 
@@ -57,8 +57,34 @@ def _average_pool(site: OnnxSite) -> tuple[Value, ...]:
     """Average in int8 with the scale of the input, if it is held as int8 and the target scale is not finer."""
     held, target = site.held(0), site.held_target
     coarse = held.quantization is not None and target is not None and target.scale >= held.quantization.scale
-    in_integers = coarse and held.rank < 5 and set(site.integers("dilations") or (1,)) == {1}
-    return (_slid(site, held if in_integers else site.value(0), _averaged),)
+    in_integers = held.rank < 5 and set(site.integers("dilations") or (1,)) == {1}
+    if in_integers and not coarse and held.quantization is not None and target is not None:
+        finer = _averaged_finer(site, held, target)
+        if finer is not None:
+            return (finer,)
+    return (_slid(site, held if in_integers and coarse else site.value(0), _averaged),)
+
+
+def _averaged_finer(site: OnnxSite, value: Value, target: Quantization) -> Value | None:
+    """Average with the scale ``target``, finer than that of the input; ``None`` if the kernels do not allow that.
+
+    It is a convolution whose weights are 1, and whose scale is that of the mean. A window that is partly outside of the
+    image has a different scale if the padding does not count, which a convolution cannot have.
+    """
+    windows = lines(site, value.shape[2:], site.integers("kernel_shape") or ())
+    window = across(*windows) if len(windows) == 2 else across(untouched(1), *windows)
+    padded = window.padding != NO_PADDING
+    counted = site.integer("count_include_pad", 0) != 0 and window.padding == window.declared
+    if padded and (not counted or any(max(window.padding[axis]) >= window.filter[axis] for axis in (0, 1))):
+        return None
+    source, taps = image(site, value), math.prod(window.filter)
+    channels = source.shape[3]
+    weights = np.ones((1, *window.filter, channels), np.int8)
+    scales = Quantization((1 / taps,), (0,))
+    operator = ops.DepthwiseConv2D(window.stride, (1, 1), window.padding, depth_multiplier=1)
+    tensors = [source, site.weights("ones", weights, scales), None]
+    made = site.attempt(operator, tensors, (source.shape[0], *window.output, channels), target)
+    return None if made is None else from_image(site, value, made)
 
 
 def _averaged(site: OnnxSite, source: Tensor, window: Sliding) -> Tensor:
@@ -88,9 +114,11 @@ def _max_pool(site: OnnxSite) -> tuple[Value, ...]:
     if len(site.node.outputs) > 1 and site.node.outputs[1]:
         raise site.unsupported("output 1, the indices of the greatest elements, is not supported")
     value = site.held(0)
-    if value.dtype in NARROW:
+    if value.dtype in NARROW and value.tensor.quantization is None:
         return (as_type(site, _slid(site, as_type(site, site.value(0), DType.FLOAT32), _greatest), value.dtype),)
     dilated = set(site.integers("dilations") or (1,)) != {1}
+    if dilated and value.dtype in NARROW:
+        return (as_type(site, _slid(site, as_type(site, site.value(0), DType.FLOAT32), _greatest), value.dtype),)
     return (_slid(site, site.value(0) if dilated else value, _greatest),)
 
 

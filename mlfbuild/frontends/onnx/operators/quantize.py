@@ -13,7 +13,7 @@ from mlfbuild.frontends.onnx.layout import Value
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter, add, cast, divide, multiply, subtract, unary
 from mlfbuild.frontends.onnx.operators.convolution import convolved
 from mlfbuild.frontends.onnx.operators.parameters import LayerParameters
-from mlfbuild.frontends.onnx.operators.relu import clamped
+from mlfbuild.frontends.onnx.operators.relu import clamped, limited
 from mlfbuild.frontends.onnx.reader import ELEMENT_TYPES
 from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.frontends.onnx.targets import affine_of
@@ -27,13 +27,9 @@ def _dequantize(site: OnnxSite) -> tuple[Value, ...]:
         return (_computed_by_blocks(site),)
     affine = _affine(site, value.dtype.numpy)
     held = affine.held()
-    if held is not None and value.tensor.quantization == held and value.dtype is _declared(affine):
+    if held is not None and value.tensor.quantization == held and value.dtype is affine.declared:
         return (Value(value.tensor, value.order, DType.FLOAT32),)
     return (_computed(site, site.builder.plain(value), affine),)
-
-
-def _declared(affine: Affine) -> DType:
-    return DType(affine.zero_points.dtype.name)
 
 
 def _affine(site: OnnxSite, dtype: np.dtype[np.generic]) -> Affine:
@@ -110,19 +106,20 @@ def _quantize(site: OnnxSite) -> tuple[Value, ...]:
     if site.integer("block_size", 0):
         return (_rounded_by_blocks(site, np.dtype(_TYPES[wanted])),)
     affine = _affine(site, np.dtype(_TYPES[wanted]))
-    if affine.zero_points.dtype not in _TYPES.values():
+    held = affine.held() if affine.exact or site.only_dequantized else None
+    if held is None and affine.zero_points.dtype not in _TYPES.values():
         raise site.unsupported(
             f"zero points of {affine.zero_points.dtype} are not supported",
             "use uint8, int8 or int16",
             code="type-unsupported",
         )
-    held, declared = affine.held(), _declared(affine)
     if held is None:
         return (_rounded(site, site.value(0), affine),)
-    if value.quantization == held and value.tensor.dtype is affine.holder:
-        return (Value(value.tensor, value.order, declared),)
-    made = site.emit(ops.Quantize(), [value.tensor], value.tensor.shape, affine.holder, held)
-    return (Value(made, value.order, declared),)
+    declared = affine.declared
+    tensor = value.tensor
+    if value.quantization != held or tensor.dtype is not affine.holder:
+        tensor = site.emit(ops.Quantize(), [tensor], tensor.shape, affine.holder, held)
+    return (Value(limited(site, tensor, *affine.limit()), value.order, declared),)
 
 
 def _rounded(site: OnnxSite, value: Value, affine: Affine) -> Value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -47,13 +48,19 @@ def _relu(site: OnnxSite) -> tuple[Value, ...]:
 
 
 def _clamped_value(site: OnnxSite, low: float, high: float) -> Value:
-    """Clamp input 0; an int8 one is clamped with its own scale, because rounding keeps the order of numbers."""
+    """Clamp input 0; a quantised one is clamped with its own scale, because rounding keeps the order of numbers."""
     held = site.held(0)
     if held.dtype is not DType.FLOAT32:
         return _clamped_whole(site, site.value(0), low, high)
-    if held.quantization is None or held.tensor.dtype is not DType.INT8 or low > high:
+    if held.quantization is None or low > high:
         value = site.value(0)
         return Value(clamped(site, value.tensor, low, high), value.order)
+    return clamped_integers(site, held, low, high)
+
+
+def clamped_integers(site: OnnxSite, held: Value, low: float, high: float) -> Value:
+    """Return the quantised value ``held``, clamped with its own scale."""
+    assert held.quantization is not None
     return held.moved(_clamped_integers(site, held.tensor, held.quantization, low, high), held.order)
 
 
@@ -74,24 +81,35 @@ def _limit(site: OnnxSite, value: Value, bound: float) -> Value:
 
 
 def _clamped_integers(site: OnnxSite, tensor: Tensor, held: Quantization, low: float, high: float) -> Tensor:
-    least, greatest = (_stored_bound(bound, held) for bound in (low, high))
-    if (low, high) in _KNOWN_CLAMPS and (least > -128 or greatest < 127):
+    limits = np.iinfo(tensor.dtype.numpy)
+    least, greatest = (_stored_bound(bound, held, limits) for bound in (low, high))
+    if (low, high) in _KNOWN_CLAMPS and (least > limits.min or greatest < limits.max):
         return site.emit(_KNOWN_CLAMPS[low, high], [tensor], tensor.shape, quantization=held)
-    if least > -128:
-        limit = site.weights("minimum", np.array(least, np.int8), held)
+    return limited(site, tensor, least if least > limits.min else None, greatest if greatest < limits.max else None)
+
+
+def limited(site: OnnxSite, tensor: Tensor, least: int | None, greatest: int | None) -> Tensor:
+    """Return the quantised ``tensor`` with its integers clamped."""
+    held, dtype = tensor.quantization, tensor.dtype.numpy
+    if (least, greatest) == (0, None) and held is not None and held.zero_points == (0,):  # fused into the layer before
+        if site.builder.is_rectified(tensor):
+            return tensor
+        return site.emit(ops.Relu(), [tensor], tensor.shape, quantization=held)
+    if least is not None:
+        limit = site.weights("minimum", np.array(least, dtype), held)
         tensor = site.emit(ops.Maximum(), [tensor, limit], tensor.shape, quantization=held)
-    if greatest < 127:
-        limit = site.weights("maximum", np.array(greatest, np.int8), held)
+    if greatest is not None:
+        limit = site.weights("maximum", np.array(greatest, dtype), held)
         tensor = site.emit(ops.Minimum(), [tensor, limit], tensor.shape, quantization=held)
     return tensor
 
 
-def _stored_bound(bound: float, held: Quantization) -> int:
-    """Return the int8 value of ``bound``, the nearest one if it is outside."""
+def _stored_bound(bound: float, held: Quantization, limits: np.iinfo[Any]) -> int:
+    """Return the integer that represents ``bound``, the nearest one if it is outside of ``limits``."""
     try:
-        return max(-128, min(127, quantize_value(bound, held.scale, held.zero_point)))
+        return max(limits.min, min(limits.max, quantize_value(bound, held.scale, held.zero_point)))
     except OverflowError:  # infinite, or nearly so
-        return 127 if bound > 0 else -128
+        return limits.max if bound > 0 else limits.min
 
 
 def clamped(site: OnnxSite, tensor: Tensor, low: float, high: float) -> Tensor:

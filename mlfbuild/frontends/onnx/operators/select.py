@@ -8,15 +8,33 @@ import numpy as np
 
 from mlfbuild.frontends.onnx.layout import Value, as_onnx
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter
-from mlfbuild.frontends.onnx.operators.elementwise import chosen
+from mlfbuild.frontends.onnx.operators.elementwise import aligned, chosen
 from mlfbuild.frontends.onnx.site import OnnxSite
-from mlfbuild.graph import GraphError
+from mlfbuild.graph import GraphError, ops
 
 
 def _where(site: OnnxSite) -> tuple[Value, ...]:
     """Select elements of X where the condition is true, else of Y."""
+    chosen_integers = _integers(site)
+    if chosen_integers is not None:
+        return (chosen_integers,)
     condition, first, second = (site.value(index) for index in range(3))
     return (chosen(site, condition, first, second),)
+
+
+def _integers(site: OnnxSite) -> Value | None:
+    """Select quantised elements, which are first converted to the scale of the output; ``None`` if there is none."""
+    target, values = site.held_target, [site.held(1), site.held(2)]
+    if target is None or site.target is None or any(value.quantization is None for value in values):
+        return None
+    brought = [site.brought_to(value.tensor, target, site.target.holder) for value in values]
+    if None in brought:
+        return None
+    first, second = (
+        value.moved(tensor, value.order) for value, tensor in zip(values, brought, strict=True) if tensor is not None
+    )
+    order, tensors, shape = aligned(site, (site.value(0), first, second))
+    return site.real(site.emit(ops.SelectV2(), tensors, shape, tensors[1].dtype, target), order)
 
 
 def _trilu(site: OnnxSite) -> tuple[Value, ...]:

@@ -13,7 +13,7 @@ from mlfbuild.frontends.onnx.operators.arithmetic import (
 )
 from mlfbuild.frontends.onnx.operators.reduce import log_of_sum_of_exponentials
 from mlfbuild.frontends.onnx.site import OnnxSite
-from mlfbuild.graph import Quantization, Tensor, ops
+from mlfbuild.graph import DType, Quantization, Tensor, ops
 
 _SHARES = Quantization((1 / 256,), (-128,))
 """The quantisation of SOFTMAX's int8 output."""
@@ -21,7 +21,8 @@ _SHARES = Quantization((1 / 256,), (-128,))
 
 def _softmax(site: OnnxSite) -> tuple[Value, ...]:
     held, target = site.held(0), site.held_target
-    if held.quantization is not None and target is not None and target.scale >= _SHARES.scale:
+    int8 = held.quantization is not None and held.tensor.dtype is DType.INT8
+    if int8 and target is not None and target.scale >= _SHARES.scale:
         source, back = _rows(site, held)
         made = site.attempt(ops.Softmax(1.0), [source], source.shape, _SHARES)
         if made is not None:
@@ -48,7 +49,7 @@ def _rows(site: OnnxSite, value: Value) -> tuple[Tensor, Callable[[Tensor], Valu
 
     Before opset 13, all dimensions from ``axis`` on are one row.
     """
-    if site.opset >= 13:
+    if site.integer("opset", site.opset) >= 13:  # an attribute of QLinearSoftmax
         axis = site.axis(site.integer("axis", -1), value.rank)
         order = value.order if value.order[-1] == axis else _last(value.rank, axis)
         return site.builder.stored(value, order), lambda made: site.real(made, order)

@@ -25,7 +25,7 @@ def _conv_transpose(site: OnnxSite) -> tuple[Value, ...]:
     """Convert ConvTranspose, in integers if it has one group."""
     held, target = site.held(0), site.held_target
     if held.quantization is not None and target is not None and site.integer("group", 1) == 1:
-        parameters = integer_parameters(site, held.quantization, axis=1)
+        parameters = integer_parameters(site, axis=1)
         made = None if parameters is None else _transposed(site, held, parameters, target)
         if made is not None:
             return (made,)
@@ -49,9 +49,9 @@ def _transposed(site: OnnxSite, value: Value, parameters: LayerParameters, targe
         rows = slice(channels // groups * number, channels // groups * (number + 1))
         bias = None if parameters.bias is None else parameters.bias[depth * number : depth * (number + 1)]
         own = LayerParameters(spread[rows], bias, parameters.scales)
-        tensors = own.tensors(site, np.transpose(own.weights, (1, 2, 3, 0)), 0)
+        inputs = own.inputs(site, part, np.transpose(own.weights, (1, 2, 3, 0)))
         operator = ops.TransposeConv(stride, widened.padding)
-        made.append(weighted_sum(site, operator, part, tensors, (source.shape[0], *widened.size, depth), target))
+        made.append(weighted_sum(site, operator, inputs, (source.shape[0], *widened.size, depth), target))
     joined = joined_channels(site, made)
     return None if joined is None else from_image(site, value, joined)
 

@@ -11,7 +11,8 @@ from mlfbuild.frontends.onnx.operators.arithmetic import (
 )
 from mlfbuild.frontends.onnx.operators.elementwise import NARROW
 from mlfbuild.frontends.onnx.site import OnnxSite
-from mlfbuild.graph import DType, Operator, Quantization, Tensor
+from mlfbuild.graph import DType, Operator, Tensor
+from mlfbuild.graph.bases import Tabulated
 
 
 def unary_converter(operator: Operator) -> Converter:
@@ -20,29 +21,20 @@ def unary_converter(operator: Operator) -> Converter:
 
 
 def with_integers(operator: Operator) -> Converter:
-    """Return the converter of an operator whose integer form supports all scales."""
+    """Return the converter of an operator whose integer form supports all scales.
+
+    It is used for int16. int8 becomes a table of the float32 function, which has its exact values, and so do functions
+    whose integer form is a table already: for int16, its interpolation may be too coarse.
+    """
 
     def convert(site: OnnxSite) -> tuple[Value, ...]:
         held, target = site.held(0), site.held_target
-        if held.quantization is not None and target is not None:
+        int16 = held.quantization is not None and held.tensor.dtype is DType.INT16
+        if int16 and target is not None and not isinstance(operator, Tabulated):
             made = site.attempt(operator, [held.tensor], held.tensor.shape, target)
             if made is not None:
                 return (site.real(made, held.order),)
         return of_integers_too(operator)(site)
-
-    return convert
-
-
-def squashing(operator: Operator, full: Quantization) -> Converter:
-    """Return the converter of an operator whose integer form has the output scale ``full``."""
-
-    def convert(site: OnnxSite) -> tuple[Value, ...]:
-        held, target = site.held(0), site.held_target
-        if held.quantization is not None and target is not None and target.scale >= full.scale:
-            made = site.attempt(operator, [held.tensor], held.tensor.shape, full)
-            if made is not None:
-                return (site.real(made, held.order),)
-        return unary_converter(operator)(site)
 
     return convert
 
