@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,7 +85,12 @@ def sample_h(library: Library, sample: Sample, origin: str) -> str:
 
 
 def _filled(template: str, **values: object) -> str:
-    environment = Environment(
+    return _environment().get_template(template).render(**values)
+
+
+@functools.cache
+def _environment() -> Environment:
+    return Environment(
         loader=FileSystemLoader(_TEMPLATES),
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -92,7 +98,6 @@ def _filled(template: str, **values: object) -> str:
         keep_trailing_newline=True,
         autoescape=False,  # noqa: S701  # C, not HTML
     )
-    return environment.get_template(template).render(**values)
 
 
 def _caller(module: Module) -> _Caller:
