@@ -52,6 +52,8 @@ class Subject:
     """The inference, an expression of ``inputs``, ``outputs`` and ``workspace``."""
     workspace_size: int
     """Bytes that the caller brings."""
+    harness: Path = HARNESS
+    """The program that calls it."""
 
 
 def write_case_data(subject: Subject, vectors: Path, folder: Path) -> None:
@@ -98,7 +100,7 @@ def _link(subject: Subject, cpu: str, elf: Path, flags: Sequence[object]) -> Pat
     includes = [word for path in (elf.parent, *subject.include_dirs, BOARD_SUPPORT) for word in ("-I", path)]
     run(
         [
-            COMPILER, *CPUS[cpu].flags, *FLAGS, *flags, *includes, HARNESS, *subject.sources,
+            COMPILER, *CPUS[cpu].flags, *FLAGS, *flags, *includes, subject.harness, *subject.sources,
             *sorted(BOARD_SUPPORT.glob("*.c")),
             "-nostartfiles", "-L", BOARD_SUPPORT, "-T", BOARD_SUPPORT / f"{BOARDS[cpu]}.ld", "-Wl,--gc-sections",
             "-lm", "-o", elf,

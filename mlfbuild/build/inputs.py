@@ -15,14 +15,19 @@ from pathlib import Path
 from mlfbuild.build.jobs import CompileJob
 from mlfbuild.compilers import CompilerProgram
 from mlfbuild.core import UsageError, file_sha256, open_binary, real_place, sha256
+from mlfbuild.frontends import weight_files
 from mlfbuild.project import KeyPath, Mistake, Project
 
 _CACHE = "__pycache__"
 
 
 def read_files(job: CompileJob) -> list[Path]:
-    """Return the model file of ``job`` and the further files that its program reads, each once."""
-    return list(dict.fromkeys([job.request.source, *_inputs(job.request.program)]))
+    """Return the model file of ``job``, the files with its weights, and those that its program reads, each once.
+
+    Raises ``InputFileError`` if a file with weights is missing or outside of the model's folder.
+    """
+    source = job.request.source
+    return list(dict.fromkeys([source, *weight_files(source).values(), *_inputs(job.request.program)]))
 
 
 def watched_inputs(job: CompileJob) -> list[Path]:

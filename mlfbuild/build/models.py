@@ -29,6 +29,7 @@ from mlfbuild.core import (
     sha256,
     write_atomic,
 )
+from mlfbuild.frontends import model_files
 from mlfbuild.library import Library, ResolvedLibrary
 from mlfbuild.project import DEFAULT_LEVEL, Placement
 
@@ -42,7 +43,7 @@ def archive_key(job: CompileJob) -> str:
     This is settings, model file, mlfbuild itself, and the libraries that the archive may bundle; for an external
     compiler, also its input files and its version. Raises as ``ExternalCompiler.version`` and ``bundle_key``.
     """
-    source = sha256(read_bytes(job.request.source, "model"))
+    source = model_files(job.request.source).identity
     parts = [job.settings(), source, package_fingerprint()]
     if job.request.program is not None:
         parts += [program_version(job), inputs_hash(job.request.program)]

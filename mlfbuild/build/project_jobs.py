@@ -24,6 +24,7 @@ from mlfbuild.compilers import (
     why_no_hook,
 )
 from mlfbuild.core import LFS_HINT, MlfError, ProjectFileError, UsageError, is_lfs_pointer, listed, real_place
+from mlfbuild.frontends import DIM, STATE
 from mlfbuild.project import (
     MEMORY_CLASSES,
     SOURCES,
@@ -249,7 +250,7 @@ def _compile_job(model: ModelSpec, target: TargetSpec, tree: Path) -> CompileJob
         source=model.source,
         cpu=CPUS[target.cpu],
         executor=model.executor,
-        options=model.options,
+        options={**model.options, **_choices(model)},
         placement=model.placement,
         interface=model.interface,
         program=model.program,
@@ -263,6 +264,12 @@ def _compile_job(model: ModelSpec, target: TargetSpec, tree: Path) -> CompileJob
         ram_limit=_ram_limit(model, target),
         optimize=model.optimize,
     )
+
+
+def _choices(model: ModelSpec) -> dict[str, OptionValue]:
+    """Return ``dims`` and ``state`` of ``model`` as options of the native compiler."""
+    dims = {f"{DIM}{name}": size for name, size in model.dims.items()}
+    return {**dims, **{f"{STATE}{before}": after for before, after in model.state.items()}}
 
 
 def _bundles(project: Project, model: ModelSpec) -> Iterator[Provider]:

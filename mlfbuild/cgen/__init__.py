@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         hexadecimal_lines as hexadecimal_lines,
         integer as integer,
         record_lines as record_lines,
+        text as text,
     )
     from mlfbuild.cgen.names import comment_text as comment_text, member_name as member_name
     from mlfbuild.cgen.sections import PARAMS_SECTION as PARAMS_SECTION, WORKSPACE_SECTION as WORKSPACE_SECTION

@@ -33,6 +33,13 @@ def floating(value: float) -> str:
     return f"{np.float32(value)!s}f"
 
 
+def text(value: str) -> str:
+    """Return a text as a C literal of its UTF-8 bytes, in ASCII and without trigraphs."""
+    plain = (32 <= byte < 127 and chr(byte) not in '"\\?' for byte in value.encode())
+    pairs = zip(value.encode(), plain, strict=True)
+    return f'"{"".join(chr(byte) if printable else f"{chr(92)}{byte:03o}" for byte, printable in pairs)}"'
+
+
 def braces(values: Sequence[int]) -> str:
     """Return integers as an initialiser on one line, such as ``{1, 2}``."""
     return f"{{{', '.join(integer(value) for value in values)}}}"

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mlfbuild.core import read_bytes, require_extra
+from mlfbuild.core import UsageError, require_extra
+from mlfbuild.frontends.choices import Choices
+from mlfbuild.frontends.files import NetworkFiles, model_files
+from mlfbuild.frontends.state import with_state
 from mlfbuild.graph import ConstantBudget, Graph
 
 
-def read_model(path: Path, name: str, most_constants: int | None = None) -> Graph:
-    """Read the model file ``path`` as a graph called ``name``.
+def read_model(path: Path, name: str, most_constants: int | None = None, choices: Choices | None = None) -> Graph:
+    """Read the model file ``path``, and the files with its weights, as a graph called ``name``.
 
     ``most_constants`` replaces the limit, in bytes, of the constants that are made in reading.
 
     Raises ``InputFileError`` if the file is missing or not valid in its format, ``UnsupportedModelError`` for an
-    operator, type or variant that is not supported, and ``ToolNotFoundError`` for an .onnx file if the package onnx is
-    not installed.
+    operator, type or variant that is not supported, ``UsageError`` for ``choices`` that do not fit the model, and
+    ``ToolNotFoundError`` for an .onnx file if the package onnx is not installed.
     """
-    data = read_bytes(path, "model")
-    return parse_model(data, name, path, ConstantBudget.of_file(len(data), most_constants))
+    files = model_files(path)
+    return parse_files(files, name, ConstantBudget.of_file(files.size, most_constants), choices)
 
 
 def parse_model(data: bytes, name: str, path: Path, budget: ConstantBudget | None = None) -> Graph:
@@ -26,12 +29,27 @@ def parse_model(data: bytes, name: str, path: Path, budget: ConstantBudget | Non
 
     ``budget`` limits the constants that are made in reading; the default is that of a file of this size.
     """
-    budget = budget or ConstantBudget.of_file(len(data))
+    return parse_files(NetworkFiles(path, data), name, budget)
+
+
+def parse_files(
+    files: NetworkFiles, name: str, budget: ConstantBudget | None = None, choices: Choices | None = None
+) -> Graph:
+    """Return the graph in ``files``; raises the errors of ``read_model``."""
+    path, chosen = files.path, choices or Choices()
+    budget = budget or ConstantBudget.of_file(files.size)
     if path.suffix.lower() == ".onnx":
         require_extra("onnx", path, "reading an .onnx file")
         from mlfbuild.frontends.onnx import parse_onnx
 
-        return parse_onnx(data, name, str(path), budget)
+        return with_state(parse_onnx(files.data, name, str(path), budget, files.weights, chosen.dims), chosen.state)
+    if chosen.dims:
+        raise UsageError(
+            "dims-of-tflite",
+            place=f"{name}: dims.{next(iter(chosen.dims))}",
+            reason="dimensions of a TensorFlow Lite model have no names and fixed sizes",
+            hint="remove dims",
+        )
     from mlfbuild.frontends.tflite import parse_tflite
 
-    return parse_tflite(data, name, str(path), budget)
+    return with_state(parse_tflite(files.data, name, str(path), budget), chosen.state)

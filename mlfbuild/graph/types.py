@@ -107,6 +107,8 @@ class Tensor:
     dtype: DType
     quantization: Quantization | None = None
     data: Array | None = None
+    labels: tuple[str, ...] = ()
+    """For an output: the texts that its integers are positions of, or the names of its last dimension."""
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -194,13 +196,14 @@ class Graph:
         inputs: Sequence[str],
         outputs: Sequence[str],
         states: Sequence[State] = (),
+        notes: Sequence[str] = (),
     ) -> None:
         self.name = name
         self.nodes = tuple(nodes)
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
         self.states = tuple(states)
-        self.notes: tuple[str, ...] = ()
+        self.notes = tuple(notes)
         """What a user should know about this network, such as operators that run in float32 in a quantised one."""
         named: dict[str, Tensor] = {}
         for tensor in tensors:

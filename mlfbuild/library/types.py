@@ -136,7 +136,7 @@ class Module:
     export_datetime: str = field(default="", compare=False)
     """``YYYY-MM-DD HH:MM:SSZ``; if empty, the writer uses its fixed date. Not compared."""
     model_id: str = ""
-    """SHA-256 of the model file, for native libraries."""
+    """SHA-256 of the model file, and of the files with its weights if there are any, for native libraries."""
     workspace_bound: int | None = None
     """Peak of the bytes in use, a lower bound for any plan of the workspace; ``None`` if unknown."""
     trace: tuple[TracedTensor, ...] = ()

@@ -174,9 +174,8 @@ def _torch_program(path: str) -> Mistake:
 def _pickle(path: str) -> Mistake:
     code = (
         f"import joblib, numpy, onnx, skl2onnx; m = joblib.load({json.dumps(path)}); "
-        'o = skl2onnx.to_onnx(m, numpy.zeros((1, m.n_features_in_), "float32"), '
-        'options={"zipmap": False} if hasattr(m, "predict_proba") else None); '
-        'onnx.save(onnx.utils.Extractor(o).extract_model(["X"], [o.graph.output[-1].name]), '
+        'onnx.save(skl2onnx.to_onnx(m, numpy.zeros((1, m.n_features_in_), "float32"), '
+        'options={"zipmap": False} if hasattr(m, "predict_proba") else None), '
         f"{_converted(path, '.onnx')})"
     )
     return Mistake(

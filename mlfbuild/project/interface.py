@@ -8,9 +8,16 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from mlfbuild.core import is_reserved_in_c
-from mlfbuild.project.checks import NOT_EMPTY, Rule, TextOr, not_blank
+from mlfbuild.project.checks import EXACT, NOT_EMPTY, Rule, TextOr, not_blank
 from mlfbuild.project.keys import Keys
 from mlfbuild.project.problems import Mistake, quoted
+
+
+def _positive(value: int) -> Mistake | None:
+    if value > 0:
+        return None
+    return Mistake("invalid-number", reason=f"{value} is not the size of a dimension", hint="use a number above 0")
+
 
 _PATTERN = r"[A-Za-z][A-Za-z0-9_]{0,62}"
 
@@ -28,8 +35,10 @@ def port_problem(value: str) -> Mistake | None:
 
 _Port = Annotated[str, Rule(port_problem, {"pattern": f"^{_PATTERN}$"})]
 _ByPosition = Annotated[tuple[_Port, ...], NOT_EMPTY]
-_Tensor = Annotated[str, Rule(not_blank("the name of a tensor"), {"pattern": r"\S"})]
-_ByName = Annotated[Mapping[_Tensor, _Port], NOT_EMPTY]
+TensorName = Annotated[str, Rule(not_blank("the name of a tensor"), {"pattern": r"\S"})]
+Dimension = Annotated[int, EXACT, Rule(_positive, {"minimum": 1})]
+"""The size of a dimension."""
+_ByName = Annotated[Mapping[TensorName, _Port], NOT_EMPTY]
 PortNames = tuple[str, ...] | Mapping[str, str]
 """A name for each input or output in call order, or names by those in the model file."""
 _PortNames = Annotated[PortNames, TextOr(_ByPosition, _ByName)]

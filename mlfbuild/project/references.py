@@ -104,6 +104,7 @@ def _check_model(document: Document, path: KeyPath, model: Mapping[str, object])
             document.add((*path, "source"), mistake)
     _check_program(document, path, model)
     _check_interface(document, path, model, str(compiler or fitting or "native"))
+    _check_choices(document, path, model, str(compiler or fitting or "native"))
     _check_names(document, path, model, "target")
 
 
@@ -119,6 +120,15 @@ def _check_program(document: Document, path: KeyPath, model: Mapping[str, object
             needed = " or ".join(f'"compiler: {name}"' for name in compilers)
             reason = f"is only accepted together with {needed}"
             mistake = Mistake("misplaced-key", reason=reason, hint=f"add that, or remove {key}")
+            document.add((*path, key), mistake, at_key=True)
+
+
+def _check_choices(document: Document, path: KeyPath, model: Mapping[str, object], compiler: str) -> None:
+    """Check that mlfbuild itself reads the model whose dimensions and state are chosen."""
+    for key in ("dims", "state"):
+        if key in model and compiler != "native":
+            reason = f"compiler {quoted(compiler)} reads the model as it is"
+            mistake = Mistake("misplaced-key", reason=reason, hint=f"remove {key}, or change the model when you export")
             document.add((*path, key), mistake, at_key=True)
 
 

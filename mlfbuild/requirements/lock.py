@@ -42,6 +42,8 @@ class LockedModel:
     """With its version if it has one: ``native 0.1.0``."""
     inputs: str = ""
     """One SHA-256 of all further files that its compiler reads; empty if there are none."""
+    weights: Mapping[str, str] = field(default_factory=dict)
+    """SHA-256 of each further file with weights by its name, relative to the folder of ``source``."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +143,7 @@ def read_lock(path: Path) -> Lock | None:
     _check_format(facts, path)
     lock = Lock(
         models=_entries(facts, "models", _model),
-        archives=_entries(facts, "archives", _archives),
+        archives=_entries(facts, "archives", _hashes),
         dependencies=_entries(facts, "dependencies", _dependency),
         toolchains=_entries(facts, "toolchains", _toolchain),
     )
@@ -208,10 +210,11 @@ def _model(entry: Fields) -> LockedModel:
         sha256=_matching(entry, "sha256", _SHA256),
         compiler=entry.text("compiler"),
         inputs=_matching(entry, "inputs", _SHA256, default=""),
+        weights=_hashes(entry.member("weights")) if "weights" in entry else {},
     )
 
 
-def _archives(entry: Fields) -> dict[str, str]:
+def _hashes(entry: Fields) -> dict[str, str]:
     return {name: _matching(entry, name, _SHA256) for name in entry.names()}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,6 +25,7 @@ from mlfbuild.build import (
     in_worker,
     is_current,
     key_file,
+    notes_of,
     program_version,
     prune_folders,
     read_files,
@@ -34,6 +35,7 @@ from mlfbuild.build import (
     unpack_job,
 )
 from mlfbuild.core import InputFileError, StorageError, package_fingerprint
+from mlfbuild.frontends import weight_files
 from mlfbuild.scons.actions import Begin, action, as_user_error, checked_action, show
 
 A = TypeVar("A")
@@ -150,6 +152,8 @@ def _job(target: list[Any], source: list[Any], env: Any) -> CompileJob:
 def _archive_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[list[Any], list[Any]]:
     job = _job(target, source, env)
     env.Depends(target, [env.Value(job.settings()), env.Value(package_fingerprint())])
+    if not GetOption("clean") and not GetOption("help"):
+        env.Depends(target, [env.File(str(path)) for path in _weights(job)])
     if job.bundles and not GetOption("clean") and not GetOption("help"):
         env.Depends(target, env.Value(_bundle_key(job)))
     if target[0] in _jobs:
@@ -157,6 +161,11 @@ def _archive_emitter(target: list[Any], source: list[Any], env: Any) -> tuple[li
     if job.made_first:
         _keep_current(target, job, env)
     return target, source
+
+
+@as_user_error
+def _weights(job: CompileJob) -> list[Path]:
+    return list(weight_files(job.request.source).values())
 
 
 @as_user_error
@@ -188,12 +197,18 @@ def _compile_file(job: CompileJob) -> None:
     if job.made_first:
         compile_if_needed(job)
     else:
-        compile_model(job)
+        _show_notes(job, compile_model(job).notes)
 
 
 def _compile_job(job: CompileJob) -> None:
     with trees_locked([job]):
-        compile_if_needed(job)
+        compiled = compile_if_needed(job)
+    _show_notes(job, notes_of(job) if compiled else ())
+
+
+def _show_notes(job: CompileJob, notes: Sequence[str]) -> None:
+    for text in notes:
+        show(f"note: {job.title}: {text}")
 
 
 def _unpack_tree(job: CompileJob) -> bool:

@@ -8,7 +8,8 @@ from pathlib import Path
 from mlfbuild import __version__
 from mlfbuild.archive import open_archive_with_id, source_date
 from mlfbuild.build import CompileJob, is_current, pinned, target_jobs
-from mlfbuild.core import CheckFailedError, UsageError, counted, quoted, read_bytes
+from mlfbuild.core import CheckFailedError, UsageError, counted, quoted, read_bytes, sha256
+from mlfbuild.frontends import weight_files
 from mlfbuild.library import Library, exporter_version
 from mlfbuild.project import Mistake, Project
 from mlfbuild.report.sbom import (
@@ -110,7 +111,8 @@ def _name(project: Project) -> str:
 
 def _add_model(bill: Bill, project: Project, name: str) -> Component:
     spec = project.models[name]
-    model = model_component(spec, read_bytes(spec.source, "model"))
+    weights = {name: sha256(read_bytes(path, "weights")) for name, path in weight_files(spec.source).items()}
+    model = model_component(spec, read_bytes(spec.source, "model"), weights)
     bill.add(model)
     return model
 

@@ -64,7 +64,7 @@ def test_no_worker_outlives_a_build(tmp_path: Path, number: signal.Signals, whol
     if whole_group:
         time.sleep(0.5)
         os.killpg(process.pid, signal.SIGCONT)
-    _, err = process.communicate(timeout=20)  # ends when no process has the pipes open
+    _, err = process.communicate(timeout=60)  # ends when no process has the pipes open
     assert process.returncode == (-number if number == signal.SIGKILL else 130)
     assert "Traceback" not in err
     wait_for(lambda: not session(process.pid))

@@ -38,6 +38,7 @@ def test_build_of_one_model_builds_no_firmware(folder: Folder) -> None:
                 "tree": "build/mlf/pc/beta",
                 "compiled": True,
                 "written": ended.json["models"][0]["written"],
+                "notes": [],
             }
         ],
         "firmware": [],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import time
@@ -60,9 +59,10 @@ def test_a_process_ends_with_its_client(folder: Path) -> None:
     assert not Path(f"/proc/{text}").exists()
 
 
-def test_another_start_of_python_is_a_process_of_its_own(folder: Path) -> None:
+def test_another_start_of_python_is_a_process_of_its_own(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     other = folder / "other"
     other.mkdir()
     (other / "mlfbuild.py").write_text("print('another')\n")
-    done = warm.run("mlfbuild", cwd=folder, env=os.environ | {"PYTHONPATH": str(other)})
-    assert done.stdout == "another\n"
+    monkeypatch.setenv("PYTHONPATH", str(other))
+    done = subprocess.run([warm.command("mlfbuild")], cwd=folder, capture_output=True, text=True)
+    assert done.stdout == warm.run("mlfbuild", cwd=folder).stdout == "another\n"

@@ -1,16 +1,14 @@
 """ONNX's node tests: the result of each supported test must be right in numpy and as C.
 
-``docs/onnx-node-tests.md`` lists the tests that pass, and the reasons for the others; ``--update-golden`` writes it.
+``docs/onnx-node-tests.md`` has the numbers, and the reasons for tests that are refused; ``onnx_tests`` counts them.
 """
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import onnx
@@ -21,12 +19,14 @@ from mlfbuild.frontends.onnx import parse_onnx
 from mlfbuild.frontends.onnx.refused import SEE
 from mlfbuild.graph import Graph
 from mlfbuild.graph.evaluation import evaluate
+from onnx_tests.page import PAGE, changes, committed
+from onnx_tests.runner import PASS, WIDENED, Outcome, results
+from onnx_tests.suite import SIZES, VERSION, suite
 from support.examples import first_on_push
 from support.host_c import run_many_on_host
 from support.native import compile_network
 from support.onnx_models import NodeTest, node_tests
 
-PAGE = Path(__file__).resolve().parents[2] / "docs/onnx-node-tests.md"
 CHUNK = 70
 """Models in one C program."""
 
@@ -127,46 +127,31 @@ def wrong_as_c(chunk: list[Taken]) -> list[str]:
     return wrong
 
 
-def test_page_lists_all_tests(sorted_tests: tuple[list[Taken], dict[str, str]], request: pytest.FixtureRequest) -> None:
+def test_committed_outcomes_are_those_of_this_version(sorted_tests: tuple[list[Taken], dict[str, str]]) -> None:
+    """``PYTHONPATH=tests python -m onnx_tests --write`` updates the table, if this is what you intend."""
     taken, refused = sorted_tests
-    if request.config.getoption("--update-golden"):
-        PAGE.write_text(page([one.test.name for one in taken], refused))
-    committed = PAGE.read_text()
-    if f"onnx {onnx.__version__}" in committed:
-        assert committed == page([one.test.name for one in taken], refused)
-    passing = {line[3:-1] for line in committed.splitlines() if line.startswith("- `")}
-    present = {*refused, *(one.test.name for one in taken)}
-    assert sorted(passing & present - {one.test.name for one in taken}) == []
+    if onnx.__version__ != VERSION:
+        pytest.skip(f"the table is for onnx {VERSION}")
+    table = {name: line.split("\t")[1:] for name, line in committed().items()}
+    passing = {one.test.name for one in taken}
+    present = {name: table[f"node/{name}"] for name in (*passing, *refused)}
+    assert {name for name, words in present.items() if {PASS, WIDENED} & {*words}} == passing
 
 
-def page(passing: list[str], refused: dict[str, str]) -> str:
-    """Return the page of the documentation."""
-    reasons = Counter(reason(text) for text in refused.values())
-    lines = [
-        "# ONNX's own tests",
-        "",
-        "The `onnx` package contains tests of single operators. This page lists those that use only plain types and",
-        f"operators of ONNX itself: {len(passing) + len(refused)} tests in onnx {onnx.__version__}.",
-        f"{len(passing)} of them pass, both in numpy and as C, and none fails. mlfbuild does not support the",
-        "models of the others. If an operator requires constant weights and a test passes them as inputs, they are",
-        "made constant.",
-        "",
-        "`pytest tests/frontends/test_onnx_node_tests.py --update-golden` writes this page.",
-        "",
-        "## Refused",
-        "",
-        "| tests | reason |",
-        "|---:|---|",
-        *(f"| {count} | {text} |" for text, count in sorted(reasons.items(), key=lambda item: (-item[1], item[0]))),
-        "",
-        "## Passing",
-        "",
-        *(f"- `{name}`" for name in sorted(passing)),
-    ]
-    return "\n".join(lines) + "\n"
+def test_table_has_all_tests_and_no_failure() -> None:
+    lines = [line.split("\t") for line in committed().values()]
+    assert Counter(line[0].split("/")[0] for line in lines) == SIZES
+    assert [line for line in lines for word in line[1:] if Outcome(word).failed] == []
+    page = PAGE.read_text()
+    for name, size in SIZES.items():
+        words = [line[1:] for line in lines if line[0].startswith(f"{name}/")]
+        shipped, constant = sum(word[0] == PASS for word in words), sum(PASS in word for word in words)
+        assert f" | {size} | {shipped} | {constant} | 0 |" in page
 
 
-def reason(text: str) -> str:
-    """Return the reason without names of tensors."""
-    text = re.sub(r"node \d+ \((\S+)\) writing '[^']*': ", r"\1: ", text)
-    return re.sub(r"'[^']*'", "...", text)
+@pytest.mark.sweep
+def test_all_tests_of_onnx_have_the_committed_outcomes() -> None:
+    whole = suite()
+    found = list(results(whole, whole.tests()))
+    assert changes(found) == []
+    assert [str(each.test) for each in found if each.shipped.failed or each.constant.failed] == []

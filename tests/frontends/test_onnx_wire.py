@@ -98,7 +98,7 @@ def _elsewhere(tensor: TensorProto) -> None:
         (_uneven, "onnx-malformed", "weights 'w0'", "buffer size"),
         (_negative, "onnx-malformed", "weights 'w0'", "[-1, 64]"),
         (_twice, "onnx-malformed", "the model", "one and only one value field"),
-        (_elsewhere, "weights-external", "weights 'w0'", ""),
+        (_elsewhere, "onnx-malformed", "weights 'w0'", "another file"),
     ],
 )
 def test_damaged_large_weights_are_refused(

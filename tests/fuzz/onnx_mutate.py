@@ -32,6 +32,10 @@ def attribute(random: Random, made: ModelProto) -> None:
         one.f = random.choice([0.0, -1.0, 1e30, float("nan"), float("inf")])
     elif one.type == AttributeProto.STRING:
         one.s = random.choice([b"", b"linear", b"cubic", b"wrap"])
+    elif one.type == AttributeProto.FLOATS and one.floats:
+        one.floats[random.randrange(len(one.floats))] = random.choice([0.0, -1e30, float("nan"), float("inf")])
+    elif one.type == AttributeProto.STRINGS and one.strings:
+        one.strings[random.randrange(len(one.strings))] = random.choice([b"LEAF", b"BRANCH_GT", b"BRANCH_EQ", b"x"])
 
 
 def values(random: Random, made: ModelProto) -> None:

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from mlfbuild.archive import archive_files, tar
+from support.classical_networks import CLASSICAL
 from support.foreign_archives import linked_archive, operators_archive
 from support.libraries import graph_library, native_library
 from support.networks import OPERATORS_AND_TYPES, drawn
@@ -35,7 +36,7 @@ def sound_models() -> list[bytes]:
 
 @functools.cache
 def sound_onnx() -> list[bytes]:
-    return [*(make() for make in EXPORTED.values()), quantized_network().bytes()]
+    return [*(make() for make in (*EXPORTED.values(), *CLASSICAL.values())), quantized_network().bytes()]
 
 
 @functools.cache

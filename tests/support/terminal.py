@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pyte
 
+from support import warm
+
 Size = tuple[int, int]
 """Columns and lines."""
 
@@ -63,23 +65,28 @@ class Terminal:
         self,
         folder: Path,
         *arguments: str,
-        on_screen: Callable[[list[str]], None] = lambda _: None,
+        on_screen: Callable[[list[str]], None] | None = None,
         module: str = "mlfbuild",
         **environment: str,
     ) -> Seen:
-        """Run the command, or another Python ``module``, in ``folder``; stdin, stdout and stderr are this terminal."""
+        """Run the command, or another Python ``module``, in ``folder``; stdin, stdout and stderr are this terminal.
+
+        With ``on_screen``, which may send signals, it is also the controlling terminal of the process.
+        """
+        command = [warm.command(module)] if on_screen is None else [sys.executable, "-m", module]
         kept = {name: value for name, value in os.environ.items() if name not in {"CI", "NO_COLOR", "COLUMNS", "LINES"}}
         stream, raw, screens = pyte.ByteStream(self.screen), b"", []
         with subprocess.Popen(
-            [sys.executable, "-m", module, *arguments], cwd=folder, stdin=self.slave, stdout=self.slave,
-            stderr=self.slave, env={**kept, "TERM": "xterm", **environment}, start_new_session=True,
+            [*command, *arguments], cwd=folder, stdin=self.slave, stdout=self.slave, stderr=self.slave,
+            env={**kept, "TERM": "xterm", **environment}, start_new_session=True,
         ) as self.process:  # fmt: skip
             os.close(self.slave)
             while part := self._read():
                 raw += part
                 stream.feed(part)
                 screens.append(self._lines())
-                on_screen(screens[-1])
+                if on_screen is not None:
+                    on_screen(screens[-1])
         os.close(self.master)
         return Seen(self.process.returncode, raw.decode(), self._lines(), screens, not self.screen.cursor.hidden)
 

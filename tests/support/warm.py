@@ -35,6 +35,18 @@ _LENGTH = 4
 _SECONDS = 600
 
 
+def _read_at_start(environment: Any) -> dict[str, str]:
+    return {
+        name: value
+        for name, value in environment.items()
+        if name.startswith(("PYTHON", "LC_", "LANG")) and name != "PYTHONUNBUFFERED"
+    }
+
+
+_AT_START = _read_at_start(os.environ)
+"""What a server was started with; a test may have changed the environment since then."""
+
+
 def run(
     module: str,
     *arguments: object,
@@ -75,15 +87,7 @@ def _text(file: IO[bytes]) -> str:
 def _cold(environment: dict[str, str]) -> bool:
     if "MLFBUILD_COLD" in os.environ or not hasattr(os, "pidfd_open"):
         return True
-    return _read_at_start(environment) != _read_at_start(os.environ)
-
-
-def _read_at_start(environment: Any) -> dict[str, str]:
-    return {
-        name: value
-        for name, value in environment.items()
-        if name.startswith(("PYTHON", "LC_", "LANG")) and name != "PYTHONUNBUFFERED"
-    }
+    return _read_at_start(environment) != _AT_START
 
 
 @functools.cache
@@ -92,7 +96,7 @@ def _server() -> str:
     place = f"{_folder().name}/socket"
     server = subprocess.Popen(
         [sys.executable, __file__, place], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+        env={"PATH": os.environ["PATH"], "OPENBLAS_NUM_THREADS": "1", **_AT_START},
     )  # fmt: skip
     assert server.stdin is not None and server.stdout is not None
     assert server.stdout.readline() == b"ready\n"
@@ -107,7 +111,7 @@ def command(module: str) -> Path:
     if "MLFBUILD_COLD" in os.environ or not hasattr(os, "pidfd_open"):
         text = f'#!/bin/sh\nexec "{sys.executable}" -m {module} "$@"\n'
     else:
-        text = _CLIENT.format(python=sys.executable, place=_server(), module=module, start=_read_at_start(os.environ))
+        text = _CLIENT.format(python=sys.executable, place=_server(), module=module, start=_AT_START)
     program = Path(_folder().name) / module.lower()
     program.write_text(text)
     program.chmod(0o755)
@@ -248,11 +252,7 @@ def _main(place: str) -> None:
     os.environ.update(environment)
     sys.path.insert(0, folder)
     sys.argv[:] = [module, *arguments]
-    for stream in (sys.stdout, sys.stderr):
-        assert isinstance(stream, io.TextIOWrapper)
-        stream.reconfigure(
-            line_buffering=stream is sys.stderr or stream.isatty(), write_through="PYTHONUNBUFFERED" in environment
-        )
+    _open_streams(unbuffered="PYTHONUNBUFFERED" in environment)
     before = set(sys.modules)
     status = _status(module)
     threading._shutdown()
@@ -262,6 +262,17 @@ def _main(place: str) -> None:
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
     os._exit(status)  # it would take a third of the time to destroy all objects, which the server keeps
+
+
+def _open_streams(*, unbuffered: bool) -> None:
+    """Open stdout and stderr as Python does when it starts."""
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        old = getattr(sys, name)
+        file = os.fdopen(number, "wb", 0 if unbuffered else -1, closefd=False)
+        by_line = number == 2 or file.isatty()
+        stream = io.TextIOWrapper(file, old.encoding, old.errors, line_buffering=by_line, write_through=unbuffered)
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
 
 
 def _status(module: str) -> int:

@@ -25,8 +25,8 @@ from mlfbuild.compilers.native.printing import (
 from mlfbuild.compilers.native.settings import TFLM, CodegenSettings, most_constants, tflm_of
 from mlfbuild.compilers.options import refused
 from mlfbuild.compilers.types import CompileRequest
-from mlfbuild.core import InputFileError, ToolNotFoundError, UnsupportedModelError, UsageError, read_bytes, sha256
-from mlfbuild.frontends import parse_model
+from mlfbuild.core import InputFileError, ToolNotFoundError, UnsupportedModelError, UsageError
+from mlfbuild.frontends import choices_of, model_files, parse_files
 from mlfbuild.graph import ConstantBudget, Graph
 from mlfbuild.library import (
     CPU_DEVICE,
@@ -51,7 +51,7 @@ def compile_model(request: CompileRequest) -> Library:
 
 
 def read_network(request: CompileRequest) -> tuple[Graph, str]:
-    """Return the network, with the numbers of the option ``tflm``, and the SHA-256 of its file.
+    """Return the network, with the numbers of the option ``tflm``, and the identity of its files.
 
     Raises the errors of ``read_model``.
     """
@@ -60,13 +60,13 @@ def read_network(request: CompileRequest) -> tuple[Graph, str]:
 
 
 def _read_file(request: CompileRequest) -> tuple[Graph, str, int]:
-    """Return the network, the SHA-256 and the size of its file; only views in the graph keep its bytes in memory."""
+    """Return the network, identity and size of its files; only views in the graph keep their bytes in memory."""
     try:
-        data = read_bytes(request.source, "model")  # read once, so that the hash is that of the compiled bytes
-        graph = parse_model(data, request.name, request.source, _budget(request, len(data)))
+        files = model_files(request.source)  # read once, so that the hash is that of the compiled bytes
+        graph = parse_files(files, request.name, _budget(request, files.size), choices_of(request.options))
     except (InputFileError, ToolNotFoundError) as error:
         raise better_error(error, request.source) from None
-    return (rounded_products(graph) if tflm_of(request) == TFLM[0] else graph), sha256(data), len(data)
+    return (rounded_products(graph) if tflm_of(request) == TFLM[0] else graph), files.identity, files.size
 
 
 def _budget(request: CompileRequest, size: int) -> ConstantBudget:
@@ -119,6 +119,7 @@ def compile_graph(
         network=compiled_network(program),
         hook=hook,
         tflm=tflm_of(request),
+        notes=graph.notes,
     )
     return Library((replace(module, notes=graph.notes),))
 

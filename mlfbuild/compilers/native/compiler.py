@@ -77,10 +77,17 @@ class NativeCompiler:
 
 def _check_option(key: str, value: OptionValue) -> Mistake | None:
     from mlfbuild.compilers.native.settings import MEMORY, TFLM, most_constants
+    from mlfbuild.frontends import DIM, STATE
     from mlfbuild.graph import MAX_CONSTANTS
 
     if key in _SWITCHES:
         return check_switch(value)
+    if key.startswith(DIM):
+        positive = isinstance(value, int) and not isinstance(value, bool) and value > 0
+        return None if positive else invalid_option("must be a whole number above 0")
+    if key.startswith(STATE):
+        named = isinstance(value, (str, int)) and not isinstance(value, bool) and str(value).strip()
+        return None if named else invalid_option("must be the name of an output")
     if key == MAX_CONSTANTS:
         return None if most_constants({key: value}) is not None else invalid_option("must be a size such as 64 MiB")
     choices = {"memory": MEMORY, "tflm": TFLM}

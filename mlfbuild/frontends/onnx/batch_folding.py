@@ -32,7 +32,7 @@ def with_folded_batches(
 
 
 def _folded(nodes: Sequence[RawNode], constants: Constants, outputs: Collection[str]) -> Iterator[RawNode]:
-    reads = Counter(name for node in nodes for name in node.inputs)
+    reads = Counter(name for node in nodes for name in node.reads)
     after = {node.inputs[0]: node for node in nodes if node.operator == "BatchNormalization" and node.inputs}
     gone: set[int] = set()
     for position, node in enumerate(nodes):

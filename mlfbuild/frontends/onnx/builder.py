@@ -181,6 +181,7 @@ class GraphBuilder:
     def graph(self, name: str, inputs: Sequence[str], outputs: Sequence[tuple[str, Value]]) -> Graph:
         """Return the graph, whose outputs have ONNX's names, types and order of dimensions."""
         names: dict[str, str] = {}
+        labels: dict[str, tuple[str, ...]] = {}
         for wanted, value in outputs:
             tensor = self.stored(self.plain(value), as_onnx(value.rank))
             if wanted in inputs or names.get(tensor.name) == wanted:  # an input, or one tensor that is two outputs
@@ -188,6 +189,7 @@ class GraphBuilder:
             if tensor.name in names or tensor.name in inputs or tensor.constant:  # keeps its own name
                 tensor = self.moved(ops.Reshape(), tensor, tensor.shape)
             names[tensor.name] = wanted
+            labels[tensor.name] = value.labels
         self.renamed = tuple(names.items())
         nodes = [
             Node(names.get(node.name, node.name), node.operator, _renamed(node.inputs, names),
@@ -195,7 +197,10 @@ class GraphBuilder:
             for node in self._nodes
         ]  # fmt: skip
         used = {*inputs, *names.values()}.union(*((*node.inputs, *node.outputs) for node in nodes))
-        tensors = (replace(tensor, name=names.get(tensor.name, tensor.name)) for tensor in self._tensors.values())
+        tensors = (
+            replace(each, name=names.get(each.name, each.name), labels=labels.get(each.name, ()))
+            for each in self._tensors.values()
+        )
         return Graph(name, [t for t in tensors if t.name in used], nodes, inputs, [wanted for wanted, _ in outputs])
 
     def _unique(self, name: str) -> str:

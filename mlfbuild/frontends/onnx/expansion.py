@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from mlfbuild.core import UnsupportedModelError
 from mlfbuild.frontends.onnx.constants import Constants
-from mlfbuild.frontends.onnx.reader import DOMAINS, Attribute, RawNode
+from mlfbuild.frontends.onnx.normalise import DOMAINS
+from mlfbuild.frontends.onnx.reader import Attribute, RawNode
 from mlfbuild.graph import GraphError
 
 
@@ -167,7 +168,13 @@ def _concatenation(parts: _Parts) -> Iterator[RawNode]:
     yield parts.quantized("real", 0)
 
 
+def _distances(parts: _Parts) -> Iterator[RawNode]:
+    """CDist, which has no form in ONNX's own domain, but a converter."""
+    yield parts.make("CDist", parts.node.inputs, parts.node.outputs[0], parts.node.attributes)
+
+
 _EXPANSIONS: Mapping[str, Callable[[_Parts], Iterator[RawNode]]] = {
+    "CDist": _distances,
     "QGemm": _gemm,
     "QLinearAdd": _binary("Add"),
     "QLinearAveragePool": _unary("AveragePool"),

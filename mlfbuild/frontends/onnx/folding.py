@@ -139,5 +139,9 @@ def _model_of(node: RawNode, inputs: Sequence[Array | None], opset: int) -> onnx
         if value is not None
     ]
     unknown = [onnx.helper.make_value_info(name, onnx.TypeProto()) for name in node.outputs]
-    graph = onnx.helper.make_graph([onnx.NodeProto.FromString(node.proto)], "node", ports, unknown)
+    proto = onnx.NodeProto.FromString(node.proto)
+    del proto.input[:], proto.output[:]  # the names in the file, which are others in an unrolled loop
+    proto.input.extend(node.inputs)
+    proto.output.extend(node.outputs)
+    graph = onnx.helper.make_graph([proto], "node", ports, unknown)
     return onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)])

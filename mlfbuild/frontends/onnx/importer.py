@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import onnx
@@ -13,12 +14,16 @@ from mlfbuild.frontends.onnx.affine import Quantized, check_scales
 from mlfbuild.frontends.onnx.batch_folding import with_folded_batches
 from mlfbuild.frontends.onnx.builder import GraphBuilder
 from mlfbuild.frontends.onnx.constants import Constants
+from mlfbuild.frontends.onnx.control_flow import CONTROL_FLOW, Surroundings, decided, flow
+from mlfbuild.frontends.onnx.dimensions import fixed_shape, shape_text
 from mlfbuild.frontends.onnx.expansion import EXPANDED, written_out
 from mlfbuild.frontends.onnx.float_operators import FloatOperator, float_operator, is_quantized, notes
 from mlfbuild.frontends.onnx.folding import FOLDABLE, fold
+from mlfbuild.frontends.onnx.implied import Shapes, implied, parameter
 from mlfbuild.frontends.onnx.layout import Value, as_onnx
+from mlfbuild.frontends.onnx.normalise import DOMAINS
 from mlfbuild.frontends.onnx.operators import OPERATORS, converter
-from mlfbuild.frontends.onnx.reader import DOMAINS, ELEMENT_TYPES, RawModel, RawNode, RawPort
+from mlfbuild.frontends.onnx.reader import ELEMENT_TYPES, ML_DOMAIN, RawModel, RawNode, RawPort, Size
 from mlfbuild.frontends.onnx.refused import REFUSED, SEE, refusal
 from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.frontends.onnx.tabulation import tabulated
@@ -27,26 +32,34 @@ from mlfbuild.graph import Array, ConstantBudget, DType, Graph, GraphError, Oper
 
 EXPANDED_DOMAINS = (*DOMAINS, "com.microsoft")
 """Domains whose operators are rewritten as operators of ONNX's own domain."""
+KNOWN = frozenset({*OPERATORS, *FOLDABLE, *EXPANDED, *CONTROL_FLOW})
+"""The operators of ONNX's own domains that are imported."""
 
 
-def import_graph(raw: RawModel, name: str, budget: ConstantBudget) -> Graph:
-    """Return ``raw`` as a graph called ``name``; raises ``GraphError`` and ``UnsupportedModelError``."""
+def import_graph(raw: RawModel, name: str, budget: ConstantBudget, notes: Sequence[str] = ()) -> Graph:
+    """Return ``raw`` as a graph called ``name`` with ``notes``; raises ``GraphError`` and ``UnsupportedModelError``."""
     _check_operators(raw)
     with np.errstate(all="ignore"):  # NaN and infinity are part of the model
         importer = _Importer(raw, budget)
         graph = tabulated(importer.graph(name))
-        return graph.with_notes(importer.notes(graph))
+        return graph.with_notes([*notes, *importer.unread, *importer.notes(graph)])
 
 
 def _check_operators(raw: RawModel) -> None:
     """Refuse a model with unsupported operators before anything else is read."""
     missing: dict[tuple[str, str], RawNode] = {}
     for node in raw.nodes:
-        known = {*OPERATORS, *FOLDABLE, *EXPANDED} if node.domain in DOMAINS else EXPANDED
-        if node.operator not in known or node.domain not in EXPANDED_DOMAINS:
+        if not _supported(node):
             missing.setdefault((node.domain, node.operator), node)
     if missing:
         raise _missing(list(missing.values()))
+
+
+def _supported(node: RawNode) -> bool:
+    """Return whether the operator of ``node`` is one that can be imported."""
+    if node.domain in (*DOMAINS, ML_DOMAIN):
+        return node.operator in KNOWN
+    return node.operator in EXPANDED and node.domain in EXPANDED_DOMAINS
 
 
 def _missing(nodes: Sequence[RawNode]) -> UnsupportedModelError:
@@ -72,38 +85,74 @@ class _Importer:
         self._builder = GraphBuilder([port.name for port in (*raw.inputs, *raw.outputs)], budget)
         self._constants = Constants(raw.constants)
         self._values: dict[str, Value] = {}
+        self._taken = {port.name for port in raw.inputs}.union(raw.constants, *(node.outputs for node in raw.nodes))
+        self.unread: list[str] = []
+        """Notes about parameters that the network does not read."""
+        self._around = Surroundings(raw.opset, self._constants, self._taken, self._shape)
         self._outputs = {port.name for port in raw.outputs}
         self._floats: list[FloatOperator] = []
-        self._nodes = with_folded_batches(tuple(self._unknown()), self._constants, self._outputs)
+        self._nodes = with_folded_batches(tuple(self._unknown(raw.nodes)), self._constants, self._outputs)
         self._quantized = is_quantized(self._nodes)
         self._targets = targets(self._nodes, self._constants, self._outputs)
         self._meanings = sources(self._nodes, self._constants)
 
-    def _unknown(self) -> Iterator[RawNode]:
-        """Yield the nodes, with integer operators expanded, except nodes that can be computed first."""
-        taken = {port.name for port in self._raw.inputs}.union(
-            self._raw.constants, *(node.outputs for node in self._raw.nodes)
-        )
-        for node in self._raw.nodes:
-            for part in written_out(node, self._constants, taken):
-                if not self._fold(part):
+    def _unknown(self, nodes: Iterable[RawNode]) -> Iterator[RawNode]:
+        """Yield the nodes, with integer operators expanded, except nodes that can be computed first.
+
+        A branch that is known to be run takes the place of its If.
+        """
+        for node in nodes:
+            for part in written_out(node, self._constants, self._taken):
+                if decided(part, self._constants):
+                    yield from self._unknown(flow(part, self._around))
+                elif not self._fold(part):
                     yield part
 
     def graph(self, name: str) -> Graph:
         """Return the whole network."""
         for port in self._raw.inputs:
-            shape, dtype = _shape(port), _type(port)
+            shape, dtype = fixed_shape(port), _type(port)
             affine = self._meanings.get(port.name)
             exact = affine is not None and affine.exact and affine.zero_points.dtype == dtype.numpy
             held = affine.held() if affine is not None and exact else None
             self._values[port.name] = self._input(port.name, shape, dtype, held)
-        for node in self._nodes:
-            if not self._fold(node):
-                self._convert(node)
+        self._import(self._nodes)
         if not self._raw.outputs:
             raise GraphError("the model", "has no outputs")
         outputs = [(port.name, self._output(port)) for port in self._raw.outputs]
         return self._builder.graph(name, [port.name for port in self._raw.inputs], outputs)
+
+    def _import(self, nodes: Iterable[RawNode]) -> None:
+        for node in nodes:
+            if node.operator in CONTROL_FLOW and node.domain in DOMAINS:
+                self._import(self._unknown(flow(node, self._around)))
+                continue
+            whole = self._with_parameter(node)
+            if not self._fold(whole):
+                self._convert(whole)
+
+    def _with_parameter(self, node: RawNode) -> RawNode:
+        """Return ``node`` with a constant parameter if that is not constant, but the declared shapes determine it."""
+        index = parameter(node.operator) if node.domain in DOMAINS else None
+        if index is None or index >= len(node.inputs) or not node.inputs[index]:
+            return node
+        name = node.inputs[index]
+        if name in self._constants:
+            return node
+        declared = self._raw.shapes
+        found = implied(Shapes(node, tuple(map(self._shape, node.inputs)), tuple(map(declared.get, node.outputs))))
+        if found is None:
+            return node
+        known = f"{node.outputs[0]}/{name}"
+        while known in self._taken:
+            known += "_"
+        self._constants.add(known, found)
+        self.unread.append(f"{node.place}: {name!r} is not read, because the file declares the shape of the result")
+        return replace(node, inputs=(*node.inputs[:index], known, *node.inputs[index + 1 :]))
+
+    def _shape(self, name: str) -> tuple[int, ...] | None:
+        value = self._values.get(name)
+        return self._constants.shape(name) if value is None else value.shape
 
     def _input(self, name: str, shape: tuple[int, ...], dtype: DType, held: Quantization | None) -> Value:
         """Add an input; a quantised uint8 input is converted to int8."""
@@ -143,6 +192,8 @@ class _Importer:
         return True
 
     def _convert(self, node: RawNode) -> None:
+        if not _supported(node):  # in a branch or a loop
+            raise _missing([node])
         convert = converter(node.operator)
         if convert is None:
             raise UnsupportedModelError(
@@ -193,22 +244,25 @@ class _Importer:
             raise GraphError(
                 f"output {port.name!r}", f"is declared {_type_name(port.type)}, but is {value.dtype.value}"
             )
-        if not _fits(port.shape, value.shape):
+        if not port.is_map and not _fits(self._declared(port), value.shape):
             raise GraphError(
-                f"output {port.name!r}", f"is declared {_shape_text(port.shape)}, but is {list(value.shape)}"
+                f"output {port.name!r}", f"is declared {shape_text(port.shape)}, but is {list(value.shape)}"
             )
         return value
 
+    def _declared(self, port: RawPort) -> Sequence[Size]:
+        """Return the shape of an output; skl2onnx declares one target for forests that have several."""
+        one_target = len(port.shape) == 2 and port.shape[1] == 1
+        if one_target and any(node.domain == ML_DOMAIN for node in self._raw.nodes):
+            return (port.shape[0], None)
+        return port.shape
 
-def _fits(declared: Sequence[int | None], shape: Sequence[int]) -> bool:
+
+def _fits(declared: Sequence[Size], shape: Sequence[int]) -> bool:
     """Return whether ``shape`` is as ``declared``; exporters also write 0 and -1 for a size that is free."""
     return len(declared) == len(shape) and all(
-        size is None or size < 1 or size == own for size, own in zip(declared, shape, strict=True)
+        not isinstance(size, int) or size < 1 or size == own for size, own in zip(declared, shape, strict=True)
     )
-
-
-def _shape_text(shape: Sequence[int | None]) -> str:
-    return f"[{', '.join('?' if size is None else str(size) for size in shape)}]"
 
 
 def _type(port: RawPort) -> DType:
@@ -225,15 +279,3 @@ def _type(port: RawPort) -> DType:
 def _type_name(code: int) -> str:
     names = onnx.TensorProto.DataType
     return names.Name(code) if code in names.values() else str(code)
-
-
-def _shape(port: RawPort) -> tuple[int, ...]:
-    """Return the shape, with a batch of 1 if the first dimension, the batch, is free."""
-    if any(size is None for size in port.shape[1:]):
-        raise UnsupportedModelError(
-            "shape-dynamic",
-            place=f"input {port.name!r}",
-            reason=f"the shape {_shape_text(port.shape)} is dynamic",
-            hint="export the model with a fixed shape, or fix it with onnx's update_model_dims",
-        )
-    return tuple(1 if size is None else size for size in port.shape)

@@ -38,6 +38,8 @@ class Value:
     order: Order
     declared: DType | None = None
     """ONNX's type, if the tensor has a different one."""
+    labels: tuple[str, ...] = ()
+    """The texts that the integers are positions of, or the names of the last dimension of numbers."""
 
     @property
     def dtype(self) -> DType:
@@ -70,7 +72,7 @@ class Value:
 
     def moved(self, tensor: Tensor, order: Order | None = None) -> Value:
         """Return a value like this one for ``tensor``, whose order is ONNX's by default."""
-        return Value(tensor, as_onnx(len(tensor.shape)) if order is None else order, self.declared)
+        return Value(tensor, as_onnx(len(tensor.shape)) if order is None else order, self.declared, self.labels)
 
 
 def permutation(source: Order, target: Order) -> Order:

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
+from typing import Union
 
 import numpy as np
 import onnx
 from google.protobuf.message import DecodeError
 from onnx import AttributeProto, TensorProto, numpy_helper
 
-from mlfbuild.core import UnsupportedModelError, printable, shown
+from mlfbuild.core import UnsupportedModelError, shown
+from mlfbuild.frontends.onnx.external import external_bytes
 from mlfbuild.frontends.onnx.float16 import widened
+from mlfbuild.frontends.onnx.normalise import (
+    DOMAINS,
+    all_tensors,
+    needs_rewriting,
+    one_line,
+    opset_of,
+    rewritten,
+    sort_nodes,
+)
 from mlfbuild.frontends.onnx.refused import REFUSED, SEE, refusal
-from mlfbuild.frontends.onnx.wire import CutTensor, without_large_weights
+from mlfbuild.frontends.onnx.wire import LARGEST_ELEMENT, CutTensor, without_large_weights
 from mlfbuild.graph import Array, DType, GraphError
 
-FIRST_OPSET = 7
-"""The first opset with numpy's broadcasting; current tools export no earlier one."""
-DOMAINS = ("", "ai.onnx")
-"""Names of ONNX's own domain."""
+ML_DOMAIN = "ai.onnx.ml"
+"""The domain of classical models, such as those of scikit-learn; no operator has the name of one of ONNX's own."""
 
 ELEMENT_TYPES: Mapping[int, DType] = {
     int(TensorProto.FLOAT): DType.FLOAT32,
@@ -33,16 +42,24 @@ ELEMENT_TYPES: Mapping[int, DType] = {
 }
 """The element types of graphs, by ONNX's code."""
 
-Attribute = int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...] | Array
+Attribute = Union[int, float, str, "tuple[int, ...]", "tuple[float, ...]", "tuple[str, ...]", Array, "RawGraph"]
+
+
+Size = int | str | None
 
 
 @dataclass(frozen=True)
 class RawPort:
-    """An input or output of the model: its ONNX element type, and its shape with ``None`` if a size is free."""
+    """An input or output of the model: its ONNX element type, and its shape.
+
+    A free size is the name of its dimension, or ``None`` if that has no name.
+    """
 
     name: str
     type: int
-    shape: tuple[int | None, ...]
+    shape: tuple[Size, ...]
+    is_map: bool = False
+    """Whether it is a list of maps, which ZipMap writes; the shape is then unknown."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +91,26 @@ class RawNode:
         """The operator, with its domain if that is not ONNX's own."""
         return self.operator if self.domain in DOMAINS else f"{self.domain}.{self.operator}"
 
+    @property
+    def reads(self) -> Iterator[str]:
+        """The names that the node reads, also in its graphs."""
+        yield from filter(None, self.inputs)
+        for value in self.attributes.values():
+            if isinstance(value, RawGraph):
+                yield from value.outputs
+                for node in value.nodes:
+                    yield from node.reads
+
+
+@dataclass(frozen=True)
+class RawGraph:
+    """A graph in a node: the names of its ports, its constants, and its nodes in the order of execution."""
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    constants: Mapping[str, Array]
+    nodes: tuple[RawNode, ...]
+
 
 @dataclass(frozen=True)
 class RawModel:
@@ -84,39 +121,53 @@ class RawModel:
     outputs: tuple[RawPort, ...]
     constants: Mapping[str, Array]
     nodes: tuple[RawNode, ...]
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """The fixed shapes that the file declares for outputs and inner tensors."""
     halves: tuple[str, ...] = ()
     """The inputs and outputs that are float16 in the file, and float32 here."""
 
 
-def read_model(data: bytes) -> RawModel:
-    """Return the model in ``data``.
+def read_model(data: bytes, known: Collection[str] | None = None, files: Mapping[str, bytes] | None = None) -> RawModel:
+    """Return the model in ``data``; ``files`` are those with further weights, by the name that the model has.
 
-    Raises ``GraphError`` if it is not an ONNX model, ``UnsupportedModelError`` for control flow, sparse tensors,
-    weights in other files, and versions that are too old or too new for the ``onnx`` package.
+    Functions become nodes, and so do operators that are not in ``known`` and that ONNX defines with others. Raises
+    ``GraphError`` if it is not an ONNX model, ``UnsupportedModelError`` for sparse tensors, and versions that are too
+    old or too new for the ``onnx`` package.
     """
     model = onnx.ModelProto()
     small, weights = without_large_weights(data)
     try:
         model.ParseFromString(small)
-        return _plain(model, small, weights)
+        return _plain(model, small, data, list(weights), known, files or {})
     except (DecodeError, RuntimeError) as error:
-        raise GraphError("the file", f"cannot be decoded as an ONNX model: {_one_line(error)}") from None
+        raise GraphError("the file", f"cannot be decoded as an ONNX model: {one_line(error)}") from None
     except UnicodeDecodeError:  # names are decoded on access
         raise GraphError("the file", "holds a name that is not UTF-8") from None
 
 
-def _plain(model: onnx.ModelProto, data: bytes, weights: Sequence[CutTensor | None]) -> RawModel:
-    opset = _opset(model)
-    _check(model, data)
+def _plain(
+    model: onnx.ModelProto,
+    small: bytes,
+    data: bytes,
+    weights: list[CutTensor | None],
+    known: Collection[str] | None,
+    files: Mapping[str, bytes],
+) -> RawModel:
+    """Return ``model``, which ``small`` encodes; ``data`` is the file, and ``weights`` are cut out of the model."""
+    _check_opset(model)
+    if external := _cut_external(model, weights, files):
+        small = model.SerializeToString()
+    if sort_nodes(model.graph):
+        small = model.SerializeToString()
+    _check(small)
+    if known is not None and needs_rewriting(model, known):
+        whole = _with_weights(data, files) if external or weights else model
+        sort_nodes(whole.graph)
+        model = rewritten(whole, known)
+        _check(model.SerializeToString())
+        weights = []
     halves = widened(model)
     graph = model.graph
-    if model.functions:
-        name = model.functions[0].name
-        raise UnsupportedModelError(
-            "function-unsupported",
-            reason=f"the model defines functions, such as {name!r}",
-            hint="write them out with onnx.inliner.inline_local_functions",
-        )
     if graph.sparse_initializer:
         raise UnsupportedModelError(
             "weights-sparse", reason="sparse weights are not supported", hint="store them as dense tensors"
@@ -124,52 +175,77 @@ def _plain(model: onnx.ModelProto, data: bytes, weights: Sequence[CutTensor | No
     pairs = zip_longest(graph.initializer, weights)
     constants = {tensor.name: _weights(tensor, cut) for tensor, cut in pairs}
     inputs = tuple(_port(value) for value in graph.input if value.name not in constants)
-    outputs = tuple(_port(value) for value in graph.output)
-    return RawModel(opset, inputs, outputs, constants, tuple(_nodes(graph)), halves)
+    opset = opset_of(model) or onnx.defs.onnx_opset_version()
+    outputs = tuple(_map(value) or _port(value) for value in graph.output)
+    shapes = dict(_fixed_shapes(graph))
+    return RawModel(opset, inputs, outputs, constants, tuple(_nodes(graph)), shapes, halves)
 
 
-def _opset(model: onnx.ModelProto) -> int:
+def _fixed_shapes(graph: onnx.GraphProto) -> Iterator[tuple[str, tuple[int, ...]]]:
+    for value in (*graph.value_info, *graph.output):
+        sizes = tuple(size.dim_value for size in value.type.tensor_type.shape.dim)  # 0 if it is free
+        if value.type.tensor_type.HasField("shape") and min(sizes, default=1) > 0:
+            yield value.name, sizes
+
+
+def _check_opset(model: onnx.ModelProto) -> None:
     if not model.HasField("graph"):
         raise GraphError("the file", "holds no graph")
-    versions = {entry.version for entry in model.opset_import if entry.domain in DOMAINS} or {1}
-    if len(versions) > 1:
-        raise GraphError("the file", f"uses versions {' and '.join(map(str, sorted(versions)))} of ONNX's operators")
-    (version,) = versions
-    if version < FIRST_OPSET:
-        raise UnsupportedModelError(
-            "opset-too-old",
-            reason=f"version {version} of ONNX's operators is not supported",
-            hint=f"convert the model to version {FIRST_OPSET} or later with onnx.version_converter",
-        )
+    try:
+        version = opset_of(model)
+    except ValueError as error:
+        raise GraphError("the file", str(error)) from None
     known = onnx.defs.onnx_opset_version()
-    if version > known:
+    if version is not None and version > known:
         raise UnsupportedModelError(
             "opset-too-new",
             reason=f"the model uses version {version} of ONNX's operators, and the installed onnx {onnx.__version__} "
             f"supports versions up to {known}",
             hint=f"upgrade onnx, or export the model for version {known}",
         )
-    return int(version)
 
 
-def _check(model: onnx.ModelProto, data: bytes) -> None:
+def _cut_external(model: onnx.ModelProto, weights: list[CutTensor | None], files: Mapping[str, bytes]) -> bool:
+    """Make the weights of ``model`` in other files entries of ``weights``; return whether there are any.
+
+    ONNX's checker would open the files itself, so scalars take the place of their tensors.
+    """
+    found = False
+    for index, tensor in enumerate(model.graph.initializer):
+        if tensor.data_location != TensorProto.EXTERNAL:
+            continue
+        raw = external_bytes(tensor, files)
+        header = TensorProto(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims)
+        weights.extend([None] * (len(model.graph.initializer) - len(weights)))
+        weights[index] = CutTensor(header.SerializeToString(), raw)
+        tensor.CopyFrom(TensorProto(name=tensor.name, data_type=tensor.data_type, raw_data=bytes(LARGEST_ELEMENT)))
+        found = True
+    return _load_external(model, files) or found
+
+
+def _with_weights(data: bytes, files: Mapping[str, bytes]) -> onnx.ModelProto:
+    """Return the model ``data`` with all weights in it."""
+    model = onnx.ModelProto.FromString(data)
+    _load_external(model, files)
+    return model
+
+
+def _load_external(model: onnx.ModelProto, files: Mapping[str, bytes]) -> bool:
+    """Put the data of other files into the tensors of ``model``; return whether there are any."""
+    tensors = [tensor for tensor in all_tensors(model) if tensor.data_location == TensorProto.EXTERNAL]
+    for tensor in tensors:
+        tensor.raw_data = bytes(external_bytes(tensor, files))
+        tensor.data_location = TensorProto.DEFAULT
+        del tensor.external_data[:]
+    return bool(tensors)
+
+
+def _check(data: bytes) -> None:
     """Run ONNX's own checker on the whole model, ``data``."""
-    for tensor in model.graph.initializer:
-        if tensor.data_location == TensorProto.EXTERNAL:
-            raise UnsupportedModelError(
-                "weights-external",
-                place=f"weights {tensor.name!r}",
-                reason="the weights are in another file",
-                hint="put them into it: onnx.save(onnx.load(FILE), FILE); in PyTorch, export with external_data=False",
-            )
     try:
         onnx.checker.check_model(data)
     except (onnx.checker.ValidationError, RuntimeError) as error:
-        raise GraphError("the model", _one_line(error)) from None
-
-
-def _one_line(error: Exception) -> str:
-    return printable(" ".join(str(error).split("\n\n")[0].split()))  # it may quote names from the file
+        raise GraphError("the model", one_line(error)) from None
 
 
 def read_tensor(tensor: TensorProto, where: str) -> Array:
@@ -177,7 +253,7 @@ def read_tensor(tensor: TensorProto, where: str) -> Array:
     try:
         values: Array = np.asarray(numpy_helper.to_array(tensor))
     except (ValueError, TypeError, KeyError, IndexError, RuntimeError) as error:
-        raise GraphError(where, _one_line(error)) from None
+        raise GraphError(where, one_line(error)) from None
     return values
 
 
@@ -196,12 +272,18 @@ def _weights(tensor: TensorProto, cut: CutTensor | None) -> Array:
     try:
         return np.frombuffer(cut.raw, kind).reshape(tuple(header.dims))
     except ValueError as error:
-        raise GraphError(where, _one_line(error)) from None
+        raise GraphError(where, one_line(error)) from None
 
 
 def _wide(values: Array) -> Array:
     """Return float16 ``values`` as float32, as the nodes of the network have them."""
     return values.astype(np.float32) if values.dtype == np.float16 else values
+
+
+def _map(value: onnx.ValueInfoProto) -> RawPort | None:
+    """Return the output ``value`` if it is a list of maps."""
+    is_map = value.type.HasField("sequence_type") and value.type.sequence_type.elem_type.HasField("map_type")
+    return RawPort(value.name, TensorProto.UNDEFINED, (), is_map=True) if is_map else None
 
 
 def _port(value: onnx.ValueInfoProto) -> RawPort:
@@ -220,8 +302,14 @@ def _port(value: onnx.ValueInfoProto) -> RawPort:
             reason="the tensor has no shape",
             hint="export the model with fixed shapes",
         )
-    sizes = (size.dim_value if size.HasField("dim_value") else None for size in tensor.shape.dim)
+    sizes = (size.dim_value if size.HasField("dim_value") else size.dim_param or None for size in tensor.shape.dim)
     return RawPort(value.name, tensor.elem_type, tuple(sizes))
+
+
+def _graph(graph: onnx.GraphProto) -> RawGraph:
+    constants = {tensor.name: read_tensor(tensor, f"weights {tensor.name!r}") for tensor in graph.initializer}
+    inputs = tuple(port.name for port in graph.input if port.name not in constants)
+    return RawGraph(inputs, tuple(port.name for port in graph.output), constants, tuple(_nodes(graph)))
 
 
 def _nodes(graph: onnx.GraphProto) -> Iterator[RawNode]:
@@ -247,6 +335,8 @@ def _attribute(node: RawNode, attribute: AttributeProto) -> Attribute:
         return tuple(attribute.floats)
     if kind == AttributeProto.STRINGS:
         return tuple(text.decode(errors="replace") for text in attribute.strings)
+    if kind == AttributeProto.GRAPH:
+        return _graph(attribute.g)
     if kind == AttributeProto.TENSOR:
         return read_tensor(attribute.t, f"{node.place}: attribute {attribute.name}")
     name = AttributeProto.AttributeType.Name(kind).lower()

@@ -18,7 +18,7 @@ _REASONS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("random numbers are not supported", "export the network for inference"): (
         "Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
     ),
-    ("control flow is not supported", "export the network unrolled"): ("If", "Loop", "Scan", "SequenceMap"),
+    ("a loop over a sequence is not supported", "export the network with tensors only"): ("SequenceMap",),
     (
         "sequences and optional values, which have no fixed size, are not supported",
         "export the network with tensors only",

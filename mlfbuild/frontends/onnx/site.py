@@ -18,6 +18,9 @@ from mlfbuild.frontends.onnx.reader import RawNode
 from mlfbuild.frontends.onnx.refused import SEE
 from mlfbuild.graph import Array, DType, GraphError, Operator, OperatorError, Quantization, Tensor, ops
 
+_ON_TEXTS = frozenset({"Flatten", "Identity", "LabelEncoder", "Reshape", "Squeeze", "Unsqueeze", "ZipMap"})
+"""Operators that keep texts or map them; texts are positions in a list of labels, which others would compute with."""
+
 
 @dataclass(frozen=True, eq=False)
 class OnnxSite:
@@ -46,7 +49,10 @@ class OnnxSite:
         """Return input ``index`` in its stored type, perhaps quantised; raises ``GraphError`` if it is absent."""
         if not self.has(index):
             raise GraphError(self.node.place, f"input {index} is absent")
-        return self.find(self.node.inputs[index])
+        value = self.find(self.node.inputs[index])
+        if value.labels and self.node.operator not in _ON_TEXTS:
+            raise self.unsupported("computing with texts is not supported", "do this in the firmware")
+        return value
 
     def value(self, index: int = 0) -> Value:
         """Return input ``index`` in ONNX's own type; raises ``GraphError`` if it is absent."""

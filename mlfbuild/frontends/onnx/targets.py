@@ -88,7 +88,7 @@ def _backwards(
     known: dict[str, Affine] = {}
     refused = set(excluded)
     for reader in reversed(nodes):
-        for name in filter(None, reader.inputs):
+        for name in reader.reads:
             affine = found(reader, name, known)
             if affine is None or (name in known and not _equal(known[name], affine)):
                 refused.add(name)

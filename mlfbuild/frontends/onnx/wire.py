@@ -19,11 +19,11 @@ _INITIALIZER = 5
 """Field of GraphProto."""
 _DIMS, _RAW_DATA = 1, 9
 """Fields of TensorProto."""
-_LARGEST_ELEMENT = 16
+LARGEST_ELEMENT = 16
 """Size in bytes. A tensor that is cut out becomes a scalar, because ONNX's checker compares shape and data."""
 
 
-class _UnusualError(Exception):
+class UnusualError(Exception):
     """The file has an unusual structure; ONNX's own reader must judge it."""
 
 
@@ -47,6 +47,11 @@ class _Field:
     payload: int
     end: int
 
+    @property
+    def is_message(self) -> bool:
+        """Whether the payload may be a message."""
+        return self.wire_type == _LEN
+
 
 def without_large_weights(data: bytes) -> tuple[bytes, list[CutTensor | None]]:
     """Return the model ``data`` with scalars in place of large initializers, and one entry per initializer, in order.
@@ -56,15 +61,15 @@ def without_large_weights(data: bytes) -> tuple[bytes, list[CutTensor | None]]:
     """
     try:
         return _cut(memoryview(data))
-    except _UnusualError:
+    except UnusualError:
         return data, []
 
 
 def _cut(model: memoryview) -> tuple[bytes, list[CutTensor | None]]:
-    fields = list(_fields(model))
+    fields = list(fields_of(model))
     graphs = [field for field in fields if field.number == _GRAPH]
     if len(graphs) != 1 or graphs[0].wire_type != _LEN:
-        raise _UnusualError
+        raise UnusualError
     graph, weights = _cut_graph(model[graphs[0].payload : graphs[0].end])
     parts = (_message(_GRAPH, graph) if f.number == _GRAPH else bytes(model[f.start : f.end]) for f in fields)
     return b"".join(parts), weights
@@ -73,11 +78,11 @@ def _cut(model: memoryview) -> tuple[bytes, list[CutTensor | None]]:
 def _cut_graph(graph: memoryview) -> tuple[bytes, list[CutTensor | None]]:
     parts: list[bytes] = []
     weights: list[CutTensor | None] = []
-    for field in _fields(graph):
+    for field in fields_of(graph):
         part = bytes(graph[field.start : field.end]) if field.number != _INITIALIZER else b""
         if field.number == _INITIALIZER:
             if field.wire_type != _LEN:
-                raise _UnusualError
+                raise UnusualError
             tensor, cut = _cut_tensor(graph[field.payload : field.end])
             part = _message(_INITIALIZER, tensor)
             weights.append(cut)
@@ -86,14 +91,14 @@ def _cut_graph(graph: memoryview) -> tuple[bytes, list[CutTensor | None]]:
 
 
 def _cut_tensor(tensor: memoryview) -> tuple[bytes, CutTensor | None]:
-    fields = list(_fields(tensor))
+    fields = list(fields_of(tensor))
     raw = [field for field in fields if field.number == _RAW_DATA]
     if len(raw) != 1 or raw[0].wire_type != _LEN or raw[0].end - raw[0].payload < _LARGE:
         return bytes(tensor), None
     rest = {field: bytes(tensor[field.start : field.end]) for field in fields if field is not raw[0]}
     scalar = b"".join(part for field, part in rest.items() if field.number != _DIMS)
     cut = CutTensor(b"".join(rest.values()), tensor[raw[0].payload : raw[0].end])
-    return scalar + _message(_RAW_DATA, bytes(_LARGEST_ELEMENT)), cut
+    return scalar + _message(_RAW_DATA, bytes(LARGEST_ELEMENT)), cut
 
 
 def _message(number: int, payload: bytes) -> bytes:
@@ -108,7 +113,8 @@ def _varint(value: int) -> bytes:
     return bytes([*low, value])
 
 
-def _fields(message: memoryview) -> Iterator[_Field]:
+def fields_of(message: memoryview) -> Iterator[_Field]:
+    """Yield the fields of ``message``; raises ``UnusualError``."""
     at = 0
     while at < len(message):
         key, payload = _read_varint(message, at)
@@ -121,9 +127,9 @@ def _fields(message: memoryview) -> Iterator[_Field]:
         elif wire_type in {_I64, _I32}:
             end = payload + (8 if wire_type == _I64 else 4)
         else:
-            raise _UnusualError
+            raise UnusualError
         if end > len(message):
-            raise _UnusualError
+            raise UnusualError
         yield _Field(number, wire_type, at, payload, end)
         at = end
 
@@ -136,4 +142,4 @@ def _read_varint(message: memoryview, at: int) -> tuple[int, int]:
         value |= (byte & 0x7F) << 7 * (position - at)
         if byte < 0x80:
             return value, position + 1
-    raise _UnusualError
+    raise UnusualError

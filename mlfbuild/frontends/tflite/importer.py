@@ -209,7 +209,8 @@ class _Importer:
         if not self._tensors.refused.isdisjoint((*operator.inputs, *operator.outputs)):
             refused = True  # for a reason that is recorded
         try:
-            error = None if refused else refusal(self._file, operator, self._place(operator))
+            held = self._raw is not self._file and not refused
+            error = refusal(self._file, operator, self._place(operator)) if held else None
             nodes = [] if refused or error is not None else self._nodes_of(operator)
         except UnsupportedModelError as raised:
             error = raised

@@ -19,7 +19,8 @@ from mlfbuild.core import UnsupportedModelError
 from mlfbuild.frontends.tflite.operators import operator_name, type_name
 from mlfbuild.frontends.tflite.reader import RawOperator, RawSubgraph, RawTensor
 from mlfbuild.frontends.tflite.tensors import Tensors
-from mlfbuild.graph import Node, Tensor, ops
+from mlfbuild.graph import DType, Node, Tensor, ops
+from mlfbuild.graph.ops import operator_class
 
 OFFSET = 128
 """What is subtracted from uint8 elements and zero points to hold them as int8."""
@@ -48,14 +49,14 @@ _INT8 = "convert the model again with full integer quantisation, which uses int8
 
 
 def held_as_int8(raw: RawSubgraph) -> RawSubgraph:
-    """Return ``raw`` with uint8 tensors as int8 if its operators compute with uint8."""
-    if not any(_computes(raw, operator) for operator in raw.operators):
+    """Return ``raw`` with uint8 tensors as int8 if one of its operators needs them; those that move elements do not."""
+    if all(not _computes(raw, operator) or _takes_uint8(raw, operator) for operator in raw.operators):
         return raw
     return _Holding(raw).subgraph()
 
 
 def refusal(raw: RawSubgraph, operator: RawOperator, place: str) -> UnsupportedModelError | None:
-    """Return why ``operator`` of the file, which is at ``place``, is not computed with uint8, or ``None``."""
+    """Return why ``operator``, which is at ``place``, is not computed with uint8 held as int8, or ``None``."""
     types = [tensor.type for tensor in _tensors(raw, (*operator.inputs, *operator.outputs))]
     if not _computes(raw, operator):
         return None
@@ -110,6 +111,17 @@ def _computes(raw: RawSubgraph, operator: RawOperator) -> bool:
     return any(map(_is_unsigned, outputs)) or (
         any(map(_is_unsigned, sources)) and all(tensor.type != TensorType.FLOAT32 for tensor in sources)
     )
+
+
+def _takes_uint8(raw: RawSubgraph, operator: RawOperator) -> bool:
+    """Return whether the graph's operator takes the uint8 tensors of ``operator`` as they are."""
+    kind = operator_class(operator_name(operator.code))
+    if operator.code in _CONVERSIONS or kind is None:
+        return False
+    affines = {(tensor.scales, tensor.zero_points) for tensor in _tensors(raw, (*operator.inputs, *operator.outputs))}
+    if operator.code == BuiltinOperator.CONCATENATION and len(affines) > 1:
+        return False
+    return DType.UINT8 in {*kind.types, *kind.results}
 
 
 class _Holding:

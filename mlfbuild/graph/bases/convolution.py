@@ -56,7 +56,7 @@ class Convolution(Filtering):
     dilation: Pair = (1, 1)
     padding: Padding = ((0, 0), (0, 0))
     activation: Activation = Activation.NONE
-    rounded_product: bool = field(default=False, kw_only=True)
+    rounded_product: bool = field(default=False, kw_only=True, repr=False)
 
     int16_biases: ClassVar[tuple[DType, ...]]
     """The types of a bias over int16 activations."""

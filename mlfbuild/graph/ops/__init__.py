@@ -148,6 +148,9 @@ if TYPE_CHECKING:
         PadV2 as PadV2,
         padded_shape as padded_shape,
     )
+    from mlfbuild.graph.ops.pairwise_coupling import (
+        PairwiseCoupling as PairwiseCoupling,
+    )
     from mlfbuild.graph.ops.pool2d import (
         AveragePool2D as AveragePool2D,
         MaxPool2D as MaxPool2D,
@@ -237,6 +240,9 @@ if TYPE_CHECKING:
         Sqrt as Sqrt,
         Square as Square,
     )
+    from mlfbuild.graph.ops.squared_distances import (
+        SquaredDistances as SquaredDistances,
+    )
     from mlfbuild.graph.ops.svdf import (
         Svdf as Svdf,
         SvdfTensors as SvdfTensors,
@@ -254,6 +260,9 @@ if TYPE_CHECKING:
     )
     from mlfbuild.graph.ops.transpose_conv import (
         TransposeConv as TransposeConv,
+    )
+    from mlfbuild.graph.ops.tree_ensemble import (
+        TreeEnsemble as TreeEnsemble,
     )
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -23,7 +23,7 @@ class Div(Arithmetic):
     that is 0, too; an int32 quotient is 0.
     """
 
-    rounded_quotient: bool = False
+    rounded_quotient: bool = field(default=False, repr=False)
     """Whether the quotient of int8 scales is computed in float32, as LiteRT does for uint8."""
 
     name: ClassVar[str] = "DIV"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -36,7 +36,7 @@ class FullyConnected(Operator):
     rounded_product: bool = False
     """Whether the product of two scales is rounded to float32, as TensorFlow Lite Micro did until 2026-10-12."""
 
-    in_double: bool = False
+    in_double: bool = field(default=False, repr=False)
     """Whether int8 sums are multiplied by a double and rounded once, half away from zero, as LiteRT does for uint8."""
 
     name: ClassVar[str] = "FULLY_CONNECTED"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -26,7 +26,7 @@ _LEAST_LENGTH = 1e-6
 class L2Normalization(Single):
     """x / sqrt(sum of x**2) over the last dimension."""
 
-    shifted: bool = False
+    shifted: bool = field(default=False, repr=False)
     """Whether integers are shifted left by the output's fraction bits before they are multiplied, as LiteRT does for
     uint8, instead of with the multiplier."""
 

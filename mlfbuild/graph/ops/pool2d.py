@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -52,7 +52,7 @@ class Pool2D(Single):
 class AveragePool2D(Pool2D):
     """The mean of the elements in the window, without padding; integers are rounded half away from zero."""
 
-    half_up: bool = False
+    half_up: bool = field(default=False, repr=False)
     """Whether halves of stored integers are rounded up, as LiteRT does for uint8, whose values have no sign."""
 
     name: ClassVar[str] = "AVERAGE_POOL_2D"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -27,7 +27,7 @@ class Quantize(Single):
     because the output of an int8 SOFTMAX has one.
     """
 
-    in_float32: bool = False
+    in_float32: bool = field(default=False, repr=False)
     """Whether int8 is brought to int8 in float32, like the inputs of LiteRT's CONCATENATION of uint8."""
 
     name: ClassVar[str] = "QUANTIZE"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -82,7 +82,7 @@ class ResizeNearestNeighbor(Resize):
 class ResizeBilinear(Resize):
     """Every pixel is a weighted mean of four pixels of the source; integers are computed in fixed point."""
 
-    half_up: bool = False
+    half_up: bool = field(default=False, repr=False)
     """Whether halves of stored integers are rounded up, as LiteRT does for uint8, which it computes in float32."""
 
     name: ClassVar[str] = "RESIZE_BILINEAR"

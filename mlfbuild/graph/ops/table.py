@@ -67,6 +67,7 @@ OPERATORS: Mapping[str, tuple[str, str]] = {
     "PACK": ("pack", "Pack"),
     "PAD": ("pad", "Pad"),
     "PADV2": ("pad", "PadV2"),
+    "PAIRWISE_COUPLING": ("pairwise_coupling", "PairwiseCoupling"),
     "PRELU": ("relu", "PRelu"),
     "QUANTIZE": ("quantize", "Quantize"),
     "REDUCE_ALL": ("reduce", "ReduceAll"),
@@ -97,6 +98,7 @@ OPERATORS: Mapping[str, tuple[str, str]] = {
     "SQRT": ("sqrt", "Sqrt"),
     "SQUARE": ("sqrt", "Square"),
     "SQUARED_DIFFERENCE": ("add", "SquaredDifference"),
+    "SQUARED_DISTANCES": ("squared_distances", "SquaredDistances"),
     "SQUEEZE": ("reshape", "Squeeze"),
     "STRIDED_SLICE": ("slice", "StridedSlice"),
     "SUB": ("add", "Sub"),
@@ -106,6 +108,7 @@ OPERATORS: Mapping[str, tuple[str, str]] = {
     "TILE": ("tile", "Tile"),
     "TRANSPOSE": ("transpose", "Transpose"),
     "TRANSPOSE_CONV": ("transpose_conv", "TransposeConv"),
+    "TREE_ENSEMBLE": ("tree_ensemble", "TreeEnsemble"),
     "UNIDIRECTIONAL_SEQUENCE_LSTM": ("lstm", "UnidirectionalSequenceLstm"),
     "UNPACK": ("pack", "Unpack"),
 }

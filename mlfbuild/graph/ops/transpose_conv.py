@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -23,7 +23,7 @@ class TransposeConv(Filtering):
     stride: Pair = (1, 1)
     padding: Padding = ((0, 0), (0, 0))
     activation: Activation = Activation.NONE
-    rounded_product: bool = False
+    rounded_product: bool = field(default=False, repr=False)
 
     name: ClassVar[str] = "TRANSPOSE_CONV"
     channel_axis: ClassVar[int] = 0

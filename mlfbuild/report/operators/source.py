@@ -15,7 +15,7 @@ from typing import Any
 
 from mlfbuild.build import CompileJob
 from mlfbuild.core import MlfError
-from mlfbuild.frontends import read_model
+from mlfbuild.frontends import choices_of, read_model
 from mlfbuild.graph import Graph, Node, Tensor
 
 _MODEL_FILES = {".tflite", ".onnx"}
@@ -39,7 +39,7 @@ def source_facts(job: CompileJob) -> SourceFacts:
     source = job.request.source
     if source.suffix.lower() in _MODEL_FILES:
         with contextlib.suppress(MlfError):
-            graph = read_model(source, job.model)
+            graph = read_model(source, job.model, choices=choices_of(job.request.options))
             nodes = {node.name: _node(graph, node) for node in graph.nodes}
             tensors = {name: _quantization(graph.tensor(name)) for name in graph.tensors}
             return SourceFacts(nodes, {name: facts for name, facts in tensors.items() if facts})

@@ -37,8 +37,11 @@ def c_compiler(name: str, version: str) -> Component:
     return Component(f"tool/{name}-{version}", Kind.TOOL, name, version, origins.generic(name, version))
 
 
-def model_component(spec: ModelSpec, content: bytes) -> Component:
-    """Return the model file of ``spec``; the project file takes precedence over metadata in the model file."""
+def model_component(spec: ModelSpec, content: bytes, weights: Mapping[str, str] | None = None) -> Component:
+    """Return the model file of ``spec``; the project file takes precedence over metadata in the model file.
+
+    ``weights`` are the SHA-256 of further files by name.
+    """
     facts = model_facts(content, spec.source)
     digest = sha256(content)
     return Component(
@@ -52,6 +55,7 @@ def model_component(spec: ModelSpec, content: bytes) -> Component:
         author=facts.author,
         file=spec.source.name,
         sha256=digest,
+        properties={f"sha256 of {name}": value for name, value in (weights or {}).items()},
     )
 
 

@@ -30,6 +30,7 @@ from mlfbuild.core import (
     open_binary,
     write_if_changed,
 )
+from mlfbuild.frontends import weight_files
 from mlfbuild.project import Project, Provider
 from mlfbuild.requirements import (
     GitPin,
@@ -187,25 +188,25 @@ def model_facts(project: Project, targets: Sequence[TargetJob]) -> dict[str, Loc
 
 
 def _model(job: CompileJob, root: Path) -> LockedModel:
-    with open_binary(job.request.source, "model") as file:
-        digest = file_sha256(file)
+    source = job.request.source
     program = job.request.program
     version = __version__ if program is None else program_version(job)
     return LockedModel(
-        source=Path(os.path.relpath(job.request.source, root)).as_posix(),
-        sha256=digest,
+        source=Path(os.path.relpath(source, root)).as_posix(),
+        sha256=_sha256(source, "model"),
         compiler=f"{job.compiler} {version}".strip(),
         inputs=inputs_hash(program) if program is not None and program.inputs else "",
+        weights={name: _sha256(path, "weights") for name, path in weight_files(source).items()},
     )
 
 
 def archive_facts(targets: Sequence[TargetJob]) -> dict[str, dict[str, str]]:
     """Return the hashes of the archives of ``targets``, which must exist; raises ``InputFileError``."""
-    return {target.name: {job.model: _archive_sha256(job.archive) for job in target.models} for target in targets}
+    return {target.name: {job.model: _sha256(job.archive, "archive") for job in target.models} for target in targets}
 
 
-def _archive_sha256(path: Path) -> str:
-    with open_binary(path, "archive") as file:
+def _sha256(path: Path, what: str) -> str:
+    with open_binary(path, what) as file:
         return file_sha256(file)
 
 

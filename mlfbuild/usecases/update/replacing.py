@@ -11,6 +11,7 @@ from mlfbuild.archive import open_archive
 from mlfbuild.build import CompileJob, Progress, Silent, TargetJob, target_jobs
 from mlfbuild.compilers.native import read_network
 from mlfbuild.core import UsageError, quoted, read_bytes, write_atomic, write_if_changed
+from mlfbuild.frontends import weight_files
 from mlfbuild.project import ModelSpec, Project, source_suffix
 from mlfbuild.requirements import lock_path
 from mlfbuild.usecases.build import build_project
@@ -55,6 +56,7 @@ def update_model(
     with tempfile.TemporaryDirectory(prefix="mlfbuild-update-") as folder:
         staged = Path(folder, spec.source.name)  # the name is in the generated code
         write_atomic(staged, content)
+        _copy_weights(new, staged.parent)
         models = {**project.models, name: replace(spec, source=staged, vectors=_vectors(spec, vectors))}
         other = replace(project, models=models)
         build = Path(folder, "build")
@@ -67,6 +69,7 @@ def update_model(
     written = [] if in_place else [spec.source]
     if not in_place:
         write_atomic(spec.source, content)
+        written += _copy_weights(new, spec.source.parent)
     if vectors is not None and write_if_changed(spec.vectors[""], read_bytes(vectors, "vectors file")):
         written.append(spec.vectors[""])
     only = [name] if lock_path(project.path).is_file() else []
@@ -90,6 +93,16 @@ def _check_file(project: Project, spec: ModelSpec, new: Path, vectors: Path | No
             reason=f"model {spec.name} has {'vectors for each module' if spec.vectors else 'no vectors to replace'}",
             hint="replace them by hand" if spec.vectors else f"add `vectors` to the model in {project.path.name}",
         )
+
+
+def _copy_weights(model: Path, folder: Path) -> list[Path]:
+    """Copy the files with weights of ``model`` to the same places in ``folder``; return the copies."""
+    copies = []
+    for name, path in weight_files(model).items():
+        copies.append(folder / name)
+        copies[-1].parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(copies[-1], read_bytes(path, "weights"))
+    return copies
 
 
 def _check_content(job: CompileJob, new: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from mlfbuild.cgen import ALIGNMENT, STATE_ALIGNMENT, braces, floating
+from mlfbuild.cgen import ALIGNMENT, STATE_ALIGNMENT, braces, floating, text
 from mlfbuild.compilers.native.printing.front_matter import header_notice
 from mlfbuild.compilers.native.printing.hook import print_hook_declarations
 from mlfbuild.compilers.native.printing.interface import Interface, Port
@@ -131,6 +131,12 @@ def _facts(prefix: str, port: Port) -> Iterator[str]:
     if info.scale is not None and info.zero_point is not None:
         yield f"#define {prefix}_SCALE {floating(info.scale)}"
         yield f"#define {prefix}_ZERO_POINT ({info.zero_point})"
+    if tensor.labels:
+        meaning = (
+            "names of the columns" if tensor.dtype is DType.FLOAT32 else "labels, of which an element is a position"
+        )
+        yield f"/* {port.member}: {meaning} */"
+        yield " \\\n".join([f"#define {prefix}_LABELS {{", *(f"    {text(label)}," for label in tensor.labels), "}"])
 
 
 def _quantize(name: str, port: Port, facts: str) -> str:

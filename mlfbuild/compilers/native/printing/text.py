@@ -34,7 +34,9 @@ def _node(graph: Graph, node: Node) -> str:
 
 
 def _attributes(operator: Operator) -> str:
-    return "".join(f"; {field.name}={_value(getattr(operator, field.name))}" for field in fields(operator))
+    """Return all attributes; those without ``repr``, which few networks set, only if they are set."""
+    values = [(field, getattr(operator, field.name)) for field in fields(operator)]
+    return "".join(f"; {field.name}={_value(value)}" for field, value in values if field.repr or value)
 
 
 def _value(value: object) -> str:

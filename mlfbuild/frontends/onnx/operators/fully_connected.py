@@ -164,6 +164,11 @@ def _batch_product(site: OnnxSite, values: list[Value], target: Quantization | N
     return site.builder.reshaped(made, kept)
 
 
+def fully_connected(site: OnnxSite, source: Tensor, weights: Array, bias: Array | None) -> Tensor:
+    """Multiply the rows of ``source`` by float32 ``weights`` [outputs, inputs], and add ``bias``."""
+    return _fully_connected(site, source, LayerParameters(weights, bias))
+
+
 def _fully_connected(site: OnnxSite, source: Tensor, parameters: LayerParameters) -> Tensor:
     """Multiply the rows of ``source`` by weights [outputs, inputs]."""
     inputs = parameters.inputs(site, source, parameters.weights)

@@ -1,0 +1,286 @@
+"""ONNX files that are rewritten before they are imported: order, versions, functions, branches and loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from mlfbuild.core.errors import MlfError, UnsupportedModelError
+from mlfbuild.frontends.onnx import parse_onnx
+from mlfbuild.frontends.onnx.control_flow import MOST_NODES
+from mlfbuild.graph.evaluation import evaluate
+from support.onnx_checks import assert_equal, floats, restart
+from support.onnx_models import model
+from support.refusals import assert_refused
+
+FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
+
+
+@pytest.fixture(autouse=True)
+def _random() -> None:
+    restart()
+
+
+def port(name: str, *shape: int, element: int = FLOAT) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, element, shape)
+
+
+def graph(
+    nodes: list[onnx.NodeProto], inputs: list[onnx.ValueInfoProto], outputs: list[onnx.ValueInfoProto]
+) -> onnx.GraphProto:
+    return helper.make_graph(nodes, "inner", inputs, outputs)
+
+
+def refused(data: bytes, code: str, place: str, *facts: str) -> None:
+    with pytest.raises(MlfError) as raised:
+        parse_onnx(data, "net", "net.onnx")
+    assert isinstance(raised.value, UnsupportedModelError)
+    assert_refused(raised.value, code, place, *facts)
+
+
+# Order, versions and functions ---------------------------------------------------------------------------------------
+
+
+def test_nodes_out_of_order_are_sorted() -> None:
+    nodes = [
+        helper.make_node("Add", ["b", "a"], ["y"]),
+        helper.make_node("Exp", ["a"], ["b"]),
+        helper.make_node("Tanh", ["x"], ["a"]),
+    ]
+    made = onnx.load_from_string(model(nodes, [("x", (3,))], [("y", (3,))]))
+    found = parse_onnx(made.SerializeToString(), "net", "net.onnx")
+    del made.graph.node[:]
+    made.graph.node.extend(nodes[::-1])
+    assert_equal(made.SerializeToString(), floats(3), compiled=False)
+    assert [node.operator.name for node in found.nodes] == ["TANH", "EXP", "ADD"]
+
+
+def test_slopes_of_old_versions_belong_to_channels() -> None:
+    """As many channels as columns, so that slopes in the wrong dimension would go unnoticed."""
+    slopes = np.array([0.1, 0.5, 2.0], np.float32)
+    old = [helper.make_node("PRelu", ["x", "s"], ["y"])]
+    data = model(old, [("x", (1, 3, 2, 3))], [("y", (1, 3, 2, 3))], {"s": slopes}, opset=6)
+    made = onnx.load_from_string(data)
+    made.graph.input.append(port("s", 3))  # versions before 4 of the format require it
+    x = floats(1, 3, 2, 3)
+    found = parse_onnx(made.SerializeToString(), "net", "net.onnx")
+    wanted = np.where(x < 0, x * slopes.reshape(1, 3, 1, 1), x)
+    np.testing.assert_allclose(evaluate(found, {"x": x})["y"], wanted, rtol=1e-6)
+
+
+def test_shapes_that_contradict_an_old_model_are_refused() -> None:
+    """ONNX's inference of shapes, which PRelu needs, raises an exception of its own."""
+    nodes = [helper.make_node("Relu", ["x"], ["r"]), helper.make_node("PRelu", ["r", "s"], ["y"])]
+    made = onnx.load_from_string(model(nodes, [("x", (1, 3, 2)), ("s", (3,))], [("y", (1, 3, 2))], opset=6))
+    made.graph.value_info.append(port("r", 1, 4, 2))
+    assert parse_onnx(made.SerializeToString(), "net", "net.onnx").inputs == ("x", "s")
+    made.graph.output[0].CopyFrom(port("y", 1, 4, 2))
+    with pytest.raises(MlfError) as raised:
+        parse_onnx(made.SerializeToString(), "net", "net.onnx")
+    assert raised.value.code == "onnx-malformed"
+
+
+def test_version_that_onnx_cannot_convert_is_refused() -> None:
+    nodes = [helper.make_node("Reshape", ["w", "dims"], ["s"]), helper.make_node("PRelu", ["x", "s"], ["y"])]
+    made = onnx.load_from_string(model(nodes, [("x", (1, 3, 2)), ("w", (3,))], [("y", (1, 3, 2))], opset=6))
+    made.graph.input.append(helper.make_tensor_value_info("dims", INT64, [None]))
+    refused(made.SerializeToString(), "opset-too-old", "node PRelu writing 'y'", "unknown")
+
+
+def test_functions_of_the_file_become_their_nodes() -> None:
+    body = [
+        helper.make_node("Mul", ["a", "a"], ["square"]),
+        helper.make_node("Sqrt", ["square"], ["b"]),
+    ]
+    inner = helper.make_function("mine", "Inner", ["a"], ["b"], body, [helper.make_opsetid("", 21)])
+    calls = [helper.make_node("Inner", ["a"], ["t"], domain="mine"), helper.make_node("Neg", ["t"], ["b"])]
+    imports = [helper.make_opsetid("", 21), helper.make_opsetid("mine", 1)]
+    outer = helper.make_function("mine", "Outer", ["a"], ["b"], calls, imports)
+    nodes = [
+        helper.make_node("Outer", ["x"], ["u"], domain="mine"),
+        helper.make_node("Outer", ["u"], ["y"], domain="mine"),
+    ]
+    made = onnx.load_from_string(model(nodes, [("x", (4,))], [("y", (4,))]))
+    made.functions.extend([inner, outer])
+    made.opset_import.add(domain="mine", version=1)
+    assert_equal(made.SerializeToString(), floats(4), compiled=False)
+
+
+def test_operators_with_a_definition_become_its_nodes() -> None:
+    node = helper.make_node("MeanVarianceNormalization", ["x"], ["y"])  # its axes have a default
+    assert_equal(model([node], [("x", (2, 3, 4, 5))], [("y", (2, 3, 4, 5))]), floats(2, 3, 4, 5))
+
+
+def test_attention_is_computed() -> None:
+    """An input that is left out between others, of which onnx's own inliner does not know the type."""
+    node = helper.make_node("Attention", ["q", "k", "v", "mask"], ["y"])
+    shape = (1, 2, 4, 8)
+    ports = [(name, shape) for name in "qkv"]
+    data = model([node], ports, [("y", shape)], {"mask": floats(4, 4)}, opset=23)
+    assert_equal(data, *(floats(*shape) for _ in ports), compiled=False)
+    node = helper.make_node("Attention", ["q", "k", "v", "", "pk", "pv"], ["y", "nk", "nv"])
+    past = (1, 2, 3, 8)
+    longer = (1, 2, 7, 8)
+    data = model([node], [*ports, ("pk", past), ("pv", past)], [("y", shape), ("nk", longer), ("nv", longer)], opset=23)
+    assert_equal(data, *(floats(*shape) for _ in ports), floats(*past), floats(*past), compiled=False)
+
+
+# Branches and loops --------------------------------------------------------------------------------------------------
+
+
+def branches(condition: list[onnx.NodeProto], constants: dict[str, np.ndarray]) -> bytes:
+    """Return a network with x + w in one branch and x - 1 in the other; both write the same name."""
+    then = graph([helper.make_node("Add", ["x", "w"], ["t"])], [], [port("t", 2, 3)])
+    other = graph(
+        [helper.make_node("Constant", [], ["k"], value_float=1.0), helper.make_node("Sub", ["x", "k"], ["t"])],
+        [], [port("t", 2, 3)],
+    )  # fmt: skip
+    node = helper.make_node("If", ["c"], ["z"], then_branch=then, else_branch=other)
+    nodes = [*condition, node, helper.make_node("Neg", ["z"], ["y"])]
+    return model(nodes, [("x", (2, 3))], [("y", (2, 3))], {"w": np.full(3, 2, np.float32), **constants})
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_branch_of_a_constant_condition_is_taken(taken: bool) -> None:
+    assert_equal(branches([], {"c": np.array(taken)}), floats(2, 3), compiled=False)
+
+
+@pytest.mark.parametrize("size", [6, 7])
+def test_condition_may_depend_on_shapes(size: int) -> None:
+    nodes = [
+        helper.make_node("Exp", ["x"], ["e"]),
+        helper.make_node("Size", ["e"], ["n"]),
+        helper.make_node("Equal", ["n", "size"], ["c"]),
+    ]
+    assert_equal(branches(nodes, {"size": np.array(size)}), floats(2, 3), compiled=False)
+
+
+def test_condition_that_depends_on_data_is_refused() -> None:
+    nodes = [helper.make_node("ReduceMax", ["x"], ["m"], keepdims=0), helper.make_node("Greater", ["m", "zero"], ["c"])]
+    data = branches(nodes, {"zero": np.array(0, np.float32)})
+    refused(data, "control-flow-dynamic", "node 2 (If) writing 'z'", "'c'")
+
+
+def loop(body: list[onnx.NodeProto], inputs: list[str], constants: dict[str, np.ndarray]) -> bytes:
+    """Return a network with a loop over a row of 3, which also stacks the row of each iteration."""
+    inner = graph(
+        body,
+        [port("i", element=INT64), port("go", element=BOOL), port("s", 3)],
+        [port("on", element=BOOL), port("s2", 3), port("piece", 3)],
+    )
+    nodes = [
+        helper.make_node("Relu", ["x"], ["r"]),
+        helper.make_node("Loop", [*inputs, "r"], ["last", "all"], body=inner),
+        helper.make_node("Neg", ["last"], ["y"]),
+    ]
+    return model(nodes, [("x", (3,))], [("y", (3,)), ("all", (None, 3))], constants)
+
+
+DOUBLED = [
+    helper.make_node("Cast", ["i"], ["f"], to=FLOAT),
+    helper.make_node("Mul", ["s", "x"], ["m"]),  # x is a tensor of the network
+    helper.make_node("Add", ["m", "f"], ["s2"]),
+    helper.make_node("Exp", ["s"], ["piece"]),
+]
+WHILE = helper.make_node("Identity", ["go"], ["on"])
+
+
+def test_loop_with_a_constant_trip_count_is_unrolled() -> None:
+    data = loop([*DOUBLED, WHILE], ["n", "go0"], {"n": np.array(3), "go0": np.array(True)})
+    assert_equal(data, floats(3))
+
+
+def test_condition_of_a_loop_may_be_absent() -> None:
+    """ONNX's evaluator takes this for a false condition; the body's condition has no effect."""
+    ends = helper.make_node("Not", ["go"], ["on"])
+    found = parse_onnx(loop([*DOUBLED, ends], ["n", ""], {"n": np.array(2)}), "net", "net.onnx")
+    x = floats(3)
+    values = evaluate(found, {"x": x})
+    rows = [np.maximum(x, 0), np.maximum(x, 0) * x]
+    np.testing.assert_allclose(values["y"], -(rows[1] * x + 1), rtol=1e-5)
+    np.testing.assert_allclose(values["all"], np.exp(rows), rtol=1e-5)
+
+
+def test_loop_ends_when_its_constant_condition_does() -> None:
+    less = [helper.make_node("Less", ["i", "most"], ["on"])]
+    data = loop([*DOUBLED, *less], ["", "go0"], {"go0": np.array(True), "most": np.array(2)})
+    assert_equal(data, floats(3), compiled=False)
+
+
+def test_trip_count_may_depend_on_shapes() -> None:
+    data = onnx.load_from_string(loop([*DOUBLED, WHILE], ["n", "go0"], {"go0": np.array(True)}))
+    data.graph.node.insert(0, helper.make_node("Size", ["x"], ["n"]))
+    assert_equal(data.SerializeToString(), floats(3), compiled=False)
+
+
+def test_loop_whose_end_depends_on_data_is_refused() -> None:
+    positive = [
+        helper.make_node("ReduceMax", ["s"], ["top"], keepdims=0),
+        helper.make_node("Greater", ["top", "zero"], ["on"]),
+    ]
+    constants = {"n": np.array(3), "go0": np.array(True), "zero": np.array(0, np.float32)}
+    data = loop([*DOUBLED, *positive], ["n", "go0"], constants)
+    refused(data, "control-flow-dynamic", "node 1 (Loop) writing 'last'")
+
+
+def test_number_of_unrolled_nodes_is_limited() -> None:
+    trips = MOST_NODES // len([*DOUBLED, WHILE]) + 1
+    data = loop([*DOUBLED, WHILE], ["n", ""], {"n": np.array(trips)})
+    refused(data, "loop-too-long", "node 1 (Loop) writing 'last'", str(MOST_NODES))
+
+
+def test_branch_in_a_loop_is_taken_by_the_iteration() -> None:
+    """The names of inner tensors are the same in each iteration and in both branches."""
+    then = graph([helper.make_node("Mul", ["s", "x"], ["t"])], [], [port("t", 3)])
+    other = graph([helper.make_node("Sub", ["s", "x"], ["t"])], [], [port("t", 3)])
+    body = [
+        helper.make_node("Less", ["i", "most"], ["c"]),
+        helper.make_node("If", ["c"], ["s2"], then_branch=then, else_branch=other),
+        helper.make_node("Identity", ["s"], ["piece"]),
+        WHILE,
+    ]
+    assert_equal(loop(body, ["n", "go0"], {"n": np.array(4), "most": np.array(2), "go0": np.array(True)}), floats(3))
+
+
+def test_tensor_that_a_loop_reads_is_not_only_quantised() -> None:
+    """The network quantises r, and the loop reads it as it is."""
+    body = [helper.make_node("Add", ["s", "r"], ["s2"]), helper.make_node("Identity", ["s"], ["piece"]), WHILE]
+    constants = {
+        "n": np.array(2),
+        "go0": np.array(True),
+        "scale": np.array(0.5, np.float32),
+        "zero": np.array(3, np.int8),
+    }
+    made = onnx.load_from_string(loop(body, ["n", "go0"], constants))
+    made.graph.node.append(helper.make_node("QuantizeLinear", ["r", "scale", "zero"], ["q"]))
+    made.graph.output.append(port("q", 3, element=TensorProto.INT8))
+    assert_equal(made.SerializeToString(), floats(3), compiled=False)
+
+
+@pytest.mark.parametrize("back", [0, 1])
+def test_scan_is_unrolled(back: int) -> None:
+    body = graph(
+        [helper.make_node("Add", ["s", "e"], ["s2"]), helper.make_node("Mul", ["s2", "s2"], ["o"])],
+        [port("s", 2), port("e", 2)],
+        [port("s2", 2), port("o", 2)],
+    )
+    node = helper.make_node(
+        "Scan", ["x0", "x"], ["last", "y"], body=body, num_scan_inputs=1, scan_input_axes=[1],
+        scan_input_directions=[back], scan_output_axes=[-1], scan_output_directions=[1 - back],
+    )  # fmt: skip
+    data = model([node], [("x0", (2,)), ("x", (2, 4))], [("last", (2,)), ("y", (2, 4))])
+    x0, x = floats(2), floats(2, 4)
+    sums = np.cumsum(x[:, ::-1] if back else x, axis=1, dtype=np.float32) + x0[:, None]
+    found = parse_onnx(data, "net", "net.onnx")
+    values = evaluate(found, {"x0": x0, "x": x})
+    np.testing.assert_allclose(values["last"], sums[:, -1], rtol=1e-5)
+    np.testing.assert_allclose(values["y"], (sums if back else sums[:, ::-1]) ** 2, rtol=1e-5)
+
+
+def test_weights_in_a_branch_are_constants() -> None:
+    then = graph([helper.make_node("MatMul", ["x", "w"], ["t"])], [], [port("t", 2, 4)])
+    then.initializer.append(numpy_helper.from_array(floats(3, 4), "w"))
+    node = helper.make_node("If", ["c"], ["y"], then_branch=then, else_branch=then)
+    assert_equal(model([node], [("x", (2, 3))], [("y", (2, 4))], {"c": np.array(True)}), floats(2, 3), compiled=False)
