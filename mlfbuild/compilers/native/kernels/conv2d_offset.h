@@ -5,8 +5,8 @@
  *
  *   output(o) = requantize(bias(o) + sum of input * filter(o) - weight zero point * sum of input)
  *
- * The second sum is the same for all output channels of a pixel. The bias contains the product of the input's zero point
- * and the weights without their zero point.
+ * The second sum is the same for all output channels of a pixel. The bias contains the product of the input's zero
+ * point and the weights without their zero point.
  */
 #ifndef MLF_CONV2D_OFFSET_H_
 #define MLF_CONV2D_OFFSET_H_

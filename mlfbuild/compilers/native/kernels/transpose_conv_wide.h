@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * TRANSPOSE_CONV as in transpose_conv.h with weights of 9 bits, stored in 16: those of uint8 networks without their zero
- * point.
+ * TRANSPOSE_CONV as in transpose_conv.h with weights of 9 bits, stored in 16: those of uint8 networks without their
+ * zero point.
  */
 #ifndef MLF_TRANSPOSE_CONV_WIDE_H_
 #define MLF_TRANSPOSE_CONV_WIDE_H_
