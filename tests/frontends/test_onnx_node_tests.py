@@ -80,11 +80,13 @@ def sorted_tests() -> tuple[list[Taken], dict[str, str]]:
 
 
 def agree(taken: Taken, outputs: list[np.ndarray]) -> bool:
+    half = any(value.dtype == np.float16 for value in taken.test.outputs)  # whose steps are 5e-4 below 1
+    atol = max(taken.test.atol, 1e-3) if half else taken.test.atol
     pairs = [(made, as_compiled(wanted)) for made, wanted in zip(outputs, taken.test.outputs, strict=True)]
     return all(
         made.shape == wanted.shape
         and made.dtype == wanted.dtype
-        and np.allclose(made, wanted, rtol=taken.test.rtol, atol=taken.test.atol, equal_nan=True)
+        and np.allclose(made, wanted, rtol=taken.test.rtol, atol=atol, equal_nan=True)
         for made, wanted in pairs
     )
 
