@@ -16,7 +16,7 @@ from mlfbuild.frontends.onnx import parse_onnx
 from mlfbuild.graph.evaluation import evaluate
 from support.host_c import run_many_on_host
 from support.native import compile_network
-from support.onnx_models import model
+from support.onnx_models import model, reference
 from support.refusals import assert_refused
 
 Array = npt.NDArray[Any]
@@ -31,7 +31,7 @@ def written(operator: str, attributes: dict[str, Any], inputs: Sequence[Array], 
     ports = [(name, value.shape) for name, value in zip(names, inputs, strict=True)]
     data = helper.make_node(operator, names, ["y"], **attributes)
     rank = max(value.ndim for value in inputs)
-    made = model([data], ports, [("y", [None] * rank)])
+    made = model([data], ports, [("y", [None] * rank)], opset=23)
     typed = onnx.load_from_string(made)
     types = [*(value.dtype for value in inputs), np.dtype(result)]
     for port, dtype in zip([*typed.graph.input, *typed.graph.output], types, strict=True):
@@ -88,7 +88,7 @@ def test_remainders() -> None:
             cases += [("Mod", {}, (x, y), np.mod(x, y)), ("Mod", {"fmod": 1}, (x, y), np.fmod(x, y))]
         floats = np.array([0, 0.1, -0.1, 1, -1, 2.5, -7.3, 3e38, -1e-30, 5e-42, np.inf, -np.inf, np.nan], np.float32)
         x, y = floats[:, None], floats[None, :]
-        cases.append(("Mod", {"fmod": 1}, (x, y), np.fmod(x, y)))
+        cases += [("Mod", {}, (x, y), np.mod(x, y)), ("Mod", {"fmod": 1}, (x, y), np.fmod(x, y))]
     check(cases)
 
 
@@ -111,11 +111,89 @@ def test_inverse_and_hyperbolic_functions() -> None:
     check(cases, rtol=1e-6)
 
 
+def test_powers() -> None:
+    """The results are those of C's pow, with floats and integers as exponents."""
+    floats = [0, 1, 0.5, 2.5, 3, 1e-30, 1e30, 1e-42, 16777215, 16777216, 88.7, 1.0000001, 3e38, np.inf]
+    values = np.array([*floats, *(-value for value in floats), -0.0, np.nan, 0.9999999, -1.0000001], np.float32)
+    x, y = values[:, None], values[None, :]
+    random = np.random.default_rng(3)
+    base = np.exp(random.uniform(-80, 80, 4000)).astype(np.float32)
+    power = (random.uniform(-85, 85, 4000) / np.log(base.astype(np.float64))).astype(np.float32)
+    whole = np.array([0, 1, -1, 2, -7, 100, (1 << 24) + 1, -(1 << 24) - 3, (1 << 31) - 1, -(1 << 31)])[None, :]
+    cases: list[Case] = []
+    with np.errstate(all="ignore"):
+        for left, right in (
+            (x, y),
+            (base, power),
+            (x, whole.astype(np.int32)),
+            (x, whole),
+            (x, (y * 3).astype(np.int8)),
+        ):
+            wanted = np.power(left.astype(np.float64), right.astype(np.float64))
+            result = np.where(np.abs(wanted) < 1.2e-38, 0, wanted)
+            usual = result == wanted  # subnormal results are less accurate
+            kept = np.broadcast_to(left, wanted.shape)[usual], np.broadcast_to(right, wanted.shape)[usual]
+            cases.append(("Pow", {}, (kept[0], kept[1]), wanted[usual].astype(np.float32)))
+            flipped = wanted != wanted
+            kept = np.broadcast_to(left, wanted.shape)[flipped], np.broadcast_to(right, wanted.shape)[flipped]
+            if kept[0].size:
+                cases.append(("Pow", {}, (kept[0], kept[1]), wanted[flipped].astype(np.float32)))
+        check(cases, rtol=3e-6)
+        assert len(cases) == 9
+        check(cases[:3], rtol=2e-7)
+
+
+NORMALISED: list[tuple[str, dict[str, Any], list[tuple[int, ...]]]] = [
+    ("LayerNormalization", {"axis": 2}, [(2, 4, 3, 5), (3, 5), (3, 5)]),
+    ("LayerNormalization", {}, [(2, 4, 3, 5), (5,)]),
+    ("RMSNormalization", {"axis": -2}, [(2, 4, 3, 5), (3, 5)]),
+    ("GroupNormalization", {"num_groups": 2}, [(2, 4, 3, 5), (4,), (4,)]),
+    ("InstanceNormalization", {}, [(2, 4, 3, 5), (4,), (4,)]),
+    ("BatchNormalization", {"epsilon": 0.1}, [(2, 4, 3, 5), (4,), (4,), (4,), (4,)]),
+    ("Clip", {}, [(2, 4, 3, 5), (), ()]),
+]
+"""Operators, attributes, and the shapes of inputs, all of which are computed."""
+
+
+def test_computed_parameters() -> None:
+    """All parameters are inputs of the network; the variance of BatchNormalization is positive."""
+    random = np.random.default_rng(4)
+    cases: list[Case] = []
+    for operator, attributes, shapes in NORMALISED:
+        inputs = [random.standard_normal(shape).astype(np.float32) for shape in shapes]
+        if operator == "BatchNormalization":
+            inputs[-1] = np.abs(inputs[-1]) + np.float32(0.5)
+        data = written(operator, attributes, inputs, "float32")
+        (expected,) = reference(data, {f"x{index}": value for index, value in enumerate(inputs)})
+        cases.append((operator, attributes, inputs, expected))
+    for dtype in INTEGERS:
+        x = np.arange(-9, 9).astype(dtype)
+        for low, high in ((2, 5), (5, 2)):
+            inputs = [x, np.array(low, dtype), np.array(high, dtype)]
+            cases.append(("Clip", {}, inputs, np.minimum(np.maximum(x, inputs[1]), inputs[2])))
+    check(cases, rtol=2e-5)
+
+
 REFUSED: dict[str, tuple[str, dict[str, Any], Sequence[Array], type[MlfError], tuple[str, ...]]] = {
-    "floor of floats": ("Mod", {}, (ONE, ONE), InputFileError, ("onnx-malformed", "node 0 (Mod) writing 'y'", "fmod")),
     "bits of floats": (
         "BitwiseAnd", {}, (ONE, ONE), UnsupportedModelError,
         ("type-unsupported", "node 0 (BitwiseAnd) writing 'y'", "float32", "'x0'"),
+    ),
+    "bounds": (
+        "Clip", {}, (ONE, np.ones(2, np.float32)), InputFileError,
+        ("onnx-malformed", "node 0 (Clip) writing 'y'", "minimum", "'x1'"),
+    ),
+    "channels": (
+        "BatchNormalization", {}, (np.ones((1, 2, 3), np.float32), *(ONE,) * 4), InputFileError,
+        ("onnx-malformed", "node 0 (BatchNormalization) writing 'y'", "'x1'"),
+    ),
+    "groups": (
+        "GroupNormalization", {"num_groups": 2}, (np.ones((1, 4, 3), np.float32), np.ones(3, np.float32), ONE),
+        InputFileError, ("onnx-malformed", "node 0 (GroupNormalization) writing 'y'", "'x1'", "[2, 2, 1]"),
+    ),
+    "powers of integers": (
+        "Pow", {}, (np.ones(1, np.int32),) * 2, UnsupportedModelError,
+        ("type-unsupported", "node 0 (Pow) writing 'y'", "int32", "'x0'"),
     ),
     "signed shift": (
         "BitShift", {"direction": "LEFT"}, (np.ones(1, np.int32),) * 2, UnsupportedModelError,

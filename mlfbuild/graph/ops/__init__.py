@@ -170,6 +170,9 @@ if TYPE_CHECKING:
         MaxPool2D as MaxPool2D,
         Pool2D as Pool2D,
     )
+    from mlfbuild.graph.ops.pow import (
+        Pow as Pow,
+    )
     from mlfbuild.graph.ops.quantize import (
         STORED as STORED,
         Dequantize as Dequantize,

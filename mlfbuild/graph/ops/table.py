@@ -78,6 +78,7 @@ OPERATORS: Mapping[str, tuple[str, str]] = {
     "PAD": ("pad", "Pad"),
     "PADV2": ("pad", "PadV2"),
     "PAIRWISE_COUPLING": ("pairwise_coupling", "PairwiseCoupling"),
+    "POW": ("pow", "Pow"),
     "PRELU": ("relu", "PRelu"),
     "QUANTIZE": ("quantize", "Quantize"),
     "REDUCE_ALL": ("reduce", "ReduceAll"),

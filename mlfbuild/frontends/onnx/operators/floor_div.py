@@ -10,7 +10,7 @@ from mlfbuild.frontends.onnx.layout import Value
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter, unary
 from mlfbuild.frontends.onnx.operators.elementwise import NARROW, as_type, chosen, combined
 from mlfbuild.frontends.onnx.site import OnnxSite
-from mlfbuild.graph import DType, GraphError, ops
+from mlfbuild.graph import DType, ops
 
 
 def _modulo(site: OnnxSite) -> tuple[Value, ...]:
@@ -18,9 +18,7 @@ def _modulo(site: OnnxSite) -> tuple[Value, ...]:
     first, second, fmod = site.value(0), site.value(1), site.integer("fmod", 0)
     dtype = first.dtype
     if dtype is DType.FLOAT32:
-        if not fmod:
-            raise GraphError(site.node.place, "fmod must be 1 for float32")
-        return (_float_remainder(site, first, second),)
+        return (_float_remainder(site, first, second) if fmod else combined(site, ops.FloorMod(), first, second),)
     if dtype in NARROW and second.dtype is dtype:
         first, second = as_type(site, first, DType.INT32), as_type(site, second, DType.INT32)
     rest = combined(site, ops.FloorMod(), first, second)
