@@ -49,7 +49,7 @@ def check(cases: Sequence[Case], rtol: float = 0.0) -> None:
         library = compile_network(graph)
         jobs.append((library, library.modules[0], tuple(inputs)))
         wanted.append((operator, expected))
-    for (output,), (operator, expected) in zip(run_many_on_host(jobs), wanted, strict=True):
+    for (output,), (operator, expected) in zip(run_many_on_host(jobs, optimise="-O0"), wanted, strict=True):
         assert output.dtype == expected.dtype
         np.testing.assert_allclose(output.reshape(expected.shape), expected, rtol=rtol, err_msg=operator)
 
@@ -72,10 +72,15 @@ def test_bits_of_integers() -> None:
         x, y = pairs(dtype)
         cases += [(name, {}, (x, y), compute(x, y)) for name, compute in combined.items()]
         cases.append(("BitwiseNot", {}, (x,), np.invert(x)))
-    x = np.array([0, 1, 5, 128, 255], np.uint8)[:, None]
-    places = np.array([0, 1, 7, 8, 31, 32, 255], np.uint8)[None, :]
-    cases.append(("BitShift", {"direction": "LEFT"}, (x, places), np.left_shift(x, places)))
-    cases.append(("BitShift", {"direction": "RIGHT"}, (x, places), np.right_shift(x, places)))
+        bits = x.dtype.itemsize * 8
+        places = np.array([0, 1, 7, bits - 1, bits, bits + 1, 70, np.iinfo(dtype).max, np.iinfo(dtype).min], dtype)
+        beyond = (places < 0) | (places >= bits)
+        some = np.where(beyond, bits - 1, places).astype(dtype)
+        sign = np.where(x < 0, -1, 0).astype(dtype)
+        left = np.where(beyond, 0, np.left_shift(x, some)).astype(dtype)
+        cases.append(("BitShift", {"direction": "LEFT"}, (x, places), left))
+        right = np.where(beyond, sign, np.right_shift(x, some)).astype(dtype)
+        cases.append(("BitShift", {"direction": "RIGHT"}, (x, places), right))
     check(cases)
 
 
@@ -138,9 +143,8 @@ def test_powers() -> None:
             kept = np.broadcast_to(left, wanted.shape)[flipped], np.broadcast_to(right, wanted.shape)[flipped]
             if kept[0].size:
                 cases.append(("Pow", {}, (kept[0], kept[1]), wanted[flipped].astype(np.float32)))
-        check(cases, rtol=3e-6)
-        assert len(cases) == 9
         check(cases[:3], rtol=2e-7)
+        check(cases[3:], rtol=3e-6)
 
 
 NORMALISED: list[tuple[str, dict[str, Any], list[tuple[int, ...]]]] = [
@@ -195,9 +199,9 @@ REFUSED: dict[str, tuple[str, dict[str, Any], Sequence[Array], type[MlfError], t
         "Pow", {}, (np.ones(1, np.int32),) * 2, UnsupportedModelError,
         ("type-unsupported", "node 0 (Pow) writing 'y'", "int32", "'x0'"),
     ),
-    "signed shift": (
-        "BitShift", {"direction": "LEFT"}, (np.ones(1, np.int32),) * 2, UnsupportedModelError,
-        ("type-unsupported", "node 0 (BitShift) writing 'y'", "int32", "'x0'"),
+    "direction": (
+        "BitShift", {"direction": "UP"}, (np.ones(1, np.int32),) * 2, InputFileError,
+        ("onnx-malformed", "node 0 (BitShift) writing 'y'", "'UP'"),
     ),
 }  # fmt: skip
 

@@ -93,7 +93,7 @@ def _power(d: Drawing) -> None:
 def _right_shift(d: Drawing) -> None:
     """Shift by -3 to 40 places."""
     left, right = (d.input(shape) for shape in _shapes(d, greatest_rank=4))
-    d.values[1] = (d.values[1] % 44 - 3).astype(np.int32)
+    d.values[1] = (np.abs(d.values[1]) * 5 - 3).astype(d.dtype)
     d.network.binary("RIGHT_SHIFT", left, right, **d.affine())
 
 

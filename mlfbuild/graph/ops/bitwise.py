@@ -46,13 +46,13 @@ class BitwiseXor(Binary):
 
 @dataclass(frozen=True)
 class LeftShift(Binary):
-    """The bits of x moved up by y places, or by none if y is negative; 0 from 32 places on."""
+    """The bits of x moved up by y places, or by none if y is negative; 0 if none of them is left."""
 
     name: ClassVar[str] = "LEFT_SHIFT"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT32,)
+    types: ClassVar[tuple[DType, ...]] = WHOLE
 
     def _real(self, x: Array, y: Array) -> Array:
-        return np.where(y < 32, x << np.clip(y, 0, 31), 0)
+        return np.where(y < x.itemsize * 8, x << np.clip(y, 0, x.itemsize * 8 - 1), 0)
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class RightShift(Binary):
     """The bits of x moved down by y places, or by none if y is negative, with copies of the sign above them."""
 
     name: ClassVar[str] = "RIGHT_SHIFT"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT32,)
+    types: ClassVar[tuple[DType, ...]] = WHOLE
 
     def _real(self, x: Array, y: Array) -> Array:
-        return x >> np.clip(y, 0, 31)
+        return x >> np.clip(y, 0, x.itemsize * 8 - 1)

@@ -8,7 +8,7 @@ import numpy as np
 
 from mlfbuild.frontends.onnx.layout import Value
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter
-from mlfbuild.frontends.onnx.operators.elementwise import NARROW, as_type, combined
+from mlfbuild.frontends.onnx.operators.elementwise import NARROW, as_type, chosen, combined
 from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import DType, GraphError, Operator, ops
 
@@ -27,13 +27,21 @@ def _not(site: OnnxSite) -> tuple[Value, ...]:
 
 
 def _shift(site: OnnxSite) -> tuple[Value, ...]:
-    """Shift unsigned integers, of which uint8 is the only supported type."""
+    """Shift integers; negative places are too many, as ONNX's evaluator defines it."""
     direction = site.text("direction", "")
     if direction not in _SHIFTS:
         raise GraphError(site.node.place, f"the direction {direction!r} is neither 'LEFT' nor 'RIGHT'")
-    if site.value(0).dtype is not DType.UINT8:
-        raise site.type_unsupported(site.value(0).tensor, "uint8")
-    return (_on_bits(site, _SHIFTS[direction], site.value(0), site.value(1)),)
+    value, places = _integers(site, 0), _integers(site, 1)
+    dtype = value.dtype
+    if dtype in NARROW and places.dtype is dtype:
+        value, places = as_type(site, value, DType.INT32), as_type(site, places, DType.INT32)
+    zero, all_bits = (
+        site.made(site.weights("bits", np.array(bits, places.dtype.numpy))) for bits in (0, places.dtype.size * 8)
+    )
+    if dtype is not DType.UINT8:
+        negative = combined(site, ops.Less(), places, zero, dtype=DType.BOOL)
+        places = chosen(site, negative, all_bits, places)
+    return (_on_bits(site, _SHIFTS[direction], value, places, dtype),)
 
 
 _SHIFTS: Mapping[str, Operator] = {"LEFT": ops.LeftShift(), "RIGHT": ops.RightShift()}
@@ -46,8 +54,8 @@ def _integers(site: OnnxSite, index: int) -> Value:
     return value
 
 
-def _on_bits(site: OnnxSite, operator: Operator, first: Value, second: Value) -> Value:
-    dtype = first.dtype
+def _on_bits(site: OnnxSite, operator: Operator, first: Value, second: Value, result: DType | None = None) -> Value:
+    dtype = result or first.dtype
     if dtype in NARROW and second.dtype is dtype:
         first, second = as_type(site, first, DType.INT32), as_type(site, second, DType.INT32)
     return as_type(site, combined(site, operator, first, second), dtype)
