@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from onnx import TensorProto, helper
 
+from mlfbuild.core import InputFileError
 from mlfbuild.frontends.onnx import parse_onnx
 from mlfbuild.graph.evaluation import evaluate
 from support.examples import examples
@@ -186,6 +187,24 @@ def test_operators_on_images(family: str, data: st.DataObject) -> None:
     else:
         made = on_images(nodes, constants, shape)
     assert_equal(made, floats(*shape), compiled=False)
+
+
+@pytest.mark.parametrize(("axis", "largest"), [(1, 1), (-1, 0), (0, 1)])
+def test_greatest_elements_of_images(axis: int, largest: int) -> None:
+    """Equal elements are in the order of their positions."""
+    node = helper.make_node("TopK", ["p", "k"], ["values", "y"], axis=axis, largest=largest)
+    made = onnx.load_from_string(on_images([node], {"k": np.array([2])}, SHAPE, TensorProto.INT64))
+    made.graph.output.append(helper.make_tensor_value_info("values", TensorProto.FLOAT, [None] * 4))
+    assert_equal(made.SerializeToString(), np.round(floats(*SHAPE)))
+
+
+@pytest.mark.parametrize(("k", "axis"), [([6], 1), ([-1], 1), ([1, 1], 1), ([3], 0), ([1], 2)])
+def test_numbers_of_greatest_elements_that_do_not_fit(k: list[int], axis: int) -> None:
+    node = helper.make_node("TopK", ["x", "k"], ["v", "y"], axis=axis)
+    data = model([node], [("x", (2, 5))], [("v", [None] * 2)], {"k": np.array(k)})
+    with pytest.raises(InputFileError) as caught:
+        parse_onnx(data, "net", "net.onnx")
+    assert (caught.value.code, caught.value.place) == ("onnx-malformed", "net.onnx: node 0 (TopK) writing 'v'")
 
 
 @pytest.mark.parametrize("p", [1, 2, 3, 4])

@@ -54,7 +54,6 @@ _REASONS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("the operator is not supported, as small networks rarely use it", SEE): (
         "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Col2Im", "Cosh", "Det", "Sinh",
     ),
-    ("sorting is not supported", "sort in the firmware, or use ArgMax for the greatest element"): ("TopK",),
 }  # fmt: skip
 
 REFUSED: Mapping[str, tuple[str, str]] = {name: fields for fields, names in _REASONS.items() for name in names}
