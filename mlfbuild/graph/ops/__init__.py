@@ -272,6 +272,9 @@ if TYPE_CHECKING:
     from mlfbuild.graph.ops.tile import (
         Tile as Tile,
     )
+    from mlfbuild.graph.ops.topk import (
+        TopkV2 as TopkV2,
+    )
     from mlfbuild.graph.ops.transpose import (
         Transpose as Transpose,
     )

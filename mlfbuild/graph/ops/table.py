@@ -119,6 +119,7 @@ OPERATORS: Mapping[str, tuple[str, str]] = {
     "SVDF": ("svdf", "Svdf"),
     "TANH": ("logistic", "Tanh"),
     "TILE": ("tile", "Tile"),
+    "TOPK_V2": ("topk", "TopkV2"),
     "TRANSPOSE": ("transpose", "Transpose"),
     "TRANSPOSE_CONV": ("transpose_conv", "TransposeConv"),
     "TREE_ENSEMBLE": ("tree_ensemble", "TreeEnsemble"),
