@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 from tflite.TensorType import TensorType
 
 from mlfbuild.core import UnsupportedModelError
@@ -26,6 +27,9 @@ TYPES = {
 
 MAXIMUM_TENSOR_SIZE = (1 << 31) - 1
 """In bytes; C's int overflows beyond it."""
+
+_LEAST_SCALE = 2.0**-126
+"""The least normal float32."""
 
 
 class Tensors:
@@ -161,19 +165,38 @@ def _convert(raw: RawTensor, name: str, where: str) -> Tensor:
     if math.prod(raw.shape) * dtype.size > MAXIMUM_TENSOR_SIZE:
         raise OperatorError(where, f"the shape {list(raw.shape)} takes more than 2 GiB")
     # Some converters write scales for float32 and bool tensors, where they have no meaning.
-    quantization = None if dtype in {DType.FLOAT32, DType.BOOL} else _quantization(raw, where)
-    return Tensor(name, raw.shape, dtype, quantization, _data(raw, dtype, where))
+    data = _data(raw, dtype, where)
+    quantization = None if dtype in {DType.FLOAT32, DType.BOOL} else _quantization(raw, data, where)
+    return Tensor(name, raw.shape, dtype, quantization, data)
 
 
-def _quantization(raw: RawTensor, where: str) -> Quantization | None:
+def _quantization(raw: RawTensor, data: Array | None, where: str) -> Quantization | None:
     if not raw.scales:
         return None
     zero_points = raw.zero_points * len(raw.scales) if len(raw.zero_points) == 1 else raw.zero_points
     axis = raw.axis if len(raw.shape) > 1 else 0  # converters write the dimension of the weights for biases, too
+    scales = raw.scales
+    if data is not None and 0 in scales and len(zero_points) == len(scales):
+        scales = _positive(scales, zero_points, axis, data)
     try:
-        return Quantization(raw.scales, zero_points, axis)
+        return Quantization(scales, zero_points, axis)
     except GraphError as error:
         raise OperatorError(where, error.reason) from None
+
+
+def _positive(scales: Sequence[float], zero_points: Sequence[int], axis: int, data: Array) -> tuple[float, ...]:
+    """Return ``scales`` with the least normal number instead of 0 where all of ``data`` is 0.0, whatever the scale is.
+
+    Multipliers that follow from it are 0, as those that runtimes compute from a scale of 0.
+    """
+    per_channel = len(scales) > 1
+    if per_channel and (axis >= data.ndim or data.shape[axis] != len(scales)):
+        return tuple(scales)
+    parts = np.moveaxis(data, axis, 0) if per_channel else data[np.newaxis]
+    return tuple(
+        _LEAST_SCALE if scale == 0 and np.all(part == zero_point) else scale
+        for scale, zero_point, part in zip(scales, zero_points, parts, strict=True)
+    )
 
 
 def _data(raw: RawTensor, dtype: DType, where: str) -> Array | None:
