@@ -96,3 +96,17 @@ def test_network_without_inputs() -> None:
     net = Network()
     net.add(net.constant(np.array([1.5, -2], np.float32)), net.constant(np.array([0.25, 9], np.float32)))
     assert assert_runs_as_both(net, []).tolist() == [1.75, 7.0]
+
+
+@pytest.mark.parametrize(("others", "named"), [(1, "subgraph 1 is"), (2, "subgraphs 1, 2 are")])
+def test_first_of_several_subgraphs_is_compiled(others: int, named: str) -> None:
+    net = Network()
+    net.add(net.input((2,)), net.constant(np.array([0.25, 9], np.float32)))
+    for _ in range(others):
+        other = Network()
+        other.softmax(other.input((3, 4)))
+        other.outputs = [1]
+        net.others.append(other)
+    (note,) = parse_tflite(net.build(), "net", "net").notes
+    assert named in note
+    assert assert_runs_as_both(net, [np.array([1, 2], np.float32)]).tolist() == [1.25, 11]
