@@ -278,9 +278,20 @@ def _dequantize(d: Drawing) -> None:
     d.network.unary("DEQUANTIZE", d.input((d.size(1, 3), d.size(1, 40))))
 
 
+def _atan2(d: Drawing) -> None:
+    """Draw points of all quadrants, some on the axes and at the ends of the range."""
+    shape = d.shape(1, 5)
+    left, right = d.input(shape), d.input(shape)
+    for value in d.values:
+        chosen = d.random.choice(np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, 1e-30, 3e38], "f4"), value.shape)
+        value[...] = np.where(d.random.random(value.shape) < 0.5, chosen, value)
+    d.network.binary("ATAN2", left, right)
+
+
 OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
     "ABS": _unary("ABS"),
     "ADD": _activated("ADD", 0.01, 1),
+    "ATAN2": _atan2,
     "BITWISE_XOR": _plain("BITWISE_XOR", 0.01, 1),
     "CAST": _cast,
     "CEIL": _rounding("CEIL"),
@@ -342,7 +353,9 @@ TYPES: Mapping[str, Sequence[str]] = {
     "DEQUANTIZE": ("int8", "int16", "uint8"),
     "QUANTIZE": ("int8", "int16", "uint8", "float32"),
     **dict.fromkeys(("ELU", "HARD_SWISH"), ("int8", "float32")),
-    **dict.fromkeys(("BITWISE_XOR", "GELU", "POW", "RELU_0_TO_1", "RELU_N1_TO_1", "RIGHT_SHIFT", "SELECT", "SIGN"), ()),
+    **dict.fromkeys(
+        ("ATAN2", "BITWISE_XOR", "GELU", "POW", "RELU_0_TO_1", "RELU_N1_TO_1", "RIGHT_SHIFT", "SELECT", "SIGN"), ()
+    ),
     **dict.fromkeys(("MAXIMUM", "MINIMUM"), ("int8", "int16", "int32", "int64", "float32")),
     **dict.fromkeys(("MUL", "SQUARED_DIFFERENCE", "SUB"), ("int8", "int16", "int32", "float32")),
     "DIV": ("int8", "int32", "float32"),
@@ -358,6 +371,7 @@ LITERT: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(("MUL", "SUB"), ("int64",)),
     "ABS": ("int32",),
     "ADD": ("int32", "int64"),
+    "ATAN2": ("float32",),
     "BITWISE_XOR": ("int32",),
     "DIV": ("int16",),
     "FLOOR_DIV": ("int32",),

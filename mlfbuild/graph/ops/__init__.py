@@ -39,6 +39,9 @@ if TYPE_CHECKING:
         Cosh as Cosh,
         Sinh as Sinh,
     )
+    from mlfbuild.graph.ops.atan2 import (
+        Atan2 as Atan2,
+    )
     from mlfbuild.graph.ops.batch_matmul import (
         BatchMatmul as BatchMatmul,
     )
@@ -214,6 +217,12 @@ if TYPE_CHECKING:
     )
     from mlfbuild.graph.ops.reverse import (
         ReverseV2 as ReverseV2,
+    )
+    from mlfbuild.graph.ops.reverse_sequence import (
+        ReverseSequence as ReverseSequence,
+    )
+    from mlfbuild.graph.ops.scatter import (
+        ScatterNd as ScatterNd,
     )
     from mlfbuild.graph.ops.select import (
         Select as Select,

@@ -31,6 +31,7 @@ UNJUDGED: Mapping[str, Sequence[str]] = {
     "PACK": ("bool",),
     "RELU_0_TO_1": ("int16",),
     "RELU_N1_TO_1": ("int16",),
+    "REVERSE_SEQUENCE": ("int8", "bool"),
     "RIGHT_SHIFT": ("int64",),
     "SPACE_TO_DEPTH": ("int16", "bool"),
     "SPLIT": ("bool",),
