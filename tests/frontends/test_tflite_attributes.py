@@ -51,11 +51,11 @@ MISTAKES: dict[str, tuple[Callable[[Network, int], object], Refusal]] = {
         ("operator-invalid", "ATAN2 't2'", "'t1' float32[4, 2]"),
     ),
     "int32 to a finer scale": (
-        lambda net, x: net.unary("QUANTIZE", net.input((4,), 0.5, dtype="int32"), scale=0.1),
+        lambda net, _: net.unary("QUANTIZE", net.input((4,), 0.5, dtype="int32"), scale=0.1),
         ("operator-invalid", "QUANTIZE 't2'", "0.5", "0.1"),
     ),
     "int32 with a zero point": (
-        lambda net, x: net.unary("QUANTIZE", net.input((4,), 0.5, 3, dtype="int32"), scale=1.0),
+        lambda net, _: net.unary("QUANTIZE", net.input((4,), 0.5, 3, dtype="int32"), scale=1.0),
         ("operator-invalid", "QUANTIZE 't2'", "'t1' int32[4]", "0"),
     ),
     "slices at positions that are not there": (
