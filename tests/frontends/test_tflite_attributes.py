@@ -220,6 +220,16 @@ MISTAKES: dict[str, tuple[Callable[[Network, int], object], Refusal]] = {
                                     "ArgMaxOptions"),
         ("type-unsupported", "operator 0 (ARG_MAX) writing 't2'", "16"),
     ),
+    "more elements than a row has": (
+        lambda net, x: net.many("TOPK_V2", [x, net.integers([3])],
+                                [net.like(x, (1, 4, 4, 3)), net.activation((1, 4, 4, 3), dtype="int32")]),
+        ("operator-invalid", "TOPK_V2 't2'", "3", "'x' float32[1, 4, 4, 2]"),
+    ),
+    "positions of the greatest elements in int16": (
+        lambda net, x: net.many("TOPK_V2", [x, net.integers([1])],
+                                [net.like(x, (1, 4, 4, 1)), net.activation((1, 4, 4, 1), dtype="int16")]),
+        ("type-unsupported", "operator 0 (TOPK_V2) writing 't2'", "int16", "'t3'"),
+    ),
     "a transposed convolution to no size of its window": (
         lambda net, x: net.transpose_conv(x, (12, 8), WEIGHTS, stride=(2, 2)),
         (

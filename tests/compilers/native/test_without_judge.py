@@ -127,6 +127,20 @@ def test_positions_in_int16(name: str, expected: list[int]) -> None:
     assert run(net, [[-300, 300, 300], [5, -32768, -32768]]) == expected
 
 
+def test_nan_is_after_all_numbers() -> None:
+    net = Network()
+    x = net.input((2, 4))
+    values, positions = net.activation((2, 3)), net.activation((2, 3), dtype="int32")
+    net.many("TOPK_V2", [x, net.integers([3])], [values, positions], "TopKV2Options")
+    model, rows = net.build(), np.array([[np.nan, -np.inf, 2, np.nan], [-1, np.nan, -1, np.inf]], np.float32)
+    for result in (
+        list(evaluate(parse_tflite(model, "net", "net"), {"t0": rows}).values())[-2:],
+        run_on_host(compile_bytes(model), [rows]),
+    ):
+        np.testing.assert_array_equal(result[0], [[2, -np.inf, np.nan], [np.inf, -1, -1]])
+        np.testing.assert_array_equal(result[1], [[2, 1, 0], [3, 0, 2]])
+
+
 def test_negatives_between_scales() -> None:
     assert unary("NEG", [-128, 3, 4, 127], "int8", (0.5, 3), (0.25, -10)) == [127, -10, -12, -128]
     assert unary("NEG", [-32768, 0, 7], "int16", (0.5, 0), (0.5, 0)) == [32767, 0, -7]
