@@ -50,6 +50,14 @@ MISTAKES: dict[str, tuple[Callable[[Network, int], object], Refusal]] = {
         lambda net, x: net.binary("ATAN2", x, net.input((4, 2))),
         ("operator-invalid", "ATAN2 't2'", "'t1' float32[4, 2]"),
     ),
+    "int32 to a finer scale": (
+        lambda net, _: net.unary("QUANTIZE", net.input((4,), 0.5, dtype="int32"), scale=0.1),
+        ("operator-invalid", "QUANTIZE 't2'", "0.5", "0.1"),
+    ),
+    "int32 with a zero point": (
+        lambda net, _: net.unary("QUANTIZE", net.input((4,), 0.5, 3, dtype="int32"), scale=1.0),
+        ("operator-invalid", "QUANTIZE 't2'", "'t1' int32[4]", "0"),
+    ),
     "slices at positions that are not there": (
         lambda net, x: scatter(net, x, [[2]], [2, 4, 4, 2]), ("operator-invalid", "SCATTER_ND 't3'", "'t1' int32[1, 1]")
     ),

@@ -1,4 +1,4 @@
-"""Weights that a file stores in other types than those of their layer: float16, int8 of float32 layers, and int4."""
+"""Weights of other types than those of their layer: float16, int8 of float32 or int16 layers, and int4."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from tflite.TensorType import TensorType
 
 from mlfbuild.core.errors import InputFileError, UnsupportedModelError
 from mlfbuild.frontends.tflite import parse_tflite
+from mlfbuild.graph.evaluation import evaluate
 from support.host_c import run_on_host
 from support.native import compile_bytes
 from support.oracle import assert_equal, litert_run, tflite_micro_run
@@ -112,3 +113,35 @@ def test_weights_of_four_bits_of_another_size_are_refused() -> None:
     with pytest.raises(InputFileError) as caught:
         parse_tflite(net.build(), "net", "net")
     assert_refused(caught.value, "tflite-malformed", "operator 0 (CONV_2D) writing 't3': tensor 1 't1'", "81", "41")
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("constant", [False, True])
+def test_matrices_of_int16_and_int8(transposed: bool, constant: bool) -> None:
+    net = Network()
+    matrix = RANDOM.integers(-128, 128, (2, 9, 4) if transposed else (2, 4, 9), dtype=np.int8)
+    values = [RANDOM.integers(-32768, 32768, (2, 3, 4)).astype(np.int16)]
+    x = net.input((2, 3, 4), 0.001, dtype="int16")
+    if constant:
+        y = net.constant(matrix, 0.02)
+    else:
+        y = net.input(matrix.shape, 0.02)
+        values.append(matrix)
+    output = net.activation((2, 3, 9), 0.01, dtype="int16")
+    net.operator("BATCH_MATMUL", [x, y], output, "BatchMatMulOptions", AdjY=transposed)
+    model = net.build()
+    graph = parse_tflite(model, "net", "net")
+    (expected,) = litert_run(model, values)
+    named = dict(zip(graph.inputs, values, strict=True))
+    assert_equal(evaluate(graph, named)[graph.outputs[0]], expected, "numpy")
+    assert_equal(run_on_host(compile_bytes(model), values)[0], expected, "C")
+    assert len(np.unique(expected)) > 20
+
+
+def test_matrix_of_int8_with_a_zero_point_over_int16_is_refused() -> None:
+    net = Network()
+    x, y = net.input((3, 4), 0.001, dtype="int16"), net.input((4, 9), 0.02, 5)
+    net.operator("BATCH_MATMUL", [x, y], net.activation((3, 9), 0.01, dtype="int16"), "BatchMatMulOptions")
+    with pytest.raises(UnsupportedModelError) as caught:
+        parse_tflite(net.build(), "net", "net")
+    assert_refused(caught.value, "operator-invalid", "BATCH_MATMUL 't2'", "'t1' int8[4, 9]", "zero point")

@@ -263,6 +263,7 @@ def _quantize(d: Drawing) -> None:
         "float32": ("int8", "int16"),
         "int8": ("int8", "int16", "int32", "uint8"),
         "int16": ("int8", "int16", "int32"),
+        "int32": ("int8", "int16"),
         "uint8": ("int8",),
     }[d.dtype])  # fmt: skip
     scale = float(np.float32(d.draw(st.floats(0.004, 0.5)))) / {"int16": 256, "int32": 65536}.get(target, 1)
@@ -270,7 +271,13 @@ def _quantize(d: Drawing) -> None:
     affine = d.affine()
     if d.dtype == "int16":
         affine["zero_point"] = d.choice(0, d.size(-(2**15), 2**15 - 1))
+    if d.dtype == "int32":
+        affine["scale"] = scale / float(2 ** d.size(0, 24)) / 2
     source = d.input((d.size(1, 3), d.size(1, 40)), **affine)
+    if d.dtype == "int32":
+        limits = np.iinfo("int32")
+        d.values[0] = d.random.integers(limits.min, limits.max, d.values[0].shape, "int32", endpoint=True)
+        d.values[0] >>= d.random.integers(0, 32, d.values[0].shape, "int32")
     d.network.unary("QUANTIZE", source, scale=scale, zero_point=zero_point, dtype=target)
 
 
@@ -351,7 +358,7 @@ TYPES: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(("LOGICAL_AND", "LOGICAL_NOT", "LOGICAL_OR"), ("bool",)),
     "CAST": ("int8", "int16", "int32", "float32", "bool"),
     "DEQUANTIZE": ("int8", "int16", "uint8"),
-    "QUANTIZE": ("int8", "int16", "uint8", "float32"),
+    "QUANTIZE": ("int8", "int16", "int32", "uint8", "float32"),
     **dict.fromkeys(("ELU", "HARD_SWISH"), ("int8", "float32")),
     **dict.fromkeys(
         ("ATAN2", "BITWISE_XOR", "GELU", "POW", "RELU_0_TO_1", "RELU_N1_TO_1", "RIGHT_SHIFT", "SELECT", "SIGN"), ()
