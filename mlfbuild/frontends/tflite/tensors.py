@@ -22,6 +22,8 @@ TYPES = {
     TensorType.INT32: DType.INT32,
     TensorType.INT64: DType.INT64,
     TensorType.UINT8: DType.UINT8,
+    TensorType.UINT32: DType.UINT32,
+    TensorType.UINT64: DType.UINT64,
 }
 
 MAXIMUM_TENSOR_SIZE = (1 << 31) - 1
@@ -78,6 +80,11 @@ class Tensors:
         before = self._make(place, raw)
         after = self.add(f"{before.name}_after", before)
         return before, State(before.name, after.name, zeros(before))
+
+    def repeated(self, output: Tensor) -> State:
+        """Return the state in which the next run receives ``output``; it is 0 before the first one."""
+        before, after = (self.add(f"{output.name}_{when}", output) for when in ("before", "after"))
+        return State(before.name, after.name, zeros(before))
 
     def by_name(self) -> dict[str, Tensor]:
         """Return the tensors that were made or added before."""
