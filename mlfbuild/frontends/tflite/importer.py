@@ -11,9 +11,9 @@ from mlfbuild.core import UnsupportedModelError, listed
 from mlfbuild.frontends.errors import naming_file, unsupported
 from mlfbuild.frontends.tflite.operators import (
     SHAPES,
-    SUPPORTED,
     OperatorKind,
     TfliteSite,
+    is_supported,
     operator_kind,
     operator_name,
 )
@@ -161,7 +161,7 @@ class _Importer:
         """Record the operators that this compiler does not have, each once; refuse files for an accelerator."""
         missing: dict[tuple[int, str], RawOperator] = {}
         for operator in self._raw.operators:
-            if operator.code not in SUPPORTED:
+            if not is_supported(operator.code, operator.custom_code):
                 missing.setdefault((operator.code, operator.custom_code), operator)
         for operator in missing.values():
             for begin, (compiler, accelerator) in _COMPILED_BY.items():
@@ -202,7 +202,7 @@ class _Importer:
 
     def _supported(self, operator: RawOperator) -> list[Node]:
         """Return the nodes of ``operator``; if it is not supported, record why and return none."""
-        refused = operator.code not in SUPPORTED
+        refused = not is_supported(operator.code, operator.custom_code)
         if not self._tensors.refused.isdisjoint((*operator.inputs, *operator.outputs)):
             refused = True  # for a reason that is recorded
         try:
@@ -227,7 +227,7 @@ class _Importer:
     def _nodes_of(self, operator: RawOperator) -> list[Node]:
         if operator.code == BuiltinOperator.DEQUANTIZE and self._is_dequantized(operator):
             return []
-        kind = operator_kind(operator.code)
+        kind = operator_kind(operator.code, operator.custom_code)
         if kind is not None:
             node = self._node(operator, kind)
             if self._is_computed(operator, kind, node):
@@ -358,8 +358,12 @@ class _Importer:
         if result.name in _OFFSET_WEIGHTS:
             _check_offset(site)
         _check_types(site, site.inputs[:1], result)
-        values = tuple(None if tensor is None else tensor.name for tensor in site.inputs[: kind.values])
-        states = [state for _, state in kept.values()]
+        values: tuple[str | None, ...] = tuple(
+            None if tensor is None else tensor.name for tensor in site.inputs[: kind.values]
+        )
+        repeated = [self._tensors.repeated(site.outputs[at]) for at in kind.repeats if at < len(site.outputs)]
+        values += tuple(state.before for state in repeated)
+        states = [state for _, state in kept.values()] + repeated
         self._states += states
         outputs = (*(tensor.name for tensor in site.outputs), *(state.after for state in states))
         return Node(outputs[0] if site.outputs else "", result, values, outputs)

@@ -24,6 +24,8 @@ TYPES = {
     TensorType.INT32: DType.INT32,
     TensorType.INT64: DType.INT64,
     TensorType.UINT8: DType.UINT8,
+    TensorType.UINT32: DType.UINT32,
+    TensorType.UINT64: DType.UINT64,
 }
 
 MAXIMUM_TENSOR_SIZE = (1 << 31) - 1
@@ -92,6 +94,11 @@ class Tensors:
         where = self._where(place, raw)
         _check_shape(raw, np.dtype(np.float16).itemsize, where)
         return _elements(raw, np.dtype(np.float16), where).astype(np.float32)
+
+    def repeated(self, output: Tensor) -> State:
+        """Return the state in which the next run receives ``output``; it is 0 before the first one."""
+        before, after = (self.add(f"{output.name}_{when}", output) for when in ("before", "after"))
+        return State(before.name, after.name, zeros(before))
 
     def by_name(self) -> dict[str, Tensor]:
         """Return the tensors that were made or added before."""

@@ -102,6 +102,15 @@ if TYPE_CHECKING:
     from mlfbuild.graph.ops.fill import (
         Fill as Fill,
     )
+    from mlfbuild.graph.ops.filter_bank import (
+        GAINS as GAINS,
+        SignalFilterBank as SignalFilterBank,
+        SignalFilterBankLog as SignalFilterBankLog,
+        SignalFilterBankSpectralSubtraction as SignalFilterBankSpectralSubtraction,
+        SignalFilterBankSquareRoot as SignalFilterBankSquareRoot,
+        SignalPcan as SignalPcan,
+        logarithms as logarithms,
+    )
     from mlfbuild.graph.ops.floor import (
         Ceil as Ceil,
         Floor as Floor,
@@ -255,6 +264,11 @@ if TYPE_CHECKING:
         Blocks as Blocks,
         DepthToSpace as DepthToSpace,
         SpaceToDepth as SpaceToDepth,
+    )
+    from mlfbuild.graph.ops.spectrum import (
+        SignalEnergy as SignalEnergy,
+        SignalFftAutoScale as SignalFftAutoScale,
+        SignalWindow as SignalWindow,
     )
     from mlfbuild.graph.ops.split import (
         Parting as Parting,
