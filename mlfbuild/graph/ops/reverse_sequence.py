@@ -10,7 +10,7 @@ import numpy as np
 
 from mlfbuild.graph.bases import rules
 from mlfbuild.graph.operator import Operator
-from mlfbuild.graph.types import Array, DType, Tensor
+from mlfbuild.graph.types import EVERY, Array, DType, Tensor
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class ReverseSequence(Operator):
     batch: int
 
     name: ClassVar[str] = "REVERSE_SEQUENCE"
-    types: ClassVar[tuple[DType, ...]] = tuple(DType)
+    types: ClassVar[tuple[DType, ...]] = EVERY
 
     def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
         reason = rules.operands(inputs, outputs, required=2)
