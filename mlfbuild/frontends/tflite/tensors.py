@@ -81,9 +81,10 @@ class Tensors:
         after = self.add(f"{before.name}_after", before)
         return before, State(before.name, after.name, zeros(before))
 
-    def repeated(self, output: Tensor) -> State:
-        """Return the state in which the next run receives ``output``; it is 0 before the first one."""
-        before, after = (self.add(f"{output.name}_{when}", output) for when in ("before", "after"))
+    def made(self, output: Tensor, shape: tuple[int, ...]) -> State:
+        """Return a new state of the operator that writes ``output``, of the same type; it is 0 before the first run."""
+        like = Tensor(output.name, shape, output.dtype)
+        before, after = (self.add(f"{output.name}_{when}", like) for when in ("before", "after"))
         return State(before.name, after.name, zeros(before))
 
     def by_name(self) -> dict[str, Tensor]:
