@@ -75,14 +75,19 @@ def parameters(
     biases: Sequence[DType] | None = None,
     *,
     offset: bool = False,
+    computed: bool = False,
 ) -> Reason:
     """Check constant weights, int8 symmetric (one scale, or one for each of ``channels``) or float32, and their bias.
 
     The bias has one of the types ``biases``, by default int32 for int8 weights and float32 for float32 weights. With
-    ``offset``, weights with one scale may have a zero point.
+    ``offset``, weights with one scale may have a zero point; with ``computed``, float32 weights need not be constant.
     """
     return (
-        (None if weights.constant else f"the weights {weights} are not constant")
+        (
+            None
+            if weights.constant or (computed and weights.dtype is DType.FLOAT32)
+            else f"the weights {weights} are not constant"
+        )
         or (_scaled(weights, channels, axis, offset=offset) if weights.dtype is DType.INT8 else None)
         or (_bias(bias, weights, channels, biases) if bias is not None else None)
     )

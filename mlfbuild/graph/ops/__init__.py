@@ -29,11 +29,28 @@ if TYPE_CHECKING:
         ArgMax as ArgMax,
         ArgMin as ArgMin,
     )
+    from mlfbuild.graph.ops.atan import (
+        Acos as Acos,
+        Acosh as Acosh,
+        Asin as Asin,
+        Asinh as Asinh,
+        Atan as Atan,
+        Atanh as Atanh,
+        Cosh as Cosh,
+        Sinh as Sinh,
+    )
+    from mlfbuild.graph.ops.atan2 import (
+        Atan2 as Atan2,
+    )
     from mlfbuild.graph.ops.batch_matmul import (
         BatchMatmul as BatchMatmul,
     )
-    from mlfbuild.graph.ops.bitwise_xor import (
+    from mlfbuild.graph.ops.bitwise import (
+        BitwiseAnd as BitwiseAnd,
+        BitwiseOr as BitwiseOr,
         BitwiseXor as BitwiseXor,
+        LeftShift as LeftShift,
+        RightShift as RightShift,
     )
     from mlfbuild.graph.ops.broadcast_to import (
         BroadcastTo as BroadcastTo,
@@ -165,6 +182,9 @@ if TYPE_CHECKING:
         MaxPool2D as MaxPool2D,
         Pool2D as Pool2D,
     )
+    from mlfbuild.graph.ops.pow import (
+        Pow as Pow,
+    )
     from mlfbuild.graph.ops.quantize import (
         STORED as STORED,
         Dequantize as Dequantize,
@@ -206,6 +226,12 @@ if TYPE_CHECKING:
     )
     from mlfbuild.graph.ops.reverse import (
         ReverseV2 as ReverseV2,
+    )
+    from mlfbuild.graph.ops.reverse_sequence import (
+        ReverseSequence as ReverseSequence,
+    )
+    from mlfbuild.graph.ops.scatter import (
+        ScatterNd as ScatterNd,
     )
     from mlfbuild.graph.ops.select import (
         Select as Select,
@@ -269,6 +295,9 @@ if TYPE_CHECKING:
     )
     from mlfbuild.graph.ops.tile import (
         Tile as Tile,
+    )
+    from mlfbuild.graph.ops.topk import (
+        TopkV2 as TopkV2,
     )
     from mlfbuild.graph.ops.transpose import (
         Transpose as Transpose,
