@@ -39,6 +39,13 @@ def filter_bank(starts: list[int], firsts: list[int], widths: list[int]) -> Netw
     return net
 
 
+def delay(length: int) -> Network:
+    net = Network()
+    net.custom("SignalDelay", [net.input((2, 3), dtype="int16")], [net.activation((2, 3), dtype="int16")],
+               delay_length=length)  # fmt: skip
+    return net
+
+
 def pcan(gains: int) -> Network:
     net = Network()
     sources = [net.input((3,), dtype="uint32") for _ in range(2)]
@@ -95,6 +102,8 @@ def test_options_of_other_names_and_types_are_refused(data: bytes, reason: str) 
         (lambda: energy(3, 2), "start_index 3 is not between 0 and 2"),
         (lambda: filter_bank([0, 0, 4], [0, 0, 0], [1, 1, 2]), "a band is outside 't6' uint32[5]"),
         (lambda: filter_bank([0, 0, 0], [0, 0, -1], [1, 1, 2]), "a band is outside 't0' int16[4]"),
+        (lambda: delay(0), "delay_length 0 is not between 1 and 524288"),
+        (lambda: delay(1 << 30), "delay_length 1073741824 is not between 1 and 524288"),
         (lambda: pcan(124), "'t3' int16[124] has fewer than 125 elements"),
     ],
 )

@@ -76,6 +76,13 @@ def _log(d: Drawing) -> None:
     d.network.custom("SignalFilterBankLog", [source], [output], **options)
 
 
+def draw_delay(d: Drawing) -> None:
+    """Add a SignalDelay that is shorter or longer than its input."""
+    shape = d.shape(1, 3, 6)
+    source, output = d.input(shape, dtype="int16"), d.network.activation(shape, dtype="int16")
+    d.network.custom("SignalDelay", [source], [output], delay_length=d.size(1, 14))
+
+
 def draw_spectral_subtraction(d: Drawing) -> None:
     """Add a SignalFilterBankSpectralSubtraction, and write its estimate of the noise, too."""
     channels = d.size(1, 8)

@@ -361,9 +361,9 @@ class _Importer:
         values: tuple[str | None, ...] = tuple(
             None if tensor is None else tensor.name for tensor in site.inputs[: kind.values]
         )
-        repeated = [self._tensors.repeated(site.outputs[at]) for at in kind.repeats if at < len(site.outputs)]
-        values += tuple(state.before for state in repeated)
-        states = [state for _, state in kept.values()] + repeated
+        made = [self._tensors.made(site.output(), shape) for shape in kind.made_states(site)]
+        values += tuple(state.before for state in made)
+        states = [state for _, state in kept.values()] + made
         self._states += states
         outputs = (*(tensor.name for tensor in site.outputs), *(state.after for state in states))
         return Node(outputs[0] if site.outputs else "", result, values, outputs)

@@ -95,9 +95,10 @@ class Tensors:
         _check_shape(raw, np.dtype(np.float16).itemsize, where)
         return _elements(raw, np.dtype(np.float16), where).astype(np.float32)
 
-    def repeated(self, output: Tensor) -> State:
-        """Return the state in which the next run receives ``output``; it is 0 before the first one."""
-        before, after = (self.add(f"{output.name}_{when}", output) for when in ("before", "after"))
+    def made(self, output: Tensor, shape: tuple[int, ...]) -> State:
+        """Return a new state of the operator that writes ``output``, of the same type; it is 0 before the first run."""
+        like = Tensor(output.name, shape, output.dtype)
+        before, after = (self.add(f"{output.name}_{when}", like) for when in ("before", "after"))
         return State(before.name, after.name, zeros(before))
 
     def by_name(self) -> dict[str, Tensor]:

@@ -266,6 +266,7 @@ if TYPE_CHECKING:
         SpaceToDepth as SpaceToDepth,
     )
     from mlfbuild.graph.ops.spectrum import (
+        SignalDelay as SignalDelay,
         SignalEnergy as SignalEnergy,
         SignalFftAutoScale as SignalFftAutoScale,
         SignalWindow as SignalWindow,

@@ -1,4 +1,4 @@
-"""SignalWindow, SignalFftAutoScale and SignalEnergy of TensorFlow Lite Micro: around a Fourier transform of int16.
+"""SignalDelay, SignalWindow, SignalFftAutoScale and SignalEnergy of TensorFlow Lite Micro, around a Fourier transform.
 
 Samples are integers without a scale; TensorFlow Lite Micro ignores one.
 """
@@ -122,3 +122,36 @@ class SignalEnergy(Single):
         energies = np.zeros(outputs[0].shape, np.uint32)
         energies[self.start : self.end] = (parts**2).sum(axis=1).astype(np.uint32)
         return (energies,)
+
+
+@dataclass(frozen=True)
+class SignalDelay(Operator):
+    """Samples ``length`` elements later than they are read; the state has those that are still to be written."""
+
+    length: int
+
+    name: ClassVar[str] = "SignalDelay"
+    types: ClassVar[tuple[DType, ...]] = (DType.INT16,)
+
+    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+        if len(outputs) != 2:
+            return f"has {len(outputs)} outputs, writes 2"
+        reason = rules.operands(inputs, outputs[:1], required=2)
+        if reason is not None:
+            return reason
+        samples, before = inputs
+        assert samples is not None and before is not None
+        return (
+            rules.first(rules.typed(tensor, DType.INT16) for tensor in (samples, before, *outputs))
+            or rules.vectors(samples)
+            or rules.shape(outputs[0], samples.shape)
+            or rules.first(rules.shape(state, (*samples.shape[:-1], self.length)) for state in (before, outputs[1]))
+        )
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        samples, before = values
+        assert samples is not None and before is not None
+        line = np.concatenate([before, samples], axis=-1)
+        return line[..., : samples.shape[-1]], line[..., samples.shape[-1] :]

@@ -120,6 +120,7 @@ OPERATORS: Mapping[str, tuple[str, str]] = {
     "SUB": ("add", "Sub"),
     "SUM": ("reduce", "Sum"),
     "SVDF": ("svdf", "Svdf"),
+    "SignalDelay": ("spectrum", "SignalDelay"),
     "SignalEnergy": ("spectrum", "SignalEnergy"),
     "SignalFftAutoScale": ("spectrum", "SignalFftAutoScale"),
     "SignalFilterBank": ("filter_bank", "SignalFilterBank"),

@@ -1,12 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
-/* SignalWindow, SignalFftAutoScale and SignalEnergy: int16 samples before a Fourier transform, and its spectrum. */
+/* Int16 samples before a Fourier transform, and its spectrum. */
 #ifndef MLF_SPECTRUM_H_
 #define MLF_SPECTRUM_H_
 
 #include <stdint.h>
 
 #include "compiler.h"
+
+/* Input and output [count, size]; state [count, length], the samples that were read and not yet written. */
+MLF_KERNEL void mlf_signal_delay(int32_t count, int32_t size, int32_t length, const int16_t *input, int16_t *state,
+                                 int16_t *output)
+{
+    for (int32_t i = 0; i < count; i++) {
+        for (int32_t j = 0; j < size; j++) {
+            output[j] = j < length ? state[j] : input[j - length];
+        }
+        for (int32_t j = 0; j < length; j++) {
+            state[j] = j + size < length ? state[j + size] : input[j + size - length];
+        }
+        input += size;
+        output += size;
+        state += length;
+    }
+}
 
 /* Input and output [count, size], weights [size]. */
 MLF_KERNEL void mlf_signal_window(int32_t count, int32_t size, int32_t shift, const int16_t *input,

@@ -1,11 +1,11 @@
-"""SignalWindow, SignalFftAutoScale and SignalEnergy."""
+"""SignalDelay, SignalWindow, SignalFftAutoScale and SignalEnergy."""
 
 from __future__ import annotations
 
 from mlfbuild.compilers.native.lowering.call import KernelCall, Parameter
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import Graph, Node
-from mlfbuild.graph.ops import SignalEnergy, SignalWindow
+from mlfbuild.graph.ops import SignalDelay, SignalEnergy, SignalWindow
 
 
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
@@ -21,6 +21,14 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
             Parameter("const int16_t *", "weights", weights.name),
             Parameter("int16_t *", "output", outputs[0].name),
         ), (f"mlf_signal_window({sizes}, input, weights, output);",))  # fmt: skip
+    if isinstance(operator, SignalDelay):
+        size = source.shape[-1]
+        sizes = f"{source.elements // size}, {size}, {operator.length}"
+        return KernelCall("signal_delay", "spectrum.h", (
+            samples,
+            Parameter("int16_t *", "state", outputs[1].name),
+            Parameter("int16_t *", "output", outputs[0].name),
+        ), (f"mlf_signal_delay({sizes}, input, state, output);",), updates=((1, 1),))  # fmt: skip
     if isinstance(operator, SignalEnergy):
         sizes = f"{operator.start}, {operator.end}, {outputs[0].elements}"
         return KernelCall("signal_energy", "spectrum.h", (

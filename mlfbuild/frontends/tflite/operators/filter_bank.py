@@ -38,7 +38,9 @@ def _log(site: TfliteSite) -> Operator:
 KINDS: Mapping[str, OperatorKind] = {
     "SignalFilterBank": OperatorKind(_filter_bank, 6),
     "SignalFilterBankLog": OperatorKind(_log, 1),
-    "SignalFilterBankSpectralSubtraction": OperatorKind(_spectral_subtraction, 1, repeats=(1,)),
+    "SignalFilterBankSpectralSubtraction": OperatorKind(
+        _spectral_subtraction, 1, made_states=lambda site: (site.output().shape,)
+    ),
     "SignalFilterBankSquareRoot": OperatorKind(_square_root, 2),
     "SignalPCAN": OperatorKind(_pcan, 3),
 }

@@ -27,8 +27,11 @@ class OperatorKind:
     """Whether the values are (input, weights, bias)."""
     states: tuple[int, ...] = ()
     """Positions of the values that are variables, which the operator updates; the node has an extra output for each."""
-    repeats: tuple[int, ...] = ()
-    """Positions of the outputs that the next run reads; the node has an extra input and an extra output for each."""
+    made_states: Callable[[TfliteSite], tuple[tuple[int, ...], ...]] = lambda _: ()
+    """Makes the shapes of states that no tensor of the file represents, in the type of the first output.
+
+    The node has an extra input and an extra output for each; they are 0 before the first run.
+    """
 
 
 ANY_NUMBER = 1 << 16
