@@ -198,6 +198,10 @@ if TYPE_CHECKING:
     from mlfbuild.graph.ops.reverse import (
         ReverseV2 as ReverseV2,
     )
+    from mlfbuild.graph.ops.scatter import (
+        Scatter as Scatter,
+        Update as Update,
+    )
     from mlfbuild.graph.ops.select import (
         Select as Select,
         SelectV2 as SelectV2,

@@ -85,6 +85,7 @@ OPERATORS: Mapping[str, tuple[str, str]] = {
     "REVERSE_V2": ("reverse", "ReverseV2"),
     "ROUND": ("floor", "Round"),
     "RSQRT": ("sqrt", "Rsqrt"),
+    "SCATTER": ("scatter", "Scatter"),
     "SELECT": ("select", "Select"),
     "SELECT_V2": ("select", "SelectV2"),
     "SIGN": ("abs", "Sign"),
