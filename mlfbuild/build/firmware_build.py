@@ -68,7 +68,7 @@ def cross_build(
         _check_start_up(job)
     command: list[str | Path] = [find_tool("cmake"), "--build", job.build, *(["-j", str(jobs)] if jobs else [])]
     built = _built(job, command, tell)
-    if not job.elf.is_file():
+    if not job.elf.is_file() or not _builds_image(job):
         raise ProcessFailedError(
             "cmake-image-missing",
             built,
@@ -101,6 +101,13 @@ def _check_start_up(job: FirmwareJob) -> None:
         hint="add start-up code to sources and -T<script> to a toolchain file of your own, or build with cmake and "
         "your CMakeLists.txt" + (f", or run it in QEMU with board: {board}" if board else ""),
     )
+
+
+def _builds_image(job: FirmwareJob) -> bool:
+    """Return whether Ninja has a rule for the image: the image of a target that was removed stays in the folder."""
+    image = re.escape(job.elf.relative_to(job.build).as_posix())
+    rule = re.compile(rf"^build [^:\n]*(?<![^ ]){image}(?![^ :])", re.MULTILINE)
+    return rule.search((job.build / "build.ninja").read_text(errors="replace")) is not None
 
 
 def did_something(output: str) -> bool:

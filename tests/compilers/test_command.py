@@ -261,7 +261,8 @@ models:
   two: {source: models/tiny.h5, compiler: command, command: [sh, hang.sh, two, "{output}"]}
   three: {source: models/tiny.h5, compiler: command, command: [sh, hang.sh, three, "{output}"]}
 """
-HANG = 'echo half > "$2"\nsleep 600 &\necho $! > "$1.child"\necho $$ > "$1.pid"\nwait\n'
+HANG = 'echo half > "$2"\nsleep 600 &\necho $! > "$1.child"\nsleep 0.5\necho $$ > "$1.pid"\nwait\n'
+"""Half a second later mlfbuild knows the program: one that starts at the moment of a SIGKILL is not ended."""
 
 
 @pytest.mark.parametrize(

@@ -255,6 +255,7 @@ def test_make_help_lists_every_target() -> None:
         "docs",
         "lock",
         "benchmark",
+        "onnx-tests",
         "screenshots",
         "sweep",
         "fuzz",

@@ -79,6 +79,24 @@ def _floor(name: str) -> Callable[[Drawing], None]:
     return draw
 
 
+def _power(d: Drawing) -> None:
+    """Raise positive numbers to any power, and any numbers to whole ones."""
+    left, right = (d.input(shape) for shape in _shapes(d, greatest_rank=4))
+    if d.choice(True, False):
+        d.values[0] = np.abs(d.values[0])
+    else:
+        d.values[1] = d.values[1].round()
+    d.values[0] = np.where(np.abs(d.values[0]) < 0.1, np.float32(0.5), d.values[0])
+    d.network.binary("POW", left, right, **d.affine())
+
+
+def _right_shift(d: Drawing) -> None:
+    """Shift by -3 to 40 places."""
+    left, right = (d.input(shape) for shape in _shapes(d, greatest_rank=4))
+    d.values[1] = (np.abs(d.values[1]) * 5 - 3).astype(d.dtype)
+    d.network.binary("RIGHT_SHIFT", left, right, **d.affine())
+
+
 def _same_scale(name: str) -> Callable[[Drawing], None]:
     def draw(d: Drawing) -> None:
         affine = d.affine()
@@ -292,6 +310,7 @@ OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
     "MUL": _activated("MUL", 0.01, 1),
     "NEG": _neg,
     "NOT_EQUAL": _relation("NOT_EQUAL"),
+    "POW": _power,
     "PRELU": _prelu,
     "QUANTIZE": _quantize,
     "RELU": _unary("RELU"),
@@ -299,6 +318,7 @@ OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
     "RELU_0_TO_1": _unary("RELU_0_TO_1"),
     "RELU_N1_TO_1": _unary("RELU_N1_TO_1"),
     "RSQRT": _positive("RSQRT"),
+    "RIGHT_SHIFT": _right_shift,
     "ROUND": _rounding("ROUND"),
     "SELECT": _select("SELECT"),
     "SELECT_V2": _select("SELECT_V2"),
@@ -322,7 +342,7 @@ TYPES: Mapping[str, Sequence[str]] = {
     "DEQUANTIZE": ("int8", "int16", "uint8"),
     "QUANTIZE": ("int8", "int16", "uint8", "float32"),
     **dict.fromkeys(("ELU", "HARD_SWISH"), ("int8", "float32")),
-    **dict.fromkeys(("BITWISE_XOR", "GELU", "RELU_0_TO_1", "RELU_N1_TO_1", "SELECT", "SIGN"), ()),
+    **dict.fromkeys(("BITWISE_XOR", "GELU", "POW", "RELU_0_TO_1", "RELU_N1_TO_1", "RIGHT_SHIFT", "SELECT", "SIGN"), ()),
     **dict.fromkeys(("MAXIMUM", "MINIMUM"), ("int8", "int16", "int32", "int64", "float32")),
     **dict.fromkeys(("MUL", "SQUARED_DIFFERENCE", "SUB"), ("int8", "int16", "int32", "float32")),
     "DIV": ("int8", "int32", "float32"),
@@ -344,6 +364,8 @@ LITERT: Mapping[str, Sequence[str]] = {
     "FLOOR_MOD": ("int32", "int64"),
     "NEG": ("int8", "int16", "int32", "int64"),
     **dict.fromkeys(("GELU", "RELU_0_TO_1", "RELU_N1_TO_1"), ("int8", "float32")),
+    "POW": ("float32",),
+    "RIGHT_SHIFT": ("int32",),
     "SIGN": ("int32", "float32"),
 }
 """The element types of each operator that only LiteRT supports."""

@@ -133,7 +133,6 @@ def test_other_link_errors_are_shown_unchanged(repo: Repo) -> None:
 @pytest.mark.parametrize("image", ["add_executable(other main.c)", ""])
 def test_image_unknown_to_ninja_is_reported(repo: Repo, image: str) -> None:
     repo.write("CMakeLists.txt", CMAKELISTS.split("add_executable", maxsplit=1)[0] + image + "\n")
-    shutil.rmtree(repo.root / "build")
     with raises(ProcessFailedError, "cmake-image-missing", "app"):
         repo.build()
 

@@ -29,11 +29,25 @@ if TYPE_CHECKING:
         ArgMax as ArgMax,
         ArgMin as ArgMin,
     )
+    from mlfbuild.graph.ops.atan import (
+        Acos as Acos,
+        Acosh as Acosh,
+        Asin as Asin,
+        Asinh as Asinh,
+        Atan as Atan,
+        Atanh as Atanh,
+        Cosh as Cosh,
+        Sinh as Sinh,
+    )
     from mlfbuild.graph.ops.batch_matmul import (
         BatchMatmul as BatchMatmul,
     )
-    from mlfbuild.graph.ops.bitwise_xor import (
+    from mlfbuild.graph.ops.bitwise import (
+        BitwiseAnd as BitwiseAnd,
+        BitwiseOr as BitwiseOr,
         BitwiseXor as BitwiseXor,
+        LeftShift as LeftShift,
+        RightShift as RightShift,
     )
     from mlfbuild.graph.ops.broadcast_to import (
         BroadcastTo as BroadcastTo,
@@ -155,6 +169,9 @@ if TYPE_CHECKING:
         AveragePool2D as AveragePool2D,
         MaxPool2D as MaxPool2D,
         Pool2D as Pool2D,
+    )
+    from mlfbuild.graph.ops.pow import (
+        Pow as Pow,
     )
     from mlfbuild.graph.ops.quantize import (
         STORED as STORED,

@@ -26,10 +26,12 @@ from support.streaming_networks import STREAMING
 UNJUDGED: Mapping[str, Sequence[str]] = {
     "ARG_MAX": ("int16",),
     "ARG_MIN": ("int16",),
+    "BITWISE_XOR": ("int64",),
     "DEPTH_TO_SPACE": ("int16", "bool"),
     "PACK": ("bool",),
     "RELU_0_TO_1": ("int16",),
     "RELU_N1_TO_1": ("int16",),
+    "RIGHT_SHIFT": ("int64",),
     "SPACE_TO_DEPTH": ("int16", "bool"),
     "SPLIT": ("bool",),
     "SPLIT_V": ("bool",),

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from mlfbuild.frontends.onnx.layout import Order, Value, channels_last
-from mlfbuild.frontends.onnx.operators.arithmetic import Converter
+from mlfbuild.frontends.onnx.operators.arithmetic import Converter, add, multiply, subtract, unary
 from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import Array, DType, GraphError, Quantization, Tensor, ops
 
@@ -24,6 +24,8 @@ def _batch_normalization(site: OnnxSite) -> tuple[Value, ...]:
     """Scale and shift every channel: y = (x - mean) / sqrt(variance + epsilon) * scale + bias."""
     if site.integer("training_mode", 0) or any(site.node.outputs[1:]):
         raise site.unsupported("training_mode is not supported", "export the network for inference")
+    if not all(map(site.is_constant, range(1, 5))):
+        return (_computed(site),)
     value = site.held(0)
     scale, bias, mean, variance = (
         site.constant(index, what).astype(np.float64)
@@ -41,6 +43,20 @@ def _batch_normalization(site: OnnxSite) -> tuple[Value, ...]:
     product = site.emit(ops.Mul(), [source, _floats(site, "scale", factor)], source.shape)
     shifted = site.emit(ops.Add(), [product, _floats(site, "offset", offset)], source.shape)
     return (Value(shifted, order),)
+
+
+def _computed(site: OnnxSite) -> Value:
+    """Normalise with parameters of which at least one is computed."""
+    value = site.value(0)
+    order = channels_last(value.rank)
+    source = site.builder.stored(value, order)
+    scale, bias, mean, variance = (site.tensor(index) for index in range(1, 5))
+    for tensor in (scale, bias, mean, variance):
+        if value.rank < 2 or tensor.shape != value.shape[1:2]:
+            raise GraphError(site.node.place, f"{tensor} does not fit the channels of {value.tensor}")
+    inverse = unary(site, ops.Rsqrt(), add(site, variance, site.real_attribute("epsilon", 1e-5)))
+    factor = multiply(site, inverse, scale)
+    return Value(add(site, multiply(site, subtract(site, source, mean), factor), bias), order)
 
 
 def _floats(site: OnnxSite, word: str, values: Array) -> Tensor:

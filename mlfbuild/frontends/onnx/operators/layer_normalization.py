@@ -19,7 +19,7 @@ from mlfbuild.frontends.onnx.operators.arithmetic import (
     unary,
 )
 from mlfbuild.frontends.onnx.site import OnnxSite
-from mlfbuild.graph import Array, DType, GraphError, Tensor, ops
+from mlfbuild.graph import DType, GraphError, Tensor, ops
 
 _TINY = float(np.finfo(np.float32).tiny)
 
@@ -51,7 +51,12 @@ def _instance_normalization(site: OnnxSite) -> tuple[Value, ...]:
 
 
 def _floats(site: OnnxSite, index: int, what: str, shape: Sequence[int]) -> Tensor:
-    """Return the constant input ``index`` in ``shape``."""
+    """Return input ``index``, constant or computed, in ``shape``."""
+    if site.has(index) and not site.is_constant(index):
+        tensor = site.tensor(index)
+        if tensor.elements != math.prod(shape):
+            raise GraphError(site.node.place, f"the {what} {tensor} does not fit {list(shape)}")
+        return site.builder.reshaped(tensor, shape)
     data = site.constant(index, what).astype(np.float32)
     if data.size != math.prod(shape):
         raise GraphError(site.node.place, f"the {what} {list(data.shape)} does not fit {list(shape)}")
@@ -70,8 +75,9 @@ def _layer_normalization(site: OnnxSite) -> tuple[Value, ...]:
 def _scaled_and_shifted(site: OnnxSite, tensor: Tensor) -> Tensor:
     for index, what, operator in ((1, "scale", ops.Mul()), (2, "bias", ops.Add())):
         if site.has(index):
-            data: Array = site.constant(index, what)
-            tensor = binary(site, operator, tensor, site.weights(what, data))
+            constant = site.is_constant(index)
+            number = site.weights(what, site.constant(index, what)) if constant else site.tensor(index)
+            tensor = binary(site, operator, tensor, number)
     return tensor
 
 
@@ -91,6 +97,8 @@ def _group_normalization(site: OnnxSite) -> tuple[Value, ...]:
         raise GraphError(site.node.place, f"{groups} groups do not fit {source}")
     grouped = site.builder.reshaped(source, (source.shape[0], groups, source.elements // source.shape[0] // groups))
     made = _normalised(site, grouped, (2,), site.real_attribute("epsilon", 1e-5))
+    if not all(map(site.is_constant, (1, 2))):
+        return (site.made(_by_computed_groups(site, made, source, groups)),)
     channels = source.shape[1]
     site.check_room((2, channels), DType.FLOAT32.size)
     scale, bias = (np.repeat(d, channels // d.size) if channels % d.size == 0 else d
@@ -101,6 +109,18 @@ def _group_normalization(site: OnnxSite) -> tuple[Value, ...]:
     made = site.builder.reshaped(made, source.shape)
     made = multiply(site, made, site.weights("scale", scale.reshape(spread)))
     return (site.made(add(site, made, site.weights("bias", bias.reshape(spread)))),)
+
+
+def _by_computed_groups(site: OnnxSite, made: Tensor, source: Tensor, groups: int) -> Tensor:
+    """Scale and shift ``made``, of the elements of ``source``, by one computed number for each channel or group."""
+    channels = source.shape[1]
+    size = channels // groups
+    tensor = site.builder.reshaped(made, (source.shape[0], groups, size, made.shape[2] // size))
+    for index, what, operator in ((1, "scale", ops.Mul()), (2, "bias", ops.Add())):
+        count = site.held(index).tensor.elements
+        spread = (groups, 1, 1) if count == groups else (groups, size, 1)
+        tensor = binary(site, operator, tensor, _floats(site, index, what, spread))
+    return site.builder.reshaped(tensor, source.shape)
 
 
 def _mean_variance_normalization(site: OnnxSite) -> tuple[Value, ...]:

@@ -1,4 +1,4 @@
-"""Pow with constant exponents: integers by repeated squaring, others by exp and log."""
+"""Pow: constant whole exponents by repeated squaring, other constants by exp and log, computed ones by POW."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from collections.abc import Mapping
 import numpy as np
 
 from mlfbuild.frontends.onnx.layout import Value
-from mlfbuild.frontends.onnx.operators.arithmetic import Converter, divide, multiply, of_one_tensor, unary
-from mlfbuild.frontends.onnx.operators.elementwise import chosen, combined
+from mlfbuild.frontends.onnx.operators.arithmetic import Converter, divide, multiply, of_one_tensor, relation, unary
+from mlfbuild.frontends.onnx.operators.elementwise import NARROW, as_type, chosen, combined
 from mlfbuild.frontends.onnx.site import OnnxSite
-from mlfbuild.graph import Array, GraphError, Tensor, ops
+from mlfbuild.graph import Array, DType, GraphError, Tensor, ops
 
 _GREATEST_POWER = 16
 
 
 def _power(site: OnnxSite) -> tuple[Value, ...]:
     """Raise X to a constant power, or to one per element."""
+    if site.has(1) and not site.is_constant(1):
+        return (_computed(site, site.value(0), site.value(1)),)
     exponents = site.constant(1, "exponent").astype(np.float64)
     if exponents.size == 0 or not np.isfinite(exponents).all():
         raise GraphError(site.node.place, "has exponents that are no numbers")
@@ -29,6 +31,24 @@ def _power(site: OnnxSite) -> tuple[Value, ...]:
         _check_whole(site, exponents)
         return of_one_tensor(lambda site, x: whole_power(site, x, int(power)))(site)
     return of_one_tensor(lambda site, x: positive_power(site, x, power))(site)
+
+
+def _computed(site: OnnxSite, base: Value, exponent: Value) -> Value:
+    """Return POW. Integers beyond 24 bits become even floats, and a negative base to an odd one gets its sign back."""
+    if base.dtype is not DType.FLOAT32:
+        raise site.type_unsupported(base.tensor, "float32, or a constant exponent")
+    power = combined(site, ops.Pow(), base, as_type(site, exponent, DType.FLOAT32))
+    if exponent.dtype is DType.FLOAT32 or exponent.dtype in NARROW:
+        return power
+    zero, one = (Value(site.weights("bit", np.array(bit, exponent.dtype.numpy)), ()) for bit in (0, 1))
+    odd = combined(site, ops.NotEqual(), combined(site, ops.BitwiseAnd(), exponent, one), zero, dtype=DType.BOOL)
+    origin, inverse = site.number("zero", 0.0), divide(site, site.number("one", 1.0), base.tensor)  # -inf for -0
+    below = [relation(site, ops.Less(), tensor, origin) for tensor in (base.tensor, inverse)]
+    negative = Value(site.emit(ops.LogicalOr(), below, inverse.shape), base.order)
+    turned = combined(site, ops.LogicalAnd(), odd, negative, dtype=DType.BOOL)
+    wrong = Value(relation(site, ops.Greater(), power.tensor, origin), power.order)
+    turned = combined(site, ops.LogicalAnd(), turned, wrong, dtype=DType.BOOL)
+    return chosen(site, turned, Value(unary(site, ops.Neg(), power.tensor), power.order), power)
 
 
 def _widens(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:

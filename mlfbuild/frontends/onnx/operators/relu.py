@@ -22,7 +22,7 @@ from mlfbuild.frontends.onnx.operators.arithmetic import (
 from mlfbuild.frontends.onnx.operators.elementwise import combined, extreme
 from mlfbuild.frontends.onnx.operators.unary import with_integers
 from mlfbuild.frontends.onnx.site import OnnxSite
-from mlfbuild.graph import DType, Operator, Quantization, Tensor, ops, quantize_value
+from mlfbuild.graph import DType, GraphError, Operator, Quantization, Tensor, ops, quantize_value
 
 _KNOWN_CLAMPS: Mapping[tuple[float, float], Operator] = {
     (0.0, math.inf): ops.Relu(), (0.0, 6.0): ops.Relu6(), (-1.0, 1.0): ops.ReluN1To1()
@@ -31,12 +31,30 @@ _KNOWN_CLAMPS: Mapping[tuple[float, float], Operator] = {
 
 
 def _clip(site: OnnxSite) -> tuple[Value, ...]:
-    """Clamp to bounds, which are attributes before opset 11 and constant inputs since."""
+    """Clamp to bounds, which are attributes before opset 11 and inputs since, constant or computed."""
     if site.opset < 11:
         low, high = site.real_attribute("min", -math.inf), site.real_attribute("max", math.inf)
+    elif any(site.has(index) and not site.is_constant(index) for index in (1, 2)):
+        return (_clipped(site),)
     else:
         low, high = _bound(site, 1, "minimum", -math.inf), _bound(site, 2, "maximum", math.inf)
     return (_clamped_value(site, low, high),)
+
+
+def _clipped(site: OnnxSite) -> Value:
+    """Clamp to computed bounds; if the least is greater than the greatest, the result is the greatest."""
+    value = site.value(0)
+    for index, what, operator in ((1, "minimum", ops.Maximum()), (2, "maximum", ops.Minimum())):
+        if not site.has(index):
+            continue
+        bound = site.value(index)
+        if bound.tensor.elements != 1 or bound.dtype is not value.dtype:
+            raise GraphError(
+                site.node.place, f"the {what} {bound.tensor} is not one number of type {value.dtype.value}"
+            )
+        number = Value(site.builder.reshaped(bound.tensor, ()), ())
+        value = extreme(site, operator, value, number)
+    return value
 
 
 def _bound(site: OnnxSite, index: int, what: str, default: float) -> float:

@@ -1,4 +1,4 @@
-"""BITWISE_XOR."""
+"""POW of float32."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from mlfbuild.graph.types import Array, DType
 
 
 @dataclass(frozen=True)
-class BitwiseXor(Binary):
-    """The bits that are set in exactly one of two elements."""
+class Pow(Binary):
+    """x to the power of y, as C's ``pow``; NaN if x is negative and y has a fraction."""
 
-    name: ClassVar[str] = "BITWISE_XOR"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT32,)
+    name: ClassVar[str] = "POW"
+    types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
 
     def _real(self, x: Array, y: Array) -> Array:
-        return np.bitwise_xor(x, y)
+        return np.power(x.astype(np.float64), y.astype(np.float64))

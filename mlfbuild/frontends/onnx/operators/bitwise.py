@@ -1,0 +1,70 @@
+"""BitwiseAnd, BitwiseOr, BitwiseXor, BitwiseNot and BitShift; narrow integers are computed as int32."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from mlfbuild.frontends.onnx.layout import Value
+from mlfbuild.frontends.onnx.operators.arithmetic import Converter
+from mlfbuild.frontends.onnx.operators.elementwise import NARROW, as_type, chosen, combined
+from mlfbuild.frontends.onnx.site import OnnxSite
+from mlfbuild.graph import DType, GraphError, Operator, ops
+
+
+def _bitwise(operator: Operator) -> Converter:
+    def convert(site: OnnxSite) -> tuple[Value, ...]:
+        return (_on_bits(site, operator, _integers(site, 0), _integers(site, 1)),)
+
+    return convert
+
+
+def _not(site: OnnxSite) -> tuple[Value, ...]:
+    value = _integers(site, 0)
+    ones = site.made(site.weights("ones", np.array(~value.dtype.numpy.type(0), value.dtype.numpy)))
+    return (_on_bits(site, ops.BitwiseXor(), value, ones),)
+
+
+def _shift(site: OnnxSite) -> tuple[Value, ...]:
+    """Shift integers; negative places are too many, as ONNX's evaluator defines it."""
+    direction = site.text("direction", "")
+    if direction not in _SHIFTS:
+        raise GraphError(site.node.place, f"the direction {direction!r} is neither 'LEFT' nor 'RIGHT'")
+    value, places = _integers(site, 0), _integers(site, 1)
+    dtype = value.dtype
+    if dtype in NARROW and places.dtype is dtype:
+        value, places = as_type(site, value, DType.INT32), as_type(site, places, DType.INT32)
+    zero, all_bits = (
+        site.made(site.weights("bits", np.array(bits, places.dtype.numpy))) for bits in (0, places.dtype.size * 8)
+    )
+    if dtype is not DType.UINT8:
+        negative = combined(site, ops.Less(), places, zero, dtype=DType.BOOL)
+        places = chosen(site, negative, all_bits, places)
+    return (_on_bits(site, _SHIFTS[direction], value, places, dtype),)
+
+
+_SHIFTS: Mapping[str, Operator] = {"LEFT": ops.LeftShift(), "RIGHT": ops.RightShift()}
+
+
+def _integers(site: OnnxSite, index: int) -> Value:
+    value = site.value(index)
+    if value.dtype in {DType.BOOL, DType.FLOAT32}:
+        raise site.type_unsupported(value.tensor, "integers")
+    return value
+
+
+def _on_bits(site: OnnxSite, operator: Operator, first: Value, second: Value, result: DType | None = None) -> Value:
+    dtype = result or first.dtype
+    if dtype in NARROW and second.dtype is dtype:
+        first, second = as_type(site, first, DType.INT32), as_type(site, second, DType.INT32)
+    return as_type(site, combined(site, operator, first, second), dtype)
+
+
+OPERATORS: Mapping[str, Converter] = {
+    "BitShift": _shift,
+    "BitwiseAnd": _bitwise(ops.BitwiseAnd()),
+    "BitwiseNot": _not,
+    "BitwiseOr": _bitwise(ops.BitwiseOr()),
+    "BitwiseXor": _bitwise(ops.BitwiseXor()),
+}

@@ -1,0 +1,214 @@
+"""Operators of ONNX on pairs of computed numbers: numpy and C compute what ``expected`` says, at the edges, too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+import pytest
+from onnx import helper
+
+from mlfbuild.core.errors import InputFileError, MlfError, UnsupportedModelError
+from mlfbuild.frontends.onnx import parse_onnx
+from mlfbuild.graph.evaluation import evaluate
+from support.host_c import run_many_on_host
+from support.native import compile_network
+from support.onnx_models import model, reference
+from support.refusals import assert_refused
+
+Array = npt.NDArray[Any]
+Case = tuple[str, dict[str, Any], Sequence[Array], Array]
+"""An operator, its attributes, inputs, and the expected output."""
+
+INTEGERS = ("int8", "uint8", "int16", "int32", "int64")
+
+
+def written(operator: str, attributes: dict[str, Any], inputs: Sequence[Array], result: str) -> bytes:
+    names = [f"x{index}" for index in range(len(inputs))]
+    ports = [(name, value.shape) for name, value in zip(names, inputs, strict=True)]
+    data = helper.make_node(operator, names, ["y"], **attributes)
+    rank = max(value.ndim for value in inputs)
+    made = model([data], ports, [("y", [None] * rank)], opset=23)
+    typed = onnx.load_from_string(made)
+    types = [*(value.dtype for value in inputs), np.dtype(result)]
+    for port, dtype in zip([*typed.graph.input, *typed.graph.output], types, strict=True):
+        port.type.tensor_type.elem_type = helper.np_dtype_to_tensor_dtype(dtype)
+    return bytes(typed.SerializeToString())
+
+
+def check(cases: Sequence[Case], rtol: float = 0.0) -> None:
+    jobs, wanted = [], []
+    for number, (operator, attributes, inputs, expected) in enumerate(cases):
+        data = written(operator, attributes, inputs, expected.dtype.name)
+        graph = parse_onnx(data, f"m{number}", "net.onnx")
+        made = evaluate(graph, dict(zip(graph.inputs, inputs, strict=True)))["y"]
+        np.testing.assert_allclose(made, expected, rtol=rtol, err_msg=operator)
+        library = compile_network(graph)
+        jobs.append((library, library.modules[0], tuple(inputs)))
+        wanted.append((operator, expected))
+    for (output,), (operator, expected) in zip(run_many_on_host(jobs), wanted, strict=True):
+        assert output.dtype == expected.dtype
+        np.testing.assert_allclose(output.reshape(expected.shape), expected, rtol=rtol, err_msg=operator)
+
+
+def pairs(dtype: str) -> tuple[Array, Array]:
+    """Return the least, the greatest and small integers in a row, and the same in a column."""
+    limits = np.iinfo(dtype)
+    values = np.array([limits.min, limits.max, 0, 1, 2, 7, 100, limits.max // 3, limits.min // 5], dtype)
+    if limits.min < 0:
+        values = np.concatenate([values, -values[3:7]])
+    return values[:, None], values[None, :]
+
+
+def test_bits_of_integers() -> None:
+    cases: list[Case] = []
+    combined: dict[str, Callable[[Array, Array], Array]] = {
+        "BitwiseAnd": np.bitwise_and, "BitwiseOr": np.bitwise_or, "BitwiseXor": np.bitwise_xor
+    }  # fmt: skip
+    for dtype in INTEGERS:
+        x, y = pairs(dtype)
+        cases += [(name, {}, (x, y), compute(x, y)) for name, compute in combined.items()]
+        cases.append(("BitwiseNot", {}, (x,), np.invert(x)))
+        bits = x.dtype.itemsize * 8
+        places = np.array([0, 1, 7, bits - 1, bits, bits + 1, 70, np.iinfo(dtype).max, np.iinfo(dtype).min], dtype)
+        beyond = (places < 0) | (places >= bits)
+        some = np.where(beyond, bits - 1, places).astype(dtype)
+        sign = np.where(x < 0, -1, 0).astype(dtype)
+        left = np.where(beyond, 0, np.left_shift(x, some)).astype(dtype)
+        cases.append(("BitShift", {"direction": "LEFT"}, (x, places), left))
+        right = np.where(beyond, sign, np.right_shift(x, some)).astype(dtype)
+        cases.append(("BitShift", {"direction": "RIGHT"}, (x, places), right))
+    check(cases)
+
+
+def test_remainders() -> None:
+    """Remainders of division by 0 are 0; those of floats are exact, even if the quotient has many digits."""
+    cases: list[Case] = []
+    with np.errstate(all="ignore"):
+        for dtype in INTEGERS:
+            x, y = pairs(dtype)
+            cases += [("Mod", {}, (x, y), np.mod(x, y)), ("Mod", {"fmod": 1}, (x, y), np.fmod(x, y))]
+        floats = np.array([0, 0.1, -0.1, 1, -1, 2.5, -7.3, 3e38, -1e-30, 5e-42, np.inf, -np.inf, np.nan], np.float32)
+        x, y = floats[:, None], floats[None, :]
+        cases += [("Mod", {}, (x, y), np.mod(x, y)), ("Mod", {"fmod": 1}, (x, y), np.fmod(x, y))]
+    check(cases)
+
+
+ONE = np.ones(1, np.float32)
+FUNCTIONS: dict[str, Callable[[Array], Array]] = {
+    "Acos": np.arccos, "Acosh": np.arccosh, "Asin": np.arcsin, "Asinh": np.arcsinh,
+    "Atan": np.arctan, "Atanh": np.arctanh, "Cosh": np.cosh, "Sinh": np.sinh,
+}  # fmt: skip
+
+
+def test_inverse_and_hyperbolic_functions() -> None:
+    """The relative error is at most 1e-6, from the least normal number to infinity."""
+    tiny, near = np.geomspace(1.2e-38, 1e38, 3001), np.linspace(0, 1, 2001)
+    magnitudes = np.concatenate([tiny, near, 1 + near, 90 * near, 1 - tiny[:2000], [4095, 4097, np.inf, np.nan]])
+    x = np.concatenate([magnitudes, -magnitudes]).astype(np.float32)
+    with np.errstate(all="ignore"):
+        cases: list[Case] = [
+            (name, {}, (x,), compute(x.astype(np.float64)).astype(np.float32)) for name, compute in FUNCTIONS.items()
+        ]
+    check(cases, rtol=1e-6)
+
+
+def test_powers() -> None:
+    """The results are those of C's pow, with floats and integers as exponents."""
+    floats = [0, 1, 0.5, 2.5, 3, 1e-30, 1e30, 1e-42, 16777215, 16777216, 88.7, 1.0000001, 3e38, np.inf]
+    values = np.array([*floats, *(-value for value in floats), -0.0, np.nan, 0.9999999, -1.0000001], np.float32)
+    x, y = values[:, None], values[None, :]
+    random = np.random.default_rng(3)
+    base = np.exp(random.uniform(-80, 80, 4000)).astype(np.float32)
+    power = (random.uniform(-85, 85, 4000) / np.log(base.astype(np.float64))).astype(np.float32)
+    whole = np.array([0, 1, -1, 2, -7, 100, (1 << 24) + 1, -(1 << 24) - 3, (1 << 31) - 1, -(1 << 31)])[None, :]
+    cases: list[Case] = []
+    with np.errstate(all="ignore"):
+        for left, right in (
+            (x, y),
+            (base, power),
+            (x, whole.astype(np.int32)),
+            (x, whole),
+            (x, (y * 3).astype(np.int8)),
+        ):
+            wanted = np.power(left.astype(np.float64), right.astype(np.float64))
+            result = np.where(np.abs(wanted) < 1.2e-38, 0, wanted)
+            usual = result == wanted  # subnormal results are less accurate
+            kept = np.broadcast_to(left, wanted.shape)[usual], np.broadcast_to(right, wanted.shape)[usual]
+            cases.append(("Pow", {}, (kept[0], kept[1]), wanted[usual].astype(np.float32)))
+            flipped = wanted != wanted
+            kept = np.broadcast_to(left, wanted.shape)[flipped], np.broadcast_to(right, wanted.shape)[flipped]
+            if kept[0].size:
+                cases.append(("Pow", {}, (kept[0], kept[1]), wanted[flipped].astype(np.float32)))
+        check(cases[:3], rtol=2e-7)
+        check(cases[3:], rtol=3e-6)
+
+
+NORMALISED: list[tuple[str, dict[str, Any], list[tuple[int, ...]]]] = [
+    ("LayerNormalization", {"axis": 2}, [(2, 4, 3, 5), (3, 5), (3, 5)]),
+    ("LayerNormalization", {}, [(2, 4, 3, 5), (5,)]),
+    ("RMSNormalization", {"axis": -2}, [(2, 4, 3, 5), (3, 5)]),
+    ("GroupNormalization", {"num_groups": 2}, [(2, 4, 3, 5), (4,), (4,)]),
+    ("InstanceNormalization", {}, [(2, 4, 3, 5), (4,), (4,)]),
+    ("BatchNormalization", {"epsilon": 0.1}, [(2, 4, 3, 5), (4,), (4,), (4,), (4,)]),
+    ("Clip", {}, [(2, 4, 3, 5), (), ()]),
+]
+"""Operators, attributes, and the shapes of inputs, all of which are computed."""
+
+
+def test_computed_parameters() -> None:
+    """All parameters are inputs of the network; the variance of BatchNormalization is positive."""
+    random = np.random.default_rng(4)
+    cases: list[Case] = []
+    for operator, attributes, shapes in NORMALISED:
+        inputs = [random.standard_normal(shape).astype(np.float32) for shape in shapes]
+        if operator == "BatchNormalization":
+            inputs[-1] = np.abs(inputs[-1]) + np.float32(0.5)
+        data = written(operator, attributes, inputs, "float32")
+        (expected,) = reference(data, {f"x{index}": value for index, value in enumerate(inputs)})
+        cases.append((operator, attributes, inputs, expected))
+    for dtype in INTEGERS:
+        x = np.arange(-9, 9).astype(dtype)
+        for low, high in ((2, 5), (5, 2)):
+            inputs = [x, np.array(low, dtype), np.array(high, dtype)]
+            cases.append(("Clip", {}, inputs, np.minimum(np.maximum(x, inputs[1]), inputs[2])))
+    check(cases, rtol=2e-5)
+
+
+REFUSED: dict[str, tuple[str, dict[str, Any], Sequence[Array], type[MlfError], tuple[str, ...]]] = {
+    "bits of floats": (
+        "BitwiseAnd", {}, (ONE, ONE), UnsupportedModelError,
+        ("type-unsupported", "node 0 (BitwiseAnd) writing 'y'", "float32", "'x0'"),
+    ),
+    "bounds": (
+        "Clip", {}, (ONE, np.ones(2, np.float32)), InputFileError,
+        ("onnx-malformed", "node 0 (Clip) writing 'y'", "minimum", "'x1'"),
+    ),
+    "channels": (
+        "BatchNormalization", {}, (np.ones((1, 2, 3), np.float32), *(ONE,) * 4), InputFileError,
+        ("onnx-malformed", "node 0 (BatchNormalization) writing 'y'", "'x1'"),
+    ),
+    "groups": (
+        "GroupNormalization", {"num_groups": 2}, (np.ones((1, 4, 3), np.float32), np.ones(3, np.float32), ONE),
+        InputFileError, ("onnx-malformed", "node 0 (GroupNormalization) writing 'y'", "'x1'", "[2, 2, 1]"),
+    ),
+    "powers of integers": (
+        "Pow", {}, (np.ones(1, np.int32),) * 2, UnsupportedModelError,
+        ("type-unsupported", "node 0 (Pow) writing 'y'", "int32", "'x0'"),
+    ),
+    "direction": (
+        "BitShift", {"direction": "UP"}, (np.ones(1, np.int32),) * 2, InputFileError,
+        ("onnx-malformed", "node 0 (BitShift) writing 'y'", "'UP'"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name: str) -> None:
+    operator, attributes, inputs, kind, words = REFUSED[name]
+    with pytest.raises(kind) as caught:
+        parse_onnx(written(operator, attributes, inputs, inputs[0].dtype.name), "net", "net.onnx")
+    assert_refused(caught.value, *words)
