@@ -326,6 +326,34 @@ def test_integers_are_not_combined_at_computed_positions() -> None:
     assert (caught.value.code, "int64" in caught.value.reason) == ("type-unsupported", True)
 
 
+@pytest.mark.parametrize("storage_order", [0, 1])
+def test_positions_in_pools(storage_order: int) -> None:
+    """The first of equal elements counts, and padding never does; the positions count all images of the batch."""
+    x = np.round(floats(2, 2, 5, 6)) - 9
+    attributes = {"kernel_shape": [3, 2], "strides": [2, 1], "dilations": [1, 2], "pads": [1, 1, 1, 0]}
+    node = helper.make_node("MaxPool", ["x"], ["v", "y"], storage_order=storage_order, **attributes)
+    made = model([node], [("x", x.shape)], [("v", [None] * 4)])
+    with_positions = onnx.load_from_string(made)
+    with_positions.graph.output.append(helper.make_tensor_value_info("y", TensorProto.INT64, [None] * 4))
+    graph = parse_onnx(with_positions.SerializeToString(), "net", "net.onnx")
+    rows = x.transpose(0, 1, 3, 2) if storage_order else x
+    for values, at in (
+        [evaluate(graph, {"x": x})[name] for name in ("v", "y")],
+        run_on_host(compile_network(graph), [x]),
+    ):
+        np.testing.assert_array_equal(values, reference(made, {"x": x})[0])
+        np.testing.assert_array_equal(rows.reshape(-1)[at], values)
+        first = np.full(values.shape, -1)
+        for place in np.ndindex(values.shape):
+            image, (y, z) = place[:2], place[2:]
+            taps = [(2 * y - 1 + i, z - 1 + 2 * j) for i in range(3) for j in range(2)]
+            inside = [tap for tap in taps if 0 <= tap[0] < 5 and 0 <= tap[1] < 6]
+            best = max(inside, key=lambda tap: x[(*image, *tap)])
+            within = best[1] * 5 + best[0] if storage_order else best[0] * 6 + best[1]
+            first[place] = (image[0] * 2 + image[1]) * 30 + within
+        np.testing.assert_array_equal(at, first)
+
+
 @pytest.mark.parametrize("p", [1, 2, 3, 4])
 def test_norms_of_images(p: int) -> None:
     """ONNX's evaluator has no GlobalLpPool."""

@@ -189,7 +189,7 @@ def _reverse_sequence(site: OnnxSite) -> tuple[Value, ...]:
 
 
 def _reversed_by_computed(site: OnnxSite, value: Value, lengths: Tensor) -> Value:
-    """Reverse the first elements of sequences, whose computed ``lengths`` are how many.
+    """Reverse the first ``lengths[i]`` elements of sequence i.
 
     A length above the number of steps counts as all of them, one below 0 as 0.
     """
