@@ -182,3 +182,13 @@ def computable(*computations: Callable[[], object]) -> Reason:
     except OverflowError as error:
         return str(error)
     return None
+
+
+def typed(tensor: Tensor, dtype: DType) -> Reason:
+    """Check that ``tensor`` has elements of ``dtype``."""
+    return None if tensor.dtype is dtype else f"{tensor} must be {dtype.value}"
+
+
+def within(what: str, value: int, least: int, greatest: int) -> Reason:
+    """Check that the attribute ``what`` is between two bounds, which belong to the range."""
+    return None if least <= value <= greatest else f"{what} {value} is not between {least} and {greatest}"

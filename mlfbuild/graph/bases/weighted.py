@@ -61,10 +61,12 @@ def _check_weights(source: Tensor, weights: Tensor) -> rules.Reason:
 def _check_bias(source: Tensor, weights: Tensor, bias: Tensor | None, output: Tensor) -> rules.Reason:
     """Return why ``bias`` cannot be added to sums of products by TFLite's rule; a bias without a scale has theirs."""
     affine = None if bias is None else bias.quantization
-    if affine is None or weights.quantization is None:
+    if bias is None or affine is None or weights.quantization is None:
         return None
     if any(affine.zero_points):
         return f"the bias {bias} has a zero point that is not 0"
+    if bias.data is not None and not bias.data.any():  # the scale of zeros has no meaning; layers may share them
+        return None
     scales = np.array(weights.quantization.scales) * scale_of(source)
     if len(affine.scales) not in {1, len(scales)} and len(scales) != 1:
         return f"the bias {bias} has {len(affine.scales)} scales, the weights {weights} have {len(scales)}"

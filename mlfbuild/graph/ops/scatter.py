@@ -1,11 +1,10 @@
-"""SCATTER: a row of elements, some of which are replaced or combined with others, as ONNX's scattering operators do."""
+"""SCATTER_ND."""
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,64 +13,47 @@ from mlfbuild.graph.operator import Operator
 from mlfbuild.graph.types import Array, DType, Tensor
 
 
-class Update(enum.Enum):
-    """What happens to an element at the position of an update."""
-
-    SET = "set"
-    ADD = "add"
-    MUL = "mul"
-    MAX = "max"
-    MIN = "min"
-
-
-_COMBINE: Mapping[Update, Callable[[Any, Any], Any]] = {
-    Update.SET: lambda _, update: update,
-    Update.ADD: lambda value, update: value + update,
-    Update.MUL: lambda value, update: value * update,
-    Update.MAX: lambda value, update: max(update, value),
-    Update.MIN: lambda value, update: min(update, value),
-}
-
-
 @dataclass(frozen=True)
-class Scatter(Operator):
-    """Elements [n] with updates [m] (input 2) at the positions [m] (input 1), one update after the other.
+class ScatterNd(Operator):
+    """The first input's slices, added to zeros at the positions in the rows of the second one.
 
-    An update at a position out of range is ignored. Only float32 elements are combined with updates.
+    Slices with a computed position that is out of range are left out. Stored values of int8 are added to 0, and wrap.
     """
 
-    update: Update = Update.SET
-
-    name: ClassVar[str] = "SCATTER"
-    types: ClassVar[tuple[DType, ...]] = tuple(DType)
+    name: ClassVar[str] = "SCATTER_ND"
+    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT32, DType.INT64, DType.FLOAT32, DType.BOOL)
 
     def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=3)
+        reason = rules.operands(inputs, outputs, required=2)
         if reason is not None:
             return reason
-        (source, places, updates), output = inputs, outputs[0]
-        assert source is not None and places is not None and updates is not None
-        types = self.types if self.update is Update.SET else (DType.FLOAT32,)
+        (updates, indices), output = inputs, outputs[0]
+        assert updates is not None and indices is not None
         return (
-            (None if source.dtype in types else f"{source}: the type must be {rules.alternatives(types)}")
-            or rules.first(
-                None if tensor.dtype is source.dtype else f"mixes {source} and {tensor}" for tensor in (updates, output)
-            )
-            or rules.same_quantization(source, updates)
-            or rules.same_quantization(source, output)
-            or rules.arithmetic(places, types=(DType.INT32,))
-            or rules.first(rules.rank(tensor, 1) for tensor in (source, places))
-            or rules.shape(updates, places.shape)
-            or rules.shape(output, source.shape)
+            rules.arithmetic(updates, output, types=self.types)
+            or rules.arithmetic(indices, types=(DType.INT32, DType.INT64))
+            or rules.same_quantization(updates, output)
+            or self._check_positions(updates, indices, output)
         )
+
+    def _check_positions(self, updates: Tensor, indices: Tensor, output: Tensor) -> str | None:
+        if not indices.shape or indices.shape[-1] > len(output.shape):
+            return f"{indices} has no rows of at most {len(output.shape)} positions in {output}"
+        depth = indices.shape[-1]
+        if indices.data is not None and ((indices.data < 0) | (indices.data >= output.shape[:depth])).any():
+            return f"{indices} holds positions that are not in {output}"
+        return rules.shape(updates, (*indices.shape[:-1], *output.shape[depth:]))
 
     def reference(
         self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
     ) -> tuple[Array, ...]:
-        value, places, updates = values
-        assert value is not None and places is not None and updates is not None
-        made = value.copy() if self.update is Update.SET else value.astype(np.float64)
-        valid = (places >= 0) & (places < value.size)
-        for place, update in zip(places[valid].tolist(), updates[valid], strict=True):
-            made[place] = _COMBINE[self.update](made[place], update)
-        return (made.astype(value.dtype),)
+        (updates, places), output = values, outputs[0]
+        assert updates is not None and places is not None
+        depth = places.shape[-1]
+        result = np.zeros(output.shape, output.dtype.numpy)
+        slices = updates.reshape(-1, *output.shape[depth:])
+        with np.errstate(over="ignore", invalid="ignore"):
+            for place, part in zip(places.reshape(-1, depth), slices, strict=True):
+                if all(0 <= at < size for at, size in zip(place, output.shape, strict=False)):
+                    result[tuple(place)] += part
+        return (result,)

@@ -90,6 +90,21 @@ def test_indices_out_of_range(dtype: str) -> None:
     assert run(net, [[1, 2, 3], [4, 5, 6]], [[-7, 1], [9, -1], [1, 3]]) == [2, 4, 6]
 
 
+def test_positions_of_slices_out_of_range() -> None:
+    net = Network()
+    updates, places = net.input((4,)), net.input((4, 1), dtype="int32")
+    net.move("SCATTER_ND", updates, (3,), net.integers([3]), before=[places], kind="ScatterNdOptions")
+    assert run(net, [1, 2, 4, 8], [[2], [-1], [3], [2]]) == [0, 0, 9]
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_lengths_of_sequences_out_of_range(dtype: str) -> None:
+    net = Network()
+    x, lengths = net.input((2, 3)), net.input((2,), dtype=dtype)
+    net.move("REVERSE_SEQUENCE", x, (2, 3), lengths, kind="ReverseSequenceOptions", SeqDim=1, BatchDim=0)
+    assert run(net, [[1, 2, 3], [4, 5, 6]], [-(2**31), 2**31 - 1]) == [[1, 2, 3], [6, 5, 4]]
+
+
 def unary(name: str, values: list[int], dtype: str, source: tuple[float, int], output: tuple[float, int]) -> list[int]:
     net = Network()
     x = net.input((len(values),), *source, dtype=dtype)

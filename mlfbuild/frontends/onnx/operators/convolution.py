@@ -103,9 +103,8 @@ def filter_shape(site: OnnxSite, value: Value, weights: Value) -> tuple[int, int
 
 def stored_filter(site: OnnxSite, weights: Value, shape: Sequence[int], order: tuple[int, ...]) -> Tensor:
     """Return a computed filter as ``shape``, in which ``order`` has the dimensions of a filter of two dimensions."""
-    if weights.rank == 3:
-        order = tuple(axis - (axis > 2) for axis in order if axis != 2)
-    return site.builder.reshaped(site.builder.stored(weights, order), shape)
+    axes = order if weights.rank == 4 else tuple(axis - (axis > 2) for axis in order if axis != 2)
+    return site.builder.reshaped(site.builder.stored(weights, axes), shape)
 
 
 def filter_groups(site: OnnxSite, filters: Tensor, groups: int) -> list[Tensor]:

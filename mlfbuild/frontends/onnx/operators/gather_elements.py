@@ -1,6 +1,6 @@
 """GatherElements, GatherND, Compress, ReverseSequence and the scattering operators.
 
-All of them become a GATHER on the tensor as a flat list of elements, or a SCATTER if they scatter at computed
+All of them become a GATHER on the tensor as a flat list of elements, or a SCATTER_ELEMENTS if they scatter at computed
 positions. The flat positions are constant if the indices are; otherwise they are computed in float32.
 """
 
@@ -252,7 +252,7 @@ def _scattered_by_computed(site: OnnxSite, value: Value, places: Tensor, shape: 
     whole = site.builder.reshaped(_whole(site, value, places), (places.elements,))
     row = site.builder.reshaped(site.builder.stored(updates, tuple(range(updates.rank))), (places.elements,))
     source = site.builder.reshaped(value.tensor, (value.tensor.elements,))
-    operator = ops.Scatter(ops.Update("set" if reduction == "none" else reduction))
+    operator = ops.ScatterElements(ops.ScatterUpdate("set" if reduction == "none" else reduction))
     made = site.emit(operator, [source, whole, row], source.shape)
     return site.made(site.builder.reshaped(made, value.shape))
 
