@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
  * SCATTER_ELEMENTS: a copy of `elements` elements, in which `count` updates replace the elements at their places or are
- * combined with them, one after the other. An update at a place out of range is ignored, so that no input of the network
- * leads to an access outside the tensor.
+ * combined with them, one after the other. An update at a place out of range is ignored, so that no input of the
+ * network leads to an access outside the tensor.
  */
 #ifndef MLF_SCATTER_ELEMENTS_H_
 #define MLF_SCATTER_ELEMENTS_H_
