@@ -5,6 +5,7 @@ All read an image whose channels are stored last, so that converters must map ON
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from onnx import TensorProto, helper
 
-from mlfbuild.core import InputFileError
+from mlfbuild.core import InputFileError, UnsupportedModelError
 from mlfbuild.frontends.onnx import parse_onnx
 from mlfbuild.graph.evaluation import evaluate
 from support.examples import examples
+from support.host_c import run_on_host
 from support.native import compile_network, generated
 from support.onnx_checks import RANDOM, assert_equal, floats, on_images
 from support.onnx_models import model, reference
@@ -71,12 +73,9 @@ def scattered_elements(draw: st.DrawFn) -> Case:
     )
     if reduction != "none":
         chosen = chosen % 2
-    constants = {"i": chosen, "u": floats(*chosen.shape)}
-    return (
-        [helper.make_node("ScatterElements", ["p", "i", "u"], ["y"], axis=axis, reduction=reduction)],
-        constants,
-        SHAPE,
-    )
+    node = helper.make_node("ScatterElements", ["p", "i", "u"], ["y"], axis=axis, reduction=reduction)
+    nodes, constants, shape = _perhaps_computed(draw, node, chosen)
+    return nodes, {**constants, "u": floats(*chosen.shape)}, shape
 
 
 @st.composite
@@ -87,8 +86,17 @@ def scattered_slices(draw: st.DrawFn) -> Case:
     indices = np.stack(np.unravel_index(places, SHAPE[:depth]), axis=-1)
     if reduction != "none":
         indices = np.concatenate([indices, indices[:1]])
-    constants = {"i": indices, "u": floats(len(indices), *SHAPE[depth:])}
-    return [helper.make_node("ScatterND", ["p", "i", "u"], ["y"], reduction=reduction)], constants, SHAPE
+    node = helper.make_node("ScatterND", ["p", "i", "u"], ["y"], reduction=reduction)
+    nodes, constants, shape = _perhaps_computed(draw, node, indices)
+    return nodes, {**constants, "u": floats(len(indices), *SHAPE[depth:])}, shape
+
+
+@st.composite
+def reversed_sequences(draw: st.DrawFn) -> Case:
+    """Draw constant or computed lengths; the evaluator requires at least 1."""
+    time = draw(st.integers(0, 1))
+    node = helper.make_node("ReverseSequence", ["p", "i"], ["y"], time_axis=time, batch_axis=1 - time)
+    return _perhaps_computed(draw, node, RANDOM.integers(1, SHAPE[time] + 1, SHAPE[1 - time]))
 
 
 @st.composite
@@ -173,7 +181,7 @@ def nearby_channels(draw: st.DrawFn) -> Case:
 FAMILIES = {
     "gathered elements": gathered_elements(), "gathered slices": gathered_slices(),
     "scattered elements": scattered_elements(), "scattered slices": scattered_slices(), "cumulative": cumulative(),
-    "products": products(), "pools": pools(), "einsums": einsums(),
+    "reversed sequences": reversed_sequences(), "products": products(), "pools": pools(), "einsums": einsums(),
     "nearby channels": nearby_channels(), "others": others(),
 }  # fmt: skip
 
@@ -257,6 +265,93 @@ def test_computed_filters_on_cores_with_helium(shape: tuple[int, ...], group: in
     made = model([node], [("x", (1, 4, 5, 5)), ("w", shape)], [("y", [None] * 4)])
     text = generated(compile_network(parse_onnx(made, "net", "net.onnx"), cpu="cortex-m55"))
     assert ("mlf_conv2d_float(" in text, "mlf_depthwise_conv2d_float(" in text) == (group == 1, group == 4)
+
+
+def integer_inputs(node: onnx.NodeProto, ports: Sequence[tuple[str, Any]]) -> bytes:
+    """Return a model that computes ``y``, like its first input, from inputs like the arrays in ``ports``."""
+    infos = [helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
+             for name, value in (*ports, ("y", ports[0][1]))]  # fmt: skip
+    made = helper.make_model(
+        helper.make_graph([node], "g", infos[:-1], infos[-1:]),
+        opset_imports=[helper.make_opsetid("", 21)], ir_version=8,
+    )  # fmt: skip
+    return bytes(made.SerializeToString())
+
+
+@pytest.mark.parametrize(
+    ("reduction", "dtype"),
+    [("none", "float32"), ("none", "int64"), ("none", "bool"), ("add", "float32"), ("mul", "float32"),
+     ("max", "float32"), ("min", "float32")],
+)  # fmt: skip
+def test_scattering_at_computed_positions_in_c(reduction: str, dtype: str) -> None:
+    """The last of two updates of an element wins, or both are combined with it."""
+    x, updates = (RANDOM.normal(0, 2, shape).astype(dtype) for shape in ((4, 3), (3, 3)))
+    indices = np.array([[1], [-4], [1]])
+    node = helper.make_node("ScatterND", ["x", "i", "u"], ["y"], reduction=reduction)
+    wanted = x.copy()
+    combine = {"none": lambda _, y: y, "add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
+    for (at,), row in zip(indices, updates, strict=True):
+        wanted[at] = combine[reduction](wanted[at], row)
+    graph = parse_onnx(integer_inputs(node, [("x", x), ("i", indices), ("u", updates)]), "net", "net.onnx")
+    made = (
+        evaluate(graph, {"x": x, "i": indices, "u": updates})["y"],
+        *run_on_host(compile_network(graph), [x, indices, updates]),
+    )
+    for result in made:
+        np.testing.assert_allclose(result, wanted, rtol=1e-6)
+
+
+def test_updates_out_of_range_are_ignored() -> None:
+    x, updates, indices = floats(5), floats(3), np.array([7, 1, -9])
+    node = helper.make_node("ScatterElements", ["x", "i", "u"], ["y"])
+    graph = parse_onnx(integer_inputs(node, [("x", x), ("i", indices), ("u", updates)]), "net", "net.onnx")
+    wanted = [x[0], updates[1], *x[2:]]
+    np.testing.assert_array_equal(evaluate(graph, {"x": x, "i": indices, "u": updates})["y"], wanted)
+    np.testing.assert_array_equal(run_on_host(compile_network(graph), [x, indices, updates])[0], wanted)
+
+
+def test_computed_lengths_out_of_range_are_bounded() -> None:
+    x, lengths = floats(4, 3), np.array([9, -2, 2])
+    node = helper.make_node("ReverseSequence", ["x", "i"], ["y"])
+    graph = parse_onnx(integer_inputs(node, [("x", x), ("i", lengths)]), "net", "net.onnx")
+    wanted = np.stack([x[::-1, 0], x[:, 1], x[[1, 0, 2, 3], 2]], axis=1)
+    np.testing.assert_array_equal(evaluate(graph, {"x": x, "i": lengths})["y"], wanted)
+
+
+def test_integers_are_not_combined_at_computed_positions() -> None:
+    x, indices = np.arange(4), np.array([1])
+    node = helper.make_node("ScatterElements", ["x", "i", "u"], ["y"], reduction="add")
+    with pytest.raises(UnsupportedModelError) as caught:
+        parse_onnx(integer_inputs(node, [("x", x), ("i", indices), ("u", x[:1])]), "net", "net.onnx")
+    assert (caught.value.code, "int64" in caught.value.reason) == ("type-unsupported", True)
+
+
+@pytest.mark.parametrize("storage_order", [0, 1])
+def test_positions_in_pools(storage_order: int) -> None:
+    """The first of equal elements counts, and padding never does; the positions count all images of the batch."""
+    x = np.round(floats(2, 2, 5, 6)) - 9
+    attributes = {"kernel_shape": [3, 2], "strides": [2, 1], "dilations": [1, 2], "pads": [1, 1, 1, 0]}
+    node = helper.make_node("MaxPool", ["x"], ["v", "y"], storage_order=storage_order, **attributes)
+    made = model([node], [("x", x.shape)], [("v", [None] * 4)])
+    with_positions = onnx.load_from_string(made)
+    with_positions.graph.output.append(helper.make_tensor_value_info("y", TensorProto.INT64, [None] * 4))
+    graph = parse_onnx(with_positions.SerializeToString(), "net", "net.onnx")
+    rows = x.transpose(0, 1, 3, 2) if storage_order else x
+    for values, at in (
+        [evaluate(graph, {"x": x})[name] for name in ("v", "y")],
+        run_on_host(compile_network(graph), [x]),
+    ):
+        np.testing.assert_array_equal(values, reference(made, {"x": x})[0])
+        np.testing.assert_array_equal(rows.reshape(-1)[at], values)
+        first = np.full(values.shape, -1)
+        for place in np.ndindex(values.shape):
+            image, (y, z) = place[:2], place[2:]
+            taps = [(2 * y - 1 + i, z - 1 + 2 * j) for i in range(3) for j in range(2)]
+            inside = [tap for tap in taps if 0 <= tap[0] < 5 and 0 <= tap[1] < 6]
+            best = max(inside, key=lambda tap: x[(*image, *tap)])
+            within = best[1] * 5 + best[0] if storage_order else best[0] * 6 + best[1]
+            first[place] = (image[0] * 2 + image[1]) * 30 + within
+        np.testing.assert_array_equal(at, first)
 
 
 @pytest.mark.parametrize("p", [1, 2, 3, 4])

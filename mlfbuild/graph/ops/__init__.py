@@ -233,6 +233,10 @@ if TYPE_CHECKING:
     from mlfbuild.graph.ops.scatter import (
         ScatterNd as ScatterNd,
     )
+    from mlfbuild.graph.ops.scatter_elements import (
+        ScatterElements as ScatterElements,
+        ScatterUpdate as ScatterUpdate,
+    )
     from mlfbuild.graph.ops.select import (
         Select as Select,
         SelectV2 as SelectV2,

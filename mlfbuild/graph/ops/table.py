@@ -99,6 +99,7 @@ OPERATORS: Mapping[str, tuple[str, str]] = {
     "RIGHT_SHIFT": ("bitwise", "RightShift"),
     "ROUND": ("floor", "Round"),
     "RSQRT": ("sqrt", "Rsqrt"),
+    "SCATTER_ELEMENTS": ("scatter_elements", "ScatterElements"),
     "SCATTER_ND": ("scatter", "ScatterNd"),
     "SELECT": ("select", "Select"),
     "SELECT_V2": ("select", "SelectV2"),

@@ -101,7 +101,7 @@ def filter_shape(site: OnnxSite, value: Value, weights: Value) -> tuple[int, int
     return outer, inner, rows, columns
 
 
-def stored_filter(site: OnnxSite, weights: Value, shape: Sequence[int], order: tuple[int, int, int, int]) -> Tensor:
+def stored_filter(site: OnnxSite, weights: Value, shape: Sequence[int], order: tuple[int, ...]) -> Tensor:
     """Return a computed filter as ``shape``, in which ``order`` has the dimensions of a filter of two dimensions."""
     axes = order if weights.rank == 4 else tuple(axis - (axis > 2) for axis in order if axis != 2)
     return site.builder.reshaped(site.builder.stored(weights, axes), shape)

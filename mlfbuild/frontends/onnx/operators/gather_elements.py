@@ -1,7 +1,7 @@
 """GatherElements, GatherND, Compress, ReverseSequence and the scattering operators.
 
-All of them become a GATHER on the tensor as a flat list of elements. The flat positions are constant if the indices
-are; otherwise they are computed in float32.
+All of them become a GATHER on the tensor as a flat list of elements, or a SCATTER_ELEMENTS if they scatter at computed
+positions. The flat positions are constant if the indices are; otherwise they are computed in float32.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from mlfbuild.frontends.onnx.layout import Value
-from mlfbuild.frontends.onnx.operators.arithmetic import Converter, add, binary, multiply
+from mlfbuild.frontends.onnx.operators.arithmetic import Converter, add, binary, multiply, relation, subtract
 from mlfbuild.frontends.onnx.operators.gather import check_indices, taken
 from mlfbuild.frontends.onnx.operators.slice import sliced
 from mlfbuild.frontends.onnx.site import OnnxSite
@@ -47,13 +47,18 @@ def from_front(site: OnnxSite, indices: Tensor, size: int) -> Tensor:
 
 def _picked_by_computed(site: OnnxSite, value: Value, places: Tensor) -> Value:
     """Return the elements of ``value``, in ONNX's order, at the flat positions ``places``, which are float32."""
+    whole = _whole(site, value, places)
+    row = site.builder.reshaped(value.tensor, (value.tensor.elements,))
+    return value.moved(site.emit(ops.Gather(0), [row, whole], whole.shape, quantization=row.quantization))
+
+
+def _whole(site: OnnxSite, value: Value, places: Tensor) -> Tensor:
+    """Return flat positions in ``value``, which were computed in float32, as int32."""
     if value.tensor.elements > _EXACT:
         raise site.unsupported(
             f"computed indices into more than {_EXACT} elements are not supported", "make the indices constant"
         )
-    whole = site.emit(ops.Cast(), [places], places.shape, DType.INT32)
-    row = site.builder.reshaped(value.tensor, (value.tensor.elements,))
-    return value.moved(site.emit(ops.Gather(0), [row, whole], whole.shape, quantization=row.quantization))
+    return site.emit(ops.Cast(), [places], places.shape, DType.INT32)
 
 
 def _checked(site: OnnxSite, indices: Array, sizes: tuple[int, ...]) -> Array:
@@ -73,12 +78,17 @@ def _gather_elements(site: OnnxSite) -> tuple[Value, ...]:
         indices = _checked(site, site.constant(1, "indices")[..., np.newaxis], (size,))[..., 0]
         _check_within(site, indices.shape, value.shape, axis)
         return (picked(site, value, np.take_along_axis(_cut(site, value, indices.shape, axis), indices, axis)),)
+    return (_picked_by_computed(site, value, _places_along(site, value, axis)),)
+
+
+def _places_along(site: OnnxSite, value: Value, axis: int) -> Tensor:
+    """Return the flat positions in ``value``, as float32, that computed indices (input 1) along ``axis`` select."""
     wanted = site.tensor(1)
     _check_within(site, wanted.shape, value.shape, axis)
     step = math.prod(value.shape[axis + 1 :])
     first = np.take(_cut(site, value, wanted.shape, axis), [0], axis=axis)
-    along = multiply(site, from_front(site, wanted, size), step)
-    return (_picked_by_computed(site, value, add(site, along, site.weights("places", first.astype(np.float32)))),)
+    along = multiply(site, from_front(site, wanted, value.shape[axis]), step)
+    return add(site, along, site.weights("places", first.astype(np.float32)))
 
 
 def _check_within(site: OnnxSite, shape: tuple[int, ...], limits: tuple[int, ...], axis: int) -> None:
@@ -121,7 +131,17 @@ def places_of(site: OnnxSite, shape: tuple[int, ...], indices: Array, batch: int
 
 
 def _looked_up(site: OnnxSite, value: Value, indices: Value, sizes: tuple[int, ...]) -> Value:
-    """Convert GatherND with computed indices: multiply them by the strides and add the offsets within a slice."""
+    """Convert GatherND with computed indices."""
+    rest = value.shape[len(sizes) :]
+    found = _picked_by_computed(site, value, _places_of_slices(site, value, indices, sizes))
+    return found.moved(site.builder.reshaped(found.tensor, (*indices.shape[:-1], *rest)))
+
+
+def _places_of_slices(site: OnnxSite, value: Value, indices: Value, sizes: tuple[int, ...]) -> Tensor:
+    """Return the flat positions in ``value``, as float32, of the slices at computed ``indices``, one slice in a row.
+
+    The indices are multiplied by the strides, and the offsets within a slice are added.
+    """
     rest = value.shape[len(sizes) :]
     step = math.prod(rest)
     total: Tensor | None = None
@@ -133,8 +153,7 @@ def _looked_up(site: OnnxSite, value: Value, indices: Value, sizes: tuple[int, .
         step *= sizes[number]
     assert total is not None
     behind = all_places(site, (math.prod(rest),)).astype(np.float32)
-    found = _picked_by_computed(site, value, add(site, total, site.weights("places", behind)))
-    return found.moved(site.builder.reshaped(found.tensor, (*indices.shape[:-1], *rest)))
+    return add(site, total, site.weights("places", behind))
 
 
 def _compress(site: OnnxSite) -> tuple[Value, ...]:
@@ -152,6 +171,8 @@ def _compress(site: OnnxSite) -> tuple[Value, ...]:
 
 def _reverse_sequence(site: OnnxSite) -> tuple[Value, ...]:
     """Reverse the first elements of every sequence."""
+    if site.has(1) and not site.is_constant(1):
+        return (_reversed_by_computed(site, site.held_in_order(0), site.tensor(1)),)
     value, lengths = site.held_in_order(0), np.array(site.integers("sequence_lens", 1) or (), np.int64)
     time, batch = site.integer("time_axis", 0), site.integer("batch_axis", 1)
     if {time, batch} != {0, 1} or value.rank < 2 or lengths.shape != value.shape[batch : batch + 1]:
@@ -167,9 +188,39 @@ def _reverse_sequence(site: OnnxSite) -> tuple[Value, ...]:
     return (picked(site, value, np.moveaxis(np.stack(turned), 0, batch)),)
 
 
+def _reversed_by_computed(site: OnnxSite, value: Value, lengths: Tensor) -> Value:
+    """Reverse the first ``lengths[i]`` elements of sequence i.
+
+    A length above the number of steps counts as all of them, one below 0 as 0.
+    """
+    time, batch = site.integer("time_axis", 0), site.integer("batch_axis", 1)
+    if {time, batch} != {0, 1} or value.rank < 2 or lengths.shape != value.shape[batch : batch + 1]:
+        raise GraphError(site.node.place, f"{lengths} along {batch} and {time} do not fit {value.tensor}")
+    check_indices(site, lengths.dtype.value)
+    steps, sequences = value.shape[time], value.shape[batch]
+    count = site.emit(ops.Cast(), [lengths], lengths.shape, DType.FLOAT32)
+    count = site.builder.reshaped(binary(site, ops.Minimum(), count, site.number("steps", steps)), (sequences, 1))
+    at = site.weights("time", np.arange(steps, dtype=np.float32).reshape(1, steps))
+    mirrored = subtract(site, add(site, count, -1), at)
+    outside = relation(site, ops.Less(), mirrored, 0)
+    turned = site.emit(ops.SelectV2(), [outside, at, mirrored], (sequences, steps), DType.FLOAT32)
+    strides = [math.prod(value.shape[axis + 1 :]) for axis in (time, batch)]
+    begin = site.weights("sequence", np.arange(sequences, dtype=np.float32).reshape(sequences, 1) * strides[1])
+    places = add(site, multiply(site, turned, strides[0]), begin)
+    if batch == 1:
+        places = site.moved(ops.Transpose((1, 0)), places, (steps, sequences))
+    rest = value.shape[2:]
+    behind = site.weights("places", all_places(site, rest).astype(np.float32))
+    row = site.builder.reshaped(places, (*value.shape[:2], *(1 for _ in rest)))
+    return _picked_by_computed(site, value, add(site, row, behind))
+
+
 def _scatter_elements(site: OnnxSite) -> tuple[Value, ...]:
-    value, indices = site.held_in_order(0), site.constant(1, "indices")
+    value = site.held_in_order(0)
     axis = site.axis(site.integer("axis", 0), value.rank)
+    if not site.is_constant(1):
+        return (_scattered_by_computed(site, value, _places_along(site, value, axis), site.tensor(1).shape),)
+    indices = site.constant(1, "indices")
     _check_within(site, indices.shape, value.shape, axis)
     indices = _checked(site, indices[..., np.newaxis], (value.shape[axis],))[..., 0]
     places = np.take_along_axis(_cut(site, value, indices.shape, axis), indices, axis)
@@ -177,11 +228,33 @@ def _scatter_elements(site: OnnxSite) -> tuple[Value, ...]:
 
 
 def _scatter_nd(site: OnnxSite) -> tuple[Value, ...]:
-    value, indices = site.held_in_order(0), site.constant(1, "indices")
-    depth = indices.shape[-1] if indices.ndim else 0
+    value = site.held_in_order(0)
+    shape = site.constant_shape(1) or site.held(1).shape
+    depth = shape[-1] if shape else 0
     if not 1 <= depth <= value.rank:
-        raise GraphError(site.node.place, f"indices {list(indices.shape)} do not fit {value.tensor}")
+        raise GraphError(site.node.place, f"indices {list(shape)} do not fit {value.tensor}")
+    if not site.is_constant(1):
+        places = _places_of_slices(site, value, site.value(1), value.shape[:depth])
+        return (_scattered_by_computed(site, value, places, (*shape[:-1], *value.shape[depth:])),)
+    indices = site.constant(1, "indices")
     return (_scattered(site, value, places_of(site, value.shape, _checked(site, indices, value.shape[:depth]))),)
+
+
+def _scattered_by_computed(site: OnnxSite, value: Value, places: Tensor, shape: tuple[int, ...]) -> Value:
+    """Return ``value`` with the updates (input 2), which have ``shape``, at computed flat ``places``."""
+    value, updates, reduction = site.builder.plain(value), site.value(2), site.text("reduction", "none")
+    if updates.shape != shape or updates.dtype is not value.dtype:
+        raise GraphError(site.node.place, f"updates {updates.tensor} do not fit {list(shape)} of {value.tensor}")
+    if reduction not in {"none", *_COMBINING}:
+        raise GraphError(site.node.place, f"attribute reduction is {reduction!r}")
+    if reduction != "none" and value.dtype is not DType.FLOAT32:
+        raise site.type_unsupported(value.tensor, f"float32 for the reduction {reduction!r}")
+    whole = site.builder.reshaped(_whole(site, value, places), (places.elements,))
+    row = site.builder.reshaped(site.builder.stored(updates, tuple(range(updates.rank))), (places.elements,))
+    source = site.builder.reshaped(value.tensor, (value.tensor.elements,))
+    operator = ops.ScatterElements(ops.ScatterUpdate("set" if reduction == "none" else reduction))
+    made = site.emit(operator, [source, whole, row], source.shape)
+    return site.made(site.builder.reshaped(made, value.shape))
 
 
 def _scattered(site: OnnxSite, value: Value, places: Array) -> Value:

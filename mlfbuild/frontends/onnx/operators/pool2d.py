@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from mlfbuild.frontends.onnx.layout import Value, channels_last
+from mlfbuild.frontends.onnx.layout import Value, as_onnx, channels_last
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter, add, binary, multiply, reduced, unary
 from mlfbuild.frontends.onnx.operators.elementwise import NARROW, as_type
+from mlfbuild.frontends.onnx.operators.gather import taken
 from mlfbuild.frontends.onnx.operators.image import (
     NO_PADDING,
     Sliding,
@@ -24,7 +25,7 @@ from mlfbuild.frontends.onnx.operators.image import (
 )
 from mlfbuild.frontends.onnx.operators.pow import positive_power, whole_power
 from mlfbuild.frontends.onnx.site import OnnxSite
-from mlfbuild.graph import DType, GraphError, Operator, Quantization, Tensor, ops
+from mlfbuild.graph import Array, DType, GraphError, Operator, Quantization, Tensor, ops
 from mlfbuild.graph.bases import Pair
 from mlfbuild.graph.ops import Steps
 
@@ -112,7 +113,7 @@ def _counts(size: int, window: Sliding, axis: int, *, counted: bool) -> list[int
 
 def _max_pool(site: OnnxSite) -> tuple[Value, ...]:
     if len(site.node.outputs) > 1 and site.node.outputs[1]:
-        raise site.unsupported("output 1, the indices of the greatest elements, is not supported")
+        return _max_pool_with_positions(site, site.value(0))
     value = site.held(0)
     if value.dtype in NARROW and value.tensor.quantization is None:
         return (as_type(site, _slid(site, as_type(site, site.value(0), DType.FLOAT32), _greatest), value.dtype),)
@@ -120,6 +121,49 @@ def _max_pool(site: OnnxSite) -> tuple[Value, ...]:
     if dilated and value.dtype in NARROW:
         return (as_type(site, _slid(site, as_type(site, site.value(0), DType.FLOAT32), _greatest), value.dtype),)
     return (_slid(site, site.value(0) if dilated else value, _greatest),)
+
+
+def _max_pool_with_positions(site: OnnxSite, value: Value) -> tuple[Value, ...]:
+    """Return the greatest elements and their positions: collect each window in a row with constant positions."""
+    wanted = value.dtype
+    if wanted in NARROW:
+        value = as_type(site, value, DType.FLOAT32)
+    tensor = site.builder.stored(value, as_onnx(value.rank))
+    if value.rank < 3 or tensor.dtype is not DType.FLOAT32:
+        raise site.unsupported(f"positions in {tensor} are not supported", "use an image of float32, int8 or uint8")
+    windows = lines(site, value.shape[2:], site.integers("kernel_shape") or ())
+    images, size = math.prod(value.shape[:2]), math.prod(value.shape[2:])
+    shape = (*value.shape[:2], *(line.output for line in windows))
+    site.check_room((math.prod(shape), *(line.filter for line in windows)), 3 * np.dtype(np.int64).itemsize)
+    seen = _seen(windows)
+    taps = seen.shape[1]
+    starts = np.arange(images)[:, np.newaxis, np.newaxis] * size
+    places = np.where(seen < 0, tensor.elements, starts + seen).reshape(-1, taps)
+    order = np.arange(size).reshape(value.shape[2:], order="F" if site.integer("storage_order", 0) else "C")
+    numbers = (starts + order.reshape(-1)[seen]).reshape(-1, taps).astype(np.int32)
+    nothing = site.weights("nothing", np.array([-np.inf], np.float32))
+    row = site.builder.reshaped(tensor, (tensor.elements,))
+    extended = site.emit(ops.Concatenation(0), [row, nothing], (tensor.elements + 1,))
+    rows = taken(site, site.made(extended), 0, places).tensor
+    greatest = site.emit(ops.ReduceMax((1,)), [rows], (len(places),))
+    tap = site.emit(ops.ArgMax(1), [rows], (len(places),), DType.INT32)
+    at = site.emit(ops.Gather(1, batch_dims=1), [site.weights("positions", numbers), tap], (len(places),))
+    wide = site.emit(ops.Cast(), [at], (len(places),), DType.INT64)
+    made = site.made(site.builder.reshaped(greatest, shape))
+    made = as_type(site, made, wanted) if wanted in NARROW else made
+    return made, site.made(site.builder.reshaped(wide, shape))
+
+
+def _seen(windows: Sequence[WindowLine]) -> Array:
+    """Return the flat positions in an image that each window covers [windows, taps], -1 outside of the image."""
+    found = np.zeros((1, 1), np.int64)
+    for line in windows:
+        starts = np.arange(line.output) * line.stride - line.padding[0]
+        along = starts[:, np.newaxis] + np.arange(line.filter) * line.dilation
+        outside = (found < 0)[:, np.newaxis, :, np.newaxis] | ((along < 0) | (along >= line.size))[:, np.newaxis]
+        both = found[:, np.newaxis, :, np.newaxis] * line.size + along[:, np.newaxis]
+        found = np.where(outside, -1, both).reshape(found.shape[0] * line.output, -1)
+    return found
 
 
 def _greatest(site: OnnxSite, source: Tensor, window: Sliding) -> Tensor:

@@ -1,0 +1,27 @@
+"""SCATTER_ELEMENTS."""
+
+from __future__ import annotations
+
+from mlfbuild.compilers.native.lowering.call import KernelCall, Parameter
+from mlfbuild.compilers.native.settings import CodegenSettings
+from mlfbuild.graph import Graph, Node
+from mlfbuild.graph.ops import ScatterElements, ScatterUpdate
+
+
+def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
+    """Return the call of ``mlf_scatter_elements_set``, which is for any type, or of one for an update of float32."""
+    operator = node.operator
+    assert isinstance(operator, ScatterElements)
+    (source, places, updates), (output,) = graph.inputs_of(node), graph.outputs_of(node)
+    assert source is not None and places is not None and updates is not None
+    sizes = f"{source.elements}, {places.elements}"
+    if operator.update is ScatterUpdate.SET:
+        c_type, kernel, sizes = "void", "mlf_scatter_elements_set", f"{sizes}, {source.dtype.size}"
+    else:
+        c_type, kernel = "float", f"mlf_scatter_elements_{operator.update.value}_float"
+    return KernelCall("scatter_elements", "scatter_elements.h", (
+        Parameter(f"const {c_type} *", "input", source.name),
+        Parameter("const int32_t *", "places", places.name),
+        Parameter(f"const {c_type} *", "updates", updates.name),
+        Parameter(f"{c_type} *", "output", output.name),
+    ), (f"{kernel}({sizes}, input, places, updates, output);",))  # fmt: skip
