@@ -53,7 +53,7 @@ def array_lines(values: Array) -> Iterator[str]:
     if flat.dtype == np.float32:
         width, lines = 7, _float_lines
     elif flat.dtype.itemsize == 8:
-        width, lines = 4, _int64_lines
+        width, lines = 4, _uint64_lines if flat.dtype == np.uint64 else _int64_lines
     else:
         width, lines = 24 if flat.dtype.itemsize == 1 else 9, _integer_lines
     for start in range(0, flat.size, width * _ROWS):
@@ -93,6 +93,10 @@ def _int64_lines(rows: Array) -> list[str]:
         f"    {', '.join(_NAMED[least] if value == least else f'INT64_C({value})' for value in row)},"
         for row in rows.tolist()
     ]
+
+
+def _uint64_lines(rows: Array) -> list[str]:
+    return [f"    {', '.join(f'UINT64_C({value})' for value in row)}," for row in rows.tolist()]
 
 
 def _float_lines(rows: Array) -> list[str]:

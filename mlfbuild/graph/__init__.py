@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         squared_difference_rescales as squared_difference_rescales,
     )
     from mlfbuild.graph.types import (
+        EVERY as EVERY,
         Array as Array,
         DType as DType,
         Graph as Graph,

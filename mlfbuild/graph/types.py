@@ -49,6 +49,8 @@ class DType(enum.Enum):
     INT16 = "int16"
     INT32 = "int32"
     INT64 = "int64"
+    UINT32 = "uint32"
+    UINT64 = "uint64"
     FLOAT32 = "float32"
     BOOL = "bool"
 
@@ -61,6 +63,13 @@ class DType(enum.Enum):
     def size(self) -> int:
         """Bytes of one element."""
         return self.numpy.itemsize
+
+
+UNSIGNED = (DType.UINT32, DType.UINT64)
+"""The types that only operators of signal processing use."""
+
+EVERY = tuple(dtype for dtype in DType if dtype not in UNSIGNED)
+"""The types of operators that only move elements."""
 
 
 @dataclass(frozen=True)

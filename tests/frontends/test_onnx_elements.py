@@ -14,9 +14,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from onnx import TensorProto, helper
 
+from mlfbuild.core import InputFileError
 from mlfbuild.frontends.onnx import parse_onnx
 from mlfbuild.graph.evaluation import evaluate
 from support.examples import examples
+from support.native import compile_network, generated
 from support.onnx_checks import RANDOM, assert_equal, floats, on_images
 from support.onnx_models import model, reference
 
@@ -186,6 +188,75 @@ def test_operators_on_images(family: str, data: st.DataObject) -> None:
     else:
         made = on_images(nodes, constants, shape)
     assert_equal(made, floats(*shape), compiled=False)
+
+
+@pytest.mark.parametrize(("axis", "largest"), [(1, 1), (-1, 0), (0, 1)])
+def test_greatest_elements_of_images(axis: int, largest: int) -> None:
+    """Equal elements are in the order of their positions."""
+    node = helper.make_node("TopK", ["p", "k"], ["values", "y"], axis=axis, largest=largest)
+    made = onnx.load_from_string(on_images([node], {"k": np.array([2])}, SHAPE, TensorProto.INT64))
+    made.graph.output.append(helper.make_tensor_value_info("values", TensorProto.FLOAT, [None] * 4))
+    assert_equal(made.SerializeToString(), np.round(floats(*SHAPE)))
+
+
+@pytest.mark.parametrize(("k", "axis"), [([6], 1), ([-1], 1), ([1, 1], 1), ([3], 0), ([1], 2)])
+def test_numbers_of_greatest_elements_that_do_not_fit(k: list[int], axis: int) -> None:
+    node = helper.make_node("TopK", ["x", "k"], ["v", "y"], axis=axis)
+    data = model([node], [("x", (2, 5))], [("v", [None] * 2)], {"k": np.array(k)})
+    with pytest.raises(InputFileError) as caught:
+        parse_onnx(data, "net", "net.onnx")
+    assert (caught.value.code, caught.value.place) == ("onnx-malformed", "net.onnx: node 0 (TopK) writing 'v'")
+
+
+CONVOLUTIONS: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
+    "Conv": ((2, 4, 6, 5), (3, 4, 3, 2), {"pads": [1, 0, 1, 1], "strides": [1, 2], "dilations": [2, 1]}),
+    "Conv of lines": ((2, 3, 7), (5, 3, 2), {"pads": [3, 0]}),
+    "Conv in groups": ((1, 4, 5, 5), (6, 2, 3, 3), {"group": 2}),
+    "Conv of each channel": ((2, 4, 5, 6), (8, 1, 3, 3), {"group": 4, "auto_pad": "SAME_UPPER"}),
+    "Conv of each channel once": ((1, 4, 5, 6), (4, 1, 3, 3), {"group": 4}),
+    "ConvTranspose": ((2, 3, 4, 5), (3, 2, 3, 2), {"strides": [2, 1], "pads": [1, 0, 1, 1]}),
+    "ConvTranspose with gaps": ((1, 2, 4, 5), (2, 3, 2, 2), {"dilations": [3, 2], "strides": [1, 2]}),
+    "ConvTranspose of lines": ((1, 3, 5), (3, 2, 3), {"strides": [2]}),
+}
+"""The shapes of the image and of the filter, and the attributes."""
+
+
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("kind", CONVOLUTIONS)
+def test_computed_filters(kind: str, biased: bool) -> None:
+    (shape, filters, attributes), operator = CONVOLUTIONS[kind], kind.split(maxsplit=1)[0]
+    channels = filters[0] if operator == "Conv" else filters[1] * attributes.get("group", 1)
+    inputs = {"x": shape, "w": filters, **({"b": (channels,)} if biased else {})}
+    node = helper.make_node(operator, [*inputs], ["y"], **attributes)
+    double = helper.make_node("Add", ["y", "y"], ["z"])
+    made = model([node, double], [*inputs.items()], [("z", [None] * len(shape))])
+    assert_equal(made, *(floats(*each) for each in inputs.values()), compiled=biased)
+
+
+def test_computed_biases_of_constant_filters() -> None:
+    node = helper.make_node("Conv", ["x", "w", "b"], ["y"])
+    made = model([node], [("x", (1, 2, 4, 4)), ("b", (3,))], [("y", [None] * 4)], {"w": floats(3, 2, 2, 2)})
+    assert_equal(made, floats(1, 2, 4, 4), floats(3), compiled=False)
+
+
+def test_computed_filters_of_transposed_groups() -> None:
+    """ONNX's evaluator fails with groups."""
+    node = helper.make_node("ConvTranspose", ["x", "w"], ["y"], group=2)
+    x, filters = floats(1, 4, 3, 3), floats(4, 3, 2, 2)
+    ports = [("x", x.shape), ("w", filters.shape)]
+    constant = parse_onnx(model([node], ports[:1], [("y", [None] * 4)], {"w": filters}), "net", "net.onnx")
+    computed = parse_onnx(model([node], ports, [("y", [None] * 4)]), "net", "net.onnx")
+    wanted = evaluate(constant, {"x": x})["y"]
+    np.testing.assert_allclose(evaluate(computed, {"x": x, "w": filters})["y"], wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("shape", "group"), [((8, 4, 1, 1), 1), ((4, 1, 3, 3), 4)])
+def test_computed_filters_on_cores_with_helium(shape: tuple[int, ...], group: int) -> None:
+    """The kernels for Helium have their own order of weights, so the portable kernel is called."""
+    node = helper.make_node("Conv", ["x", "w"], ["y"], group=group)
+    made = model([node], [("x", (1, 4, 5, 5)), ("w", shape)], [("y", [None] * 4)])
+    text = generated(compile_network(parse_onnx(made, "net", "net.onnx"), cpu="cortex-m55"))
+    assert ("mlf_conv2d_float(" in text, "mlf_depthwise_conv2d_float(" in text) == (group == 1, group == 4)
 
 
 @pytest.mark.parametrize("p", [1, 2, 3, 4])

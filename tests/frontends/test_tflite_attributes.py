@@ -35,7 +35,48 @@ def matmul(net: Network, x: int, shape: tuple[int, ...], result: tuple[int, ...]
     net.operator("BATCH_MATMUL", [x, net.input(shape)], net.like(x, result), "BatchMatMulOptions", **options)
 
 
+def scatter(net: Network, x: int, places: list[list[int]], wanted: list[int]) -> None:
+    attributes = [net.integers(places)]
+    net.move("SCATTER_ND", x, (2, 4, 4, 2), net.integers(wanted), before=attributes, kind="ScatterNdOptions")
+
+
+def reverse(net: Network, x: int, lengths: list[int], sequence: int = 1, batch: int = 0) -> None:
+    net.move("REVERSE_SEQUENCE", x, (1, 4, 4, 2), net.integers(lengths), kind="ReverseSequenceOptions",
+             SeqDim=sequence, BatchDim=batch)  # fmt: skip
+
+
 MISTAKES: dict[str, tuple[Callable[[Network, int], object], Refusal]] = {
+    "angles of points with other shapes": (
+        lambda net, x: net.binary("ATAN2", x, net.input((4, 2))),
+        ("operator-invalid", "ATAN2 't2'", "'t1' float32[4, 2]"),
+    ),
+    "int32 to a finer scale": (
+        lambda net, _: net.unary("QUANTIZE", net.input((4,), 0.5, dtype="int32"), scale=0.1),
+        ("operator-invalid", "QUANTIZE 't2'", "0.5", "0.1"),
+    ),
+    "int32 with a zero point": (
+        lambda net, _: net.unary("QUANTIZE", net.input((4,), 0.5, 3, dtype="int32"), scale=1.0),
+        ("operator-invalid", "QUANTIZE 't2'", "'t1' int32[4]", "0"),
+    ),
+    "slices at positions that are not there": (
+        lambda net, x: scatter(net, x, [[2]], [2, 4, 4, 2]), ("operator-invalid", "SCATTER_ND 't3'", "'t1' int32[1, 1]")
+    ),
+    "more slices than positions": (
+        lambda net, x: scatter(net, x, [[0], [1]], [2, 4, 4, 2]), ("operator-invalid", "SCATTER_ND 't3'", "'x'", "2")
+    ),
+    "slices to another shape": (
+        lambda net, x: scatter(net, x, [[0]], [2, 4, 2, 4]),
+        ("operator-invalid", "operator 0 (SCATTER_ND) writing 't3'", "[2, 4, 2, 4]"),
+    ),
+    "sequences longer than the tensor": (
+        lambda net, x: reverse(net, x, [5]), ("operator-invalid", "REVERSE_SEQUENCE 't2'", "'t1' int32[1]", "4")
+    ),
+    "more lengths than sequences": (
+        lambda net, x: reverse(net, x, [4, 4]), ("operator-invalid", "REVERSE_SEQUENCE 't2'", "'t1' int32[2]", "1")
+    ),
+    "sequences along their batch": (
+        lambda net, x: reverse(net, x, [1], 0, 0), ("operator-invalid", "REVERSE_SEQUENCE 't2'", "0", "'x'")
+    ),
     "concatenation along a dimension that is not there": (
         lambda net, x: net.operator("CONCATENATION", [x, x], net.like(x, (1, 4, 4, 4)), "ConcatenationOptions", Axis=4),
         ("operator-invalid", "operator 0 (CONCATENATION) writing 't1'", "4"),
@@ -178,6 +219,16 @@ MISTAKES: dict[str, tuple[Callable[[Network, int], object], Refusal]] = {
         lambda net, x: net.operator("ARG_MAX", [x, net.integers([3])], net.activation((1, 4, 4), dtype="int16"),
                                     "ArgMaxOptions"),
         ("type-unsupported", "operator 0 (ARG_MAX) writing 't2'", "16"),
+    ),
+    "more elements than a row has": (
+        lambda net, x: net.many("TOPK_V2", [x, net.integers([3])],
+                                [net.like(x, (1, 4, 4, 3)), net.activation((1, 4, 4, 3), dtype="int32")]),
+        ("operator-invalid", "TOPK_V2 't2'", "3", "'x' float32[1, 4, 4, 2]"),
+    ),
+    "positions of the greatest elements in int16": (
+        lambda net, x: net.many("TOPK_V2", [x, net.integers([1])],
+                                [net.like(x, (1, 4, 4, 1)), net.activation((1, 4, 4, 1), dtype="int16")]),
+        ("type-unsupported", "operator 0 (TOPK_V2) writing 't2'", "int16", "'t3'"),
     ),
     "a transposed convolution to no size of its window": (
         lambda net, x: net.transpose_conv(x, (12, 8), WEIGHTS, stride=(2, 2)),

@@ -26,7 +26,7 @@ def network() -> Network:
     net = Network()
     image = net.input((1, 4, 4, 2), 0.5, 3, name="image")
     weights = np.ones((3, 2, 2, 2), np.int8)
-    features = net.conv2d(image, weights, np.zeros(3, np.int32), weight_scales=[0.1, 0.2, 0.3], scale=1)
+    features = net.conv2d(image, weights, np.ones(3, np.int32), weight_scales=[0.1, 0.2, 0.3], scale=1)
     net.tensors[features].name = "features"
     flat = net.reshape(features, (27,), with_shape_tensor=False)
     assert (features, flat) == (FEATURES, FLAT)

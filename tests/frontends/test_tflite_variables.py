@@ -288,12 +288,6 @@ MISTAKES: dict[str, tuple[Callable[[Network], None], type[MlfError], Refusal]] =
         late_call, UnsupportedModelError,
         ("operator-variant-unsupported", "operator 3 (CALL_ONCE)", "'v'"),
     ),
-    "a subgraph that nothing calls": (
-        calls(1, starting(), Network()), UnsupportedModelError,
-        (
-            ("subgraph-unused", "subgraph 2 of 3", "CALL_ONCE")
-        ),
-    ),
     "no name": (
         nameless, UnsupportedModelError, ("operator-invalid", "operator 0 (VAR_HANDLE) writing 't0'"),
     ),

@@ -48,8 +48,12 @@ BROKEN: dict[str, tuple[Operator, Sequence[Tensor | None], Tensor, str]] = {
         ops.Pad(((0, 0),)), [X], X, "1 pairs of paddings do not fit 'x' float32[1, 4, 4, 2]",
     ),
     "weights computed": (
-        ops.Conv2D(), [X, image(3, 1, 1, 2, name="w")], image(1, 4, 4, 3),
-        "the weights 'w' float32[3, 1, 1, 2] are not constant",
+        ops.FullyConnected(), [image(1, 4), image(3, 4, name="w")], image(1, 3),
+        "the weights 'w' float32[3, 4] are not constant",
+    ),
+    "integer weights computed": (
+        ops.Conv2D(), [image(1, 4, 4, 2, dtype=DType.INT8), image(3, 1, 1, 2, dtype=DType.INT8, name="w")],
+        image(1, 4, 4, 3, dtype=DType.INT8), "the weights 'w' int8[3, 1, 1, 2] are not constant",
     ),
     "bias computed": (
         ops.Conv2D(), [X, weights(3, 1, 1, 2), image(3, name="b")], image(1, 4, 4, 3),

@@ -68,11 +68,18 @@ class Drawing:
         return tuple(self.size(1, greatest * self.stretch) for _ in range(self.size(least_rank, greatest_rank)))
 
     def data(self, shape: tuple[int, ...]) -> Array:
-        """Return activations: the full range for 8 and 16 bits, small numbers for other integers, float32 around 0."""
+        """Return activations: the full range for 8 and 16 bits, small numbers for other integers, float32 around 0.
+
+        Unsigned integers have any number of bits.
+        """
         if self.dtype == "float32":
             return self.random.normal(0, 2, shape).astype(np.float32)
         if self.dtype == "bool":
             return self.random.integers(0, 2, shape).astype(bool)
+        if self.dtype in {"uint32", "uint64"}:
+            bits = np.iinfo(self.dtype).bits
+            whole = self.random.integers(0, 1 << bits, shape, dtype=self.dtype)
+            return np.asarray(whole >> self.random.integers(0, bits, shape).astype(self.dtype))
         if self.quantized:
             limits = np.iinfo(self.dtype)
             return self.random.integers(limits.min, limits.max + 1, shape).astype(self.dtype)

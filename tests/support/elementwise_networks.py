@@ -263,6 +263,7 @@ def _quantize(d: Drawing) -> None:
         "float32": ("int8", "int16"),
         "int8": ("int8", "int16", "int32", "uint8"),
         "int16": ("int8", "int16", "int32"),
+        "int32": ("int8", "int16"),
         "uint8": ("int8",),
     }[d.dtype])  # fmt: skip
     scale = float(np.float32(d.draw(st.floats(0.004, 0.5)))) / {"int16": 256, "int32": 65536}.get(target, 1)
@@ -270,7 +271,13 @@ def _quantize(d: Drawing) -> None:
     affine = d.affine()
     if d.dtype == "int16":
         affine["zero_point"] = d.choice(0, d.size(-(2**15), 2**15 - 1))
+    if d.dtype == "int32":
+        affine["scale"] = scale / float(2 ** d.size(0, 24)) / 2
     source = d.input((d.size(1, 3), d.size(1, 40)), **affine)
+    if d.dtype == "int32":
+        limits = np.iinfo("int32")
+        d.values[0] = d.random.integers(limits.min, limits.max, d.values[0].shape, "int32", endpoint=True)
+        d.values[0] >>= d.random.integers(0, 32, d.values[0].shape, "int32")
     d.network.unary("QUANTIZE", source, scale=scale, zero_point=zero_point, dtype=target)
 
 
@@ -278,9 +285,20 @@ def _dequantize(d: Drawing) -> None:
     d.network.unary("DEQUANTIZE", d.input((d.size(1, 3), d.size(1, 40))))
 
 
+def _atan2(d: Drawing) -> None:
+    """Draw points of all quadrants, some on the axes and at the ends of the range."""
+    shape = d.shape(1, 5)
+    left, right = d.input(shape), d.input(shape)
+    for value in d.values:
+        chosen = d.random.choice(np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, 1e-30, 3e38], "f4"), value.shape)
+        value[...] = np.where(d.random.random(value.shape) < 0.5, chosen, value)
+    d.network.binary("ATAN2", left, right)
+
+
 OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
     "ABS": _unary("ABS"),
     "ADD": _activated("ADD", 0.01, 1),
+    "ATAN2": _atan2,
     "BITWISE_XOR": _plain("BITWISE_XOR", 0.01, 1),
     "CAST": _cast,
     "CEIL": _rounding("CEIL"),
@@ -340,9 +358,11 @@ TYPES: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(("LOGICAL_AND", "LOGICAL_NOT", "LOGICAL_OR"), ("bool",)),
     "CAST": ("int8", "int16", "int32", "float32", "bool"),
     "DEQUANTIZE": ("int8", "int16", "uint8"),
-    "QUANTIZE": ("int8", "int16", "uint8", "float32"),
+    "QUANTIZE": ("int8", "int16", "int32", "uint8", "float32"),
     **dict.fromkeys(("ELU", "HARD_SWISH"), ("int8", "float32")),
-    **dict.fromkeys(("BITWISE_XOR", "GELU", "POW", "RELU_0_TO_1", "RELU_N1_TO_1", "RIGHT_SHIFT", "SELECT", "SIGN"), ()),
+    **dict.fromkeys(
+        ("ATAN2", "BITWISE_XOR", "GELU", "POW", "RELU_0_TO_1", "RELU_N1_TO_1", "RIGHT_SHIFT", "SELECT", "SIGN"), ()
+    ),
     **dict.fromkeys(("MAXIMUM", "MINIMUM"), ("int8", "int16", "int32", "int64", "float32")),
     **dict.fromkeys(("MUL", "SQUARED_DIFFERENCE", "SUB"), ("int8", "int16", "int32", "float32")),
     "DIV": ("int8", "int32", "float32"),
@@ -358,6 +378,7 @@ LITERT: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(("MUL", "SUB"), ("int64",)),
     "ABS": ("int32",),
     "ADD": ("int32", "int64"),
+    "ATAN2": ("float32",),
     "BITWISE_XOR": ("int32",),
     "DIV": ("int16",),
     "FLOOR_DIV": ("int32",),

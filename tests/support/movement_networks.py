@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+from hypothesis import strategies as st
 
 from support.drawing import Drawing
 
@@ -131,6 +132,34 @@ def _reverse(d: Drawing) -> None:
     first = d.size(0, len(shape) - 1)
     axes = range(first, d.size(first, len(shape) - 1) + 1)
     d.network.move("REVERSE_V2", d.input(shape), shape, d.network.integers(list(axes)), kind="ReverseV2Options")
+
+
+def _reverse_sequence(d: Drawing) -> None:
+    """Draw constant or computed lengths."""
+    shape = d.shape(2, 4)
+    sequence, batch = d.draw(st.permutations(range(len(shape))))[:2]
+    lengths = d.random.integers(0, shape[sequence] + 1, shape[batch]).astype(d.choice("int32", "int64"))
+    source = d.input(shape)
+    places = d.network.integers(lengths, str(lengths.dtype))
+    if d.choice(True, False):
+        d.values.append(lengths)
+        places = d.network.input(lengths.shape, dtype=str(lengths.dtype))
+    d.network.move("REVERSE_SEQUENCE", source, shape, places, kind="ReverseSequenceOptions", SeqDim=sequence,
+                   BatchDim=batch)  # fmt: skip
+
+
+def _scatter_nd(d: Drawing) -> None:
+    """Draw constant or computed positions, some of them twice."""
+    shape = d.shape(1, 4)
+    depth = d.size(1, len(shape))
+    counts = d.shape(1, 2)
+    places = d.random.integers(0, shape[:depth], (*counts, depth)).astype(np.int32)
+    source = d.input((*counts, *shape[depth:]))
+    indices = d.network.integers(places)
+    if d.choice(True, False):
+        d.values.append(places)
+        indices = d.network.input(places.shape, dtype="int32")
+    d.network.move("SCATTER_ND", source, shape, d.network.integers(shape), before=[indices], kind="ScatterNdOptions")
 
 
 def _space_to_depth(d: Drawing) -> None:
@@ -260,7 +289,9 @@ OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
     "PADV2": _padv2,
     "RESIZE_BILINEAR": _resize("RESIZE_BILINEAR", "ResizeBilinearOptions"),
     "RESIZE_NEAREST_NEIGHBOR": _resize("RESIZE_NEAREST_NEIGHBOR", "ResizeNearestNeighborOptions"),
+    "REVERSE_SEQUENCE": _reverse_sequence,
     "REVERSE_V2": _reverse,
+    "SCATTER_ND": _scatter_nd,
     "SLICE": _slice,
     "SPACE_TO_BATCH_ND": _space_to_batch,
     "SPACE_TO_DEPTH": _space_to_depth,
@@ -286,7 +317,7 @@ TYPES: Mapping[str, Sequence[str]] = {
     "FILL": ("int8", "int32", "float32"),
     "GATHER_ND": ("int8", "float32"),
     "REVERSE_V2": EVERY,
-    "TILE": (),
+    **dict.fromkeys(("REVERSE_SEQUENCE", "SCATTER_ND", "TILE"), ()),
 }
 """The element types of each operator that TensorFlow Lite Micro supports."""
 
@@ -302,6 +333,8 @@ LITERT: Mapping[str, Sequence[str]] = {
     "GATHER_ND": ("int16", "int32", "int64", "uint8", "bool"),
     "RESIZE_BILINEAR": ("int16",),
     "RESIZE_NEAREST_NEIGHBOR": ("int32",),
+    "REVERSE_SEQUENCE": ("int16", "int32", "int64", "uint8", "float32"),
+    "SCATTER_ND": ("int8", "int32", "int64", "float32", "bool"),
     "TILE": EVERY,
     "UNPACK": ("uint8", "bool"),
 }

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
-from support import elementwise_networks, movement_networks, reduction_networks
+from support import elementwise_networks, movement_networks, reduction_networks, signal_networks
 from support.drawing import ACTIVATIONS, Array, Case, Draw, Drawing
 from support.oracle import litert_run, tflite_micro_run
 
@@ -129,6 +129,7 @@ OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
     **elementwise_networks.OPERATORS,
     **movement_networks.OPERATORS,
     **reduction_networks.OPERATORS,
+    **signal_networks.OPERATORS,
 }
 
 LITERT: Mapping[str, Sequence[str]] = {
@@ -147,6 +148,7 @@ _MICRO: Mapping[str, Sequence[str]] = {
     **elementwise_networks.TYPES,
     **movement_networks.TYPES,
     **reduction_networks.TYPES,
+    **signal_networks.TYPES,
 }
 """The element types that TensorFlow Lite Micro supports."""
 

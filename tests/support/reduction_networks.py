@@ -63,6 +63,16 @@ def _l2_normalization(d: Drawing) -> None:
     d.network.unary("L2_NORMALIZATION", source, "L2NormOptions", {}, **affine)
 
 
+def _topk(d: Drawing) -> None:
+    shape = d.shape(greatest=7)
+    source, count = d.input(shape), d.size(1, shape[-1])
+    if d.choice(True, False):
+        d.values[-1] = d.values[-1] // 64 if d.quantized else d.values[-1].round()  # with equal elements
+    values = d.network.like(source, (*shape[:-1], count))
+    positions = d.network.activation((*shape[:-1], count), dtype="int32")
+    d.network.many("TOPK_V2", [source, d.network.integers([count])], [values, positions], "TopKV2Options")
+
+
 OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
     "ADD_N": _add_n,
     "ARG_MAX": _arg("ARG_MAX"),
@@ -76,12 +86,13 @@ OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
     "REDUCE_MIN": _reduction("REDUCE_MIN", same_scale=True),
     "REDUCE_PROD": _reduction("REDUCE_PROD", greatest=2),
     "SUM": _reduction("SUM"),
+    "TOPK_V2": _topk,
 }
 
 TYPES: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(OPERATORS, ("int8", "float32")),
     **dict.fromkeys(("MEAN", "SUM"), ("int8", "int16", "float32")),
-    **dict.fromkeys(("REDUCE_ANY", "REDUCE_PROD"), ()),
+    **dict.fromkeys(("REDUCE_ANY", "REDUCE_PROD", "TOPK_V2"), ()),
     "REDUCE_ALL": ("bool",),
 }
 """The element types of each operator that TensorFlow Lite Micro supports."""
@@ -94,5 +105,6 @@ LITERT: Mapping[str, Sequence[str]] = {
     "CUMSUM": ("int32", "int64"),
     "REDUCE_ANY": ("bool",),
     "REDUCE_PROD": ("int32", "int64", "float32"),
+    "TOPK_V2": ("int8", "int16", "int32", "int64", "uint8", "float32"),
 }
 """The element types of each operator that only LiteRT supports."""

@@ -13,6 +13,7 @@ from tflite.ActivationFunctionType import ActivationFunctionType
 
 from support.drawing import ACTIVATIONS, Draw, Drawing
 from support.lstm_networks import draw_lstm
+from support.signal_networks import draw_features, draw_spectral_subtraction
 
 Array = npt.NDArray[Any]
 
@@ -78,6 +79,8 @@ STREAMING: Mapping[str, tuple[str, Callable[[Drawing], None]]] = {
     "SVDF float32": ("float32", lambda d: _svdf(d, "float32")),
     "SVDF int8": ("int8", lambda d: _svdf(d, "int16")),
     "SVDF int8 with an int8 state": ("int8", lambda d: _svdf(d, "int8")),
+    "SignalFilterBankSpectralSubtraction uint32": ("uint32", draw_spectral_subtraction),
+    "SignalFilterBankSpectralSubtraction uint32 among others": ("uint32", draw_features),
     **{f"UNIDIRECTIONAL_SEQUENCE_LSTM {dtype}": (dtype, draw_lstm) for dtype in ("int8", "int16", "float32")},
 }
 """The element type of the inputs and the strategy of the network, by kind."""

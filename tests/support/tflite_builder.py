@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from flatbuffers import flexbuffers
 from tflite.ActivationFunctionType import ActivationFunctionType
 from tflite.BuiltinOperator import BuiltinOperator
 from tflite.TensorType import TensorType
@@ -101,6 +102,13 @@ class Network:
     ) -> list[int]:
         """Add the operator ``name`` with several ``outputs``, and return them."""
         self.operators.append(OperatorSpec(getattr(BuiltinOperator, name), list(inputs), list(outputs), kind, options))
+        return list(outputs)
+
+    def custom(self, name: str, inputs: Sequence[int], outputs: Sequence[int], **options: float) -> list[int]:
+        """Add the custom operator ``name`` with options in a FlexBuffer."""
+        code, options_bytes = BuiltinOperator.CUSTOM, bytes(flexbuffers.Dumps(options))
+        spec = OperatorSpec(code, list(inputs), list(outputs), custom_code=name, custom_options=options_bytes)
+        self.operators.append(spec)
         return list(outputs)
 
     def integers(self, values: Sequence[int] | Array, dtype: str = "int32") -> int:

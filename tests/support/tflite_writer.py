@@ -47,6 +47,7 @@ class OperatorSpec:
     options_kind: str | None = None
     options: dict[str, Any] = field(default_factory=dict)
     custom_code: str = ""
+    custom_options: bytes = b""
     options_tag: int | None = None
     """Tag of the union to write instead of that of ``options_kind``."""
     old_code: int | None = None
@@ -165,6 +166,8 @@ class Writer:
             tag = getattr(BuiltinOptions, spec.options_kind) if spec.options_tag is None else spec.options_tag
             fields["BuiltinOptionsType"] = tag
             fields["BuiltinOptions"] = self._table(spec.options_kind, **self._texts(spec.options))
+        if spec.custom_options:
+            fields["CustomOptions"] = self._numbers(list(spec.custom_options), np.uint8)
         return self._table("Operator", **fields)
 
     def _texts(self, fields: dict[str, Any]) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from mlfbuild.frontends.tflite.operators import SHAPES, SUPPORTED, operator_name
-from mlfbuild.graph import DType
+from mlfbuild.frontends.tflite.operators import CUSTOM, SHAPES, SUPPORTED, operator_name
+from mlfbuild.graph import EVERY, DType
 from mlfbuild.graph.ops import operator_class
 from mlfbuild.targets import BOARDS, CPUS, Cpu
 from mlfbuild_reference.markdown import code
@@ -17,24 +17,30 @@ from mlfbuild_reference.markdown import code
 
 def with_operators(page: str) -> str:
     """Return ``docs/operators.md`` with the row of every operator that TFLite files may have."""
-    return _with_rows(page, r"[A-Z][A-Z0-9_]*", [_operator_row(code) for code in SUPPORTED])
+    rows = [_row_of(name) for name in CUSTOM] + [_operator_row(code) for code in SUPPORTED]
+    return _with_rows(page, r"[A-Z][A-Za-z0-9_]*", sorted(rows, key=str.upper))
+
+
+def _row_of(name: str) -> str:
+    """Return the row of an operator of the graph, or nothing if ``name`` is none."""
+    operator = operator_class(name)
+    return f"| {name} | {_types(operator.types)} | {_types(operator.results)} |" if operator is not None else ""
 
 
 def _operator_row(number: int) -> str:
     name = operator_name(number)
-    operator = operator_class(name)
-    if operator is not None:
-        return f"| {name} | {_types(operator.types)} | {_types(operator.results)} |"
+    if row := _row_of(name):
+        return row
     kind = SHAPES.get(number)
     if kind is None:  # of variables
         return f"| {name} | all |  |"
-    if kind.values > 1 or len(kind.types) == len(DType):  # of the type of what it reads
+    if kind.values > 1 or len(kind.types) == len(EVERY):  # of the type of what it reads
         return f"| {name} | {_types(kind.types)} |  |"
     return f"| {name} | all | {_types(kind.types)} |"
 
 
 def _types(types: Sequence[DType]) -> str:
-    return "all" if set(types) == set(DType) else ", ".join(dtype.value for dtype in types)
+    return "all" if set(types) == set(EVERY) else ", ".join(dtype.value for dtype in types)
 
 
 def with_cpus(page: str) -> str:

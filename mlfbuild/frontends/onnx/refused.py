@@ -52,7 +52,6 @@ _REASONS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("the operator is not supported, as small networks rarely use it", SEE): (
         "Col2Im", "Det",
     ),
-    ("sorting is not supported", "sort in the firmware, or use ArgMax for the greatest element"): ("TopK",),
 }  # fmt: skip
 
 REFUSED: Mapping[str, tuple[str, str]] = {name: fields for fields, names in _REASONS.items() for name in names}

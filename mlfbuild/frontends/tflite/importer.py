@@ -11,15 +11,15 @@ from mlfbuild.core import UnsupportedModelError, listed
 from mlfbuild.frontends.errors import naming_file, unsupported
 from mlfbuild.frontends.tflite.operators import (
     SHAPES,
-    SUPPORTED,
     OperatorKind,
     TfliteSite,
+    is_supported,
     operator_kind,
     operator_name,
 )
 from mlfbuild.frontends.tflite.operators.variables import OPERANDS
 from mlfbuild.frontends.tflite.reader import SEE, RawOperator, RawSubgraph, Reader, reading
-from mlfbuild.frontends.tflite.tensors import Tensors, unique_names
+from mlfbuild.frontends.tflite.tensors import Tensors, dequantized, unique_names
 from mlfbuild.frontends.tflite.unsigned import held_as_int8, refusal, requantized
 from mlfbuild.frontends.tflite.variables import Key, Variables, VariableValue
 from mlfbuild.graph import (
@@ -34,6 +34,7 @@ from mlfbuild.graph import (
     State,
     Tensor,
     evaluate,
+    ops,
 )
 from mlfbuild.graph.bases import WHOLE, alternatives
 
@@ -62,18 +63,14 @@ def parse_tflite(data: bytes, name: str, where: str, budget: ConstantBudget | No
 
 
 def _graph(subgraphs: Sequence[RawSubgraph], name: str, budget: ConstantBudget) -> Graph:
-    """Return the graph of the first subgraph; the others may only initialise its variables."""
+    """Return the graph of the first subgraph, which runtimes run, too; others may initialise its variables."""
     importer = _Importer(subgraphs[0], budget, subgraphs)
     graph = importer.graph(name)
-    idle = [index for index in range(1, len(subgraphs)) if index not in importer.called]
-    if idle:
-        raise UnsupportedModelError(
-            "subgraph-unused",
-            place=f"subgraph {idle[0]} of {len(subgraphs)}",
-            reason="no CALL_ONCE names the subgraph",
-            hint="export the model with one subgraph",
-        )
-    return graph
+    idle = [str(index) for index in range(1, len(subgraphs)) if index not in importer.called]
+    if not idle:
+        return graph
+    others = f"subgraph {idle[0]} is" if len(idle) == 1 else f"subgraphs {listed(idle)} are"
+    return graph.with_notes([*graph.notes, f"only the first subgraph of the file is compiled; {others} left out"])
 
 
 class _Importer:
@@ -164,7 +161,7 @@ class _Importer:
         """Record the operators that this compiler does not have, each once; refuse files for an accelerator."""
         missing: dict[tuple[int, str], RawOperator] = {}
         for operator in self._raw.operators:
-            if operator.code not in SUPPORTED:
+            if not is_supported(operator.code, operator.custom_code):
                 missing.setdefault((operator.code, operator.custom_code), operator)
         for operator in missing.values():
             for begin, (compiler, accelerator) in _COMPILED_BY.items():
@@ -205,7 +202,7 @@ class _Importer:
 
     def _supported(self, operator: RawOperator) -> list[Node]:
         """Return the nodes of ``operator``; if it is not supported, record why and return none."""
-        refused = operator.code not in SUPPORTED
+        refused = not is_supported(operator.code, operator.custom_code)
         if not self._tensors.refused.isdisjoint((*operator.inputs, *operator.outputs)):
             refused = True  # for a reason that is recorded
         try:
@@ -228,7 +225,9 @@ class _Importer:
         return [] if error is not None else nodes
 
     def _nodes_of(self, operator: RawOperator) -> list[Node]:
-        kind = operator_kind(operator.code)
+        if operator.code == BuiltinOperator.DEQUANTIZE and self._is_dequantized(operator):
+            return []
+        kind = operator_kind(operator.code, operator.custom_code)
         if kind is not None:
             node = self._node(operator, kind)
             if self._is_computed(operator, kind, node):
@@ -280,6 +279,27 @@ class _Importer:
         site = self._site(operator, inputs, operator.outputs)
         for index, value in zip(operator.outputs, node.operator.reference(inputs, values, outputs), strict=True):
             self._settle(site, index, value)
+        return True
+
+    def _is_dequantized(self, operator: RawOperator) -> bool:
+        """Compute float32 weights that the file stores as float16, or as integers with a scale for each channel."""
+        if (len(operator.inputs), len(operator.outputs)) != (1, 1):
+            return False
+        place = self._place(operator)
+        value = self._tensors.half(place, operator.inputs[0])
+        if value is None:
+            source = self._tensors.at(place, operator.inputs[0])
+            if source.dtype not in ops.Dequantize.types:
+                return False
+            value = dequantized(source)
+        if value is None:
+            return False
+        site = self._site(operator, (), operator.outputs)
+        output = site.output()
+        if (output.dtype, output.shape) != (DType.FLOAT32, value.shape):
+            raise site.wrong(f"{output} should be float32{list(value.shape)}")
+        self._budget.take(place, value.nbytes)
+        self._settle(site, operator.outputs[0], value)
         return True
 
     def _settle(self, site: TfliteSite, index: int, value: Array) -> None:
@@ -338,8 +358,12 @@ class _Importer:
         if result.name in _OFFSET_WEIGHTS:
             _check_offset(site)
         _check_types(site, site.inputs[:1], result)
-        values = tuple(None if tensor is None else tensor.name for tensor in site.inputs[: kind.values])
-        states = [state for _, state in kept.values()]
+        values: tuple[str | None, ...] = tuple(
+            None if tensor is None else tensor.name for tensor in site.inputs[: kind.values]
+        )
+        repeated = [self._tensors.repeated(site.outputs[at]) for at in kind.repeats if at < len(site.outputs)]
+        values += tuple(state.before for state in repeated)
+        states = [state for _, state in kept.values()] + repeated
         self._states += states
         outputs = (*(tensor.name for tensor in site.outputs), *(state.after for state in states))
         return Node(outputs[0] if site.outputs else "", result, values, outputs)
@@ -374,8 +398,9 @@ def _check_hybrid(site: TfliteSite) -> None:
     types = [None if tensor is None else tensor.dtype for tensor in site.inputs[:2]]
     if types[0] is DType.FLOAT32 and types[-1] not in {None, DType.FLOAT32}:
         raise site.unsupported(
-            f"a hybrid model ({site.inputs[1]} over float32) is not supported",
-            "quantise the activations too",
+            f"a hybrid layer ({site.inputs[1]} over float32, from TensorFlow's dynamic range quantisation) is not "
+            "supported: its numbers depend on how a runtime quantises the activations in each run, and runtimes differ",
+            "give the converter a representative data set, so that it also quantises the activations",
             code="quantization-unsupported",
         )
 

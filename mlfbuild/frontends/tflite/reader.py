@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from flatbuffers.number_types import Int32Flags
+from tflite.BuiltinOperator import BuiltinOperator
 from tflite.Model import Model
 from tflite.QuantizationDetails import QuantizationDetails
 
@@ -64,7 +65,7 @@ class RawTensor:
 
 @dataclass(frozen=True)
 class RawOperator:
-    """An operator as in the file: tensor indices (-1: absent) and the union of its options."""
+    """An operator as in the file: tensor indices (-1: absent) and its options, for a custom operator their bytes."""
 
     index: int
     code: int
@@ -213,6 +214,8 @@ class Reader:
             builtin, custom = codes[code]
             inputs, outputs = self._indices(operator.InputsAsNumpy()), self._indices(operator.OutputsAsNumpy())
             options = operator.BuiltinOptions()
+            if builtin == BuiltinOperator.CUSTOM:
+                options = self._vector(operator.CustomOptionsAsNumpy()).tobytes()
             return RawOperator(index, builtin, custom, inputs, outputs, operator.BuiltinOptionsType(), options)
 
     def _indices(self, vector: Any) -> tuple[int, ...]:

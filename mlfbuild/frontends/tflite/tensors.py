@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
 from tflite.TensorType import TensorType
 
 from mlfbuild.core import UnsupportedModelError
@@ -22,10 +24,15 @@ TYPES = {
     TensorType.INT32: DType.INT32,
     TensorType.INT64: DType.INT64,
     TensorType.UINT8: DType.UINT8,
+    TensorType.UINT32: DType.UINT32,
+    TensorType.UINT64: DType.UINT64,
 }
 
 MAXIMUM_TENSOR_SIZE = (1 << 31) - 1
 """In bytes; C's int overflows beyond it."""
+
+_LEAST_SCALE = 2.0**-126
+"""The least normal float32."""
 
 
 class Tensors:
@@ -78,6 +85,20 @@ class Tensors:
         before = self._make(place, raw)
         after = self.add(f"{before.name}_after", before)
         return before, State(before.name, after.name, zeros(before))
+
+    def half(self, place: str, index: int) -> Array | None:
+        """Return the elements of tensor ``index`` in float32 if it is a constant of float16."""
+        raw = self._raw_at(place, index)
+        if raw.type != TensorType.FLOAT16 or raw.data is None or raw.is_sparse or raw.is_variable:
+            return None
+        where = self._where(place, raw)
+        _check_shape(raw, np.dtype(np.float16).itemsize, where)
+        return _elements(raw, np.dtype(np.float16), where).astype(np.float32)
+
+    def repeated(self, output: Tensor) -> State:
+        """Return the state in which the next run receives ``output``; it is 0 before the first one."""
+        before, after = (self.add(f"{output.name}_{when}", output) for when in ("before", "after"))
+        return State(before.name, after.name, zeros(before))
 
     def by_name(self) -> dict[str, Tensor]:
         """Return the tensors that were made or added before."""
@@ -136,6 +157,8 @@ def unique_names(tensors: Sequence[RawTensor]) -> list[str]:
 def _convert(raw: RawTensor, name: str, where: str) -> Tensor:
     """Return ``raw`` as a checked tensor, with its data as a view; ``where`` is the place in messages."""
     dtype = TYPES.get(raw.type)
+    if raw.type == TensorType.INT4 and raw.data is not None:
+        dtype = DType.INT8
     if dtype is None:
         raise UnsupportedModelError(
             "type-unsupported",
@@ -152,34 +175,95 @@ def _convert(raw: RawTensor, name: str, where: str) -> Tensor:
             "quantization-unsupported", place=where, reason="a custom quantisation is not supported",
             hint="convert the model with full integer quantisation",
         )  # fmt: skip
+    _check_shape(raw, dtype.size, where)
+    # Some converters write scales for float32 and bool tensors, where they have no meaning.
+    data = _data(raw, dtype, where)
+    quantization = None if dtype in {DType.FLOAT32, DType.BOOL} else _quantization(raw, data, where)
+    return Tensor(name, raw.shape, dtype, quantization, data)
+
+
+def _check_shape(raw: RawTensor, element: int, where: str) -> None:
     if any(size < 0 for size in raw.shape):
         raise OperatorError(where, f"the shape {list(raw.shape)} has a negative dimension")
     if 0 in raw.shape:
         raise UnsupportedModelError(
             "tensor-empty", place=where, reason=f"the shape {list(raw.shape)} has no elements, which is not supported"
         )
-    if math.prod(raw.shape) * dtype.size > MAXIMUM_TENSOR_SIZE:
+    if math.prod(raw.shape) * element > MAXIMUM_TENSOR_SIZE:
         raise OperatorError(where, f"the shape {list(raw.shape)} takes more than 2 GiB")
-    # Some converters write scales for float32 and bool tensors, where they have no meaning.
-    quantization = None if dtype in {DType.FLOAT32, DType.BOOL} else _quantization(raw, where)
-    return Tensor(name, raw.shape, dtype, quantization, _data(raw, dtype, where))
 
 
-def _quantization(raw: RawTensor, where: str) -> Quantization | None:
+def dequantized(tensor: Tensor) -> Array | None:
+    """Return the real numbers of a constant, ``None`` if the tensor is not one, or if scales do not fit its shape.
+
+    LiteRT multiplies in float32 if there is a scale for each channel.
+    """
+    quantization, data = tensor.quantization, tensor.data
+    if quantization is None or data is None:
+        return None
+    if quantization.per_channel and data.shape[quantization.axis : quantization.axis + 1] != (
+        len(quantization.scales),
+    ):
+        return None
+    kind = np.float32 if quantization.per_channel else np.float64
+    shape = [-1 if quantization.per_channel and axis == quantization.axis else 1 for axis in range(data.ndim)]
+    scales = np.array(quantization.scales, kind).reshape(shape)
+    zero_points = np.array(quantization.zero_points, np.int32).reshape(shape)
+    with np.errstate(over="ignore"):
+        return np.asarray((data.astype(np.int32) - zero_points).astype(kind) * scales, np.float32)
+
+
+def _quantization(raw: RawTensor, data: Array | None, where: str) -> Quantization | None:
     if not raw.scales:
         return None
     zero_points = raw.zero_points * len(raw.scales) if len(raw.zero_points) == 1 else raw.zero_points
     axis = raw.axis if len(raw.shape) > 1 else 0  # converters write the dimension of the weights for biases, too
+    scales = raw.scales
+    if data is not None and 0 in scales and len(zero_points) == len(scales):
+        scales = _positive(scales, zero_points, axis, data)
     try:
-        return Quantization(raw.scales, zero_points, axis)
+        return Quantization(scales, zero_points, axis)
     except GraphError as error:
         raise OperatorError(where, error.reason) from None
+
+
+def _positive(scales: Sequence[float], zero_points: Sequence[int], axis: int, data: Array) -> tuple[float, ...]:
+    """Return ``scales`` with the least normal number instead of 0 where all of ``data`` is 0.0, whatever the scale is.
+
+    Multipliers that follow from it are 0, as those that runtimes compute from a scale of 0.
+    """
+    per_channel = len(scales) > 1
+    if per_channel and (axis >= data.ndim or data.shape[axis] != len(scales)):
+        return tuple(scales)
+    parts = np.moveaxis(data, axis, 0) if per_channel else data[np.newaxis]
+    return tuple(
+        _LEAST_SCALE if scale == 0 and np.all(part == zero_point) else scale
+        for scale, zero_point, part in zip(scales, zero_points, parts, strict=True)
+    )
 
 
 def _data(raw: RawTensor, dtype: DType, where: str) -> Array | None:
     if raw.data is None:
         return None
-    size = math.prod(raw.shape) * dtype.size
+    if raw.type == TensorType.INT4:
+        return _unpacked(raw, where)
+    return _elements(raw, dtype.numpy, where)
+
+
+def _elements(raw: RawTensor, dtype: np.dtype[Any], where: str) -> Array:
+    assert raw.data is not None
+    size = math.prod(raw.shape) * dtype.itemsize
     if raw.data.size != size:
         raise GraphError(where, f"holds {raw.data.size} bytes, its shape {list(raw.shape)} needs {size}")
-    return raw.data.view(dtype.numpy).reshape(raw.shape)
+    return raw.data.view(dtype).reshape(raw.shape)
+
+
+def _unpacked(raw: RawTensor, where: str) -> Array:
+    """Return int4 elements, of which a byte holds two, the first one in its lower half, as int8."""
+    assert raw.data is not None
+    count = math.prod(raw.shape)
+    if raw.data.size != -(-count // 2):
+        raise GraphError(where, f"holds {raw.data.size} bytes, its shape {list(raw.shape)} needs {-(-count // 2)}")
+    data = raw.data.view(np.int8)
+    pairs = np.stack([np.left_shift(data, 4) >> 4, data >> 4], axis=-1)
+    return pairs.reshape(-1)[:count].reshape(raw.shape)

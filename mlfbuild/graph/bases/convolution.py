@@ -72,7 +72,7 @@ class Convolution(Filtering):
         source, weights, bias, output = convolution_tensors(inputs, outputs)
         return (
             rules.first(rules.rank(tensor, 4) for tensor in (source, weights, output))
-            or weighted.check(source, weights, bias, output, self.channel_axis, self.int16_biases)
+            or weighted.check(source, weights, bias, output, self.channel_axis, self.int16_biases, computed=True)
             or self._check_channels(source, weights)
             or self.window(weights).problem(source, output)
             or self._check_output(weights, output)

@@ -14,7 +14,7 @@ import numpy as np
 
 from mlfbuild.graph.bases import rules
 from mlfbuild.graph.operator import Operator
-from mlfbuild.graph.types import Array, DType, Tensor
+from mlfbuild.graph.types import EVERY, Array, DType, Tensor
 
 Move = tuple[Array, Array]
 """(from, to): views of equal shape; ``to`` is in an output, ``from`` in an input or in an output written before."""
@@ -24,7 +24,7 @@ Move = tuple[Array, Array]
 class Movement(Operator):
     """Every element of an output is a copy of an element of an input, regardless of its type."""
 
-    types: ClassVar[tuple[DType, ...]] = tuple(DType)
+    types: ClassVar[tuple[DType, ...]] = EVERY
 
     def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
         sources = [tensor for tensor in inputs if tensor is not None]

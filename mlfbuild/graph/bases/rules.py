@@ -75,14 +75,19 @@ def parameters(
     biases: Sequence[DType] | None = None,
     *,
     offset: bool = False,
+    computed: bool = False,
 ) -> Reason:
     """Check constant weights, int8 symmetric (one scale, or one for each of ``channels``) or float32, and their bias.
 
     The bias has one of the types ``biases``, by default int32 for int8 weights and float32 for float32 weights. With
-    ``offset``, weights with one scale may have a zero point.
+    ``offset``, weights with one scale may have a zero point; with ``computed``, float32 weights need not be constant.
     """
     return (
-        (None if weights.constant else f"the weights {weights} are not constant")
+        (
+            None
+            if weights.constant or (computed and weights.dtype is DType.FLOAT32)
+            else f"the weights {weights} are not constant"
+        )
         or (_scaled(weights, channels, axis, offset=offset) if weights.dtype is DType.INT8 else None)
         or (_bias(bias, weights, channels, biases) if bias is not None else None)
     )
@@ -177,3 +182,13 @@ def computable(*computations: Callable[[], object]) -> Reason:
     except OverflowError as error:
         return str(error)
     return None
+
+
+def typed(tensor: Tensor, dtype: DType) -> Reason:
+    """Check that ``tensor`` has elements of ``dtype``."""
+    return None if tensor.dtype is dtype else f"{tensor} must be {dtype.value}"
+
+
+def within(what: str, value: int, least: int, greatest: int) -> Reason:
+    """Check that the attribute ``what`` is between two bounds, which belong to the range."""
+    return None if least <= value <= greatest else f"{what} {value} is not between {least} and {greatest}"

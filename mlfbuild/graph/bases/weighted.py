@@ -1,4 +1,4 @@
-"""Rules of operators with constant weights: combinations of types, and the width of sums.
+"""Rules of operators with weights, which are constant or float32 filters: combinations of types, width of sums.
 
 int8 activations have int8 weights, an int32 bias and 32-bit sums; weights with one scale may have a zero point, as
 those of uint8 networks have. int16 activations also have int8 weights; their sums have the width of the bias, 32 or 64
@@ -33,17 +33,20 @@ def check(
     output: Tensor,
     axis: int,
     int16_biases: Sequence[DType] = (DType.INT64,),
+    *,
+    computed: bool = False,
 ) -> rules.Reason:
     """Return why these types, scales or constants do not fit; dimension ``axis`` of ``weights`` is the channels.
 
-    ``int16_biases`` are the possible types of a bias if activations are int16.
+    ``int16_biases`` are the possible types of a bias if activations are int16. With ``computed``, float32 weights need
+    not be constant.
     """
     channels = weights.shape[axis] if axis < len(weights.shape) else 0
     biases = int16_biases if source.dtype is DType.INT16 else None
     return (
         rules.arithmetic(source, output, types=TYPES)
         or _check_weights(source, weights)
-        or rules.parameters(weights, bias, channels, axis, biases, offset=source.dtype is DType.INT8)
+        or rules.parameters(weights, bias, channels, axis, biases, offset=source.dtype is DType.INT8, computed=computed)
         or (_check_range(weights, bias, channels) if source.dtype is DType.INT16 else None)
         or (_check_bias(source, weights, bias, output) if source.dtype in rules.QUANTIZED else None)
     )
@@ -58,10 +61,12 @@ def _check_weights(source: Tensor, weights: Tensor) -> rules.Reason:
 def _check_bias(source: Tensor, weights: Tensor, bias: Tensor | None, output: Tensor) -> rules.Reason:
     """Return why ``bias`` cannot be added to sums of products by TFLite's rule; a bias without a scale has theirs."""
     affine = None if bias is None else bias.quantization
-    if affine is None or weights.quantization is None:
+    if bias is None or affine is None or weights.quantization is None:
         return None
     if any(affine.zero_points):
         return f"the bias {bias} has a zero point that is not 0"
+    if bias.data is not None and not bias.data.any():  # the scale of zeros has no meaning; layers may share them
+        return None
     scales = np.array(weights.quantization.scales) * scale_of(source)
     if len(affine.scales) not in {1, len(scales)} and len(scales) != 1:
         return f"the bias {bias} has {len(affine.scales)} scales, the weights {weights} have {len(scales)}"

@@ -39,6 +39,9 @@ if TYPE_CHECKING:
         Cosh as Cosh,
         Sinh as Sinh,
     )
+    from mlfbuild.graph.ops.atan2 import (
+        Atan2 as Atan2,
+    )
     from mlfbuild.graph.ops.batch_matmul import (
         BatchMatmul as BatchMatmul,
     )
@@ -98,6 +101,15 @@ if TYPE_CHECKING:
     )
     from mlfbuild.graph.ops.fill import (
         Fill as Fill,
+    )
+    from mlfbuild.graph.ops.filter_bank import (
+        GAINS as GAINS,
+        SignalFilterBank as SignalFilterBank,
+        SignalFilterBankLog as SignalFilterBankLog,
+        SignalFilterBankSpectralSubtraction as SignalFilterBankSpectralSubtraction,
+        SignalFilterBankSquareRoot as SignalFilterBankSquareRoot,
+        SignalPcan as SignalPcan,
+        logarithms as logarithms,
     )
     from mlfbuild.graph.ops.floor import (
         Ceil as Ceil,
@@ -215,6 +227,12 @@ if TYPE_CHECKING:
     from mlfbuild.graph.ops.reverse import (
         ReverseV2 as ReverseV2,
     )
+    from mlfbuild.graph.ops.reverse_sequence import (
+        ReverseSequence as ReverseSequence,
+    )
+    from mlfbuild.graph.ops.scatter import (
+        ScatterNd as ScatterNd,
+    )
     from mlfbuild.graph.ops.select import (
         Select as Select,
         SelectV2 as SelectV2,
@@ -247,6 +265,11 @@ if TYPE_CHECKING:
         DepthToSpace as DepthToSpace,
         SpaceToDepth as SpaceToDepth,
     )
+    from mlfbuild.graph.ops.spectrum import (
+        SignalEnergy as SignalEnergy,
+        SignalFftAutoScale as SignalFftAutoScale,
+        SignalWindow as SignalWindow,
+    )
     from mlfbuild.graph.ops.split import (
         Parting as Parting,
         Split as Split,
@@ -271,6 +294,9 @@ if TYPE_CHECKING:
     )
     from mlfbuild.graph.ops.tile import (
         Tile as Tile,
+    )
+    from mlfbuild.graph.ops.topk import (
+        TopkV2 as TopkV2,
     )
     from mlfbuild.graph.ops.transpose import (
         Transpose as Transpose,

@@ -12,7 +12,7 @@ from mlfbuild.graph.bases import rules, weighted
 from mlfbuild.graph.bases.accumulate import centred, finish
 from mlfbuild.graph.bases.binary import binary_tensors
 from mlfbuild.graph.operator import Activation, Operator
-from mlfbuild.graph.quantize import Rescale, product_rescale
+from mlfbuild.graph.quantize import Rescale, product_rescale, zero_point_of
 from mlfbuild.graph.types import Array, DType, Tensor
 
 _LARGEST_INT16_DEPTH = 1 << 16
@@ -21,7 +21,10 @@ _LARGEST_INT16_DEPTH = 1 << 16
 
 @dataclass(frozen=True)
 class BatchMatmul(Operator):
-    """[..., M, K] times [..., K, N]; ``adj_x`` and ``adj_y`` transpose a matrix."""
+    """[..., M, K] times [..., K, N]; ``adj_x`` and ``adj_y`` transpose a matrix.
+
+    int16 may be multiplied by int8 without a zero point.
+    """
 
     adj_x: bool = False
     adj_y: bool = False
@@ -37,9 +40,18 @@ class BatchMatmul(Operator):
             return reason
         first, second, output = binary_tensors(inputs, outputs)
         return (
-            rules.arithmetic(first, second, output, types=self.types)
+            self._check_types(first, second, output)
             or self._check_shapes(first, second, output)
             or (None if first.dtype is DType.FLOAT32 else self._check_rescale(first, second, output))
+        )
+
+    def _check_types(self, first: Tensor, second: Tensor, output: Tensor) -> str | None:
+        if (first.dtype, second.dtype) != (DType.INT16, DType.INT8):
+            return rules.arithmetic(first, second, output, types=self.types)
+        return (
+            rules.arithmetic(first, output, types=self.types)
+            or rules.affine(second)
+            or (f"{second} must have the zero point 0" if zero_point_of(second) != 0 else None)
         )
 
     def _check_rescale(self, first: Tensor, second: Tensor, output: Tensor) -> str | None:

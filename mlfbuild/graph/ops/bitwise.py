@@ -63,4 +63,4 @@ class RightShift(Binary):
     types: ClassVar[tuple[DType, ...]] = WHOLE
 
     def _real(self, x: Array, y: Array) -> Array:
-        return np.asarray(x >> np.clip(y, 0, x.itemsize * 8 - 1))
+        return np.asarray(np.right_shift(x, np.clip(y, 0, x.itemsize * 8 - 1)))

@@ -11,7 +11,7 @@ import numpy as np
 from mlfbuild.graph.bases import rules
 from mlfbuild.graph.bases.single import Single
 from mlfbuild.graph.quantize import integer_range
-from mlfbuild.graph.types import Array, DType, Tensor
+from mlfbuild.graph.types import EVERY, Array, DType, Tensor
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Cast(Single):
     """
 
     name: ClassVar[str] = "CAST"
-    types: ClassVar[tuple[DType, ...]] = tuple(DType)
+    types: ClassVar[tuple[DType, ...]] = EVERY
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         return rules.shape(output, source.shape)

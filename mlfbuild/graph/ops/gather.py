@@ -11,14 +11,14 @@ import numpy as np
 
 from mlfbuild.graph.bases import rules
 from mlfbuild.graph.operator import Operator
-from mlfbuild.graph.types import Array, DType, Tensor
+from mlfbuild.graph.types import EVERY, Array, DType, Tensor
 
 
 @dataclass(frozen=True)
 class Picking(Operator):
     """An operator that selects elements of the first input by the positions in the second one."""
 
-    types: ClassVar[tuple[DType, ...]] = tuple(DType)
+    types: ClassVar[tuple[DType, ...]] = EVERY
 
     def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
         reason = rules.operands(inputs, outputs, required=2)

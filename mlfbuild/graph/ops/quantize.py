@@ -12,26 +12,36 @@ from mlfbuild.graph.bases import rules
 from mlfbuild.graph.bases.accumulate import centred, finish_quantized
 from mlfbuild.graph.bases.single import Single
 from mlfbuild.graph.operator import Activation
-from mlfbuild.graph.quantize import integer_range, requantize_rescale, round_half_away
+from mlfbuild.graph.quantize import (
+    Rescale,
+    integer_range,
+    requantize_rescale,
+    round_half_away,
+    scale_of,
+    zero_point_of,
+)
 from mlfbuild.graph.types import Array, DType, Tensor
 
 STORED = (DType.INT8, DType.INT16, DType.UINT8)
 """The types that can be quantised."""
+
+_UNKNOWN = ({DType.FLOAT32, DType.INT32}, {DType.INT32})
+"""Types that no runtime converts to each other."""
 
 
 @dataclass(frozen=True)
 class Quantize(Single):
     """Converts numbers to the output's type, scale and zero point.
 
-    uint8 is converted only from and to int8, int32 only from int8 and int16. An int16 input may have a zero point,
-    because the output of an int8 SOFTMAX has one.
+    uint8 is converted only from and to int8, int32 only from and to int8 and int16. An int16 input may have a
+    zero point, because the output of an int8 SOFTMAX has one.
     """
 
     in_float32: bool = field(default=False, repr=False)
     """Whether int8 is brought to int8 in float32, like the inputs of LiteRT's CONCATENATION of uint8."""
 
     name: ClassVar[str] = "QUANTIZE"
-    types: ClassVar[tuple[DType, ...]] = (*STORED, DType.FLOAT32)
+    types: ClassVar[tuple[DType, ...]] = (*STORED, DType.INT32, DType.FLOAT32)
     results: ClassVar[tuple[DType, ...]] = (*STORED, DType.INT32)
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
@@ -41,25 +51,37 @@ class Quantize(Single):
             or rules.affine(output)
             or self._check_pair(source, output)
             or rules.shape(output, source.shape)
-            or (rules.computable(lambda: requantize_rescale(source, output)) if source.dtype in STORED else None)
+            or (rules.computable(lambda: self._rescale(source, output)) if source.dtype is not DType.FLOAT32 else None)
         )
+
+    def _rescale(self, source: Tensor, output: Tensor) -> Rescale:
+        """Return the rescaling; raises ``OverflowError``, also if int32 would be shifted left and could wrap."""
+        rescale = requantize_rescale(source, output)
+        if source.dtype is DType.INT32 and rescale.shift > 0:
+            raise OverflowError(
+                f"int32 with the scale {scale_of(source):g} does not fit the scale {scale_of(output):g}"
+            )
+        return rescale
 
     def _check_source(self, source: Tensor) -> str | None:
         if source.dtype is DType.INT16:
             return rules.affine(source, offset=True)
+        if source.dtype is DType.INT32:
+            reason = rules.affine(source)
+            return f"{source} must have the zero point 0" if reason is None and zero_point_of(source) != 0 else reason
         return rules.arithmetic(source, types=self.types)
 
     def _check_pair(self, source: Tensor, output: Tensor) -> str | None:
         pair = {source.dtype, output.dtype}
         alone = DType.UINT8 in pair and DType.INT8 not in pair
-        return f"cannot bring {source} to {output}" if alone or pair == {DType.FLOAT32, DType.INT32} else None
+        return f"cannot bring {source} to {output}" if alone or pair in _UNKNOWN else None
 
     def reference(
         self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
     ) -> tuple[Array, ...]:
         source, output = inputs[0], outputs[0]
         assert source is not None and values[0] is not None and output.quantization is not None
-        if source.dtype in STORED:
+        if source.dtype is not DType.FLOAT32:
             if self.in_float32:
                 return (self._requantized(source, values[0], output),)
             rescales = [requantize_rescale(source, output)]

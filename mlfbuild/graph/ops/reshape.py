@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from mlfbuild.graph.bases import rules
 from mlfbuild.graph.bases.single import Single
-from mlfbuild.graph.types import Array, DType, Tensor
+from mlfbuild.graph.types import EVERY, Array, DType, Tensor
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Reshape(Single):
     """Copies the bytes unchanged; the new shape is the output's."""
 
     name: ClassVar[str] = "RESHAPE"
-    types: ClassVar[tuple[DType, ...]] = tuple(DType)
+    types: ClassVar[tuple[DType, ...]] = EVERY
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         if source.dtype is not output.dtype:

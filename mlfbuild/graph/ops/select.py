@@ -10,7 +10,7 @@ import numpy as np
 
 from mlfbuild.graph.bases import rules
 from mlfbuild.graph.operator import Operator
-from mlfbuild.graph.types import Array, DType, Tensor
+from mlfbuild.graph.types import EVERY, Array, DType, Tensor
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class SelectV2(Operator):
 
     name: ClassVar[str] = "SELECT_V2"
     types: ClassVar[tuple[DType, ...]] = (DType.BOOL,)
-    results: ClassVar[tuple[DType, ...]] = tuple(DType)
+    results: ClassVar[tuple[DType, ...]] = EVERY
 
     def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
         reason = rules.operands(inputs, outputs, required=3)

@@ -39,7 +39,9 @@ class TransposeConv(Filtering):
         source, weights, bias, output = convolution_tensors(inputs, outputs)
         return (
             rules.first(rules.rank(tensor, 4) for tensor in (source, weights, output))
-            or weighted.check(source, weights, bias, output, self.channel_axis, (DType.INT64, DType.INT16))
+            or weighted.check(
+                source, weights, bias, output, self.channel_axis, (DType.INT64, DType.INT16), computed=True
+            )
             or self._check_channels(source, weights, output)
             or self.window(weights).problem(output, source)
             or self._check_rescales(source, weights, bias, output)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from mlfbuild.frontends.tflite import parse_tflite
-from mlfbuild.frontends.tflite.operators import SUPPORTED, operator_name
+from mlfbuild.frontends.tflite.operators import CUSTOM, SUPPORTED, operator_name
 from mlfbuild.graph import Operator, ops
 from mlfbuild.graph.evaluation import evaluate
 from mlfbuild.library import Library, Module
@@ -31,6 +31,7 @@ UNJUDGED: Mapping[str, Sequence[str]] = {
     "PACK": ("bool",),
     "RELU_0_TO_1": ("int16",),
     "RELU_N1_TO_1": ("int16",),
+    "REVERSE_SEQUENCE": ("int8", "bool"),
     "RIGHT_SHIFT": ("int64",),
     "SPACE_TO_DEPTH": ("int16", "bool"),
     "SPLIT": ("bool",),
@@ -54,7 +55,7 @@ def streamed(operator: str) -> set[str]:
 
 
 def test_every_operator_is_drawn_with_every_type() -> None:
-    for name in map(operator_name, SUPPORTED):
+    for name in (*CUSTOM, *map(operator_name, SUPPORTED)):
         operator = ops.operator_class(name)
         if operator is not None:
             covered = {*TYPES.get(name, ()), *streamed(name), *UNJUDGED.get(name, ())}

@@ -90,6 +90,21 @@ def test_indices_out_of_range(dtype: str) -> None:
     assert run(net, [[1, 2, 3], [4, 5, 6]], [[-7, 1], [9, -1], [1, 3]]) == [2, 4, 6]
 
 
+def test_positions_of_slices_out_of_range() -> None:
+    net = Network()
+    updates, places = net.input((4,)), net.input((4, 1), dtype="int32")
+    net.move("SCATTER_ND", updates, (3,), net.integers([3]), before=[places], kind="ScatterNdOptions")
+    assert run(net, [1, 2, 4, 8], [[2], [-1], [3], [2]]) == [0, 0, 9]
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_lengths_of_sequences_out_of_range(dtype: str) -> None:
+    net = Network()
+    x, lengths = net.input((2, 3)), net.input((2,), dtype=dtype)
+    net.move("REVERSE_SEQUENCE", x, (2, 3), lengths, kind="ReverseSequenceOptions", SeqDim=1, BatchDim=0)
+    assert run(net, [[1, 2, 3], [4, 5, 6]], [-(2**31), 2**31 - 1]) == [[1, 2, 3], [6, 5, 4]]
+
+
 def unary(name: str, values: list[int], dtype: str, source: tuple[float, int], output: tuple[float, int]) -> list[int]:
     net = Network()
     x = net.input((len(values),), *source, dtype=dtype)
@@ -110,6 +125,20 @@ def test_positions_in_int16(name: str, expected: list[int]) -> None:
     output = net.activation((2,), dtype="int32")
     net.operator(name, [x, net.integers(1)], output, f"{name.title().replace('_', '')}Options", OutputType=2)
     assert run(net, [[-300, 300, 300], [5, -32768, -32768]]) == expected
+
+
+def test_nan_is_after_all_numbers() -> None:
+    net = Network()
+    x = net.input((2, 4))
+    values, positions = net.activation((2, 3)), net.activation((2, 3), dtype="int32")
+    net.many("TOPK_V2", [x, net.integers([3])], [values, positions], "TopKV2Options")
+    model, rows = net.build(), np.array([[np.nan, -np.inf, 2, np.nan], [-1, np.nan, -1, np.inf]], np.float32)
+    for result in (
+        list(evaluate(parse_tflite(model, "net", "net"), {"t0": rows}).values())[-2:],
+        run_on_host(compile_bytes(model), [rows]),
+    ):
+        np.testing.assert_array_equal(result[0], [[2, -np.inf, np.nan], [np.inf, -1, -1]])
+        np.testing.assert_array_equal(result[1], [[2, 1, 0], [3, 0, 2]])
 
 
 def test_negatives_between_scales() -> None:

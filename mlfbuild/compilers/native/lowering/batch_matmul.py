@@ -25,7 +25,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     c_type = C_TYPES[output.dtype]
     parameters = [
         Parameter(f"const {c_type} *", "first", first.name),
-        Parameter(f"const {c_type} *", "second", second.name),
+        Parameter(f"const {C_TYPES[second.dtype]} *", "second", second.name),
         Parameter(f"{c_type} *", "output", output.name),
     ]
     arguments = "&shape, first, second, output"
@@ -48,7 +48,8 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
         "first": braces([1, rows] if operator.adj_x else [depth, 1]),
         "second": braces([1, depth] if operator.adj_y else [columns, 1]),
     }
-    line = f"mlf_batch_matmul_{suffix(output.dtype)}({arguments});"
+    kernel = suffix(output.dtype) if second.dtype is output.dtype else "int16_int8"
+    line = f"mlf_batch_matmul_{kernel}({arguments});"
     shape = struct_lines("mlf_batch_matmul", "shape", fields)
     header = "batch_matmul_int16.h" if output.dtype is DType.INT16 else "batch_matmul.h"
     return KernelCall("batch_matmul", header, tuple(parameters), (*shape, line))

@@ -29,9 +29,9 @@ _COPIES = 6
 
 
 def lower_conv2d_float_mve(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | None:
-    """Return the call of ``mlf_conv2d_float_mve``; ``None`` if there are too few channels for it."""
+    """Return the call of ``mlf_conv2d_float_mve``; ``None`` for few channels or computed weights."""
     source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    if output.shape[3] < _GROUP:
+    if output.shape[3] < _GROUP or not weights.constant:
         return None
     window = operator.window(weights)
     lines = _window_lines(node, window, *as_one_row(window, source, output))
@@ -113,12 +113,11 @@ def _blocked(weights: Array) -> Array:
 
 
 def lower_depthwise_conv2d_float_mve(graph: Graph, node: Node, operator: DepthwiseConv2D) -> KernelCall | None:
-    """Return the call of ``mlf_depthwise_conv2d_float_mve``; ``None`` if filter or channels do not fit it."""
+    """Return the call of ``mlf_depthwise_conv2d_float_mve``; ``None`` if weights or channels do not fit it."""
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     channels = source.shape[3]
-    if operator.depth_multiplier != 1 or weights.shape[1:3] != (3, 3) or channels % _LANES:
+    if operator.depth_multiplier != 1 or weights.shape[1:3] != (3, 3) or channels % _LANES or weights.data is None:
         return None
-    assert weights.data is not None
     biases = np.zeros(channels, np.float32) if bias is None or bias.data is None else bias.data
     rows = np.concatenate([biases.reshape(1, channels), weights.data.reshape(9, channels)])
     blocked = np.ascontiguousarray(rows.reshape(10, -1, _LANES).swapaxes(0, 1))

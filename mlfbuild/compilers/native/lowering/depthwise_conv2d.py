@@ -30,10 +30,12 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     """Return the call of the fastest kernel that the CPU and the node permit."""
     operator = node.operator
     assert isinstance(operator, DepthwiseConv2D)
+    weights = graph.inputs_of(node)[1]
+    overwrites = _overwrites(operator) if weights is not None and weights.constant else ()
     if has_offset(graph, node):
-        return lower_depthwise_conv2d_offset(graph, node, operator, _overwrites(operator))
+        return lower_depthwise_conv2d_offset(graph, node, operator, overwrites)
     special = _SPECIALISED.lower(graph, node, operator, settings)
-    return special or lower_convolution(graph, node, operator, "depthwise_conv2d", _overwrites(operator))
+    return special or lower_convolution(graph, node, operator, "depthwise_conv2d", overwrites)
 
 
 def _overwrites(operator: DepthwiseConv2D) -> tuple[int, ...]:

@@ -31,7 +31,8 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
             "rescale": requantize_rescale(source, output),
         },
     )
-    return KernelCall("quantize", "quantize.h", (
+    header = "quantize_int32.h" if source.dtype is DType.INT32 else "quantize.h"
+    return KernelCall("quantize", header, (
         Parameter("const struct mlf_rescaling *", "rescaling", rescaling),
         *_operands(source, output),
     ), (f"mlf_{kernel}({source.elements}, rescaling, input, output);",), _in_place(source, output))  # fmt: skip

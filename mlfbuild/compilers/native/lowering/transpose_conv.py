@@ -20,13 +20,13 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     operator = node.operator
     assert isinstance(operator, TransposeConv)
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    assert weights.data is not None
     window = window_lines(node, operator.window(weights), output, source)
     bias_data = None if bias is None else bias.data
     if source.dtype is DType.FLOAT32:
+        filters = weights.name if weights.data is None else Constant.array("weights", "float", weights.data)
         return KernelCall("transpose_conv", "transpose_conv.h", (
             Parameter("const float *", "input", source.name),
-            Parameter("const float *", "weights", Constant.array("weights", "float", weights.data)),
+            Parameter("const float *", "weights", filters),
             Parameter("const float *", "bias", float_bias(bias_data, weights.shape[0])),
             Parameter("float *", "output", output.name),
         ), (
@@ -34,6 +34,7 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
             float_range_line(operator.activation),
             "mlf_transpose_conv_float(&window, range, input, weights, bias, output);",
         ))  # fmt: skip
+    assert weights.data is not None
     if source.dtype is DType.INT16:
         constant = Constant.array("weights", "int8_t", weights.data)
         rescales = operator.rescales(source, weights, output)

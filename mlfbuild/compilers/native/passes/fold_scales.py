@@ -30,6 +30,8 @@ def _fold_one(graph: Graph) -> Graph | None:
         operator, output = node.operator, node.outputs[0]
         if not isinstance(operator, _Weighted) or operator.activation is not Activation.NONE or output in graph.results:
             continue
+        if not convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))[1].constant:
+            continue
         users = readers(graph, output)
         if len(users) == 1 and isinstance(users[0].operator, Add | Mul):
             numbers = _channel_numbers(graph, users[0], output)

@@ -167,6 +167,7 @@ OPERATORS: Mapping[str, str] = {
     "Tanh": "logistic",
     "ThresholdedRelu": "relu",
     "Tile": "tile",
+    "TopK": "topk",
     "Transpose": "transpose",
     "TreeEnsemble": "tree_ensemble",
     "TreeEnsembleClassifier": "tree_ensemble",

@@ -21,7 +21,7 @@ def _conv(site: OnnxSite) -> tuple[Value, ...]:
 
 
 def _of_volumes(site: OnnxSite, value: Value, parameters: LayerParameters) -> Value:
-    check_filter(site, value, parameters.weights)
+    check_filter(site, value, parameters.weights.shape)
     depth, rows, columns = lines(site, value.shape[2:], parameters.weights.shape[2:])
     if depth.filter > _MOST_TAPS:
         raise site.unsupported(f"a filter {depth.filter} deep is not supported", f"use a depth of at most {_MOST_TAPS}")

@@ -29,6 +29,8 @@ from mlfbuild.graph import Array, GraphError, Operator, Quantization, Tensor, op
 
 def conv(site: OnnxSite) -> tuple[Value, ...]:
     """Convert a Conv with one or two spatial dimensions."""
+    if is_computed(site):
+        return (_of_computed(site, site.value(0), site.value(1)),)
     held, target = site.held(0), site.held_target
     if held.quantization is not None and target is not None:
         parameters = integer_parameters(site, axis=0)
@@ -60,18 +62,86 @@ def convolved_image(
     return _grouped(site, source, parameters, groups, window, target)
 
 
-def check_filter(site: OnnxSite, value: Value, weights: Array) -> None:
+def is_computed(site: OnnxSite) -> bool:
+    """Return whether the filter or the bias is computed at run time."""
+    return not site.is_constant(1) or (site.has(2) and not site.is_constant(2))
+
+
+def _of_computed(site: OnnxSite, value: Value, weights: Value) -> Value:
+    """Convert a Conv whose filter or bias is computed, in float32."""
+    source, shape, groups = image(site, value), filter_shape(site, value, weights), site.integer("group", 1)
+    outputs, depth = shape[:2]
+    if groups < 1 or depth * groups != source.shape[3] or outputs % groups:
+        raise GraphError(site.node.place, f"{groups} groups of {depth} channels do not fit {source}")
+    source, window = _padded(site, source, sliding(site, (source.shape[1], source.shape[2]), shape[2:]))
+    wanted = (source.shape[0], *window.output)
+    if groups == source.shape[3] > 1:
+        filters = stored_filter(site, weights, (1, *shape[2:], outputs), (1, 2, 3, 0))
+        depthwise = ops.DepthwiseConv2D(
+            window.stride, window.dilation, window.padding, depth_multiplier=outputs // groups
+        )
+        made = site.emit(depthwise, [source, filters, None], (*wanted, outputs))
+        return from_image(site, value, plus_bias(site, made))
+    filters = stored_filter(site, weights, (outputs, *shape[2:], depth), (0, 2, 3, 1))
+    operator = ops.Conv2D(window.stride, window.dilation, window.padding)
+    parts = [
+        site.emit(operator, [part, own, None], (*wanted, own.shape[0]))
+        for part, own in zip(channel_groups(site, source, groups), filter_groups(site, filters, groups), strict=True)
+    ]
+    joined = joined_channels(site, parts)
+    assert joined is not None
+    return from_image(site, value, plus_bias(site, joined))
+
+
+def filter_shape(site: OnnxSite, value: Value, weights: Value) -> tuple[int, int, int, int]:
+    """Return the shape of a computed filter of images; a one-dimensional filter gets a height of 1."""
+    check_filter(site, value, weights.shape)
+    outer, inner, *size = weights.shape
+    rows, columns = size if len(size) == 2 else (1, *size)
+    return outer, inner, rows, columns
+
+
+def stored_filter(site: OnnxSite, weights: Value, shape: Sequence[int], order: tuple[int, int, int, int]) -> Tensor:
+    """Return a computed filter as ``shape``, in which ``order`` has the dimensions of a filter of two dimensions."""
+    axes = order if weights.rank == 4 else tuple(axis - (axis > 2) for axis in order if axis != 2)
+    return site.builder.reshaped(site.builder.stored(weights, axes), shape)
+
+
+def filter_groups(site: OnnxSite, filters: Tensor, groups: int) -> list[Tensor]:
+    """Split computed ``filters`` along their first dimension."""
+    if groups > _MOST_GROUPS:
+        raise site.unsupported(f"a computed filter of {groups} groups is not supported", "make the filter constant")
+    if groups == 1:
+        return [filters]
+    shape = (filters.shape[0] // groups, *filters.shape[1:])
+    return site.outputs(ops.Split(0), filters, [shape] * groups)
+
+
+_MOST_GROUPS = 64
+
+
+def plus_bias(site: OnnxSite, tensor: Tensor) -> Tensor:
+    """Return the NHWC ``tensor`` plus input 2, one number per channel, if there is one."""
+    if not site.has(2):
+        return tensor
+    bias = site.tensor(2)
+    if bias.shape != tensor.shape[3:]:
+        raise GraphError(site.node.place, f"the bias {bias} does not fit {tensor.shape[3]} channels")
+    return site.emit(ops.Add(), [tensor, bias], tensor.shape)
+
+
+def check_filter(site: OnnxSite, value: Value, shape: tuple[int, ...]) -> None:
     """Raise ``GraphError`` if the filter's rank differs from that of ``value``, or its size from ``kernel_shape``."""
-    if weights.ndim != value.rank:
-        raise GraphError(site.node.place, f"a filter of {weights.ndim} dimensions for an input of {value.rank}")
+    if len(shape) != value.rank:
+        raise GraphError(site.node.place, f"a filter of {len(shape)} dimensions for an input of {value.rank}")
     size = site.integers("kernel_shape")
-    if size is not None and size != weights.shape[2:]:
-        raise GraphError(site.node.place, f"attribute kernel_shape is {list(size)}, the filter {list(weights.shape)}")
+    if size is not None and size != shape[2:]:
+        raise GraphError(site.node.place, f"attribute kernel_shape is {list(size)}, the filter {list(shape)}")
 
 
 def two_dimensional(site: OnnxSite, value: Value, weights: Array) -> Array:
     """Return the filter of an image; a one-dimensional filter gets a height of 1."""
-    check_filter(site, value, weights)
+    check_filter(site, value, weights.shape)
     return weights[:, :, np.newaxis] if weights.ndim == 3 else weights
 
 

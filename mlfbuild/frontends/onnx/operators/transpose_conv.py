@@ -9,7 +9,17 @@ import numpy as np
 
 from mlfbuild.frontends.onnx.layout import Value
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter
-from mlfbuild.frontends.onnx.operators.convolution import channel_groups, joined_channels, two_dimensional, weighted_sum
+from mlfbuild.frontends.onnx.operators.convolution import (
+    channel_groups,
+    filter_groups,
+    filter_shape,
+    is_computed,
+    joined_channels,
+    plus_bias,
+    stored_filter,
+    two_dimensional,
+    weighted_sum,
+)
 from mlfbuild.frontends.onnx.operators.image import (
     from_image,
     image,
@@ -19,10 +29,13 @@ from mlfbuild.frontends.onnx.operators.parameters import LayerParameters, intege
 from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import Array, GraphError, Quantization, Tensor, ops
 from mlfbuild.graph.bases import Padding, Pair
+from mlfbuild.graph.ops import Steps
 
 
 def _conv_transpose(site: OnnxSite) -> tuple[Value, ...]:
     """Convert ConvTranspose, in integers if it has one group."""
+    if is_computed(site):
+        return (_of_computed(site, site.value(0), site.value(1)),)
     held, target = site.held(0), site.held_target
     if held.quantization is not None and target is not None and site.integer("group", 1) == 1:
         parameters = integer_parameters(site, axis=1)
@@ -56,15 +69,53 @@ def _transposed(site: OnnxSite, value: Value, parameters: LayerParameters, targe
     return None if joined is None else from_image(site, value, joined)
 
 
+def _of_computed(site: OnnxSite, value: Value, weights: Value) -> Value:
+    """Convert a ConvTranspose whose filter or bias is computed, in float32."""
+    source, shape, groups = image(site, value), filter_shape(site, value, weights), site.integer("group", 1)
+    channels, depth = shape[:2]
+    if channels != source.shape[3] or groups < 1 or channels % groups:
+        raise GraphError(site.node.place, f"{groups} groups of a filter for {channels} channels do not fit {source}")
+    stride, dilation = pair_of(site, "strides", value.rank - 2), pair_of(site, "dilations", value.rank - 2)
+    filters = stored_filter(site, weights, (channels, *shape[2:], depth), (0, 2, 3, 1))
+    filters = _spread_computed(site, filters, dilation)
+    widened = _widened(site, source, filters.shape[1:3], stride, value.rank - 2)
+    made: list[Tensor | None] = []
+    for part, own in zip(channel_groups(site, source, groups), filter_groups(site, filters, groups), strict=True):
+        turned = site.moved(ops.Transpose((3, 1, 2, 0)), own, (depth, *own.shape[1:3], own.shape[0]))
+        operator = ops.TransposeConv(stride, widened.padding)
+        made.append(site.emit(operator, [part, turned, None], (source.shape[0], *widened.size, depth)))
+    joined = joined_channels(site, made)
+    assert joined is not None
+    return from_image(site, value, plus_bias(site, joined))
+
+
 def _spread(site: OnnxSite, weights: Array, dilation: Pair) -> Array:
     """Return OIHW ``weights`` with zeros inserted, because TRANSPOSE_CONV has no dilation."""
-    if min(dilation) < 1 or max(dilation) > _GREATEST_DILATION:
-        raise site.unsupported(f"the dilations {dilation} are not supported", "use dilations of 1")
+    _check_dilation(site, dilation)
     sizes = [(size - 1) * step + 1 for size, step in zip(weights.shape[2:], dilation, strict=True)]
     site.check_room((*weights.shape[:2], *sizes), weights.itemsize)
     spread = np.zeros((*weights.shape[:2], *sizes), weights.dtype)
     spread[:, :, :: dilation[0], :: dilation[1]] = weights
     return spread
+
+
+def _spread_computed(site: OnnxSite, filters: Tensor, dilation: Pair) -> Tensor:
+    """Do the same as ``_spread`` for computed filters [inputs, rows, columns, outputs]."""
+    _check_dilation(site, dilation)
+    if dilation == (1, 1):
+        return filters
+    inputs, rows, columns, outputs = filters.shape
+    apart = site.builder.reshaped(filters, (inputs, rows, 1, columns, 1, outputs))
+    gaps = ((0, 0), (0, 0), (0, dilation[0] - 1), (0, 0), (0, dilation[1] - 1), (0, 0))
+    padded = site.moved(ops.Pad(gaps), apart, (inputs, rows, dilation[0], columns, dilation[1], outputs))
+    whole = site.builder.reshaped(padded, (inputs, rows * dilation[0], columns * dilation[1], outputs))
+    shape = (inputs, (rows - 1) * dilation[0] + 1, (columns - 1) * dilation[1] + 1, outputs)
+    return site.moved(ops.StridedSlice(tuple(Steps(0, 1, size) for size in shape)), whole, shape)
+
+
+def _check_dilation(site: OnnxSite, dilation: Pair) -> None:
+    if min(dilation) < 1 or max(dilation) > _GREATEST_DILATION:
+        raise site.unsupported(f"the dilations {dilation} are not supported", "use dilations of 1")
 
 
 _GREATEST_DILATION = 64

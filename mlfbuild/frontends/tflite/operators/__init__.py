@@ -40,13 +40,14 @@ def type_name(code: int) -> str:
 
 
 @cache
-def operator_kind(code: int) -> OperatorKind | None:
+def operator_kind(code: int, custom_code: str = "") -> OperatorKind | None:
     """Return the kind of the operator ``code``; ``None`` for operators without a node, such as those in ``SHAPES``."""
-    operator = operator_class(operator_name(code))
+    custom = code == BuiltinOperator.CUSTOM
+    operator = operator_class(custom_code if custom else operator_name(code))
     if operator is None:
         return None
     module = f"{__name__}.{operator.family()}"
-    found = import_module(module).KINDS.get(code) if find_spec(module) is not None else None
+    found = import_module(module).KINDS.get(custom_code if custom else code) if find_spec(module) is not None else None
     return found or plain_kind(operator)
 
 
@@ -54,3 +55,11 @@ _GRAPH_OPERATORS = {code for name, code in vars(BuiltinOperator).items() if name
 
 SUPPORTED = tuple(sorted({*_GRAPH_OPERATORS, *SHAPES, *variables.OPERANDS}, key=operator_name))
 """The codes of all operators, in the alphabetical order of their names."""
+
+CUSTOM = tuple(name for name in OPERATORS if name.startswith("Signal"))
+"""The custom operators, which TensorFlow Lite Micro has for signal processing, by the names in their codes."""
+
+
+def is_supported(code: int, custom_code: str) -> bool:
+    """Return whether there is an operator ``code``, called ``custom_code`` if it is a custom one."""
+    return custom_code in CUSTOM if code == BuiltinOperator.CUSTOM else code in SUPPORTED

@@ -27,6 +27,8 @@ class OperatorKind:
     """Whether the values are (input, weights, bias)."""
     states: tuple[int, ...] = ()
     """Positions of the values that are variables, which the operator updates; the node has an extra output for each."""
+    repeats: tuple[int, ...] = ()
+    """Positions of the outputs that the next run reads; the node has an extra input and an extra output for each."""
 
 
 ANY_NUMBER = 1 << 16

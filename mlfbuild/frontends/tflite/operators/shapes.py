@@ -10,7 +10,7 @@ import numpy as np
 from tflite.BuiltinOperator import BuiltinOperator
 
 from mlfbuild.frontends.tflite.operators.site import TfliteSite
-from mlfbuild.graph import Array, DType, Tensor
+from mlfbuild.graph import EVERY, Array, DType, Tensor
 from mlfbuild.graph.bases import WHOLE
 
 
@@ -77,6 +77,6 @@ SHAPES: Mapping[int, ShapeKind] = {
     BuiltinOperator.RANGE: ShapeKind(_range, 3, WHOLE),
     BuiltinOperator.RANK: ShapeKind(_rank),
     BuiltinOperator.SHAPE: ShapeKind(_shape, types=WHOLE),
-    BuiltinOperator.ZEROS_LIKE: ShapeKind(_zeros_like, types=tuple(DType)),
+    BuiltinOperator.ZEROS_LIKE: ShapeKind(_zeros_like, types=EVERY),
 }
 """Operators whose values follow from the shapes of their inputs, by code."""

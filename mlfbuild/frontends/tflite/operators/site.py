@@ -69,6 +69,25 @@ class TfliteSite:
             options.Init(self.options.Bytes, self.options.Pos)
         return options
 
+    def numbers(self, *names: str) -> list[int]:
+        """Return the options of a custom operator: int32 in a FlexBuffer, under ``names`` in alphabetical order.
+
+        TensorFlow Lite Micro reads them by position and ignores the names, so a buffer with others is refused. So are
+        unsigned numbers, which it reads as signed ones of the same bytes.
+        """
+        from flatbuffers import flexbuffers
+
+        with reading(self.place):
+            try:
+                options = flexbuffers.GetRoot(bytearray(self.options)).AsMap
+                known = len(options) == len(names) and [key.AsKey for key in options.Keys] == list(names)
+                integers = [value.AsInt for value in options.Values if _signed(value)] if known else []
+            except KeyError:
+                raise ValueError from None
+        if len(integers) != len(names) or any(not -(1 << 31) <= value < 1 << 31 for value in integers):
+            raise self.wrong(f"its options are not the int32 numbers {' and '.join(names)}")
+        return integers
+
     def wrong(self, reason: str) -> OperatorError:
         """Return the error for tensors or options that contradict the rules of the operator."""
         return OperatorError(self.place, reason)
@@ -118,3 +137,10 @@ def name_of(enumeration: type[Any], code: int) -> str:
     # Python 3.13 stores a class's line number, also an integer, in __firstlineno__.
     names = (name for name, value in vars(enumeration).items() if value == code and not name.startswith("_"))
     return next(names, str(code))
+
+
+def _signed(value: Any) -> bool:
+    """Return whether a value of a FlexBuffer is a signed integer or a truth value."""
+    from flatbuffers.flexbuffers import Type
+
+    return value._type in {Type.INT, Type.BOOL}  # noqa: SLF001 - IsInt includes unsigned and indirect integers

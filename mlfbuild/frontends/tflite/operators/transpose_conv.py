@@ -9,7 +9,7 @@ from tflite.BuiltinOperator import BuiltinOperator
 from mlfbuild.frontends.tflite.operators.kind import OperatorKind
 from mlfbuild.frontends.tflite.operators.site import TfliteSite
 from mlfbuild.frontends.tflite.reader import reading
-from mlfbuild.graph import Operator, ops
+from mlfbuild.graph import DType, Operator, ops
 
 
 def _transpose_conv(site: TfliteSite) -> Operator:
@@ -17,13 +17,21 @@ def _transpose_conv(site: TfliteSite) -> Operator:
         options = site.read_options("TransposeConvOptions")
         stride, mode = (options.StrideH(), options.StrideW()), options.Padding()
         activation = site.activation(options.FusedActivationFunction())
-    weights, wanted = site.input(1), site.constant(3, "output shape").tolist()
+    weights, wanted = site.input(1), _output_shape(site)
     if len(weights.shape) != 4:
         raise site.wrong(f"the weights {weights} must have 4 dimensions")
     if wanted != list(site.output().shape):
         raise site.wrong(f"{site.output()} should have the shape {wanted}")
     padding = site.padding(mode, (weights.shape[1], weights.shape[2]), stride, (1, 1), site.output())
     return ops.TransposeConv(stride, padding, activation, rounded_product=site.unsigned)
+
+
+def _output_shape(site: TfliteSite) -> list[int]:
+    """Return the output's shape; if the file computes it, that of the output tensor, which TFLM takes as well."""
+    shape = site.input(3)
+    if shape.data is None and shape.dtype is DType.INT32 and shape.shape == (4,):
+        return list(site.output().shape)
+    return site.constant(3, "output shape").tolist()  # type: ignore[no-any-return]
 
 
 KINDS: Mapping[int, OperatorKind] = {

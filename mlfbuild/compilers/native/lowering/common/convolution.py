@@ -76,10 +76,10 @@ def _int8_parameters(graph: Graph, node: Node, operator: Conv2D | DepthwiseConv2
 
 def _float_parameters(graph: Graph, node: Node) -> tuple[Parameter, ...]:
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    assert weights.data is not None
+    filter_ = weights.name if weights.data is None else Constant.array("filter", "float", weights.data)
     return (
         Parameter("const float *", "input", source.name),
-        Parameter("const float *", "filter", Constant.array("filter", "float", weights.data)),
+        Parameter("const float *", "filter", filter_),
         Parameter("const float *", "bias", float_bias(None if bias is None else bias.data, output.shape[3])),
         Parameter("float *", "output", output.name),
     )

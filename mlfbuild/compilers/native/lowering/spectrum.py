@@ -1,0 +1,34 @@
+"""SignalWindow, SignalFftAutoScale and SignalEnergy."""
+
+from __future__ import annotations
+
+from mlfbuild.compilers.native.lowering.call import KernelCall, Parameter
+from mlfbuild.compilers.native.settings import CodegenSettings
+from mlfbuild.graph import Graph, Node
+from mlfbuild.graph.ops import SignalEnergy, SignalWindow
+
+
+def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
+    """Return the call of the kernel of ``node``."""
+    operator, outputs = node.operator, graph.outputs_of(node)
+    source, *others = (tensor for tensor in graph.inputs_of(node) if tensor is not None)
+    samples = Parameter("const int16_t *", "input", source.name)
+    if isinstance(operator, SignalWindow):
+        (weights,) = others
+        sizes = f"{source.elements // weights.elements}, {weights.elements}, {operator.shift}"
+        return KernelCall("signal_window", "spectrum.h", (
+            samples,
+            Parameter("const int16_t *", "weights", weights.name),
+            Parameter("int16_t *", "output", outputs[0].name),
+        ), (f"mlf_signal_window({sizes}, input, weights, output);",))  # fmt: skip
+    if isinstance(operator, SignalEnergy):
+        sizes = f"{operator.start}, {operator.end}, {outputs[0].elements}"
+        return KernelCall("signal_energy", "spectrum.h", (
+            samples,
+            Parameter("uint32_t *", "output", outputs[0].name),
+        ), (f"mlf_signal_energy({sizes}, input, output);",))  # fmt: skip
+    return KernelCall("signal_fft_auto_scale", "spectrum.h", (
+        samples,
+        Parameter("int16_t *", "output", outputs[0].name),
+        Parameter("int32_t *", "exponent", outputs[1].name),
+    ), (f"mlf_signal_fft_auto_scale({source.elements}, input, output, exponent);",))  # fmt: skip

@@ -1,0 +1,134 @@
+"""Custom operators of signal processing: their options, the rules that files can break, and what is left undefined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from flatbuffers import flexbuffers
+
+from mlfbuild.core.errors import InputFileError, MlfError, UnsupportedModelError
+from mlfbuild.frontends.tflite import parse_tflite
+from mlfbuild.graph.evaluation import evaluate
+from support.host_c import run_many_on_host
+from support.native import compile_bytes
+from support.oracle import tflite_micro_run
+from support.tflite_builder import Network
+
+
+def window(**options: float) -> Network:
+    net = Network()
+    source, output = net.input((2, 4), dtype="int16"), net.activation((2, 4), dtype="int16")
+    net.custom("SignalWindow", [source, net.integers([1, 2, 3, 4], "int16")], [output], **options)
+    return net
+
+
+def energy(start: int, end: int) -> Network:
+    net = Network()
+    source, output = net.input((8,), dtype="int16"), net.activation((4,), dtype="uint32")
+    net.custom("SignalEnergy", [source], [output], start_index=start, end_index=end)
+    return net
+
+
+def filter_bank(starts: list[int], firsts: list[int], widths: list[int]) -> Network:
+    net = Network()
+    constants = [net.integers(values, "int16") for values in ([1] * 4, [1] * 4, starts, firsts, widths)]
+    output = net.activation((2,), dtype="uint64")
+    net.custom("SignalFilterBank", [net.input((5,), dtype="uint32"), *constants], [output], num_channels=2)
+    return net
+
+
+def pcan(gains: int) -> Network:
+    net = Network()
+    sources = [net.input((3,), dtype="uint32") for _ in range(2)]
+    output = net.activation((3,), dtype="uint32")
+    net.custom("SignalPCAN", [*sources, net.integers([0] * gains, "int16")], [output], snr_shift=6)
+    return net
+
+
+def refused(net: Network) -> MlfError:
+    with pytest.raises(MlfError) as caught:
+        parse_tflite(net.build(), "net", "net.tflite")
+    return caught.value
+
+
+def with_bytes(data: bytes) -> Network:
+    net = window(shift=3)
+    net.operators[0].custom_options = data
+    return net
+
+
+def unsigned(value: int) -> bytes:
+    """Return an option that TensorFlow Lite Micro would read as a negative number."""
+    builder = flexbuffers.Builder()
+    with builder.Map():
+        builder.Key("shift")
+        builder.UInt(value)
+    return bytes(builder.Finish())
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (bytes(flexbuffers.Dumps({"shift": 1.5})), "its options are not the int32 numbers shift"),
+        (bytes(flexbuffers.Dumps({"shift": 1 << 31})), "its options are not the int32 numbers shift"),
+        (bytes(flexbuffers.Dumps({"Shift": 3})), "its options are not the int32 numbers shift"),
+        (bytes(flexbuffers.Dumps({"shift": 3, "zoom": 1})), "its options are not the int32 numbers shift"),
+        (unsigned(3), "its options are not the int32 numbers shift"),
+        (bytes(flexbuffers.Dumps([3])), "an offset or a length leads out of the file"),
+        (b"", "an offset or a length leads out of the file"),
+        (b"\xff" * 20, "an offset or a length leads out of the file"),
+    ],
+)
+def test_options_of_other_names_and_types_are_refused(data: bytes, reason: str) -> None:
+    error = refused(with_bytes(data))
+    assert error.reason == reason
+    assert "operator 0 (CUSTOM 'SignalWindow') writing 't1'" in str(error.place)
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda: window(shift=32), "shift 32 is not between 0 and 31"),
+        (lambda: energy(0, 5), "end_index 5 is not between 0 and 4"),
+        (lambda: energy(3, 2), "start_index 3 is not between 0 and 2"),
+        (lambda: filter_bank([0, 0, 4], [0, 0, 0], [1, 1, 2]), "a band is outside 't6' uint32[5]"),
+        (lambda: filter_bank([0, 0, 0], [0, 0, -1], [1, 1, 2]), "a band is outside 't0' int16[4]"),
+        (lambda: pcan(124), "'t3' int16[124] has fewer than 125 elements"),
+    ],
+)
+def test_attributes_out_of_range_are_refused(make: Callable[[], Network], reason: str) -> None:
+    assert refused(make()).reason == reason
+
+
+def test_a_band_without_elements_may_begin_anywhere() -> None:
+    parse_tflite(filter_bank([0, 0, 99], [0, 0, -1], [1, 1, 0]).build(), "net", "net.tflite")
+
+
+def test_other_signal_operators_are_refused_by_name() -> None:
+    net = window(shift=3)
+    net.operators[0].custom_code = "SignalFramer"
+    error = refused(net)
+    assert isinstance(error, UnsupportedModelError)
+    assert (error.code, error.reason) == ("operator-unsupported", "operator CUSTOM 'SignalFramer' is not supported")
+
+
+def test_other_operators_refuse_uint32() -> None:
+    net = Network()
+    net.unary("ABS", net.input((3,), dtype="uint32"), dtype="uint32")
+    assert refused(net).code == "type-unsupported"
+
+
+def test_energies_outside_the_range_are_0() -> None:
+    model, values = energy(1, 3).build(), np.array([5, 6, -7, 8, 1, -32768, 2, 3], np.int16)
+    expected = np.array([0, 113, 1 + (1 << 30), 0], np.uint32)
+    graph = parse_tflite(model, "net", "net.tflite")
+    np.testing.assert_array_equal(evaluate(graph, {graph.inputs[0]: values})[graph.outputs[0]], expected)
+    np.testing.assert_array_equal(tflite_micro_run(model, [values])[0][1:3], expected[1:3])
+    library = compile_bytes(model, "net")
+    np.testing.assert_array_equal(run_many_on_host([(library, library.modules[0], (values,))])[0][0], expected)
+
+
+def test_a_file_that_is_damaged_in_its_options_is_an_input_error() -> None:
+    assert isinstance(refused(with_bytes(b"\x00\x24\x09")), InputFileError)

@@ -1,0 +1,125 @@
+"""Networks of one custom operator of TensorFlow Lite Micro for signal processing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from support.drawing import Drawing
+
+
+def _samples(d: Drawing, size: int) -> int:
+    """Add an input of int16 without scale, at times quiet."""
+    source = d.input((size,), dtype="int16")
+    d.values[-1] = d.values[-1] >> d.choice(0, 0, 3, 9, 15)
+    return source
+
+
+def _window(d: Drawing) -> None:
+    size = d.size(1, 9)
+    source = d.input((*d.shape(0, 2), size), dtype="int16")
+    weights = d.network.constant(d.random.integers(-(1 << 15), 1 << 15, size).astype(np.int16))
+    output = d.network.activation(d.network.tensors[source].shape, dtype="int16")
+    d.network.custom("SignalWindow", [source, weights], [output], shift=d.size(0, 31))
+
+
+def _fft_auto_scale(d: Drawing) -> None:
+    source = _samples(d, d.size(1, 12))
+    if d.choice(True, False, False):
+        d.values[-1][d.size(0, len(d.values[-1]) - 1)] = -(1 << 15)
+    outputs = [d.network.activation(d.values[-1].shape, dtype="int16"), d.network.activation((), dtype="int32")]
+    d.network.custom("SignalFftAutoScale", [source], outputs)
+
+
+def _energy(d: Drawing) -> None:
+    count = d.size(1, 12)
+    source, output = _samples(d, 2 * count), d.network.activation((count,), dtype="uint32")
+    d.network.custom("SignalEnergy", [source], [output], start_index=0, end_index=count)
+
+
+def _filter_bank(d: Drawing) -> None:
+    channels = d.size(1, 6)
+    widths = d.random.integers(0, 5, channels + 1)
+    size, count = int(widths.max()) + d.size(1, 5), int(widths.sum()) + 1
+    source = d.input((size,), dtype="uint32")
+    starts, firsts = d.random.integers(0, size - widths + 1), d.random.integers(0, count - widths + 1)
+    weights = [d.random.integers(-(1 << 15), 1 << 15, count) for _ in range(2)]
+    constants = [d.network.integers(values, "int16") for values in (*weights, starts, firsts, widths)]
+    output = d.network.activation((channels,), dtype="uint64")
+    d.network.custom("SignalFilterBank", [source, *constants], [output], num_channels=channels)
+
+
+def _square_root(d: Drawing) -> None:
+    source = d.input((d.size(1, 12),), dtype="uint64")
+    if d.choice(True, False):
+        near = np.array([0xFFFF**2, 0xFFFFFFFF**2, 1 << 32, (1 << 64) - 1], np.uint64)
+        d.values[-1] = np.asarray(d.random.choice(near, d.values[-1].shape) - d.values[-1] % np.uint64(3))
+    bits = d.network.input((), dtype="int32")
+    d.values.append(np.array(d.size(0, 31), np.int32))
+    output = d.network.activation(d.values[0].shape, dtype="uint32")
+    d.network.custom("SignalFilterBankSquareRoot", [source, bits], [output])
+
+
+def _pcan(d: Drawing) -> None:
+    shape = (d.size(1, 12),)
+    sources = [d.input(shape, dtype="uint32") for _ in range(2)]
+    gains = d.network.constant(d.random.integers(-(1 << 15), 1 << 15, 125).astype(np.int16))
+    output = d.network.activation(shape, dtype="uint32")
+    d.network.custom("SignalPCAN", [*sources, gains], [output], snr_shift=d.size(0, 40))
+
+
+def _log(d: Drawing) -> None:
+    shape = (d.size(1, 12),)
+    source, output = d.input(shape, dtype="uint32"), d.network.activation(shape, dtype="int16")
+    options = {"input_correction_bits": d.size(0, 31), "output_scale": d.choice(1600, 32768, 70000, -5)}
+    d.network.custom("SignalFilterBankLog", [source], [output], **options)
+
+
+def draw_spectral_subtraction(d: Drawing) -> None:
+    """Add a SignalFilterBankSpectralSubtraction, and write its estimate of the noise, too."""
+    channels = d.size(1, 8)
+    _spectral_subtraction(d, d.input((channels,), dtype="uint32"), channels)
+
+
+def draw_features(d: Drawing) -> None:
+    """Add the operators from the energies of a spectrum to the logarithms of its bands."""
+    _filter_bank(d)
+    (banks,) = d.network.operators[-1].outputs
+    channels = d.network.tensors[banks].shape[0]
+    roots, gained = (d.network.activation((channels,), dtype="uint32") for _ in range(2))
+    d.network.custom("SignalFilterBankSquareRoot", [banks, d.network.integers(d.size(0, 20))], [roots])
+    energies, noise = _spectral_subtraction(d, roots, channels)
+    gains = d.network.constant(d.random.integers(0, 1 << 15, 125).astype(np.int16))
+    d.network.custom("SignalPCAN", [energies, noise, gains], [gained], snr_shift=d.size(0, 20))
+    output = d.network.activation((channels,), dtype="int16")
+    d.network.custom("SignalFilterBankLog", [gained], [output], input_correction_bits=3, output_scale=1600)
+
+
+def _spectral_subtraction(d: Drawing, source: int, channels: int) -> list[int]:
+    bits = d.choice(0, 14, 14, 31, 40)
+    outputs = [d.network.activation((channels,), dtype="uint32") for _ in range(2)]
+    factors = ("smoothing", "one_minus_smoothing", "alternate_smoothing", "alternate_one_minus_smoothing")
+    options = {name: d.size(-5, 1 << d.choice(2, 14, 30)) for name in (*factors, "min_signal_remaining")}
+    return d.network.custom(
+        "SignalFilterBankSpectralSubtraction", [source], outputs, **options, num_channels=channels,
+        clamping=d.choice(True, False), smoothing_bits=d.choice(0, 10, 31), spectral_subtraction_bits=bits,
+    )  # fmt: skip
+
+
+OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
+    "SignalEnergy": _energy,
+    "SignalFftAutoScale": _fft_auto_scale,
+    "SignalFilterBank": _filter_bank,
+    "SignalFilterBankLog": _log,
+    "SignalFilterBankSquareRoot": _square_root,
+    "SignalPCAN": _pcan,
+    "SignalWindow": _window,
+}
+
+TYPES: Mapping[str, Sequence[str]] = {
+    **dict.fromkeys(("SignalEnergy", "SignalFftAutoScale", "SignalWindow"), ("int16",)),
+    **dict.fromkeys(("SignalFilterBank", "SignalFilterBankLog", "SignalPCAN"), ("uint32",)),
+    "SignalFilterBankSquareRoot": ("uint64",),
+}
+"""The element types of the first input."""
