@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     )
     from mlfbuild.graph.types import (
         EVERY as EVERY,
+        UNSIGNED as UNSIGNED,
         Array as Array,
         DType as DType,
         Graph as Graph,

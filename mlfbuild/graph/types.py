@@ -66,7 +66,7 @@ class DType(enum.Enum):
 
 
 UNSIGNED = (DType.UINT32, DType.UINT64)
-"""The types that only operators of signal processing use."""
+"""The types that only CAST and operators of signal processing use."""
 
 EVERY = tuple(dtype for dtype in DType if dtype not in UNSIGNED)
 """The types of operators that only move elements."""

@@ -23,7 +23,7 @@ Array = npt.NDArray[Any]
 Case = tuple[str, dict[str, Any], Sequence[Array], Array]
 """An operator, its attributes, inputs, and the expected output."""
 
-INTEGERS = ("int8", "uint8", "int16", "int32", "int64")
+INTEGERS = ("int8", "uint8", "int16", "int32", "int64", "uint32", "uint64")
 
 
 def written(operator: str, attributes: dict[str, Any], inputs: Sequence[Array], result: str) -> bytes:
@@ -84,11 +84,45 @@ def test_bits_of_integers() -> None:
     check(cases)
 
 
+def test_arithmetic_of_unsigned_integers() -> None:
+    """Sums and products wrap around; the highest bit is not a sign."""
+    computed: dict[str, Callable[[Array, Array], Array]] = {
+        "Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Max": np.maximum, "Min": np.minimum,
+        "Equal": np.equal, "Less": np.less, "LessOrEqual": np.less_equal, "Greater": np.greater,
+        "GreaterOrEqual": np.greater_equal,
+    }  # fmt: skip
+    cases: list[Case] = []
+    for dtype in ("uint32", "uint64"):
+        x, y = pairs(dtype)
+        cases += [(name, {}, (x, y), compute(x, y)) for name, compute in computed.items()]
+    check(cases)
+
+
+def test_conversions_of_unsigned_integers() -> None:
+    """Integers wrap around; float32 is truncated and clamped."""
+    floats = np.array(
+        [0, -0.5, -3, 1.9, 3e9, 4294967040, 4294967296, 1.8e19, 2e19, np.inf, -np.inf, np.nan], np.float32
+    )
+    cases: list[Case] = []
+    for dtype in ("uint32", "uint64"):
+        code, greatest = helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), np.iinfo(dtype).max
+        whole = [0 if not number > 0 else greatest if number >= greatest else int(number) for number in floats.tolist()]
+        cases.append(("Cast", {"to": code}, (floats,), np.array(whole, dtype)))
+        for other in ("int8", "int32", "int64", "float32", "bool"):
+            x = pairs(dtype)[0]
+            back = helper.np_dtype_to_tensor_dtype(np.dtype(other))
+            cases.append(("Cast", {"to": back}, (x,), x.astype(other)))
+            if other.startswith("int"):
+                narrow = pairs(other)[0]
+                cases.append(("Cast", {"to": code}, (narrow,), narrow.astype(dtype)))
+    check(cases)
+
+
 def test_remainders() -> None:
     """Remainders of division by 0 are 0; those of floats are exact, even if the quotient has many digits."""
     cases: list[Case] = []
     with np.errstate(all="ignore"):
-        for dtype in INTEGERS:
+        for dtype in sorted({*INTEGERS} - {"uint64"}):
             x, y = pairs(dtype)
             cases += [("Mod", {}, (x, y), np.mod(x, y)), ("Mod", {"fmod": 1}, (x, y), np.fmod(x, y))]
         floats = np.array([0, 0.1, -0.1, 1, -1, 2.5, -7.3, 3e38, -1e-30, 5e-42, np.inf, -np.inf, np.nan], np.float32)
@@ -198,6 +232,14 @@ REFUSED: dict[str, tuple[str, dict[str, Any], Sequence[Array], type[MlfError], t
     "powers of integers": (
         "Pow", {}, (np.ones(1, np.int32),) * 2, UnsupportedModelError,
         ("type-unsupported", "node 0 (Pow) writing 'y'", "int32", "'x0'"),
+    ),
+    "quotients of unsigned integers": (
+        "Div", {}, (np.ones(1, np.uint32),) * 2, UnsupportedModelError,
+        ("type-unsupported", "node 0 (Div) writing 'y'", "uint32", "'x0'"),
+    ),
+    "remainders of unsigned integers": (
+        "Mod", {}, (np.ones(1, np.uint64),) * 2, UnsupportedModelError,
+        ("type-unsupported", "node 0 (Mod) writing 'y'", "uint64", "'x0'"),
     ),
     "direction": (
         "BitShift", {"direction": "UP"}, (np.ones(1, np.int32),) * 2, InputFileError,

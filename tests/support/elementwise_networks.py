@@ -370,7 +370,7 @@ TYPES: Mapping[str, Sequence[str]] = {
 """The element types of each operator that TensorFlow Lite Micro supports."""
 
 LITERT: Mapping[str, Sequence[str]] = {
-    "CAST": ("int64", "uint8"),
+    "CAST": ("int64", "uint8", "uint32"),
     "SELECT": ("int8", "int16", "int32", "int64", "uint8", "float32", "bool"),
     "SELECT_V2": ("int32", "int64", "uint8", "bool"),
     **dict.fromkeys(("EXP", "LOG", "SQRT"), ("int8", "int16")),

@@ -38,6 +38,8 @@ ELEMENT_TYPES: Mapping[int, DType] = {
     int(TensorProto.INT16): DType.INT16,
     int(TensorProto.INT32): DType.INT32,
     int(TensorProto.INT64): DType.INT64,
+    int(TensorProto.UINT32): DType.UINT32,
+    int(TensorProto.UINT64): DType.UINT64,
     int(TensorProto.BOOL): DType.BOOL,
 }
 """The element types of graphs, by ONNX's code."""

@@ -11,7 +11,7 @@ import numpy as np
 from mlfbuild.graph.bases import rules
 from mlfbuild.graph.bases.single import Single
 from mlfbuild.graph.quantize import integer_range
-from mlfbuild.graph.types import EVERY, Array, DType, Tensor
+from mlfbuild.graph.types import EVERY, UNSIGNED, Array, DType, Tensor
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Cast(Single):
     """
 
     name: ClassVar[str] = "CAST"
-    types: ClassVar[tuple[DType, ...]] = EVERY
+    types: ClassVar[tuple[DType, ...]] = (*EVERY, *UNSIGNED)
 
     def _check(self, source: Tensor, output: Tensor) -> str | None:
         return rules.shape(output, source.shape)
@@ -35,6 +35,7 @@ class Cast(Single):
         if value.dtype == np.float32 and dtype not in {DType.FLOAT32, DType.BOOL}:
             least, greatest = integer_range(dtype)
             bounded = np.clip(np.trunc(np.nan_to_num(value.astype(np.float64), nan=0)), least, greatest)
-            # A double cannot represent the greatest int64, and rounding up to the next one would wrap.
-            return (np.where(bounded >= greatest, greatest, bounded.astype(np.int64)).astype(dtype.numpy),)
+            # A double cannot represent the greatest int64 or uint64, and rounding up to the next one would wrap.
+            below = np.where(bounded >= greatest, 0, bounded).astype(dtype.numpy)
+            return (np.where(bounded >= greatest, dtype.numpy.type(greatest), below),)
         return (value.astype(dtype.numpy),)

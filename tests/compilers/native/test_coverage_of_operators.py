@@ -27,6 +27,7 @@ UNJUDGED: Mapping[str, Sequence[str]] = {
     "ARG_MAX": ("int16",),
     "ARG_MIN": ("int16",),
     "BITWISE_XOR": ("int64",),
+    "CAST": ("uint64",),
     "DEPTH_TO_SPACE": ("int16", "bool"),
     "PACK": ("bool",),
     "RELU_0_TO_1": ("int16",),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from mlfbuild.frontends.onnx.layout import Order, Value
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter, cast
 from mlfbuild.frontends.onnx.operators.concatenation import common_order
 from mlfbuild.frontends.onnx.site import OnnxSite
-from mlfbuild.graph import Array, DType, GraphError, Operator, Quantization, Tensor, ops
+from mlfbuild.graph import UNSIGNED, Array, DType, GraphError, Operator, Quantization, Tensor, ops
 
 
 def with_integer_form(operator: Operator) -> Converter:
@@ -71,16 +71,23 @@ def of_any_number(operator: Operator) -> Converter:
 
 
 def arithmetic(site: OnnxSite, operator: Operator, first: Value, second: Value) -> Value:
-    """Apply ``operator`` to two values of one type; narrow integers wrap around as in C."""
-    if first.dtype not in NARROW or second.dtype is not first.dtype:
+    """Apply ``operator`` to two values of one type; integers of ``WIDER`` wrap around as in C."""
+    if first.dtype not in WIDER or second.dtype is not first.dtype:
         return combined(site, operator, first, second)
-    wide = DType.FLOAT32 if isinstance(operator, ops.Div) else DType.INT32
+    if isinstance(operator, ops.Div) and first.dtype in UNSIGNED:
+        raise site.type_unsupported(first.tensor, "int32 or float32")
+    wide = DType.FLOAT32 if isinstance(operator, ops.Div) else WIDER[first.dtype]
     made = combined(site, operator, as_type(site, first, wide), as_type(site, second, wide))
     return as_type(site, made, first.dtype)
 
 
 NARROW = frozenset({DType.INT8, DType.UINT8, DType.INT16})
 """Integers that float32 represents exactly, as well as the truncated quotient of any two."""
+
+WIDER: Mapping[DType, DType] = {
+    **dict.fromkeys(NARROW, DType.INT32), **dict.fromkeys(UNSIGNED, DType.INT64)
+}  # fmt: skip
+"""The types in which the graph computes those that it only converts; the same bits are the int64 of a uint64."""
 
 
 def as_type(site: OnnxSite, value: Value, dtype: DType) -> Value:
@@ -89,11 +96,15 @@ def as_type(site: OnnxSite, value: Value, dtype: DType) -> Value:
 
 
 def extreme(site: OnnxSite, operator: Operator, first: Value, second: Value) -> Value:
-    """Return the maximum or minimum of two values; narrow integers are compared and selected."""
-    if first.dtype not in NARROW or second.dtype is not first.dtype:
+    """Return the maximum or minimum of two values; integers of ``WIDER`` are compared and selected."""
+    dtype = first.dtype
+    if dtype not in WIDER or second.dtype is not dtype:
         return combined(site, operator, first, second)
     comparison = ops.Greater() if isinstance(operator, ops.Maximum) else ops.Less()
-    return chosen(site, compared(site, comparison, first, second), first, second)
+    condition = compared(site, comparison, first, second)
+    if dtype in UNSIGNED:
+        first, second = as_type(site, first, DType.INT64), as_type(site, second, DType.INT64)
+    return as_type(site, chosen(site, condition, first, second), dtype)
 
 
 def chosen(site: OnnxSite, condition: Value, first: Value, second: Value) -> Value:
@@ -103,10 +114,19 @@ def chosen(site: OnnxSite, condition: Value, first: Value, second: Value) -> Val
 
 
 def compared(site: OnnxSite, comparison: Operator, first: Value, second: Value) -> Value:
-    """Compare two values of one type; narrow integers are compared as int32, regardless of their scale."""
-    if first.dtype in NARROW and second.dtype is first.dtype:
-        first, second = as_type(site, first, DType.INT32), as_type(site, second, DType.INT32)
+    """Compare two values of one type; integers of ``WIDER`` are compared as such, regardless of their scale."""
+    if first.dtype in WIDER and second.dtype is first.dtype:
+        first, second = _in_order(site, first), _in_order(site, second)
     return combined(site, comparison, first, second, dtype=DType.BOOL)
+
+
+def _in_order(site: OnnxSite, value: Value) -> Value:
+    """Return ``value`` as integers of ``WIDER`` in the same order: those of uint64 have the highest bit inverted."""
+    wide = as_type(site, value, WIDER[value.dtype])
+    if value.dtype is not DType.UINT64:
+        return wide
+    highest = Value(site.weights("highest bit", np.array(np.iinfo(np.int64).min)), ())
+    return combined(site, ops.BitwiseXor(), wide, highest)
 
 
 def combined(site: OnnxSite, operator: Operator, *values: Value, dtype: DType | None = None) -> Value:

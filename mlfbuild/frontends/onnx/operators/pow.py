@@ -8,7 +8,7 @@ import numpy as np
 
 from mlfbuild.frontends.onnx.layout import Value
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter, divide, multiply, of_one_tensor, relation, unary
-from mlfbuild.frontends.onnx.operators.elementwise import NARROW, as_type, chosen, combined
+from mlfbuild.frontends.onnx.operators.elementwise import NARROW, WIDER, as_type, chosen, combined
 from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import Array, DType, GraphError, Tensor, ops
 
@@ -40,6 +40,7 @@ def _computed(site: OnnxSite, base: Value, exponent: Value) -> Value:
     power = combined(site, ops.Pow(), base, as_type(site, exponent, DType.FLOAT32))
     if exponent.dtype is DType.FLOAT32 or exponent.dtype in NARROW:
         return power
+    exponent = as_type(site, exponent, WIDER.get(exponent.dtype, exponent.dtype))
     zero, one = (Value(site.weights("bit", np.array(bit, exponent.dtype.numpy)), ()) for bit in (0, 1))
     odd = combined(site, ops.NotEqual(), combined(site, ops.BitwiseAnd(), exponent, one), zero, dtype=DType.BOOL)
     origin, inverse = site.number("zero", 0.0), divide(site, site.number("one", 1.0), base.tensor)  # -inf for -0
