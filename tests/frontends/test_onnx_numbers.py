@@ -118,6 +118,17 @@ def test_conversions_of_unsigned_integers() -> None:
     check(cases)
 
 
+def test_computed_diagonals() -> None:
+    cases: list[Case] = []
+    limits = np.iinfo(np.int64)
+    x = np.arange(1, 25, dtype=np.float32).reshape(2, 3, 4)
+    for diagonal in (-9, -2, -1, 0, 1, 3, 9, limits.min, limits.max):
+        bounded = max(min(diagonal, 9), -9)  # numpy's sums overflow
+        for upper, compute in ((1, np.triu), (0, np.tril)):
+            cases.append(("Trilu", {"upper": upper}, (x, np.array(diagonal, np.int64)), compute(x, bounded)))
+    check(cases)
+
+
 def test_remainders() -> None:
     """Remainders of division by 0 are 0; those of floats are exact, even if the quotient has many digits."""
     cases: list[Case] = []
@@ -240,6 +251,10 @@ REFUSED: dict[str, tuple[str, dict[str, Any], Sequence[Array], type[MlfError], t
     "remainders of unsigned integers": (
         "Mod", {}, (np.ones(1, np.uint64),) * 2, UnsupportedModelError,
         ("type-unsupported", "node 0 (Mod) writing 'y'", "uint64", "'x0'"),
+    ),
+    "two diagonals": (
+        "Trilu", {}, (np.ones((2, 2), np.float32), np.zeros(2, np.int64)), InputFileError,
+        ("onnx-malformed", "node 0 (Trilu) writing 'y'", "'x1'"),
     ),
     "direction": (
         "BitShift", {"direction": "UP"}, (np.ones(1, np.int32),) * 2, InputFileError,

@@ -8,9 +8,9 @@ import numpy as np
 
 from mlfbuild.frontends.onnx.layout import Value, as_onnx
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter
-from mlfbuild.frontends.onnx.operators.elementwise import aligned, chosen
+from mlfbuild.frontends.onnx.operators.elementwise import aligned, chosen, compared
 from mlfbuild.frontends.onnx.site import OnnxSite
-from mlfbuild.graph import GraphError, ops
+from mlfbuild.graph import Array, DType, GraphError, ops
 
 
 def _where(site: OnnxSite) -> tuple[Value, ...]:
@@ -42,14 +42,25 @@ def _trilu(site: OnnxSite) -> tuple[Value, ...]:
     value = site.value(0)
     if value.rank < 2:
         raise GraphError(site.node.place, f"takes matrices, not {value.tensor}")
-    diagonal = site.constant_integer(1, "diagonal") if site.has(1) else 0
     site.check_room(value.shape[-2:], np.dtype(np.int64).itemsize)
     rows, columns = np.arange(value.shape[-2])[:, np.newaxis], np.arange(value.shape[-1])
     upper = site.integer("upper", 1) != 0
-    mask = columns - rows >= diagonal if upper else columns - rows <= diagonal
-    kept = Value(site.weights("mask", mask), as_onnx(2))
+    if site.has(1) and not site.is_constant(1):
+        kept = _beside(site, site.value(1), columns - rows, upper)
+    else:
+        diagonal = site.constant_integer(1, "diagonal") if site.has(1) else 0
+        mask = columns - rows >= diagonal if upper else columns - rows <= diagonal
+        kept = Value(site.weights("mask", mask), as_onnx(2))
     zero = Value(site.weights("zero", np.zeros((), value.dtype.numpy)), ())
     return (chosen(site, kept, value, zero),)
+
+
+def _beside(site: OnnxSite, diagonal: Value, distances: Array, upper: bool) -> Value:
+    """Return which elements, at ``distances`` from the main diagonal, are kept with the computed ``diagonal``."""
+    if diagonal.dtype is not DType.INT64 or diagonal.tensor.elements != 1 or diagonal.rank > 1:
+        raise GraphError(site.node.place, f"the diagonal {diagonal.tensor} is not one int64")
+    places = Value(site.weights("distances", distances.astype(np.int64)), as_onnx(2))
+    return compared(site, ops.GreaterEqual() if upper else ops.LessEqual(), places, diagonal)
 
 
 OPERATORS: Mapping[str, Converter] = {
