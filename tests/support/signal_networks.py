@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+from tflite.TensorType import TensorType
 
 from support.drawing import Drawing
 
@@ -81,6 +82,46 @@ def draw_delay(d: Drawing) -> None:
     shape = d.shape(1, 3, 6)
     source, output = d.input(shape, dtype="int16"), d.network.activation(shape, dtype="int16")
     d.network.custom("SignalDelay", [source], [output], delay_length=d.size(1, 14))
+
+
+def draw_framer(d: Drawing) -> None:
+    """Add a SignalFramer, and zeros where TensorFlow Lite Micro does not write frames."""
+    step, frames, rows = d.size(1, 5), d.size(1, 3), d.shape(0, 2)
+    prefill = d.choice(True, False)
+    size = d.size(step if prefill else 1, 14)
+    source = d.input((*rows, frames * step), dtype="int16")
+    options = {"frame_size": size, "frame_step": step, "prefill": prefill}
+    _valid(d, "SignalFramer", source, (*rows, frames, size), options)
+
+
+def draw_stacker(d: Drawing) -> None:
+    """Add a SignalStacker, and zeros where TensorFlow Lite Micro does not write features."""
+    channels, left, right = d.size(1, 5), d.size(0, 3), d.size(0, 3)
+    frames = left + 1 + right
+    source = d.input((channels,), dtype="int16")
+    options = {
+        "num_channels": channels, "stacker_left_context": left, "stacker_right_context": right,
+        "stacker_step": d.size(1, frames),
+    }  # fmt: skip
+    _valid(d, "SignalStacker", source, (channels * frames,), options)
+
+
+def _valid(d: Drawing, name: str, source: int, shape: tuple[int, ...], options: Mapping[str, int]) -> None:
+    """Add a custom operator with two outputs, and select the first only if the second one is true."""
+    written, valid = d.network.activation(shape, dtype="int16"), d.network.activation((), dtype="bool")
+    d.network.custom(name, [source], [written, valid], **options)
+    zeros = d.network.constant(np.zeros(shape, np.int16))
+    output = d.network.activation(shape, dtype="int16")
+    d.network.operator("SELECT_V2", [valid, written, zeros], output, "SelectV2Options")
+
+
+def draw_overlap_add(d: Drawing, dtype: str) -> None:
+    """Add a SignalOverlapAdd."""
+    *rows, frames, size = d.shape(2, 4, 6)
+    step, code = d.size(1, size), {"int16": TensorType.INT16, "float32": TensorType.FLOAT32}[dtype]
+    source = d.input((*rows, frames, size), dtype=dtype)
+    output = d.network.activation((*rows, frames * step), dtype=dtype)
+    d.network.custom("SignalOverlapAdd", [source], [output], T=code, frame_step=step)
 
 
 def draw_spectral_subtraction(d: Drawing) -> None:
