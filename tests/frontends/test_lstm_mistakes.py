@@ -146,7 +146,7 @@ MISTAKES: dict[str, tuple[str, Callable[[Network], None], Refusal]] = {
         (
             "quantization-unsupported",
             PLACE,
-            "('other' int8[3, 4] over float32)",
+            "('other' int8[3, 4] over float32",
         ),
     ),
     "uint8": (

@@ -99,7 +99,7 @@ CASES: dict[str, tuple[bytes, type[MlfError], Refusal]] = {
     "weights": (
         model(
             [helper.make_node("Conv", ["x", "w"], ["y"])],
-            [("x", (1, 4, 3, 3)), ("w", (2, 4, 1, 1))], [("y", [None] * 4)],
+            [("x", (1, 4, 3, 3, 3)), ("w", (2, 4, 1, 1, 1))], [("y", [None] * 5)],
         ),
         UnsupportedModelError,
         ("input-not-constant", "node 0 (Conv) writing 'y'", "'w'"),

@@ -134,7 +134,7 @@ MISTAKES: dict[str, tuple[bool, Callable[[Network], object], type[MlfError], Ref
     "hybrid weights": (
         False, lambda net: (change(FEATURE, type=TensorType.INT8)(net), resize(FEATURE, 4, 3)(net)),
         UnsupportedModelError,
-        ("quantization-unsupported", PLACE, "('t1' int8[4, 3] over float32)"),
+        ("quantization-unsupported", PLACE, "('t1' int8[4, 3] over float32"),
     ),
     "a rank of nothing": (
         False, options(Rank=0), UnsupportedModelError, ("operator-invalid", RULE, "4", "0"),
