@@ -79,6 +79,13 @@ def overlap_add(step: int, dtype: int = TensorType.INT16) -> Network:
     return net
 
 
+def rfft(length: int, dtype: int = TensorType.INT16) -> Network:
+    net = Network()
+    net.custom("SignalRfft", [net.input((6,), dtype="int16")], [net.activation((length + 2,), dtype="int16")], T=dtype,
+               fft_length=length)  # fmt: skip
+    return net
+
+
 def refused(net: Network) -> MlfError:
     with pytest.raises(MlfError) as caught:
         parse_tflite(net.build(), "net", "net.tflite")
@@ -143,6 +150,9 @@ def test_options_of_other_names_and_types_are_refused(data: bytes, reason: str) 
             lambda: stacker(0, 1 << 30, 1),
             "its options need a state of 2 x 1073741824 elements, not one of 0 to 1048576",
         ),
+        (lambda: rfft(12), "fft_length 12 is not a power of 2 from 4 to 32768"),
+        (lambda: rfft(4), "the number of samples 6 is not between 1 and 4"),
+        (lambda: rfft(8, TensorType.FLOAT32), "T 0 is not that of int16"),
         (lambda: overlap_add(0), "frame_step 0 is not between 1 and 4"),
         (lambda: overlap_add(5), "frame_step 5 is not between 1 and 4"),
         (lambda: overlap_add(2, TensorType.FLOAT32), "T 0 is not the type of 't0' int16[3, 4], int16 or float32"),
@@ -159,10 +169,10 @@ def test_a_band_without_elements_may_begin_anywhere() -> None:
 
 def test_other_signal_operators_are_refused_by_name() -> None:
     net = window(shift=3)
-    net.operators[0].custom_code = "SignalRfft"
+    net.operators[0].custom_code = "SignalIrfft"
     error = refused(net)
     assert isinstance(error, UnsupportedModelError)
-    assert (error.code, error.reason) == ("operator-unsupported", "operator CUSTOM 'SignalRfft' is not supported")
+    assert (error.code, error.reason) == ("operator-unsupported", "operator CUSTOM 'SignalIrfft' is not supported")
 
 
 def test_other_operators_refuse_uint32() -> None:

@@ -33,6 +33,15 @@ def _fft_auto_scale(d: Drawing) -> None:
     d.network.custom("SignalFftAutoScale", [source], outputs)
 
 
+def _rfft(d: Drawing) -> None:
+    length = d.choice(4, 8, 16, 32, 64, 128)
+    shape = (*d.shape(0, 1), d.size(1, length))
+    source = d.input(shape, dtype="int16")
+    d.values[-1] = d.values[-1] >> d.choice(0, 0, 5)
+    output = d.network.activation((*shape[:-1], length + 2), dtype="int16")
+    d.network.custom("SignalRfft", [source], [output], T=TensorType.INT16, fft_length=length)
+
+
 def _energy(d: Drawing) -> None:
     count = d.size(1, 12)
     source, output = _samples(d, 2 * count), d.network.activation((count,), dtype="uint32")
@@ -162,11 +171,12 @@ OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
     "SignalFilterBankLog": _log,
     "SignalFilterBankSquareRoot": _square_root,
     "SignalPCAN": _pcan,
+    "SignalRfft": _rfft,
     "SignalWindow": _window,
 }
 
 TYPES: Mapping[str, Sequence[str]] = {
-    **dict.fromkeys(("SignalEnergy", "SignalFftAutoScale", "SignalWindow"), ("int16",)),
+    **dict.fromkeys(("SignalEnergy", "SignalFftAutoScale", "SignalRfft", "SignalWindow"), ("int16",)),
     **dict.fromkeys(("SignalFilterBank", "SignalFilterBankLog", "SignalPCAN"), ("uint32",)),
     "SignalFilterBankSquareRoot": ("uint64",),
 }

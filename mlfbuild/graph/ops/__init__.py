@@ -120,6 +120,9 @@ if TYPE_CHECKING:
         FloorDiv as FloorDiv,
         FloorMod as FloorMod,
     )
+    from mlfbuild.graph.ops.fourier import (
+        SignalRfft as SignalRfft,
+    )
     from mlfbuild.graph.ops.framing import (
         SignalFramer as SignalFramer,
         SignalOverlapAdd as SignalOverlapAdd,

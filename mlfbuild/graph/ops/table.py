@@ -131,6 +131,7 @@ OPERATORS: Mapping[str, tuple[str, str]] = {
     "SignalFramer": ("framing", "SignalFramer"),
     "SignalOverlapAdd": ("framing", "SignalOverlapAdd"),
     "SignalPCAN": ("filter_bank", "SignalPcan"),
+    "SignalRfft": ("fourier", "SignalRfft"),
     "SignalStacker": ("framing", "SignalStacker"),
     "SignalWindow": ("spectrum", "SignalWindow"),
     "TANH": ("logistic", "Tanh"),
