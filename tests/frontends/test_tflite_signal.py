@@ -7,13 +7,14 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from flatbuffers import flexbuffers
+from tflite.TensorType import TensorType
 
 from mlfbuild.core.errors import InputFileError, MlfError, UnsupportedModelError
 from mlfbuild.frontends.tflite import parse_tflite
 from mlfbuild.graph.evaluation import evaluate
 from support.host_c import run_many_on_host
 from support.native import compile_bytes
-from support.oracle import tflite_micro_run
+from support.oracle import tflite_micro_cases, tflite_micro_run
 from support.tflite_builder import Network
 
 
@@ -51,6 +52,37 @@ def pcan(gains: int) -> Network:
     sources = [net.input((3,), dtype="uint32") for _ in range(2)]
     output = net.activation((3,), dtype="uint32")
     net.custom("SignalPCAN", [*sources, net.integers([0] * gains, "int16")], [output], snr_shift=6)
+    return net
+
+
+def framer(size: int, step: int, *, prefill: bool = False) -> Network:
+    net = Network()
+    frames = net.activation((4 // max(step, 1) or 1, max(size, 1)), dtype="int16")
+    outputs = [frames, net.activation((), dtype="bool")]
+    options = {"frame_size": size, "frame_step": step, "prefill": prefill}
+    net.custom("SignalFramer", [net.input((4,), dtype="int16")], outputs, **options)
+    return net
+
+
+def stacker(left: int, right: int, step: int) -> Network:
+    net = Network()
+    outputs = [net.activation((2 * min(left + right + 1, 99),), dtype="int16"), net.activation((), dtype="bool")]
+    options = {"num_channels": 2, "stacker_left_context": left, "stacker_right_context": right, "stacker_step": step}
+    net.custom("SignalStacker", [net.input((2,), dtype="int16")], outputs, **options)
+    return net
+
+
+def overlap_add(step: int, dtype: int = TensorType.INT16) -> Network:
+    net = Network()
+    source, output = net.input((3, 4), dtype="int16"), net.activation((max(3 * step, 1),), dtype="int16")
+    net.custom("SignalOverlapAdd", [source], [output], T=dtype, frame_step=step)
+    return net
+
+
+def rfft(length: int, dtype: int = TensorType.INT16) -> Network:
+    net = Network()
+    net.custom("SignalRfft", [net.input((6,), dtype="int16")], [net.activation((length + 2,), dtype="int16")], T=dtype,
+               fft_length=length)  # fmt: skip
     return net
 
 
@@ -105,6 +137,26 @@ def test_options_of_other_names_and_types_are_refused(data: bytes, reason: str) 
         (lambda: delay(0), "delay_length 0 is not between 1 and 524288"),
         (lambda: delay(1 << 30), "delay_length 1073741824 is not between 1 and 524288"),
         (lambda: pcan(124), "'t3' int16[124] has fewer than 125 elements"),
+        (lambda: framer(6, 0), "frame_step 0 is not positive"),
+        (lambda: framer(6, 3), "'t2' int16[4] is not a multiple of frame_step 3"),
+        (lambda: framer(6, 8), "frame_step 8 is not between 1 and 4"),
+        (lambda: framer(1, 2, prefill=True), "its options need a state of 1 x -1 elements, not one of 0 to 1048576"),
+        (lambda: framer(0, 2), "its options need a state of 1 x -2 elements, not one of 0 to 1048576"),
+        (lambda: framer(1 << 20, 4), "the number of frames that are not full 262143 is not between 0 and 32767"),
+        (lambda: stacker(0, 0, 0), "stacker_step 0 is not between 1 and 1"),
+        (lambda: stacker(1, 2, 5), "stacker_step 5 is not between 1 and 4"),
+        (lambda: stacker(-1, 2, 1), "stacker_left_context -1 is not between 0 and 32766"),
+        (
+            lambda: stacker(0, 1 << 30, 1),
+            "its options need a state of 2 x 1073741824 elements, not one of 0 to 1048576",
+        ),
+        (lambda: rfft(12), "fft_length 12 is not a power of 2 from 4 to 32768"),
+        (lambda: rfft(4), "the number of samples 6 is not between 1 and 4"),
+        (lambda: rfft(8, TensorType.FLOAT32), "T 0 is not that of int16"),
+        (lambda: overlap_add(0), "frame_step 0 is not between 1 and 4"),
+        (lambda: overlap_add(5), "frame_step 5 is not between 1 and 4"),
+        (lambda: overlap_add(2, TensorType.FLOAT32), "T 0 is not the type of 't0' int16[3, 4], int16 or float32"),
+        (lambda: overlap_add(2, TensorType.INT32), "T 2 is not the type of 't0' int16[3, 4], int16 or float32"),
     ],
 )
 def test_attributes_out_of_range_are_refused(make: Callable[[], Network], reason: str) -> None:
@@ -117,10 +169,10 @@ def test_a_band_without_elements_may_begin_anywhere() -> None:
 
 def test_other_signal_operators_are_refused_by_name() -> None:
     net = window(shift=3)
-    net.operators[0].custom_code = "SignalFramer"
+    net.operators[0].custom_code = "SignalIrfft"
     error = refused(net)
     assert isinstance(error, UnsupportedModelError)
-    assert (error.code, error.reason) == ("operator-unsupported", "operator CUSTOM 'SignalFramer' is not supported")
+    assert (error.code, error.reason) == ("operator-unsupported", "operator CUSTOM 'SignalIrfft' is not supported")
 
 
 def test_other_operators_refuse_uint32() -> None:
@@ -137,6 +189,23 @@ def test_energies_outside_the_range_are_0() -> None:
     np.testing.assert_array_equal(tflite_micro_run(model, [values])[0][1:3], expected[1:3])
     library = compile_bytes(model, "net")
     np.testing.assert_array_equal(run_many_on_host([(library, library.modules[0], (values,))])[0][0], expected)
+
+
+@pytest.mark.parametrize(
+    ("net", "inputs", "frames"),
+    [
+        (framer(5, 2), [[1, 2, 3, 4], [5, 6, 7, 8]], [[[0] * 5] * 2, [[1, 2, 3, 4, 5], [3, 4, 5, 6, 7]]]),
+        (framer(3, 2), [[1, 2, 3, 4], [5, 6, 7, 8]], [[[0] * 3, [1, 2, 3]], [[3, 4, 5], [5, 6, 7]]]),
+        (stacker(1, 1, 2), [[1, 2], [3, 4], [5, 6]], [[0] * 6, [1, 2, 1, 2, 3, 4], [0] * 6]),
+    ],
+)
+def test_outputs_that_are_not_full_are_0(net: Network, inputs: list[list[int]], frames: list[object]) -> None:
+    runs = [(np.array(values, np.int16),) for values in inputs]
+    library = compile_bytes(net.build(), "net")
+    got = run_many_on_host([(library, library.modules[0], run) for run in runs])
+    for wanted, (written, full), (_, valid) in zip(frames, got, tflite_micro_cases(net.build(), runs), strict=True):
+        np.testing.assert_array_equal(written, np.array(wanted))
+        assert bool(full) == bool(valid)
 
 
 def test_a_file_that_is_damaged_in_its_options_is_an_input_error() -> None:

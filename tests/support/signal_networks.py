@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+from tflite.TensorType import TensorType
 
 from support.drawing import Drawing
 
@@ -30,6 +31,15 @@ def _fft_auto_scale(d: Drawing) -> None:
         d.values[-1][d.size(0, len(d.values[-1]) - 1)] = -(1 << 15)
     outputs = [d.network.activation(d.values[-1].shape, dtype="int16"), d.network.activation((), dtype="int32")]
     d.network.custom("SignalFftAutoScale", [source], outputs)
+
+
+def _rfft(d: Drawing) -> None:
+    length = d.choice(4, 8, 16, 32, 64, 128)
+    shape = (*d.shape(0, 1), d.size(1, length))
+    source = d.input(shape, dtype="int16")
+    d.values[-1] = d.values[-1] >> d.choice(0, 0, 5)
+    output = d.network.activation((*shape[:-1], length + 2), dtype="int16")
+    d.network.custom("SignalRfft", [source], [output], T=TensorType.INT16, fft_length=length)
 
 
 def _energy(d: Drawing) -> None:
@@ -83,6 +93,46 @@ def draw_delay(d: Drawing) -> None:
     d.network.custom("SignalDelay", [source], [output], delay_length=d.size(1, 14))
 
 
+def draw_framer(d: Drawing) -> None:
+    """Add a SignalFramer, and zeros where TensorFlow Lite Micro does not write frames."""
+    step, frames, rows = d.size(1, 5), d.size(1, 3), d.shape(0, 2)
+    prefill = d.choice(True, False)
+    size = d.size(step if prefill else 1, 14)
+    source = d.input((*rows, frames * step), dtype="int16")
+    options = {"frame_size": size, "frame_step": step, "prefill": prefill}
+    _valid(d, "SignalFramer", source, (*rows, frames, size), options)
+
+
+def draw_stacker(d: Drawing) -> None:
+    """Add a SignalStacker, and zeros where TensorFlow Lite Micro does not write features."""
+    channels, left, right = d.size(1, 5), d.size(0, 3), d.size(0, 3)
+    frames = left + 1 + right
+    source = d.input((channels,), dtype="int16")
+    options = {
+        "num_channels": channels, "stacker_left_context": left, "stacker_right_context": right,
+        "stacker_step": d.size(1, frames),
+    }  # fmt: skip
+    _valid(d, "SignalStacker", source, (channels * frames,), options)
+
+
+def _valid(d: Drawing, name: str, source: int, shape: tuple[int, ...], options: Mapping[str, int]) -> None:
+    """Add a custom operator with two outputs, and select the first only if the second one is true."""
+    written, valid = d.network.activation(shape, dtype="int16"), d.network.activation((), dtype="bool")
+    d.network.custom(name, [source], [written, valid], **options)
+    zeros = d.network.constant(np.zeros(shape, np.int16))
+    output = d.network.activation(shape, dtype="int16")
+    d.network.operator("SELECT_V2", [valid, written, zeros], output, "SelectV2Options")
+
+
+def draw_overlap_add(d: Drawing, dtype: str) -> None:
+    """Add a SignalOverlapAdd."""
+    *rows, frames, size = d.shape(2, 4, 6)
+    step, code = d.size(1, size), {"int16": TensorType.INT16, "float32": TensorType.FLOAT32}[dtype]
+    source = d.input((*rows, frames, size), dtype=dtype)
+    output = d.network.activation((*rows, frames * step), dtype=dtype)
+    d.network.custom("SignalOverlapAdd", [source], [output], T=code, frame_step=step)
+
+
 def draw_spectral_subtraction(d: Drawing) -> None:
     """Add a SignalFilterBankSpectralSubtraction, and write its estimate of the noise, too."""
     channels = d.size(1, 8)
@@ -121,11 +171,12 @@ OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
     "SignalFilterBankLog": _log,
     "SignalFilterBankSquareRoot": _square_root,
     "SignalPCAN": _pcan,
+    "SignalRfft": _rfft,
     "SignalWindow": _window,
 }
 
 TYPES: Mapping[str, Sequence[str]] = {
-    **dict.fromkeys(("SignalEnergy", "SignalFftAutoScale", "SignalWindow"), ("int16",)),
+    **dict.fromkeys(("SignalEnergy", "SignalFftAutoScale", "SignalRfft", "SignalWindow"), ("int16",)),
     **dict.fromkeys(("SignalFilterBank", "SignalFilterBankLog", "SignalPCAN"), ("uint32",)),
     "SignalFilterBankSquareRoot": ("uint64",),
 }

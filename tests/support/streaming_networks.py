@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,14 @@ from tflite.ActivationFunctionType import ActivationFunctionType
 
 from support.drawing import ACTIVATIONS, Draw, Drawing
 from support.lstm_networks import draw_lstm
-from support.signal_networks import draw_delay, draw_features, draw_spectral_subtraction
+from support.signal_networks import (
+    draw_delay,
+    draw_features,
+    draw_framer,
+    draw_overlap_add,
+    draw_spectral_subtraction,
+    draw_stacker,
+)
 
 Array = npt.NDArray[Any]
 
@@ -82,6 +90,9 @@ STREAMING: Mapping[str, tuple[str, Callable[[Drawing], None]]] = {
     "SignalDelay int16": ("int16", draw_delay),
     "SignalFilterBankSpectralSubtraction uint32": ("uint32", draw_spectral_subtraction),
     "SignalFilterBankSpectralSubtraction uint32 among others": ("uint32", draw_features),
+    "SignalFramer int16": ("int16", draw_framer),
+    "SignalStacker int16": ("int16", draw_stacker),
+    **{f"SignalOverlapAdd {dtype}": (dtype, partial(draw_overlap_add, dtype=dtype)) for dtype in ("int16", "float32")},
     **{f"UNIDIRECTIONAL_SEQUENCE_LSTM {dtype}": (dtype, draw_lstm) for dtype in ("int8", "int16", "float32")},
 }
 """The element type of the inputs and the strategy of the network, by kind."""

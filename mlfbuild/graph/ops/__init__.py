@@ -120,6 +120,14 @@ if TYPE_CHECKING:
         FloorDiv as FloorDiv,
         FloorMod as FloorMod,
     )
+    from mlfbuild.graph.ops.fourier import (
+        SignalRfft as SignalRfft,
+    )
+    from mlfbuild.graph.ops.framing import (
+        SignalFramer as SignalFramer,
+        SignalOverlapAdd as SignalOverlapAdd,
+        SignalStacker as SignalStacker,
+    )
     from mlfbuild.graph.ops.fully_connected import (
         FullyConnected as FullyConnected,
     )

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-FileCopyrightText: The mlfbuild authors */
+/* Frames of a signal, frames of features, and the signal from frames, with states that connect consecutive runs. */
+#ifndef MLF_FRAMING_H_
+#define MLF_FRAMING_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "compiler.h"
+
+/*
+ * Input [rows, frames * step], output [rows, frames, size]; state [rows, kept] and the number of frames that were not
+ * full, up to `late`. These are 0.
+ */
+MLF_KERNEL void mlf_signal_framer(int32_t rows, int32_t frames, int32_t step, int32_t size, int32_t kept, int32_t late,
+                                  const int16_t *input, int16_t *state, int16_t *output, bool *full)
+{
+    int16_t *count = state + rows * kept;
+    const int32_t samples = frames * step;
+    const int32_t missed = late - *count < frames ? late - *count : frames;
+    for (int32_t i = 0; i < rows; i++) {
+        for (int32_t j = 0; j < frames; j++) {
+            for (int32_t k = j * step; k < j * step + size; k++) {
+                *output++ = j < missed ? 0 : k < kept ? state[k] : input[k - kept];
+            }
+        }
+        for (int32_t k = 0; k < kept; k++) {
+            state[k] = k + samples < kept ? state[k + samples] : input[k + samples - kept];
+        }
+        input += samples;
+        state += kept;
+    }
+    *count = (int16_t)(*count + missed);
+    *full = missed == 0;
+}
+
+/*
+ * Input [channels], output [kept + 1, channels]; state [kept, channels], and 0 before the first run, otherwise 1 more
+ * than the number of runs that are not discarded. The runs before the first one had its input.
+ */
+MLF_KERNEL void mlf_signal_stacker(int32_t channels, int32_t left, int32_t kept, int32_t step, const int16_t *input,
+                                   int16_t *state, int16_t *output, bool *full)
+{
+    const int32_t size = kept * channels;
+    int32_t runs = state[size];
+    if (runs == 0) {
+        for (int32_t i = 0; i < size; i++) {
+            state[i] = input[i % channels];
+        }
+        runs = left + 1;
+    }
+    *full = runs > kept;
+    for (int32_t i = 0; i < size + channels; i++) {
+        output[i] = !*full ? 0 : i < size ? state[i] : input[i - size];
+    }
+    for (int32_t i = 0; i < size; i++) {
+        state[i] = i + channels < size ? state[i + channels] : input[i + channels - size];
+    }
+    state[size] = (int16_t)(runs + 1 - (*full ? step : 0));
+}
+
+/* Input [rows, frames, size], output [rows, frames * step], state [rows, size]; the last `step` elements are 0. */
+MLF_KERNEL void mlf_signal_overlap_add_int16(int32_t rows, int32_t frames, int32_t size, int32_t step,
+                                             const int16_t *input, int16_t *state, int16_t *output)
+{
+    for (int32_t i = 0; i < rows; i++) {
+        for (int32_t j = 0; j < frames; j++) {
+            for (int32_t k = 0; k < size; k++) {
+                const int32_t sum = (int32_t)state[k] + *input++;
+                state[k] = (int16_t)(sum < INT16_MIN ? INT16_MIN : sum > INT16_MAX ? INT16_MAX : sum);
+            }
+            for (int32_t k = 0; k < step; k++) {
+                *output++ = state[k];
+            }
+            for (int32_t k = 0; k < size; k++) {
+                state[k] = k + step < size ? state[k + step] : 0;
+            }
+        }
+        state += size;
+    }
+}
+
+MLF_KERNEL void mlf_signal_overlap_add_float(int32_t rows, int32_t frames, int32_t size, int32_t step,
+                                             const float *input, float *state, float *output)
+{
+    for (int32_t i = 0; i < rows; i++) {
+        for (int32_t j = 0; j < frames; j++) {
+            for (int32_t k = 0; k < size; k++) {
+                state[k] += *input++;
+            }
+            for (int32_t k = 0; k < step; k++) {
+                *output++ = state[k];
+            }
+            for (int32_t k = 0; k < size; k++) {
+                state[k] = k + step < size ? state[k + step] : 0.0f;
+            }
+        }
+        state += size;
+    }
+}
+
+#endif /* MLF_FRAMING_H_ */

@@ -1,0 +1,41 @@
+"""SignalFramer, SignalStacker and SignalOverlapAdd."""
+
+from __future__ import annotations
+
+from mlfbuild.compilers.native.lowering.call import KernelCall, Parameter
+from mlfbuild.compilers.native.settings import CodegenSettings
+from mlfbuild.graph import DType, Graph, Node
+from mlfbuild.graph.ops import SignalFramer, SignalOverlapAdd, SignalStacker
+
+
+def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
+    """Return the call of the kernel of ``node``."""
+    operator, outputs = node.operator, graph.outputs_of(node)
+    source = next(tensor for tensor in graph.inputs_of(node) if tensor is not None)
+    if isinstance(operator, SignalOverlapAdd):
+        *_, frames, size = source.shape
+        sizes = f"{source.elements // frames // size}, {frames}, {size}, {operator.step}"
+        kind = "float" if source.dtype is DType.FLOAT32 else "int16"
+        element = "float" if source.dtype is DType.FLOAT32 else "int16_t"
+        return KernelCall(f"signal_overlap_add_{kind}", "framing.h", (
+            Parameter(f"const {element} *", "input", source.name),
+            Parameter(f"{element} *", "state", outputs[1].name),
+            Parameter(f"{element} *", "output", outputs[0].name),
+        ), (f"mlf_signal_overlap_add_{kind}({sizes}, input, state, output);",), updates=((1, 1),))  # fmt: skip
+    if isinstance(operator, SignalFramer):
+        size = source.shape[-1]
+        name = "signal_framer"
+        sizes = (
+            f"{source.elements // size}, {size // operator.step}, {operator.step}, {operator.size}, {operator.kept}, "
+            f"{operator.late}"
+        )
+    else:
+        assert isinstance(operator, SignalStacker)
+        name = "signal_stacker"
+        sizes = f"{operator.channels}, {operator.left}, {operator.left + operator.right}, {operator.step}"
+    return KernelCall(name, "framing.h", (
+        Parameter("const int16_t *", "input", source.name),
+        Parameter("int16_t *", "state", outputs[2].name),
+        Parameter("int16_t *", "output", outputs[0].name),
+        Parameter("bool *", "full", outputs[1].name),
+    ), (f"mlf_{name}({sizes}, input, state, output, full);",), updates=((1, 2),))  # fmt: skip
