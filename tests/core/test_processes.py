@@ -25,6 +25,8 @@ import os
 from pathlib import Path
 from mlfbuild.verify.emulator.watch import run_while_it_writes
 from mlfbuild.core import run, run_ninja
+from mlfbuild.core.keeper import start_keeper
+start_keeper()  # a shell, which is recognised from here on
 os.environ["PATH"] = {entries} * "l:" + os.environ["PATH"]
 os.write(1, b"ready")
 {call}

@@ -141,6 +141,7 @@ def test_structs_are_rescalings_unless_they_are_elements_of_a_table() -> None:
     assert classes.class_of(Constant("quantization", "struct mlf_rescale", "{}", 12)) == "biases"
     assert classes.class_of(Constant("rows", "struct mlf_line_int8", "{}", 12, 1)) == "tables"
     assert classes.class_of(Constant("filter", "int8_t", "{}", 12, 12)) == "weights"
+    assert classes.class_of(Constant("recurrent_packed", "uint32_t", "{}", 12, 12)) == "weights"
 
 
 def counter() -> Graph:
