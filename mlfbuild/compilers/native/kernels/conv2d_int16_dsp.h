@@ -54,19 +54,20 @@ MLF_KERNEL void mlf_pixels_int16_dsp(const struct mlf_matmul_int16_dsp *matmul, 
 
 /*
  * Copy inputs at to at + count - 1 of one of a block's pixels, whose pairs of inputs are `step` pairs apart and begin
- * at `row`. Four instructions per pair if both ends of the run are even.
+ * at `row`. Four instructions per pair.
  */
 MLF_SHARED void mlf_place_int16_dsp(int16_t *row, int32_t step, int32_t at, const int16_t *from, int32_t count)
 {
     const int16_t *const end = from + count;
-    if ((at | count) % 2 == 0) {
-        for (row += at * step; from != end; from += 2, row += 2 * step) {
-            memcpy(row, from, 4);
-        }
-        return;
+    if (at % 2 != 0 && count > 0) {
+        row[(at - 1) * step + 1] = *from++;
+        at++;
     }
-    for (; from != end; from++, at++) {
-        row[(at >> 1) * 2 * step + (at & 1)] = *from;
+    for (row += at * step; end - from >= 2; from += 2, row += 2 * step) {
+        memcpy(row, from, 4);
+    }
+    if (from != end) {
+        *row = *from;
     }
 }
 
