@@ -35,10 +35,6 @@ _REASONS: Mapping[tuple[str, str], tuple[str, ...]] = {
         "DFT", "STFT",
     ),
     (
-        "a scale that is computed in every run is not supported",
-        "quantise the network statically, for example with onnxruntime's quantize_static",
-    ): ("DynamicQuantizeLinear",),
-    (
         "operators of attention are not supported",
         "export the network for version 22 or earlier, which has MatMul and Softmax instead",
     ): ("Attention", "FlexAttention", "LinearAttention", "RotaryEmbedding", "TensorScatter"),

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     )
     from mlfbuild.graph.ops.batch_matmul import (
         BatchMatmul as BatchMatmul,
+        MatmulInteger as MatmulInteger,
     )
     from mlfbuild.graph.ops.bitwise import (
         BitwiseAnd as BitwiseAnd,
@@ -196,6 +197,7 @@ if TYPE_CHECKING:
     from mlfbuild.graph.ops.quantize import (
         STORED as STORED,
         Dequantize as Dequantize,
+        DynamicQuantize as DynamicQuantize,
         Quantize as Quantize,
     )
     from mlfbuild.graph.ops.reduce import (

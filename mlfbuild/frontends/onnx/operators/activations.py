@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 
 from mlfbuild.frontends.onnx.operators.arithmetic import add, multiply, relation, select, unary
 from mlfbuild.frontends.onnx.operators.elu import scaled_elu
@@ -84,11 +83,12 @@ def _function(site: OnnxSite, name: str, alphas: Iterator[float], betas: Iterato
         return _PLAIN[name]
     if name in _OF_ALPHA:
         of_alpha, default = _OF_ALPHA[name]
-        return partial(of_alpha, alpha=_next(site, name, "alpha", alphas, default))
+        slope = _next(site, name, "alpha", alphas, default)
+        return lambda site, x: of_alpha(site, x, slope)
     if name in _OF_BOTH:
         of_both, default, other = _OF_BOTH[name]
         alpha, beta = _next(site, name, "alpha", alphas, default), _next(site, name, "beta", betas, other)
-        return partial(of_both, alpha=alpha, beta=beta)
+        return lambda site, x: of_both(site, x, alpha, beta)
     known = ", ".join(sorted([*_PLAIN, *_OF_ALPHA, *_OF_BOTH]))
     raise site.unsupported(f"the activation {name} is not supported", f"use one of {known}")
 
