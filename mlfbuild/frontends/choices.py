@@ -1,4 +1,4 @@
-"""What the user chooses about a model when it is read: sizes of free dimensions, and tensors that become its state.
+"""The user's choices for reading a model: sizes of free dimensions, and tensors that become its state.
 
 A project file has them as ``dims`` and ``state``, the command line as ``-O dim.time=16`` and ``-O state.h_in=h_out``.
 They are options of the compiler whose names begin with ``dim.`` and ``state.``.
