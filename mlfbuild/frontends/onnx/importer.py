@@ -204,8 +204,9 @@ class _Importer:
             )
         find, name = functools.partial(self._value, node.place), node.outputs[0]
         dequantized = name in self._meanings and name not in self._outputs
+        shapes = tuple(map(self._raw.shapes.get, node.outputs))
         site = OnnxSite(
-            node, self._raw.opset, self._builder, self._constants, find, self._targets.get(name), dequantized
+            node, self._raw.opset, self._builder, self._constants, find, self._targets.get(name), dequantized, shapes
         )
         before = self._builder.count
         try:
