@@ -32,7 +32,7 @@ def whole(*values: int) -> Array:
     return np.array(values, np.int64)
 
 
-def network(case: Case, shape: Sequence[int] | None, result: Any = np.float32, opset: int = 23) -> bytes:
+def network(case: Case, shape: Sequence[int] | None, result: Any = np.float32) -> bytes:
     """Return a network of one operator, whose output declares ``shape``; ``None`` for a free one."""
     operator, attributes, inputs = case
     names = ["" if value is None else f"x{index}" for index, value in enumerate(inputs)]
@@ -43,6 +43,7 @@ def network(case: Case, shape: Sequence[int] | None, result: Any = np.float32, o
     ]
     made = helper.make_tensor_value_info("y", helper.np_dtype_to_tensor_dtype(np.dtype(result)), shape)
     graph = helper.make_graph([helper.make_node(operator, names, ["y"], **attributes)], "graph", ports, [made])
+    opset = 26 if operator == "CumProd" else 23
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
     return bytes(model.SerializeToString())
 
@@ -157,6 +158,97 @@ def test_computed_ends_cost_nothing() -> None:
     np.testing.assert_array_equal(evaluate(graph, feeds)["y"], X[:, :, 1:3])
 
 
+def test_one_of_several_axes() -> None:
+    """All possible results are computed, and one is selected."""
+    cube = X[:, :4, :4]
+    cases: list[Case] = [
+        ("ReduceSum", {"keepdims": 0}, (cube, whole(-1))),
+        ("ReduceMean", {"keepdims": 0}, (cube, whole(2, 0))),
+        ("ReduceMax", {"keepdims": 0}, (cube.astype(np.int8)[None], whole(0, 2))),
+        ("ReduceL2", {"keepdims": 0}, (cube, whole(0))),
+        ("ReduceProd", {"keepdims": 0}, (cube, whole(-2))),
+        ("CumSum", {"reverse": 1}, (X, np.array(-2, np.int64))),
+        ("CumSum", {"exclusive": 1}, (X, np.array(0, np.int32))),
+        ("CumProd", {}, (X[0, 0], np.array(0, np.int64))),
+    ]
+    check(as_reference(cases), rtol=1e-5, compiled=2)
+    notes = parse_onnx(network(cases[0], (4, 4)), "net", "net.onnx").notes
+    assert ["3 results are computed" in note for note in notes] == [True]
+
+
+def test_elements_that_a_computed_condition_selects() -> None:
+    flags = np.array([0, 1, 0, 1, 1], bool)
+    indices = np.array([[[3, 0], [-1, -1]], [[0, 1], [2, 5]]])[:, :, None]
+    cases: list[Case] = [
+        ("Compress", {"axis": 1}, (X, flags)),
+        ("Compress", {"axis": -1}, (X.astype(np.int16), flags)),
+        ("Compress", {}, (X, flags)),
+        ("NonZero", {}, (np.where(X > 0, X, 0).astype(np.float32),)),
+        ("NonZero", {}, (flags,)),
+        ("NonZero", {}, (X.astype(np.int8),)),
+        ("GatherND", {"batch_dims": 1}, (X[:2], indices)),
+        ("GatherND", {"batch_dims": 2}, (X[:2, :2], whole(3, 0, -1, 5).reshape(2, 2, 1))),
+    ]
+    check(as_reference(cases))
+
+
+def test_numbers_that_an_operator_writes() -> None:
+    eye = np.array([[1, 0], [-1, 7]])
+    cases: list[Case] = [
+        ("OneHot", {"axis": 0}, (eye, np.array(3), np.array([2.5, -1], np.float32))),
+        ("OneHot", {}, (eye, np.array(3, np.int32), np.array([0, 9], np.int32))),
+        ("Range", {}, (np.array(1.5, np.float32), np.array(3, np.float32), np.array(0.25, np.float32))),
+        ("Range", {}, (np.array(9, np.int16), np.array(-8, np.int16), np.array(-3, np.int16))),
+        ("Range", {}, (np.array(-4), np.array(1), np.array(2))),
+        *((f"{name}Window", {"periodic": 0}, (np.array(12),)) for name in ("Hann", "Hamming", "Blackman")),
+    ]
+    check(as_reference(cases), rtol=1e-6)
+
+
+RESIZED: list[tuple[dict[str, Any], Inputs]] = [
+    ({"mode": "nearest"}, (None, np.array([1, 1.7, 0.6], np.float32))),
+    ({"mode": "nearest", "nearest_mode": "ceil", "coordinate_transformation_mode": "asymmetric"},
+     (None, np.array([1, 3, 0.5], np.float32))),
+    ({"mode": "linear"}, (None, np.array([1.3, 0.7, 2.5], np.float32))),
+    ({"mode": "linear", "antialias": 1}, (None, np.array([0.6, 0.5, 1.5], np.float32))),
+    ({"mode": "linear", "coordinate_transformation_mode": "pytorch_half_pixel"},
+     (None, np.array([0.25, 2, 1], np.float32))),
+    ({"mode": "cubic", "coordinate_transformation_mode": "align_corners"}, (None, np.array([1, 1.5, 2], np.float32))),
+    ({"mode": "cubic", "exclude_outside": 1, "cubic_coeff_a": -0.5}, (None, np.array([1, 0.8, 0.8], np.float32))),
+    ({"mode": "cubic", "antialias": 1, "coordinate_transformation_mode": "half_pixel_symmetric"},
+     (None, np.array([1, 0.6, 1], np.float32))),
+    ({"mode": "nearest", "keep_aspect_ratio_policy": "not_larger", "axes": [2, 1]}, (None, None, whole(9, 8))),
+    ({"mode": "linear", "keep_aspect_ratio_policy": "not_smaller", "axes": [1, 2]}, (None, None, whole(9, 8))),
+    ({"mode": "linear", "coordinate_transformation_mode": "tf_crop_and_resize", "extrapolation_value": 9.0},
+     (np.array([0, 0.2, -0.3, 1, 0.9, 1.2], np.float32), None, whole(4, 3, 8))),
+]  # fmt: skip
+
+
+def test_sizes_of_images() -> None:
+    """The coordinates are those of ONNX, computed in float32."""
+    cases: list[Case] = [("Resize", attributes, (X, *inputs)) for attributes, inputs in RESIZED]
+    check(as_reference(cases), rtol=2e-5, compiled=2)
+
+
+def test_other_values_than_the_declared_shape_allows_touch_no_other_memory() -> None:
+    """Scales, conditions, trip counts and axes may be anything; the sanitizers see every access."""
+    jobs = []
+    wild = np.array([np.nan, np.inf, -np.inf, 0, -1, 1e-30, 1e30, 0.3], np.float32)
+    for number, attributes in enumerate(({"mode": "nearest"}, {"mode": "linear", "antialias": 1}, {"mode": "cubic"})):
+        data = network(("Resize", attributes, (X[0, 0], None, wild[:1])), (9,))
+        library = compile_network(parse_onnx(data, f"r{number}", "net.onnx"))
+        jobs += [(library, library.modules[0], (X[0, 0], scale.reshape(1))) for scale in wild]
+    data = network(("Compress", {}, (X[0, 0], np.ones(6, bool))), (3,))
+    library = compile_network(parse_onnx(data, "c", "net.onnx"))
+    count = len(jobs)
+    jobs += [(library, library.modules[0], (X[0, 0], np.arange(6) < kept)) for kept in (0, 2, 3, 6)]
+    made = [output for (output,) in run_many_on_host(jobs)]
+    for output in made[:8]:
+        assert set(output.reshape(-1)) <= set(X[0, 0])
+    for output, kept in zip(made[count:], ([0, 0, 0], [0, 1, 0], [0, 1, 2], [0, 1, 2]), strict=True):
+        np.testing.assert_array_equal(output.reshape(-1), X[0, 0][kept])
+
+
 REFUSED: dict[str, tuple[Case, Sequence[int] | None, type[MlfError], tuple[str, ...]]] = {
     "no shape": (
         ("Slice", {}, (X, whole(0), whole(3))), (None, 5, 6), UnsupportedModelError,
@@ -177,6 +269,37 @@ REFUSED: dict[str, tuple[Case, Sequence[int] | None, type[MlfError], tuple[str, 
     "pads without a shape": (
         ("Pad", {}, (X, whole(0, 0, 0, 0, 0, 0))), (None, 5, 6), UnsupportedModelError,
         ("input-not-constant", "node 0 (Pad) writing 'y'", "pads", "'x1'", "'y'"),
+    ),
+    "scales without a shape": (
+        ("Resize", {}, (X, None, X[0, 0, :3])), (4, None, 6), UnsupportedModelError,
+        ("input-not-constant", "node 0 (Resize) writing 'y'", "scales", "'x2'", "'y'"),
+    ),
+    "scales": (
+        ("Resize", {}, (X, None, X[0, 0, :2])), (4, 5, 6), InputFileError,
+        ("onnx-malformed", "node 0 (Resize) writing 'y'", "'x2'", "3"),
+    ),
+    "condition without a shape": (
+        ("Compress", {"axis": 0}, (X, X[:, 0, 0] > 0)), (None, 5, 6), UnsupportedModelError,
+        ("input-not-constant", "node 0 (Compress) writing 'y'", "condition", "'x1'", "'y'"),
+    ),
+    "condition": (
+        ("Compress", {"axis": 0}, (X, np.ones(5, bool))), (4, 5, 6), InputFileError,
+        ("onnx-malformed", "node 0 (Compress) writing 'y'", "'x1'", "bool[5]"),
+    ),
+    "rows of positions": (
+        ("NonZero", {}, (X,)), (2, 7), InputFileError, ("onnx-malformed", "node 0 (NonZero) writing 'y'", "[2, 7]"),
+    ),
+    "types of a range": (
+        ("Range", {}, (np.array(1), np.array(1), np.array(1, np.int32))), (4,), UnsupportedModelError,
+        ("type-unsupported", "node 0 (Range) writing 'y'", "int64", "'x0'"),
+    ),
+    "values of one hot": (
+        ("OneHot", {}, (whole(1), np.array(3), np.ones(3, np.float32))), (1, 3), InputFileError,
+        ("onnx-malformed", "node 0 (OneHot) writing 'y'", "3 values"),
+    ),
+    "training": (
+        ("Dropout", {}, (X, np.array(0, np.float32), np.array(True))), (4, 5, 6), UnsupportedModelError,
+        ("operator-variant-unsupported", "node 0 (Dropout) writing 'y'", "training_mode"),
     ),
     "mode": (
         ("Pad", {"mode": "around"}, (X, whole(0, 0, 0, 0, 0, 0))), (4, 5, 6), InputFileError,

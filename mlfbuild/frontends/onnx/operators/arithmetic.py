@@ -89,7 +89,7 @@ def cast(site: OnnxSite, tensor: Tensor, dtype: DType) -> Tensor:
 
 
 def reduced(
-    site: OnnxSite, kind: type[ops.Mean | ops.Sum | ops.ReduceMax], tensor: Tensor, axes: Sequence[int]
+    site: OnnxSite, kind: type[ops.Mean | ops.Sum | ops.ReduceMax | ops.ReduceMin], tensor: Tensor, axes: Sequence[int]
 ) -> Tensor:
     """Return ``tensor`` reduced along its stored ``axes``, which stay as dimensions of 1."""
     operator = kind(tuple(sorted(axes)), keep_dims=True)
