@@ -79,7 +79,7 @@ class _Importer:
     def __init__(self, raw: RawSubgraph, budget: ConstantBudget, subgraphs: Sequence[RawSubgraph] = ()) -> None:
         self.called: dict[int, Mapping[Key, VariableValue]] = {}
         """The values of variables by the index of the subgraph that a CALL_ONCE names."""
-        self._file = raw
+        self._file = raw = _resized(raw)
         self._raw = raw = held_as_int8(raw)
         self._budget = budget
         self._subgraphs = subgraphs
@@ -380,6 +380,15 @@ class _Importer:
             computed = index in self._written or index in self._raw.inputs
             if tensor is not None and not tensor.constant and computed:
                 raise site.unsupported(f"weights and bias must be constant, {tensor} is not", code="input-not-constant")
+
+
+def _resized(raw: RawSubgraph) -> RawSubgraph:
+    """Return ``raw`` with the shapes of outputs that files do not have."""
+    if all(operator.custom_code != "TFLite_Detection_PostProcess" for operator in raw.operators):
+        return raw
+    from mlfbuild.frontends.tflite.operators.non_max_suppression import resized  # few files have such an operator
+
+    return resized(raw)
 
 
 def _name(operator: RawOperator) -> str:

@@ -172,6 +172,14 @@ if TYPE_CHECKING:
     from mlfbuild.graph.ops.mul import (
         Mul as Mul,
     )
+    from mlfbuild.graph.ops.non_max_suppression import (
+        CORNERS as CORNERS,
+        DetectionPostProcess as DetectionPostProcess,
+        NonMaxSuppressionV4 as NonMaxSuppressionV4,
+        NonMaxSuppressionV5 as NonMaxSuppressionV5,
+        overlaps as overlaps,
+        suppressed as suppressed,
+    )
     from mlfbuild.graph.ops.pack import (
         Pack as Pack,
         Unpack as Unpack,
