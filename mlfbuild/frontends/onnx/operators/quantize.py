@@ -150,6 +150,16 @@ def _steps(site: OnnxSite, x: Tensor, scales: Tensor, zero_points: Tensor, dtype
 
 
 def _cast(site: OnnxSite) -> tuple[Value, ...]:
+    return (_converted(site, _wanted(site)),)
+
+
+def _bit_cast(site: OnnxSite) -> tuple[Value, ...]:
+    value, dtype = site.value(0), _wanted(site)
+    return (Value(site.emit(ops.BitCast(), [value.tensor], value.tensor.shape, dtype), value.order),)
+
+
+def _wanted(site: OnnxSite) -> DType:
+    """Return the type that the attribute ``to`` names."""
     wanted = site.integer("to", 0)
     if wanted not in ELEMENT_TYPES:
         names = onnx.TensorProto.DataType
@@ -159,7 +169,7 @@ def _cast(site: OnnxSite) -> tuple[Value, ...]:
             "convert to another type, such as FLOAT or INT8",
             code="type-unsupported",
         )
-    return (_converted(site, ELEMENT_TYPES[wanted]),)
+    return ELEMENT_TYPES[wanted]
 
 
 def _cast_like(site: OnnxSite) -> tuple[Value, ...]:
@@ -242,6 +252,7 @@ def _check_exact(site: OnnxSite, dtype: DType, magnitudes: Array) -> None:
 
 
 OPERATORS: Mapping[str, Converter] = {
+    "BitCast": _bit_cast,
     "Cast": _cast,
     "CastLike": _cast_like,
     "ConvInteger": _integer_convolution,
