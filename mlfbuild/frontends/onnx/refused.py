@@ -31,9 +31,6 @@ _REASONS: Mapping[tuple[str, str], tuple[str, ...]] = {
         "RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer",
     ),
     ("image files are not supported", _IN_FIRMWARE): ("ImageDecoder",),
-    ("signal transforms are not supported", "compute spectra before the network, for example with CMSIS-DSP"): (
-        "DFT", "STFT",
-    ),
     (
         "operators of attention are not supported",
         "export the network for version 22 or earlier, which has MatMul and Softmax instead",
@@ -42,11 +39,7 @@ _REASONS: Mapping[tuple[str, str], tuple[str, ...]] = {
         "CausalConvWithState",
     ),
     ("sampling an image at positions that depend on data is not supported", SEE): (
-        "AffineGrid", "DeformConv", "GridSample", "MaxRoiPool", "MaxUnpool", "RoiAlign",
-    ),
-    ("reading the bits of one type as another is not supported", SEE): ("BitCast",),
-    ("the operator is not supported, as small networks rarely use it", SEE): (
-        "Col2Im", "Det",
+        "AffineGrid", "MaxRoiPool",
     ),
 }  # fmt: skip
 

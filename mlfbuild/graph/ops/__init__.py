@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         BroadcastTo as BroadcastTo,
     )
     from mlfbuild.graph.ops.cast import (
+        BitCast as BitCast,
         Cast as Cast,
     )
     from mlfbuild.graph.ops.comparisons import (
@@ -86,6 +87,9 @@ if TYPE_CHECKING:
     )
     from mlfbuild.graph.ops.depthwise_conv2d import (
         DepthwiseConv2D as DepthwiseConv2D,
+    )
+    from mlfbuild.graph.ops.determinant import (
+        Determinant as Determinant,
     )
     from mlfbuild.graph.ops.div import (
         Div as Div,
@@ -122,9 +126,11 @@ if TYPE_CHECKING:
         FloorMod as FloorMod,
     )
     from mlfbuild.graph.ops.fourier import (
+        Dft as Dft,
         SignalRfft as SignalRfft,
     )
     from mlfbuild.graph.ops.framing import (
+        Col2Im as Col2Im,
         SignalFramer as SignalFramer,
         SignalOverlapAdd as SignalOverlapAdd,
         SignalStacker as SignalStacker,
@@ -247,6 +253,14 @@ if TYPE_CHECKING:
     )
     from mlfbuild.graph.ops.reverse_sequence import (
         ReverseSequence as ReverseSequence,
+    )
+    from mlfbuild.graph.ops.sampling import (
+        FARTHEST as FARTHEST,
+        DeformConv as DeformConv,
+        GridSample as GridSample,
+        Interpolation as Interpolation,
+        Outside as Outside,
+        RoiAlign as RoiAlign,
     )
     from mlfbuild.graph.ops.scatter import (
         ScatterNd as ScatterNd,

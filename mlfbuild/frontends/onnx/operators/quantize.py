@@ -197,6 +197,16 @@ def _steps(site: OnnxSite, x: Tensor, scales: Tensor, zero_points: Tensor, dtype
 
 
 def _cast(site: OnnxSite) -> tuple[Value, ...]:
+    return (_converted(site, _wanted(site)),)
+
+
+def _bit_cast(site: OnnxSite) -> tuple[Value, ...]:
+    value, dtype = site.value(0), _wanted(site)
+    return (Value(site.emit(ops.BitCast(), [value.tensor], value.tensor.shape, dtype), value.order),)
+
+
+def _wanted(site: OnnxSite) -> DType:
+    """Return the type that the attribute ``to`` names."""
     wanted = site.integer("to", 0)
     if wanted not in ELEMENT_TYPES:
         names = onnx.TensorProto.DataType
@@ -206,7 +216,7 @@ def _cast(site: OnnxSite) -> tuple[Value, ...]:
             "convert to another type, such as FLOAT or INT8",
             code="type-unsupported",
         )
-    return (_converted(site, ELEMENT_TYPES[wanted]),)
+    return ELEMENT_TYPES[wanted]
 
 
 def _cast_like(site: OnnxSite) -> tuple[Value, ...]:
@@ -222,6 +232,7 @@ def _converted(site: OnnxSite, dtype: DType) -> Value:
 
 
 OPERATORS: Mapping[str, Converter] = {
+    "BitCast": _bit_cast,
     "Cast": _cast,
     "CastLike": _cast_like,
     "DequantizeLinear": _dequantize,
