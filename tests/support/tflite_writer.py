@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -75,6 +75,8 @@ class Writer:
 
     subgraphs: Sequence[SubgraphSpec]
     version: int
+    signatures: Mapping[str, int] = field(default_factory=dict)
+    """Subgraphs by the names of signatures."""
     builder: Any = field(default_factory=lambda: flatbuffers.Builder(1024))
     written: dict[int, int] = field(default_factory=dict)
     """Offsets of tensors by identity; a tensor that occurs several times is written once."""
@@ -89,12 +91,17 @@ class Writer:
         for subgraph in self.subgraphs:
             subgraphs.append(self._subgraph(subgraph, first, codes))
             first += len(subgraph.tensors)
+        signatures = [
+            self._table("SignatureDef", SignatureKey=self.builder.CreateString(name), SubgraphIndex=index)
+            for name, index in self.signatures.items()
+        ]
         model = self._table(
             "Model",
             Version=self.version,
             OperatorCodes=self._offsets([self._code(*code) for code in codes]),
             Subgraphs=self._offsets(subgraphs),
             Buffers=self._offsets(buffers),
+            **({"SignatureDefs": self._offsets(signatures)} if signatures else {}),
         )
         self.builder.Finish(model, b"TFL3")
         return bytes(self.builder.Output())
