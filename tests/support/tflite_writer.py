@@ -9,7 +9,9 @@ from typing import Any
 
 import flatbuffers
 import numpy as np
+from flatbuffers import flexbuffers
 from tflite.BuiltinOptions import BuiltinOptions
+from tflite.BuiltinOptions2 import BuiltinOptions2
 from tflite.QuantizationDetails import QuantizationDetails
 
 ALIGNMENT = 16
@@ -50,6 +52,8 @@ class OperatorSpec:
     custom_options: bytes = b""
     options_tag: int | None = None
     """Tag of the union to write instead of that of ``options_kind``."""
+    decomposition: int | None = None
+    """The subgraph that a STABLEHLO_COMPOSITE names."""
     old_code: int | None = None
     """What to write into the field of operators before the 128th, instead of what converters write."""
 
@@ -173,6 +177,14 @@ class Writer:
             tag = getattr(BuiltinOptions, spec.options_kind) if spec.options_tag is None else spec.options_tag
             fields["BuiltinOptionsType"] = tag
             fields["BuiltinOptions"] = self._table(spec.options_kind, **self._texts(spec.options))
+        if spec.decomposition is not None:
+            fields["BuiltinOptions2Type"] = BuiltinOptions2.StableHLOCompositeOptions
+            options = {
+                "Name": self.builder.CreateString("odml.test"),
+                "CompositeAttributes": self._numbers(list(flexbuffers.Dumps({})), np.uint8),
+                "DecompositionSubgraphIndex": spec.decomposition,
+            }
+            fields["BuiltinOptions2"] = self._table("StableHLOCompositeOptions", **options)
         if spec.custom_options:
             fields["CustomOptions"] = self._numbers(list(spec.custom_options), np.uint8)
         return self._table("Operator", **fields)

@@ -9,6 +9,7 @@ from tflite.BuiltinOperator import BuiltinOperator
 
 from mlfbuild.core import UnsupportedModelError, UsageError, listed
 from mlfbuild.frontends.errors import naming_file, unsupported
+from mlfbuild.frontends.tflite.composites import inlined
 from mlfbuild.frontends.tflite.operators import (
     SHAPES,
     OperatorKind,
@@ -68,7 +69,9 @@ def parse_tflite(
         index = 0 if signature is None else _selected(signatures, signature, name)
         importer = _Importer(subgraphs[index], budget or ConstantBudget.of_file(len(data)), subgraphs, index)
         graph = importer.graph(name)
-    idle = [each for each in range(len(subgraphs)) if each != index and each not in importer.called]
+    idle = [
+        each for each in range(len(subgraphs)) if each != index and each not in {*importer.called, *importer.inlined}
+    ]
     return graph.with_notes([*graph.notes, *_left_out(idle, signatures, signature)])
 
 
@@ -105,6 +108,7 @@ class _Importer:
     ) -> None:
         self.called: dict[int, Mapping[Key, VariableValue]] = {}
         """The values of variables by the index of the subgraph that a CALL_ONCE names."""
+        raw, self.inlined = inlined(subgraphs, index) if subgraphs else (raw, frozenset())
         self._file = raw = _resized(raw)
         self._raw = raw = held_as_int8(raw)
         self._budget = budget

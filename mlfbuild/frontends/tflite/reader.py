@@ -229,7 +229,10 @@ class Reader:
             options = operator.BuiltinOptions()
             if builtin == BuiltinOperator.CUSTOM:
                 options = self._vector(operator.CustomOptionsAsNumpy()).tobytes()
-            return RawOperator(index, builtin, custom, inputs, outputs, operator.BuiltinOptionsType(), options)
+            kind = operator.BuiltinOptionsType()
+            if builtin == BuiltinOperator.STABLEHLO_COMPOSITE:
+                kind, options = operator.BuiltinOptions2Type(), operator.BuiltinOptions2()
+            return RawOperator(index, builtin, custom, inputs, outputs, kind, options)
 
     def _indices(self, vector: Any) -> tuple[int, ...]:
         return tuple(self._vector(vector).tolist())
