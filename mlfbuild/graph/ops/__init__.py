@@ -91,6 +91,9 @@ if TYPE_CHECKING:
     from mlfbuild.graph.ops.determinant import (
         Determinant as Determinant,
     )
+    from mlfbuild.graph.ops.dft import (
+        Dft as Dft,
+    )
     from mlfbuild.graph.ops.div import (
         Div as Div,
     )
@@ -126,7 +129,6 @@ if TYPE_CHECKING:
         FloorMod as FloorMod,
     )
     from mlfbuild.graph.ops.fourier import (
-        Dft as Dft,
         SignalRfft as SignalRfft,
     )
     from mlfbuild.graph.ops.framing import (

@@ -43,7 +43,7 @@ OPERATORS: Mapping[str, tuple[str, str]] = {
     "DEPTH_TO_SPACE": ("space_to_depth", "DepthToSpace"),
     "DEQUANTIZE": ("quantize", "Dequantize"),
     "DETERMINANT": ("determinant", "Determinant"),
-    "DFT": ("fourier", "Dft"),
+    "DFT": ("dft", "Dft"),
     "DIV": ("div", "Div"),
     "DYNAMIC_QUANTIZE": ("quantize", "DynamicQuantize"),
     "ELU": ("elu", "Elu"),
