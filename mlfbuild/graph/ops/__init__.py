@@ -129,6 +129,9 @@ if TYPE_CHECKING:
         FloorMod as FloorMod,
     )
     from mlfbuild.graph.ops.fourier import (
+        LONGEST as LONGEST,
+        SignalFourier as SignalFourier,
+        SignalIrfft as SignalIrfft,
         SignalRfft as SignalRfft,
     )
     from mlfbuild.graph.ops.framing import (

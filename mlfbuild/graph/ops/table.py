@@ -140,6 +140,7 @@ OPERATORS: Mapping[str, tuple[str, str]] = {
     "SignalFilterBankSpectralSubtraction": ("filter_bank", "SignalFilterBankSpectralSubtraction"),
     "SignalFilterBankSquareRoot": ("filter_bank", "SignalFilterBankSquareRoot"),
     "SignalFramer": ("framing", "SignalFramer"),
+    "SignalIrfft": ("fourier", "SignalIrfft"),
     "SignalOverlapAdd": ("framing", "SignalOverlapAdd"),
     "SignalPCAN": ("filter_bank", "SignalPcan"),
     "SignalRfft": ("fourier", "SignalRfft"),
