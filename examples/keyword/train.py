@@ -189,10 +189,10 @@ struct stream_word {{
     uint8_t label; /* the class of the word, 0 if it is not one of those to be recognised */
 }};
 
-extern const uint8_t stream_audio[STREAM_HOPS * STREAM_HOP]; /* audio/stream.wav without its header, mu-law */
+extern const uint8_t stream_audio[STREAM_HOPS * STREAM_HOP];  /* audio/stream.wav without its header, mu-law */
 extern const char *const stream_names[STREAM_CLASSES];
-extern const struct stream_word stream_words[STREAM_WORDS];       /* the words that are spoken */
-extern const int8_t stream_host[STREAM_HOPS][STREAM_CLASSES];     /* probabilities after each hop */
+extern const struct stream_word stream_words[STREAM_WORDS];   /* in the order in which they are spoken */
+extern const int8_t stream_host[STREAM_HOPS][STREAM_CLASSES]; /* probabilities after each hop */
 
 #endif /* STREAM_H */
 """

@@ -1,8 +1,8 @@
 /*
- * From samples to words: a front end of signal operators computes the features of 20 ms of audio, and a streaming
- * network computes from them how probable it is that one of four words has just ended. Both networks keep what they need
- * of earlier samples. The exit status is 0 if the words are those spoken, and all probabilities are those that TensorFlow
- * Lite Micro computed on the training computer, also after a reset.
+ * Recognises words in samples: a front end of signal operators computes the features of 20 ms of audio, and a streaming
+ * network computes from them the probabilities that one of four words has just ended. Both networks keep what they need
+ * of earlier samples. The exit status is 0 if the words are those spoken, and all probabilities are those of TensorFlow
+ * Lite Micro on the computer that trained the network, also after a reset.
  */
 #include <stdint.h>
 #include <stdio.h>
