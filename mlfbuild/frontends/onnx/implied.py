@@ -101,7 +101,7 @@ def _reduced(shapes: Shapes) -> Values:
     source, made = shapes.source, shapes.made
     if source is None:
         return None
-    large = [axis for axis, size in enumerate(source) if size > 1]
+    large = [axis for axis, size in enumerate(source) if size != 1]
     if shapes.node.attributes.get("keepdims", 1):
         if len(source) != len(made):
             return None
