@@ -65,9 +65,9 @@ class GraphBuilder:
         self._tensors[tensor.name] = tensor
         return Value(tensor, as_onnx(data.ndim))
 
-    def input_without_elements(self, name: str, shape: tuple[int, ...], dtype: DType) -> None:
-        """Add an input of the model that no node can read."""
-        self._tensors[name] = Tensor(name, shape, dtype)
+    def input_without_elements(self, name: str, data: Array) -> None:
+        """Add an input of the model that no node can read, like ``data``."""
+        self._tensors[name] = Tensor(name, data.shape, element_type(data))
 
     def unsigned_input(self, name: str, shape: Sequence[int], held: Quantization) -> Value:
         """Add a uint8 input of the model and a node that converts it to int8, quantised as ``held``."""

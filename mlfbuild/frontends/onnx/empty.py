@@ -6,6 +6,7 @@ operands are all constant is computed by ONNX's evaluator: the sum of nothing is
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,10 +14,10 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from mlfbuild.core import printable
+from mlfbuild.core import UnsupportedModelError, printable
 from mlfbuild.frontends.onnx.builder import checked
 from mlfbuild.frontends.onnx.folding import run_evaluator
-from mlfbuild.frontends.onnx.reader import Attribute, RawGraph, RawNode, Size
+from mlfbuild.frontends.onnx.reader import ELEMENT_TYPES, Attribute, RawGraph, RawModel, RawNode, Size
 from mlfbuild.graph import Array, ConstantBudget, DType, GraphError
 
 Operand = tuple[str, tuple[int, ...], np.dtype[Any], Array | None]
@@ -27,6 +28,17 @@ def without_elements(name: str, shape: Sequence[int], dtype: np.dtype[Any]) -> A
     """Return a tensor of ``shape``, which has a 0; raises ``GraphError`` or ``UnsupportedModelError`` for huge ones."""
     checked(name, [size or 1 for size in shape], DType.INT64)
     return np.zeros(shape, dtype)
+
+
+def inputs_without_elements(raw: RawModel) -> dict[str, Array]:
+    """Return the inputs of ``raw`` that have no elements, which are constants, because they have only one value."""
+    found = {}
+    for port in raw.inputs:
+        sizes = [size for size in port.shape if isinstance(size, int)]
+        if 0 in sizes and len(sizes) == len(port.shape) and port.type in ELEMENT_TYPES:
+            with contextlib.suppress(GraphError, UnsupportedModelError):  # it is refused when it is added
+                found[port.name] = without_elements(port.name, sizes, ELEMENT_TYPES[port.type].numpy)
+    return found
 
 
 def empty_results(node: RawNode, operands: Sequence[Operand], opset: int) -> tuple[Array | None, ...]:

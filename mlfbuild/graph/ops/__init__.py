@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     )
     from mlfbuild.graph.ops.batch_matmul import (
         BatchMatmul as BatchMatmul,
+        MatmulInteger as MatmulInteger,
     )
     from mlfbuild.graph.ops.bitwise import (
         BitwiseAnd as BitwiseAnd,
@@ -90,6 +91,9 @@ if TYPE_CHECKING:
     from mlfbuild.graph.ops.determinant import (
         Determinant as Determinant,
     )
+    from mlfbuild.graph.ops.dft import (
+        Dft as Dft,
+    )
     from mlfbuild.graph.ops.div import (
         Div as Div,
     )
@@ -125,7 +129,9 @@ if TYPE_CHECKING:
         FloorMod as FloorMod,
     )
     from mlfbuild.graph.ops.fourier import (
-        Dft as Dft,
+        LONGEST as LONGEST,
+        SignalFourier as SignalFourier,
+        SignalIrfft as SignalIrfft,
         SignalRfft as SignalRfft,
     )
     from mlfbuild.graph.ops.framing import (
@@ -152,6 +158,15 @@ if TYPE_CHECKING:
     from mlfbuild.graph.ops.hard_swish import (
         HardSwish as HardSwish,
     )
+    from mlfbuild.graph.ops.hybrid import (
+        Hybrid as Hybrid,
+        HybridConv2D as HybridConv2D,
+        HybridDepthwiseConv2D as HybridDepthwiseConv2D,
+        HybridFullyConnected as HybridFullyConnected,
+        HybridTensors as HybridTensors,
+        QuantizeRows as QuantizeRows,
+        hybrid_tensors as hybrid_tensors,
+    )
     from mlfbuild.graph.ops.l2_normalization import (
         L2Normalization as L2Normalization,
     )
@@ -176,6 +191,14 @@ if TYPE_CHECKING:
     )
     from mlfbuild.graph.ops.mul import (
         Mul as Mul,
+    )
+    from mlfbuild.graph.ops.non_max_suppression import (
+        CORNERS as CORNERS,
+        DetectionPostProcess as DetectionPostProcess,
+        NonMaxSuppressionV4 as NonMaxSuppressionV4,
+        NonMaxSuppressionV5 as NonMaxSuppressionV5,
+        overlaps as overlaps,
+        suppressed as suppressed,
     )
     from mlfbuild.graph.ops.pack import (
         Pack as Pack,
@@ -202,6 +225,7 @@ if TYPE_CHECKING:
     from mlfbuild.graph.ops.quantize import (
         STORED as STORED,
         Dequantize as Dequantize,
+        DynamicQuantize as DynamicQuantize,
         Quantize as Quantize,
     )
     from mlfbuild.graph.ops.reduce import (
