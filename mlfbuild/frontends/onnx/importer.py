@@ -28,7 +28,7 @@ from mlfbuild.frontends.onnx.empty import (
 from mlfbuild.frontends.onnx.expansion import EXPANDED, written_out
 from mlfbuild.frontends.onnx.float_operators import FloatOperator, float_operator, is_quantized, notes
 from mlfbuild.frontends.onnx.folding import FOLDABLE, fold
-from mlfbuild.frontends.onnx.implied import Choice, Shapes, implied, parameter
+from mlfbuild.frontends.onnx.implied import Choice, Shapes, implied, parameters
 from mlfbuild.frontends.onnx.layout import Value, as_onnx
 from mlfbuild.frontends.onnx.normalise import DOMAINS
 from mlfbuild.frontends.onnx.operators import OPERATORS, converter
@@ -169,24 +169,24 @@ class _Importer:
 
         If they leave several values, yield the nodes that compute each and select one.
         """
-        index = parameter(node.operator) if node.domain in DOMAINS else None
-        name = node.inputs[index] if index is not None and index < len(node.inputs) else ""
-        found: Array | Choice | None = None
-        if name and name not in self._constants:
+        for index in parameters(node.operator) if node.domain in DOMAINS else ():
+            name = node.inputs[index] if index < len(node.inputs) else ""
+            if not name or name in self._constants:
+                continue
             shapes = tuple(map(self._shape, node.inputs)), tuple(map(self._raw.shapes.get, node.outputs))
-            found = implied(Shapes(node, *shapes))
-        if index is None or found is None:
-            yield node
-            return
-        if isinstance(found, Choice):
-            yield from one_of(Body(node, self._around), index, found)
-            return
-        known = f"{node.outputs[0]}/{name}"
-        while known in self._taken:
-            known += "_"
-        self._constants.add(known, found)
-        self.unread.append(f"{node.place}: {name!r} is not read, because the file declares the shape of the result")
-        yield replace(node, inputs=(*node.inputs[:index], known, *node.inputs[index + 1 :]))
+            found = implied(Shapes(node, *shapes), index)
+            if isinstance(found, Choice):
+                yield from one_of(Body(node, self._around), index, found)
+                return
+            if found is not None:
+                known = f"{node.outputs[0]}/{name}"
+                while known in self._taken:
+                    known += "_"
+                self._constants.add(known, found)
+                unread = f"{name!r} is not read, because the file declares the shape of the result"
+                self.unread.append(f"{node.place}: {unread}")
+                node = replace(node, inputs=(*node.inputs[:index], known, *node.inputs[index + 1 :]))
+        yield node
 
     def _shape(self, name: str) -> tuple[int, ...] | None:
         value = self._values.get(name)
