@@ -181,6 +181,7 @@ if TYPE_CHECKING:
     from mlfbuild.graph.ops.non_max_suppression import (
         CORNERS as CORNERS,
         DetectionPostProcess as DetectionPostProcess,
+        NonMaxSuppression as NonMaxSuppression,
         NonMaxSuppressionV4 as NonMaxSuppressionV4,
         NonMaxSuppressionV5 as NonMaxSuppressionV5,
         overlaps as overlaps,

@@ -82,6 +82,7 @@ OPERATORS: Mapping[str, tuple[str, str]] = {
     "MIRROR_PAD": ("pad", "MirrorPad"),
     "MUL": ("mul", "Mul"),
     "NEG": ("abs", "Neg"),
+    "NON_MAX_SUPPRESSION": ("non_max_suppression", "NonMaxSuppression"),
     "NON_MAX_SUPPRESSION_V4": ("non_max_suppression", "NonMaxSuppressionV4"),
     "NON_MAX_SUPPRESSION_V5": ("non_max_suppression", "NonMaxSuppressionV5"),
     "NOT_EQUAL": ("comparisons", "NotEqual"),

@@ -120,6 +120,7 @@ OPERATORS: Mapping[str, str] = {
     "Mod": "floor_div",
     "Mul": "mul",
     "Neg": "abs",
+    "NonMaxSuppression": "non_max_suppression",
     "NonZero": "gather_elements",
     "Normalizer": "features",
     "Not": "logical",
