@@ -23,7 +23,8 @@ Array = npt.NDArray[Any]
 Case = tuple[str, dict[str, Any], Sequence[Array], Array]
 """An operator, its attributes, inputs, and the expected output."""
 
-INTEGERS = ("int8", "uint8", "int16", "int32", "int64", "uint32", "uint64")
+INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "int64", "uint32", "uint64")
+UNSIGNED = ("uint16", "uint32", "uint64")
 
 
 def written(operator: str, attributes: dict[str, Any], inputs: Sequence[Array], result: str) -> bytes:
@@ -92,9 +93,24 @@ def test_arithmetic_of_unsigned_integers() -> None:
         "GreaterOrEqual": np.greater_equal,
     }  # fmt: skip
     cases: list[Case] = []
-    for dtype in ("uint32", "uint64"):
+    for dtype in UNSIGNED:
         x, y = pairs(dtype)
         cases += [(name, {}, (x, y), compute(x, y)) for name, compute in computed.items()]
+    check(cases)
+
+
+def test_unsigned_integers_are_moved() -> None:
+    cases: list[Case] = []
+    for dtype in UNSIGNED:
+        x = np.iinfo(dtype).max - np.arange(24, dtype=dtype).reshape(2, 3, 4)
+        chosen, places = x % 2 == 0, np.array([2, 0], np.int64)
+        cases += [
+            ("Transpose", {"perm": [2, 0, 1]}, (x,), np.transpose(x, (2, 0, 1))),
+            ("Concat", {"axis": 1}, (x, x[:, :2]), np.concatenate([x, x[:, :2]], axis=1)),
+            ("Where", {}, (chosen, x, x[:1]), np.where(chosen, x, x[:1])),
+            ("GatherElements", {"axis": 1}, (x, places.reshape(2, 1, 1)), x[[0, 1], [2, 0], 0].reshape(2, 1, 1)),
+            ("Gather", {"axis": 1}, (x, places), x[:, places]),
+        ]
     check(cases)
 
 
@@ -104,7 +120,7 @@ def test_conversions_of_unsigned_integers() -> None:
         [0, -0.5, -3, 1.9, 3e9, 4294967040, 4294967296, 1.8e19, 2e19, np.inf, -np.inf, np.nan], np.float32
     )
     cases: list[Case] = []
-    for dtype in ("uint32", "uint64"):
+    for dtype in UNSIGNED:
         code, greatest = helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), np.iinfo(dtype).max
         whole = [0 if not number > 0 else greatest if number >= greatest else int(number) for number in floats.tolist()]
         cases.append(("Cast", {"to": code}, (floats,), np.array(whole, dtype)))

@@ -81,7 +81,7 @@ def arithmetic(site: OnnxSite, operator: Operator, first: Value, second: Value) 
     return as_type(site, made, first.dtype)
 
 
-NARROW = frozenset({DType.INT8, DType.UINT8, DType.INT16})
+NARROW = frozenset({DType.INT8, DType.UINT8, DType.INT16, DType.UINT16})
 """Integers that float32 represents exactly, as well as the truncated quotient of any two."""
 
 WIDER: Mapping[DType, DType] = {
@@ -102,8 +102,8 @@ def extreme(site: OnnxSite, operator: Operator, first: Value, second: Value) -> 
         return combined(site, operator, first, second)
     comparison = ops.Greater() if isinstance(operator, ops.Maximum) else ops.Less()
     condition = compared(site, comparison, first, second)
-    if dtype in UNSIGNED:
-        first, second = as_type(site, first, DType.INT64), as_type(site, second, DType.INT64)
+    if dtype is DType.UINT16 or dtype in UNSIGNED:
+        first, second = as_type(site, first, WIDER[dtype]), as_type(site, second, WIDER[dtype])
     return as_type(site, chosen(site, condition, first, second), dtype)
 
 
