@@ -91,6 +91,9 @@ if TYPE_CHECKING:
     from mlfbuild.graph.ops.determinant import (
         Determinant as Determinant,
     )
+    from mlfbuild.graph.ops.dft import (
+        Dft as Dft,
+    )
     from mlfbuild.graph.ops.div import (
         Div as Div,
     )
@@ -126,7 +129,9 @@ if TYPE_CHECKING:
         FloorMod as FloorMod,
     )
     from mlfbuild.graph.ops.fourier import (
-        Dft as Dft,
+        LONGEST as LONGEST,
+        SignalFourier as SignalFourier,
+        SignalIrfft as SignalIrfft,
         SignalRfft as SignalRfft,
     )
     from mlfbuild.graph.ops.framing import (
@@ -152,6 +157,15 @@ if TYPE_CHECKING:
     )
     from mlfbuild.graph.ops.hard_swish import (
         HardSwish as HardSwish,
+    )
+    from mlfbuild.graph.ops.hybrid import (
+        Hybrid as Hybrid,
+        HybridConv2D as HybridConv2D,
+        HybridDepthwiseConv2D as HybridDepthwiseConv2D,
+        HybridFullyConnected as HybridFullyConnected,
+        HybridTensors as HybridTensors,
+        QuantizeRows as QuantizeRows,
+        hybrid_tensors as hybrid_tensors,
     )
     from mlfbuild.graph.ops.l2_normalization import (
         L2Normalization as L2Normalization,

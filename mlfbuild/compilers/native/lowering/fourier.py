@@ -1,56 +1,40 @@
-"""SignalRfft and DFT."""
+"""SignalRfft and SignalIrfft."""
 
 from __future__ import annotations
 
-from mlfbuild.cgen import floating
-from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter, ScratchBuffer, struct_lines
+from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter, struct_lines
 from mlfbuild.compilers.native.settings import CodegenSettings
-from mlfbuild.graph import Graph, Node
-from mlfbuild.graph.ops import Dft, SignalRfft
+from mlfbuild.graph import DType, Graph, Node
+from mlfbuild.graph.ops import SignalFourier
+
+_TYPES = {DType.INT16: ("int16", "int16_t"), DType.INT32: ("int32", "int32_t"), DType.FLOAT32: ("float", "float")}
 
 
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of the kernel of ``node``."""
     operator, (output,) = node.operator, graph.outputs_of(node)
-    if isinstance(operator, Dft):
-        return _dft(graph, node, operator)
-    assert isinstance(operator, SignalRfft)
+    assert isinstance(operator, SignalFourier)
     source = next(tensor for tensor in graph.inputs_of(node) if tensor is not None)
-    sizes = f"{source.elements // source.shape[-1]}, {source.shape[-1]}, {operator.length}"
-    return KernelCall("signal_rfft", "fourier.h", (
-        Parameter("const int16_t *", "roots", Constant.array("roots", "int16_t", operator.roots().reshape(-1))),
-        Parameter("const int16_t *", "input", source.name),
-        Parameter("int16_t *", "output", output.name),
-    ), (f"mlf_signal_rfft({sizes}, roots, input, output);",))  # fmt: skip
+    suffix, c_type = _TYPES[source.dtype]
+    factors = operator.factors()
+    counts = {name: str(factors.count(size)) for name, size in _STAGES.items()}
+    rows = source.elements // source.shape[-1]
+    word = "irfft" if operator.inverse else "rfft"
+    sizes = f"{rows}" if operator.inverse else f"{rows}, {source.shape[-1]}"
+    body = [
+        *struct_lines("mlf_fourier", "fourier", {"size": str(operator.length // 2), **counts}),
+        f"mlf_signal_{word}_{suffix}(&fourier, {sizes}, roots, order, input, output);",
+    ]
+    if operator.inverse and source.dtype is DType.FLOAT32:
+        body.append(f"mlf_divide_samples({output.elements}, {operator.length}.0f, output);")
+    return KernelCall(f"signal_{word}", "fourier.h", (
+        Parameter(f"const {c_type} *", "roots", Constant.array(
+            "roots", c_type, operator.roots(source.dtype).reshape(-1)
+        )),
+        Parameter("const uint16_t *", "order", Constant.array("order", "uint16_t", operator.order())),
+        Parameter(f"const {c_type} *", "input", source.name),
+        Parameter(f"{c_type} *", "output", output.name),
+    ), tuple(body))  # fmt: skip
 
 
-def _dft(graph: Graph, node: Node, operator: Dft) -> KernelCall:
-    """Return a call whose scratch memory has two transforms: those of a stage and of the next."""
-    (source, *rest), (output,) = graph.inputs_of(node), graph.outputs_of(node)
-    assert source is not None
-    window = rest[0] if rest else None
-    packed = operator.packed(source)
-    size = operator.length // 2 if packed else operator.length
-    fields = {
-        **{
-            name: str(number) for name, number in zip(("outer", "samples", "inner", "parts"), source.shape, strict=True)
-        },
-        "frames": str(output.shape[1]),
-        "step": str(operator.step),
-        "length": str(operator.length),
-        "bins": str(output.shape[2]),
-        "result_parts": str(output.shape[4]),
-        "mirrored": str(int(operator.mirrored)),
-        "scale": floating(1 / operator.length if operator.inverse else 1.0),
-    }
-    pointer = "0" if window is None else "window"
-    return KernelCall("dft", "fourier_float.h", (
-        Parameter("const float *", "roots", Constant.array("roots", "float", operator.unit_roots().reshape(-1))),
-        Parameter("const float *", "input", source.name),
-        *(() if window is None else (Parameter("const float *", "window", window.name),)),
-        Parameter("float *", "work", ScratchBuffer(4 * size * source.dtype.size)),
-        Parameter("float *", "output", output.name),
-    ), (
-        *struct_lines("mlf_dft", "shape", fields),
-        f"mlf_dft_float(&shape, {int(packed)}, roots, input, {pointer}, work, output);",
-    ))  # fmt: skip
+_STAGES = {"fives": 5, "threes": 3, "twos": 2, "fours": 4}

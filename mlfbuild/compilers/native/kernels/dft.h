@@ -5,8 +5,8 @@
  * cost grows with the prime. Of real samples whose number is even, the even and the odd ones are the real and imaginary
  * parts of a transform of half the length.
  */
-#ifndef MLF_FOURIER_FLOAT_H_
-#define MLF_FOURIER_FLOAT_H_
+#ifndef MLF_DFT_H_
+#define MLF_DFT_H_
 
 #include <stdint.h>
 
@@ -174,4 +174,4 @@ MLF_KERNEL void mlf_dft_float(const struct mlf_dft *shape, int32_t packed, const
     }
 }
 
-#endif /* MLF_FOURIER_FLOAT_H_ */
+#endif /* MLF_DFT_H_ */
