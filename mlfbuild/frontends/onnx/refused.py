@@ -46,7 +46,7 @@ _REASONS: Mapping[tuple[str, str], tuple[str, ...]] = {
         "CausalConvWithState",
     ),
     ("sampling an image at positions that depend on data is not supported", SEE): (
-        "AffineGrid", "DeformConv", "GridSample", "MaxRoiPool", "MaxUnpool", "RoiAlign",
+        "DeformConv", "GridSample", "MaxRoiPool", "MaxUnpool", "RoiAlign",
     ),
     ("reading the bits of one type as another is not supported", SEE): ("BitCast",),
     ("the operator is not supported, as small networks rarely use it", SEE): (
