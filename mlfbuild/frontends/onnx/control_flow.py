@@ -28,7 +28,7 @@ MOST_NODES = 4096
 
 @dataclass
 class Surroundings:
-    """What control flow needs of the model around it."""
+    """The part of the model around an operator of control flow that its nodes depend on."""
 
     opset: int
     constants: Constants

@@ -185,6 +185,7 @@ _PARAMETERS: Mapping[str, tuple[int, Callable[[Shapes], Values]]] = {
     "CenterCropPad": (1, _on_axes),
     "ConstantOfShape": (0, _whole),
     "Expand": (1, _whole),
+    "MaxUnpool": (2, _whole),
     "OneHot": (1, _size(-1)),
     "Reshape": (1, _whole),
     "Resize": (3, _resized),
