@@ -46,7 +46,7 @@ _REASONS: Mapping[tuple[str, str], tuple[str, ...]] = {
         "CausalConvWithState",
     ),
     ("sampling an image at positions that depend on data is not supported", SEE): (
-        "AffineGrid", "MaxRoiPool",
+        "MaxRoiPool",
     ),
 }  # fmt: skip
 

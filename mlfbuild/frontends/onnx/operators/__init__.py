@@ -22,6 +22,7 @@ OPERATORS: Mapping[str, str] = {
     "Acos": "atan",
     "Acosh": "atan",
     "Add": "add",
+    "AffineGrid": "fully_connected",
     "And": "logical",
     "ArgMax": "arg_max",
     "ArgMin": "arg_max",
