@@ -159,6 +159,7 @@ if TYPE_CHECKING:
         HardSwish as HardSwish,
     )
     from mlfbuild.graph.ops.hybrid import (
+        ConvInteger as ConvInteger,
         Hybrid as Hybrid,
         HybridConv2D as HybridConv2D,
         HybridDepthwiseConv2D as HybridDepthwiseConv2D,

@@ -35,6 +35,7 @@ OPERATORS: Mapping[str, tuple[str, str]] = {
     "COL2IM": ("framing", "Col2Im"),
     "CONCATENATION": ("concatenation", "Concatenation"),
     "CONV_2D": ("conv2d", "Conv2D"),
+    "CONV_INTEGER": ("hybrid", "ConvInteger"),
     "COS": ("sin", "Cos"),
     "COSH": ("atan", "Cosh"),
     "CUMSUM": ("cumsum", "Cumsum"),
