@@ -121,6 +121,8 @@ def _reduced(shapes: Shapes) -> Values:
         axes = tuple(axis for axis in large if made[axis] != source[axis])
         return axes if axes and all(made[axis] in {1, source[axis]} for axis in range(len(made))) else None
     count = len(source) - len(made)
+    if count < 0 or math.comb(len(source), count) > _MOST_SETS:
+        return None
     found = {
         tuple(axis for axis in axes if source[axis] > 1): axes
         for axes in combinations(range(len(source)), count)
@@ -130,6 +132,10 @@ def _reduced(shapes: Shapes) -> Values:
         return next(iter(found.values())) if found and count > 0 else None
     keys = tuple(1 << axis if size > 1 else 0 for axis, size in enumerate(source))
     return Choice(keys, {sum(keys[axis] for axis in axes): axes for axes in found.values()})
+
+
+_MOST_SETS = 10000
+"""Sets of axes that are tried."""
 
 
 def _accumulated(shapes: Shapes) -> Values:
@@ -142,6 +148,11 @@ def _accumulated(shapes: Shapes) -> Values:
 
 def _length(shapes: Shapes) -> Values:
     return shapes.made[0] if len(shapes.made) == 1 else None
+
+
+def _image(shapes: Shapes) -> Values:
+    """Return the sizes of an image for a grid; the number of channels does not matter."""
+    return (shapes.made[0], 1, *shapes.made[1:-1]) if len(shapes.made) > 2 else None
 
 
 def _pieces(shapes: Shapes) -> Values:
@@ -244,6 +255,7 @@ _LIKE_THE_INPUT = frozenset({"CumProd", "CumSum"})
 """Operators whose parameters do not change the shape of the result."""
 
 _PARAMETERS: Mapping[str, tuple[int, Callable[[Shapes], Values]]] = {
+    "AffineGrid": (1, _image),
     "CenterCropPad": (1, _on_axes),
     "ConstantOfShape": (0, _whole),
     "DFT": (2, _transformed),

@@ -135,6 +135,7 @@ class _Importer:
             raise GraphError("the model", "has no outputs")
         self._refusals.check()
         outputs = [(port.name, self._output(port)) for port in self._raw.outputs]
+        outputs += self._builder.reported
         return self._builder.graph(name, [port.name for port in self._raw.inputs], outputs)
 
     def _add_input(self, port: RawPort) -> None:
@@ -322,7 +323,11 @@ class _Importer:
         """Return what a user should know about ``graph``, made of this model."""
         halves = listed([shown(name) for name in self._raw.halves])
         wide = [f"{halves}: float16 in the model file, float32 in the compiled network"] if halves else []
-        return [*wide, *notes(self._floats, graph, self._builder.renamed)]
+        filled = [
+            f"the output {shown(name)}, which the model file does not have, is the number of rows before those of -1"
+            for name, _ in self._builder.reported
+        ]
+        return [*wide, *filled, *notes(self._floats, graph, self._builder.renamed)]
 
     def _value(self, place: str, name: str) -> Value:
         if name in self._values:

@@ -36,6 +36,7 @@ ELEMENT_TYPES: Mapping[int, DType] = {
     int(TensorProto.INT8): DType.INT8,
     int(TensorProto.UINT8): DType.UINT8,
     int(TensorProto.INT16): DType.INT16,
+    int(TensorProto.UINT16): DType.UINT16,
     int(TensorProto.INT32): DType.INT32,
     int(TensorProto.INT64): DType.INT64,
     int(TensorProto.UINT32): DType.UINT32,
