@@ -154,6 +154,7 @@ def test_computed_ends_cost_nothing() -> None:
         data.graph.initializer.append(helper.make_tensor(name, TensorProto.INT64, [1], [value]))
     graph = parse_onnx(data.SerializeToString(), "net", "net.onnx")
     assert [node.operator.name for node in graph.nodes] == ["STRIDED_SLICE"]
+    assert ["'x2' is not read" in note for note in graph.notes] == [True]
     feeds = {"x0": X, "x2": whole(3)}
     np.testing.assert_array_equal(evaluate(graph, feeds)["y"], X[:, :, 1:3])
 

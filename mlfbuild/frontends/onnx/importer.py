@@ -230,8 +230,9 @@ class _Importer:
         dequantized = name in self._meanings and name not in self._outputs
         shapes = tuple(map(self._raw.shapes.get, node.outputs))
         site = OnnxSite(
-            node, self._raw.opset, self._builder, self._constants, find, self._targets.get(name), dequantized, shapes
-        )
+            node, self._raw.opset, self._builder, self._constants, find, self._targets.get(name), dequantized, shapes,
+            self.unread,
+        )  # fmt: skip
         before = self._builder.count
         try:
             self._values.update(zip(node.outputs, convert(site), strict=False))
