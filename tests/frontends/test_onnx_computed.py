@@ -250,6 +250,15 @@ def test_other_values_than_the_declared_shape_allows_touch_no_other_memory() -> 
         np.testing.assert_array_equal(output.reshape(-1), X[0, 0][kept])
 
 
+def test_shape_may_be_declared_behind_an_operator_that_keeps_it() -> None:
+    made = onnx.load_from_string(network(("Slice", {}, (X, whole(1), whole(3))), (2, 5, 6)))
+    made.graph.node[0].output[0] = "part"
+    made.graph.node.extend([helper.make_node("Relu", ["part"], ["r"]), helper.make_node("Neg", ["r"], ["y"])])
+    graph = parse_onnx(made.SerializeToString(), "net", "net.onnx")
+    feeds = {"x0": X, "x1": whole(1), "x2": whole(3)}
+    np.testing.assert_array_equal(evaluate(graph, feeds)["y"], -np.maximum(X[1:3], 0))
+
+
 REFUSED: dict[str, tuple[Case, Sequence[int] | None, type[MlfError], tuple[str, ...]]] = {
     "no shape": (
         ("Slice", {}, (X, whole(0), whole(3))), (None, 5, 6), UnsupportedModelError,
