@@ -8,7 +8,7 @@ such as the two axes that may be reduced from [2, 2] to [2], the shapes determin
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 
@@ -54,6 +54,22 @@ class Choice:
 
 Values = tuple[int, ...] | int | Choice | None
 Parameters = tuple[tuple[int, Callable[[Shapes], Values]], ...]
+
+_SAME_SHAPE = frozenset({
+    "Abs", "BatchNormalization", "Cast", "CastLike", "Ceil", "Clip", "Cos", "Dropout", "Elu", "Erf", "Exp", "Floor",
+    "Gelu", "HardSigmoid", "HardSwish", "Identity", "LayerNormalization", "LeakyRelu", "Log", "LogSoftmax", "Neg",
+    "Not", "Reciprocal", "Relu", "Round", "Selu", "Sigmoid", "Sign", "Sin", "Softmax", "Softplus", "Sqrt", "Tanh",
+})  # fmt: skip
+"""Operators whose result has the shape of their first input."""
+
+
+def all_declared(nodes: Sequence[RawNode], shapes: Mapping[str, Shape]) -> Mapping[str, Shape]:
+    """Return ``shapes``, and those of tensors from which operators make a declared one of the same shape."""
+    found = dict(shapes)
+    for node in reversed(nodes):
+        if node.operator in _SAME_SHAPE and node.inputs and node.outputs[:1] and node.outputs[0] in found:
+            found.setdefault(node.inputs[0], found[node.outputs[0]])
+    return found
 
 
 def parameters(operator: str) -> tuple[int, ...]:
