@@ -132,7 +132,7 @@ class Reader:
         """Return the index of the subgraph of each signature, which ``read`` has."""
         with reading("signatures"):
             count = self._count("signatures", self._model.SignatureDefsLength())
-            found = {}
+            found: dict[str, int] = {}
             for definition in map(self._model.SignatureDefs, range(count)):
                 name, index = definition.SignatureKey() or b"", definition.SubgraphIndex()
                 self._charge(len(name))

@@ -39,7 +39,7 @@ class Tensors:
     """The tensors of one subgraph, created on first use, so that unused ones may have unsupported types."""
 
     def __init__(self, raw: RawSubgraph) -> None:
-        self._raw = raw
+        self._all = list(raw.tensors)
         self.names = unique_names(raw.tensors)
         """The names of all tensors of the subgraph, by index."""
         self._taken = set(self.names)
@@ -95,6 +95,18 @@ class Tensors:
         _check_shape(raw, np.dtype(np.float16).itemsize, where)
         return _elements(raw, np.dtype(np.float16), where).astype(np.float32)
 
+    def extend(self, tensors: Sequence[RawTensor]) -> int:
+        """Add ``tensors`` of another subgraph; return the index of the first."""
+        first = len(self._all)
+        for index, tensor in enumerate(tensors, first):
+            name = tensor.name if tensor.name and tensor.name not in self._taken else f"{tensor.name}_{index}"
+            while name in self._taken:
+                name += "_"
+            self._taken.add(name)
+            self.names.append(name)
+            self._all.append(replace(tensor, index=index))
+        return first
+
     def made(self, output: Tensor, shape: tuple[int, ...]) -> State:
         """Return a new state of the operator that writes ``output``, of the same type; it is 0 before the first run."""
         like = Tensor(output.name, shape, output.dtype)
@@ -123,9 +135,9 @@ class Tensors:
         return [tensor for tensor in (*self._made.values(), *self._added) if tensor.name in names]
 
     def _raw_at(self, place: str, index: int) -> RawTensor:
-        if not 0 <= index < len(self._raw.tensors):
-            raise GraphError(place, f"tensor index {index} of {len(self._raw.tensors)}")
-        return self._raw.tensors[index]
+        if not 0 <= index < len(self._all):
+            raise GraphError(place, f"tensor index {index} of {len(self._all)}")
+        return self._all[index]
 
     def _where(self, place: str, raw: RawTensor) -> str:
         return f"{place}: tensor {raw.index} {self.names[raw.index]!r}"
