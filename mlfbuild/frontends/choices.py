@@ -1,4 +1,4 @@
-"""What the user chooses about a model when it is read: free dimensions, tensors that become its state, a signature.
+"""The user's choices for reading a model: free dimensions, tensors that become its state, a signature.
 
 A project file has them as ``dims``, ``state`` and ``signature``, the command line as ``-O dim.time=16``,
 ``-O state.h_in=h_out`` and ``-O signature=encode``. They are options of the compiler, with these names.

@@ -11,20 +11,21 @@ import onnx
 
 from mlfbuild.core import UnsupportedModelError, listed, shown
 from mlfbuild.frontends.onnx.affine import Quantized, check_scales
+from mlfbuild.frontends.onnx.alternatives import one_of
 from mlfbuild.frontends.onnx.batch_folding import with_folded_batches
 from mlfbuild.frontends.onnx.builder import GraphBuilder
 from mlfbuild.frontends.onnx.constants import Constants
-from mlfbuild.frontends.onnx.control_flow import CONTROL_FLOW, Surroundings, decided, flow
+from mlfbuild.frontends.onnx.control_flow import CONTROL_FLOW, Body, Surroundings, decided, flow
 from mlfbuild.frontends.onnx.dimensions import fixed_shape, shape_text
 from mlfbuild.frontends.onnx.expansion import EXPANDED, written_out
 from mlfbuild.frontends.onnx.float_operators import FloatOperator, float_operator, is_quantized, notes
 from mlfbuild.frontends.onnx.folding import FOLDABLE, fold
-from mlfbuild.frontends.onnx.implied import Shapes, implied, parameter
+from mlfbuild.frontends.onnx.implied import Choice, Shapes, implied, parameter
 from mlfbuild.frontends.onnx.layout import Value, as_onnx
 from mlfbuild.frontends.onnx.normalise import DOMAINS
 from mlfbuild.frontends.onnx.operators import OPERATORS, converter
 from mlfbuild.frontends.onnx.reader import ELEMENT_TYPES, ML_DOMAIN, RawModel, RawNode, RawPort, Size
-from mlfbuild.frontends.onnx.refused import REFUSED, SEE, refusal
+from mlfbuild.frontends.onnx.refused import REFUSED, SEE, Refusals, refusal
 from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.frontends.onnx.tabulation import tabulated
 from mlfbuild.frontends.onnx.targets import affine_of, sources, targets
@@ -38,21 +39,24 @@ KNOWN = frozenset({*OPERATORS, *FOLDABLE, *EXPANDED, *CONTROL_FLOW})
 
 def import_graph(raw: RawModel, name: str, budget: ConstantBudget, notes: Sequence[str] = ()) -> Graph:
     """Return ``raw`` as a graph called ``name`` with ``notes``; raises ``GraphError`` and ``UnsupportedModelError``."""
-    _check_operators(raw)
-    with np.errstate(all="ignore"):  # NaN and infinity are part of the model
-        importer = _Importer(raw, budget)
+    refusals = Refusals()
+    _check_operators(raw, refusals)
+    with np.errstate(all="ignore"), refusals.all_at_once():  # NaN and infinity are part of the model
+        importer = _Importer(raw, budget, refusals)
         graph = tabulated(importer.graph(name))
         return graph.with_notes([*notes, *importer.unread, *importer.notes(graph)])
 
 
-def _check_operators(raw: RawModel) -> None:
-    """Refuse a model with unsupported operators before anything else is read."""
+def _check_operators(raw: RawModel, refusals: Refusals) -> None:
+    """Record the operators of ``raw`` that cannot be imported, those without a reason of their own together."""
     missing: dict[tuple[str, str], RawNode] = {}
     for node in raw.nodes:
         if not _supported(node):
             missing.setdefault((node.domain, node.operator), node)
-    if missing:
-        raise _missing(list(missing.values()))
+    others = [node for node in missing.values() if node.operator not in REFUSED]
+    together = _missing(others) if others else None
+    for node in missing.values():
+        refusals.add_operator(node, together if together and node in others else _missing([node]))
 
 
 def _supported(node: RawNode) -> bool:
@@ -65,7 +69,7 @@ def _supported(node: RawNode) -> bool:
 def _missing(nodes: Sequence[RawNode]) -> UnsupportedModelError:
     """Return the error for the unsupported operators of ``nodes``; its place is the first node."""
     first = nodes[0]
-    if {node.operator for node in nodes} == {first.operator} and first.operator in REFUSED:
+    if first.operator in REFUSED:
         return refusal(first.place, first.operator)
     names = listed([shown(node.qualified) for node in nodes])
     return UnsupportedModelError(
@@ -79,8 +83,9 @@ def _missing(nodes: Sequence[RawNode]) -> UnsupportedModelError:
 class _Importer:
     """Converts nodes in order; keeps constants as arrays and other results as values of the graph."""
 
-    def __init__(self, raw: RawModel, budget: ConstantBudget) -> None:
+    def __init__(self, raw: RawModel, budget: ConstantBudget, refusals: Refusals) -> None:
         self._raw = raw
+        self._refusals = refusals
         self._budget = budget
         self._builder = GraphBuilder([port.name for port in (*raw.inputs, *raw.outputs)], budget)
         self._constants = Constants(raw.constants)
@@ -88,7 +93,7 @@ class _Importer:
         self._taken = {port.name for port in raw.inputs}.union(raw.constants, *(node.outputs for node in raw.nodes))
         self.unread: list[str] = []
         """Notes about parameters that the network does not read."""
-        self._around = Surroundings(raw.opset, self._constants, self._taken, self._shape)
+        self._around = Surroundings(raw.opset, self._constants, self._taken, self._shape, raw.shapes, self.unread)
         self._outputs = {port.name for port in raw.outputs}
         self._floats: list[FloatOperator] = []
         self._nodes = with_folded_batches(tuple(self._unknown(raw.nodes)), self._constants, self._outputs)
@@ -102,53 +107,74 @@ class _Importer:
         A branch that is known to be run takes the place of its If.
         """
         for node in nodes:
-            for part in written_out(node, self._constants, self._taken):
-                if decided(part, self._constants):
-                    yield from self._unknown(flow(part, self._around))
-                elif not self._fold(part):
-                    yield part
+            if not _supported(node):
+                self._refusals.add_operator(node, _missing([node]))
+                continue
+            with self._refusals.collected(node.outputs):
+                for part in written_out(node, self._constants, self._taken):
+                    if decided(part, self._constants):
+                        yield from self._unknown(flow(part, self._around))
+                    elif not self._fold(part):
+                        yield part
 
     def graph(self, name: str) -> Graph:
         """Return the whole network."""
         for port in self._raw.inputs:
-            shape, dtype = fixed_shape(port), _type(port)
-            affine = self._meanings.get(port.name)
-            exact = affine is not None and affine.exact and affine.zero_points.dtype == dtype.numpy
-            held = affine.held() if affine is not None and exact else None
-            self._values[port.name] = self._input(port.name, shape, dtype, held)
+            with self._refusals.collected([port.name]):
+                self._add_input(port)
         self._import(self._nodes)
         if not self._raw.outputs:
             raise GraphError("the model", "has no outputs")
+        self._refusals.check()
         outputs = [(port.name, self._output(port)) for port in self._raw.outputs]
         return self._builder.graph(name, [port.name for port in self._raw.inputs], outputs)
 
+    def _add_input(self, port: RawPort) -> None:
+        """Add an input of the model, in the quantised form that the network gives it."""
+        shape, dtype = fixed_shape(port), _type(port)
+        affine = self._meanings.get(port.name)
+        exact = affine is not None and affine.exact and affine.zero_points.dtype == dtype.numpy
+        held = affine.held() if affine is not None and exact else None
+        self._values[port.name] = self._input(port.name, shape, dtype, held)
+
     def _import(self, nodes: Iterable[RawNode]) -> None:
         for node in nodes:
-            if node.operator in CONTROL_FLOW and node.domain in DOMAINS:
-                self._import(self._unknown(flow(node, self._around)))
-                continue
-            whole = self._with_parameter(node)
-            if not self._fold(whole):
-                self._convert(whole)
+            with self._refusals.collected(node.outputs):
+                self._import_node(node)
 
-    def _with_parameter(self, node: RawNode) -> RawNode:
-        """Return ``node`` with a constant parameter if that is not constant, but the declared shapes determine it."""
+    def _import_node(self, node: RawNode) -> None:
+        if self._refusals.hide(node):
+            return
+        if node.operator in CONTROL_FLOW and node.domain in DOMAINS:
+            self._import(self._unknown(flow(node, self._around)))
+        else:
+            for whole in self._with_parameter(node):
+                if not self._fold(whole):
+                    self._convert(whole)
+
+    def _with_parameter(self, node: RawNode) -> Iterator[RawNode]:
+        """Yield ``node`` with a constant parameter if that is not constant, but the declared shapes determine it.
+
+        If they leave several values, yield the nodes that compute each and select one.
+        """
         index = parameter(node.operator) if node.domain in DOMAINS else None
-        if index is None or index >= len(node.inputs) or not node.inputs[index]:
-            return node
-        name = node.inputs[index]
-        if name in self._constants:
-            return node
-        declared = self._raw.shapes
-        found = implied(Shapes(node, tuple(map(self._shape, node.inputs)), tuple(map(declared.get, node.outputs))))
-        if found is None:
-            return node
+        name = node.inputs[index] if index is not None and index < len(node.inputs) else ""
+        found: Array | Choice | None = None
+        if name and name not in self._constants:
+            shapes = tuple(map(self._shape, node.inputs)), tuple(map(self._raw.shapes.get, node.outputs))
+            found = implied(Shapes(node, *shapes))
+        if index is None or found is None:
+            yield node
+            return
+        if isinstance(found, Choice):
+            yield from one_of(Body(node, self._around), index, found)
+            return
         known = f"{node.outputs[0]}/{name}"
         while known in self._taken:
             known += "_"
         self._constants.add(known, found)
         self.unread.append(f"{node.place}: {name!r} is not read, because the file declares the shape of the result")
-        return replace(node, inputs=(*node.inputs[:index], known, *node.inputs[index + 1 :]))
+        yield replace(node, inputs=(*node.inputs[:index], known, *node.inputs[index + 1 :]))
 
     def _shape(self, name: str) -> tuple[int, ...] | None:
         value = self._values.get(name)
@@ -192,8 +218,6 @@ class _Importer:
         return True
 
     def _convert(self, node: RawNode) -> None:
-        if not _supported(node):  # in a branch or a loop
-            raise _missing([node])
         convert = converter(node.operator)
         if convert is None:
             raise UnsupportedModelError(
@@ -204,8 +228,9 @@ class _Importer:
             )
         find, name = functools.partial(self._value, node.place), node.outputs[0]
         dequantized = name in self._meanings and name not in self._outputs
+        shapes = tuple(map(self._raw.shapes.get, node.outputs))
         site = OnnxSite(
-            node, self._raw.opset, self._builder, self._constants, find, self._targets.get(name), dequantized
+            node, self._raw.opset, self._builder, self._constants, find, self._targets.get(name), dequantized, shapes
         )
         before = self._builder.count
         try:

@@ -11,6 +11,7 @@ from tflite.BuiltinOperator import BuiltinOperator
 from mlfbuild.core import UnsupportedModelError, UsageError, listed
 from mlfbuild.frontends.errors import naming_file, unsupported
 from mlfbuild.frontends.tflite.composites import DEEPEST, inlined
+from mlfbuild.frontends.tflite.hybrid import HybridLayers, check_hybrid, is_hybrid
 from mlfbuild.frontends.tflite.operators import (
     SHAPES,
     OperatorKind,
@@ -121,15 +122,15 @@ class _Importer:
         self._subgraphs = subgraphs
         self._open = [index]
         """The subgraphs of which operators are being converted."""
-        self.inlined: set[int] = set()
+        self.inlined = set(decompositions)
         """The subgraphs of which operators became operators of this one, or would if a condition were different."""
         self._checked: set[int] = set()
         self._copied = 0
         """Operators of other subgraphs that became operators of this one, and the copies of these subgraphs."""
         self._tensors = Tensors(raw)
-        self.inlined |= decompositions
         self._names = unique_names(self._file.tensors)
         self._variables = Variables(self._tensors)
+        self._hybrid = HybridLayers(self._tensors)
         self._states: list[State] = []
         self._refusals: list[UnsupportedModelError] = []
         """Why operators are not supported."""
@@ -273,7 +274,9 @@ class _Importer:
             return []
         kind = operator_kind(operator.code, operator.custom_code)
         if kind is not None:
-            node = self._node(operator, kind)
+            node, site = self._node(operator, kind)
+            if kind.layer and is_hybrid(site.inputs):
+                return self._hybrid.nodes(node, site)
             if self._is_computed(operator, kind, node):
                 return []
             joined = operator.unsigned and operator.code == BuiltinOperator.CONCATENATION
@@ -491,7 +494,7 @@ class _Importer:
             self.called[index] = _Importer(self._subgraphs[index], self._budget).initial_values(site)
         return self.called[index]
 
-    def _node(self, operator: RawOperator, kind: OperatorKind) -> Node:
+    def _node(self, operator: RawOperator, kind: OperatorKind) -> tuple[Node, TfliteSite]:
         place = self._place(operator)
         most = kind.values + kind.attributes
         if len(operator.inputs) > most:
@@ -506,7 +509,8 @@ class _Importer:
         if kind.values:
             site.input(0)
         if kind.layer:
-            _check_hybrid(site)
+            if is_hybrid(site.inputs):
+                check_hybrid(site, operator, self._raw.tensors[indices[1]])
             self._check_parameters(site, indices[1 : kind.values])
         result = kind.read(site)
         if result.name in _OFFSET_WEIGHTS:
@@ -520,7 +524,7 @@ class _Importer:
         states = [state for _, state in kept.values()] + made
         self._states += states
         outputs = (*(tensor.name for tensor in site.outputs), *(state.after for state in states))
-        return Node(outputs[0] if site.outputs else "", result, values, outputs)
+        return Node(outputs[0] if site.outputs else "", result, values, outputs), site
 
     def _kept(self, place: str, indices: Sequence[int], at: int) -> tuple[Tensor, State]:
         """Return the variable at position ``at`` of an operator's values, and the state that it becomes."""
@@ -559,18 +563,6 @@ def _name(operator: RawOperator) -> str:
 def _ordered(indices: Sequence[int], order: Sequence[int]) -> Sequence[int]:
     """Return ``indices`` in another ``order``, with -1 for absent ones."""
     return [indices[at] if at < len(indices) else -1 for at in order] if order else indices
-
-
-def _check_hybrid(site: TfliteSite) -> None:
-    """Refuse integer weights over float32."""
-    types = [None if tensor is None else tensor.dtype for tensor in site.inputs[:2]]
-    if types[0] is DType.FLOAT32 and types[-1] not in {None, DType.FLOAT32}:
-        raise site.unsupported(
-            f"a hybrid layer ({site.inputs[1]} over float32, from TensorFlow's dynamic range quantisation) is not "
-            "supported: its numbers depend on how a runtime quantises the activations in each run, and runtimes differ",
-            "give the converter a representative data set, so that it also quantises the activations",
-            code="quantization-unsupported",
-        )
 
 
 def _check_offset(site: TfliteSite) -> None:

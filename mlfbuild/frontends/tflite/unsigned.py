@@ -23,7 +23,7 @@ from mlfbuild.graph import DType, Node, Tensor, ops
 from mlfbuild.graph.ops import operator_class
 
 OFFSET = 128
-"""What is subtracted from uint8 elements and zero points to hold them as int8."""
+"""Subtracted from uint8 elements and zero points to hold them as int8."""
 
 _ELEMENTWISE = (
     "ADD", "DIV", "EQUAL", "GELU", "GREATER", "GREATER_EQUAL", "HARD_SWISH", "LEAKY_RELU", "LESS", "LESS_EQUAL",
