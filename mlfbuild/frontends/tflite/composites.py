@@ -18,14 +18,11 @@ from mlfbuild.graph import GraphError
 
 def inlined(subgraphs: Sequence[RawSubgraph], index: int) -> tuple[RawSubgraph, frozenset[int]]:
     """Return subgraph ``index`` without STABLEHLO_COMPOSITE, and the subgraphs that became parts of it."""
-    raw = subgraphs[index]
-    if all(operator.code != BuiltinOperator.STABLEHLO_COMPOSITE for operator in raw.operators):
-        return raw, frozenset()
     inlining = _Inlining(subgraphs, index)
     return inlining.subgraph(), frozenset(inlining.used)
 
 
-DEEPEST = 16
+_DEEPEST = 16
 """Levels of subgraphs that name others."""
 
 
@@ -76,8 +73,8 @@ class _Inlining:
             raise GraphError(place, f"names subgraph {index} of {len(self._subgraphs)}")
         if index in self._open:
             raise GraphError(place, f"names subgraph {index}, of which it is a part")
-        if len(self._open) > DEEPEST:
-            raise GraphError(place, f"is nested more than {DEEPEST} levels deep")
+        if len(self._open) > _DEEPEST:
+            raise GraphError(place, f"is nested more than {_DEEPEST} levels deep")
         part = self._subgraphs[index]
         if (len(part.inputs), len(part.outputs)) != (len(operator.inputs), len(operator.outputs)):
             raise GraphError(place, f"does not have the inputs and outputs of subgraph {index}")

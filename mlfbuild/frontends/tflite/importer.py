@@ -10,7 +10,6 @@ from tflite.BuiltinOperator import BuiltinOperator
 
 from mlfbuild.core import UnsupportedModelError, UsageError, listed
 from mlfbuild.frontends.errors import naming_file, unsupported
-from mlfbuild.frontends.tflite.composites import DEEPEST, inlined
 from mlfbuild.frontends.tflite.hybrid import HybridLayers, check_hybrid, is_hybrid
 from mlfbuild.frontends.tflite.operators import (
     SHAPES,
@@ -53,6 +52,8 @@ _OFFSET_WEIGHTS = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", 
 """Layers whose weights may have a zero point."""
 _MOST_RUNS = 4096
 """Runs of the body of a loop."""
+_DEEPEST = 16
+"""Levels of subgraphs that name others."""
 _NOWHERE = -2
 """What replaces the index of a tensor that another subgraph does not have."""
 _MOST_NUMBERS = 64
@@ -115,7 +116,7 @@ class _Importer:
     ) -> None:
         self.called: dict[int, Mapping[Key, VariableValue]] = {}
         """The values of variables by the index of the subgraph that a CALL_ONCE names."""
-        raw, decompositions = inlined(subgraphs, index) if subgraphs else (raw, frozenset())
+        raw, decompositions = _inlined(subgraphs, index) if subgraphs else (raw, frozenset())
         self._file = raw = _resized(raw)
         self._raw = raw = held_as_int8(raw)
         self._budget = budget
@@ -357,11 +358,11 @@ class _Importer:
             raise site.wrong(f"names subgraph {index} of {len(self._subgraphs)}")
         if index in self._open:
             raise site.wrong(f"names subgraph {index}, of which it is a part")
-        part, _ = inlined(self._subgraphs, index)
+        part, _ = _inlined(self._subgraphs, index)
         if (len(part.inputs), len(part.outputs)) != (len(inputs), count):
             raise site.wrong(f"does not have the inputs and outputs of subgraph {index}")
-        if len(self._open) > DEEPEST:
-            raise site.unsupported(f"subgraphs name each other more than {DEEPEST} levels deep")
+        if len(self._open) > _DEEPEST:
+            raise site.unsupported(f"subgraphs name each other more than {_DEEPEST} levels deep")
         if any(tensor.is_variable for tensor in part.tensors) or any(map(_keeps, part.operators)):
             raise site.unsupported(f"subgraph {index} keeps data from run to run")
         if index not in self._checked:
@@ -543,6 +544,16 @@ class _Importer:
 def _keeps(operator: RawOperator) -> bool:
     """Return whether ``operator`` may keep data from run to run."""
     return operator.code in {*OPERANDS, BuiltinOperator.CUSTOM}
+
+
+def _inlined(subgraphs: Sequence[RawSubgraph], index: int) -> tuple[RawSubgraph, frozenset[int]]:
+    """Return subgraph ``index`` without composites, and the subgraphs that became parts of it."""
+    raw = subgraphs[index]
+    if all(operator.code != BuiltinOperator.STABLEHLO_COMPOSITE for operator in raw.operators):
+        return raw, frozenset()
+    from mlfbuild.frontends.tflite.composites import inlined  # few files have such an operator
+
+    return inlined(subgraphs, index)
 
 
 def _resized(raw: RawSubgraph) -> RawSubgraph:
