@@ -111,7 +111,7 @@ def test_a_computed_condition_selects(condition: bool) -> None:
         pytest.param(
             lambda: loop(condition(), step(step_size=0)),
             "operator-variant-unsupported",
-            "65536 operators or tensors",
+            "16384 operators or tensors",
             marks=pytest.mark.sweep,
         ),
         (lambda: loop(condition(), step(), body=3), "operator-invalid", "subgraph 3 of 3"),

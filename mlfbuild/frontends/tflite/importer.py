@@ -20,7 +20,7 @@ from mlfbuild.frontends.tflite.operators import (
     operator_name,
 )
 from mlfbuild.frontends.tflite.operators.variables import OPERANDS
-from mlfbuild.frontends.tflite.reader import MAXIMUM_COUNT, SEE, RawOperator, RawSubgraph, Reader, reading
+from mlfbuild.frontends.tflite.reader import SEE, RawOperator, RawSubgraph, Reader, reading
 from mlfbuild.frontends.tflite.tensors import Tensors, dequantized, unique_names
 from mlfbuild.frontends.tflite.unsigned import held_as_int8, refusal, requantized
 from mlfbuild.frontends.tflite.variables import Key, Variables, VariableValue
@@ -52,6 +52,8 @@ _OFFSET_WEIGHTS = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", 
 """Layers whose weights may have a zero point."""
 _MOST_RUNS = 4096
 """Runs of the body of a loop."""
+_MOST_COPIES = 1 << 14
+"""Operators of loops and branches, and their tensors; the number of runs counts."""
 _DEEPEST = 16
 """Levels of subgraphs that name others."""
 _NOWHERE = -2
@@ -305,6 +307,8 @@ class _Importer:
         with reading(place):
             options = site.read_options("WhileOptions")
             condition, body = options.CondSubgraphIndex(), options.BodySubgraphIndex()
+        if len(operator.inputs) != len(operator.outputs):
+            raise site.wrong(f"has {len(operator.inputs)} inputs and {len(operator.outputs)} outputs")
         self.inlined |= {condition, body}
         nodes: list[Node] = []
         values, known = list(operator.inputs), len(self._refusals)
@@ -371,8 +375,8 @@ class _Importer:
         first = self._tensors.extend(part.tensors)
         self._names += self._tensors.names[first:]
         self._copied += 1 + len(part.operators)
-        if max(self._copied, len(self._names)) > MAXIMUM_COUNT:
-            raise site.unsupported(f"its subgraphs have more than {MAXIMUM_COUNT} operators or tensors")
+        if max(self._copied, len(self._names) - len(self._raw.tensors)) > _MOST_COPIES:
+            raise site.unsupported(f"its subgraphs have more than {_MOST_COPIES} operators or tensors")
         moved = {at: first + at for at in range(len(part.tensors))} | {-1: -1}
         moved |= dict(zip(part.inputs, inputs, strict=True))
         nodes = []
