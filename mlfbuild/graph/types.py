@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 
+_LONGEST_NAME = 160
+"""Characters of a tensor's name in messages."""
+
 
 class GraphError(ValueError):
     """A graph breaks a rule; ``where`` names the node or tensor."""
@@ -164,7 +167,8 @@ class Tensor:
         return self.data is not None
 
     def __str__(self) -> str:
-        return f"{self.name!r} {self.dtype.value}{list(self.shape)}"
+        name = self.name if len(self.name) <= _LONGEST_NAME else f"{self.name[:_LONGEST_NAME]}..."
+        return f"{name!r} {self.dtype.value}{list(self.shape)}"
 
 
 @dataclass(frozen=True)

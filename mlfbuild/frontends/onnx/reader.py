@@ -12,7 +12,7 @@ import onnx
 from google.protobuf.message import DecodeError
 from onnx import AttributeProto, TensorProto, numpy_helper
 
-from mlfbuild.core import UnsupportedModelError, shown
+from mlfbuild.core import UnsupportedModelError, quoted, shown
 from mlfbuild.frontends.onnx.external import external_bytes
 from mlfbuild.frontends.onnx.float16 import widened
 from mlfbuild.frontends.onnx.normalise import (
@@ -85,7 +85,7 @@ class RawNode:
         """The name of the node in messages."""
         if self.written is not None:
             return self.written.place
-        target = f" writing {self.outputs[0]!r}" if self.outputs else ""
+        target = f" writing {quoted(self.outputs[0])}" if self.outputs else ""
         return f"node {self.index} ({shown(self.qualified)}){target}"
 
     @property
