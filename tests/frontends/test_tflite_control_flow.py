@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from tflite.TensorType import TensorType
 
 from mlfbuild.core.errors import UnsupportedModelError
 from mlfbuild.frontends.tflite import parse_tflite
@@ -72,6 +73,17 @@ def test_the_weights_of_a_loop_are_stored_once() -> None:
     assert len([node for node in graph.nodes if node.operator.name == "FULLY_CONNECTED"]) == STEPS
     text = generated(compile_bytes(loop(condition(), step()).build()))
     assert text.count("0.0f, 0.1f, 0.2f, 0.3f") == 1
+
+
+def test_hybrid_layers_in_a_loop() -> None:
+    body = step()
+    weights = body.tensors[next(each for each in body.operators if len(each.inputs) == 3).inputs[1]]
+    weights.type, weights.scales, weights.zero_points = TensorType.INT8, [0.1], [0]
+    weights.content = np.arange(9, dtype=np.int8).tobytes()
+    model = loop(condition(), body).build()
+    got = run_on_host(compile_bytes(model), [ROWS])
+    for value, right in zip(got, litert_run(model, [ROWS]), strict=True):
+        assert_equal(value, right, "net")
 
 
 def branch(condition: bool | None, operator: str = "MUL") -> Network:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tflite.BuiltinOperator import BuiltinOperator
 
 from mlfbuild.core import UnsupportedModelError, UsageError, listed
 from mlfbuild.frontends.errors import naming_file, unsupported
-from mlfbuild.frontends.tflite.hybrid import HybridLayers, check_hybrid, is_hybrid
 from mlfbuild.frontends.tflite.operators import (
     SHAPES,
     OperatorKind,
@@ -39,6 +39,9 @@ from mlfbuild.graph import (
     ops,
 )
 from mlfbuild.graph.bases import WHOLE, alternatives
+
+if TYPE_CHECKING:
+    from mlfbuild.frontends.tflite.hybrid import HybridLayers
 
 _COMPILED_BY = {
     "ethos-u": ("Vela", "an Ethos-U NPU"),
@@ -133,7 +136,8 @@ class _Importer:
         self._tensors = Tensors(raw)
         self._names = unique_names(self._file.tensors)
         self._variables = Variables(self._tensors)
-        self._hybrid = HybridLayers(self._tensors)
+        self._hybrid: HybridLayers | None = None
+        """Made for the first hybrid layer."""
         self._states: list[State] = []
         self._refusals: list[UnsupportedModelError] = []
         """Why operators are not supported."""
@@ -278,8 +282,8 @@ class _Importer:
         kind = operator_kind(operator.code, operator.custom_code)
         if kind is not None:
             node, site = self._node(operator, kind)
-            if kind.layer and is_hybrid(site.inputs):
-                return self._hybrid.nodes(node, site)
+            if kind.layer and _is_hybrid(site):
+                return self._hybrid_layers().nodes(node, site)
             if self._is_computed(operator, kind, node):
                 return []
             joined = operator.unsigned and operator.code == BuiltinOperator.CONCATENATION
@@ -514,8 +518,8 @@ class _Importer:
         if kind.values:
             site.input(0)
         if kind.layer:
-            if is_hybrid(site.inputs):
-                check_hybrid(site, operator, self._raw.tensors[indices[1]])
+            if _is_hybrid(site):
+                self._hybrid_layers().check(site, operator, self._tensors.raw(site.place, indices[1]))
             self._check_parameters(site, indices[1 : kind.values])
         result = kind.read(site)
         if result.name in _OFFSET_WEIGHTS:
@@ -530,6 +534,13 @@ class _Importer:
         self._states += states
         outputs = (*(tensor.name for tensor in site.outputs), *(state.after for state in states))
         return Node(outputs[0] if site.outputs else "", result, values, outputs), site
+
+    def _hybrid_layers(self) -> HybridLayers:
+        from mlfbuild.frontends.tflite.hybrid import HybridLayers
+
+        if self._hybrid is None:
+            self._hybrid = HybridLayers(self._tensors)
+        return self._hybrid
 
     def _kept(self, place: str, indices: Sequence[int], at: int) -> tuple[Tensor, State]:
         """Return the variable at position ``at`` of an operator's values, and the state that it becomes."""
@@ -578,6 +589,12 @@ def _name(operator: RawOperator) -> str:
 def _ordered(indices: Sequence[int], order: Sequence[int]) -> Sequence[int]:
     """Return ``indices`` in another ``order``, with -1 for absent ones."""
     return [indices[at] if at < len(indices) else -1 for at in order] if order else indices
+
+
+def _is_hybrid(site: TfliteSite) -> bool:
+    """Return whether a layer has integer weights over float32."""
+    types = [None if tensor is None else tensor.dtype for tensor in site.inputs[:2]]
+    return types[0] is DType.FLOAT32 and types[-1] not in {None, DType.FLOAT32}
 
 
 def _check_offset(site: TfliteSite) -> None:

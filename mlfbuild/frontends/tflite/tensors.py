@@ -51,7 +51,7 @@ class Tensors:
 
     def at(self, place: str, index: int) -> Tensor:
         """Return tensor ``index``; ``place`` names the operator that uses it."""
-        raw = self._raw_at(place, index)
+        raw = self.raw(place, index)
         if raw.is_variable:
             raise UnsupportedModelError(
                 "variable-misused",
@@ -65,7 +65,7 @@ class Tensors:
 
         The initial value is that of TensorFlow Lite Micro: the zero point for int8, 0 for all other types.
         """
-        raw = self._raw_at(place, index)
+        raw = self.raw(place, index)
         where = self._where(place, raw)
         if not raw.is_variable:
             raise UnsupportedModelError(
@@ -88,7 +88,7 @@ class Tensors:
 
     def half(self, place: str, index: int) -> Array | None:
         """Return the elements of tensor ``index`` in float32 if it is a constant of float16."""
-        raw = self._raw_at(place, index)
+        raw = self.raw(place, index)
         if raw.type != TensorType.FLOAT16 or raw.data is None or raw.is_sparse or raw.is_variable:
             return None
         where = self._where(place, raw)
@@ -134,7 +134,8 @@ class Tensors:
         """Return the tensors that are in ``names``."""
         return [tensor for tensor in (*self._made.values(), *self._added) if tensor.name in names]
 
-    def _raw_at(self, place: str, index: int) -> RawTensor:
+    def raw(self, place: str, index: int) -> RawTensor:
+        """Return tensor ``index`` as in the file."""
         if not 0 <= index < len(self._all):
             raise GraphError(place, f"tensor index {index} of {len(self._all)}")
         return self._all[index]
