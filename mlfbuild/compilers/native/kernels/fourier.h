@@ -312,6 +312,47 @@ MLF_KERNEL mlf_complex_float mlf_divided_float(mlf_complex_float value, int32_t 
         }                                                                                                              \
     }                                                                                                                  \
                                                                                                                        \
+    /* Stages of all elements: the first of each part is not turned. */                                                \
+    MLF_SHARED void mlf_stage_5_##type(int32_t size, int32_t part, const element *roots, element *data)                \
+    {                                                                                                                  \
+        mlf_quintuples_##type(size, part, 0, roots, roots + 4, data);                                                  \
+        for (int32_t i = 2; i < 2 * part; i += 2) {                                                                    \
+            mlf_quintuples_##type(size, part, 1, roots, roots + 4 + i, data + i);                                      \
+        }                                                                                                              \
+    }                                                                                                                  \
+                                                                                                                       \
+    MLF_SHARED void mlf_stage_3_##type(int32_t size, int32_t part, const element *roots, element *data)                \
+    {                                                                                                                  \
+        mlf_triples_##type(size, part, 0, roots[1], roots + 2, data);                                                  \
+        for (int32_t i = 2; i < 2 * part; i += 2) {                                                                    \
+            mlf_triples_##type(size, part, 1, roots[1], roots + 2 + i, data + i);                                      \
+        }                                                                                                              \
+    }                                                                                                                  \
+                                                                                                                       \
+    MLF_SHARED void mlf_stage_2_##type(int32_t size, int32_t part, const element *roots, element *data)                \
+    {                                                                                                                  \
+        mlf_pairs_##type(size, part, 0, roots, data);                                                                  \
+        for (int32_t i = 2; i < 2 * part; i += 2) {                                                                    \
+            mlf_pairs_##type(size, part, 1, roots + i, data + i);                                                      \
+        }                                                                                                              \
+    }                                                                                                                  \
+                                                                                                                       \
+    MLF_SHARED void mlf_stage_4_##type(int32_t size, int32_t part, const element *roots, element *data)                \
+    {                                                                                                                  \
+        mlf_quadruples_##type(size, part, 0, 0, roots, data);                                                          \
+        for (int32_t i = 2; i < 2 * part; i += 2) {                                                                    \
+            mlf_quadruples_##type(size, part, 1, 0, roots + i, data + i);                                              \
+        }                                                                                                              \
+    }                                                                                                                  \
+                                                                                                                       \
+    MLF_SHARED void mlf_inverse_stage_4_##type(int32_t size, int32_t part, const element *roots, element *data)        \
+    {                                                                                                                  \
+        mlf_quadruples_##type(size, part, 0, 1, roots, data);                                                          \
+        for (int32_t i = 2; i < 2 * part; i += 2) {                                                                    \
+            mlf_quadruples_##type(size, part, 1, 1, roots + i, data + i);                                              \
+        }                                                                                                              \
+    }                                                                                                                  \
+                                                                                                                       \
     /* Run the stages; return the address after their roots. */                                                        \
     MLF_KERNEL const element *mlf_stages_##type(                                                                       \
         const struct mlf_fourier *fourier, int32_t inverse, const element *roots, element *data)                       \
@@ -319,31 +360,23 @@ MLF_KERNEL mlf_complex_float mlf_divided_float(mlf_complex_float value, int32_t 
         const int32_t size = fourier->size;                                                                            \
         int32_t part = 1;                                                                                              \
         for (int32_t i = 0; i < fourier->fives; i++, part *= 5) {                                                      \
-            mlf_quintuples_##type(size, part, 0, roots, roots + 4, data);                                              \
-            for (int32_t j = 2; j < 2 * part; j += 2) {                                                                \
-                mlf_quintuples_##type(size, part, 1, roots, roots + 4 + j, data + j);                                  \
-            }                                                                                                          \
+            mlf_stage_5_##type(size, part, roots, data);                                                               \
             roots += 4 + 8 * part;                                                                                     \
         }                                                                                                              \
         for (int32_t i = 0; i < fourier->threes; i++, part *= 3) {                                                     \
-            mlf_triples_##type(size, part, 0, roots[1], roots + 2, data);                                              \
-            for (int32_t j = 2; j < 2 * part; j += 2) {                                                                \
-                mlf_triples_##type(size, part, 1, roots[1], roots + 2 + j, data + j);                                  \
-            }                                                                                                          \
+            mlf_stage_3_##type(size, part, roots, data);                                                               \
             roots += 2 + 4 * part;                                                                                     \
         }                                                                                                              \
         if (fourier->twos != 0) {                                                                                      \
-            mlf_pairs_##type(size, part, 0, roots, data);                                                              \
-            for (int32_t j = 2; j < 2 * part; j += 2) {                                                                \
-                mlf_pairs_##type(size, part, 1, roots + j, data + j);                                                  \
-            }                                                                                                          \
+            mlf_stage_2_##type(size, part, roots, data);                                                               \
             roots += 2 * part;                                                                                         \
             part *= 2;                                                                                                 \
         }                                                                                                              \
         for (int32_t i = 0; i < fourier->fours; i++, part *= 4) {                                                      \
-            mlf_quadruples_##type(size, part, 0, inverse, roots, data);                                                \
-            for (int32_t j = 2; j < 2 * part; j += 2) {                                                                \
-                mlf_quadruples_##type(size, part, 1, inverse, roots + j, data + j);                                    \
+            if (inverse) {                                                                                             \
+                mlf_inverse_stage_4_##type(size, part, roots, data);                                                   \
+            } else {                                                                                                   \
+                mlf_stage_4_##type(size, part, roots, data);                                                           \
             }                                                                                                          \
             roots += 6 * part;                                                                                         \
         }                                                                                                              \
