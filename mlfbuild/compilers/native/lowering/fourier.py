@@ -16,7 +16,7 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     assert isinstance(operator, SignalFourier)
     source = next(tensor for tensor in graph.inputs_of(node) if tensor is not None)
     suffix, c_type = _TYPES[source.dtype]
-    kernel = "dsp" if source.dtype is DType.INT16 and settings.has("dsp") else suffix
+    core = _core(operator, settings) if source.dtype is DType.INT16 else ""
     factors = operator.factors()
     counts = {name: str(factors.count(size)) for name, size in _STAGES.items()}
     rows = source.elements // source.shape[-1]
@@ -24,11 +24,11 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     sizes = f"{rows}" if operator.inverse else f"{rows}, {source.shape[-1]}"
     body = [
         *struct_lines("mlf_fourier", "fourier", {"size": str(operator.length // 2), **counts}),
-        f"mlf_signal_{word}_{kernel}(&fourier, {sizes}, roots, order, input, output);",
+        f"mlf_signal_{word}_{core or suffix}(&fourier, {sizes}, roots, order, input, output);",
     ]
     if operator.inverse and source.dtype is DType.FLOAT32:
         body.append(f"mlf_divide_samples({output.elements}, {operator.length}.0f, output);")
-    return KernelCall(f"signal_{word}", "fourier_dsp.h" if kernel == "dsp" else "fourier.h", (
+    return KernelCall(f"signal_{word}", f"fourier_{core}.h" if core else "fourier.h", (
         Parameter(f"const {c_type} *", "roots", Constant.array(
             "roots", c_type, operator.roots(source.dtype).reshape(-1)
         )),
@@ -36,6 +36,14 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
         Parameter(f"const {c_type} *", "input", source.name),
         Parameter(f"{c_type} *", "output", output.name),
     ), tuple(body))  # fmt: skip
+
+
+def _core(operator: SignalFourier, settings: CodegenSettings) -> str:
+    """Return the feature of the CPU that the kernel for int16 needs."""
+    half = operator.length // 2
+    if settings.has("mve") and half >= 16 and half & (half - 1) == 0:
+        return "mve"
+    return "dsp" if settings.has("dsp") else ""
 
 
 _STAGES = {"fives": 5, "threes": 3, "twos": 2, "fours": 4}
