@@ -39,6 +39,13 @@ def _text(place: str, reason: str, hint: str) -> str:
     return f"{text}; {hint}" if hint else text
 
 
+def _places(problems: Sequence[Diagnostic]) -> str:
+    """Return the first place of ``problems``, and how many others there are."""
+    count = len({problem.place for problem in problems}) - 1
+    others = f" and {count} more {'place' if count == 1 else 'places'}" if count else ""
+    return f"{problems[0].place}{others}"
+
+
 @dataclass(frozen=True)
 class Diagnostic:
     """One of several findings that an error reports at once; the fields are those of an error."""
@@ -219,9 +226,13 @@ class UnsupportedModelError(MlfError):
     def __str__(self) -> str:
         if not self.problems:
             return self.message
-        shown, rest = self.problems[:_REASONS], len(self.problems) - _REASONS
+        alike: dict[tuple[str, str], list[Diagnostic]] = {}
+        for problem in self.problems:
+            alike.setdefault((problem.reason, problem.hint), []).append(problem)
+        lines = [_text(_places(problems), *words) for words, problems in alike.items()]
+        rest = len(lines) - _REASONS
         more = [f"and {rest} more reasons, which --format json lists"] if rest > 0 else []
-        return "\n".join([*map(str, shown), *more])
+        return "\n".join([*lines[:_REASONS], *more])
 
 
 class InputFileError(MlfError):

@@ -32,8 +32,8 @@ def test_unsupported_operators_are_all_named() -> None:
     x = net.operator("RFFT2D", [x], net.activation((4,)))
     x = net.operator("STABLEHLO_ADD", [x, x], net.activation((4,), name="sum"))
     net.operator("CUSTOM", [x], net.activation((4,), name="boxes"))
-    net.operators[-1].custom_code = "TFLite_Detection_PostProcess"
-    names = "RFFT2D, STABLEHLO_ADD, CUSTOM 'TFLite_Detection_PostProcess'"
+    net.operators[-1].custom_code = "Convolution2DTransposeBias"
+    names = "RFFT2D, STABLEHLO_ADD, CUSTOM 'Convolution2DTransposeBias'"
     check(net, "operator-unsupported", "operator 1 (RFFT2D) writing 'hidden'", names)
 
 
@@ -51,7 +51,7 @@ def test_every_reason_is_reported_at_once() -> None:
     """Operators that are missing, variants, types, and tensors that break the rules of their operator."""
     net = Network()
     quantized_conv2d(net)
-    net.tensors[0].type = TensorType.FLOAT32
+    net.tensors[0].type, net.tensors[1].type = TensorType.FLOAT32, TensorType.UINT8
     x = len(net.tensors) - 1
     x = net.operator("RFFT2D", [x], net.activation((4,), name="hidden"))
     y = net.softmax(x)
@@ -185,8 +185,23 @@ def test_integers_that_are_not_quantised() -> None:
 
 
 def test_hybrid_model() -> None:
+    """Layers that are not compiled: LiteRT has none of uint8, and no DEPTHWISE_CONV_2D of int4."""
     net = edited(quantized_conv2d, lambda net: setattr(net.tensors[0], "type", TensorType.FLOAT32))
-    check(net, "quantization-unsupported", CONV, "'t1' int8[3, 2, 2, 2] over float32")
+    check(net, "operator-invalid", "HYBRID_CONV_2D 't3'", "int8", "float32")
+    net.tensors[1].type = TensorType.UINT8
+    check(net, "quantization-unsupported", CONV, "'t1' uint8[3, 2, 2, 2] over float32")
+
+
+@pytest.mark.parametrize("int4", [True, False])
+def test_hybrid_depthwise_model(int4: bool) -> None:
+    net, weights = Network(), np.ones((1, 2, 2, 2), np.int8)
+    image = net.input((1, 4, 4, 2))
+    net.depthwise_conv2d(image, weights, weight_scales=[0.1, 0.2] if int4 else [0.1])
+    if int4:
+        net.tensors[1].type, net.tensors[1].content = TensorType.INT4, bytes([17] * 4)
+        check(net, "quantization-unsupported", "operator 0 (DEPTHWISE_CONV_2D) writing 't2'", "int4 weights")
+    else:
+        check(net, "operator-invalid", "HYBRID_DEPTHWISE_CONV_2D 't2'", "need a scale for each channel")
 
 
 def test_weights_computed_at_run_time() -> None:

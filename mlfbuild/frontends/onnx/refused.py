@@ -1,10 +1,17 @@
-"""Known operators that are not supported, each with the reason and a hint."""
+"""Known operators that are not supported, each with the reason and a hint, and all reasons of one model."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from mlfbuild.core import UnsupportedModelError
+from mlfbuild.frontends.errors import unsupported
+from mlfbuild.graph import GraphError, OperatorError
+
+if TYPE_CHECKING:
+    from mlfbuild.frontends.onnx.reader import RawNode
 
 SEE = "see docs/onnx.md, or use another compiler (tvm or command)"
 """The hint of errors that have no better one."""
@@ -26,18 +33,11 @@ _REASONS: Mapping[tuple[str, str], tuple[str, ...]] = {
         "ConcatFromSequence", "Optional", "OptionalGetElement", "OptionalHasElement", "SequenceAt",
         "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength", "SplitToSequence",
     ),
-    ("a tensor whose size depends on data is not supported", _IN_FIRMWARE): ("NonMaxSuppression", "NonZero", "Unique"),
+    ("a tensor whose size depends on data is not supported", _IN_FIRMWARE): ("Unique",),
     ("operators on text are not supported", _IN_FIRMWARE): (
         "RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer",
     ),
     ("image files are not supported", _IN_FIRMWARE): ("ImageDecoder",),
-    ("signal transforms are not supported", "compute spectra before the network, for example with CMSIS-DSP"): (
-        "DFT", "STFT",
-    ),
-    (
-        "a scale that is computed in every run is not supported",
-        "quantise the network statically, for example with onnxruntime's quantize_static",
-    ): ("DynamicQuantizeLinear",),
     (
         "operators of attention are not supported",
         "export the network for version 22 or earlier, which has MatMul and Softmax instead",
@@ -46,11 +46,7 @@ _REASONS: Mapping[tuple[str, str], tuple[str, ...]] = {
         "CausalConvWithState",
     ),
     ("sampling an image at positions that depend on data is not supported", SEE): (
-        "AffineGrid", "DeformConv", "GridSample", "MaxRoiPool", "MaxUnpool", "RoiAlign",
-    ),
-    ("reading the bits of one type as another is not supported", SEE): ("BitCast",),
-    ("the operator is not supported, as small networks rarely use it", SEE): (
-        "Col2Im", "Det",
+        "MaxRoiPool",
     ),
 }  # fmt: skip
 
@@ -62,3 +58,60 @@ def refusal(place: str, name: str) -> UnsupportedModelError:
     """Return the error for the operator ``name``, which is in ``REFUSED``."""
     reason, hint = REFUSED[name]
     return UnsupportedModelError("operator-refused", place=place, reason=reason, hint=hint)
+
+
+_FINAL = frozenset({"constants-too-large", "model-too-large"})
+"""Errors after which every other node would have the same one."""
+
+
+class Refusals:
+    """The reasons why nodes and inputs of a model are not supported.
+
+    The outputs of such a node are lost. Nodes that read them are left out, because nothing is known of their inputs.
+    """
+
+    def __init__(self) -> None:
+        self._errors: list[UnsupportedModelError] = []
+        self._lost: set[str] = set()
+        self._operators: set[tuple[str, str]] = set()
+
+    def add_operator(self, node: RawNode, error: UnsupportedModelError) -> None:
+        """Record ``error``, about the operator of ``node``, unless one about this operator is known."""
+        if (node.domain, node.operator) not in self._operators:
+            self._operators.add((node.domain, node.operator))
+            self._errors.append(error)
+        self._lost.update(filter(None, node.outputs))
+
+    def hide(self, node: RawNode) -> bool:
+        """Return whether ``node`` reads a lost tensor; its outputs are then lost, too."""
+        if not self._lost or self._lost.isdisjoint(node.reads):
+            return False
+        self._lost.update(filter(None, node.outputs))
+        return True
+
+    def check(self) -> None:
+        """Raise an error with all reasons, if there are any."""
+        if self._errors:
+            raise UnsupportedModelError.of(self._errors)
+
+    @contextmanager
+    def collected(self, made: Iterable[str]) -> Iterator[None]:
+        """Record why the block finds something unsupported, which then does not make the tensors ``made``."""
+        try:
+            yield
+        except (UnsupportedModelError, OperatorError) as error:
+            self._errors.append(unsupported(error) if isinstance(error, OperatorError) else error)
+            if self._errors[-1].code in _FINAL:
+                self.check()
+            self._lost.update(filter(None, made))
+
+    @contextmanager
+    def all_at_once(self) -> Iterator[None]:
+        """Raise the recorded reasons with the error of the block, and instead of that of a malformed model."""
+        try:
+            yield
+        except UnsupportedModelError as error:
+            raise UnsupportedModelError.of([*self._errors, error]) from None
+        except GraphError:
+            self.check()
+            raise

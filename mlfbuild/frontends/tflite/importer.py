@@ -7,8 +7,10 @@ from contextlib import suppress
 
 from tflite.BuiltinOperator import BuiltinOperator
 
-from mlfbuild.core import UnsupportedModelError, listed
+from mlfbuild.core import UnsupportedModelError, UsageError, listed
 from mlfbuild.frontends.errors import naming_file, unsupported
+from mlfbuild.frontends.tflite.composites import inlined
+from mlfbuild.frontends.tflite.hybrid import HybridLayers, check_hybrid, is_hybrid
 from mlfbuild.frontends.tflite.operators import (
     SHAPES,
     OperatorKind,
@@ -51,41 +53,72 @@ _MOST_NUMBERS = 64
 """Elements up to which a tensor is computed at compile time, because it may be part of a shape."""
 
 
-def parse_tflite(data: bytes, name: str, where: str, budget: ConstantBudget | None = None) -> Graph:
+def parse_tflite(
+    data: bytes, name: str, where: str, budget: ConstantBudget | None = None, signature: str | None = None
+) -> Graph:
     """Return the TFLite model in ``data`` as a graph called ``name``; ``where`` names the file in messages.
 
-    ``budget`` limits the constants that are made; the default is that of a file of this size.
+    ``budget`` limits the constants that are made; the default is that of a file of this size. ``signature`` selects
+    the subgraph; the default is the first one, which runtimes run, too.
     Raises ``InputFileError`` if it is not a valid model, ``UnsupportedModelError`` if it uses an operator, a type or a
-    variant that is not supported, or if the tensors and attributes of an operator contradict its rules.
+    variant that is not supported, or if the tensors and attributes of an operator contradict its rules, and
+    ``UsageError`` if there is no such ``signature``.
     """
     with naming_file(where, "tflite-malformed"):
-        return _graph(Reader(data).read(), name, budget or ConstantBudget.of_file(len(data)))
+        reader = Reader(data)
+        subgraphs, signatures = reader.read(), reader.signatures()
+        index = 0 if signature is None else _selected(signatures, signature, name)
+        importer = _Importer(subgraphs[index], budget or ConstantBudget.of_file(len(data)), subgraphs, index)
+        graph = importer.graph(name)
+    idle = [
+        each for each in range(len(subgraphs)) if each != index and each not in {*importer.called, *importer.inlined}
+    ]
+    return graph.with_notes([*graph.notes, *_left_out(idle, signatures, signature)])
 
 
-def _graph(subgraphs: Sequence[RawSubgraph], name: str, budget: ConstantBudget) -> Graph:
-    """Return the graph of the first subgraph, which runtimes run, too; others may initialise its variables."""
-    importer = _Importer(subgraphs[0], budget, subgraphs)
-    graph = importer.graph(name)
-    idle = [str(index) for index in range(1, len(subgraphs)) if index not in importer.called]
-    if not idle:
-        return graph
-    others = f"subgraph {idle[0]} is" if len(idle) == 1 else f"subgraphs {listed(idle)} are"
-    return graph.with_notes([*graph.notes, f"only the first subgraph of the file is compiled; {others} left out"])
+def _selected(signatures: Mapping[str, int], signature: str, name: str) -> int:
+    """Return the index of the subgraph of ``signature``."""
+    if signature not in signatures:
+        known = f"its signatures are {listed([*signatures])}" if signatures else "it has none"
+        raise UsageError(
+            "signature-unknown",
+            place=f"{name}: signature",
+            reason=f"the file has no signature {signature!r}; {known}",
+            hint="use one of these names" if signatures else "remove signature",
+        )
+    return signatures[signature]
+
+
+def _left_out(idle: Sequence[int], signatures: Mapping[str, int], signature: str | None) -> Iterator[str]:
+    """Yield a note about the subgraphs ``idle``, which are not compiled, unless the user selected a ``signature``."""
+    if not idle or signature is not None:
+        return
+    others = listed([repr(name) for name, index in signatures.items() if index in idle])
+    if others:
+        yield f"only the first subgraph of the file is compiled; to compile another one, select its signature: {others}"
+    else:
+        left = f"subgraph {idle[0]} is" if len(idle) == 1 else f"subgraphs {listed([*map(str, idle)])} are"
+        yield f"only the first subgraph of the file is compiled; {left} left out"
 
 
 class _Importer:
-    """Converts one subgraph to a graph; ``subgraphs`` are those that CALL_ONCE may name."""
+    """Converts one subgraph, number ``index``, to a graph; ``subgraphs`` are those that CALL_ONCE may name."""
 
-    def __init__(self, raw: RawSubgraph, budget: ConstantBudget, subgraphs: Sequence[RawSubgraph] = ()) -> None:
+    def __init__(
+        self, raw: RawSubgraph, budget: ConstantBudget, subgraphs: Sequence[RawSubgraph] = (), index: int = 0
+    ) -> None:
         self.called: dict[int, Mapping[Key, VariableValue]] = {}
         """The values of variables by the index of the subgraph that a CALL_ONCE names."""
-        self._file = raw
+        raw, self.inlined = inlined(subgraphs, index) if subgraphs else (raw, frozenset())
+        self._file = raw = _resized(raw)
         self._raw = raw = held_as_int8(raw)
         self._budget = budget
         self._subgraphs = subgraphs
+        self._index = index
         self._tensors = Tensors(raw)
         self._names = unique_names(self._file.tensors)
         self._variables = Variables(self._tensors)
+        self._hybrid = HybridLayers(self._tensors)
         self._states: list[State] = []
         self._refusals: list[UnsupportedModelError] = []
         """Why operators are not supported."""
@@ -229,7 +262,9 @@ class _Importer:
             return []
         kind = operator_kind(operator.code, operator.custom_code)
         if kind is not None:
-            node = self._node(operator, kind)
+            node, site = self._node(operator, kind)
+            if kind.layer and is_hybrid(site.inputs):
+                return self._hybrid.nodes(node, site)
             if self._is_computed(operator, kind, node):
                 return []
             joined = operator.unsigned and operator.code == BuiltinOperator.CONCATENATION
@@ -331,13 +366,13 @@ class _Importer:
             raise site.unsupported("a subgraph that initialises variables calls another subgraph")
         if not 0 <= index < len(self._subgraphs):
             raise site.wrong(f"names subgraph {index}, the last one is {len(self._subgraphs) - 1}")
-        if index == 0:
+        if index == self._index:
             raise site.wrong("the operator names its own subgraph")
         if index not in self.called:
             self.called[index] = _Importer(self._subgraphs[index], self._budget).initial_values(site)
         return self.called[index]
 
-    def _node(self, operator: RawOperator, kind: OperatorKind) -> Node:
+    def _node(self, operator: RawOperator, kind: OperatorKind) -> tuple[Node, TfliteSite]:
         place = self._place(operator)
         most = kind.values + kind.attributes
         if len(operator.inputs) > most:
@@ -352,7 +387,8 @@ class _Importer:
         if kind.values:
             site.input(0)
         if kind.layer:
-            _check_hybrid(site)
+            if is_hybrid(site.inputs):
+                check_hybrid(site, operator, self._raw.tensors[indices[1]])
             self._check_parameters(site, indices[1 : kind.values])
         result = kind.read(site)
         if result.name in _OFFSET_WEIGHTS:
@@ -366,7 +402,7 @@ class _Importer:
         states = [state for _, state in kept.values()] + made
         self._states += states
         outputs = (*(tensor.name for tensor in site.outputs), *(state.after for state in states))
-        return Node(outputs[0] if site.outputs else "", result, values, outputs)
+        return Node(outputs[0] if site.outputs else "", result, values, outputs), site
 
     def _kept(self, place: str, indices: Sequence[int], at: int) -> tuple[Tensor, State]:
         """Return the variable at position ``at`` of an operator's values, and the state that it becomes."""
@@ -382,6 +418,15 @@ class _Importer:
                 raise site.unsupported(f"weights and bias must be constant, {tensor} is not", code="input-not-constant")
 
 
+def _resized(raw: RawSubgraph) -> RawSubgraph:
+    """Return ``raw`` with the shapes of outputs that files do not have."""
+    if all(operator.custom_code != "TFLite_Detection_PostProcess" for operator in raw.operators):
+        return raw
+    from mlfbuild.frontends.tflite.operators.non_max_suppression import resized  # few files have such an operator
+
+    return resized(raw)
+
+
 def _name(operator: RawOperator) -> str:
     """Return the name of an operator in messages: ``CONV_2D``, ``CUSTOM 'Detect'``."""
     custom = f" {operator.custom_code!r}" if operator.custom_code else ""
@@ -391,18 +436,6 @@ def _name(operator: RawOperator) -> str:
 def _ordered(indices: Sequence[int], order: Sequence[int]) -> Sequence[int]:
     """Return ``indices`` in another ``order``, with -1 for absent ones."""
     return [indices[at] if at < len(indices) else -1 for at in order] if order else indices
-
-
-def _check_hybrid(site: TfliteSite) -> None:
-    """Refuse integer weights over float32."""
-    types = [None if tensor is None else tensor.dtype for tensor in site.inputs[:2]]
-    if types[0] is DType.FLOAT32 and types[-1] not in {None, DType.FLOAT32}:
-        raise site.unsupported(
-            f"a hybrid layer ({site.inputs[1]} over float32, from TensorFlow's dynamic range quantisation) is not "
-            "supported: its numbers depend on how a runtime quantises the activations in each run, and runtimes differ",
-            "give the converter a representative data set, so that it also quantises the activations",
-            code="quantization-unsupported",
-        )
 
 
 def _check_offset(site: TfliteSite) -> None:

@@ -93,13 +93,17 @@ class Convolution(Filtering):
         source, weights, offset, output = convolution_tensors(inputs, outputs)
         image, filters, bias = values[0], values[1], values[2] if len(values) > 2 else None
         assert image is not None and filters is not None
-        pixels, factors = centred(source, image), centred(weights, filters)
-        sums = np.zeros(output.shape)
-        for tap, write, read in self.window(weights).taps(source, output):
-            sums[:, write[0], write[1]] += self._multiply(pixels[:, read[0], read[1]], factors[:, tap[0], tap[1]])
+        sums = self.sums(source, weights, output, centred(source, image), centred(weights, filters))
         rescales = self.rescales(source, weights, output)
         wide = self.sums_are_wide(source, offset)
         return (finish(sums, bias, rescales, output, self.activation, wide=wide),)
+
+    def sums(self, source: Tensor, weights: Tensor, output: Tensor, pixels: Sums, factors: Sums) -> Sums:
+        """Return the sums of the products of ``pixels`` and ``factors``, without zero points, for each output."""
+        sums = np.zeros(output.shape)
+        for tap, write, read in self.window(weights).taps(source, output):
+            sums[:, write[0], write[1]] += self._multiply(pixels[:, read[0], read[1]], factors[:, tap[0], tap[1]])
+        return sums
 
     def macs(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> int:
         """Return the number of products: one for each output and each weight of its channel."""

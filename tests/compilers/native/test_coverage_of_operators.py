@@ -29,7 +29,9 @@ UNJUDGED: Mapping[str, Sequence[str]] = {
     "BITWISE_XOR": ("int64",),
     "CAST": ("uint64",),
     "DEPTH_TO_SPACE": ("int16", "bool"),
+    "DIV": ("int64",),
     "PACK": ("bool",),
+    "POW": ("int64",),
     "RELU_0_TO_1": ("int16",),
     "RELU_N1_TO_1": ("int16",),
     "REVERSE_SEQUENCE": ("int8", "bool"),
@@ -37,6 +39,7 @@ UNJUDGED: Mapping[str, Sequence[str]] = {
     "SPACE_TO_DEPTH": ("int16", "bool"),
     "SPLIT": ("bool",),
     "SPLIT_V": ("bool",),
+    "TFLite_Detection_PostProcess": ("int8",),
     "UNPACK": ("int64",),
 }
 """Types that neither TensorFlow Lite Micro nor LiteRT takes, and converters write nevertheless or that cost nothing."""

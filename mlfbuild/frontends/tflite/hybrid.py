@@ -1,0 +1,93 @@
+"""Layers of int8 weights over float32 (TensorFlow's dynamic range quantisation), with the numbers of LiteRT.
+
+Such a layer becomes two nodes: one quantises the input in each run, the other one adds products of integers. LiteRT
+quantises with a zero point in CONV_2D with a scale for each channel, in DEPTHWISE_CONV_2D, and in FULLY_CONNECTED with
+the option ``asymmetric_quantize_inputs``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tflite.BuiltinOperator import BuiltinOperator
+from tflite.TensorType import TensorType
+
+from mlfbuild.frontends.tflite.operators import TfliteSite
+from mlfbuild.frontends.tflite.reader import RawOperator, RawTensor
+from mlfbuild.frontends.tflite.tensors import Tensors
+from mlfbuild.graph import DType, Node, Operator, Tensor, ops
+
+_LAYERS: dict[type[Operator], Callable[..., ops.Hybrid]] = {
+    ops.Conv2D: ops.HybridConv2D,
+    ops.DepthwiseConv2D: ops.HybridDepthwiseConv2D,
+    ops.FullyConnected: ops.HybridFullyConnected,
+}
+_CODES = frozenset({BuiltinOperator.CONV_2D, BuiltinOperator.DEPTHWISE_CONV_2D, BuiltinOperator.FULLY_CONNECTED})
+_WHOLE = "give the converter a representative data set, so that it also quantises the activations"
+
+
+def is_hybrid(tensors: Sequence[Tensor | None]) -> bool:
+    """Return whether a layer with these inputs has integer weights over float32."""
+    types = [None if tensor is None else tensor.dtype for tensor in tensors[:2]]
+    return types[0] is DType.FLOAT32 and types[-1] not in {None, DType.FLOAT32}
+
+
+def check_hybrid(site: TfliteSite, operator: RawOperator, weights: RawTensor) -> None:
+    """Refuse hybrid layers that are not compiled."""
+    reason = ""
+    if operator.code not in _CODES:
+        reason = "only CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED are compiled with such weights"
+    elif site.inputs[1] is None or site.inputs[1].dtype is not DType.INT8:
+        reason = "LiteRT computes such layers only with int8 weights"
+    elif weights.type == TensorType.INT4 and operator.code == BuiltinOperator.DEPTHWISE_CONV_2D:
+        reason = "LiteRT has no such layer with int4 weights"
+    if reason:
+        raise site.unsupported(
+            f"a hybrid layer ({site.inputs[1]} over float32, from TensorFlow's dynamic range quantisation) is not "
+            f"supported: {reason}",
+            _WHOLE,
+            code="quantization-unsupported",
+        )
+
+
+class HybridLayers:
+    """Makes the nodes of hybrid layers; layers that read one tensor in the same way share its integers."""
+
+    def __init__(self, tensors: Tensors) -> None:
+        self._tensors = tensors
+        self._known: dict[tuple[str, int, bool], tuple[str, ...]] = {}
+
+    def nodes(self, node: Node, site: TfliteSite) -> list[Node]:
+        """Return the nodes of a layer whose attributes are those of the float32 layer ``node``."""
+        source, weights, output = site.input(0), site.input(1), site.output()
+        layer, nodes = _LAYERS[type(node.operator)](node.operator), []
+        depth = weights.shape[-1]
+        dense = isinstance(node.operator, ops.FullyConnected)
+        if source.elements % depth if dense else not source.shape:
+            raise site.wrong(f"{source} does not fit the weights {weights}")
+        rows = source.elements // depth if dense else source.shape[0]
+        key = (source.name, rows, self._is_asymmetric(node.operator, site, layer, weights))
+        if key not in self._known:
+            nodes.append(self._quantized(source, rows, asymmetric=key[2]))
+            self._known[key] = nodes[0].outputs
+        values, scales, *zero_points = self._known[key]
+        bias = node.inputs[2] if len(node.inputs) > 2 else None
+        inputs = (values, scales, zero_points[0] if zero_points else None, node.inputs[1], bias)
+        return [*nodes, Node(output.name, layer, inputs, (output.name,))]
+
+    def _is_asymmetric(self, operator: Operator, site: TfliteSite, layer: ops.Hybrid, weights: Tensor) -> bool:
+        if isinstance(operator, ops.FullyConnected):
+            return bool(site.read_options("FullyConnectedOptions").AsymmetricQuantizeInputs())
+        return isinstance(operator, ops.DepthwiseConv2D) or (
+            weights.quantization is not None and layer.channel_first(weights)
+        )
+
+    def _quantized(self, source: Tensor, rows: int, *, asymmetric: bool) -> Node:
+        """Return the node that quantises each of ``rows`` rows of ``source``."""
+        likes = [
+            ("quantized", Tensor(source.name, source.shape, DType.INT8)),
+            ("scales", Tensor(source.name, (rows,), DType.FLOAT32)),
+            *([("zero_points", Tensor(source.name, (rows,), DType.INT32))] if asymmetric else []),
+        ]
+        outputs = [self._tensors.add(f"{source.name}_{word}", like).name for word, like in likes]
+        return Node(outputs[0], ops.QuantizeRows(asymmetric), (source.name,), tuple(outputs))
