@@ -113,7 +113,11 @@ class Quantization:
 
 @dataclass(frozen=True, eq=False)
 class Tensor:
-    """A value of the network: a name, a static shape (row-major, as TFLite's NHWC), a type, perhaps constant data."""
+    """A value of the network: a name, a static shape (row-major, as TFLite's NHWC), a type, perhaps constant data.
+
+    Only inputs and outputs of a network may have no elements: no node reads or writes them, and such an output is
+    constant.
+    """
 
     name: str
     shape: tuple[int, ...]
@@ -126,8 +130,8 @@ class Tensor:
     def __post_init__(self) -> None:
         if not self.name:
             raise GraphError("tensor", "has no name")
-        if any(size < 1 for size in self.shape):
-            raise GraphError(f"tensor {self.name!r}", f"shape {list(self.shape)} has a dimension below 1")
+        if any(size < 0 for size in self.shape):
+            raise GraphError(f"tensor {self.name!r}", f"shape {list(self.shape)} has a dimension below 0")
         self._check_quantization()
         if self.data is not None:
             self._check_data(self.data)
@@ -258,7 +262,7 @@ class Graph:
     @cached_property
     def constants(self) -> tuple[Tensor, ...]:
         """The constant tensors that a node reads, or that are outputs or states, in order of first use."""
-        return tuple(tensor for tensor in self._used() if tensor.constant)
+        return tuple(tensor for tensor in self._used() if tensor.constant and tensor.elements)
 
     def _used(self) -> Iterator[Tensor]:
         seen = set()
@@ -299,6 +303,9 @@ class Graph:
         for name in (*node.inputs, *node.outputs):
             if name is not None and name not in self.tensors:
                 raise GraphError(where, f"{name!r} is not a tensor")
+        for name in (*node.inputs, *node.outputs):
+            if name is not None and not self.tensors[name].elements:
+                raise GraphError(where, f"{name!r} has no elements")
         for name in node.inputs:
             if name is not None and name not in written and not self.tensors[name].constant:
                 raise GraphError(where, f"reads {name!r} before anything wrote it (a cycle, or nodes out of order)")

@@ -61,6 +61,16 @@ class GraphBuilder:
         self._tensors[name] = tensor
         return Value(tensor, as_onnx(len(tensor.shape)))
 
+    def without_elements(self, name: str, data: Array) -> Value:
+        """Return ``data``, which has no elements, as an output of the model called ``name``."""
+        tensor = Tensor(self._unique(name), data.shape, element_type(data), data=data)
+        self._tensors[tensor.name] = tensor
+        return Value(tensor, as_onnx(data.ndim))
+
+    def input_without_elements(self, name: str, data: Array) -> None:
+        """Add an input of the model that no node can read, like ``data``."""
+        self._tensors[name] = Tensor(name, data.shape, element_type(data))
+
     def unsigned_input(self, name: str, shape: Sequence[int], held: Quantization) -> Value:
         """Add a uint8 input of the model and a node that converts it to int8, quantised as ``held``."""
         source = self.input(name, shape, DType.UINT8, _unsigned(held)).tensor
@@ -194,7 +204,7 @@ class GraphBuilder:
             tensor = self.stored(self.plain(value), as_onnx(value.rank))
             if wanted in inputs or names.get(tensor.name) == wanted:  # an input, or one tensor that is two outputs
                 continue
-            if tensor.name in names or tensor.name in inputs or tensor.constant:  # keeps its own name
+            if tensor.name in names or tensor.name in inputs or (tensor.constant and tensor.elements):  # keeps its name
                 tensor = self.moved(ops.Reshape(), tensor, tensor.shape)
             names[tensor.name] = wanted
             labels[tensor.name] = value.labels

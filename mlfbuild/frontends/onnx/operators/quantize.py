@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 
 from mlfbuild.frontends.onnx.affine import Affine, check_scales
+from mlfbuild.frontends.onnx.builder import element_type
 from mlfbuild.frontends.onnx.layout import Value, as_onnx
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter, add, cast, divide, multiply, subtract, unary
 from mlfbuild.frontends.onnx.operators.gather import taken
@@ -222,7 +223,8 @@ def _wanted(site: OnnxSite) -> DType:
 
 
 def _cast_like(site: OnnxSite) -> tuple[Value, ...]:
-    return (_converted(site, site.held(1).dtype),)
+    like = element_type(site.constant(1, "type")) if site.is_constant(1) else site.held(1).dtype
+    return (_converted(site, like),)
 
 
 def _converted(site: OnnxSite, dtype: DType) -> Value:
