@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 
+_LONGEST_NAME = 160
+"""Characters of a tensor's name in messages."""
+
 
 class GraphError(ValueError):
     """A graph breaks a rule; ``where`` names the node or tensor."""
@@ -47,6 +50,7 @@ class DType(enum.Enum):
     INT8 = "int8"
     UINT8 = "uint8"
     INT16 = "int16"
+    UINT16 = "uint16"
     INT32 = "int32"
     INT64 = "int64"
     UINT32 = "uint32"
@@ -68,8 +72,8 @@ class DType(enum.Enum):
 UNSIGNED = (DType.UINT32, DType.UINT64)
 """The types that only CAST and operators of signal processing use."""
 
-EVERY = tuple(dtype for dtype in DType if dtype not in UNSIGNED)
-"""The types of operators that only move elements."""
+EVERY = tuple(dtype for dtype in DType if dtype not in (DType.UINT16, *UNSIGNED))
+"""The types of operators that only move elements; CAST converts uint16, which only ONNX files have."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +172,8 @@ class Tensor:
         return self.data is not None
 
     def __str__(self) -> str:
-        return f"{self.name!r} {self.dtype.value}{list(self.shape)}"
+        name = self.name if len(self.name) <= _LONGEST_NAME else f"{self.name[:_LONGEST_NAME]}..."
+        return f"{name!r} {self.dtype.value}{list(self.shape)}"
 
 
 @dataclass(frozen=True)

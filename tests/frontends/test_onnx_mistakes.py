@@ -153,7 +153,7 @@ def test_invalid_input_sizes(shape: Sequence[int | str | None], kind: type[MlfEr
     expect(model([helper.make_node("Relu", ["x"], ["y"])], [("x", shape)], [("y", [None])]), kind, *expected)
 
 
-@pytest.mark.parametrize("name", ["DOUBLE", "BFLOAT16", "UINT16", "STRING", "COMPLEX64", "FLOAT8E4M3FN"])
+@pytest.mark.parametrize("name", ["DOUBLE", "BFLOAT16", "UINT4", "STRING", "COMPLEX64", "FLOAT8E4M3FN"])
 def test_unsupported_input_types(name: str) -> None:
     element = TensorProto.DataType.Value(name)
     data = model([helper.make_node("Identity", ["x"], ["y"])], [("x", (2,))], [("y", (2,))], element=element)

@@ -45,6 +45,8 @@ class GraphBuilder:
         """The limit of the constants that operators become."""
         self.renamed: tuple[tuple[str, str], ...] = ()
         """The names of tensors that are outputs, and their names in the graph."""
+        self.reported: list[tuple[str, Value]] = []
+        """Outputs that the file does not have, such as the number of rows that are filled."""
         self._reserved = frozenset(reserved)
         self._tensors: dict[str, Tensor] = {}
         self._nodes: list[Node] = []
@@ -90,6 +92,12 @@ class GraphBuilder:
         tensor = replace(shaped, data=data, quantization=quantization)
         self._tensors[tensor.name] = tensor
         return tensor
+
+    def report(self, name: str, value: Value) -> None:
+        """Add an output that the file does not have; if ``name`` is taken, a number is appended."""
+        taken = {*self._reserved, *(other for other, _ in self.reported)}
+        free = next(text for text in (name, *(f"{name}_{at}" for at in range(2, len(taken) + 3))) if text not in taken)
+        self.reported.append((free, value))
 
     def emit(self, name: str, operator: Operator, inputs: Sequence[Tensor | None], *likes: Tensor) -> list[Tensor]:
         """Add a node whose outputs have the types and shapes of ``likes``; their names begin with ``name``.

@@ -28,7 +28,7 @@ from mlfbuild.frontends.onnx.empty import (
 from mlfbuild.frontends.onnx.expansion import EXPANDED, written_out
 from mlfbuild.frontends.onnx.float_operators import FloatOperator, float_operator, is_quantized, notes
 from mlfbuild.frontends.onnx.folding import FOLDABLE, fold
-from mlfbuild.frontends.onnx.implied import Choice, Shapes, implied, parameters
+from mlfbuild.frontends.onnx.implied import Choice, Shapes, all_declared, implied, parameters
 from mlfbuild.frontends.onnx.layout import Value, as_onnx
 from mlfbuild.frontends.onnx.normalise import DOMAINS
 from mlfbuild.frontends.onnx.operators import OPERATORS, converter
@@ -101,7 +101,8 @@ class _Importer:
         self._taken = {port.name for port in raw.inputs}.union(raw.constants, *(node.outputs for node in raw.nodes))
         self.unread: list[str] = []
         """Notes about parameters that the network does not read."""
-        self._around = Surroundings(raw.opset, self._constants, self._taken, self._shape, raw.shapes, self.unread)
+        self._shapes = all_declared(raw.nodes, raw.shapes)
+        self._around = Surroundings(raw.opset, self._constants, self._taken, self._shape, self._shapes, self.unread)
         self._outputs = {port.name for port in raw.outputs}
         self._floats: list[FloatOperator] = []
         self._nodes = with_folded_batches(tuple(self._unknown(raw.nodes)), self._constants, self._outputs)
@@ -135,6 +136,7 @@ class _Importer:
             raise GraphError("the model", "has no outputs")
         self._refusals.check()
         outputs = [(port.name, self._output(port)) for port in self._raw.outputs]
+        outputs += self._builder.reported
         return self._builder.graph(name, [port.name for port in self._raw.inputs], outputs)
 
     def _add_input(self, port: RawPort) -> None:
@@ -173,7 +175,7 @@ class _Importer:
             name = node.inputs[index] if index < len(node.inputs) else ""
             if not name or name in self._constants:
                 continue
-            shapes = tuple(map(self._shape, node.inputs)), tuple(map(self._raw.shapes.get, node.outputs))
+            shapes = tuple(map(self._shape, node.inputs)), tuple(map(self._shapes.get, node.outputs))
             found = implied(Shapes(node, *shapes), index)
             if isinstance(found, Choice):
                 yield from one_of(Body(node, self._around), index, found)
@@ -296,10 +298,11 @@ class _Importer:
             )
         find, name = functools.partial(self._value, node.place), node.outputs[0]
         dequantized = name in self._meanings and name not in self._outputs
-        shapes = tuple(map(self._raw.shapes.get, node.outputs))
+        shapes = tuple(map(self._shapes.get, node.outputs))
         site = OnnxSite(
-            node, self._raw.opset, self._builder, self._constants, find, self._targets.get(name), dequantized, shapes
-        )
+            node, self._raw.opset, self._builder, self._constants, find, self._targets.get(name), dequantized, shapes,
+            self.unread,
+        )  # fmt: skip
         before = self._builder.count
         try:
             self._values.update(zip(node.outputs, convert(site), strict=False))
@@ -322,7 +325,11 @@ class _Importer:
         """Return what a user should know about ``graph``, made of this model."""
         halves = listed([shown(name) for name in self._raw.halves])
         wide = [f"{halves}: float16 in the model file, float32 in the compiled network"] if halves else []
-        return [*wide, *notes(self._floats, graph, self._builder.renamed)]
+        filled = [
+            f"the output {shown(name)}, which the model file does not have, is the number of rows before those of -1"
+            for name, _ in self._builder.reported
+        ]
+        return [*wide, *filled, *notes(self._floats, graph, self._builder.renamed)]
 
     def _value(self, place: str, name: str) -> Value:
         if name in self._values:

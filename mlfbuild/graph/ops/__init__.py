@@ -159,6 +159,7 @@ if TYPE_CHECKING:
         HardSwish as HardSwish,
     )
     from mlfbuild.graph.ops.hybrid import (
+        ConvInteger as ConvInteger,
         Hybrid as Hybrid,
         HybridConv2D as HybridConv2D,
         HybridDepthwiseConv2D as HybridDepthwiseConv2D,
@@ -195,6 +196,7 @@ if TYPE_CHECKING:
     from mlfbuild.graph.ops.non_max_suppression import (
         CORNERS as CORNERS,
         DetectionPostProcess as DetectionPostProcess,
+        NonMaxSuppression as NonMaxSuppression,
         NonMaxSuppressionV4 as NonMaxSuppressionV4,
         NonMaxSuppressionV5 as NonMaxSuppressionV5,
         overlaps as overlaps,
