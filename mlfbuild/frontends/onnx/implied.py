@@ -8,7 +8,7 @@ such as the two axes that may be reduced from [2, 2] to [2], the shapes determin
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 
@@ -54,6 +54,22 @@ class Choice:
 
 Values = tuple[int, ...] | int | Choice | None
 Parameters = tuple[tuple[int, Callable[[Shapes], Values]], ...]
+
+_SAME_SHAPE = frozenset({
+    "Abs", "BatchNormalization", "Cast", "CastLike", "Ceil", "Clip", "Cos", "Dropout", "Elu", "Erf", "Exp", "Floor",
+    "Gelu", "HardSigmoid", "HardSwish", "Identity", "LayerNormalization", "LeakyRelu", "Log", "LogSoftmax", "Neg",
+    "Not", "Reciprocal", "Relu", "Round", "Selu", "Sigmoid", "Sign", "Sin", "Softmax", "Softplus", "Sqrt", "Tanh",
+})  # fmt: skip
+"""Operators whose result has the shape of their first input."""
+
+
+def all_declared(nodes: Sequence[RawNode], shapes: Mapping[str, Shape]) -> Mapping[str, Shape]:
+    """Return ``shapes``, and those of tensors from which operators make a declared one of the same shape."""
+    found = dict(shapes)
+    for node in reversed(nodes):
+        if node.operator in _SAME_SHAPE and node.inputs and node.outputs[:1] and node.outputs[0] in found:
+            found.setdefault(node.inputs[0], found[node.outputs[0]])
+    return found
 
 
 def parameters(operator: str) -> tuple[int, ...]:
@@ -150,7 +166,7 @@ def _length(shapes: Shapes) -> Values:
     return shapes.made[0] if len(shapes.made) == 1 else None
 
 
-def _image(shapes: Shapes) -> Values:
+def _grid(shapes: Shapes) -> Values:
     """Return the sizes of an image for a grid; the number of channels does not matter."""
     return (shapes.made[0], 1, *shapes.made[1:-1]) if len(shapes.made) > 2 else None
 
@@ -255,7 +271,7 @@ _LIKE_THE_INPUT = frozenset({"CumProd", "CumSum"})
 """Operators whose parameters do not change the shape of the result."""
 
 _PARAMETERS: Mapping[str, tuple[int, Callable[[Shapes], Values]]] = {
-    "AffineGrid": (1, _image),
+    "AffineGrid": (1, _grid),
     "CenterCropPad": (1, _on_axes),
     "ConstantOfShape": (0, _whole),
     "DFT": (2, _transformed),

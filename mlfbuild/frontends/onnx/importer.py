@@ -28,7 +28,7 @@ from mlfbuild.frontends.onnx.empty import (
 from mlfbuild.frontends.onnx.expansion import EXPANDED, written_out
 from mlfbuild.frontends.onnx.float_operators import FloatOperator, float_operator, is_quantized, notes
 from mlfbuild.frontends.onnx.folding import FOLDABLE, fold
-from mlfbuild.frontends.onnx.implied import Choice, Shapes, implied, parameters
+from mlfbuild.frontends.onnx.implied import Choice, Shapes, all_declared, implied, parameters
 from mlfbuild.frontends.onnx.layout import Value, as_onnx
 from mlfbuild.frontends.onnx.normalise import DOMAINS
 from mlfbuild.frontends.onnx.operators import OPERATORS, converter
@@ -101,7 +101,8 @@ class _Importer:
         self._taken = {port.name for port in raw.inputs}.union(raw.constants, *(node.outputs for node in raw.nodes))
         self.unread: list[str] = []
         """Notes about parameters that the network does not read."""
-        self._around = Surroundings(raw.opset, self._constants, self._taken, self._shape, raw.shapes, self.unread)
+        self._shapes = all_declared(raw.nodes, raw.shapes)
+        self._around = Surroundings(raw.opset, self._constants, self._taken, self._shape, self._shapes, self.unread)
         self._outputs = {port.name for port in raw.outputs}
         self._floats: list[FloatOperator] = []
         self._nodes = with_folded_batches(tuple(self._unknown(raw.nodes)), self._constants, self._outputs)
@@ -174,7 +175,7 @@ class _Importer:
             name = node.inputs[index] if index < len(node.inputs) else ""
             if not name or name in self._constants:
                 continue
-            shapes = tuple(map(self._shape, node.inputs)), tuple(map(self._raw.shapes.get, node.outputs))
+            shapes = tuple(map(self._shape, node.inputs)), tuple(map(self._shapes.get, node.outputs))
             found = implied(Shapes(node, *shapes), index)
             if isinstance(found, Choice):
                 yield from one_of(Body(node, self._around), index, found)
@@ -297,10 +298,11 @@ class _Importer:
             )
         find, name = functools.partial(self._value, node.place), node.outputs[0]
         dequantized = name in self._meanings and name not in self._outputs
-        shapes = tuple(map(self._raw.shapes.get, node.outputs))
+        shapes = tuple(map(self._shapes.get, node.outputs))
         site = OnnxSite(
-            node, self._raw.opset, self._builder, self._constants, find, self._targets.get(name), dequantized, shapes
-        )
+            node, self._raw.opset, self._builder, self._constants, find, self._targets.get(name), dequantized, shapes,
+            self.unread,
+        )  # fmt: skip
         before = self._builder.count
         try:
             self._values.update(zip(node.outputs, convert(site), strict=False))

@@ -7,7 +7,7 @@ the option ``asymmetric_quantize_inputs``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from tflite.BuiltinOperator import BuiltinOperator
 from tflite.TensorType import TensorType
@@ -26,30 +26,6 @@ _CODES = frozenset({BuiltinOperator.CONV_2D, BuiltinOperator.DEPTHWISE_CONV_2D, 
 _WHOLE = "give the converter a representative data set, so that it also quantises the activations"
 
 
-def is_hybrid(tensors: Sequence[Tensor | None]) -> bool:
-    """Return whether a layer with these inputs has integer weights over float32."""
-    types = [None if tensor is None else tensor.dtype for tensor in tensors[:2]]
-    return types[0] is DType.FLOAT32 and types[-1] not in {None, DType.FLOAT32}
-
-
-def check_hybrid(site: TfliteSite, operator: RawOperator, weights: RawTensor) -> None:
-    """Refuse hybrid layers that are not compiled."""
-    reason = ""
-    if operator.code not in _CODES:
-        reason = "only CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED are compiled with such weights"
-    elif site.inputs[1] is None or site.inputs[1].dtype is not DType.INT8:
-        reason = "LiteRT computes such layers only with int8 weights"
-    elif weights.type == TensorType.INT4 and operator.code == BuiltinOperator.DEPTHWISE_CONV_2D:
-        reason = "LiteRT has no such layer with int4 weights"
-    if reason:
-        raise site.unsupported(
-            f"a hybrid layer ({site.inputs[1]} over float32, from TensorFlow's dynamic range quantisation) is not "
-            f"supported: {reason}",
-            _WHOLE,
-            code="quantization-unsupported",
-        )
-
-
 class HybridLayers:
     """Makes the nodes of hybrid layers; layers that read one tensor in the same way share its integers."""
 
@@ -57,14 +33,31 @@ class HybridLayers:
         self._tensors = tensors
         self._known: dict[tuple[str, int, bool], tuple[str, ...]] = {}
 
+    def check(self, site: TfliteSite, operator: RawOperator, weights: RawTensor) -> None:
+        """Refuse hybrid layers that are not compiled."""
+        reason = ""
+        if operator.code not in _CODES:
+            reason = "only CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED are compiled with such weights"
+        elif site.inputs[1] is None or site.inputs[1].dtype is not DType.INT8:
+            reason = "LiteRT computes such layers only with int8 weights"
+        elif weights.type == TensorType.INT4 and operator.code == BuiltinOperator.DEPTHWISE_CONV_2D:
+            reason = "LiteRT has no such layer with int4 weights"
+        if reason:
+            raise site.unsupported(
+                f"a hybrid layer ({site.inputs[1]} over float32, from TensorFlow's dynamic range quantisation) is not "
+                f"supported: {reason}",
+                _WHOLE,
+                code="quantization-unsupported",
+            )
+
     def nodes(self, node: Node, site: TfliteSite) -> list[Node]:
         """Return the nodes of a layer whose attributes are those of the float32 layer ``node``."""
         source, weights, output = site.input(0), site.input(1), site.output()
         layer, nodes = _LAYERS[type(node.operator)](node.operator), []
-        depth = weights.shape[-1]
         dense = isinstance(node.operator, ops.FullyConnected)
-        if source.elements % depth if dense else not source.shape:
+        if not source.shape or not weights.shape or (dense and source.elements % weights.shape[-1]):
             raise site.wrong(f"{source} does not fit the weights {weights}")
+        depth = weights.shape[-1]
         rows = source.elements // depth if dense else source.shape[0]
         key = (source.name, rows, self._is_asymmetric(node.operator, site, layer, weights))
         if key not in self._known:

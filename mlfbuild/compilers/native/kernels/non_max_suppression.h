@@ -161,7 +161,7 @@ MLF_KERNEL void mlf_select_boxes_float(int32_t batches, int32_t classes, int32_t
  * Return e^x, 0 below the normal range of double: a Taylor polynomial of degree 13 in the difference from the nearest
  * multiple of ln 2. The relative error is about 1e-16, so that its product in float32 is the one of the C library.
  */
-MLF_SHARED double mlf_double_exp(double x)
+MLF_SHARED double mlf_box_exp(double x)
 {
     if (!(x > -708.0)) {
         return x <= -708.0 ? 0.0 : x;
@@ -214,7 +214,7 @@ MLF_KERNEL void mlf_decode_side(float centre, float size, float centre_scale, fl
                                 float anchor_size, float *low, float *high)
 {
     const float middle = (float)((double)centre / (double)centre_scale * (double)anchor_size + (double)anchor_centre);
-    const float half = (float)(0.5 * mlf_double_exp((double)size / (double)size_scale) * (double)anchor_size);
+    const float half = (float)(0.5 * mlf_box_exp((double)size / (double)size_scale) * (double)anchor_size);
     *low = middle - half;
     *high = middle + half;
 }
