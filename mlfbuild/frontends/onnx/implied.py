@@ -166,7 +166,7 @@ def _length(shapes: Shapes) -> Values:
     return shapes.made[0] if len(shapes.made) == 1 else None
 
 
-def _image(shapes: Shapes) -> Values:
+def _grid(shapes: Shapes) -> Values:
     """Return the sizes of an image for a grid; the number of channels does not matter."""
     return (shapes.made[0], 1, *shapes.made[1:-1]) if len(shapes.made) > 2 else None
 
@@ -271,7 +271,7 @@ _LIKE_THE_INPUT = frozenset({"CumProd", "CumSum"})
 """Operators whose parameters do not change the shape of the result."""
 
 _PARAMETERS: Mapping[str, tuple[int, Callable[[Shapes], Values]]] = {
-    "AffineGrid": (1, _image),
+    "AffineGrid": (1, _grid),
     "CenterCropPad": (1, _on_axes),
     "ConstantOfShape": (0, _whole),
     "DFT": (2, _transformed),
