@@ -96,11 +96,11 @@ def parse_tflite(
 def _selected(signatures: Mapping[str, int], signature: str, name: str) -> int:
     """Return the index of the subgraph of ``signature``."""
     if signature not in signatures:
-        known = f"its signatures are {listed([*signatures])}" if signatures else "it has none"
+        known = f"its signatures are {listed([*signatures])}"
         raise UsageError(
             "signature-unknown",
             place=f"{name}: signature",
-            reason=f"the file has no signature {signature!r}; {known}",
+            reason=f"the file has no signature {signature!r}; {known}" if signatures else "the file has no signatures",
             hint="use one of these names" if signatures else "remove signature",
         )
     return signatures[signature]
