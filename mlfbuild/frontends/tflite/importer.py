@@ -53,6 +53,11 @@ _COMPILED_BY = {
 """Prefixes of custom operators that represent a part of a network: the program that writes them, and their hardware."""
 _OFFSET_WEIGHTS = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV"})
 """Layers whose weights may have a zero point."""
+_FOREIGN = {
+    "'Flex": "convert the model without SELECT_TF_OPS, because operators with the prefix Flex run in TensorFlow",
+    "STABLEHLO_": "convert the model to operators of TensorFlow Lite, because few runtimes have those of StableHLO",
+}
+"""Hints for operators with these prefixes."""
 _MOST_RUNS = 4096
 """Runs of the body of a loop."""
 _MOST_COPIES = 1 << 14
@@ -91,11 +96,11 @@ def parse_tflite(
 def _selected(signatures: Mapping[str, int], signature: str, name: str) -> int:
     """Return the index of the subgraph of ``signature``."""
     if signature not in signatures:
-        known = f"its signatures are {listed([*signatures])}" if signatures else "it has none"
+        known = f"its signatures are {listed([*signatures])}"
         raise UsageError(
             "signature-unknown",
             place=f"{name}: signature",
-            reason=f"the file has no signature {signature!r}; {known}",
+            reason=f"the file has no signature {signature!r}; {known}" if signatures else "the file has no signatures",
             hint="use one of these names" if signatures else "remove signature",
         )
     return signatures[signature]
@@ -225,7 +230,7 @@ class _Importer:
                 "operator-unsupported",
                 place=self._place(next(iter(missing.values()))),
                 reason=f"operator{f' {names} is' if len(missing) == 1 else f's {names} are'} not supported",
-                hint=SEE,
+                hint=next((hint for begin, hint in _FOREIGN.items() if begin in names), SEE),
             )
             self._refusals.append(error)
 

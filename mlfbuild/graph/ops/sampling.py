@@ -1,7 +1,7 @@
 """GRID_SAMPLE, ROI_ALIGN and DEFORM_CONV: images that are read between their pixels, at computed positions.
 
-Positions that are not a number, which ONNX's evaluator refuses, are outside of the image, or at its first pixel if
-there is nothing outside.
+Positions that are not a number, which ONNX's evaluator refuses, are outside of the image; docs/onnx.md has all such
+cases.
 """
 
 from __future__ import annotations
@@ -21,6 +21,10 @@ from mlfbuild.graph.types import Array, DType, Tensor
 
 FARTHEST = float(1 << 24)
 """Positions are bounded by this number: beyond it, float32 has no pixels one apart."""
+
+
+_LARGEST = (1 << 13) - 1
+"""Rows and columns of an image with boxes: C counts the samples of a box, up to 16 per pixel, in 32 bits."""
 
 
 class Interpolation(enum.Enum):
@@ -176,6 +180,7 @@ class RoiAlign(Operator):
             or rules.rank(images, 1)
             or rules.shape(boxes, (*images.shape, 4))
             or rules.within("the number of samples", self.samples, 0, 1 << 10)
+            or rules.first(rules.within("the size of an image", size, 1, _LARGEST) for size in source.shape[1:3])
             or (None if math.isfinite(self.scale) else f"the scale is {self.scale}")
             or rules.shape(output, (*images.shape, *self.size, source.shape[3]))
         )
