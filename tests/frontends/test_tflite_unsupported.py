@@ -173,7 +173,7 @@ def test_uint8_images_that_float32_resizes_inexactly() -> None:
     options = {"AlignCorners": False, "HalfPixelCenters": False}
     output = net.activation((1, 7, 7, 1), 0.5, 7, dtype="uint8")
     net.operator("RESIZE_BILINEAR", [image, size], output, "ResizeBilinearOptions", **options)
-    check(net, "operator-invalid", "RESIZE_BILINEAR 't2_int8'", "float32", "power of two")
+    check(net, "operator-invalid", "RESIZE_BILINEAR 't2'", "float32", "power of two")
 
 
 def test_integers_that_are_not_quantised() -> None:
@@ -223,6 +223,20 @@ def test_weights_computed_at_run_time() -> None:
 def test_variants_of_tensors(field: str, code: str) -> None:
     net = edited(quantized_conv2d, lambda net: setattr(net.tensors[1], field, True))
     check(net, code, f"{CONV}: tensor 1 't1'")
+
+
+def test_scales_of_blocks() -> None:
+    net = edited(quantized_conv2d, lambda net: setattr(net.tensors[1], "has_custom_quantization", True))
+    net.tensors[1].quantization_details = 2
+    check(net, "quantization-unsupported", f"{CONV}: tensor 1 't1'", "block of weights")
+
+
+def test_tensors_of_uint8_are_named_as_in_the_file() -> None:
+    net = Network()
+    image = net.input((1, 4), 0.1, 3, name="image", dtype="uint8")
+    other = net.input((1, 5), 0.1, 3, name="other", dtype="uint8")
+    net.operator("ADD", [image, other], net.activation((1, 4), 0.1, 3, name="sum", dtype="uint8"), "AddOptions")
+    check(net, "operator-invalid", "ADD 'sum'", "'image' uint8[1, 4]", "'other' uint8[1, 5]")
 
 
 def test_tensor_without_elements() -> None:

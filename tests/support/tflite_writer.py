@@ -35,6 +35,8 @@ class TensorSpec:
     external: tuple[int, int] | None = None
     """(offset, size) of content after the flatbuffer."""
     has_custom_quantization: bool = False
+    quantization_details: int = QuantizationDetails.CustomQuantization
+    """The kind of a custom quantisation."""
 
 
 @dataclass
@@ -152,7 +154,7 @@ class Writer:
             }
             if spec.has_custom_quantization:
                 quantization["Details"] = self._table("CustomQuantization")
-                quantization["DetailsType"] = QuantizationDetails.CustomQuantization
+                quantization["DetailsType"] = spec.quantization_details
             fields["Quantization"] = self._table("QuantizationParameters", **quantization)
         return self._table("Tensor", **fields)
 

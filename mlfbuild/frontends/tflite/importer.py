@@ -49,6 +49,7 @@ _COMPILED_BY = {
     "XC_": ("xcore-opt", "an XMOS xcore processor"),
 }
 """Prefixes of custom operators that represent a part of a network: the program that writes them, and their hardware."""
+_OF_LITERT = "have the numbers of LiteRT's reference kernels, because TensorFlow Lite Micro does not run them"
 _OFFSET_WEIGHTS = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV"})
 """Layers whose weights may have a zero point."""
 _MOST_NUMBERS = 64
@@ -70,11 +71,12 @@ def _graph(subgraphs: Sequence[RawSubgraph], name: str, budget: ConstantBudget) 
     """Return the graph of the first subgraph, which runtimes run, too; others may initialise its variables."""
     importer = _Importer(subgraphs[0], budget, subgraphs)
     graph = importer.graph(name)
+    notes = [f"{words} {_OF_LITERT}" for words in importer.only_litert]
     idle = [str(index) for index in range(1, len(subgraphs)) if index not in importer.called]
-    if not idle:
-        return graph
-    others = f"subgraph {idle[0]} is" if len(idle) == 1 else f"subgraphs {listed(idle)} are"
-    return graph.with_notes([*graph.notes, f"only the first subgraph of the file is compiled; {others} left out"])
+    if idle:
+        others = f"subgraph {idle[0]} is" if len(idle) == 1 else f"subgraphs {listed(idle)} are"
+        notes.append(f"only the first subgraph of the file is compiled; {others} left out")
+    return graph.with_notes([*graph.notes, *notes], litert=bool(importer.only_litert))
 
 
 class _Importer:
@@ -98,6 +100,13 @@ class _Importer:
         self._missing: set[int] = set()
         """The tensors that such operators would write, and those that are computed from them."""
         self._written = {index for operator in raw.operators for index in operator.outputs}
+
+    @property
+    def only_litert(self) -> list[str]:
+        """What of the subgraph has the numbers of LiteRT."""
+        hybrid = self._hybrid is not None
+        return [*(["uint8 operators"] if self._raw is not self._file else []),
+                *(["layers of int8 weights over float32"] if hybrid else [])]  # fmt: skip
 
     def graph(self, name: str) -> Graph:
         """Return the subgraph as a graph."""
@@ -149,7 +158,20 @@ class _Importer:
             if reason is not None:
                 error = OperatorError(f"{node.operator.name} {node.name!r}", reason)
                 self._refusals.append(unsupported(error))
-        return UnsupportedModelError.of(self._refusals)
+        return UnsupportedModelError.of([*map(self._in_words_of_the_file, self._refusals)])
+
+    def _in_words_of_the_file(self, error: UnsupportedModelError) -> UnsupportedModelError:
+        """Return ``error`` with uint8 tensors that are held as int8 as they are in the file."""
+        if self._raw is self._file:
+            return error
+        for own, held in zip(self._file.tensors, self._raw.tensors, strict=False):
+            if own.type != held.type:
+                name, stored = repr(self._names[own.index]), repr(self._tensors.names[own.index])
+                for before, after in (
+                    (f"{stored} int8[", f"{name} uint8["), (f"int8 of {stored}", f"uint8 of {name}"), (stored, name)
+                ):  # fmt: skip
+                    error.place, error.reason = (text.replace(before, after) for text in (error.place, error.reason))
+        return error
 
     def _dynamic(self) -> Iterator[UnsupportedModelError]:
         """Yield why inputs have no fixed shape."""
@@ -221,7 +243,7 @@ class _Importer:
             error = unsupported(raised)
         except GraphError:
             if self._refusals:  # the cause is more useful
-                raise UnsupportedModelError.of(self._refusals) from None
+                raise UnsupportedModelError.of([*map(self._in_words_of_the_file, self._refusals)]) from None
             raise
         depends = not self._missing.isdisjoint(operator.inputs)
         if error is not None and not (depends and error.code == "input-not-constant"):

@@ -60,7 +60,8 @@ class RawTensor:
     axis: int
     is_variable: bool
     is_sparse: bool
-    has_custom_quantization: bool
+    quantization_details: int
+    """The kind of a quantisation other than scales and zero points."""
 
 
 @dataclass(frozen=True)
@@ -151,19 +152,19 @@ class Reader:
             signature = self._indices(tensor.ShapeSignatureAsNumpy())
             if len(shape) > MAXIMUM_RANK:
                 raise GraphError(place, f"{len(shape)} dimensions, more than {MAXIMUM_RANK}")
-            scales, zero_points, axis, custom = self._quantization(tensor.Quantization())
+            scales, zero_points, axis, details = self._quantization(tensor.Quantization())
             return RawTensor(
                 index, _text(name), shape, signature, tensor.Type(), self._content(tensor.Buffer()),
-                scales, zero_points, axis, bool(tensor.IsVariable()), tensor.Sparsity() is not None, custom,
+                scales, zero_points, axis, bool(tensor.IsVariable()), tensor.Sparsity() is not None, details,
             )  # fmt: skip
 
-    def _quantization(self, quantization: Any) -> tuple[tuple[float, ...], tuple[int, ...], int, bool]:
+    def _quantization(self, quantization: Any) -> tuple[tuple[float, ...], tuple[int, ...], int, int]:
         if quantization is None:
-            return (), (), 0, False
+            return (), (), 0, QuantizationDetails.NONE
         scales = self._vector(quantization.ScaleAsNumpy())
         zero_points = self._vector(quantization.ZeroPointAsNumpy())
-        custom = quantization.DetailsType() != QuantizationDetails.NONE
-        return tuple(scales.tolist()), tuple(zero_points.tolist()), quantization.QuantizedDimension(), custom
+        axis, details = quantization.QuantizedDimension(), quantization.DetailsType()
+        return tuple(scales.tolist()), tuple(zero_points.tolist()), axis, details
 
     def _content(self, index: int) -> Array | None:
         """Return the bytes of buffer ``index``; in large models they are after the flatbuffer, at ``Offset``."""

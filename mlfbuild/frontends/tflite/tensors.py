@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from tflite.QuantizationDetails import QuantizationDetails
 from tflite.TensorType import TensorType
 
 from mlfbuild.core import UnsupportedModelError
@@ -30,6 +31,9 @@ TYPES = {
 
 MAXIMUM_TENSOR_SIZE = (1 << 31) - 1
 """In bytes; C's int overflows beyond it."""
+
+_BLOCKWISE = 2
+"""BlockwiseQuantization among the QuantizationDetails of later schemas."""
 
 _LEAST_SCALE = 2.0**-126
 """The least normal float32."""
@@ -171,11 +175,14 @@ def _convert(raw: RawTensor, name: str, where: str) -> Tensor:
         raise UnsupportedModelError(
             "weights-sparse", place=where, reason="sparse weights are not supported", hint="store them as dense tensors"
         )
-    if raw.has_custom_quantization:
+    if raw.quantization_details != QuantizationDetails.NONE:
+        blocks = raw.quantization_details == _BLOCKWISE
         raise UnsupportedModelError(
-            "quantization-unsupported", place=where, reason="a custom quantisation is not supported",
-            hint="convert the model with full integer quantisation",
-        )  # fmt: skip
+            "quantization-unsupported",
+            place=where,
+            reason=f"{'a scale for each block of weights' if blocks else 'a custom quantisation'} is not supported",
+            hint="quantise the weights per channel" if blocks else "convert the model with full integer quantisation",
+        )
     _check_shape(raw, dtype.size, where)
     # Some converters write scales for float32 and bool tensors, where they have no meaning.
     data = _data(raw, dtype, where)
