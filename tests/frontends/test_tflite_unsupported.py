@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -225,10 +226,32 @@ def test_variants_of_tensors(field: str, code: str) -> None:
     check(net, code, f"{CONV}: tensor 1 't1'")
 
 
-def test_scales_of_blocks() -> None:
-    net = edited(quantized_conv2d, lambda net: setattr(net.tensors[1], "has_custom_quantization", True))
-    net.tensors[1].quantization_details = 2
-    check(net, "quantization-unsupported", f"{CONV}: tensor 1 't1'", "block of weights")
+def test_scales_of_blocks_of_a_convolution() -> None:
+    net = edited(quantized_conv2d, lambda net: setattr(net.tensors[1], "blocks", (1, -1, 2)))
+    check(net, "quantization-unsupported", f"{CONV}: tensor 1 't1'", "block of numbers")
+
+
+@pytest.mark.parametrize(
+    ("change", "facts"),
+    [
+        ({"blocks": (2, -1, 48)}, ("operator-invalid", "48 weights")),
+        ({"blocks": (0, -1, 32)}, ("operator-invalid", "float16")),
+        ({"blocks": (2, 2, 32)}, ("quantization-unsupported", "zero points")),
+        ({"activation": 1}, ("quantization-unsupported", "fused activation")),
+        ({"outputs": 3}, ("quantization-unsupported", "4 outputs")),
+    ],
+)
+def test_scales_of_blocks(change: dict[str, Any], facts: tuple[str, str]) -> None:
+    net, outputs = Network(), change.get("outputs", 4)
+    source = net.input((1, 64), name="x")
+    weights = net.tensor((outputs, 64), "int4", data=np.zeros(outputs * 32, np.uint8), name="w")
+    net.tensor((outputs, 2), "float16", data=np.ones((outputs, 2), np.float16))
+    net.tensors[weights].blocks = change.get("blocks", (2, -1, 32))
+    options = {"FusedActivationFunction": change.get("activation", 0)}
+    net.operator(
+        "FULLY_CONNECTED", [source, weights], net.activation((1, outputs), name="y"), "FullyConnectedOptions", **options
+    )
+    check(net, facts[0], "operator 0 (FULLY_CONNECTED) writing 'y'", "'w' int8", facts[1])
 
 
 def test_tensors_of_uint8_are_named_as_in_the_file() -> None:

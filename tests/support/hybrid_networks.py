@@ -72,6 +72,20 @@ def _dense(asymmetric: bool, *, int4: bool = False) -> Callable[[Random], Case]:
     return make
 
 
+def blockwise(random: Random) -> Case:
+    """A FULLY_CONNECTED of int4 with a scale for each block of weights."""
+    net, rows, channels = Network(), int(random.integers(1, 4)), int(random.integers(4, 11))
+    size, blocks = int(random.choice([32, 64])), int(random.integers(1, 4))
+    source = net.input((rows, blocks * size))
+    weights = _weights(net, random, channels, blocks * size, axis=0, scales="one", int4=True)
+    net.tensors[weights].scales, net.tensors[weights].zero_points = [], []
+    scales = random.uniform(1e-3, 0.05, (channels, blocks)).astype(np.float16)
+    net.tensors[weights].blocks = (net.tensor(scales.shape, "float16", data=scales), -1, size)
+    inputs = [source, weights, *([_bias(net, random, channels)] if random.random() < 0.7 else [])]
+    net.operator("FULLY_CONNECTED", inputs, net.activation((rows, channels)), "FullyConnectedOptions")
+    return Case(net.build(), (_numbers(random, rows, blocks * size),))
+
+
 def _convolved(
     net: Network, random: Random, source: int, depth: int, channels: int, scales: str, *, int4: bool = False
 ) -> int:
@@ -131,6 +145,8 @@ def network(random: Random) -> Case:
     return Case(net.build([scores, second]), (_numbers(random, 1, 12, 12, 3),))
 
 
+BLOCKWISE = "FULLY_CONNECTED in blocks"
+"""LiteRT has only one kernel for this kind, which is not in its set of reference kernels."""
 KINDS: Mapping[str, Callable[[Random], Case]] = {
     "FULLY_CONNECTED": _dense(False),
     "FULLY_CONNECTED asymmetric": _dense(True),
@@ -141,6 +157,7 @@ KINDS: Mapping[str, Callable[[Random], Case]] = {
     "CONV_2D int4": _image("each", int4=True),
     "DEPTHWISE_CONV_2D": _image("each", depthwise=True),
     "network": network,
+    BLOCKWISE: blockwise,
 }
 
 

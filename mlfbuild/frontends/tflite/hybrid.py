@@ -13,9 +13,9 @@ from tflite.BuiltinOperator import BuiltinOperator
 from tflite.TensorType import TensorType
 
 from mlfbuild.frontends.tflite.operators import TfliteSite
-from mlfbuild.frontends.tflite.reader import RawOperator, RawTensor
+from mlfbuild.frontends.tflite.reader import RawOperator, RawTensor, WeightBlocks
 from mlfbuild.frontends.tflite.tensors import Tensors
-from mlfbuild.graph import DType, Node, Operator, Tensor, ops
+from mlfbuild.graph import Activation, DType, Node, Operator, Tensor, ops
 
 _LAYERS: dict[type[Operator], Callable[..., ops.Hybrid]] = {
     ops.Conv2D: ops.HybridConv2D,
@@ -23,6 +23,8 @@ _LAYERS: dict[type[Operator], Callable[..., ops.Hybrid]] = {
     ops.FullyConnected: ops.HybridFullyConnected,
 }
 _CODES = frozenset({BuiltinOperator.CONV_2D, BuiltinOperator.DEPTHWISE_CONV_2D, BuiltinOperator.FULLY_CONNECTED})
+_LEAST_OUTPUTS, _LEAST_INPUTS = 4, 32
+"""The smallest layer for which LiteRT reads scales of blocks."""
 _WHOLE = "give the converter a representative data set, so that it also quantises the activations"
 
 
@@ -50,23 +52,52 @@ class HybridLayers:
                 code="quantization-unsupported",
             )
 
-    def nodes(self, node: Node, site: TfliteSite) -> list[Node]:
+    def nodes(self, node: Node, site: TfliteSite, blocks: WeightBlocks | None = None) -> list[Node]:
         """Return the nodes of a layer whose attributes are those of the float32 layer ``node``."""
         source, weights, output = site.input(0), site.input(1), site.output()
         layer, nodes = _LAYERS[type(node.operator)](node.operator), []
+        scales_of_blocks = None if blocks is None else self._scales_of_blocks(site, node, blocks)
         dense = isinstance(node.operator, ops.FullyConnected)
         if not source.shape or not weights.shape or (dense and source.elements % weights.shape[-1]):
             raise site.wrong(f"{source} does not fit the weights {weights}")
         depth = weights.shape[-1]
         rows = source.elements // depth if dense else source.shape[0]
-        key = (source.name, rows, self._is_asymmetric(node.operator, site, layer, weights))
+        offset = blocks is not None or self._is_asymmetric(node.operator, site, layer, weights)
+        key = (source.name, rows, offset)
         if key not in self._known:
             nodes.append(self._quantized(source, rows, asymmetric=key[2]))
             self._known[key] = nodes[0].outputs
         values, scales, *zero_points = self._known[key]
         bias = node.inputs[2] if len(node.inputs) > 2 else None
         inputs = (values, scales, zero_points[0] if zero_points else None, node.inputs[1], bias)
+        if scales_of_blocks is not None:
+            blockwise = ops.BlockwiseFullyConnected()
+            return [*nodes, Node(output.name, blockwise, (*inputs, scales_of_blocks.name), (output.name,))]
         return [*nodes, Node(output.name, layer, inputs, (output.name,))]
+
+    def _scales_of_blocks(self, site: TfliteSite, node: Node, blocks: WeightBlocks) -> Tensor:
+        """Return the scales as a float32 constant [outputs, blocks]; refuse layers that LiteRT does not compute."""
+        assert isinstance(node.operator, ops.FullyConnected)
+        weights, reason = site.input(1), ""
+        if node.operator.activation is not Activation.NONE:
+            reason = "with a fused activation, which LiteRT ignores"
+        elif blocks.zero_points > 0:
+            reason = "with zero points, which LiteRT ignores"
+        elif len(weights.shape) != 2 or weights.shape[0] < _LEAST_OUTPUTS or weights.shape[1] < _LEAST_INPUTS:
+            reason = f"with less than {_LEAST_OUTPUTS} outputs or {_LEAST_INPUTS} inputs, which LiteRT does not compute"
+        if reason:
+            raise site.unsupported(
+                f"a scale for each block of {weights} is not supported {reason}",
+                "quantise the weights per channel",
+                code="quantization-unsupported",
+            )
+        scales = self._tensors.half(site.place, blocks.scales)
+        outputs, inputs = weights.shape
+        count = inputs // blocks.size if blocks.size > 0 else 0
+        if scales is None or count * blocks.size != inputs or scales.shape != (outputs, count):
+            raise site.wrong(f"the scales of {weights} should be float16, one for each block of {blocks.size} weights")
+        like = Tensor(f"{weights.name}_scales", scales.shape, DType.FLOAT32)
+        return self._tensors.add(like.name, like, scales)
 
     def _is_asymmetric(self, operator: Operator, site: TfliteSite, layer: ops.Hybrid, weights: Tensor) -> bool:
         if isinstance(operator, ops.FullyConnected):

@@ -19,7 +19,7 @@ from mlfbuild.frontends.tflite.operators import (
     operator_name,
 )
 from mlfbuild.frontends.tflite.operators.variables import OPERANDS
-from mlfbuild.frontends.tflite.reader import SEE, RawOperator, RawSubgraph, Reader, reading
+from mlfbuild.frontends.tflite.reader import SEE, RawOperator, RawSubgraph, Reader, WeightBlocks, reading
 from mlfbuild.frontends.tflite.tensors import Tensors, dequantized, unique_names
 from mlfbuild.frontends.tflite.unsigned import held_as_int8, refusal, requantized
 from mlfbuild.frontends.tflite.variables import Key, Variables, VariableValue
@@ -259,7 +259,8 @@ class _Importer:
         if kind is not None:
             node, site = self._node(operator, kind)
             if kind.layer and _is_hybrid(site):
-                return self._hybrid_layers().nodes(node, site)
+                blocks = self._blocks_of(operator.inputs[1])
+                return self._hybrid_layers().nodes(node, site, blocks)
             if self._is_computed(operator, kind, node):
                 return []
             joined = operator.unsigned and operator.code == BuiltinOperator.CONCATENATION
@@ -375,7 +376,7 @@ class _Importer:
         indices = _ordered(operator.inputs, kind.order)
         kept = {at: self._kept(place, indices, at) for at in kind.states}
         inputs = [
-            kept[at][0] if at in kept else None if index == -1 else self._tensors.at(place, index)
+            kept[at][0] if at in kept else None if index == -1 else self._value(operator, at, index)
             for at, index in enumerate(indices)
         ]
         site = self._site(operator, inputs, operator.outputs)
@@ -398,6 +399,16 @@ class _Importer:
         self._states += states
         outputs = (*(tensor.name for tensor in site.outputs), *(state.after for state in states))
         return Node(outputs[0] if site.outputs else "", result, values, outputs), site
+
+    def _value(self, operator: RawOperator, at: int, index: int) -> Tensor:
+        """Return input ``at`` of ``operator``, tensor ``index``; only FULLY_CONNECTED reads weights in blocks."""
+        place = self._place(operator)
+        if operator.code == BuiltinOperator.FULLY_CONNECTED and at == 1 and self._blocks_of(index):
+            return self._tensors.in_blocks(place, index)
+        return self._tensors.at(place, index)
+
+    def _blocks_of(self, index: int) -> WeightBlocks | None:
+        return self._raw.tensors[index].blocks if 0 <= index < len(self._raw.tensors) else None
 
     def _hybrid_layers(self) -> HybridLayers:
         from mlfbuild.frontends.tflite.hybrid import HybridLayers

@@ -14,7 +14,7 @@ from tflite.TensorType import TensorType
 from mlfbuild.core import UnsupportedModelError
 from mlfbuild.frontends.tflite.operators import type_name
 from mlfbuild.frontends.tflite.operators.shapes import zeros
-from mlfbuild.frontends.tflite.reader import RawSubgraph, RawTensor
+from mlfbuild.frontends.tflite.reader import BLOCKWISE, RawSubgraph, RawTensor
 from mlfbuild.graph import Array, DType, GraphError, OperatorError, Quantization, State, Tensor
 
 TYPES = {
@@ -31,9 +31,6 @@ TYPES = {
 
 MAXIMUM_TENSOR_SIZE = (1 << 31) - 1
 """In bytes; C's int overflows beyond it."""
-
-_BLOCKWISE = 2
-"""BlockwiseQuantization among the QuantizationDetails of later schemas."""
 
 _LEAST_SCALE = 2.0**-126
 """The least normal float32."""
@@ -90,6 +87,12 @@ class Tensors:
         after = self.add(f"{before.name}_after", before)
         return before, State(before.name, after.name, zeros(before))
 
+    def in_blocks(self, place: str, index: int) -> Tensor:
+        """Return tensor ``index``, constant int4 weights with a scale for each block, as int8 without a scale."""
+        raw = self._raw_at(place, index)
+        plain = replace(raw, quantization_details=QuantizationDetails.NONE, scales=(), zero_points=())
+        return self._make(place, plain if raw.type == TensorType.INT4 and raw.data is not None else raw)
+
     def half(self, place: str, index: int) -> Array | None:
         """Return the elements of tensor ``index`` in float32 if it is a constant of float16."""
         raw = self._raw_at(place, index)
@@ -113,12 +116,12 @@ class Tensors:
         """Make tensor ``index``, whose shape and type are those of ``data``, a constant."""
         self._made[index] = replace(self._made[index], data=data)
 
-    def add(self, name: str, like: Tensor) -> Tensor:
-        """Add a tensor like ``like``, called ``name`` or, if that is taken, ``name`` with a suffix."""
+    def add(self, name: str, like: Tensor, data: Array | None = None) -> Tensor:
+        """Add a tensor like ``like`` with ``data``, called ``name`` or, if that is taken, ``name`` with a suffix."""
         while name in self._taken:
             name += "_"
         self._taken.add(name)
-        tensor = Tensor(name, like.shape, like.dtype, like.quantization)
+        tensor = Tensor(name, like.shape, like.dtype, like.quantization, data)
         self._added.append(tensor)
         return tensor
 
@@ -176,11 +179,11 @@ def _convert(raw: RawTensor, name: str, where: str) -> Tensor:
             "weights-sparse", place=where, reason="sparse weights are not supported", hint="store them as dense tensors"
         )
     if raw.quantization_details != QuantizationDetails.NONE:
-        blocks = raw.quantization_details == _BLOCKWISE
+        blocks = raw.quantization_details == BLOCKWISE
         raise UnsupportedModelError(
             "quantization-unsupported",
             place=where,
-            reason=f"{'a scale for each block of weights' if blocks else 'a custom quantisation'} is not supported",
+            reason=f"{'a scale for each block of numbers' if blocks else 'a custom quantisation'} is not supported",
             hint="quantise the weights per channel" if blocks else "convert the model with full integer quantisation",
         )
     _check_shape(raw, dtype.size, where)

@@ -147,12 +147,14 @@ if TYPE_CHECKING:
         HardSwish as HardSwish,
     )
     from mlfbuild.graph.ops.hybrid import (
+        BlockwiseFullyConnected as BlockwiseFullyConnected,
         Hybrid as Hybrid,
         HybridConv2D as HybridConv2D,
         HybridDepthwiseConv2D as HybridDepthwiseConv2D,
         HybridFullyConnected as HybridFullyConnected,
         HybridTensors as HybridTensors,
         QuantizeRows as QuantizeRows,
+        block_sums as block_sums,
         hybrid_tensors as hybrid_tensors,
     )
     from mlfbuild.graph.ops.l2_normalization import (

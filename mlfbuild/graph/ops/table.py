@@ -28,6 +28,7 @@ OPERATORS: Mapping[str, tuple[str, str]] = {
     "BITWISE_AND": ("bitwise", "BitwiseAnd"),
     "BITWISE_OR": ("bitwise", "BitwiseOr"),
     "BITWISE_XOR": ("bitwise", "BitwiseXor"),
+    "BLOCKWISE_FULLY_CONNECTED": ("hybrid", "BlockwiseFullyConnected"),
     "BROADCAST_TO": ("broadcast_to", "BroadcastTo"),
     "CAST": ("cast", "Cast"),
     "CEIL": ("floor", "Ceil"),
