@@ -164,7 +164,7 @@ with tarfile.open(sys.argv[1]) as tar:
 
 
 def make(kind: str, path: Path, amount: int) -> None:
-    """Write an archive in a process of its own: a child's peak is never below what its parent had in memory."""
+    """Write an archive in a separate process: a child's peak is never below what its parent had in memory."""
     subprocess.run([sys.executable, __file__, "--make", kind, str(path), str(amount)], check=True)
 
 

@@ -68,7 +68,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         models = options.models or sorted((SHARED / "models").glob("*_int8.tflite"))
-        if options.large:  # in a process of its own: a child's peak is never below what its parent had in memory
+        if options.large:  # in a separate process: a child's peak is never below what its parent had in memory
             maker = Path(__file__).with_name("large_networks.py")
             subprocess.run([sys.executable, maker, folder, "--megabytes", str(LARGE)], check=True, capture_output=True)
             models = [*models, *sorted(Path(folder).glob("large_*"))]

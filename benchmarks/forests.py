@@ -61,7 +61,7 @@ class Forest:
 
 @dataclass(frozen=True)
 class Result:
-    """What one kind of code takes; sizes in bytes."""
+    """Memory and instructions of one implementation; sizes in bytes."""
 
     forest: str
     code: str

@@ -89,7 +89,7 @@ def write_project(folder: Path, names: list[str]) -> None:
 
 
 def write_bare(folder: Path, project: Path, names: list[str]) -> None:
-    """Copy what was generated in ``project`` and write the SConstruct of somebody who committed it."""
+    """Copy the generated files of ``project``, and write the SConstruct of a user who committed them."""
     folder.mkdir()
     shutil.copytree(project / "build/mlf", folder / "trees")
     shutil.copy(project / "main.c", folder)

@@ -93,7 +93,7 @@ def write_project(folder: Path, names: list[str]) -> None:
 
 
 def write_bare(folder: Path, built: Path, names: list[str]) -> None:
-    """Copy what was generated into ``built``, and write the CMakeLists.txt of somebody who committed it."""
+    """Copy the generated files into ``built``, and write the CMakeLists.txt of a user who committed them."""
     folder.mkdir()
     shutil.copytree(built / "mlf/pc", folder / "trees")
     shutil.copy(built.parent / "main.c", folder)

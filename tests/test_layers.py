@@ -158,7 +158,7 @@ def test_no_folder_has_too_many_modules() -> None:
     assert {folder for folder, count in folders.items() if count > LARGEST} == set()
 
 
-LARGEST = 72
+LARGEST = 80
 """Modules in a folder: operators have a file for each family, and no folder has more than theirs."""
 
 

@@ -24,7 +24,7 @@ class Compiled:
     workspace_bound: int | None
     """Peak bytes of the workspace in use, the least that any plan needs; ``None`` if unknown."""
     notes: tuple[str, ...] = ()
-    """What the compiler reported about the network."""
+    """The compiler's remarks on the network."""
 
 
 def compile_model(job: CompileJob) -> Compiled:

@@ -24,7 +24,7 @@ from mlfbuild.compilers import (
     why_no_hook,
 )
 from mlfbuild.core import LFS_HINT, MlfError, ProjectFileError, UsageError, is_lfs_pointer, listed, real_place
-from mlfbuild.frontends import DIM, STATE
+from mlfbuild.frontends import DIM, SIGNATURE, STATE
 from mlfbuild.project import (
     MEMORY_CLASSES,
     SOURCES,
@@ -267,9 +267,10 @@ def _compile_job(model: ModelSpec, target: TargetSpec, tree: Path) -> CompileJob
 
 
 def _choices(model: ModelSpec) -> dict[str, OptionValue]:
-    """Return ``dims`` and ``state`` of ``model`` as options of the native compiler."""
+    """Return ``dims``, ``state`` and ``signature`` of ``model`` as options of the native compiler."""
     dims = {f"{DIM}{name}": size for name, size in model.dims.items()}
-    return {**dims, **{f"{STATE}{before}": after for before, after in model.state.items()}}
+    state = {f"{STATE}{before}": after for before, after in model.state.items()}
+    return {**dims, **state, **({} if model.signature is None else {SIGNATURE: model.signature})}
 
 
 def _bundles(project: Project, model: ModelSpec) -> Iterator[Provider]:

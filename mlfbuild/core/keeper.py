@@ -66,13 +66,13 @@ def _tell(line: str) -> None:
     if sys.platform != "win32":
         pipe = _keeper().stdin
         assert pipe is not None
-        with contextlib.suppress(OSError):  # if somebody killed the keeper, builds go on without it
+        with contextlib.suppress(OSError):  # builds go on without a keeper that was killed
             pipe.write(line.encode())
 
 
 @functools.cache
 def _keeper() -> subprocess.Popen[bytes]:
-    """Return the keeper, in a session of its own, so that no signal to this process's group reaches it."""
+    """Return the keeper, in a separate session, so that no signal to this process's group reaches it."""
     nothing = subprocess.DEVNULL
     keeper = subprocess.Popen(
         ["/bin/sh", "-c", _SCRIPT], bufsize=0, stdin=subprocess.PIPE, stdout=nothing, stderr=nothing,

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.frontends.choices import DIM as DIM, STATE as STATE, Choices as Choices, choices_of as choices_of
+    from mlfbuild.frontends.choices import (
+        DIM as DIM,
+        SIGNATURE as SIGNATURE,
+        STATE as STATE,
+        Choices as Choices,
+        choices_of as choices_of,
+    )
     from mlfbuild.frontends.files import (
         NetworkFiles as NetworkFiles,
         model_files as model_files,

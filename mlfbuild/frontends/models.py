@@ -39,6 +39,13 @@ def parse_files(
     path, chosen = files.path, choices or Choices()
     budget = budget or ConstantBudget.of_file(files.size)
     if path.suffix.lower() == ".onnx":
+        if chosen.signature is not None:
+            raise UsageError(
+                "signature-of-onnx",
+                place=f"{name}: signature",
+                reason="an ONNX model has no signatures",
+                hint="remove signature",
+            )
         require_extra("onnx", path, "reading an .onnx file")
         from mlfbuild.frontends.onnx import parse_onnx
 
@@ -52,4 +59,4 @@ def parse_files(
         )
     from mlfbuild.frontends.tflite import parse_tflite
 
-    return with_state(parse_tflite(files.data, name, str(path), budget), chosen.state)
+    return with_state(parse_tflite(files.data, name, str(path), budget, chosen.signature), chosen.state)

@@ -152,7 +152,7 @@ class Module:
     source_sha256: str = ""
     """SHA-256 of the source file, for modules of other compilers; empty if unknown."""
     notes: tuple[str, ...] = ()
-    """What the compiler reported about the network, one sentence each, such as operators that run in float32."""
+    """The compiler's remarks on the network, one sentence each, such as operators that run in float32."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "codegen", tuple(sorted(self.codegen, key=lambda file: str(file.path))))

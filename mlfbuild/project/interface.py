@@ -36,6 +36,7 @@ def port_problem(value: str) -> Mistake | None:
 _Port = Annotated[str, Rule(port_problem, {"pattern": f"^{_PATTERN}$"})]
 _ByPosition = Annotated[tuple[_Port, ...], NOT_EMPTY]
 TensorName = Annotated[str, Rule(not_blank("the name of a tensor"), {"pattern": r"\S"})]
+SignatureName = Annotated[str, Rule(not_blank("the name of a signature"), {"pattern": r"\S"})]
 Dimension = Annotated[int, EXACT, Rule(_positive, {"minimum": 1})]
 """The size of a dimension."""
 _ByName = Annotated[Mapping[TensorName, _Port], NOT_EMPTY]

@@ -124,8 +124,8 @@ def _check_program(document: Document, path: KeyPath, model: Mapping[str, object
 
 
 def _check_choices(document: Document, path: KeyPath, model: Mapping[str, object], compiler: str) -> None:
-    """Check that mlfbuild itself reads the model whose dimensions and state are chosen."""
-    for key in ("dims", "state"):
+    """Check that mlfbuild itself reads the model whose dimensions, state or signature are chosen."""
+    for key in ("dims", "state", "signature"):
         if key in model and compiler != "native":
             reason = f"compiler {quoted(compiler)} reads the model as it is"
             mistake = Mistake("misplaced-key", reason=reason, hint=f"remove {key}, or change the model when you export")

@@ -163,7 +163,7 @@ def _only_for(compilers: Collection[str], key: str, **otherwise: Any) -> dict[st
 COMPILER_SCHEMAS = (
     {
         "if": {"properties": {"compiler": {"enum": list(COMPILERS[1:])}}, "required": ["compiler"]},
-        "then": {"not": {"anyOf": [{"required": [key]} for key in ("interface", "dims", "state")]}},
+        "then": {"not": {"anyOf": [{"required": [key]} for key in ("interface", "dims", "state", "signature")]}},
     },
     {**_only_for(["command"], "command"), "then": {"required": ["command"]}},
     _only_for(["tvm"], "python"),

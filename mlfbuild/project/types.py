@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar
 from mlfbuild.core import Diagnostic
 from mlfbuild.project import rules
 from mlfbuild.project.checks import EXACT, NOT_EMPTY, Convert, PathText, ProjectPath, Rule, TextOr
-from mlfbuild.project.interface import Dimension, InterfaceNames, TensorName
+from mlfbuild.project.interface import Dimension, InterfaceNames, SignatureName, TensorName
 from mlfbuild.project.keys import DERIVED, Keys
 from mlfbuild.project.levels import DEFAULT_LEVEL
 from mlfbuild.project.placement import Placement, PlacementKeys
@@ -106,6 +106,8 @@ class ModelSpec(Keys):
     """Sizes of free dimensions of an ONNX model by name, or by input and index: {batch: 1, x.1: 16}"""
     state: Mapping[TensorName, TensorName] = field(default_factory=dict)
     """Inputs that become the network's own state, each with the output that it gets after a run: {h_in: h_out}"""
+    signature: SignatureName | None = None
+    """Signature of a .tflite file that is compiled, if it has several. Default: the first subgraph."""
     targets: Annotated[tuple[str, ...], NOT_EMPTY] = ALL
     """Targets that it is built for. Default: all."""
     vectors: Annotated[Mapping[str, Path], TextOr(ProjectPath, _Vectors, wrap=lambda path: {"": path})] = field(

@@ -50,7 +50,7 @@ class ModelResult:
     edited: tuple[str, ...] = ()
     """The written files that had been edited by hand."""
     notes: tuple[str, ...] = ()
-    """What the compiler reported about the network, if it was compiled."""
+    """The compiler's remarks on the network, if it was compiled."""
 
 
 @dataclass(frozen=True)

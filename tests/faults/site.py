@@ -77,7 +77,7 @@ class Site:
         (self.root / ".sconsign.dblite").unlink(missing_ok=True)
 
     def start(self, prepare: Callable[[], None] | None = None, **environment: str) -> subprocess.Popen[bytes]:
-        """Start a build in a session of its own; its output goes to the file ``output``."""
+        """Start a build in a separate session; its output goes to the file ``output``."""
         with (self.root / "output").open("wb") as output:
             return subprocess.Popen(
                 TOOLS[self.tool], cwd=self.root, env={**os.environ, **environment}, preexec_fn=prepare,  # noqa: PLW1509

@@ -1,4 +1,4 @@
-"""What the user chooses about a model: sizes of free dimensions, and tensors that become its state."""
+"""The user's choices for reading a model: sizes of free dimensions, and tensors that become its state."""
 
 from __future__ import annotations
 

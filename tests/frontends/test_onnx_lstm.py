@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 from onnx import helper
 
-from mlfbuild.core.errors import InputFileError, UnsupportedModelError
+from mlfbuild.core.errors import InputFileError
 from mlfbuild.frontends.onnx import parse_onnx
 from mlfbuild.graph.evaluation import evaluate
 from support.host_c import run_on_host
@@ -117,33 +117,6 @@ def test_states_passed_to_a_second_layer() -> None:
 
 
 NODE = "node 0 (LSTM) writing 'Y'"
-
-REFUSED: dict[str, tuple[dict[str, Any], Refusal]] = {
-    "peephole": ({"inputs": "XWRB HCP"}, ("operator-variant-unsupported", NODE)),
-    "coupled gates": ({"input_forget": 1}, ("operator-variant-unsupported", NODE, "(input_forget)")),
-    "bounded gates": ({"clip": 3.0}, ("operator-variant-unsupported", NODE)),
-    "other activations": (
-        {"activations": ["HardSigmoid", "Tanh", "Tanh"]},
-        ("operator-variant-unsupported", NODE),
-    ),
-    "activations of one direction": (
-        {"direction": "bidirectional", "activations": ["Sigmoid", "Tanh", "Tanh", "Sigmoid", "Relu", "Tanh"]},
-        ("operator-variant-unsupported", NODE),
-    ),
-    "short sequences": (
-        {"inputs": "XWRBLHC", "constants": {"L": np.array([4, 3], np.int32)}},
-        ("operator-variant-unsupported", NODE, "4"),
-    ),
-    "weights that are computed": ({"fed": ("W",)}, ("input-not-constant", NODE, "'W'")),
-    "biases that are computed": ({"fed": ("B",)}, ("input-not-constant", NODE, "'B'")),
-}
-
-
-@pytest.mark.parametrize(("options", "expected"), REFUSED.values(), ids=REFUSED)
-def test_unsupported_variants_are_refused(options: dict[str, Any], expected: Refusal) -> None:
-    with pytest.raises(UnsupportedModelError) as caught:
-        parse_onnx(layer(**options).data, "net", "net.onnx")
-    assert_refused(caught.value, *expected)
 
 
 def zeros(*shape: int) -> Array:

@@ -12,7 +12,7 @@ from mlfbuild.frontends.onnx import parse_onnx
 from mlfbuild.frontends.onnx.control_flow import MOST_NODES
 from mlfbuild.graph.evaluation import evaluate
 from support.onnx_checks import assert_equal, floats, restart
-from support.onnx_models import model
+from support.onnx_models import model, reference
 from support.refusals import assert_refused
 
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
@@ -157,10 +157,13 @@ def test_condition_may_depend_on_shapes(size: int) -> None:
     assert_equal(branches(nodes, {"size": np.array(size)}), floats(2, 3), compiled=False)
 
 
-def test_condition_that_depends_on_data_is_refused() -> None:
+def test_condition_that_depends_on_data_selects_the_result_of_a_branch() -> None:
     nodes = [helper.make_node("ReduceMax", ["x"], ["m"], keepdims=0), helper.make_node("Greater", ["m", "zero"], ["c"])]
     data = branches(nodes, {"zero": np.array(0, np.float32)})
-    refused(data, "control-flow-dynamic", "node 2 (If) writing 'z'", "'c'")
+    for sign in (1, -1):
+        assert_equal(data, np.float32(sign) * np.abs(floats(2, 3)), compiled=sign > 0)
+    notes = parse_onnx(data, "net", "net.onnx").notes
+    assert ["both branches are computed" in note for note in notes] == [True]
 
 
 def loop(body: list[onnx.NodeProto], inputs: list[str], constants: dict[str, np.ndarray]) -> bytes:
@@ -215,14 +218,58 @@ def test_trip_count_may_depend_on_shapes() -> None:
     assert_equal(data.SerializeToString(), floats(3), compiled=False)
 
 
-def test_loop_whose_end_depends_on_data_is_refused() -> None:
-    positive = [
-        helper.make_node("ReduceMax", ["s"], ["top"], keepdims=0),
-        helper.make_node("Greater", ["top", "zero"], ["on"]),
-    ]
+POSITIVE = [
+    helper.make_node("ReduceMax", ["s"], ["top"], keepdims=0),
+    helper.make_node("Greater", ["top", "zero"], ["on"]),
+]
+
+
+def test_loop_whose_end_depends_on_data_is_refused_if_it_collects_an_unknown_number_of_rows() -> None:
     constants = {"n": np.array(3), "go0": np.array(True), "zero": np.array(0, np.float32)}
-    data = loop([*DOUBLED, *positive], ["n", "go0"], constants)
+    data = loop([*DOUBLED, *POSITIVE], ["n", "go0"], constants)
     refused(data, "control-flow-dynamic", "node 1 (Loop) writing 'last'")
+
+
+def without_rows(data: bytes) -> bytes:
+    """Return the network without the output that collects a row per iteration."""
+    made = onnx.load_from_string(data)
+    del made.graph.output[1]
+    made.graph.node[1].output[1] = ""
+    return bytes(made.SerializeToString())
+
+
+def test_loop_keeps_its_state_after_an_end_that_depends_on_data() -> None:
+    constants = {"n": np.array(3), "go0": np.array(True), "zero": np.array(1.1, np.float32)}
+    less = [
+        helper.make_node("ReduceMax", ["s2"], ["top"], keepdims=0),
+        helper.make_node("Less", ["top", "zero"], ["on"]),
+    ]
+    data = without_rows(loop([*DOUBLED, *less], ["n", "go0"], constants))
+    wanted = set()
+    for scale in (0.1, 0.6, 2.0):
+        x = np.full(3, scale, np.float32)
+        assert_equal(data, x, compiled=scale == 0.6)
+        (found,) = reference(data, {"x": x})
+        wanted.add(round(float(found[0]), 4))
+    assert wanted == {-2.1001, -1.216, -4.0}  # after three, two and one iterations
+
+
+def test_trip_count_of_a_loop_that_collects_rows_may_be_computed() -> None:
+    """The declared shape tells it; a state after fewer iterations is also correct."""
+    made = onnx.load_from_string(loop([*DOUBLED, WHILE], ["n", "go0"], {"go0": np.array(True)}))
+    made.graph.input.append(helper.make_tensor_value_info("n", INT64, []))
+    x = np.array([0.5, -1, 2], np.float32)
+    wanted = reference(made.SerializeToString(), {"x": x, "n": np.array(3)})
+    made.graph.output[1].type.tensor_type.shape.dim[0].dim_value = 3
+    found = parse_onnx(made.SerializeToString(), "net", "net.onnx")
+    values = evaluate(found, {"x": x, "n": np.array(3)})
+    np.testing.assert_allclose(values["all"], wanted[1], rtol=1e-5)
+    for count in (0, 1, 3, 9, -5):
+        made.graph.output[1].type.tensor_type.shape.dim[0].ClearField("dim_value")
+        feeds = {"x": x, "n": np.array(min(max(count, 0), 3))}
+        state = evaluate(found, {"x": x, "n": np.array(count)})["y"]
+        expected = -np.maximum(x, 0) if count <= 0 else reference(made.SerializeToString(), feeds)[0]
+        np.testing.assert_allclose(state, expected, rtol=1e-5)
 
 
 def test_number_of_unrolled_nodes_is_limited() -> None:

@@ -13,7 +13,7 @@ from mlfbuild.frontends.onnx import parse_onnx
 from mlfbuild.graph import DType, ops
 from mlfbuild.graph.evaluation import evaluate
 from support.examples import examples
-from support.onnx_models import QuantizedNetwork, Scale, model, reference
+from support.onnx_models import QuantizedNetwork, Scale, reference
 from support.onnx_networks import quantized_network
 from support.onnx_quantized import RANDOM, assert_within_a_step, check, integers, values_of
 from support.refusals import Refusal, assert_refused
@@ -140,23 +140,6 @@ def test_a_quantised_network_has_only_integers() -> None:
     assert {tensor.dtype for tensor in graph.tensors.values()} == {DType.UINT8, DType.INT8, DType.INT32}
 
 
-def dynamic() -> bytes:
-    nodes = [
-        helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]),
-        helper.make_node("MatMulInteger", ["q", "w", "z"], ["y"]),
-    ]
-    return model(nodes, [("x", (1, 2))], [("y", (1, 3))], {"w": integers((2, 3), "int8")})
-
-
-def too_large() -> bytes:
-    network = QuantizedNetwork()
-    network.inputs.append(helper.make_tensor_value_info("x", onnx.TensorProto.UINT8, (1, 1000)))
-    network.constants["w"] = np.full((1000, 1), 127, np.int8)
-    network.add("MatMulInteger", ["x", "w"], "y")
-    network.output("y", 2, "int32")
-    return network.bytes()
-
-
 def bad_scale(value: float) -> bytes:
     network = QuantizedNetwork()
     network.add("Relu", [network.input("x", (1, 3), Scale(value, 0))], "y")
@@ -164,24 +147,7 @@ def bad_scale(value: float) -> bytes:
     return network.bytes()
 
 
-def computed_scale() -> bytes:
-    network = QuantizedNetwork()
-    network.add("Relu", [network.input("x", (1, 3), Scale(1.0, 0))], "y")
-    network.inputs.append(helper.make_tensor_value_info("s", onnx.TensorProto.FLOAT, ()))
-    network.add("QuantizeLinear", ["y", "s"], "q")
-    network.output("q", 2)
-    return network.bytes()
-
-
 REFUSED: dict[str, tuple[bytes, Refusal]] = {
-    "dynamic": (
-        dynamic(),
-        ("operator-refused", "node 0 (DynamicQuantizeLinear) writing 'q'"),
-    ),
-    "large sums": (
-        too_large(),
-        ("operator-variant-unsupported", "node 0 (MatMulInteger) writing 'y'", "32385000", "16777216"),
-    ),
     "scale 0": (bad_scale(0.0), ("scale-not-positive", "node 0 (DequantizeLinear) writing 'x_real'")),
     "scale inf": (
         bad_scale(float("inf")),
@@ -191,7 +157,6 @@ REFUSED: dict[str, tuple[bytes, Refusal]] = {
         bad_scale(float("nan")),
         ("scale-not-positive", "node 0 (DequantizeLinear) writing 'x_real'"),
     ),
-    "computed scale": (computed_scale(), ("input-not-constant", "node 2 (QuantizeLinear) writing 'q'")),
 }
 
 

@@ -122,12 +122,6 @@ def test_other_activation_functions() -> None:
 
 
 REFUSED: dict[str, tuple[dict[str, Any], Refusal]] = {
-    "clip": ({"clip": 3.0}, ("operator-variant-unsupported", "node 0 (GRU) writing 'Y'")),
-    "functions": (
-        {"activations": ["Sigmoid", "Elu"]},
-        ("operator-variant-unsupported", "node 0 (GRU) writing 'Y'"),
-    ),
-    "too few functions": ({"activations": ["Sigmoid"]}, ("operator-variant-unsupported", "node 0 (GRU) writing 'Y'")),
     "direction": ({"direction": "upwards"}, ("onnx-malformed", "node 0 (GRU) writing 'Y'", "'upwards'")),
     "two directions": (
         {"direction": "bidirectional"},

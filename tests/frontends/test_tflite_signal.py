@@ -14,7 +14,8 @@ from mlfbuild.frontends.tflite import parse_tflite
 from mlfbuild.graph.evaluation import evaluate
 from support.host_c import run_many_on_host
 from support.native import compile_bytes
-from support.oracle import tflite_micro_cases, tflite_micro_run
+from support.oracle import assert_equal, tflite_micro_cases, tflite_micro_run
+from support.signal_networks import FOURIER_TYPES
 from support.tflite_builder import Network
 
 
@@ -79,11 +80,19 @@ def overlap_add(step: int, dtype: int = TensorType.INT16) -> Network:
     return net
 
 
-def rfft(length: int, dtype: int = TensorType.INT16) -> Network:
+def fourier(name: str, length: int, sizes: tuple[int, int], dtype: int = TensorType.INT16) -> Network:
     net = Network()
-    net.custom("SignalRfft", [net.input((6,), dtype="int16")], [net.activation((length + 2,), dtype="int16")], T=dtype,
-               fft_length=length)  # fmt: skip
+    source, output = (add((size,), dtype="int16") for add, size in zip((net.input, net.activation), sizes, strict=True))
+    net.custom(name, [source], [output], T=dtype, fft_length=length)
     return net
+
+
+def rfft(length: int, dtype: int = TensorType.INT16) -> Network:
+    return fourier("SignalRfft", length, (6, length + 2), dtype)
+
+
+def irfft(length: int, samples: int) -> Network:
+    return fourier("SignalIrfft", length, (length + 2, samples))
 
 
 def refused(net: Network) -> MlfError:
@@ -150,9 +159,14 @@ def test_options_of_other_names_and_types_are_refused(data: bytes, reason: str) 
             lambda: stacker(0, 1 << 30, 1),
             "its options need a state of 2 x 1073741824 elements, not one of 0 to 1048576",
         ),
-        (lambda: rfft(12), "fft_length 12 is not a power of 2 from 4 to 32768"),
+        (lambda: rfft(14), "fft_length 14 is not twice a product of 2, 3 and 5"),
+        (lambda: rfft(9), "fft_length 9 is not twice a product of 2, 3 and 5"),
+        (lambda: rfft(2), "fft_length 2 is not between 4 and 32768"),
+        (lambda: rfft(1 << 16), "fft_length 65536 is not between 4 and 32768"),
         (lambda: rfft(4), "the number of samples 6 is not between 1 and 4"),
-        (lambda: rfft(8, TensorType.FLOAT32), "T 0 is not that of int16"),
+        (lambda: rfft(8, TensorType.FLOAT32), "T 0 is not the type of 't0' int16[6], int16, int32 or float32"),
+        (lambda: irfft(8, 6), "'t1' int16[6] should have the shape [8]"),
+        (lambda: fourier("SignalIrfft", 8, (12, 8)), "'t0' int16[12] should have the shape [10]"),
         (lambda: overlap_add(0), "frame_step 0 is not between 1 and 4"),
         (lambda: overlap_add(5), "frame_step 5 is not between 1 and 4"),
         (lambda: overlap_add(2, TensorType.FLOAT32), "T 0 is not the type of 't0' int16[3, 4], int16 or float32"),
@@ -169,10 +183,10 @@ def test_a_band_without_elements_may_begin_anywhere() -> None:
 
 def test_other_signal_operators_are_refused_by_name() -> None:
     net = window(shift=3)
-    net.operators[0].custom_code = "SignalIrfft"
+    net.operators[0].custom_code = "SignalMfcc"
     error = refused(net)
     assert isinstance(error, UnsupportedModelError)
-    assert (error.code, error.reason) == ("operator-unsupported", "operator CUSTOM 'SignalIrfft' is not supported")
+    assert (error.code, error.reason) == ("operator-unsupported", "operator CUSTOM 'SignalMfcc' is not supported")
 
 
 def test_other_operators_refuse_uint32() -> None:
@@ -189,6 +203,27 @@ def test_energies_outside_the_range_are_0() -> None:
     np.testing.assert_array_equal(tflite_micro_run(model, [values])[0][1:3], expected[1:3])
     library = compile_bytes(model, "net")
     np.testing.assert_array_equal(run_many_on_host([(library, library.modules[0], (values,))])[0][0], expected)
+
+
+@pytest.mark.parametrize("dtype", ["int16", "int32", "float32"])
+def test_fourier_transforms_of_the_lengths_of_audio(dtype: str) -> None:
+    """A square wave at full scale overflows the sums of integers, which wrap around."""
+    lengths, jobs, expected = (20, 480, 512), [], []
+    for length in lengths:
+        wave = np.where(np.sin(np.arange(length) * 2 * np.pi * 3 / length + 0.1) < 0, -1.0, 1.0)
+        samples = wave if dtype == "float32" else np.where(wave < 0, np.iinfo(dtype).min, np.iinfo(dtype).max)
+        for name, sizes in (("SignalRfft", (length, length + 2)), ("SignalIrfft", (length + 2, length))):
+            net = Network()
+            source, output = net.input(sizes[:1], dtype=dtype), net.activation(sizes[1:], dtype=dtype)
+            net.custom(name, [source], [output], T=FOURIER_TYPES[dtype], fft_length=length)
+            run = (np.resize(samples, sizes[0]).astype(dtype),)
+            library = compile_bytes(net.build(), f"{name.lower()}{length}")
+            graph = parse_tflite(net.build(), "net", "net.tflite")
+            jobs.append((library, library.modules[0], run))
+            expected.append(tflite_micro_cases(net.build(), [run])[0][0])
+            np.testing.assert_array_equal(evaluate(graph, {graph.inputs[0]: run[0]})[graph.outputs[0]], expected[-1])
+    for got, wanted in zip(run_many_on_host(jobs), expected, strict=True):
+        assert_equal(got[0], wanted, dtype)
 
 
 @pytest.mark.parametrize(

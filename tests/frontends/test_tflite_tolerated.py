@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mlfbuild.core.errors import UnsupportedModelError
+from mlfbuild.core.errors import InputFileError, UnsupportedModelError, UsageError
 from mlfbuild.frontends.tflite import parse_tflite
+from mlfbuild.graph.evaluation import evaluate
 from support.host_c import run_on_host
 from support.native import compile_bytes
 from support.oracle import assert_equal, litert_run, tflite_micro_run
@@ -96,6 +97,46 @@ def test_network_without_inputs() -> None:
     net = Network()
     net.add(net.constant(np.array([1.5, -2], np.float32)), net.constant(np.array([0.25, 9], np.float32)))
     assert assert_runs_as_both(net, []).tolist() == [1.75, 7.0]
+
+
+def with_signatures() -> Network:
+    """Return a file with two networks; the signature of the second one is "scale"."""
+    net, other = Network(), Network()
+    net.add(net.input((2,)), net.constant(np.array([0.25, 9], np.float32)))
+    x = other.input((2,))
+    other.outputs = [other.binary("MUL", x, other.constant(np.array([3, 4], np.float32)))]
+    net.others.append(other)
+    net.signatures = {"shift": 0, "scale": 1, "again": 1}
+    return net
+
+
+def test_a_signature_selects_a_subgraph() -> None:
+    model = with_signatures().build()
+    (note,) = parse_tflite(model, "net", "net").notes
+    assert "'scale', 'again'" in note
+    for signature, expected in (("shift", [1.25, 11]), ("scale", [3, 8]), ("again", [3, 8])):
+        graph = parse_tflite(model, "net", "net", signature=signature)
+        assert graph.notes == ()
+        values = evaluate(graph, {graph.inputs[0]: np.array([1, 2], np.float32)})
+        assert values[graph.outputs[0]].tolist() == expected
+
+
+def test_an_unknown_signature_is_refused() -> None:
+    net = with_signatures()
+    for signatures, words in ((net.signatures, "shift, scale, again"), ({}, "none")):
+        net.signatures = signatures
+        with pytest.raises(UsageError) as caught:
+            parse_tflite(net.build(), "net", "net", signature="decode")
+        assert (caught.value.code, caught.value.place) == ("signature-unknown", "net: signature")
+        assert words in caught.value.reason
+
+
+def test_a_signature_of_no_subgraph_is_malformed() -> None:
+    net = with_signatures()
+    net.signatures["other"] = 7
+    with pytest.raises(InputFileError) as caught:
+        parse_tflite(net.build(), "net", "net")
+    assert (caught.value.code, caught.value.place) == ("tflite-malformed", "net: signatures")
 
 
 @pytest.mark.parametrize(("others", "named"), [(1, "subgraph 1 is"), (2, "subgraphs 1, 2 are")])

@@ -33,8 +33,8 @@ def test_unsupported_operators_are_all_named() -> None:
     x = net.operator("RFFT2D", [x], net.activation((4,)))
     x = net.operator("STABLEHLO_ADD", [x, x], net.activation((4,), name="sum"))
     net.operator("CUSTOM", [x], net.activation((4,), name="boxes"))
-    net.operators[-1].custom_code = "TFLite_Detection_PostProcess"
-    names = "RFFT2D, STABLEHLO_ADD, CUSTOM 'TFLite_Detection_PostProcess'"
+    net.operators[-1].custom_code = "Convolution2DTransposeBias"
+    names = "RFFT2D, STABLEHLO_ADD, CUSTOM 'Convolution2DTransposeBias'"
     check(net, "operator-unsupported", "operator 1 (RFFT2D) writing 'hidden'", names)
 
 

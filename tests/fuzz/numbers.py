@@ -146,7 +146,7 @@ def _drawn(chance: np.random.Generator, dtype: str, shape: tuple[int, ...], *, e
 
 
 def judged(data: bytes, cases: Sequence[Sequence[Array]]) -> list[list[Array]] | None:
-    """Return what TensorFlow Lite Micro computes, in a process of its own; ``None`` if it refuses or crashes."""
+    """Return what TensorFlow Lite Micro computes, in a separate process; ``None`` if it refuses or crashes."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "outputs.npz"
         child = os.fork()

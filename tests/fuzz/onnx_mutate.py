@@ -13,10 +13,11 @@ from onnx import AttributeProto, ModelProto, numpy_helper
 
 NUMBERS = (0, -1, 1, 2, 7, 1 << 20, 1 << 31, 1 << 40, -(1 << 62), (1 << 63) - 1)
 OPERATORS = (
-    "ArgMax", "AveragePool", "CenterCropPad", "Compress", "Concat", "ConvTranspose", "CumSum", "DequantizeLinear",
-    "Dropout", "Einsum", "Expand", "EyeLike", "GRU", "Gather", "GatherElements", "GatherND", "GroupNormalization",
-    "Hardmax", "LRN", "LayerNormalization", "LpPool", "MatMul", "MatMulInteger", "Max", "MaxPool", "Mod", "OneHot",
-    "Pad", "Pow", "QLinearConv", "QuantizeLinear", "ReduceL2", "ReduceMax", "ReduceProd", "Resize", "ReverseSequence",
+    "ArgMax", "AveragePool", "BitCast", "CenterCropPad", "Col2Im", "Compress", "Concat", "ConvTranspose", "CumSum",
+    "DFT", "DeformConv", "DequantizeLinear", "Det", "Dropout", "Einsum", "Expand", "EyeLike", "GRU", "Gather",
+    "GatherElements", "GatherND", "GridSample", "GroupNormalization", "Hardmax", "LRN", "LayerNormalization",
+    "LpPool", "MatMul", "MatMulInteger", "Max", "MaxPool", "MaxUnpool", "Mod", "OneHot", "Pad", "Pow",
+    "QLinearConv", "QuantizeLinear", "ReduceL2", "ReduceMax", "ReduceProd", "Resize", "ReverseSequence", "RoiAlign",
     "ScatterElements", "ScatterND", "Slice", "Split", "Tile", "Trilu", "Where",
 )  # fmt: skip
 

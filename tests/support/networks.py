@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
-from support import elementwise_networks, movement_networks, reduction_networks, signal_networks
+from support import detection_networks, elementwise_networks, movement_networks, reduction_networks, signal_networks
 from support.drawing import ACTIVATIONS, Array, Case, Draw, Drawing
 from support.oracle import litert_run, tflite_micro_run
 
@@ -130,12 +130,14 @@ OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
     **movement_networks.OPERATORS,
     **reduction_networks.OPERATORS,
     **signal_networks.OPERATORS,
+    **detection_networks.OPERATORS,
 }
 
 LITERT: Mapping[str, Sequence[str]] = {
     **elementwise_networks.LITERT,
     **movement_networks.LITERT,
     **reduction_networks.LITERT,
+    **detection_networks.LITERT,
 }
 """The element types of each operator that LiteRT supports and TensorFlow Lite Micro does not."""
 
@@ -149,6 +151,7 @@ _MICRO: Mapping[str, Sequence[str]] = {
     **movement_networks.TYPES,
     **reduction_networks.TYPES,
     **signal_networks.TYPES,
+    **detection_networks.TYPES,
 }
 """The element types that TensorFlow Lite Micro supports."""
 
@@ -194,4 +197,5 @@ def drawn(operator: str, dtype: str, count: int, stretch: int = 1) -> list[Case]
 def judged(operator: str, dtype: str, case: Case) -> list[Array]:
     """Return the outputs of the oracle for ``case``; raises ``RuntimeError`` if the oracle refuses the network."""
     run = litert_run if dtype in LITERT.get(operator, ()) else tflite_micro_run
-    return run(case.model, case.inputs)
+    outputs = run(case.model, case.inputs)
+    return detection_networks.defined(outputs) if operator == "TFLite_Detection_PostProcess" else outputs

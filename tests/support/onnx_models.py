@@ -25,13 +25,15 @@ def model(
     constants: Mapping[str, Array] | None = None,
     opset: int = OPSET,
     element: int = TensorProto.FLOAT,
+    types: Mapping[str, int] | None = None,
 ) -> bytes:
-    """Return the file of a model whose inputs and outputs have the type ``element``."""
+    """Return the file of a model whose inputs and outputs have the type ``element``, or that of ``types``."""
+    own = types or {}
     graph = helper.make_graph(
         list(nodes),
         "graph",
-        [helper.make_tensor_value_info(name, element, shape) for name, shape in inputs],
-        [helper.make_tensor_value_info(name, element, shape) for name, shape in outputs],
+        [helper.make_tensor_value_info(name, own.get(name, element), shape) for name, shape in inputs],
+        [helper.make_tensor_value_info(name, own.get(name, element), shape) for name, shape in outputs],
         [numpy_helper.from_array(value, name) for name, value in (constants or {}).items()],
     )
     made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)

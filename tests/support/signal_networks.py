@@ -33,13 +33,32 @@ def _fft_auto_scale(d: Drawing) -> None:
     d.network.custom("SignalFftAutoScale", [source], outputs)
 
 
+FOURIER_TYPES = {"int16": TensorType.INT16, "int32": TensorType.INT32, "float32": TensorType.FLOAT32}
+
+
+def _fourier(d: Drawing, name: str, source: Sequence[int], output: Sequence[int], length: int) -> None:
+    index = d.input(tuple(source), dtype=d.dtype)
+    if d.dtype != "float32":
+        limits, quiet = np.iinfo(d.dtype), d.choice(0, 0, 5)
+        values = d.random.integers(limits.min, limits.max, d.values[-1].shape, endpoint=True)
+        extreme = d.random.choice([limits.min, limits.max], values.shape)
+        d.values[-1] = (extreme if d.choice(True, False, False) else values >> quiet).astype(d.dtype)
+    result = d.network.activation(tuple(output), dtype=d.dtype)
+    d.network.custom(name, [index], [result], T=FOURIER_TYPES[d.dtype], fft_length=length)
+
+
+def _length(d: Drawing) -> int:
+    return int(d.choice(4, 6, 8, 10, 16, 24, 32, 50, 60, 64, 90, 128))
+
+
 def _rfft(d: Drawing) -> None:
-    length = d.choice(4, 8, 16, 32, 64, 128)
-    shape = (*d.shape(0, 1), d.size(1, length))
-    source = d.input(shape, dtype="int16")
-    d.values[-1] = d.values[-1] >> d.choice(0, 0, 5)
-    output = d.network.activation((*shape[:-1], length + 2), dtype="int16")
-    d.network.custom("SignalRfft", [source], [output], T=TensorType.INT16, fft_length=length)
+    length, rows = _length(d), d.shape(0, 1)
+    _fourier(d, "SignalRfft", (*rows, d.size(1, length)), (*rows, length + 2), length)
+
+
+def _irfft(d: Drawing) -> None:
+    length, rows = _length(d), d.shape(0, 1)
+    _fourier(d, "SignalIrfft", (*rows, length + 2), (*rows, length), length)
 
 
 def _energy(d: Drawing) -> None:
@@ -170,14 +189,16 @@ OPERATORS: Mapping[str, Callable[[Drawing], None]] = {
     "SignalFilterBank": _filter_bank,
     "SignalFilterBankLog": _log,
     "SignalFilterBankSquareRoot": _square_root,
+    "SignalIrfft": _irfft,
     "SignalPCAN": _pcan,
     "SignalRfft": _rfft,
     "SignalWindow": _window,
 }
 
 TYPES: Mapping[str, Sequence[str]] = {
-    **dict.fromkeys(("SignalEnergy", "SignalFftAutoScale", "SignalRfft", "SignalWindow"), ("int16",)),
+    **dict.fromkeys(("SignalEnergy", "SignalFftAutoScale", "SignalWindow"), ("int16",)),
     **dict.fromkeys(("SignalFilterBank", "SignalFilterBankLog", "SignalPCAN"), ("uint32",)),
+    **dict.fromkeys(("SignalIrfft", "SignalRfft"), tuple(FOURIER_TYPES)),
     "SignalFilterBankSquareRoot": ("uint64",),
 }
 """The element types of the first input."""

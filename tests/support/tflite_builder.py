@@ -42,6 +42,8 @@ class Network:
     """The number of copies of the network in the file."""
     others: list[Network] = field(default_factory=list)
     """Further subgraphs, for example for CALL_ONCE."""
+    signatures: dict[str, int] = field(default_factory=dict)
+    """Names of subgraphs."""
     version: int = 3
 
     def tensor(
@@ -315,7 +317,7 @@ class Network:
         elif not self.outputs:
             self.outputs = list(self.operators[-1].outputs)
         subgraphs = [self._subgraph()] * self.subgraphs + [other._subgraph() for other in self.others]
-        return Writer(subgraphs, self.version).write()
+        return Writer(subgraphs, self.version, self.signatures).write()
 
     def _subgraph(self) -> SubgraphSpec:
         return SubgraphSpec(self.tensors, self.operators, self.inputs, self.outputs)

@@ -35,7 +35,8 @@ def _operator(raw: RawOperator) -> OperatorSpec:
     kind = name_of(BuiltinOptions, raw.options_type) if raw.options_type else None
     options = {} if kind is None or raw.options is None else _options(kind, raw.options)
     assert name_of(BuiltinOperator, raw.code) != str(raw.code)
-    return OperatorSpec(raw.code, list(raw.inputs), list(raw.outputs), kind, options, raw.custom_code)
+    own = raw.options if raw.code == BuiltinOperator.CUSTOM else b""
+    return OperatorSpec(raw.code, list(raw.inputs), list(raw.outputs), kind, options, raw.custom_code, own)
 
 
 def _options(kind: str, table: Any) -> dict[str, Any]:

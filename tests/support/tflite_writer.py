@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import flatbuffers
 import numpy as np
+from flatbuffers import flexbuffers
 from tflite.BuiltinOptions import BuiltinOptions
+from tflite.BuiltinOptions2 import BuiltinOptions2
 from tflite.QuantizationDetails import QuantizationDetails
 
 BLOCKWISE = 2
@@ -54,6 +56,8 @@ class OperatorSpec:
     custom_options: bytes = b""
     options_tag: int | None = None
     """Tag of the union to write instead of that of ``options_kind``."""
+    decomposition: int | None = None
+    """The subgraph that a STABLEHLO_COMPOSITE names."""
     old_code: int | None = None
     """What to write into the field of operators before the 128th, instead of what converters write."""
 
@@ -79,6 +83,8 @@ class Writer:
 
     subgraphs: Sequence[SubgraphSpec]
     version: int
+    signatures: Mapping[str, int] = field(default_factory=dict)
+    """Subgraphs by the names of signatures."""
     builder: Any = field(default_factory=lambda: flatbuffers.Builder(1024))
     written: dict[int, int] = field(default_factory=dict)
     """Offsets of tensors by identity; a tensor that occurs several times is written once."""
@@ -93,12 +99,17 @@ class Writer:
         for subgraph in self.subgraphs:
             subgraphs.append(self._subgraph(subgraph, first, codes))
             first += len(subgraph.tensors)
+        signatures = [
+            self._table("SignatureDef", SignatureKey=self.builder.CreateString(name), SubgraphIndex=index)
+            for name, index in self.signatures.items()
+        ]
         model = self._table(
             "Model",
             Version=self.version,
             OperatorCodes=self._offsets([self._code(*code) for code in codes]),
             Subgraphs=self._offsets(subgraphs),
             Buffers=self._offsets(buffers),
+            **({"SignatureDefs": self._offsets(signatures)} if signatures else {}),
         )
         self.builder.Finish(model, b"TFL3")
         return bytes(self.builder.Output())
@@ -180,6 +191,14 @@ class Writer:
             tag = getattr(BuiltinOptions, spec.options_kind) if spec.options_tag is None else spec.options_tag
             fields["BuiltinOptionsType"] = tag
             fields["BuiltinOptions"] = self._table(spec.options_kind, **self._texts(spec.options))
+        if spec.decomposition is not None:
+            fields["BuiltinOptions2Type"] = BuiltinOptions2.StableHLOCompositeOptions
+            options = {
+                "Name": self.builder.CreateString("odml.test"),
+                "CompositeAttributes": self._numbers(list(flexbuffers.Dumps({})), np.uint8),
+                "DecompositionSubgraphIndex": spec.decomposition,
+            }
+            fields["BuiltinOptions2"] = self._table("StableHLOCompositeOptions", **options)
         if spec.custom_options:
             fields["CustomOptions"] = self._numbers(list(spec.custom_options), np.uint8)
         return self._table("Operator", **fields)

@@ -77,7 +77,7 @@ class NativeCompiler:
 
 def _check_option(key: str, value: OptionValue) -> Mistake | None:
     from mlfbuild.compilers.native.settings import MEMORY, TFLM, most_constants
-    from mlfbuild.frontends import DIM, STATE
+    from mlfbuild.frontends import DIM, SIGNATURE, STATE
     from mlfbuild.graph import MAX_CONSTANTS
 
     if key in _SWITCHES:
@@ -88,6 +88,9 @@ def _check_option(key: str, value: OptionValue) -> Mistake | None:
     if key.startswith(STATE):
         named = isinstance(value, (str, int)) and not isinstance(value, bool) and str(value).strip()
         return None if named else invalid_option("must be the name of an output")
+    if key == SIGNATURE:
+        named = isinstance(value, (str, int)) and not isinstance(value, bool) and str(value).strip()
+        return None if named else invalid_option("must be the name of a signature")
     if key == MAX_CONSTANTS:
         return None if most_constants({key: value}) is not None else invalid_option("must be a size such as 64 MiB")
     choices = {"memory": MEMORY, "tflm": TFLM}

@@ -1,7 +1,9 @@
-"""Replace If, Loop and Scan by the nodes that they run, if this is known when the model is read.
+"""Replace If, Loop and Scan by the nodes that they run.
 
-The branch of an If whose condition is constant takes its place. A Loop whose trip count or condition is constant, and a
-Scan, whose trip count is the size of its inputs, are unrolled. The names of inner tensors get the name of the node and
+The branch of an If whose condition is constant takes its place; otherwise both are run, and the results of one are
+selected. A Loop whose trip count or condition is constant, and a Scan, whose trip count is the size of its inputs, are
+unrolled. A Loop that ends when data say so is unrolled as often as it may run, and keeps its state after the end. The
+names of inner tensors get the name of the node and
 the number of the iteration as a prefix, because every tensor of a graph is written once.
 """
 
@@ -26,7 +28,7 @@ MOST_NODES = 4096
 
 @dataclass
 class Surroundings:
-    """What control flow needs of the model around it."""
+    """The part of the model around an operator of control flow that its nodes depend on."""
 
     opset: int
     constants: Constants
@@ -34,6 +36,10 @@ class Surroundings:
     """The names of the model's own tensors."""
     shape: Callable[[str], tuple[int, ...] | None]
     """Returns the shape of a tensor that has been computed."""
+    declared: Mapping[str, tuple[int, ...]]
+    """The fixed shapes that the file declares."""
+    notes: list[str]
+    """Notes for the user."""
     left: int = MOST_NODES
     """How many nodes loops may still become."""
 
@@ -49,11 +55,11 @@ def flow(node: RawNode, around: Surroundings) -> Iterator[RawNode]:
     Each node must be computed or converted before the next one is requested, because the condition of a loop may
     become constant only then. Raises ``UnsupportedModelError`` if the nodes depend on data.
     """
-    return {"If": _branch, "Loop": _loop, "Scan": _scan}[node.operator](_Body(node, around))
+    return {"If": _branch, "Loop": _loop, "Scan": _scan}[node.operator](Body(node, around))
 
 
 @dataclass
-class _Body:
+class Body:
     """The node, and the graphs in it."""
 
     node: RawNode
@@ -69,19 +75,21 @@ class _Body:
                 raise GraphError(self.node.place, f"the graph {name} has {len(ports)} {word} instead of {wanted}")
         return found
 
-    def constant(self, index: int, what: str, hint: str) -> np.ndarray | None:
-        """Return the only element of input ``index``, ``None`` if it is absent."""
-        name = self.node.inputs[index] if index < len(self.node.inputs) else ""
-        if not name:
-            return None
-        value = self.around.constants.get(name)
+    def given(self, index: int) -> str:
+        """Return the name of input ``index``, nothing if it is absent."""
+        return self.node.inputs[index] if index < len(self.node.inputs) else ""
+
+    def constant(self, index: int, what: str) -> np.ndarray | None:
+        """Return the only element of input ``index``, ``None`` if it is absent or computed in every run."""
+        value = self.around.constants.get(self.given(index))
         if value is None:
-            raise self.dynamic(f"the {what} {name!r} is computed in every run", hint)
+            return None
         if value.size != 1:
             raise GraphError(self.node.place, f"the {what} has {value.size} elements")
         return value.reshape(())
 
     def dynamic(self, reason: str, hint: str) -> UnsupportedModelError:
+        """Return the error for nodes that depend on data."""
         return UnsupportedModelError("control-flow-dynamic", place=self.node.place, reason=reason, hint=hint)
 
     def name(self, *words: object) -> str:
@@ -107,6 +115,18 @@ class _Body:
         name = self.name(word)
         self.around.constants.add(name, np.asarray(value))
         return name
+
+    def selected(self, condition: str, first: str, second: str, output: str) -> Iterator[RawNode]:
+        """Yield the nodes that write ``first`` to ``output`` if ``condition``, one element, holds, else ``second``."""
+        shapes = self.around.shape(first), self.around.shape(second)
+        if shapes[0] != shapes[1]:
+            texts = " and ".join(str(list(shape or ())) for shape in shapes)
+            raise self.dynamic(
+                f"{output!r} has the shapes {texts}, depending on data", "give all results the same shape"
+            )
+        flag = self.name("flag", output)
+        yield self.make("Reshape", [condition, self.number("no dimensions", np.array([], np.int64))], flag)
+        yield self.make("Where", [flag, first, second], output)
 
     def run(self, graph: RawGraph, prefix: object, inputs: Sequence[str], results: list[str]) -> Iterator[RawNode]:
         """Yield the nodes of ``graph`` on the tensors ``inputs``; append the names of its outputs to ``results``."""
@@ -177,48 +197,98 @@ def _renamed_graph(graph: RawGraph, names: Mapping[str, str]) -> RawGraph:
     )
 
 
-def _branch(body: _Body) -> Iterator[RawNode]:
-    condition = body.constant(0, "condition", "compute both branches and select a result with Where")
-    if condition is None:
+def _branch(body: Body) -> Iterator[RawNode]:
+    condition, count = body.constant(0, "condition"), len(body.node.outputs)
+    if not body.given(0):
         raise GraphError(body.node.place, "has no condition")
+    if condition is None:
+        yield from _both(body)
+        return
     name = "then_branch" if condition else "else_branch"
     results: list[str] = []
-    yield from body.run(body.graph(name, 0, len(body.node.outputs)), name, [], results)
+    yield from body.run(body.graph(name, 0, count), name, [], results)
     yield from body.aliases(results, body.node.outputs)
+
+
+def _both(body: Body) -> Iterator[RawNode]:
+    """Run both branches of an If, because the condition is computed in every run."""
+    results: dict[str, list[str]] = {"then_branch": [], "else_branch": []}
+    for name, found in results.items():
+        yield from body.run(body.graph(name, 0, len(body.node.outputs)), name, [], found)
+    for first, second, output in zip(*results.values(), body.node.outputs, strict=True):
+        yield from body.selected(body.given(0), first, second, output)
+    reason = f"the condition {body.given(0)!r} is computed in every run"
+    body.around.notes.append(f"{body.node.place}: both branches are computed, because {reason}")
 
 
 _UNROLLED = "export the network with a fixed number of steps, or call it in a loop of the firmware"
 
 
-def _loop(body: _Body) -> Iterator[RawNode]:
+def _loop(body: Body) -> Iterator[RawNode]:
     node = body.node
     states = list(node.inputs[2:])
     graph = body.graph("body", 2 + len(states), 1 + len(node.outputs))
-    trips, condition = body.constant(0, "trip count", _UNROLLED), body.constant(1, "condition", _UNROLLED)
-    if trips is None and condition is None:
+    condition = body.constant(1, "condition")
+    trips: np.ndarray | int | None = body.constant(0, "trip count")
+    if not body.given(0) and not body.given(1):
         raise GraphError(node.place, "has neither a trip count nor a condition, so it never ends")
     pieces: list[list[str]] = [[] for _ in node.outputs[len(states) :]]
+    for index, what in ((0, "trip count"), (1, "condition")):
+        if body.given(index) and body.given(index) not in body.around.constants:
+            trips = _most_trips(body, trips, len(states), f"the {what} {body.given(index)!r}")
     goes_on, count = condition is None or bool(condition), 0
+    running = "" if condition is not None else body.given(1)
     while goes_on and (trips is None or count < trips):
         body.take(graph)
-        inputs = [body.number(f"{count}/iteration", np.int64(count)), body.number("condition", np.True_), *states]
+        number = body.number(f"{count}/iteration", np.int64(count))
         results: list[str] = []
-        yield from body.run(graph, count, inputs, results)
-        states = results[1 : 1 + len(states)]
+        yield from body.run(graph, count, [number, body.number("condition", np.True_), *states], results)
+        flags = [running] if running else []
+        if body.given(0) and body.given(0) not in body.around.constants:
+            flags.append(body.name(count, "is a trip"))
+            yield body.make("Less", [number, body.given(0)], flags[-1])
+        yield from _kept(body, count, flags, states, results)
         for found, piece in zip(pieces, results[1 + len(states) :], strict=True):
             found.append(piece)
-        if condition is not None:
+        if body.given(1):
             after = body.around.constants.get(results[0])
+            goes_on = after is None or bool(after.all())
             if after is None:
-                raise body.dynamic("whether the loop goes on is computed in every run", _UNROLLED)
-            goes_on = bool(after.all())
+                trips = _most_trips(body, trips, len(states), "whether the loop goes on")
+                before, running = running or results[0], body.name(count, "goes on")
+                yield body.make("And", [before, results[0]], running)
         count += 1
     yield from body.aliases(states, node.outputs)
     for found, output in zip(pieces, node.outputs[len(states) :], strict=True):
         yield from body.stacked(found, 0, output)
 
 
-def _scan(body: _Body) -> Iterator[RawNode]:
+def _most_trips(body: Body, trips: np.ndarray | int | None, states: int, what: str) -> int:
+    """Return how often a loop runs whose end depends on data: as often as the tensors that it collects have rows.
+
+    If it collects none, ``trips`` is the limit.
+    """
+    collected = [name for name in body.node.outputs[states:] if name]
+    shapes = [body.around.declared.get(name) for name in collected]
+    sizes = {shape[0] for shape in shapes if shape}
+    if not all(shapes) or len(sizes) > 1 or (trips is None and not sizes):
+        raise body.dynamic(f"{what} is computed in every run", _UNROLLED)
+    return sizes.pop() if sizes else int(trips or 0)
+
+
+def _kept(body: Body, count: int, flags: Sequence[str], states: list[str], results: Sequence[str]) -> Iterator[RawNode]:
+    """Yield the nodes that set ``states`` to the results of iteration ``count`` if all ``flags`` are true."""
+    active = body.name(count, "runs")
+    if flags:
+        yield body.make("And", [flags[0], flags[-1]], active)
+    for index, (before, after) in enumerate(zip(list(states), results[1:], strict=False)):
+        states[index] = after
+        if flags and before != after:
+            states[index] = body.name(count, "state", index)
+            yield from body.selected(active, after, before, states[index])
+
+
+def _scan(body: Body) -> Iterator[RawNode]:
     node = body.node
     if body.around.opset < 9:
         raise UnsupportedModelError(
@@ -258,7 +328,7 @@ def _scan(body: _Body) -> Iterator[RawNode]:
         yield from body.stacked(found[::-1] if back else found, axis, output)
 
 
-def _scan_axes(body: _Body, sources: Sequence[str]) -> tuple[list[int], int]:
+def _scan_axes(body: Body, sources: Sequence[str]) -> tuple[list[int], int]:
     """Return the axis along which each input is scanned, and the number of steps."""
     axes = _numbers(body, "scan_input_axes", len(sources))
     counts = set()
@@ -273,7 +343,7 @@ def _scan_axes(body: _Body, sources: Sequence[str]) -> tuple[list[int], int]:
     return axes, counts.pop()
 
 
-def _numbers(body: _Body, name: str, count: int) -> list[int]:
+def _numbers(body: Body, name: str, count: int) -> list[int]:
     found = body.node.attributes.get(name, (0,) * count)
     if not isinstance(found, tuple) or len(found) != count or not all(isinstance(value, int) for value in found):
         raise GraphError(body.node.place, f"attribute {name} is not a list of {count} integers")

@@ -55,15 +55,16 @@ class _Parts:
         """Return the DequantizeLinear of the three inputs from ``index`` on: numbers, scale and zero point."""
         return self.make("DequantizeLinear", self.node.inputs[index : index + 3], self.name(word), {"axis": axis})
 
-    def bias(self, index: int, word: str) -> RawNode:
-        """Return the DequantizeLinear of a bias, whose scale is the product of those of inputs 1 and 4."""
+    def bias(self, index: int, word: str) -> Iterator[RawNode]:
+        """Yield the DequantizeLinear of a bias, whose scale is the product of those of inputs 1 and 4."""
         node = self.node
         source, weights = self.constants.get(node.inputs[1]), self.constants.get(node.inputs[4])
-        if source is None or weights is None:
-            raise GraphError(node.place, "has scales that are not constant")
         scale = self.name(f"{word} scale")
-        self.constants.add(scale, source.reshape(-1)[:1] * weights.reshape(-1))
-        return self.make("DequantizeLinear", [node.inputs[index], scale], self.name(word), {"axis": 0})
+        if source is None or weights is None:
+            yield self.make("Mul", [node.inputs[1], node.inputs[4]], scale)
+        else:
+            self.constants.add(scale, source.reshape(-1)[:1] * weights.reshape(-1))
+        yield self.make("DequantizeLinear", [node.inputs[index], scale], self.name(word), {"axis": 0})
 
     def quantized(self, word: str, scale: int) -> RawNode:
         """Return the QuantizeLinear of tensor ``word``; its scale and zero point are the inputs from ``scale`` on."""
@@ -89,7 +90,7 @@ def _convolution(parts: _Parts) -> Iterator[RawNode]:
     yield parts.real(0, "x")
     yield parts.real(3, "w")
     if len(node.inputs) > 8 and node.inputs[8]:
-        yield parts.bias(8, "b")
+        yield from parts.bias(8, "b")
         inputs.append(parts.name("b"))
     yield parts.make("Conv", inputs, parts.name("real"), node.attributes)
     yield parts.quantized("real", 6)
@@ -110,7 +111,7 @@ def _gemm(parts: _Parts) -> Iterator[RawNode]:
     yield parts.real(0, "a")
     yield parts.real(3, "b", axis=0 if node.attributes.get("transB", 0) else 1)
     if len(node.inputs) > 6 and node.inputs[6]:
-        yield parts.bias(6, "c")
+        yield from parts.bias(6, "c")
         inputs.append(parts.name("c"))
     floats = len(node.inputs) < 8 or not node.inputs[7]
     beta = node.attributes.get("alpha", 1.0)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _KEY = b"location"
 """The key of the file's name, which every model with external data contains."""
 _DEEPEST = 100
-"""Messages within messages, as ONNX's own reader allows."""
+"""The deepest nesting of messages; the reader of onnx allows as many."""
 _TENSOR, _ENTRY = "tensor", "entry"
 _MESSAGES: Mapping[str, Mapping[int, str]] = {
     "model": {7: "graph", 25: "function"},

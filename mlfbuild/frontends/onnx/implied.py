@@ -1,8 +1,8 @@
 """Find parameters of operators that the declared shape of the result determines, although they are not constant.
 
 A file may compute the shape of a Reshape in every run, or have it as an input, and declare a fixed shape for the
-result. Any other value of the parameter would contradict the file, so the declared one is used. Parameters that leave a
-choice, such as the axis that is reduced from [2, 2] to [2], are not determined.
+result. Any other value of the parameter would contradict the file, so the declared one is used. If several values fit,
+such as the two axes that may be reduced from [2, 2] to [2], the shapes determine a choice.
 """
 
 from __future__ import annotations
@@ -44,7 +44,15 @@ class Shapes:
         return axis % len(self.made) if isinstance(axis, int) and -len(self.made) <= axis < len(self.made) else None
 
 
-Values = tuple[int, ...] | int | None
+@dataclass(frozen=True)
+class Choice:
+    """Several possible values of a parameter. A value's number is the sum of the keys at its elements."""
+
+    keys: tuple[int, ...]
+    values: Mapping[int, tuple[int, ...] | int]
+
+
+Values = tuple[int, ...] | int | Choice | None
 
 
 def parameter(operator: str) -> int | None:
@@ -52,12 +60,12 @@ def parameter(operator: str) -> int | None:
     return _PARAMETERS[operator][0] if operator in _PARAMETERS else None
 
 
-def implied(shapes: Shapes) -> np.ndarray | None:
-    """Return the value of the parameter, ``None`` if the shapes do not determine it."""
-    if shapes.outputs[0] is None:
+def implied(shapes: Shapes) -> np.ndarray | Choice | None:
+    """Return the value of the parameter, or the possible ones, ``None`` if the shapes do not determine it."""
+    if shapes.outputs[0] is None and shapes.node.operator not in _LIKE_THE_INPUT:
         return None
     found = _PARAMETERS[shapes.node.operator][1](shapes)
-    return None if found is None else np.array(found, np.int64)
+    return found if found is None or isinstance(found, Choice) else np.array(found, np.int64)
 
 
 def _whole(shapes: Shapes) -> Values:
@@ -113,7 +121,22 @@ def _reduced(shapes: Shapes) -> Values:
         for axes in combinations(range(len(source)), count)
         if tuple(size for axis, size in enumerate(source) if axis not in axes) == made
     }
-    return next(iter(found.values())) if len(found) == 1 and count > 0 else None
+    if len(found) < 2 or count == 0:
+        return next(iter(found.values())) if found and count > 0 else None
+    keys = tuple(1 << axis if size > 1 else 0 for axis, size in enumerate(source))
+    return Choice(keys, {sum(keys[axis] for axis in axes): axes for axes in found.values()})
+
+
+def _accumulated(shapes: Shapes) -> Values:
+    """Return any axis of the input, whose shape is also that of the result."""
+    if not shapes.source:
+        return None
+    axes = tuple(range(len(shapes.source)))
+    return 0 if len(axes) == 1 else Choice(axes, {axis: axis for axis in axes})
+
+
+def _length(shapes: Shapes) -> Values:
+    return shapes.made[0] if len(shapes.made) == 1 else None
 
 
 def _pieces(shapes: Shapes) -> Values:
@@ -143,10 +166,14 @@ def _on_axes(shapes: Shapes) -> Values:
     return tuple(shapes.made[axis] for axis in whole) if len(whole) == len(axes) else None
 
 
+_LIKE_THE_INPUT = frozenset({"CumProd", "CumSum"})
+"""Operators whose parameters do not change the shape of the result."""
+
 _PARAMETERS: Mapping[str, tuple[int, Callable[[Shapes], Values]]] = {
     "CenterCropPad": (1, _on_axes),
     "ConstantOfShape": (0, _whole),
     "Expand": (1, _whole),
+    "MaxUnpool": (2, _whole),
     "OneHot": (1, _size(-1)),
     "Reshape": (1, _whole),
     "Resize": (3, _resized),
@@ -155,6 +182,8 @@ _PARAMETERS: Mapping[str, tuple[int, Callable[[Shapes], Values]]] = {
     "Tile": (1, _repeats),
     "TopK": (1, _size(-1)),
     "Unsqueeze": (1, _inserted),
+    **dict.fromkeys(("BlackmanWindow", "HammingWindow", "HannWindow"), (0, _length)),
+    **dict.fromkeys(sorted(_LIKE_THE_INPUT), (1, _accumulated)),
     **dict.fromkeys(
         (
             "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin",

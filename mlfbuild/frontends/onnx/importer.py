@@ -11,15 +11,16 @@ import onnx
 
 from mlfbuild.core import UnsupportedModelError, listed, shown
 from mlfbuild.frontends.onnx.affine import Quantized, check_scales
+from mlfbuild.frontends.onnx.alternatives import one_of
 from mlfbuild.frontends.onnx.batch_folding import with_folded_batches
 from mlfbuild.frontends.onnx.builder import GraphBuilder
 from mlfbuild.frontends.onnx.constants import Constants
-from mlfbuild.frontends.onnx.control_flow import CONTROL_FLOW, Surroundings, decided, flow
+from mlfbuild.frontends.onnx.control_flow import CONTROL_FLOW, Body, Surroundings, decided, flow
 from mlfbuild.frontends.onnx.dimensions import fixed_shape, shape_text
 from mlfbuild.frontends.onnx.expansion import EXPANDED, written_out
 from mlfbuild.frontends.onnx.float_operators import FloatOperator, float_operator, is_quantized, notes
 from mlfbuild.frontends.onnx.folding import FOLDABLE, fold
-from mlfbuild.frontends.onnx.implied import Shapes, implied, parameter
+from mlfbuild.frontends.onnx.implied import Choice, Shapes, implied, parameter
 from mlfbuild.frontends.onnx.layout import Value, as_onnx
 from mlfbuild.frontends.onnx.normalise import DOMAINS
 from mlfbuild.frontends.onnx.operators import OPERATORS, converter
@@ -92,7 +93,7 @@ class _Importer:
         self._taken = {port.name for port in raw.inputs}.union(raw.constants, *(node.outputs for node in raw.nodes))
         self.unread: list[str] = []
         """Notes about parameters that the network does not read."""
-        self._around = Surroundings(raw.opset, self._constants, self._taken, self._shape)
+        self._around = Surroundings(raw.opset, self._constants, self._taken, self._shape, raw.shapes, self.unread)
         self._outputs = {port.name for port in raw.outputs}
         self._floats: list[FloatOperator] = []
         self._nodes = with_folded_batches(tuple(self._unknown(raw.nodes)), self._constants, self._outputs)
@@ -147,28 +148,33 @@ class _Importer:
         if node.operator in CONTROL_FLOW and node.domain in DOMAINS:
             self._import(self._unknown(flow(node, self._around)))
         else:
-            whole = self._with_parameter(node)
-            if not self._fold(whole):
-                self._convert(whole)
+            for whole in self._with_parameter(node):
+                if not self._fold(whole):
+                    self._convert(whole)
 
-    def _with_parameter(self, node: RawNode) -> RawNode:
-        """Return ``node`` with a constant parameter if that is not constant, but the declared shapes determine it."""
+    def _with_parameter(self, node: RawNode) -> Iterator[RawNode]:
+        """Yield ``node`` with a constant parameter if that is not constant, but the declared shapes determine it.
+
+        If they leave several values, yield the nodes that compute each and select one.
+        """
         index = parameter(node.operator) if node.domain in DOMAINS else None
-        if index is None or index >= len(node.inputs) or not node.inputs[index]:
-            return node
-        name = node.inputs[index]
-        if name in self._constants:
-            return node
-        declared = self._raw.shapes
-        found = implied(Shapes(node, tuple(map(self._shape, node.inputs)), tuple(map(declared.get, node.outputs))))
-        if found is None:
-            return node
+        name = node.inputs[index] if index is not None and index < len(node.inputs) else ""
+        found: Array | Choice | None = None
+        if name and name not in self._constants:
+            shapes = tuple(map(self._shape, node.inputs)), tuple(map(self._raw.shapes.get, node.outputs))
+            found = implied(Shapes(node, *shapes))
+        if index is None or found is None:
+            yield node
+            return
+        if isinstance(found, Choice):
+            yield from one_of(Body(node, self._around), index, found)
+            return
         known = f"{node.outputs[0]}/{name}"
         while known in self._taken:
             known += "_"
         self._constants.add(known, found)
         self.unread.append(f"{node.place}: {name!r} is not read, because the file declares the shape of the result")
-        return replace(node, inputs=(*node.inputs[:index], known, *node.inputs[index + 1 :]))
+        yield replace(node, inputs=(*node.inputs[:index], known, *node.inputs[index + 1 :]))
 
     def _shape(self, name: str) -> tuple[int, ...] | None:
         value = self._values.get(name)
@@ -222,8 +228,9 @@ class _Importer:
             )
         find, name = functools.partial(self._value, node.place), node.outputs[0]
         dequantized = name in self._meanings and name not in self._outputs
+        shapes = tuple(map(self._raw.shapes.get, node.outputs))
         site = OnnxSite(
-            node, self._raw.opset, self._builder, self._constants, find, self._targets.get(name), dequantized
+            node, self._raw.opset, self._builder, self._constants, find, self._targets.get(name), dequantized, shapes
         )
         before = self._builder.count
         try:

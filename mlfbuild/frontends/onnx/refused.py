@@ -33,18 +33,11 @@ _REASONS: Mapping[tuple[str, str], tuple[str, ...]] = {
         "ConcatFromSequence", "Optional", "OptionalGetElement", "OptionalHasElement", "SequenceAt",
         "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength", "SplitToSequence",
     ),
-    ("a tensor whose size depends on data is not supported", _IN_FIRMWARE): ("NonMaxSuppression", "NonZero", "Unique"),
+    ("a tensor whose size depends on data is not supported", _IN_FIRMWARE): ("NonMaxSuppression", "Unique"),
     ("operators on text are not supported", _IN_FIRMWARE): (
         "RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer",
     ),
     ("image files are not supported", _IN_FIRMWARE): ("ImageDecoder",),
-    ("signal transforms are not supported", "compute spectra before the network, for example with CMSIS-DSP"): (
-        "DFT", "STFT",
-    ),
-    (
-        "a scale that is computed in every run is not supported",
-        "quantise the network statically, for example with onnxruntime's quantize_static",
-    ): ("DynamicQuantizeLinear",),
     (
         "operators of attention are not supported",
         "export the network for version 22 or earlier, which has MatMul and Softmax instead",
@@ -53,11 +46,7 @@ _REASONS: Mapping[tuple[str, str], tuple[str, ...]] = {
         "CausalConvWithState",
     ),
     ("sampling an image at positions that depend on data is not supported", SEE): (
-        "AffineGrid", "DeformConv", "GridSample", "MaxRoiPool", "MaxUnpool", "RoiAlign",
-    ),
-    ("reading the bits of one type as another is not supported", SEE): ("BitCast",),
-    ("the operator is not supported, as small networks rarely use it", SEE): (
-        "Col2Im", "Det",
+        "AffineGrid", "MaxRoiPool",
     ),
 }  # fmt: skip
 

@@ -37,6 +37,8 @@ class OnnxSite:
     """The quantisation of the first output later in the network, if it has one."""
     only_dequantized: bool = False
     """Whether the integers of the first output are converted to real numbers wherever they are read."""
+    shapes: Sequence[tuple[int, ...] | None] = ()
+    """The fixed shapes that the file declares for the outputs."""
     refused: list[str] = field(default_factory=list)
     """The reasons why integer forms were not possible."""
 
@@ -81,6 +83,25 @@ class OnnxSite:
         if data is None:
             raise self.unsupported(f"the {what} {name!r} must be constant", code="input-not-constant")
         return data
+
+    def declared(self, index: int, what: str, rank: int | None = None) -> tuple[int, ...]:
+        """Return the fixed shape of the first output, of ``rank`` if given, which the file must declare.
+
+        ``index`` is the input that is computed in every run, and ``what`` its meaning in messages.
+        """
+        shape = self.shapes[0] if self.shapes else None
+        if shape is None:
+            raise self.unsupported(
+                f"the {what} {self.node.inputs[index]!r} must be constant, because the file declares no fixed shape "
+                f"for {self.name!r}",
+                "make it constant, or declare the shape of the result in the file",
+                code="input-not-constant",
+            )
+        if rank is not None and len(shape) != rank:
+            raise GraphError(
+                self.node.place, f"the shape {list(shape)} of {self.name!r} does not have {rank} dimensions"
+            )
+        return shape
 
     def constant_number(self, index: int, what: str) -> Array:
         """Return the only element of the constant input ``index`` as an array without dimensions."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tflite.BuiltinOperator import BuiltinOperator
 
-from mlfbuild.core import UnsupportedModelError, listed
+from mlfbuild.core import UnsupportedModelError, UsageError, listed
 from mlfbuild.frontends.errors import naming_file, unsupported
 from mlfbuild.frontends.tflite.operators import (
     SHAPES,
@@ -56,39 +56,70 @@ _MOST_NUMBERS = 64
 """Elements up to which a tensor is computed at compile time, because it may be part of a shape."""
 
 
-def parse_tflite(data: bytes, name: str, where: str, budget: ConstantBudget | None = None) -> Graph:
+def parse_tflite(
+    data: bytes, name: str, where: str, budget: ConstantBudget | None = None, signature: str | None = None
+) -> Graph:
     """Return the TFLite model in ``data`` as a graph called ``name``; ``where`` names the file in messages.
 
-    ``budget`` limits the constants that are made; the default is that of a file of this size.
+    ``budget`` limits the constants that are made; the default is that of a file of this size. ``signature`` selects
+    the subgraph; the default is the first one, which runtimes run, too.
     Raises ``InputFileError`` if it is not a valid model, ``UnsupportedModelError`` if it uses an operator, a type or a
-    variant that is not supported, or if the tensors and attributes of an operator contradict its rules.
+    variant that is not supported, or if the tensors and attributes of an operator contradict its rules, and
+    ``UsageError`` if there is no such ``signature``.
     """
     with naming_file(where, "tflite-malformed"):
-        return _graph(Reader(data).read(), name, budget or ConstantBudget.of_file(len(data)))
-
-
-def _graph(subgraphs: Sequence[RawSubgraph], name: str, budget: ConstantBudget) -> Graph:
-    """Return the graph of the first subgraph, which runtimes run, too; others may initialise its variables."""
-    importer = _Importer(subgraphs[0], budget, subgraphs)
-    graph = importer.graph(name)
+        reader = Reader(data)
+        subgraphs, signatures = reader.read(), reader.signatures()
+        index = 0 if signature is None else _selected(signatures, signature, name)
+        importer = _Importer(subgraphs[index], budget or ConstantBudget.of_file(len(data)), subgraphs, index)
+        graph = importer.graph(name)
+    idle = [
+        each for each in range(len(subgraphs)) if each != index and each not in {*importer.called, *importer.inlined}
+    ]
     notes = [f"{words} {_OF_LITERT}" for words in importer.only_litert]
-    idle = [str(index) for index in range(1, len(subgraphs)) if index not in importer.called]
-    if idle:
-        others = f"subgraph {idle[0]} is" if len(idle) == 1 else f"subgraphs {listed(idle)} are"
-        notes.append(f"only the first subgraph of the file is compiled; {others} left out")
+    notes += _left_out(idle, signatures, signature)
     return graph.with_notes([*graph.notes, *notes], litert=bool(importer.only_litert))
 
 
-class _Importer:
-    """Converts one subgraph to a graph; ``subgraphs`` are those that CALL_ONCE may name."""
+def _selected(signatures: Mapping[str, int], signature: str, name: str) -> int:
+    """Return the index of the subgraph of ``signature``."""
+    if signature not in signatures:
+        known = f"its signatures are {listed([*signatures])}" if signatures else "it has none"
+        raise UsageError(
+            "signature-unknown",
+            place=f"{name}: signature",
+            reason=f"the file has no signature {signature!r}; {known}",
+            hint="use one of these names" if signatures else "remove signature",
+        )
+    return signatures[signature]
 
-    def __init__(self, raw: RawSubgraph, budget: ConstantBudget, subgraphs: Sequence[RawSubgraph] = ()) -> None:
+
+def _left_out(idle: Sequence[int], signatures: Mapping[str, int], signature: str | None) -> Iterator[str]:
+    """Yield a note about the subgraphs ``idle``, which are not compiled, unless the user selected a ``signature``."""
+    if not idle or signature is not None:
+        return
+    others = listed([repr(name) for name, index in signatures.items() if index in idle])
+    if others:
+        yield f"only the first subgraph of the file is compiled; to compile another one, select its signature: {others}"
+    else:
+        left = f"subgraph {idle[0]} is" if len(idle) == 1 else f"subgraphs {listed([*map(str, idle)])} are"
+        yield f"only the first subgraph of the file is compiled; {left} left out"
+
+
+class _Importer:
+    """Converts one subgraph, number ``index``, to a graph; ``subgraphs`` are those that CALL_ONCE may name."""
+
+    def __init__(
+        self, raw: RawSubgraph, budget: ConstantBudget, subgraphs: Sequence[RawSubgraph] = (), index: int = 0
+    ) -> None:
         self.called: dict[int, Mapping[Key, VariableValue]] = {}
         """The values of variables by the index of the subgraph that a CALL_ONCE names."""
-        self._file = raw
+        raw, self.inlined = _without_composites(raw, subgraphs, index)
+        self._file = raw = _resized(raw)
         self._raw = raw = held_as_int8(raw)
         self._budget = budget
         self._subgraphs = subgraphs
+        self._index = index
         self._tensors = Tensors(raw)
         self._names = unique_names(self._file.tensors)
         self._variables = Variables(self._tensors)
@@ -362,7 +393,7 @@ class _Importer:
             raise site.unsupported("a subgraph that initialises variables calls another subgraph")
         if not 0 <= index < len(self._subgraphs):
             raise site.wrong(f"names subgraph {index}, the last one is {len(self._subgraphs) - 1}")
-        if index == 0:
+        if index == self._index:
             raise site.wrong("the operator names its own subgraph")
         if index not in self.called:
             self.called[index] = _Importer(self._subgraphs[index], self._budget).initial_values(site)
@@ -429,6 +460,26 @@ class _Importer:
             computed = index in self._written or index in self._raw.inputs
             if tensor is not None and not tensor.constant and computed:
                 raise site.unsupported(f"weights and bias must be constant, {tensor} is not", code="input-not-constant")
+
+
+def _resized(raw: RawSubgraph) -> RawSubgraph:
+    """Return ``raw`` with the shapes of outputs that files do not have."""
+    if all(operator.custom_code != "TFLite_Detection_PostProcess" for operator in raw.operators):
+        return raw
+    from mlfbuild.frontends.tflite.operators.non_max_suppression import resized  # few files have such an operator
+
+    return resized(raw)
+
+
+def _without_composites(
+    raw: RawSubgraph, subgraphs: Sequence[RawSubgraph], index: int
+) -> tuple[RawSubgraph, frozenset[int]]:
+    """Return ``raw``, subgraph ``index``, with the parts of other subgraphs that it names, and their indices."""
+    if not subgraphs or all(operator.code != BuiltinOperator.STABLEHLO_COMPOSITE for operator in raw.operators):
+        return raw, frozenset()
+    from mlfbuild.frontends.tflite.composites import inlined
+
+    return inlined(subgraphs, index)
 
 
 def _name(operator: RawOperator) -> str:

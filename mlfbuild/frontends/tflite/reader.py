@@ -141,6 +141,19 @@ class Reader:
             codes = self._codes()
         return tuple(self._subgraph(index, codes) for index in range(count))
 
+    def signatures(self) -> dict[str, int]:
+        """Return the index of the subgraph of each signature, which ``read`` has."""
+        with reading("signatures"):
+            count = self._count("signatures", self._model.SignatureDefsLength())
+            found: dict[str, int] = {}
+            for definition in map(self._model.SignatureDefs, range(count)):
+                name, index = definition.SignatureKey() or b"", definition.SubgraphIndex()
+                self._charge(len(name))
+                if index >= self._model.SubgraphsLength():
+                    raise GraphError("signatures", f"{_text(name)!r} names subgraph {index}")
+                found.setdefault(_text(name), int(index))
+        return found
+
     def _subgraph(self, index: int, codes: Sequence[tuple[int, str]]) -> RawSubgraph:
         place = f"subgraph {index}, " if index else ""
         with reading("subgraphs"):
@@ -231,7 +244,10 @@ class Reader:
             options = operator.BuiltinOptions()
             if builtin == BuiltinOperator.CUSTOM:
                 options = self._vector(operator.CustomOptionsAsNumpy()).tobytes()
-            return RawOperator(index, builtin, custom, inputs, outputs, operator.BuiltinOptionsType(), options)
+            kind = operator.BuiltinOptionsType()
+            if builtin == BuiltinOperator.STABLEHLO_COMPOSITE:
+                kind, options = operator.BuiltinOptions2Type(), operator.BuiltinOptions2()
+            return RawOperator(index, builtin, custom, inputs, outputs, kind, options)
 
     def _indices(self, vector: Any) -> tuple[int, ...]:
         return tuple(self._vector(vector).tolist())

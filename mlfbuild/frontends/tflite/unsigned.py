@@ -23,7 +23,7 @@ from mlfbuild.graph import DType, Node, Tensor, ops
 from mlfbuild.graph.ops import operator_class
 
 OFFSET = 128
-"""What is subtracted from uint8 elements and zero points to hold them as int8."""
+"""Subtracted from uint8 elements and zero points to hold them as int8."""
 
 _ELEMENTWISE = (
     "ADD", "DIV", "EQUAL", "GELU", "GREATER", "GREATER_EQUAL", "HARD_SWISH", "LEAKY_RELU", "LESS", "LESS_EQUAL",
@@ -44,6 +44,8 @@ _MOVEMENTS = (
 _CONVERSIONS = frozenset({BuiltinOperator.DEQUANTIZE, BuiltinOperator.QUANTIZE})
 _COMPUTED = frozenset(getattr(BuiltinOperator, name) for name in (*_ELEMENTWISE, *_LAYERS, *_MOVEMENTS))
 """The operators that LiteRT's reference kernels compute with uint8, except conversions."""
+_CUSTOM = frozenset({"TFLite_Detection_PostProcess"})
+"""The custom ones."""
 _WITHOUT_VALUES = frozenset({BuiltinOperator.RANK, BuiltinOperator.SHAPE})
 _INT8 = "convert the model again with full integer quantisation, which uses int8"
 
@@ -60,7 +62,7 @@ def refusal(raw: RawSubgraph, operator: RawOperator, place: str) -> UnsupportedM
     types = [tensor.type for tensor in _tensors(raw, (*operator.inputs, *operator.outputs))]
     if not _computes(raw, operator):
         return None
-    if operator.code in _COMPUTED:
+    if operator.code in _COMPUTED or operator.custom_code in _CUSTOM:
         others = {TensorType.INT8, TensorType.INT16} & set(types)
         if not others:
             return None

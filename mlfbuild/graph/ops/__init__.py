@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     )
     from mlfbuild.graph.ops.batch_matmul import (
         BatchMatmul as BatchMatmul,
+        MatmulInteger as MatmulInteger,
     )
     from mlfbuild.graph.ops.bitwise import (
         BitwiseAnd as BitwiseAnd,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
         BroadcastTo as BroadcastTo,
     )
     from mlfbuild.graph.ops.cast import (
+        BitCast as BitCast,
         Cast as Cast,
     )
     from mlfbuild.graph.ops.comparisons import (
@@ -85,6 +87,12 @@ if TYPE_CHECKING:
     )
     from mlfbuild.graph.ops.depthwise_conv2d import (
         DepthwiseConv2D as DepthwiseConv2D,
+    )
+    from mlfbuild.graph.ops.determinant import (
+        Determinant as Determinant,
+    )
+    from mlfbuild.graph.ops.dft import (
+        Dft as Dft,
     )
     from mlfbuild.graph.ops.div import (
         Div as Div,
@@ -121,9 +129,13 @@ if TYPE_CHECKING:
         FloorMod as FloorMod,
     )
     from mlfbuild.graph.ops.fourier import (
+        LONGEST as LONGEST,
+        SignalFourier as SignalFourier,
+        SignalIrfft as SignalIrfft,
         SignalRfft as SignalRfft,
     )
     from mlfbuild.graph.ops.framing import (
+        Col2Im as Col2Im,
         SignalFramer as SignalFramer,
         SignalOverlapAdd as SignalOverlapAdd,
         SignalStacker as SignalStacker,
@@ -182,6 +194,14 @@ if TYPE_CHECKING:
     from mlfbuild.graph.ops.mul import (
         Mul as Mul,
     )
+    from mlfbuild.graph.ops.non_max_suppression import (
+        CORNERS as CORNERS,
+        DetectionPostProcess as DetectionPostProcess,
+        NonMaxSuppressionV4 as NonMaxSuppressionV4,
+        NonMaxSuppressionV5 as NonMaxSuppressionV5,
+        overlaps as overlaps,
+        suppressed as suppressed,
+    )
     from mlfbuild.graph.ops.pack import (
         Pack as Pack,
         Unpack as Unpack,
@@ -207,6 +227,7 @@ if TYPE_CHECKING:
     from mlfbuild.graph.ops.quantize import (
         STORED as STORED,
         Dequantize as Dequantize,
+        DynamicQuantize as DynamicQuantize,
         Quantize as Quantize,
     )
     from mlfbuild.graph.ops.reduce import (
@@ -248,6 +269,14 @@ if TYPE_CHECKING:
     )
     from mlfbuild.graph.ops.reverse_sequence import (
         ReverseSequence as ReverseSequence,
+    )
+    from mlfbuild.graph.ops.sampling import (
+        FARTHEST as FARTHEST,
+        DeformConv as DeformConv,
+        GridSample as GridSample,
+        Interpolation as Interpolation,
+        Outside as Outside,
+        RoiAlign as RoiAlign,
     )
     from mlfbuild.graph.ops.scatter import (
         ScatterNd as ScatterNd,

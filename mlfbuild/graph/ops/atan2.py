@@ -14,7 +14,7 @@ from mlfbuild.graph.types import Array, DType, Tensor
 
 @dataclass(frozen=True)
 class Atan2(Binary):
-    """The angle of the point (second input, first input), from -pi to pi, as C's ``atan2``."""
+    """The angle of the point (second input, first input), from -pi to pi, like ``atan2`` of C."""
 
     name: ClassVar[str] = "ATAN2"
     types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)

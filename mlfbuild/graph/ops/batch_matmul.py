@@ -1,4 +1,7 @@
-"""BATCH_MATMUL: products of matrices in the last two dimensions; the leading dimensions broadcast."""
+"""BATCH_MATMUL: products of matrices in the last two dimensions; the leading dimensions broadcast.
+
+MATMUL_INTEGER is the product of rows with a computed zero point and a constant matrix.
+"""
 
 from __future__ import annotations
 
@@ -97,3 +100,53 @@ class BatchMatmul(Operator):
         rescales = [] if output.dtype is DType.FLOAT32 else [self.rescale(first, second, output)]
         wide = weighted.sums_are_wide(first, None)
         return (finish(sums, None, rescales, output, Activation.NONE, wide=wide),)
+
+
+@dataclass(frozen=True)
+class MatmulInteger(Operator):
+    """Writes the sums of (row - zero point) * (weight - offset), which wrap at 32 bits.
+
+    Rows are int8 [..., K]; the zero point is one int8 number, constant or computed. The weights are int8 [N, K], and
+    the offsets int32 [N]; without them, they are zeros.
+    """
+
+    name: ClassVar[str] = "MATMUL_INTEGER"
+    types: ClassVar[tuple[DType, ...]] = (DType.INT8,)
+    results: ClassVar[tuple[DType, ...]] = (DType.INT32,)
+
+    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+        reason = rules.operands(inputs, outputs, required=3, optional=1)
+        if reason is not None:
+            return reason
+        rows, zero_point, weights, offsets = (*inputs, None)[:4]
+        assert rows is not None and zero_point is not None and weights is not None
+        return (
+            rules.first(rules.typed(tensor, DType.INT8) for tensor in (rows, zero_point, weights))
+            or rules.typed(outputs[0], DType.INT32)
+            or rules.rank(weights, 2)
+            or (None if zero_point.elements == 1 else f"{zero_point} should have one element")
+            or (None if weights.constant else f"{weights} must be constant")
+            or (None if rows.shape[-1:] == weights.shape[1:] else f"{rows} does not fit {weights}")
+            or rules.shape(outputs[0], (*rows.shape[:-1], weights.shape[0]))
+            or (None if offsets is None else self._check_offsets(offsets, weights))
+        )
+
+    def _check_offsets(self, offsets: Tensor, weights: Tensor) -> str | None:
+        return (
+            rules.typed(offsets, DType.INT32)
+            or rules.shape(offsets, weights.shape[:1])
+            or (None if offsets.constant else f"{offsets} must be constant")
+        )
+
+    def macs(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> int:
+        """Return the number of products: K for each element of the result."""
+        assert inputs[2] is not None
+        return outputs[0].elements * inputs[2].shape[1]
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        rows, zero_point, weights, offsets = (*values, None)[:4]
+        assert rows is not None and zero_point is not None and weights is not None
+        matrix = weights.astype(np.int64) - (0 if offsets is None else offsets.astype(np.int64)[:, np.newaxis])
+        return (((rows.astype(np.int64) - zero_point.astype(np.int64).reshape(())) @ matrix.T).astype(np.int32),)

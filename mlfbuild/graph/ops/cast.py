@@ -1,4 +1,4 @@
-"""CAST: the same numbers as another type."""
+"""CAST: the same numbers as another type; and BIT_CAST: the same bits."""
 
 from __future__ import annotations
 
@@ -39,3 +39,24 @@ class Cast(Single):
             below = np.where(bounded >= greatest, 0, bounded).astype(dtype.numpy)
             return (np.where(bounded >= greatest, dtype.numpy.type(greatest), below),)
         return (value.astype(dtype.numpy),)
+
+
+@dataclass(frozen=True)
+class BitCast(Single):
+    """The bits of each element, read as another type of the same size."""
+
+    name: ClassVar[str] = "BIT_CAST"
+    types: ClassVar[tuple[DType, ...]] = (*EVERY, *UNSIGNED)
+
+    def _check(self, source: Tensor, output: Tensor) -> str | None:
+        if source.dtype.size != output.dtype.size:
+            return f"the elements of {source} and {output} differ in size"
+        if output.dtype is DType.BOOL and source.dtype is not DType.BOOL:
+            return f"{source} may have other bits than false and true"
+        return rules.shape(output, source.shape)
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        assert values[0] is not None
+        return (np.array(values[0]).view(outputs[0].dtype.numpy),)

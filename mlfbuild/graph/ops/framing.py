@@ -1,4 +1,7 @@
-"""SignalFramer, SignalStacker and SignalOverlapAdd of TensorFlow Lite Micro, which keep what several outputs need."""
+"""SignalFramer, SignalStacker and SignalOverlapAdd of TensorFlow Lite Micro, which keep what several outputs need.
+
+COL2IM adds overlapping windows of up to three dimensions in one run.
+"""
 
 from __future__ import annotations
 
@@ -188,3 +191,59 @@ def _check_kept(inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> s
         or rules.vectors(samples)
         or rules.shape(outputs[1], ())
     )
+
+
+@dataclass(frozen=True)
+class Col2Im(Operator):
+    """Images from their windows: [images, places in a window, windows] to [images, ``size``], added where they overlap.
+
+    All sizes are those of 3 dimensions; ``before`` are the pixels that windows cover before the image, and ``counts``
+    the numbers of windows.
+    """
+
+    size: tuple[int, ...]
+    filter: tuple[int, ...]
+    stride: tuple[int, ...]
+    dilation: tuple[int, ...]
+    before: tuple[int, ...]
+    counts: tuple[int, ...]
+
+    name: ClassVar[str] = "COL2IM"
+    types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+
+    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+        reason = rules.operands(inputs, outputs, required=1)
+        if reason is not None:
+            return reason
+        source, output = inputs[0], outputs[0]
+        assert source is not None
+        numbers = (self.size, self.filter, self.stride, self.dilation, self.before, self.counts)
+        return (
+            rules.arithmetic(source, output, types=self.types)
+            or rules.first(rules.within("the number of sizes", len(each), 3, 3) for each in numbers)
+            or rules.first(
+                rules.within("a size", number, 0 if each is self.before else 1, 1 << 24)
+                for each in numbers
+                for number in each
+            )
+            or rules.rank(source, 3)
+            or rules.shape(source, (source.shape[0], math.prod(self.filter), math.prod(self.counts)))
+            or rules.shape(output, (source.shape[0], *self.size))
+        )
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        assert values[0] is not None
+        windows = values[0].astype(np.float64).reshape(-1, *self.filter, *self.counts)
+        total = np.zeros(outputs[0].shape)
+        for tap in np.ndindex(self.filter):
+            lines = zip(tap, self.dilation, self.before, self.counts, self.stride, self.size, strict=True)
+            places = [
+                at * dilation - before + np.arange(count) * stride for at, dilation, before, count, stride, _ in lines
+            ]
+            kept = [(place >= 0) & (place < size) for place, size in zip(places, self.size, strict=True)]
+            to = np.ix_(range(len(total)), *(place[keep] for place, keep in zip(places, kept, strict=True)))
+            own = (slice(None), *tap)
+            total[to] += windows[own][np.ix_(range(len(total)), *kept)]
+        return (total.astype(np.float32),)

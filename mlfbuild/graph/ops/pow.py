@@ -13,7 +13,7 @@ from mlfbuild.graph.types import Array, DType
 
 @dataclass(frozen=True)
 class Pow(Binary):
-    """x to the power of y, as C's ``pow``; NaN if x is negative and y has a fraction."""
+    """x to the power of y, like ``pow`` of C; NaN if x is negative and y has a fraction."""
 
     name: ClassVar[str] = "POW"
     types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)

@@ -1,4 +1,7 @@
-"""QUANTIZE (float32 to integers, or integers to another scale or type) and DEQUANTIZE (integers to float32)."""
+"""QUANTIZE (float32 to integers, or integers to another scale or type) and DEQUANTIZE (integers to float32).
+
+DYNAMIC_QUANTIZE also computes the scale and the zero point.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import numpy as np
 from mlfbuild.graph.bases import rules
 from mlfbuild.graph.bases.accumulate import centred, finish_quantized
 from mlfbuild.graph.bases.single import Single
-from mlfbuild.graph.operator import Activation
+from mlfbuild.graph.operator import Activation, Operator
 from mlfbuild.graph.quantize import (
     Rescale,
     integer_range,
@@ -124,3 +127,45 @@ class Dequantize(Single):
         assert source is not None and values[0] is not None and source.quantization is not None
         with np.errstate(over="ignore"):
             return (np.asarray(centred(source, values[0]) * source.quantization.scale, np.float32),)
+
+
+@dataclass(frozen=True)
+class DynamicQuantize(Operator):
+    """Converts float32 to int8 with a scale and a zero point, so that the range of the numbers and 0 is -128 to 127.
+
+    It is ONNX's DynamicQuantizeLinear with integers that are lower by 128. If all numbers are 0, the scale is 1, as in
+    onnxruntime. NaN has no effect on the range, and becomes the zero point.
+    """
+
+    name: ClassVar[str] = "DYNAMIC_QUANTIZE"
+    types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+
+    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+        if len(inputs) != 1 or inputs[0] is None or len(outputs) != 3:
+            return f"has {len(inputs)} inputs and {len(outputs)} outputs, takes 1 and writes 3"
+        source, (values, scale, zero_point) = inputs[0], outputs
+        return (
+            rules.arithmetic(source, types=self.types)
+            or rules.typed(values, DType.INT8)
+            or rules.typed(scale, DType.FLOAT32)
+            or rules.typed(zero_point, DType.INT8)
+            or rules.shape(values, source.shape)
+            or rules.shape(scale, ())
+            or rules.shape(zero_point, ())
+        )
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        value = values[0]
+        assert value is not None
+        with np.errstate(all="ignore"):
+            least, greatest = np.fmin.reduce(value, axis=None, initial=0), np.fmax.reduce(value, axis=None, initial=0)
+            scale = np.float32(1) if least == greatest else np.float32((greatest - least) / np.float32(255))
+            zero_point = np.rint(_number(np.clip(-least / scale, 0, 255), 0))
+            stored = np.clip(_number(np.rint(value / scale), 0) + zero_point, 0, 255) - 128
+        return stored.astype(np.int8), np.array(scale, np.float32), np.array(zero_point - 128).astype(np.int8)
+
+
+def _number(values: Array, replacement: float) -> Array:
+    return np.where(np.isnan(values), np.float32(replacement), values)

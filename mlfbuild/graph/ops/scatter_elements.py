@@ -37,7 +37,8 @@ _COMBINE: Mapping[ScatterUpdate, Callable[[Any, Any], Any]] = {
 class ScatterElements(Operator):
     """Elements [n] with updates [m] (input 2) at the positions [m] (input 1), one update after the other.
 
-    An update at a position out of range is ignored. Only float32 elements are combined with updates.
+    An update at a position out of range is ignored. Only float32 elements are combined with updates. If the first input
+    is absent, all elements are 0, and updates replace them.
     """
 
     update: ScatterUpdate = ScatterUpdate.SET
@@ -46,11 +47,14 @@ class ScatterElements(Operator):
     types: ClassVar[tuple[DType, ...]] = tuple(DType)
 
     def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
-        reason = rules.operands(inputs, outputs, required=3)
+        source, places, updates = inputs[0] or outputs[0], *inputs[1:]
+        reason = rules.operands((source, places, updates), outputs, required=3)
         if reason is not None:
             return reason
-        (source, places, updates), output = inputs, outputs[0]
-        assert source is not None and places is not None and updates is not None
+        output = outputs[0]
+        assert places is not None and updates is not None
+        if inputs[0] is None and self.update is not ScatterUpdate.SET:
+            return "there are no elements that updates are combined with"
         types = self.types if self.update is ScatterUpdate.SET else (DType.FLOAT32,)
         return (
             (None if source.dtype in types else f"{source}: the type must be {rules.alternatives(types)}")
@@ -69,7 +73,8 @@ class ScatterElements(Operator):
         self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
     ) -> tuple[Array, ...]:
         value, places, updates = values
-        assert value is not None and places is not None and updates is not None
+        assert places is not None and updates is not None
+        value = np.zeros(outputs[0].shape, outputs[0].dtype.numpy) if value is None else value
         made = value.copy() if self.update is ScatterUpdate.SET else value.astype(np.float64)
         valid = (places >= 0) & (places < value.size)
         for place, update in zip(places[valid].tolist(), updates[valid], strict=True):

@@ -30,7 +30,7 @@ _EXECUTES = re.compile(r"_run(_hooked|_traced|_hooked_and_traced)?$|__tvm_main__
 """Names of a module's functions that call its operators."""
 _EXECUTOR = "mlf_execute"
 """The loop of a graph's static executor in ``mlf_executor.h``, unless it is inlined."""
-_VERSION = re.compile(r"\.(constprop|isra|part)\.\d+$")
+_VERSION = re.compile(r"(\.(constprop|isra|part)\.\d+)+$")
 """Suffixes that GCC adds to the names of clones of functions."""
 _REST, _OUTSIDE = 0, -1
 

@@ -37,6 +37,7 @@ UNJUDGED: Mapping[str, Sequence[str]] = {
     "SPACE_TO_DEPTH": ("int16", "bool"),
     "SPLIT": ("bool",),
     "SPLIT_V": ("bool",),
+    "TFLite_Detection_PostProcess": ("int8",),
     "UNPACK": ("int64",),
 }
 """Types that neither TensorFlow Lite Micro nor LiteRT takes, and converters write nevertheless or that cost nothing."""

@@ -14,6 +14,7 @@ from mlfbuild.frontends.tflite import parse_tflite
 from mlfbuild.frontends.tflite.unsigned import _COMPUTED
 from mlfbuild.graph.evaluation import evaluate
 from support.board_cases import wrong_networks
+from support.detection_networks import defined
 from support.drawing import Case
 from support.examples import first_on_push
 from support.host_c import run_many_on_host
@@ -70,6 +71,21 @@ def test_every_operator_in_c(operator: str) -> None:
     taken = [case for case in networks(operator, 60) if equal_in_numpy([case], operator)]
     assert len(taken) >= 20
     equal_in_c(taken)
+
+
+def test_detections() -> None:
+    cases = networks("TFLite_Detection_PostProcess", 4)
+    jobs = []
+    for index, case in enumerate(cases):
+        library = compile_bytes(case.model, f"net{index}")
+        jobs.append((library, library.modules[0], case.inputs))
+    for case, outputs in zip(cases, run_many_on_host(jobs), strict=True):
+        graph = parse_tflite(case.model, "net", "net")
+        values = evaluate(graph, dict(zip(graph.inputs, case.inputs, strict=True)))
+        expected = defined(litert_run(case.model, case.inputs))
+        for name, got, right in zip(graph.outputs, outputs, expected, strict=True):
+            assert_equal(values[name], right, "numpy")
+            assert_equal(got, right, "C")
 
 
 @pytest.mark.parametrize("kind", OWN)

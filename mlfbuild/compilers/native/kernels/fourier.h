@@ -1,6 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
-/* The Fourier transform of real int16 samples. Every sum wraps around to 16 bits, and every product is rounded. */
+/*
+ * The Fourier transforms of real samples, and back, with the roundings of KISS FFT: integers are divided by the size of
+ * a stage before it, every product is rounded, and sums wrap around.
+ *
+ * The even and the odd samples are the real and the imaginary parts of a transform of half the length. It runs in the
+ * output, in stages of 5, 3, 2 and 4, from the one that combines neighbours to the one that combines all: the element i
+ * of the input belongs at order[i] before the first stage. A stage of n that makes spectra of `part` elements into
+ * spectra of n * part has (n - 1) * part roots of unity, one after the other: those of its second input, of its third
+ * one and so on. The first of each is 1, with which inputs are not multiplied: after the division, the rounded product
+ * is the same. The roots of 3 and 5 precede those of the stages of these sizes. The roots of the separation of the
+ * spectra of even and odd samples are the last ones, or the first ones of the inverse.
+ */
 #ifndef MLF_FOURIER_H_
 #define MLF_FOURIER_H_
 
@@ -8,143 +19,418 @@
 
 #include "compiler.h"
 
-struct mlf_complex {
-    int32_t real;
-    int32_t imaginary;
+/* A transform of `size` complex elements, and its number of stages of each size. */
+struct mlf_fourier {
+    int32_t size;
+    int32_t fives;
+    int32_t threes;
+    int32_t twos;
+    int32_t fours;
 };
 
-MLF_KERNEL int32_t mlf_wrap(int32_t value)
+MLF_KERNEL int32_t mlf_wrapped_int16(int32_t value)
 {
     return (int16_t)(uint16_t)(uint32_t)value;
 }
 
-MLF_KERNEL int32_t mlf_round_product(int32_t product)
+MLF_KERNEL int32_t mlf_sum_int16(int32_t one, int32_t two)
 {
-    return mlf_wrap((product + (1 << 14)) >> 15);
+    return mlf_wrapped_int16(one + two);
 }
 
-/* The element at `from`, divided by the inverse of `scale`. */
-MLF_KERNEL struct mlf_complex mlf_scaled(const int16_t *from, int32_t scale)
+MLF_KERNEL int32_t mlf_difference_int16(int32_t one, int32_t two)
 {
-    const struct mlf_complex result = {mlf_round_product(from[0] * scale), mlf_round_product(from[1] * scale)};
-    return result;
+    return mlf_wrapped_int16(one - two);
 }
 
-MLF_KERNEL struct mlf_complex mlf_turned(struct mlf_complex value, const int16_t *root)
+MLF_KERNEL int32_t mlf_rounded_int16(int32_t product)
 {
-    const struct mlf_complex result = {
-        mlf_round_product(value.real * root[0] - value.imaginary * root[1]),
-        mlf_round_product(value.real * root[1] + value.imaginary * root[0]),
-    };
-    return result;
+    return mlf_wrapped_int16((product + (1 << 14)) >> 15);
 }
 
-MLF_KERNEL struct mlf_complex mlf_sum(struct mlf_complex one, struct mlf_complex two)
+/* Half of a sum and of a difference, which do not wrap around. */
+MLF_KERNEL int32_t mlf_mean_int16(int32_t one, int32_t two)
 {
-    const struct mlf_complex result = {mlf_wrap(one.real + two.real), mlf_wrap(one.imaginary + two.imaginary)};
-    return result;
+    return mlf_wrapped_int16((one + two) >> 1);
 }
 
-MLF_KERNEL struct mlf_complex mlf_difference(struct mlf_complex one, struct mlf_complex two)
+MLF_KERNEL int32_t mlf_half_int16(int32_t one, int32_t two)
 {
-    const struct mlf_complex result = {mlf_wrap(one.real - two.real), mlf_wrap(one.imaginary - two.imaginary)};
-    return result;
+    return mlf_wrapped_int16((one - two) >> 1);
 }
 
-MLF_KERNEL void mlf_write(int16_t *to, struct mlf_complex value)
+MLF_KERNEL int32_t mlf_sum_int32(int32_t one, int32_t two)
 {
-    to[0] = (int16_t)value.real;
-    to[1] = (int16_t)value.imaginary;
+    return (int32_t)((uint32_t)one + (uint32_t)two);
 }
 
-/* Transform `size` complex elements, which are in the order of the stages: of 2 if needed, and then of 4. */
-MLF_KERNEL void mlf_transform(int32_t size, const int16_t *roots, int16_t *data)
+MLF_KERNEL int32_t mlf_difference_int32(int32_t one, int32_t two)
 {
-    int32_t part = 1;
-    while (part * 4 <= size) {
-        part *= 4;
-    }
-    part = size / part;
-    if (part == 2) {
-        for (int32_t i = 0; i < 2 * size; i += 4) {
-            const struct mlf_complex zero = mlf_scaled(data + i, INT16_MAX / 2);
-            const struct mlf_complex one = mlf_turned(mlf_scaled(data + i + 2, INT16_MAX / 2), roots);
-            mlf_write(data + i, mlf_sum(zero, one));
-            mlf_write(data + i + 2, mlf_difference(zero, one));
-        }
-    }
-    for (; part < size; part *= 4) {
-        const int32_t step = size / (4 * part);
-        for (int32_t i = 0; i < size; i++) {
-            const int32_t at = i % (4 * part);
-            if (at >= part) {
-                continue;
-            }
-            int16_t *to = data + 2 * i;
-            const int16_t *root = roots + 2 * at * step;
-            const struct mlf_complex zero = mlf_scaled(to, INT16_MAX / 4);
-            const struct mlf_complex one = mlf_turned(mlf_scaled(to + 2 * part, INT16_MAX / 4), root);
-            const struct mlf_complex two = mlf_turned(mlf_scaled(to + 4 * part, INT16_MAX / 4), roots + 4 * at * step);
-            const struct mlf_complex three =
-                mlf_turned(mlf_scaled(to + 6 * part, INT16_MAX / 4), roots + 6 * at * step);
-            const struct mlf_complex even = mlf_sum(zero, two);
-            const struct mlf_complex odd = mlf_difference(zero, two);
-            const struct mlf_complex total = mlf_sum(one, three);
-            const struct mlf_complex rest = mlf_difference(one, three);
-            const struct mlf_complex quarter = {rest.imaginary, -rest.real};
-            mlf_write(to, mlf_sum(even, total));
-            mlf_write(to + 2 * part, mlf_sum(odd, quarter));
-            mlf_write(to + 4 * part, mlf_difference(even, total));
-            mlf_write(to + 6 * part, mlf_difference(odd, quarter));
-        }
-    }
+    return (int32_t)((uint32_t)one - (uint32_t)two);
+}
+
+MLF_KERNEL int32_t mlf_rounded_int32(int64_t product)
+{
+    return (int32_t)(uint32_t)(uint64_t)((product + (1 << 30)) >> 31);
+}
+
+MLF_KERNEL int32_t mlf_mean_int32(int32_t one, int32_t two)
+{
+    return mlf_sum_int32(one, two) >> 1;
+}
+
+MLF_KERNEL int32_t mlf_half_int32(int32_t one, int32_t two)
+{
+    return mlf_difference_int32(one, two) >> 1;
+}
+
+MLF_KERNEL float mlf_sum_float(float one, float two)
+{
+    return one + two;
+}
+
+MLF_KERNEL float mlf_difference_float(float one, float two)
+{
+    return one - two;
+}
+
+MLF_KERNEL float mlf_rounded_float(float product)
+{
+    return product;
+}
+
+MLF_KERNEL float mlf_mean_float(float one, float two)
+{
+    return (one + two) * 0.5f;
+}
+
+MLF_KERNEL float mlf_half_float(float one, float two)
+{
+    return (one - two) * 0.5f;
 }
 
 /*
- * Input [rows, count], output [rows, length / 2 + 1, 2]. The even and the odd samples are the real and the imaginary
- * parts of a transform of half the length; roots [length / 2 + length / 4, 2] are its roots of unity, and then those
- * that separate the two spectra.
+ * Complex numbers of a type: `element` is that of tensors and roots, `number` that of sums, `wide` that of products.
  */
-MLF_KERNEL void mlf_signal_rfft(int32_t rows, int32_t count, int32_t length, const int16_t *roots, const int16_t *input,
-                                int16_t *output)
+#define MLF_COMPLEX(type, element, number, wide)                                                                       \
+    typedef struct {                                                                                                   \
+        number real;                                                                                                   \
+        number imaginary;                                                                                              \
+    } mlf_complex_##type;                                                                                              \
+                                                                                                                       \
+    MLF_KERNEL mlf_complex_##type mlf_complex_of_##type(number real, number imaginary)                                 \
+    {                                                                                                                  \
+        const mlf_complex_##type result = {real, imaginary};                                                           \
+        return result;                                                                                                 \
+    }                                                                                                                  \
+                                                                                                                       \
+    MLF_KERNEL mlf_complex_##type mlf_load_##type(const element *from)                                                 \
+    {                                                                                                                  \
+        return mlf_complex_of_##type(from[0], from[1]);                                                                \
+    }                                                                                                                  \
+                                                                                                                       \
+    MLF_KERNEL void mlf_store_##type(element *to, mlf_complex_##type value)                                            \
+    {                                                                                                                  \
+        to[0] = (element)value.real;                                                                                   \
+        to[1] = (element)value.imaginary;                                                                              \
+    }                                                                                                                  \
+                                                                                                                       \
+    MLF_KERNEL mlf_complex_##type mlf_scaled_##type(mlf_complex_##type value, element factor)                          \
+    {                                                                                                                  \
+        return mlf_complex_of_##type(                                                                                  \
+            mlf_rounded_##type((wide)value.real * factor), mlf_rounded_##type((wide)value.imaginary * factor));        \
+    }                                                                                                                  \
+                                                                                                                       \
+    MLF_KERNEL mlf_complex_##type mlf_turned_##type(mlf_complex_##type value, mlf_complex_##type root)                 \
+    {                                                                                                                  \
+        return mlf_complex_of_##type(                                                                                  \
+            mlf_rounded_##type((wide)value.real * root.real - (wide)value.imaginary * root.imaginary),                 \
+            mlf_rounded_##type((wide)value.real * root.imaginary + (wide)value.imaginary * root.real));                \
+    }                                                                                                                  \
+                                                                                                                       \
+    MLF_KERNEL mlf_complex_##type mlf_plus_##type(mlf_complex_##type one, mlf_complex_##type two)                      \
+    {                                                                                                                  \
+        return mlf_complex_of_##type(                                                                                  \
+            mlf_sum_##type(one.real, two.real), mlf_sum_##type(one.imaginary, two.imaginary));                         \
+    }                                                                                                                  \
+                                                                                                                       \
+    MLF_KERNEL mlf_complex_##type mlf_minus_##type(mlf_complex_##type one, mlf_complex_##type two)                     \
+    {                                                                                                                  \
+        return mlf_complex_of_##type(                                                                                  \
+            mlf_difference_##type(one.real, two.real), mlf_difference_##type(one.imaginary, two.imaginary));           \
+    }                                                                                                                  \
+                                                                                                                       \
+    /* Add or subtract a number that is turned back by 90 degrees. */                                                  \
+    MLF_KERNEL mlf_complex_##type mlf_plus_quarter_##type(mlf_complex_##type one, mlf_complex_##type two)              \
+    {                                                                                                                  \
+        return mlf_complex_of_##type(                                                                                  \
+            mlf_sum_##type(one.real, two.imaginary), mlf_difference_##type(one.imaginary, two.real));                  \
+    }                                                                                                                  \
+                                                                                                                       \
+    MLF_KERNEL mlf_complex_##type mlf_minus_quarter_##type(mlf_complex_##type one, mlf_complex_##type two)             \
+    {                                                                                                                  \
+        return mlf_complex_of_##type(                                                                                  \
+            mlf_difference_##type(one.real, two.imaginary), mlf_sum_##type(one.imaginary, two.real));                  \
+    }                                                                                                                  \
+                                                                                                                       \
+    MLF_KERNEL mlf_complex_##type mlf_conjugate_##type(mlf_complex_##type value)                                       \
+    {                                                                                                                  \
+        return mlf_complex_of_##type(value.real, mlf_difference_##type(0, value.imaginary));                           \
+    }                                                                                                                  \
+                                                                                                                       \
+    MLF_KERNEL mlf_complex_##type mlf_halved_##type(mlf_complex_##type value)                                          \
+    {                                                                                                                  \
+        return mlf_complex_of_##type(mlf_mean_##type(value.real, 0), mlf_mean_##type(value.imaginary, 0));             \
+    }                                                                                                                  \
+                                                                                                                       \
+    /* The means of two numbers, and of the first and the negated second one, conjugate. */                            \
+    MLF_KERNEL mlf_complex_##type mlf_low_##type(mlf_complex_##type even, mlf_complex_##type odd)                      \
+    {                                                                                                                  \
+        return mlf_complex_of_##type(                                                                                  \
+            mlf_mean_##type(even.real, odd.real), mlf_mean_##type(even.imaginary, odd.imaginary));                     \
+    }                                                                                                                  \
+                                                                                                                       \
+    MLF_KERNEL mlf_complex_##type mlf_high_##type(mlf_complex_##type even, mlf_complex_##type odd)                     \
+    {                                                                                                                  \
+        return mlf_complex_of_##type(                                                                                  \
+            mlf_half_##type(even.real, odd.real), mlf_half_##type(odd.imaginary, even.imaginary));                     \
+    }
+
+MLF_COMPLEX(int16, int16_t, int32_t, int32_t)
+MLF_COMPLEX(int32, int32_t, int32_t, int64_t)
+MLF_COMPLEX(float, float, float, float)
+
+MLF_KERNEL mlf_complex_int16 mlf_divided_int16(mlf_complex_int16 value, int32_t divisor)
 {
-    const int32_t half = length / 2;
-    for (int32_t row = 0; row < rows; row++) {
-        for (int32_t i = 0; i < half; i++) {
-            int32_t from = 0;
-            int32_t rest = i;
-            int32_t stride = 2;
-            for (int32_t part = half; part > 1;) {
-                const int32_t radix = part % 4 != 0 ? 2 : 4;
-                part /= radix;
-                from += rest / part * stride;
-                rest %= part;
-                stride *= radix;
-            }
-            output[2 * i] = from < count ? input[from] : 0;
-            output[2 * i + 1] = from + 1 < count ? input[from + 1] : 0;
-        }
-        mlf_transform(half, roots, output);
-        const struct mlf_complex ends = mlf_scaled(output, INT16_MAX / 2);
-        for (int32_t i = 1; i <= half / 2; i++) {
-            int16_t *low = output + 2 * i;
-            int16_t *high = output + 2 * (half - i);
-            const int16_t mirrored[2] = {high[0], (int16_t)mlf_wrap(-high[1])};
-            const struct mlf_complex first = mlf_scaled(low, INT16_MAX / 2);
-            const struct mlf_complex last = mlf_scaled(mirrored, INT16_MAX / 2);
-            const struct mlf_complex even = mlf_sum(first, last);
-            const struct mlf_complex odd = mlf_turned(mlf_difference(first, last), roots + 2 * (half + i - 1));
-            low[0] = (int16_t)((even.real + odd.real) >> 1);
-            low[1] = (int16_t)((even.imaginary + odd.imaginary) >> 1);
-            high[0] = (int16_t)((even.real - odd.real) >> 1);
-            high[1] = (int16_t)((odd.imaginary - even.imaginary) >> 1);
-        }
-        output[0] = (int16_t)mlf_wrap(ends.real + ends.imaginary);
-        output[1] = 0;
-        output[length] = (int16_t)mlf_wrap(ends.real - ends.imaginary);
-        output[length + 1] = 0;
-        input += count;
-        output += length + 2;
+    return mlf_scaled_int16(value, (int16_t)(INT16_MAX / divisor));
+}
+
+MLF_KERNEL mlf_complex_int32 mlf_divided_int32(mlf_complex_int32 value, int32_t divisor)
+{
+    return mlf_scaled_int32(value, INT32_MAX / divisor);
+}
+
+MLF_KERNEL mlf_complex_float mlf_divided_float(mlf_complex_float value, int32_t divisor)
+{
+    (void)divisor;
+    return value;
+}
+
+/* The transforms with the complex numbers of a type. */
+#define MLF_FOURIER(type, element)                                                                                     \
+    /* Input number `at` of a stage of `size`, divided, and turned if `turn`. */                                       \
+    MLF_KERNEL mlf_complex_##type mlf_operand_##type(                                                                  \
+        const element *from, int32_t size, int32_t part, int32_t at, int32_t turn, mlf_complex_##type root)            \
+    {                                                                                                                  \
+        const mlf_complex_##type value = mlf_divided_##type(mlf_load_##type(from + 2 * at * part), size);              \
+        return turn ? mlf_turned_##type(value, root) : value;                                                          \
+    }                                                                                                                  \
+                                                                                                                       \
+    /* A stage for one element of each part. */                                                                        \
+    MLF_KERNEL void mlf_pairs_##type(                                                                                  \
+        int32_t size, int32_t part, int32_t turn, const element *roots, element *data)                                 \
+    {                                                                                                                  \
+        const mlf_complex_##type root = mlf_load_##type(roots);                                                        \
+        for (element *to = data; to < data + 2 * size; to += 4 * part) {                                               \
+            const mlf_complex_##type zero = mlf_divided_##type(mlf_load_##type(to), 2);                                \
+            const mlf_complex_##type one = mlf_operand_##type(to, 2, part, 1, turn, root);                             \
+            mlf_store_##type(to, mlf_plus_##type(zero, one));                                                          \
+            mlf_store_##type(to + 2 * part, mlf_minus_##type(zero, one));                                              \
+        }                                                                                                              \
+    }                                                                                                                  \
+                                                                                                                       \
+    MLF_KERNEL void mlf_triples_##type(                                                                                \
+        int32_t size, int32_t part, int32_t turn, element sine, const element *roots, element *data)                   \
+    {                                                                                                                  \
+        const mlf_complex_##type root1 = mlf_load_##type(roots);                                                       \
+        const mlf_complex_##type root2 = mlf_load_##type(roots + 2 * part);                                            \
+        for (element *to = data; to < data + 2 * size; to += 6 * part) {                                               \
+            const mlf_complex_##type zero = mlf_divided_##type(mlf_load_##type(to), 3);                                \
+            const mlf_complex_##type one = mlf_operand_##type(to, 3, part, 1, turn, root1);                            \
+            const mlf_complex_##type two = mlf_operand_##type(to, 3, part, 2, turn, root2);                            \
+            const mlf_complex_##type total = mlf_plus_##type(one, two);                                                \
+            const mlf_complex_##type rest = mlf_scaled_##type(mlf_minus_##type(one, two), sine);                       \
+            const mlf_complex_##type middle = mlf_minus_##type(zero, mlf_halved_##type(total));                        \
+            mlf_store_##type(to, mlf_plus_##type(zero, total));                                                        \
+            mlf_store_##type(to + 2 * part, mlf_minus_quarter_##type(middle, rest));                                   \
+            mlf_store_##type(to + 4 * part, mlf_plus_quarter_##type(middle, rest));                                    \
+        }                                                                                                              \
+    }                                                                                                                  \
+                                                                                                                       \
+    MLF_KERNEL void mlf_quadruples_##type(                                                                             \
+        int32_t size, int32_t part, int32_t turn, int32_t inverse, const element *roots, element *data)                \
+    {                                                                                                                  \
+        const mlf_complex_##type root1 = mlf_load_##type(roots);                                                       \
+        const mlf_complex_##type root2 = mlf_load_##type(roots + 2 * part);                                            \
+        const mlf_complex_##type root3 = mlf_load_##type(roots + 4 * part);                                            \
+        for (element *to = data; to < data + 2 * size; to += 8 * part) {                                               \
+            const mlf_complex_##type zero = mlf_divided_##type(mlf_load_##type(to), 4);                                \
+            const mlf_complex_##type one = mlf_operand_##type(to, 4, part, 1, turn, root1);                            \
+            const mlf_complex_##type two = mlf_operand_##type(to, 4, part, 2, turn, root2);                            \
+            const mlf_complex_##type three = mlf_operand_##type(to, 4, part, 3, turn, root3);                          \
+            const mlf_complex_##type even = mlf_plus_##type(zero, two);                                                \
+            const mlf_complex_##type odd = mlf_minus_##type(zero, two);                                                \
+            const mlf_complex_##type total = mlf_plus_##type(one, three);                                              \
+            const mlf_complex_##type rest = mlf_minus_##type(one, three);                                              \
+            mlf_store_##type(to, mlf_plus_##type(even, total));                                                        \
+            mlf_store_##type(to + (inverse ? 6 : 2) * part, mlf_plus_quarter_##type(odd, rest));                       \
+            mlf_store_##type(to + 4 * part, mlf_minus_##type(even, total));                                            \
+            mlf_store_##type(to + (inverse ? 2 : 6) * part, mlf_minus_quarter_##type(odd, rest));                      \
+        }                                                                                                              \
+    }                                                                                                                  \
+                                                                                                                       \
+    MLF_KERNEL void mlf_quintuples_##type(                                                                             \
+        int32_t size, int32_t part, int32_t turn, const element *own, const element *roots, element *data)             \
+    {                                                                                                                  \
+        const element near_cosine = own[0], near_sine = own[1], far_cosine = own[2], far_sine = own[3];                \
+        for (element *to = data; to < data + 2 * size; to += 10 * part) {                                              \
+            const mlf_complex_##type zero = mlf_divided_##type(mlf_load_##type(to), 5);                                \
+            const mlf_complex_##type one = mlf_operand_##type(to, 5, part, 1, turn, mlf_load_##type(roots));           \
+            const mlf_complex_##type two =                                                                             \
+                mlf_operand_##type(to, 5, part, 2, turn, mlf_load_##type(roots + 2 * part));                           \
+            const mlf_complex_##type three =                                                                           \
+                mlf_operand_##type(to, 5, part, 3, turn, mlf_load_##type(roots + 4 * part));                           \
+            const mlf_complex_##type four =                                                                            \
+                mlf_operand_##type(to, 5, part, 4, turn, mlf_load_##type(roots + 6 * part));                           \
+            const mlf_complex_##type outer = mlf_plus_##type(one, four);                                               \
+            const mlf_complex_##type inner = mlf_plus_##type(two, three);                                              \
+            const mlf_complex_##type outer_rest = mlf_minus_##type(one, four);                                         \
+            const mlf_complex_##type inner_rest = mlf_minus_##type(two, three);                                        \
+            const mlf_complex_##type first = mlf_plus_##type(                                                          \
+                mlf_plus_##type(zero, mlf_scaled_##type(outer, near_cosine)), mlf_scaled_##type(inner, far_cosine));   \
+            const mlf_complex_##type second = mlf_plus_##type(                                                         \
+                mlf_plus_##type(zero, mlf_scaled_##type(outer, far_cosine)), mlf_scaled_##type(inner, near_cosine));   \
+            const mlf_complex_##type first_rest = mlf_plus_##type(                                                     \
+                mlf_scaled_##type(outer_rest, near_sine), mlf_scaled_##type(inner_rest, far_sine));                    \
+            const mlf_complex_##type second_rest = mlf_minus_##type(                                                   \
+                mlf_scaled_##type(inner_rest, near_sine), mlf_scaled_##type(outer_rest, far_sine));                    \
+            mlf_store_##type(to, mlf_plus_##type(zero, mlf_plus_##type(outer, inner)));                                \
+            mlf_store_##type(to + 2 * part, mlf_minus_quarter_##type(first, first_rest));                              \
+            mlf_store_##type(to + 4 * part, mlf_plus_quarter_##type(second, second_rest));                             \
+            mlf_store_##type(to + 6 * part, mlf_minus_quarter_##type(second, second_rest));                            \
+            mlf_store_##type(to + 8 * part, mlf_plus_quarter_##type(first, first_rest));                               \
+        }                                                                                                              \
+    }                                                                                                                  \
+                                                                                                                       \
+    /* Run the stages; return the address after their roots. */                                                        \
+    MLF_KERNEL const element *mlf_stages_##type(                                                                       \
+        const struct mlf_fourier *fourier, int32_t inverse, const element *roots, element *data)                       \
+    {                                                                                                                  \
+        const int32_t size = fourier->size;                                                                            \
+        int32_t part = 1;                                                                                              \
+        for (int32_t i = 0; i < fourier->fives; i++, part *= 5) {                                                      \
+            mlf_quintuples_##type(size, part, 0, roots, roots + 4, data);                                              \
+            for (int32_t j = 2; j < 2 * part; j += 2) {                                                                \
+                mlf_quintuples_##type(size, part, 1, roots, roots + 4 + j, data + j);                                  \
+            }                                                                                                          \
+            roots += 4 + 8 * part;                                                                                     \
+        }                                                                                                              \
+        for (int32_t i = 0; i < fourier->threes; i++, part *= 3) {                                                     \
+            mlf_triples_##type(size, part, 0, roots[1], roots + 2, data);                                              \
+            for (int32_t j = 2; j < 2 * part; j += 2) {                                                                \
+                mlf_triples_##type(size, part, 1, roots[1], roots + 2 + j, data + j);                                  \
+            }                                                                                                          \
+            roots += 2 + 4 * part;                                                                                     \
+        }                                                                                                              \
+        if (fourier->twos != 0) {                                                                                      \
+            mlf_pairs_##type(size, part, 0, roots, data);                                                              \
+            for (int32_t j = 2; j < 2 * part; j += 2) {                                                                \
+                mlf_pairs_##type(size, part, 1, roots + j, data + j);                                                  \
+            }                                                                                                          \
+            roots += 2 * part;                                                                                         \
+            part *= 2;                                                                                                 \
+        }                                                                                                              \
+        for (int32_t i = 0; i < fourier->fours; i++, part *= 4) {                                                      \
+            mlf_quadruples_##type(size, part, 0, inverse, roots, data);                                                \
+            for (int32_t j = 2; j < 2 * part; j += 2) {                                                                \
+                mlf_quadruples_##type(size, part, 1, inverse, roots + j, data + j);                                    \
+            }                                                                                                          \
+            roots += 6 * part;                                                                                         \
+        }                                                                                                              \
+        return roots;                                                                                                  \
+    }                                                                                                                  \
+                                                                                                                       \
+    /* Write `count` samples, and zeros after them, in the order of the first stage. */                                \
+    MLF_KERNEL void mlf_reorder_##type(                                                                                \
+        int32_t size, int32_t count, const uint16_t *order, const element *input, element *output)                     \
+    {                                                                                                                  \
+        const int32_t pairs = count / 2;                                                                               \
+        for (int32_t i = 0; i < pairs; i++) {                                                                          \
+            mlf_store_##type(output + 2 * order[i], mlf_load_##type(input + 2 * i));                                   \
+        }                                                                                                              \
+        for (int32_t i = pairs; i < size; i++) {                                                                       \
+            output[2 * order[i]] = 2 * i < count ? input[2 * i] : 0;                                                   \
+            output[2 * order[i] + 1] = 0;                                                                              \
+        }                                                                                                              \
+    }                                                                                                                  \
+                                                                                                                       \
+    /* Input [rows, count], the first samples of each row; output [rows, size + 1, 2]. */                              \
+    MLF_KERNEL void mlf_signal_rfft_##type(                                                                            \
+        const struct mlf_fourier *fourier, int32_t rows, int32_t count, const element *roots, const uint16_t *order,   \
+        const element *input, element *output)                                                                         \
+    {                                                                                                                  \
+        const int32_t size = fourier->size;                                                                            \
+        for (; rows > 0; rows--, input += count, output += 2 * size + 2) {                                             \
+            mlf_reorder_##type(size, count, order, input, output);                                                     \
+            const element *root = mlf_stages_##type(fourier, 0, roots, output);                                        \
+            const mlf_complex_##type ends = mlf_divided_##type(mlf_load_##type(output), 2);                            \
+            for (int32_t i = 1; i <= size / 2; i++, root += 2) {                                                       \
+                element *low = output + 2 * i;                                                                         \
+                element *high = output + 2 * (size - i);                                                               \
+                const mlf_complex_##type first = mlf_divided_##type(mlf_load_##type(low), 2);                          \
+                const mlf_complex_##type last = mlf_divided_##type(mlf_conjugate_##type(mlf_load_##type(high)), 2);    \
+                const mlf_complex_##type even = mlf_plus_##type(first, last);                                          \
+                const mlf_complex_##type odd =                                                                         \
+                    mlf_turned_##type(mlf_minus_##type(first, last), mlf_load_##type(root));                           \
+                mlf_store_##type(low, mlf_low_##type(even, odd));                                                      \
+                mlf_store_##type(high, mlf_high_##type(even, odd));                                                    \
+            }                                                                                                          \
+            mlf_store_##type(output, mlf_plus_quarter_##type(ends, ends));                                             \
+            mlf_store_##type(output + 2 * size, mlf_minus_quarter_##type(ends, ends));                                 \
+            output[1] = 0;                                                                                             \
+            output[2 * size + 1] = 0;                                                                                  \
+        }                                                                                                              \
+    }                                                                                                                  \
+                                                                                                                       \
+    /* Input [rows, size + 1, 2], output [rows, 2 * size]. */                                                          \
+    MLF_KERNEL void mlf_signal_irfft_##type(                                                                           \
+        const struct mlf_fourier *fourier, int32_t rows, const element *roots, const uint16_t *order,                  \
+        const element *input, element *output)                                                                         \
+    {                                                                                                                  \
+        const int32_t size = fourier->size;                                                                            \
+        for (; rows > 0; rows--, input += 2 * size + 2, output += 2 * size) {                                          \
+            const element *root = roots;                                                                               \
+            const mlf_complex_##type bottom = mlf_load_##type(input);                                                  \
+            const mlf_complex_##type top = mlf_load_##type(input + 2 * size);                                          \
+            element sum[2], difference[2];                                                                             \
+            mlf_store_##type(sum, mlf_plus_##type(bottom, top));                                                       \
+            mlf_store_##type(difference, mlf_minus_##type(bottom, top));                                               \
+            sum[1] = difference[0];                                                                                    \
+            mlf_store_##type(output, mlf_divided_##type(mlf_load_##type(sum), 2));                                     \
+            for (int32_t i = 1; i <= size / 2; i++, root += 2) {                                                       \
+                const element *low = input + 2 * i;                                                                    \
+                const element *high = input + 2 * (size - i);                                                          \
+                const mlf_complex_##type first = mlf_divided_##type(mlf_load_##type(low), 2);                          \
+                const mlf_complex_##type last = mlf_divided_##type(mlf_conjugate_##type(mlf_load_##type(high)), 2);    \
+                const mlf_complex_##type even = mlf_plus_##type(first, last);                                          \
+                const mlf_complex_##type odd =                                                                         \
+                    mlf_turned_##type(mlf_minus_##type(first, last), mlf_load_##type(root));                           \
+                mlf_store_##type(output + 2 * order[i], mlf_plus_##type(even, odd));                                   \
+                mlf_store_##type(output + 2 * order[size - i], mlf_conjugate_##type(mlf_minus_##type(even, odd)));     \
+            }                                                                                                          \
+            mlf_stages_##type(fourier, 1, root, output);                                                               \
+        }                                                                                                              \
+    }
+
+MLF_FOURIER(int16, int16_t)
+MLF_FOURIER(int32, int32_t)
+MLF_FOURIER(float, float)
+
+/* Divide samples of an inverse transform. */
+MLF_KERNEL void mlf_divide_samples(int32_t count, float length, float *samples)
+{
+    for (int32_t i = 0; i < count; i++) {
+        samples[i] /= length;
     }
 }
 

@@ -100,4 +100,50 @@ MLF_KERNEL void mlf_signal_overlap_add_float(int32_t rows, int32_t frames, int32
     }
 }
 
+struct mlf_col2im {
+    int32_t images;
+    int32_t size[3]; /* of an image */
+    int32_t filter[3];
+    int32_t stride[3];
+    int32_t dilation[3];
+    int32_t before[3]; /* pixels that windows cover before the image */
+    int32_t counts[3]; /* of windows */
+};
+
+/* Input [images, filter, counts], output [images, size]: each pixel is the sum of the windows that cover it. */
+MLF_KERNEL void mlf_col2im_float(const struct mlf_col2im *shape, const float *input, float *output)
+{
+    const int32_t *const size = shape->size;
+    const int32_t pixels = size[0] * size[1] * size[2];
+    const int32_t taps = shape->filter[0] * shape->filter[1] * shape->filter[2];
+    const int32_t windows = shape->counts[0] * shape->counts[1] * shape->counts[2];
+    for (int32_t i = 0; i < shape->images; i++) {
+        for (int32_t j = 0; j < pixels; j++) {
+            output[j] = 0.0f;
+        }
+        for (int32_t j = 0; j < taps * windows; j++) {
+            int32_t tap = j / windows;
+            int32_t window = j % windows;
+            int32_t place = 0;
+            int32_t step = 1;
+            for (int32_t k = 2; k >= 0; k--) {
+                const int32_t along = tap % shape->filter[k] * shape->dilation[k] - shape->before[k] +
+                                      window % shape->counts[k] * shape->stride[k];
+                tap /= shape->filter[k];
+                window /= shape->counts[k];
+                place = along < 0 || along >= size[k] ? INT32_MIN : place + along * step;
+                if (place < 0) {
+                    break;
+                }
+                step *= size[k];
+            }
+            if (place >= 0) {
+                output[place] += input[j];
+            }
+        }
+        input += taps * windows;
+        output += pixels;
+    }
+}
+
 #endif /* MLF_FRAMING_H_ */

@@ -28,6 +28,21 @@ MLF_KERNEL void mlf_scatter_elements_set(int32_t elements, int32_t count, int32_
     }
 }
 
+/* Do the same to elements that are 0. */
+MLF_KERNEL void mlf_scatter_elements_on_zeros(int32_t elements, int32_t count, int32_t size, const int32_t *places,
+                                              const void *updates, void *output)
+{
+    const uint8_t *from = (const uint8_t *)updates;
+    uint8_t *const to = (uint8_t *)output;
+    memset(output, 0, (uint32_t)elements * (uint32_t)size);
+    for (int32_t i = 0; i < count; i++) {
+        if (places[i] >= 0 && places[i] < elements) {
+            memcpy(to + places[i] * size, from, (uint32_t)size);
+        }
+        from += size;
+    }
+}
+
 #define MLF_SCATTER_ELEMENTS(name, combined)                                                                           \
     MLF_KERNEL void name(int32_t elements, int32_t count, const float *input, const int32_t *places,                   \
                          const float *updates, float *output)                                                          \

@@ -1,8 +1,10 @@
-"""BATCH_MATMUL."""
+"""BATCH_MATMUL and MATMUL_INTEGER."""
 
 from __future__ import annotations
 
 import math
+
+import numpy as np
 
 from mlfbuild.cgen import C_TYPES, braces
 from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter, struct_lines, unsupported
@@ -10,7 +12,7 @@ from mlfbuild.compilers.native.lowering.common.activation import suffix
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import Activation, DType, Graph, Node, Tensor, activation_range, wide_rescale, zero_point_of
 from mlfbuild.graph.bases import binary_tensors
-from mlfbuild.graph.ops import BatchMatmul
+from mlfbuild.graph.ops import BatchMatmul, MatmulInteger
 
 _DIMENSIONS = 3
 
@@ -18,6 +20,8 @@ _DIMENSIONS = 3
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_batch_matmul_<type>``."""
     operator = node.operator
+    if isinstance(operator, MatmulInteger):
+        return _lower_integer(graph, node)
     assert isinstance(operator, BatchMatmul)
     first, second, output = binary_tensors(graph.inputs_of(node), graph.outputs_of(node))
     if len(output.shape) - 2 > _DIMENSIONS:
@@ -53,6 +57,32 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     shape = struct_lines("mlf_batch_matmul", "shape", fields)
     header = "batch_matmul_int16.h" if output.dtype is DType.INT16 else "batch_matmul.h"
     return KernelCall("batch_matmul", header, tuple(parameters), (*shape, line))
+
+
+def _lower_integer(graph: Graph, node: Node) -> KernelCall:
+    """Return the call of ``mlf_matmul_integer``."""
+    rows, zero_point, weights, offsets = (*graph.inputs_of(node), None)[:4]
+    (output,) = graph.outputs_of(node)
+    assert rows is not None and zero_point is not None and weights is not None and weights.data is not None
+    outputs, depth = weights.shape
+    known = np.zeros(outputs, np.int32) if offsets is None or offsets.data is None else offsets.data
+    sums = weights.data.astype(np.int64).sum(axis=1) - known.astype(np.int64) * depth
+    parameters = [
+        Parameter("const int8_t *", "input", rows.name),
+        Parameter("const int8_t *", "zero_point", zero_point.name),
+        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", weights.data)),
+        Parameter("const int32_t *", "sums", Constant.array("sums", "int32_t", sums.astype(np.int32))),
+    ]
+    arguments = "&matrix, input, *zero_point, weights, sums"
+    if known.any():
+        parameters.append(Parameter("const int32_t *", "offsets", Constant.array("offsets", "int32_t", known)))
+        arguments += ", offsets"
+    fields = {"rows": str(rows.elements // depth), "inputs": str(depth), "outputs": str(outputs)}
+    kernel = "mlf_matmul_integer_offset" if known.any() else "mlf_matmul_integer"
+    return KernelCall("matmul_integer", "matmul_integer.h", (
+        *parameters,
+        Parameter("int32_t *", "output", output.name),
+    ), (*struct_lines("mlf_matrix", "matrix", fields), f"{kernel}({arguments}, output);"))  # fmt: skip
 
 
 def _batch_strides(tensor: Tensor) -> list[int]:

@@ -1,4 +1,4 @@
-"""CAST."""
+"""CAST and BIT_CAST."""
 
 from __future__ import annotations
 
@@ -8,12 +8,18 @@ from mlfbuild.compilers.native.lowering.common.activation import suffix
 from mlfbuild.compilers.native.lowering.common.broadcast import in_place
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import DType, Graph, Node
+from mlfbuild.graph.ops import BitCast
 
 
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
-    """Return the call of ``mlf_cast_<from>_<to>``."""
+    """Return the call of ``mlf_cast_<from>_<to>``, or a copy of the bytes."""
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
     assert source is not None
+    if isinstance(node.operator, BitCast):
+        return KernelCall("bit_cast", "compiler.h", (
+            Parameter("const void *", "input", source.name),
+            Parameter("void *", "output", output.name),
+        ), (f"memcpy(output, input, {source.size});",))  # fmt: skip
     target = "bool" if output.dtype is DType.BOOL else suffix(output.dtype)
     call = f"mlf_cast_{suffix(source.dtype)}_{target}({source.elements}, input, output);"
     return KernelCall("cast", "cast.h", (

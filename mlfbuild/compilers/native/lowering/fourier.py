@@ -1,21 +1,40 @@
-"""SignalRfft."""
+"""SignalRfft and SignalIrfft."""
 
 from __future__ import annotations
 
-from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter
+from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter, struct_lines
 from mlfbuild.compilers.native.settings import CodegenSettings
-from mlfbuild.graph import Graph, Node
-from mlfbuild.graph.ops import SignalRfft
+from mlfbuild.graph import DType, Graph, Node
+from mlfbuild.graph.ops import SignalFourier
+
+_TYPES = {DType.INT16: ("int16", "int16_t"), DType.INT32: ("int32", "int32_t"), DType.FLOAT32: ("float", "float")}
 
 
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of the kernel of ``node``."""
     operator, (output,) = node.operator, graph.outputs_of(node)
-    assert isinstance(operator, SignalRfft)
+    assert isinstance(operator, SignalFourier)
     source = next(tensor for tensor in graph.inputs_of(node) if tensor is not None)
-    sizes = f"{source.elements // source.shape[-1]}, {source.shape[-1]}, {operator.length}"
-    return KernelCall("signal_rfft", "fourier.h", (
-        Parameter("const int16_t *", "roots", Constant.array("roots", "int16_t", operator.roots().reshape(-1))),
-        Parameter("const int16_t *", "input", source.name),
-        Parameter("int16_t *", "output", output.name),
-    ), (f"mlf_signal_rfft({sizes}, roots, input, output);",))  # fmt: skip
+    suffix, c_type = _TYPES[source.dtype]
+    factors = operator.factors()
+    counts = {name: str(factors.count(size)) for name, size in _STAGES.items()}
+    rows = source.elements // source.shape[-1]
+    word = "irfft" if operator.inverse else "rfft"
+    sizes = f"{rows}" if operator.inverse else f"{rows}, {source.shape[-1]}"
+    body = [
+        *struct_lines("mlf_fourier", "fourier", {"size": str(operator.length // 2), **counts}),
+        f"mlf_signal_{word}_{suffix}(&fourier, {sizes}, roots, order, input, output);",
+    ]
+    if operator.inverse and source.dtype is DType.FLOAT32:
+        body.append(f"mlf_divide_samples({output.elements}, {operator.length}.0f, output);")
+    return KernelCall(f"signal_{word}", "fourier.h", (
+        Parameter(f"const {c_type} *", "roots", Constant.array(
+            "roots", c_type, operator.roots(source.dtype).reshape(-1)
+        )),
+        Parameter("const uint16_t *", "order", Constant.array("order", "uint16_t", operator.order())),
+        Parameter(f"const {c_type} *", "input", source.name),
+        Parameter(f"{c_type} *", "output", output.name),
+    ), tuple(body))  # fmt: skip
+
+
+_STAGES = {"fives": 5, "threes": 3, "twos": 2, "fours": 4}

@@ -1,17 +1,25 @@
-"""SignalFramer, SignalStacker and SignalOverlapAdd."""
+"""SignalFramer, SignalStacker, SignalOverlapAdd and COL2IM."""
 
 from __future__ import annotations
 
-from mlfbuild.compilers.native.lowering.call import KernelCall, Parameter
+from mlfbuild.cgen import braces
+from mlfbuild.compilers.native.lowering.call import KernelCall, Parameter, struct_lines
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import DType, Graph, Node
-from mlfbuild.graph.ops import SignalFramer, SignalOverlapAdd, SignalStacker
+from mlfbuild.graph.ops import Col2Im, SignalFramer, SignalOverlapAdd, SignalStacker
 
 
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of the kernel of ``node``."""
     operator, outputs = node.operator, graph.outputs_of(node)
     source = next(tensor for tensor in graph.inputs_of(node) if tensor is not None)
+    if isinstance(operator, Col2Im):
+        names = ("size", "filter", "stride", "dilation", "before", "counts")
+        fields = {"images": str(source.shape[0]), **{name: braces(getattr(operator, name)) for name in names}}
+        return KernelCall("col2im", "framing.h", (
+            Parameter("const float *", "input", source.name),
+            Parameter("float *", "output", outputs[0].name),
+        ), (*struct_lines("mlf_col2im", "shape", fields), "mlf_col2im_float(&shape, input, output);"))  # fmt: skip
     if isinstance(operator, SignalOverlapAdd):
         *_, frames, size = source.shape
         sizes = f"{source.elements // frames // size}, {frames}, {size}, {operator.step}"

@@ -1,4 +1,4 @@
-"""QUANTIZE and DEQUANTIZE."""
+"""QUANTIZE, DEQUANTIZE and DYNAMIC_QUANTIZE."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from mlfbuild.compilers.native.lowering.common.activation import suffix, zero_po
 from mlfbuild.compilers.native.lowering.unary import lower_unary
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import DType, Graph, Node, Tensor, requantize_rescale
-from mlfbuild.graph.ops import Dequantize, Quantize
+from mlfbuild.graph.ops import Dequantize, DynamicQuantize, Quantize
 
 
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_quantize_<from>_<to>`` or ``mlf_dequantize_<from>``."""
+    if isinstance(node.operator, DynamicQuantize):
+        return _lower_dynamic(graph, node)
     (source,), (output,) = graph.inputs_of(node), graph.outputs_of(node)
     assert source is not None
     if isinstance(node.operator, Dequantize):
@@ -36,6 +38,17 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
         Parameter("const struct mlf_rescaling *", "rescaling", rescaling),
         *_operands(source, output),
     ), (f"mlf_{kernel}({source.elements}, rescaling, input, output);",), _in_place(source, output))  # fmt: skip
+
+
+def _lower_dynamic(graph: Graph, node: Node) -> KernelCall:
+    (source,), (output, scale, zero_point) = graph.inputs_of(node), graph.outputs_of(node)
+    assert source is not None
+    line = f"mlf_dynamic_quantize_float({source.elements}, input, output, scale, zero_point);"
+    return KernelCall("dynamic_quantize", "quantize_dynamic.h", (
+        *_operands(source, output),
+        Parameter("float *", "scale", scale.name),
+        Parameter("int8_t *", "zero_point", zero_point.name),
+    ), (line,))  # fmt: skip
 
 
 def _elementwise(word: str, kernel: str, source: Tensor, output: Tensor, quantized: Tensor) -> KernelCall:

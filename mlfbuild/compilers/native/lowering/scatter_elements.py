@@ -9,12 +9,18 @@ from mlfbuild.graph.ops import ScatterElements, ScatterUpdate
 
 
 def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
-    """Return the call of ``mlf_scatter_elements_set``, which is for any type, or of one for an update of float32."""
+    """Return the call of a kernel for any type, or of one for an update of float32."""
     operator = node.operator
     assert isinstance(operator, ScatterElements)
     (source, places, updates), (output,) = graph.inputs_of(node), graph.outputs_of(node)
-    assert source is not None and places is not None and updates is not None
-    sizes = f"{source.elements}, {places.elements}"
+    assert places is not None and updates is not None
+    sizes = f"{output.elements}, {places.elements}"
+    if source is None:
+        return KernelCall("scatter_elements", "scatter_elements.h", (
+            Parameter("const int32_t *", "places", places.name),
+            Parameter("const void *", "updates", updates.name),
+            Parameter("void *", "output", output.name),
+        ), (f"mlf_scatter_elements_on_zeros({sizes}, {output.dtype.size}, places, updates, output);",))  # fmt: skip
     if operator.update is ScatterUpdate.SET:
         c_type, kernel, sizes = "void", "mlf_scatter_elements_set", f"{sizes}, {source.dtype.size}"
     else:

@@ -39,9 +39,10 @@ def _resolve(names: dict[str, str], name: str) -> str:
 
 def _is_identity(node: Node, *tensors: Tensor | None) -> bool:
     source, output = tensors[0], tensors[-1]
-    assert source is not None and output is not None
     return (
         isinstance(node.operator, Quantize | Reshape | Pad)
+        and source is not None
+        and output is not None
         and source.shape == output.shape
         and source.dtype is output.dtype
         and source.quantization == output.quantization

@@ -34,8 +34,9 @@ def of_one_tensor(compute: Callable[[OnnxSite, Tensor], Tensor]) -> Converter:
     return convert
 
 
-def binary(site: OnnxSite, operator: Operator, first: Tensor, second: Tensor) -> Tensor:
+def binary(site: OnnxSite, operator: Operator, first: Tensor, second: Tensor | float) -> Tensor:
     """Apply ``operator`` to two tensors, with broadcasting."""
+    second = _tensor(site, second, first.dtype)
     try:
         shape = np.broadcast_shapes(first.shape, second.shape)
     except ValueError:
@@ -50,33 +51,34 @@ def unary(site: OnnxSite, operator: Operator, tensor: Tensor) -> Tensor:
 
 def add(site: OnnxSite, first: Tensor, second: Tensor | float) -> Tensor:
     """Return first + second."""
-    return binary(site, ops.Add(), first, _tensor(site, second))
+    return binary(site, ops.Add(), first, second)
 
 
 def subtract(site: OnnxSite, first: Tensor, second: Tensor | float) -> Tensor:
     """Return first - second."""
-    return binary(site, ops.Sub(), first, _tensor(site, second))
+    return binary(site, ops.Sub(), first, second)
 
 
 def multiply(site: OnnxSite, first: Tensor, second: Tensor | float) -> Tensor:
     """Return first * second."""
-    return binary(site, ops.Mul(), first, _tensor(site, second))
+    return binary(site, ops.Mul(), first, second)
 
 
 def divide(site: OnnxSite, first: Tensor, second: Tensor | float) -> Tensor:
     """Return first / second."""
-    return binary(site, ops.Div(), first, _tensor(site, second))
+    return binary(site, ops.Div(), first, second)
 
 
 def relation(site: OnnxSite, operator: Operator, first: Tensor, second: Tensor | float) -> Tensor:
     """Return the result of the comparison ``operator``, element by element."""
-    other = _tensor(site, second)
+    other = _tensor(site, second, first.dtype)
     return site.emit(operator, [first, other], np.broadcast_shapes(first.shape, other.shape), DType.BOOL)
 
 
 def select(site: OnnxSite, condition: Tensor, first: Tensor | float, second: Tensor | float) -> Tensor:
     """Return elements of ``first`` where ``condition`` is true, else of ``second``."""
-    tensors = condition, _tensor(site, first), _tensor(site, second)
+    like = next((tensor.dtype for tensor in (first, second) if isinstance(tensor, Tensor)), DType.FLOAT32)
+    tensors = condition, _tensor(site, first, like), _tensor(site, second, like)
     shape = np.broadcast_shapes(*(tensor.shape for tensor in tensors))
     return site.emit(ops.SelectV2(), tensors, shape, tensors[1].dtype)
 
@@ -87,12 +89,12 @@ def cast(site: OnnxSite, tensor: Tensor, dtype: DType) -> Tensor:
 
 
 def reduced(
-    site: OnnxSite, kind: type[ops.Mean | ops.Sum | ops.ReduceMax], tensor: Tensor, axes: Sequence[int]
+    site: OnnxSite, kind: type[ops.Mean | ops.Sum | ops.ReduceMax | ops.ReduceMin], tensor: Tensor, axes: Sequence[int]
 ) -> Tensor:
     """Return ``tensor`` reduced along its stored ``axes``, which stay as dimensions of 1."""
     operator = kind(tuple(sorted(axes)), keep_dims=True)
     return site.emit(operator, [tensor], operator.output_shape(tensor.shape))
 
 
-def _tensor(site: OnnxSite, number: Tensor | float) -> Tensor:
-    return number if isinstance(number, Tensor) else site.number("number", number)
+def _tensor(site: OnnxSite, number: Tensor | float, dtype: DType) -> Tensor:
+    return number if isinstance(number, Tensor) else site.weights("number", np.array(number, dtype.numpy))

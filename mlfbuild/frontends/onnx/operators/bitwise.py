@@ -27,7 +27,7 @@ def _not(site: OnnxSite) -> tuple[Value, ...]:
 
 
 def _shift(site: OnnxSite) -> tuple[Value, ...]:
-    """Shift integers; negative places are too many, as ONNX's evaluator defines it."""
+    """Shift integers; a negative distance shifts all bits out, as in ONNX's reference evaluator."""
     direction = site.text("direction", "")
     if direction not in _SHIFTS:
         raise GraphError(site.node.place, f"the direction {direction!r} is neither 'LEFT' nor 'RIGHT'")

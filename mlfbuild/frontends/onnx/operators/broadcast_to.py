@@ -1,4 +1,4 @@
-"""Expand."""
+"""Expand and Range."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as np
 
 from mlfbuild.frontends.onnx.builder import MAXIMUM_DIMENSIONS
 from mlfbuild.frontends.onnx.layout import Value
-from mlfbuild.frontends.onnx.operators.arithmetic import Converter
+from mlfbuild.frontends.onnx.operators.arithmetic import Converter, add, cast, multiply
 from mlfbuild.frontends.onnx.site import OnnxSite
-from mlfbuild.graph import GraphError, ops
+from mlfbuild.graph import DType, GraphError, ops
 
 
 def _expand(site: OnnxSite) -> tuple[Value, ...]:
@@ -29,6 +29,20 @@ def _expand(site: OnnxSite) -> tuple[Value, ...]:
     return (value.moved(site.moved(ops.BroadcastTo(), value.tensor, shape)),)
 
 
+def _range(site: OnnxSite) -> tuple[Value, ...]:
+    """Count from a computed start in computed steps, as far as the declared shape says."""
+    start, step = (site.builder.reshaped(site.tensor(index), ()) for index in (0, 2))
+    (count,) = site.declared(next(index for index in range(3) if not site.is_constant(index)), "limits", 1)
+    if start.dtype is not step.dtype or start.dtype not in {DType.INT16, DType.INT32, DType.INT64, DType.FLOAT32}:
+        raise site.type_unsupported(start, "int16, int32, int64 or float32 for all inputs")
+    wide = DType.INT32 if start.dtype is DType.INT16 else start.dtype
+    site.check_room((count,), wide.size)
+    places = site.weights("places", np.arange(count).astype(wide.numpy))
+    distances = multiply(site, places, cast(site, step, wide))
+    return (site.made(cast(site, add(site, distances, cast(site, start, wide)), start.dtype)),)
+
+
 OPERATORS: Mapping[str, Converter] = {
     "Expand": _expand,
+    "Range": _range,
 }

@@ -1,4 +1,4 @@
-"""What the classifiers of the domain ai.onnx.ml share: rows of features, transforms of scores, labels of classes."""
+"""Common parts of the classifiers of ai.onnx.ml: rows of features, transforms of scores, labels of classes."""
 
 from __future__ import annotations
 

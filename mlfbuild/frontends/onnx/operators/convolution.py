@@ -30,7 +30,7 @@ from mlfbuild.graph import Array, GraphError, Operator, Quantization, Tensor, op
 def conv(site: OnnxSite) -> tuple[Value, ...]:
     """Convert a Conv with one or two spatial dimensions."""
     if is_computed(site):
-        return (_of_computed(site, site.value(0), site.value(1)),)
+        return (convolved_by_computed(site, site.value(0), site.value(1), biased=True),)
     held, target = site.held(0), site.held_target
     if held.quantization is not None and target is not None:
         parameters = integer_parameters(site, axis=0)
@@ -67,8 +67,8 @@ def is_computed(site: OnnxSite) -> bool:
     return not site.is_constant(1) or (site.has(2) and not site.is_constant(2))
 
 
-def _of_computed(site: OnnxSite, value: Value, weights: Value) -> Value:
-    """Convert a Conv whose filter or bias is computed, in float32."""
+def convolved_by_computed(site: OnnxSite, value: Value, weights: Value, *, biased: bool) -> Value:
+    """Return the convolution with a computed filter, in float32; if ``biased``, input 2 is a bias."""
     source, shape, groups = image(site, value), filter_shape(site, value, weights), site.integer("group", 1)
     outputs, depth = shape[:2]
     if groups < 1 or depth * groups != source.shape[3] or outputs % groups:
@@ -81,7 +81,7 @@ def _of_computed(site: OnnxSite, value: Value, weights: Value) -> Value:
             window.stride, window.dilation, window.padding, depth_multiplier=outputs // groups
         )
         made = site.emit(depthwise, [source, filters, None], (*wanted, outputs))
-        return from_image(site, value, plus_bias(site, made))
+        return from_image(site, value, plus_bias(site, made) if biased else made)
     filters = stored_filter(site, weights, (outputs, *shape[2:], depth), (0, 2, 3, 1))
     operator = ops.Conv2D(window.stride, window.dilation, window.padding)
     parts = [
@@ -90,7 +90,7 @@ def _of_computed(site: OnnxSite, value: Value, weights: Value) -> Value:
     ]
     joined = joined_channels(site, parts)
     assert joined is not None
-    return from_image(site, value, plus_bias(site, joined))
+    return from_image(site, value, plus_bias(site, joined) if biased else joined)
 
 
 def filter_shape(site: OnnxSite, value: Value, weights: Value) -> tuple[int, int, int, int]:

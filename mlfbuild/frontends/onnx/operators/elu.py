@@ -24,10 +24,10 @@ def _elu(site: OnnxSite) -> tuple[Value, ...]:
     alpha = site.real_attribute("alpha", 1.0)
     if alpha == 1.0:
         return with_integers(ops.Elu())(site)
-    return of_one_tensor(lambda site, x: _scaled_elu(site, x, alpha))(site)
+    return of_one_tensor(lambda site, x: scaled_elu(site, x, alpha))(site)
 
 
-def _scaled_elu(site: OnnxSite, x: Tensor, alpha: float) -> Tensor:
+def scaled_elu(site: OnnxSite, x: Tensor, alpha: float) -> Tensor:
     """Return max(x, 0) + alpha * min(exp(x) - 1, 0)."""
     below = clamped(site, unary(site, ops.Elu(), x), -math.inf, 0.0)
     return add(site, unary(site, ops.Relu(), x), multiply(site, below, alpha))
@@ -37,7 +37,7 @@ def _selu(site: OnnxSite) -> tuple[Value, ...]:
     """Y = gamma * x, or gamma * alpha * (exp(x) - 1) where x is negative."""
     alpha = site.real_attribute("alpha", 1.67326319217681884765625)
     gamma = site.real_attribute("gamma", 1.05070102214813232421875)
-    return of_one_tensor(lambda site, x: multiply(site, _scaled_elu(site, x, alpha), gamma))(site)
+    return of_one_tensor(lambda site, x: multiply(site, scaled_elu(site, x, alpha), gamma))(site)
 
 
 def _celu(site: OnnxSite) -> tuple[Value, ...]:

@@ -133,15 +133,15 @@ def _product(site: OnnxSite) -> Value:
     """Multiply two batches of matrices, in integers if possible."""
     values, target = [site.held_in_order(0), site.held_in_order(1)], site.held_target
     if target is not None and all(value.quantization is not None for value in values):
-        made = _batch_product(site, values, target)
+        made = batch_product(site, values, target)
         if made is not None:
             return site.real(made)
-    made = _batch_product(site, [site.builder.plain(value) for value in values], None)
+    made = batch_product(site, [site.builder.plain(value) for value in values], None)
     assert made is not None
     return site.made(made)
 
 
-def _batch_product(site: OnnxSite, values: list[Value], target: Quantization | None) -> Tensor | None:
+def batch_product(site: OnnxSite, values: list[Value], target: Quantization | None) -> Tensor | None:
     """Return the product like numpy's ``matmul``: a vector is a row on the left side and a column on the right."""
     first, second = (value.tensor for value in values)
     row, column = len(first.shape) == 1, len(second.shape) == 1

@@ -1,4 +1,4 @@
-"""GatherElements, GatherND, Compress, ReverseSequence and the scattering operators.
+"""GatherElements, GatherND, Compress, NonZero, ReverseSequence and the scattering operators.
 
 All of them become a GATHER on the tensor as a flat list of elements, or a SCATTER_ELEMENTS if they scatter at computed
 positions. The flat positions are constant if the indices are; otherwise they are computed in float32.
@@ -12,7 +12,18 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from mlfbuild.frontends.onnx.layout import Value
-from mlfbuild.frontends.onnx.operators.arithmetic import Converter, add, binary, multiply, relation, subtract
+from mlfbuild.frontends.onnx.operators import computed
+from mlfbuild.frontends.onnx.operators.arithmetic import (
+    Converter,
+    add,
+    binary,
+    cast,
+    multiply,
+    relation,
+    select,
+    subtract,
+)
+from mlfbuild.frontends.onnx.operators.elementwise import NARROW
 from mlfbuild.frontends.onnx.operators.gather import check_indices, taken
 from mlfbuild.frontends.onnx.operators.slice import sliced
 from mlfbuild.frontends.onnx.site import OnnxSite
@@ -116,9 +127,7 @@ def _gather_nd(site: OnnxSite) -> tuple[Value, ...]:
     if site.is_constant(1):
         indices = _checked(site, site.constant(1, "indices"), sizes)
         return (picked(site, value, places_of(site, value.shape, indices, batch)),)
-    if batch:
-        raise site.unsupported("computed indices with batch_dims are not supported", "make the indices constant")
-    return (_looked_up(site, value, site.value(1), sizes),)
+    return (_looked_up(site, value, site.value(1), sizes, batch),)
 
 
 def places_of(site: OnnxSite, shape: tuple[int, ...], indices: Array, batch: int = 0) -> Array:
@@ -130,19 +139,24 @@ def places_of(site: OnnxSite, shape: tuple[int, ...], indices: Array, batch: int
     return found
 
 
-def _looked_up(site: OnnxSite, value: Value, indices: Value, sizes: tuple[int, ...]) -> Value:
+def _looked_up(site: OnnxSite, value: Value, indices: Value, sizes: tuple[int, ...], batch: int) -> Value:
     """Convert GatherND with computed indices."""
-    rest = value.shape[len(sizes) :]
-    found = _picked_by_computed(site, value, _places_of_slices(site, value, indices, sizes))
+    rest = value.shape[batch + len(sizes) :]
+    places = _places_of_slices(site, value, indices, sizes, batch)
+    if batch:
+        begins = all_places(site, value.shape)[(slice(None),) * batch + (0,) * (value.rank - batch)]
+        spread = (*begins.shape, *(1 for _ in indices.shape[batch:]))
+        places = add(site, places, site.weights("batches", begins.reshape(spread).astype(np.float32)))
+    found = _picked_by_computed(site, value, places)
     return found.moved(site.builder.reshaped(found.tensor, (*indices.shape[:-1], *rest)))
 
 
-def _places_of_slices(site: OnnxSite, value: Value, indices: Value, sizes: tuple[int, ...]) -> Tensor:
-    """Return the flat positions in ``value``, as float32, of the slices at computed ``indices``, one slice in a row.
+def _places_of_slices(site: OnnxSite, value: Value, indices: Value, sizes: tuple[int, ...], batch: int = 0) -> Tensor:
+    """Return the flat positions in a ``batch`` of ``value``, as float32, of the slices at ``indices``, one in a row.
 
-    The indices are multiplied by the strides, and the offsets within a slice are added.
+    The computed indices are multiplied by the strides, and the offsets within a slice are added.
     """
-    rest = value.shape[len(sizes) :]
+    rest = value.shape[batch + len(sizes) :]
     step = math.prod(rest)
     total: Tensor | None = None
     for number in reversed(range(len(sizes))):
@@ -157,16 +171,60 @@ def _places_of_slices(site: OnnxSite, value: Value, indices: Value, sizes: tuple
 
 
 def _compress(site: OnnxSite) -> tuple[Value, ...]:
-    """Keep the elements that a constant condition selects; their number must be known."""
+    """Keep the elements that a condition selects; their number must be known."""
     value = site.held_in_order(0)
+    axis = None if "axis" not in site.node.attributes else site.axis(site.integer("axis", 0), value.rank)
+    size = value.tensor.elements if axis is None else value.shape[axis]
+    if not site.is_constant(1):
+        return (_compressed_by_computed(site, value, axis),)
     kept = np.flatnonzero(site.constant(1, "condition"))
     if kept.size == 0:
         raise site.unsupported("the condition keeps no elements", code="tensor-empty")
-    axis = None if "axis" not in site.node.attributes else site.axis(site.integer("axis", 0), value.rank)
-    size = value.tensor.elements if axis is None else value.shape[axis]
     if kept[-1] >= size:
         raise GraphError(site.node.place, f"the condition keeps element {kept[-1]} of {size}")
     return (picked(site, value, kept),) if axis is None else (taken(site, value, axis, kept),)
+
+
+def _compressed_by_computed(site: OnnxSite, value: Value, axis: int | None) -> Value:
+    """Keep as many elements as the declared shape of the result has."""
+    made = site.declared(1, "condition", 1 if axis is None else value.rank)
+    condition = site.tensor(1)
+    if axis is None:
+        value, axis = value.moved(site.builder.reshaped(value.tensor, (value.tensor.elements,))), 0
+    if condition.dtype is not DType.BOOL or condition.elements > value.shape[axis]:
+        raise GraphError(site.node.place, f"the condition {condition} does not fit dimension {axis} of {value.tensor}")
+    kept = computed.taken_at(site, value, axis, _true_places(site, condition, made[axis]))
+    if kept.shape != made:
+        raise GraphError(site.node.place, f"cannot select {list(made)} of {value.tensor}")
+    return kept
+
+
+def _true_places(site: OnnxSite, condition: Tensor, count: int) -> Tensor:
+    """Return the flat positions of the first ``count`` elements that are true; 0 instead of those that are missing."""
+    row = site.builder.reshaped(condition, (condition.elements,))
+    ranks = site.emit(ops.Cumsum(0, exclusive=True), [cast(site, row, DType.INT32)], row.shape)
+    places = select(site, row, ranks, site.weights("nowhere", np.array(-1, np.int32)))
+    blank = site.filled("blank", (count,), 0, np.int64)
+    return site.emit(ops.ScatterElements(), [blank, places, computed.places(site, row.elements)], (count,))
+
+
+def _non_zero(site: OnnxSite) -> tuple[Value, ...]:
+    """Return the positions of as many elements as the declared shape has, one row for each dimension."""
+    source = site.tensor(0)
+    made = site.declared(0, "input", 2)
+    rank = len(source.shape)
+    if made[0] != rank or rank == 0 or source.elements > _EXACT:
+        raise GraphError(site.node.place, f"cannot write {list(made)} positions in {source}")
+    if source.dtype in NARROW:
+        source = cast(site, source, DType.INT32)
+    condition = source if source.dtype is DType.BOOL else relation(site, ops.NotEqual(), source, 0)
+    places = _true_places(site, condition, made[1])
+    row = cast(site, site.builder.reshaped(places, (1, made[1])), DType.INT32)
+    strides = [math.prod(source.shape[axis + 1 :]) for axis in range(rank)]
+    columns = (np.array(numbers, np.int32)[:, np.newaxis] for numbers in (strides, source.shape))
+    step, size = (site.weights("column", numbers) for numbers in columns)
+    along = binary(site, ops.FloorMod(), binary(site, ops.FloorDiv(), row, step), size)
+    return (site.made(cast(site, along, DType.INT64)),)
 
 
 def _reverse_sequence(site: OnnxSite) -> tuple[Value, ...]:
@@ -318,6 +376,7 @@ OPERATORS: Mapping[str, Converter] = {
     "Compress": _compress,
     "GatherElements": _gather_elements,
     "GatherND": _gather_nd,
+    "NonZero": _non_zero,
     "ReverseSequence": _reverse_sequence,
     "Scatter": _scatter_elements,
     "ScatterElements": _scatter_elements,

@@ -90,7 +90,7 @@ def across(rows: WindowLine, columns: WindowLine) -> Sliding:
 def lines(site: OnnxSite, size: tuple[int, ...], filter_size: tuple[int, ...]) -> tuple[WindowLine, ...]:
     """Return the windows along each spatial dimension; raises ``GraphError`` if the attributes do not fit."""
     count = len(size)
-    strides, dilations = _values(site, "strides", count), _values(site, "dilations", count)
+    strides, dilations = values_of(site, "strides", count), values_of(site, "dilations", count)
     if len(filter_size) != count:
         raise GraphError(site.node.place, f"a window {list(filter_size)} for {count} dimensions")
     if min(*filter_size, *strides, *dilations) < 1:
@@ -117,11 +117,12 @@ def lines(site: OnnxSite, size: tuple[int, ...], filter_size: tuple[int, ...]) -
 
 def pair_of(site: OnnxSite, name: str, dimensions: int, default: int = 1) -> Pair:
     """Return the attribute ``name`` as (height, width); a one-dimensional image has a height of 1."""
-    values = _values(site, name, dimensions, default)
+    values = values_of(site, name, dimensions, default)
     return (values[0], values[1]) if dimensions == 2 else (default, values[0])
 
 
-def _values(site: OnnxSite, name: str, dimensions: int, default: int = 1) -> tuple[int, ...]:
+def values_of(site: OnnxSite, name: str, dimensions: int, default: int = 1) -> tuple[int, ...]:
+    """Return the attribute ``name``, one value for each of ``dimensions``."""
     values = site.integers(name) or (default,) * dimensions
     if len(values) != dimensions:
         raise GraphError(site.node.place, f"attribute {name} has {len(values)} values for {dimensions} dimensions")

@@ -19,20 +19,20 @@ from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import Tensor, ops
 
 
-def _softplus(site: OnnxSite, x: Tensor) -> Tensor:
+def softplus(site: OnnxSite, x: Tensor) -> Tensor:
     """Return log(1 + exp(x)) as max(x, 0) + log(1 + exp(-|x|)), in which exp cannot overflow."""
     small = unary(site, ops.Exp(), unary(site, ops.Neg(), unary(site, ops.Abs(), x)))
     return add(site, unary(site, ops.Relu(), x), unary(site, ops.Log(), add(site, small, 1.0)))
 
 
-def _softsign(site: OnnxSite, x: Tensor) -> Tensor:
+def softsign(site: OnnxSite, x: Tensor) -> Tensor:
     """Return x / (1 + |x|)."""
     return divide(site, x, add(site, unary(site, ops.Abs(), x), 1.0))
 
 
 def _mish(site: OnnxSite, x: Tensor) -> Tensor:
     """Return x * tanh(log(1 + exp(x)))."""
-    return multiply(site, x, unary(site, ops.Tanh(), _softplus(site, x)))
+    return multiply(site, x, unary(site, ops.Tanh(), softplus(site, x)))
 
 
 def _swish(site: OnnxSite) -> tuple[Value, ...]:
@@ -56,8 +56,8 @@ def _swiglu(site: OnnxSite) -> tuple[Value, ...]:
 OPERATORS: Mapping[str, Converter] = {
     "Mish": of_one_tensor(_mish),
     "Sigmoid": unary_converter(ops.Logistic()),
-    "Softplus": of_one_tensor(_softplus),
-    "Softsign": of_one_tensor(_softsign),
+    "Softplus": of_one_tensor(softplus),
+    "Softsign": of_one_tensor(softsign),
     "SwiGLU": _swiglu,
     "Swish": _swish,
     "Tanh": unary_converter(ops.Tanh()),

@@ -1,30 +1,42 @@
-"""LSTM: each direction becomes one float32 UNIDIRECTIONAL_SEQUENCE_LSTM with initial and final states."""
+"""LSTM: each direction becomes one float32 UNIDIRECTIONAL_SEQUENCE_LSTM with initial and final states.
+
+Layers with computed weights or lengths, peephole weights, other functions or coupled or bounded gates are unrolled.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from mlfbuild.frontends.onnx.builder import checked
 from mlfbuild.frontends.onnx.layout import Value
-from mlfbuild.frontends.onnx.operators.arithmetic import Converter
+from mlfbuild.frontends.onnx.operators.activations import activation_names
+from mlfbuild.frontends.onnx.operators.arithmetic import Converter, add, multiply, subtract
+from mlfbuild.frontends.onnx.operators.recurrent import (
+    BIASES,
+    HIDDEN,
+    LENGTHS,
+    RECURRENT,
+    WEIGHTS,
+    Layer,
+    cut,
+    directions,
+    named_after_first,
+    part,
+    unrolled,
+)
 from mlfbuild.frontends.onnx.operators.slice import sliced
 from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import Array, GraphError, Tensor, ops
 
-_W, _R, _B, _LENGTHS, _HIDDEN, _CELL, _PEEPHOLE = range(1, 8)
-"""The inputs after the sequence."""
+_CELL, _PEEPHOLE = 6, 7
+"""The inputs after those that all recurrent layers have."""
 
 _GATES = (0, 2, 3, 1)
 """The indices of UNIDIRECTIONAL_SEQUENCE_LSTM's gates in ONNX's order: input, output, forget, cell."""
-
-_DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
-"""For each layer, whether it reads its sequence from the end."""
-
-_ACTIVATIONS = ("sigmoid", "tanh", "tanh")
 
 
 @dataclass(frozen=True)
@@ -49,22 +61,18 @@ class _Layer:
 
 
 def _lstm(site: OnnxSite) -> tuple[Value, ...]:
-    # Nodes and constants are named after the first output, which is often absent.
-    asked_for = tuple(filter(None, site.node.outputs)) or site.node.outputs
-    site = replace(site, node=replace(site.node, outputs=asked_for))
-    directions = _DIRECTIONS.get(site.text("direction", "forward"))
-    if directions is None:
-        raise GraphError(site.node.place, f"attribute direction is {site.text('direction', '')!r}")
-    sequence = site.tensor(0)
+    if not _is_plain(site):
+        return unrolled(site, _Lstm)
+    site = named_after_first(site)
+    ways, sequence = directions(site), site.tensor(0)
     if len(sequence.shape) != 3:
         raise GraphError(site.node.place, f"{sequence} must have 3 dimensions")
     batch_first = site.integer("layout", 0) != 0
-    _check_plain(site, sequence.shape[1 if batch_first else 0], len(directions))
-    recurrent = site.constant(_R, "recurrent weights")
+    recurrent = site.constant(RECURRENT, "recurrent weights")
     if recurrent.ndim != 3:
         raise GraphError(site.node.place, f"the recurrent weights {list(recurrent.shape)} must have 3 dimensions")
-    layer = _Layer(batch_first, len(directions), sequence.shape[0 if batch_first else 1], recurrent.shape[2])
-    made = [_direction(site, layer, sequence, at, backwards) for at, backwards in enumerate(directions)]
+    layer = _Layer(batch_first, len(ways), sequence.shape[0 if batch_first else 1], recurrent.shape[2])
+    made = [_direction(site, layer, sequence, at, backwards) for at, backwards in enumerate(ways)]
     results, hidden, cells = zip(*made, strict=True)
     return (
         site.made(_joined(site, results, layer.directions + 1)),
@@ -73,27 +81,55 @@ def _lstm(site: OnnxSite) -> tuple[Value, ...]:
     )
 
 
-def _check_plain(site: OnnxSite, steps: int, directions: int) -> None:
-    """Refuse unsupported variants."""
-    if site.has(_PEEPHOLE):
-        raise site.unsupported("peephole weights are not supported", "train the network without them")
-    if site.integer("input_forget", 0):
-        raise site.unsupported(
-            "coupled input and forget gates (input_forget) are not supported", "train the network without them"
-        )
-    if "clip" in site.node.attributes:
-        raise site.unsupported(
-            "the attribute clip, which bounds the gates, is not supported", "train the network without it"
-        )
-    activations = site.node.attributes.get("activations", _ACTIVATIONS * directions)
-    words = [str(word) for word in activations] if isinstance(activations, tuple) else [str(activations)]
-    if tuple(word.lower() for word in words) != _ACTIVATIONS * directions:
-        raise site.unsupported(f"the activations {', '.join(words)} are not supported", "use Sigmoid, Tanh and Tanh")
-    if site.has(_LENGTHS) and (site.constant(_LENGTHS, "lengths of the sequences") != steps).any():
-        raise site.unsupported(
-            f"sequences of fewer than {steps} steps are not supported",
-            f"pad all sequences to {steps} steps, and use the results of the steps that count",
-        )
+def _is_plain(site: OnnxSite) -> bool:
+    """Return whether UNIDIRECTIONAL_SEQUENCE_LSTM can compute the layer; any other is unrolled."""
+    if any(site.has(index) and not site.is_constant(index) for index in (WEIGHTS, RECURRENT, BIASES)):
+        return False
+    if site.has(_PEEPHOLE) or site.integer("input_forget", 0) or site.real_attribute("clip", 0.0):
+        return False
+    names = _Lstm.names * len(directions(site))
+    if activation_names(site, names) != tuple(name.lower() for name in names):
+        return False
+    if not site.has(LENGTHS):
+        return True
+    steps = site.value(0).shape[1 if site.integer("layout", 0) else 0 :][:1]
+    return site.is_constant(LENGTHS) and bool((site.constant(LENGTHS, "lengths of the sequences") == steps).all())
+
+
+class _Lstm(Layer):
+    """State = o h(cell) and cell = f cell + i g(c), with the gates i (input), o (output), f (forget) and c (cell).
+
+    Peephole weights add a multiple of the cell to the gates i and f, and of the new cell to o.
+    """
+
+    gates = 4
+    names = ("Sigmoid", "Tanh", "Tanh")
+    kept = ((HIDDEN, "hidden"), (_CELL, "cell"))
+
+    def prepare(self) -> None:
+        self._own = self.constants("recurrent", self.recurrent, self.recurrent_bias)
+        self._coupled = self.site.integer("input_forget", 0) != 0
+        self._peepholes: list[Tensor] = []
+        if self.site.has(_PEEPHOLE):
+            found = part(self.site, _PEEPHOLE, "peephole weights", (self.count, 3 * self.units), self.at)
+            for gate in range(3):
+                weights = cut(self.site, found, gate * self.units, (gate + 1) * self.units)
+                self._peepholes.append(self.tensor(f"peephole {gate}", weights))
+
+    def _gate(self, gate: int, sums: Tensor, cell: Tensor) -> Tensor:
+        """Return the gate i, o or f."""
+        if self._peepholes:
+            sums = add(self.site, sums, multiply(self.site, cell, self._peepholes[gate]))
+        return self.activated(0, sums)
+
+    def step(self, product: Tensor, *states: Tensor) -> tuple[Tensor, ...]:
+        site, (state, cell) = self.site, states
+        sums = self.gates_of(add(site, product, self.product(state, self._own)))
+        taken = self._gate(0, sums[0], cell)
+        kept = subtract(site, site.number("one", 1.0), taken) if self._coupled else self._gate(2, sums[2], cell)
+        new = add(site, multiply(site, kept, cell), multiply(site, taken, self.activated(1, sums[3])))
+        given = self._gate(1, sums[1], new)
+        return multiply(site, given, self.functions[2](site, new)), new
 
 
 def _direction(
@@ -102,7 +138,7 @@ def _direction(
     """Return the result of direction ``at``, its last hidden state and its last cells, each with a dimension for it."""
     source = _reversed(site, sequence, layer.time) if backwards else sequence
     inputs = [source, *_parameters(site, layer, at, sequence.shape[2])]
-    inputs += [_initial(site, layer, index, word, at) for index, word in ((_HIDDEN, "hidden"), (_CELL, "cell"))]
+    inputs += [_initial(site, layer, index, word, at) for index, word in ((HIDDEN, "hidden"), (_CELL, "cell"))]
     kept = checked(site.name, (layer.batch, layer.units), sequence.dtype)
     result = checked(site.name, (*sequence.shape[:2], layer.units), sequence.dtype)
     operator = ops.UnidirectionalSequenceLstm(time_major=not layer.batch_first)
@@ -149,11 +185,13 @@ def _initial(site: OnnxSite, layer: _Layer, index: int, word: str, at: int) -> T
 def _parameters(site: OnnxSite, layer: _Layer, at: int, features: int) -> list[Tensor]:
     """Return the weights, the recurrent weights and the biases of the four gates of direction ``at``."""
     units = layer.units
-    weights = _shaped(site, _W, "weights", (layer.count, 4, units, features), f"{units} units and {features} features")
-    recurrent = _shaped(site, _R, "recurrent weights", (layer.count, 4, units, units), f"{units} units")
+    weights = _shaped(
+        site, WEIGHTS, "weights", (layer.count, 4, units, features), f"{units} units and {features} features"
+    )
+    recurrent = _shaped(site, RECURRENT, "recurrent weights", (layer.count, 4, units, units), f"{units} units")
     biases = np.zeros((layer.count, 4, units), np.float32)
-    if site.has(_B):
-        biases = _shaped(site, _B, "biases", (layer.count, 2, 4, units), f"{units} units").sum(axis=1)
+    if site.has(BIASES):
+        biases = _shaped(site, BIASES, "biases", (layer.count, 2, 4, units), f"{units} units").sum(axis=1)
     words = (("weights", weights), ("recurrent", recurrent), ("bias", biases))
     return [site.weights(f"{word}{at}_{gate}", gates[at, gate]) for word, gates in words for gate in _GATES]
 

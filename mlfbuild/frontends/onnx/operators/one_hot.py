@@ -8,6 +8,7 @@ import numpy as np
 
 from mlfbuild.frontends.onnx.builder import checked
 from mlfbuild.frontends.onnx.layout import Value
+from mlfbuild.frontends.onnx.operators import computed
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter, binary
 from mlfbuild.frontends.onnx.operators.softmax import along_rows
 from mlfbuild.frontends.onnx.reader import ELEMENT_TYPES
@@ -17,10 +18,10 @@ from mlfbuild.graph import DType, GraphError, Tensor, ops
 
 def _one_hot(site: OnnxSite) -> tuple[Value, ...]:
     """Write one value at the index and another one elsewhere; negative indices count from the end."""
-    indices, values = site.tensor(0), site.constant(2, "values").reshape(-1)
+    indices, values = site.tensor(0), site.tensor(2)
     depth = site.constant_integer(1, "depth")
-    if depth < 1 or values.size != 2:
-        raise GraphError(site.node.place, f"has the depth {depth} and {values.size} values")
+    if depth < 1 or values.elements != 2:
+        raise GraphError(site.node.place, f"has the depth {depth} and {values.elements} values")
     rank = len(indices.shape) + 1
     axis = site.axis(site.integer("axis", -1), rank)
     checked(site.name, (*indices.shape, depth), DType.INT64)  # before an array of that size is allocated
@@ -32,8 +33,14 @@ def _one_hot(site: OnnxSite) -> tuple[Value, ...]:
     if indices.dtype not in {DType.UINT8, DType.BOOL}:
         from_end = _equal(site, column, site.weights("places", places - np.int32(depth)))
         hit = binary(site, ops.LogicalOr(), hit, from_end)
-    off, on = (site.weights(word, values[index]) for index, word in enumerate(("off", "on")))
+    off, on = (_one_of_two(site, values, index) for index in range(2))
     return (site.made(site.emit(ops.SelectV2(), [hit, on, off], hit.shape, on.dtype)),)
+
+
+def _one_of_two(site: OnnxSite, values: Tensor, index: int) -> Tensor:
+    if values.data is not None:
+        return site.weights(("off", "on")[index], values.data.reshape(-1)[index])
+    return site.builder.reshaped(computed.element(site, site.builder.reshaped(values, (2,)), index), ())
 
 
 def _equal(site: OnnxSite, first: Tensor, second: Tensor) -> Tensor:

@@ -8,15 +8,18 @@ import numpy as np
 
 from mlfbuild.frontends.onnx.builder import checked
 from mlfbuild.frontends.onnx.layout import Value
-from mlfbuild.frontends.onnx.operators.arithmetic import Converter
+from mlfbuild.frontends.onnx.operators import computed
+from mlfbuild.frontends.onnx.operators.arithmetic import Converter, add, binary, multiply, relation, select, subtract
 from mlfbuild.frontends.onnx.operators.gather import taken
 from mlfbuild.frontends.onnx.operators.slice import sliced
 from mlfbuild.frontends.onnx.site import OnnxSite
-from mlfbuild.graph import GraphError, ops
+from mlfbuild.graph import GraphError, Tensor, ops
 
 
 def _pad(site: OnnxSite) -> tuple[Value, ...]:
     value, mode = site.held(0), site.text("mode", "constant")
+    if site.opset >= 11 and any(site.has(index) and not site.is_constant(index) for index in (1, 2, 3)):
+        return (_computed(site, value, mode),)
     pads = site.integers("pads", 1 if site.opset >= 11 else None) or ()
     axes = site.axes_in_order(site.integers("axes", 3) or () if site.has(3) else range(value.rank), value.rank)
     if len(pads) != 2 * len(axes):
@@ -46,6 +49,70 @@ def padded(site: OnnxSite, value: Value, paddings: Sequence[tuple[int, int]]) ->
         value, operator = site.builder.plain(value), ops.PadV2(stored, fill)
     shape = [size + sum(pair) for size, pair in zip(value.tensor.shape, stored, strict=True)]
     return value.moved(site.moved(operator, value.tensor, shape), value.order)
+
+
+def _computed(site: OnnxSite, value: Value, mode: str) -> Value:
+    """Pad by computed numbers of elements, or with a computed number, one dimension after the other."""
+    pads, made = computed.integers(site, 1), _padded_shape(site, value)
+    befores = sliced(site, site.made(pads), [range(pads.elements // 2)]).tensor
+    for axis, before in enumerate(computed.of_dimensions(site, befores, 3, value.rank, 0)):
+        if before is not None:
+            value = _padded_along(site, value, axis, made[axis], before, mode)
+    if value.shape != made:
+        raise GraphError(site.node.place, f"cannot make {list(made)} of {value.tensor}")
+    return value
+
+
+def _padded_shape(site: OnnxSite, value: Value) -> tuple[int, ...]:
+    """Return the shape of the result, which the file must declare if the pads or the axes are computed."""
+    for index, what in ((1, "pads"), (3, "axes")):
+        if site.has(index) and not site.is_constant(index):
+            return site.declared(index, what, value.rank)
+    pads = site.integers("pads", 1) or ()
+    axes = site.axes_in_order(site.integers("axes", 3) or () if site.has(3) else range(value.rank), value.rank)
+    shape = list(value.shape)
+    for axis, before, after in zip(axes, pads, pads[len(axes) :], strict=False):
+        shape[axis] += before + after
+    return checked(site.name, shape, value.dtype).shape
+
+
+def _padded_along(site: OnnxSite, value: Value, axis: int, wanted: int, before: Tensor, mode: str) -> Value:
+    """Pad the dimension ``axis`` by ``before`` elements, and behind to ``wanted``; cut if they are negative."""
+    size = value.shape[axis]
+    position = subtract(site, computed.places(site, wanted), before)
+    if mode == "constant":
+        value = site.builder.plain(value)
+        taken = computed.taken_at(site, value, axis, position)
+        limits = ((ops.GreaterEqual(), 0), (ops.Less(), size))
+        inside = binary(
+            site, ops.LogicalAnd(), *(relation(site, operator, position, limit) for operator, limit in limits)
+        )
+        column = site.builder.reshaped(inside, computed.along(value, axis, inside))
+        return value.moved(select(site, column, taken.tensor, _computed_fill(site, value)), value.order)
+    if mode not in {"edge", "reflect", "wrap"}:
+        raise GraphError(site.node.place, f"attribute mode is {mode!r}")
+    if mode != "edge":
+        first = binary(site, ops.Maximum(), multiply(site, before, -1), 0)
+        end = binary(site, ops.Minimum(), add(site, multiply(site, before, -1), wanted), size)
+        count = subtract(site, end, first)
+        if mode == "reflect":
+            count = multiply(site, add(site, count, -1), 2)
+        count = binary(site, ops.Maximum(), count, 1)
+        turned = binary(site, ops.FloorMod(), subtract(site, position, first), count)
+        if mode == "reflect":
+            turned = binary(site, ops.Minimum(), turned, subtract(site, count, turned))
+        position = add(site, turned, first)
+    return computed.taken_at(site, value, axis, position)
+
+
+def _computed_fill(site: OnnxSite, value: Value) -> Tensor:
+    """Return the number with which ``value`` is padded, without dimensions."""
+    if not site.has(2):
+        return site.weights("zero", np.zeros((), value.dtype.numpy))
+    number = site.tensor(2)
+    if number.elements != 1 or number.dtype is not value.dtype:
+        raise GraphError(site.node.place, f"the padding {number} is not one {value.dtype.value}")
+    return site.builder.reshaped(number, ())
 
 
 def _fill(site: OnnxSite) -> float:

@@ -8,10 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from mlfbuild.frontends.onnx.builder import checked
 from mlfbuild.frontends.onnx.layout import Value, as_onnx, channels_last
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter, add, binary, multiply, reduced, unary
 from mlfbuild.frontends.onnx.operators.elementwise import NARROW, as_type
-from mlfbuild.frontends.onnx.operators.gather import taken
+from mlfbuild.frontends.onnx.operators.gather import check_indices, taken
 from mlfbuild.frontends.onnx.operators.image import (
     NO_PADDING,
     Sliding,
@@ -309,6 +310,34 @@ def _global_max_pool(site: OnnxSite) -> tuple[Value, ...]:
     return (value.moved(made, order),)
 
 
+def _max_unpool(site: OnnxSite) -> tuple[Value, ...]:
+    """Put elements at the positions (input 1) that MaxPool found; more rows and columns of input 2 are zeros."""
+    value, places = site.value(0), site.tensor(1)
+    _check_image(site, value)
+    size = site.integers("kernel_shape") or ()
+    count = value.rank - 2
+    strides, pads = site.integers("strides") or (1,) * count, site.integers("pads") or (0,) * (2 * count)
+    if len(size) != count or len(strides) != count or len(pads) != 2 * count or places.shape != value.shape:
+        raise GraphError(site.node.place, f"a window {list(size)} or positions {places} do not fit {value.tensor}")
+    check_indices(site, places.dtype.value)
+    pairs = zip(value.shape[2:], size, strides, pads[:count], pads[count:], strict=True)
+    image = [(old - 1) * stride + wide - before - after for old, wide, stride, before, after in pairs]
+    shape = (*value.shape[:2], *image)
+    source = site.tensor(0)
+    row, flat = site.builder.reshaped(source, (source.elements,)), site.builder.reshaped(places, (source.elements,))
+    whole = flat if flat.dtype is DType.INT32 else site.emit(ops.Cast(), [flat], flat.shape, DType.INT32)
+    like = checked(site.name, (math.prod(shape),), source.dtype)
+    (made,) = site.builder.emit(site.name, ops.ScatterElements(), [None, whole, row], like)
+    made = site.builder.reshaped(made, shape)
+    wanted = site.integers("output_shape", 2) or shape
+    if len(wanted) != len(shape) or any(new < old for new, old in zip(wanted, shape, strict=True)):
+        raise GraphError(site.node.place, f"output_shape {list(wanted)} is less than {list(shape)}")
+    if wanted != shape:
+        margins = tuple((0, new - old) for new, old in zip(wanted, shape, strict=True))
+        made = site.moved(ops.Pad(margins), made, wanted)
+    return (site.made(made),)
+
+
 OPERATORS: Mapping[str, Converter] = {
     "AveragePool": _average_pool,
     "GlobalAveragePool": _global_average_pool,
@@ -317,4 +346,5 @@ OPERATORS: Mapping[str, Converter] = {
     "LRN": _local_response_normalization,
     "LpPool": _lp_pool,
     "MaxPool": _max_pool,
+    "MaxUnpool": _max_unpool,
 }

@@ -1,4 +1,4 @@
-"""DequantizeLinear and QuantizeLinear, Cast, and integer products."""
+"""DequantizeLinear and QuantizeLinear, with constant or computed scales, and Cast."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ import numpy as np
 import onnx
 
 from mlfbuild.frontends.onnx.affine import Affine, check_scales
-from mlfbuild.frontends.onnx.layout import Value
+from mlfbuild.frontends.onnx.layout import Value, as_onnx
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter, add, cast, divide, multiply, subtract, unary
-from mlfbuild.frontends.onnx.operators.convolution import convolved
-from mlfbuild.frontends.onnx.operators.parameters import LayerParameters
+from mlfbuild.frontends.onnx.operators.gather import taken
 from mlfbuild.frontends.onnx.operators.relu import clamped, limited
 from mlfbuild.frontends.onnx.reader import ELEMENT_TYPES
 from mlfbuild.frontends.onnx.site import OnnxSite
@@ -23,6 +22,11 @@ from mlfbuild.graph import Array, DType, GraphError, Tensor, ops
 def _dequantize(site: OnnxSite) -> tuple[Value, ...]:
     """Record the scale and zero point of the tensor; compute real numbers only if it cannot hold them."""
     value = site.held(0)
+    if not _is_constant(site):
+        real = cast(site, site.tensor(0), DType.FLOAT32)
+        if site.has(2):
+            real = subtract(site, real, _spread(site, 2, real))
+        return (site.made(multiply(site, real, _spread(site, 1, real))),)
     if site.integer("block_size", 0):
         return (_computed_by_blocks(site),)
     affine = _affine(site, value.dtype.numpy)
@@ -30,6 +34,32 @@ def _dequantize(site: OnnxSite) -> tuple[Value, ...]:
     if held is not None and value.tensor.quantization == held and value.dtype is affine.declared:
         return (Value(value.tensor, value.order, DType.FLOAT32),)
     return (_computed(site, site.builder.plain(value), affine),)
+
+
+def _is_constant(site: OnnxSite) -> bool:
+    """Return whether scales and zero points are constant."""
+    return all(site.is_constant(index) or not site.has(index) for index in (1, 2))
+
+
+def _spread(site: OnnxSite, index: int, source: Tensor) -> Tensor:
+    """Return scales or zero points, perhaps computed, as float32 that broadcasts to ``source``."""
+    tensor, rank = cast(site, site.tensor(index), DType.FLOAT32), len(source.shape)
+    block = site.integer("block_size", 0)
+    if block:
+        axis = site.axis(site.integer("axis", 1), rank)
+        wanted = (*source.shape[:axis], -(-source.shape[axis] // max(block, 1)), *source.shape[axis + 1 :])
+        if block < 1 or tensor.shape != wanted:
+            raise GraphError(site.node.place, f"blocks of {block} with {list(tensor.shape)} scales do not fit {source}")
+        return site.builder.stored(taken(site, site.made(tensor), axis, np.arange(source.shape[axis]) // block),
+                                   as_onnx(rank))  # fmt: skip
+    if tensor.elements == 1:
+        return site.builder.reshaped(tensor, ())
+    if len(tensor.shape) == rank > 1:  # QLinearMatMul has scales of rows and columns of each matrix
+        return tensor
+    axis = site.axis(site.integer("axis", 1), rank)
+    if tensor.shape != source.shape[axis : axis + 1]:
+        raise GraphError(site.node.place, f"{list(tensor.shape)} scales do not fit {source}")
+    return site.builder.reshaped(tensor, [tensor.elements if at == axis else 1 for at in range(rank)])
 
 
 def _affine(site: OnnxSite, dtype: np.dtype[np.generic]) -> Affine:
@@ -98,6 +128,8 @@ _TYPES = {int(onnx.TensorProto.UINT8): np.uint8, int(onnx.TensorProto.INT8): np.
 def _quantize(site: OnnxSite) -> tuple[Value, ...]:
     """Quantise the input, unless its tensor is quantised this way already."""
     value = site.held(0)
+    if not _is_constant(site):
+        return (_rounded_by_computed(site),)
     wanted = site.integer("output_dtype", 0) or int(onnx.TensorProto.UINT8)
     if wanted not in _TYPES:
         raise site.unsupported(
@@ -120,6 +152,21 @@ def _quantize(site: OnnxSite) -> tuple[Value, ...]:
     if value.quantization != held or tensor.dtype is not affine.holder:
         tensor = site.emit(ops.Quantize(), [tensor], tensor.shape, affine.holder, held)
     return (Value(limited(site, tensor, *affine.limit()), value.order, declared),)
+
+
+def _rounded_by_computed(site: OnnxSite) -> Value:
+    """Return input 0 quantised with computed scales or zero points, in float32."""
+    wanted = site.integer("output_dtype", 0) or int(onnx.TensorProto.UINT8)
+    dtype = site.held(2).dtype if site.has(2) else ELEMENT_TYPES.get(wanted)
+    if dtype is None or dtype.numpy not in _TYPES.values():
+        raise site.unsupported(
+            f"quantising to {dtype.value if dtype else wanted} is not supported",
+            "use uint8, int8 or int16",
+            code="type-unsupported",
+        )
+    source = site.tensor(0)
+    zero_points = _spread(site, 2, source) if site.has(2) else site.number("zero point", 0.0)
+    return site.made(_steps(site, source, _spread(site, 1, source), zero_points, dtype.numpy))
 
 
 def _rounded(site: OnnxSite, value: Value, affine: Affine) -> Value:
@@ -150,6 +197,16 @@ def _steps(site: OnnxSite, x: Tensor, scales: Tensor, zero_points: Tensor, dtype
 
 
 def _cast(site: OnnxSite) -> tuple[Value, ...]:
+    return (_converted(site, _wanted(site)),)
+
+
+def _bit_cast(site: OnnxSite) -> tuple[Value, ...]:
+    value, dtype = site.value(0), _wanted(site)
+    return (Value(site.emit(ops.BitCast(), [value.tensor], value.tensor.shape, dtype), value.order),)
+
+
+def _wanted(site: OnnxSite) -> DType:
+    """Return the type that the attribute ``to`` names."""
     wanted = site.integer("to", 0)
     if wanted not in ELEMENT_TYPES:
         names = onnx.TensorProto.DataType
@@ -159,7 +216,7 @@ def _cast(site: OnnxSite) -> tuple[Value, ...]:
             "convert to another type, such as FLOAT or INT8",
             code="type-unsupported",
         )
-    return (_converted(site, ELEMENT_TYPES[wanted]),)
+    return ELEMENT_TYPES[wanted]
 
 
 def _cast_like(site: OnnxSite) -> tuple[Value, ...]:
@@ -174,78 +231,10 @@ def _converted(site: OnnxSite, dtype: DType) -> Value:
     return Value(site.emit(ops.Cast(), [value.tensor], value.tensor.shape, dtype), value.order)
 
 
-_EXACT = 1 << 24
-"""Sums of integers below it are exact in float32, in any order."""
-
-
-def _integer_product(site: OnnxSite) -> tuple[Value, ...]:
-    """MatMulInteger: sums of int8 products as int32, computed in float32 if that is exact."""
-    value, weights = site.value(0), site.constant(1, "matrix B")
-    if weights.ndim != 2 or value.rank < 2 or value.shape[-1] != weights.shape[0]:
-        raise site.unsupported(
-            f"the product of {value.tensor} and a tensor {list(weights.shape)} is not supported",
-            "use a constant matrix that fits",
-        )
-    zero_points = _zero_points(site, 3, weights.dtype)
-    if zero_points.size not in {1, weights.shape[1]}:
-        raise GraphError(site.node.place, f"{zero_points.size} zero points do not fit {list(weights.shape)}")
-    centred = weights.astype(np.float32) - zero_points.reshape(-1).astype(np.float32)
-    source = _centred(site, value)
-    _check_exact(site, value.dtype, np.abs(centred).sum(axis=0))
-    tensor = site.builder.stored(Value(source, value.order), tuple(range(value.rank)))
-    inputs = [tensor, site.weights("weights", centred.T), None]
-    shape = (*tensor.shape[:-1], weights.shape[1])
-    sums = site.emit(ops.FullyConnected(keep_num_dims=True), inputs, shape)
-    return (site.made(site.emit(ops.Cast(), [sums], shape, DType.INT32)),)
-
-
-def _integer_convolution(site: OnnxSite) -> tuple[Value, ...]:
-    """ConvInteger: sums of int8 products as int32, computed in float32 if that is exact."""
-    value, weights = site.value(0), site.constant(1, "filter")
-    if weights.ndim < 3 or weights.size == 0:
-        raise GraphError(site.node.place, f"the filter has the shape {list(weights.shape)}")
-    zero_points = _zero_points(site, 3, weights.dtype)
-    if zero_points.size not in {1, weights.shape[0]}:
-        raise GraphError(site.node.place, f"{zero_points.size} zero points do not fit {list(weights.shape)}")
-    spread = (-1, *(1 for _ in weights.shape[1:]))
-    centred = weights.astype(np.float32) - zero_points.reshape(-1).astype(np.float32).reshape(spread)
-    _check_exact(site, value.dtype, np.abs(centred).reshape(len(centred), -1).sum(axis=1))
-    source = Value(_centred(site, value), value.order)
-    made = convolved(site, source, LayerParameters(centred, None), None)
-    assert made is not None
-    return (Value(site.emit(ops.Cast(), [made.tensor], made.tensor.shape, DType.INT32), made.order),)
-
-
-def _zero_points(site: OnnxSite, index: int, dtype: np.dtype[np.generic]) -> Array:
-    return site.constant(index, "zero point") if site.has(index) else np.zeros((), dtype)
-
-
-def _centred(site: OnnxSite, value: Value) -> Tensor:
-    """Return the integers ``value`` without their zero point, as float32."""
-    zero_point = _zero_points(site, 2, value.dtype.numpy)
-    if zero_point.size != 1:
-        raise site.unsupported(f"{zero_point.size} zero points of input 0 are not supported", "use one")
-    shape = value.tensor.shape
-    real = site.emit(ops.Cast(), [value.tensor], shape, DType.FLOAT32)
-    if not zero_point.any():
-        return real
-    return site.emit(ops.Sub(), [real, site.number("zero point", float(zero_point.reshape(-1)[0]))], shape)
-
-
-def _check_exact(site: OnnxSite, dtype: DType, magnitudes: Array) -> None:
-    greatest = 255 * float(magnitudes.max(initial=0))
-    if dtype not in {DType.INT8, DType.UINT8} or greatest >= _EXACT:
-        raise site.unsupported(
-            f"sums of up to {greatest:.0f}, beyond {_EXACT}, are not supported",
-            "quantise the network statically, with QuantizeLinear and DequantizeLinear around its operators",
-        )
-
-
 OPERATORS: Mapping[str, Converter] = {
+    "BitCast": _bit_cast,
     "Cast": _cast,
     "CastLike": _cast_like,
-    "ConvInteger": _integer_convolution,
     "DequantizeLinear": _dequantize,
-    "MatMulInteger": _integer_product,
     "QuantizeLinear": _quantize,
 }

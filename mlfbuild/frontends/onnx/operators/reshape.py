@@ -20,8 +20,8 @@ def _identity(site: OnnxSite) -> tuple[Value, ...]:
 def _dropout(site: OnnxSite) -> tuple[Value, ...]:
     """Return the input unchanged and a mask that is true everywhere: only training drops elements."""
     value = site.held(0)
-    training = site.has(2) and site.constant(2, "training_mode").any()
-    if training and (not site.has(1) or site.constant(1, "ratio").any()):
+    training = site.has(2) and (not site.is_constant(2) or site.constant(2, "training_mode").any())
+    if training and (not site.is_constant(1) or site.constant(1, "ratio").any()):
         raise site.unsupported(
             "training_mode, which drops elements at random, is not supported", "export the network for inference"
         )

@@ -10,6 +10,7 @@ import numpy as np
 from mlfbuild.frontends.onnx.builder import checked
 from mlfbuild.frontends.onnx.layout import Value, channels_last
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter, add, multiply, select
+from mlfbuild.frontends.onnx.operators.computed_resize import resized
 from mlfbuild.frontends.onnx.operators.gather import taken
 from mlfbuild.frontends.onnx.operators.lines import Spacing, coordinates, interpolation, nearest
 from mlfbuild.frontends.onnx.site import OnnxSite
@@ -22,6 +23,8 @@ _MOST_ELEMENTS = 1 << 24
 
 def _resize(site: OnnxSite) -> tuple[Value, ...]:
     value = site.held(0)
+    if unknown := _unknown(site):
+        return (resized(site, value, site.declared(unknown[0], unknown[1], value.rank)),)
     spacings = _spacings(site, value)
     checked(site.name, [spacing.wanted for spacing in spacings], value.tensor.dtype)
     mode = site.text("mode", "nearest")
@@ -34,6 +37,16 @@ def _resize(site: OnnxSite) -> tuple[Value, ...]:
         if spacing.size != spacing.wanted or spacing.scale != 1.0:
             value = _along(site, value, axis, spacing, mode, transformation)
     return (value,)
+
+
+def _unknown(site: OnnxSite) -> tuple[int, str] | None:
+    """Return the first parameter that is computed in every run, and its name."""
+    for index, what in enumerate(("roi", "scales", "sizes"), 1):
+        place = index if site.opset >= 11 and site.node.operator == "Resize" else index - 1
+        read = what != "roi" or site.text("coordinate_transformation_mode", "") == "tf_crop_and_resize"
+        if read and place and site.has(place) and not site.is_constant(place):
+            return place, what
+    return None
 
 
 def _spacings(site: OnnxSite, value: Value) -> list[Spacing]:

@@ -1,4 +1,4 @@
-"""ConvTranspose."""
+"""ConvTranspose; on volumes, it is the sum of one for images for each depth of the filter."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mlfbuild.frontends.onnx.layout import Value
-from mlfbuild.frontends.onnx.operators.arithmetic import Converter
+from mlfbuild.frontends.onnx.layout import Value, channels_last
+from mlfbuild.frontends.onnx.operators.arithmetic import Converter, add
 from mlfbuild.frontends.onnx.operators.convolution import (
     channel_groups,
+    check_filter,
     filter_groups,
     filter_shape,
     is_computed,
@@ -24,8 +25,10 @@ from mlfbuild.frontends.onnx.operators.image import (
     from_image,
     image,
     pair_of,
+    values_of,
 )
 from mlfbuild.frontends.onnx.operators.parameters import LayerParameters, integer_parameters, real_parameters
+from mlfbuild.frontends.onnx.operators.slice import sliced
 from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import Array, GraphError, Quantization, Tensor, ops
 from mlfbuild.graph.bases import Padding, Pair
@@ -34,6 +37,8 @@ from mlfbuild.graph.ops import Steps
 
 def _conv_transpose(site: OnnxSite) -> tuple[Value, ...]:
     """Convert ConvTranspose, in integers if it has one group."""
+    if site.held(0).rank == 5:
+        return (_of_volumes(site, site.value(0), site.value(1)),)
     if is_computed(site):
         return (_of_computed(site, site.value(0), site.value(1)),)
     held, target = site.held(0), site.held_target
@@ -45,6 +50,62 @@ def _conv_transpose(site: OnnxSite) -> tuple[Value, ...]:
     made = _transposed(site, site.value(0), real_parameters(site), None)
     assert made is not None
     return (made,)
+
+
+def _of_volumes(site: OnnxSite, value: Value, weights: Value) -> Value:
+    """Convert a ConvTranspose with three spatial dimensions, in float32; its filter may be computed."""
+    check_filter(site, value, weights.shape)
+    (channels, depth, taps, *size), groups = weights.shape, site.integer("group", 1)
+    source = site.builder.stored(value, channels_last(5))
+    if channels != source.shape[4] or groups < 1 or channels % groups:
+        raise GraphError(site.node.place, f"{groups} groups of a filter for {channels} channels do not fit {source}")
+    if taps > _MOST_TAPS:
+        raise site.unsupported(f"a filter {taps} deep is not supported", f"use a depth of at most {_MOST_TAPS}")
+    (batch, images), stride = source.shape[:2], values_of(site, "strides", 3)
+    dilation = values_of(site, "dilations", 3)
+    _check_dilation(site, (min(dilation), max(dilation)))
+    flat = site.builder.reshaped(source, (batch * images, *source.shape[2:]))
+    reach = [(wide - 1) * step + 1 for wide, step in zip(weights.shape[2:], dilation, strict=True)]
+    (length, margin), rows, columns = _lines(site, source.shape[1:4], reach, stride, 3)
+    widened = _Widened((rows[0], columns[0]), (rows[1], columns[1]))
+    total: Tensor | None = None
+    for tap in range(taps):
+        ranges = [range(tap, tap + 1) if axis == 2 else range(whole) for axis, whole in enumerate(weights.shape)]
+        own = site.builder.stored(sliced(site, weights, ranges), (0, 2, 3, 4, 1))
+        filters = site.builder.reshaped(own, (channels, *size, depth))
+        filters = _spread_computed(site, filters, (dilation[1], dilation[2]))
+        part = _of_images(site, flat, filters, widened, (stride[1], stride[2]))
+        apart = _moved_apart(site, site.builder.reshaped(part, (batch, images, *part.shape[1:])), stride[0])
+        placed = _placed(site, apart, tap * dilation[0] - margin[0], length)
+        total = placed if total is None else add(site, total, placed)
+    assert total is not None
+    made = plus_bias(site, site.builder.reshaped(total, (batch * length, *total.shape[2:])))
+    return Value(site.builder.reshaped(made, total.shape), channels_last(5))
+
+
+def _moved_apart(site: OnnxSite, volume: Tensor, stride: int) -> Tensor:
+    """Return the images of ``volume`` [batch, depth, ...] with stride - 1 images of zeros after each."""
+    if stride == 1:
+        return volume
+    batch, depth, *rest = volume.shape
+    wide = site.builder.reshaped(volume, (batch, depth, 1, *rest))
+    gaps = ((0, 0), (0, 0), (0, stride - 1), *((0, 0) for _ in rest))
+    padded = site.moved(ops.Pad(gaps), wide, (batch, depth, stride, *rest))
+    return site.builder.reshaped(padded, (batch, depth * stride, *rest))
+
+
+def _placed(site: OnnxSite, volume: Tensor, before: int, length: int) -> Tensor:
+    """Return ``length`` images that are zeros except for those of ``volume``, the first of which is at ``before``."""
+    batch, depth, *rest = volume.shape
+    margins = (max(before, 0), max(length - before - depth, 0))
+    if any(margins):
+        paddings = ((0, 0), margins, *((0, 0) for _ in rest))
+        volume = site.moved(ops.Pad(paddings), volume, (batch, depth + sum(margins), *rest))
+    if volume.shape[1] == length and before >= 0:
+        return volume
+    shape = (batch, length, *rest)
+    steps = (Steps(0, 1, batch), Steps(max(-before, 0), 1, length), *(Steps(0, 1, size) for size in rest))
+    return site.moved(ops.StridedSlice(steps), volume, shape)
 
 
 def _transposed(site: OnnxSite, value: Value, parameters: LayerParameters, target: Quantization | None) -> Value | None:
@@ -79,14 +140,20 @@ def _of_computed(site: OnnxSite, value: Value, weights: Value) -> Value:
     filters = stored_filter(site, weights, (channels, *shape[2:], depth), (0, 2, 3, 1))
     filters = _spread_computed(site, filters, dilation)
     widened = _widened(site, source, filters.shape[1:3], stride, value.rank - 2)
+    return from_image(site, value, plus_bias(site, _of_images(site, source, filters, widened, stride)))
+
+
+def _of_images(site: OnnxSite, source: Tensor, filters: Tensor, widened: _Widened, stride: Pair) -> Tensor:
+    """Return the result for an NHWC ``source`` and ``filters`` [inputs, rows, columns, outputs], without the bias."""
     made: list[Tensor | None] = []
+    groups, depth = site.integer("group", 1), filters.shape[3]
     for part, own in zip(channel_groups(site, source, groups), filter_groups(site, filters, groups), strict=True):
         turned = site.moved(ops.Transpose((3, 1, 2, 0)), own, (depth, *own.shape[1:3], own.shape[0]))
         operator = ops.TransposeConv(stride, widened.padding)
         made.append(site.emit(operator, [part, turned, None], (source.shape[0], *widened.size, depth)))
     joined = joined_channels(site, made)
     assert joined is not None
-    return from_image(site, value, plus_bias(site, joined))
+    return joined
 
 
 def _spread(site: OnnxSite, weights: Array, dilation: Pair) -> Array:
@@ -119,6 +186,7 @@ def _check_dilation(site: OnnxSite, dilation: Pair) -> None:
 
 
 _GREATEST_DILATION = 64
+_MOST_TAPS = 64
 
 
 @dataclass(frozen=True)
@@ -130,28 +198,37 @@ class _Widened:
 
 
 def _widened(site: OnnxSite, source: Tensor, filter_size: Sequence[int], stride: Pair, dimensions: int) -> _Widened:
-    extra, mode = pair_of(site, "output_padding", dimensions, 0), site.text("auto_pad", "NOTSET")
-    wanted, pads = site.integers("output_shape"), site.integers("pads") or (0,) * (2 * dimensions)
+    (height, rows), (width, columns) = _lines(site, source.shape[1:3], filter_size, stride, dimensions)
+    return _Widened((height, width), (rows, columns))
+
+
+def _lines(
+    site: OnnxSite, size: Sequence[int], filter_size: Sequence[int], stride: Sequence[int], dimensions: int
+) -> list[tuple[int, Pair]]:
+    """Return the size of the result and the margins that are cropped, for each of ``size``."""
+    flat = len(size) - dimensions  # a line is an image with a height of 1
+    extra = (0,) * flat + values_of(site, "output_padding", dimensions, 0)
+    mode, wanted = site.text("auto_pad", "NOTSET"), site.integers("output_shape")
+    pads = site.integers("pads") or (0,) * (2 * dimensions)
     if len(pads) != 2 * dimensions or (wanted is not None and len(wanted) < dimensions):
         raise GraphError(site.node.place, f"pads {pads} or output_shape {wanted} do not fit {dimensions} dimensions")
     lines = []
-    for axis in (0, 1):
-        outer = axis - 2 + dimensions  # the index in ONNX's attributes; below 0 for the added height of 1
-        full = stride[axis] * (source.shape[1 + axis] - 1) + extra[axis] + filter_size[axis]
+    for axis, old in enumerate(size):
+        outer = axis - flat  # the index in ONNX's attributes
+        full = stride[axis] * (old - 1) + extra[axis] + filter_size[axis]
         if outer < 0:
             lines.append((full, (0, 0)))
         elif wanted is not None or mode in {"SAME_UPPER", "SAME_LOWER"}:
-            size = source.shape[1 + axis] * stride[axis] if wanted is None else wanted[outer - dimensions]
-            less, more = (full - size) // 2, (full - size) - (full - size) // 2
+            new = old * stride[axis] if wanted is None else wanted[outer - dimensions]
+            less, more = (full - new) // 2, (full - new) - (full - new) // 2
             before, after = (less, more) if mode == "SAME_UPPER" else (more, less)
-            lines.append((size, (before, max(0, after))))  # negative if the output is larger than all windows
+            lines.append((new, (before, max(0, after))))  # negative if the output is larger than all windows
         else:
             pair = (pads[outer], pads[outer + dimensions]) if mode == "NOTSET" else (0, 0)
             lines.append((full - sum(pair), pair))
-    (height, rows), (width, columns) = lines
-    if min(height, width) < 1:
-        raise GraphError(site.node.place, f"makes an image of {height} by {width} pixels")
-    return _Widened((height, width), (rows, columns))
+    if min(new for new, _ in lines) < 1:
+        raise GraphError(site.node.place, f"makes an image of {' by '.join(str(new) for new, _ in lines)} pixels")
+    return lines
 
 
 OPERATORS: Mapping[str, Converter] = {

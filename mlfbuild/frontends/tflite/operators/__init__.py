@@ -56,8 +56,8 @@ _GRAPH_OPERATORS = {code for name, code in vars(BuiltinOperator).items() if name
 SUPPORTED = tuple(sorted({*_GRAPH_OPERATORS, *SHAPES, *variables.OPERANDS}, key=operator_name))
 """The codes of all operators, in the alphabetical order of their names."""
 
-CUSTOM = tuple(name for name in OPERATORS if name.startswith("Signal"))
-"""The custom operators, which TensorFlow Lite Micro has for signal processing, by the names in their codes."""
+CUSTOM = tuple(name for name in OPERATORS if name.startswith(("Signal", "TFLite_")))
+"""The custom operators of TensorFlow Lite Micro, by the names in their codes."""
 
 
 def is_supported(code: int, custom_code: str) -> bool:

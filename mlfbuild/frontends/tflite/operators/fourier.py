@@ -1,4 +1,4 @@
-"""SignalRfft."""
+"""SignalRfft and SignalIrfft."""
 
 from __future__ import annotations
 
@@ -8,14 +8,23 @@ from tflite.TensorType import TensorType
 
 from mlfbuild.frontends.tflite.operators.kind import OperatorKind
 from mlfbuild.frontends.tflite.operators.site import TfliteSite
-from mlfbuild.graph import ops
+from mlfbuild.graph import DType, ops
+
+_TYPES: Mapping[int, DType] = {
+    TensorType.INT16: DType.INT16,
+    TensorType.INT32: DType.INT32,
+    TensorType.FLOAT32: DType.FLOAT32,
+}
 
 
-def _rfft(site: TfliteSite) -> ops.SignalRfft:
+def _length(site: TfliteSite) -> int:
     dtype, length = site.numbers("T", "fft_length")
-    if dtype != TensorType.INT16:
-        raise site.unsupported(f"T {dtype} is not that of int16")
-    return ops.SignalRfft(length)
+    if _TYPES.get(dtype) is not site.input(0).dtype:
+        raise site.wrong(f"T {dtype} is not the type of {site.input(0)}, int16, int32 or float32")
+    return length
 
 
-KINDS: Mapping[str, OperatorKind] = {"SignalRfft": OperatorKind(_rfft, 1)}
+KINDS: Mapping[str, OperatorKind] = {
+    "SignalIrfft": OperatorKind(lambda site: ops.SignalIrfft(_length(site)), 1),
+    "SignalRfft": OperatorKind(lambda site: ops.SignalRfft(_length(site)), 1),
+}

@@ -1,0 +1,83 @@
+"""STABLEHLO_COMPOSITE becomes the operators of its decomposition."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mlfbuild.core.errors import InputFileError, UnsupportedModelError
+from mlfbuild.frontends.tflite import parse_tflite
+from support.host_c import run_on_host
+from support.native import compile_bytes
+from support.oracle import assert_equal, litert_run
+from support.tflite_builder import Network
+
+X = np.array([1, 2], np.float32)
+
+
+def composite(net: Network, inputs: list[int], outputs: list[int], subgraph: int) -> int:
+    net.many("STABLEHLO_COMPOSITE", inputs, outputs)
+    net.operators[-1].decomposition = subgraph
+    return outputs[0]
+
+
+def doubled(*inner: int) -> Network:
+    """Return a subgraph that doubles its first input and returns its second one; ``inner`` is a subgraph it calls."""
+    net = Network()
+    x, y = net.input((2,)), net.input((2,))
+    for subgraph in inner:
+        x = composite(net, [x, y], [net.activation((2,)), net.activation((2,))], subgraph)
+    net.outputs = [net.add(x, x), y]
+    return net
+
+
+def caller(*others: Network, subgraph: int = 1) -> Network:
+    net = Network()
+    x, y = net.input((2,)), net.constant(np.array([0.5, 8], np.float32))
+    outputs = [net.activation((2,)), net.activation((2,))]
+    composite(net, [x, y], outputs, subgraph)
+    net.outputs = [net.binary("MUL", *outputs)]
+    net.others = list(others)
+    return net
+
+
+@pytest.mark.parametrize("net", [caller(doubled()), caller(doubled(2), doubled())], ids=["one", "nested"])
+def test_a_composite_is_its_decomposition(net: Network) -> None:
+    model = net.build()
+    graph = parse_tflite(model, "net", "net")
+    assert graph.notes == ()
+    assert {node.operator.name for node in graph.nodes} == {"ADD", "MUL"}
+    (got,) = run_on_host(compile_bytes(model), [X])
+    assert_equal(got, litert_run(model, [X])[0], "net")
+
+
+def test_reasons_name_the_composite() -> None:
+    other = doubled()
+    other.operators[0].code = 131  # RFFT2D
+    with pytest.raises(UnsupportedModelError) as caught:
+        parse_tflite(caller(other).build(), "net", "net")
+    assert (caught.value.code, caught.value.place) == ("operator-unsupported", "net: operator 0 (RFFT2D) writing 't2'")
+
+
+@pytest.mark.parametrize(
+    ("net", "words"),
+    [
+        (caller(doubled(), subgraph=2), "subgraph 2 of 2"),
+        (caller(doubled(1)), "subgraph 1"),
+        (caller(doubled(), subgraph=0), "subgraph 0"),
+    ],
+    ids=["missing", "recursive", "its own"],
+)
+def test_decompositions_that_make_no_sense(net: Network, words: str) -> None:
+    with pytest.raises(InputFileError) as caught:
+        parse_tflite(net.build(), "net", "net")
+    assert caught.value.code == "tflite-malformed"
+    assert words in caught.value.reason
+
+
+def test_a_composite_without_options() -> None:
+    net = caller(doubled())
+    net.operators[0].decomposition = None
+    with pytest.raises(InputFileError) as caught:
+        parse_tflite(net.build(), "net", "net")
+    assert caught.value.place == "net: operator 0 (STABLEHLO_COMPOSITE)"
