@@ -193,6 +193,14 @@ def test_hybrid_model() -> None:
     check(net, "quantization-unsupported", CONV, "'t1' uint8[3, 2, 2, 2] over float32")
 
 
+def test_hybrid_batch_matmul() -> None:
+    net = Network()
+    weights = net.tensor((8, 4), "int8", data=np.ones((8, 4), np.int8), scales=[0.1], zero_points=[0], name="w")
+    source, output = net.input((3, 8)), net.activation((3, 4), name="y")
+    net.operator("BATCH_MATMUL", [source, weights], output, "BatchMatMulOptions")
+    check(net, "quantization-unsupported", "operator 0 (BATCH_MATMUL) writing 'y'", "'w' int8[8, 4] over float32")
+
+
 @pytest.mark.parametrize("int4", [True, False])
 def test_hybrid_depthwise_model(int4: bool) -> None:
     net, weights = Network(), np.ones((1, 2, 2, 2), np.int8)

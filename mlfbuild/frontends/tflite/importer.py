@@ -413,9 +413,9 @@ class _Importer:
         site = self._site(operator, inputs, operator.outputs)
         if kind.values:
             site.input(0)
+        if (kind.layer or operator.code == BuiltinOperator.BATCH_MATMUL) and _is_hybrid(site):
+            self._hybrid_layers().check(site, operator, self._raw.tensors[indices[1]])
         if kind.layer:
-            if _is_hybrid(site):
-                self._hybrid_layers().check(site, operator, self._raw.tensors[indices[1]])
             self._check_parameters(site, indices[1 : kind.values])
         result = kind.read(site)
         if result.name in _OFFSET_WEIGHTS:
