@@ -72,6 +72,20 @@ def _dense(asymmetric: bool, *, int4: bool = False) -> Callable[[Random], Case]:
     return make
 
 
+def _product(random: Random) -> Case:
+    """A BATCH_MATMUL by a constant matrix."""
+    net, adjoint = Network(), bool(random.integers(0, 2))
+    shape = [int(size) for size in random.integers(1, (3, 4, 40))]
+    columns = int(random.integers(1, 9))
+    matrix = (*([1] if random.random() < 0.5 else []), *((columns, shape[2]) if adjoint else (shape[2], columns)))
+    source, scales = net.input(shape), str(random.choice(["one", "each"]))
+    weights = _weights(net, random, *matrix, axis=len(matrix) - (2 if adjoint else 1), scales=scales)
+    options = {"AdjY": adjoint, "AsymmetricQuantizeInputs": bool(random.integers(0, 2))}
+    output = net.activation((*shape[:2], columns))
+    net.operator("BATCH_MATMUL", [source, weights], output, "BatchMatMulOptions", **options)
+    return Case(net.build(), (_numbers(random, *shape),))
+
+
 def blockwise(random: Random) -> Case:
     """A FULLY_CONNECTED of int4 with a scale for each block of weights."""
     net, rows, channels = Network(), int(random.integers(1, 4)), int(random.integers(4, 11))
@@ -156,6 +170,7 @@ KINDS: Mapping[str, Callable[[Random], Case]] = {
     "CONV_2D of equal scales": _image("equal"),
     "CONV_2D int4": _image("each", int4=True),
     "DEPTHWISE_CONV_2D": _image("each", depthwise=True),
+    "BATCH_MATMUL": _product,
     "network": network,
     BLOCKWISE: blockwise,
 }

@@ -289,7 +289,7 @@ class _Importer:
         kind = operator_kind(operator.code, operator.custom_code)
         if kind is not None:
             node, site = self._node(operator, kind)
-            if kind.layer and _is_hybrid(site):
+            if _may_be_hybrid(operator, kind) and _is_hybrid(site):
                 blocks = self._blocks_of(operator.inputs[1])
                 return self._hybrid_layers().nodes(node, site, blocks)
             if self._is_computed(operator, kind, node):
@@ -413,7 +413,7 @@ class _Importer:
         site = self._site(operator, inputs, operator.outputs)
         if kind.values:
             site.input(0)
-        if (kind.layer or operator.code == BuiltinOperator.BATCH_MATMUL) and _is_hybrid(site):
+        if _may_be_hybrid(operator, kind) and _is_hybrid(site):
             self._hybrid_layers().check(site, operator, self._raw.tensors[indices[1]])
         if kind.layer:
             self._check_parameters(site, indices[1 : kind.values])
@@ -491,6 +491,10 @@ def _name(operator: RawOperator) -> str:
 def _ordered(indices: Sequence[int], order: Sequence[int]) -> Sequence[int]:
     """Return ``indices`` in another ``order``, with -1 for absent ones."""
     return [indices[at] if at < len(indices) else -1 for at in order] if order else indices
+
+
+def _may_be_hybrid(operator: RawOperator, kind: OperatorKind) -> bool:
+    return kind.layer or operator.code == BuiltinOperator.BATCH_MATMUL
 
 
 def _is_hybrid(site: TfliteSite) -> bool:
