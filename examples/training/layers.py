@@ -139,3 +139,41 @@ class Dense:
             gradient = gradient * (self._outputs > 0)
         self.gradients = [gradient.T @ self._flat, gradient.sum(axis=0)]
         return (gradient @ self.parameters[0]).reshape(self._shape)
+
+
+class Svdf:
+    """Fully connected layer over features of the last ``memory`` hops of a stream, then ReLU: an SVDF of rank 1.
+
+    Each unit has one feature per hop. Inputs [hops, inputs] belong to streams of ``hops`` hops one after the other.
+    Weights [units, inputs], weights over time [units, memory] with those of the latest hop at the end.
+    """
+
+    def __init__(
+        self, name: str, random: np.random.Generator, inputs: int, units: int, memory: int, *, hops: int
+    ) -> None:
+        self.name, self.hops = name, hops
+        weights, time = _he(random, (units, inputs), inputs), _he(random, (units, memory), memory)
+        self.parameters = [weights, time, np.zeros(units, np.float32)]
+        self.gradients: list[Array] = []
+
+    def forward(self, inputs: Array) -> Array:
+        weights, time, bias = self.parameters
+        self._inputs = inputs
+        self.features = (inputs @ weights.T).reshape(-1, min(self.hops, len(inputs)), len(weights))
+        padded = np.pad(self.features, ((0, 0), (time.shape[1] - 1, 0), (0, 0)))
+        self._windows = np.lib.stride_tricks.sliding_window_view(padded, time.shape[1], axis=1)
+        summed = np.einsum("stum,um->stu", self._windows, time) + bias
+        self._outputs = np.maximum(summed, 0.0).reshape(len(inputs), len(weights))
+        return self._outputs
+
+    def backward(self, gradient: Array) -> Array:
+        weights, time, _ = self.parameters
+        memory, hops = time.shape[1], self.features.shape[1]
+        gradient = (gradient * (self._outputs > 0)).reshape(self.features.shape)
+        padded = np.zeros((len(gradient), hops + memory - 1, len(weights)), gradient.dtype)
+        for hop in range(memory):
+            padded[:, hop : hop + hops] += gradient * time[:, hop]
+        by_feature = padded[:, memory - 1 :].reshape(len(self._inputs), len(weights))
+        by_time = np.einsum("stum,stu->um", self._windows, gradient)
+        self.gradients = [by_feature.T @ self._inputs, by_time, gradient.sum(axis=(0, 1))]
+        return by_feature @ weights

@@ -70,7 +70,8 @@ def train(
 ) -> None:
     """Train ``network`` in place, at a rate that falls to 0 along half a cosine.
 
-    The same ``random`` gives the same weights.
+    The same ``random`` gives the same weights. Labels may have more axes than one, if ``augment`` returns the inputs in
+    the order of all labels. Inputs whose label is negative are not judged.
     """
     optimizer = Adam([value for layer in network.layers for value in layer.parameters], decay)
     for epoch in range(epochs):
@@ -79,8 +80,10 @@ def train(
         for first in range(0, len(order), batch):
             chosen = order[first : first + batch]
             probabilities = softmax(network.scores(augment(inputs[chosen], random)))
-            wanted = np.eye(probabilities.shape[1], dtype=np.float32)[labels[chosen]]
-            gradient = (probabilities - wanted) / np.float32(len(chosen))
+            known = labels[chosen].ravel()
+            wanted = np.eye(probabilities.shape[1], dtype=np.float32)[known]
+            gradient = (probabilities - wanted) / np.float32(len(known))
+            gradient[known < 0] = 0
             for layer in reversed(network.layers):
                 gradient = layer.backward(gradient)
             optimizer.step([value for layer in network.layers for value in layer.gradients], rate_now)

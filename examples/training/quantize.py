@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import tflite
 
-from training.layers import Array, Conv, Dense, DepthwiseConv, Layer, MaxPool
+from training.layers import Array, Conv, Dense, DepthwiseConv, Layer, MaxPool, Svdf
 from training.network import Network
 from training.tflite_file import Model, Operator, Tensor
 
@@ -37,6 +37,11 @@ class Range:
         scale = float(np.float32((high - low) / 255))
         return cls(scale, int(np.clip(round(-128 - low / scale), -128, 127)))
 
+    @classmethod
+    def symmetric(cls, largest: float, bits: int) -> Range:
+        """Return steps from ``-largest`` to ``largest`` for integers of ``bits``, with the zero point 0."""
+        return cls(float(np.float32(max(largest, 1e-6) / ((1 << (bits - 1)) - 1))), 0)
+
     def quantize(self, values: Array) -> npt.NDArray[np.int8]:
         """Return the nearest int8 of each value, saturating."""
         return np.clip(np.rint(values / self.scale) + self.zero_point, -128, 127).astype(np.int8)
@@ -46,7 +51,10 @@ SOFTMAX_RANGE = Range(1 / 256, -128)
 """The output quantisation that TFLite prescribes for an int8 softmax."""
 
 Activation = Callable[[str, tuple[int, ...], "Range | None"], Tensor]
-Weights = Callable[[Layer, "Range | None"], tuple[Tensor, Tensor]]
+Weights = Callable[[Layer, str], tuple[Tensor, ...]]
+"""The tensors of a layer after its input, whose name is given."""
+_TIME_BITS = 10
+"""Of an SVDF's weights over time: products with a state of int16 leave room for the sum of 64 of them in int32."""
 
 
 def float_model(network: Network, inputs: Array, *, description: str, names: tuple[str, str]) -> Model:
@@ -55,7 +63,7 @@ def float_model(network: Network, inputs: Array, *, description: str, names: tup
     ``inputs`` [N, ...] give the shape; ``names`` are those of the model's input and output.
     """
 
-    def weights(layer: Layer, _: Range | None) -> tuple[Tensor, Tensor]:
+    def weights(layer: Layer, _: str) -> tuple[Tensor, ...]:
         value, bias = layer.parameters
         return (
             Tensor(f"{layer.name}/weights", "float32", value.shape, value),
@@ -78,6 +86,8 @@ def int8_model(
         values = layer.forward(values)
         pooled = isinstance(layer, MaxPool)  # a maximum equals one of its inputs, so the steps do not change
         ranges[layer.name] = ranges[previous] if pooled else Range.of(float(values.min()), float(values.max()))
+        if isinstance(layer, Svdf):
+            ranges[f"{layer.name}/state"] = Range.symmetric(float(np.abs(layer.features).max()), 16)
         previous = layer.name
     ranges[names[1]] = SOFTMAX_RANGE
 
@@ -85,12 +95,34 @@ def int8_model(
         assert steps is not None
         return Tensor(name, "int8", shape, None, (steps.scale,), steps.zero_point)
 
-    return _model(network, inputs, (description, *names), activation, _int8_weights, ranges)
+    def weights(layer: Layer, source: str) -> tuple[Tensor, ...]:
+        if isinstance(layer, Svdf):
+            return _svdf_weights(layer, ranges[f"{layer.name}/state"])
+        return _int8_weights(layer, ranges[source])
+
+    return _model(network, inputs, (description, *names), activation, weights, ranges)
 
 
-def _int8_weights(layer: Layer, inputs: Range | None) -> tuple[Tensor, Tensor]:
+def _svdf_weights(layer: Svdf, state: Range) -> tuple[Tensor, ...]:
+    """Quantise an SVDF's weights to int8 (features) and int16 (time); the last tensor is its state."""
+    feature, time, bias = layer.parameters
+    by_feature = Range.symmetric(np.abs(feature).max(), 8).scale
+    by_time = Range.symmetric(np.abs(time).max(), _TIME_BITS).scale
+    by_sum = float(np.float32(state.scale) * np.float32(by_time))
+
+    def rounded(name: str, dtype: str, values: Array, scale: float) -> Tensor:
+        return Tensor(f"{layer.name}/{name}", dtype, values.shape, np.rint(values / scale).astype(dtype), (scale,))
+
+    return (
+        rounded("weights", "int8", feature, by_feature),
+        rounded("time", "int16", time, by_time),
+        rounded("bias", "int32", bias, by_sum),
+        Tensor(f"{layer.name}/state", "int16", (1, time.size), None, (state.scale,), variable=True),
+    )
+
+
+def _int8_weights(layer: Layer, inputs: Range) -> tuple[Tensor, ...]:
     """Quantise a layer's weights and bias; ``inputs`` are the steps of its input."""
-    assert inputs is not None
     value, bias = layer.parameters
     axis = {Conv: 0, DepthwiseConv: 3}.get(type(layer))
     others = None if axis is None else tuple(each for each in range(value.ndim) if each != axis)
@@ -124,14 +156,14 @@ def _model(
         values = layer.forward(values)
         arguments: tuple[str, ...] = (current,)
         if layer.parameters:
-            constants = weights(layer, ranges.get(current))
+            constants = weights(layer, current)
             tensors += constants
             arguments += tuple(tensor.name for tensor in constants)
         tensors.append(activation(layer.name, values.shape, ranges.get(layer.name)))
         operators.append(_operator(layer, arguments))
         current = layer.name
     tensors.append(activation(output, values.shape, ranges.get(output)))
-    operators.append(Operator("SOFTMAX", (current,), output, "SoftmaxOptions", {"Beta": 1.0}))
+    operators.append(Operator("SOFTMAX", (current,), (output,), "SoftmaxOptions", {"Beta": 1.0}))
     return Model(description, tuple(tensors), tuple(operators), input_name, output)
 
 
@@ -139,14 +171,17 @@ def _operator(layer: Layer, arguments: tuple[str, ...]) -> Operator:
     """Return a layer as TFLite's operator."""
     if isinstance(layer, Conv):
         options = {**_STRIDE, **_DILATION, "FusedActivationFunction": _RELU[True]}
-        return Operator("CONV_2D", arguments, layer.name, "Conv2DOptions", options)
+        return Operator("CONV_2D", arguments, (layer.name,), "Conv2DOptions", options)
     if isinstance(layer, DepthwiseConv):
         options = {**_STRIDE, **_DILATION, "DepthMultiplier": 1, "FusedActivationFunction": _RELU[True]}
-        return Operator("DEPTHWISE_CONV_2D", arguments, layer.name, "DepthwiseConv2DOptions", options)
+        return Operator("DEPTHWISE_CONV_2D", arguments, (layer.name,), "DepthwiseConv2DOptions", options)
     if isinstance(layer, MaxPool):
         options = {"Padding": tflite.Padding.VALID, "StrideH": 2, "StrideW": 2, "FilterHeight": 2, "FilterWidth": 2}
-        return Operator("MAX_POOL_2D", arguments, layer.name, "Pool2DOptions", options)
+        return Operator("MAX_POOL_2D", arguments, (layer.name,), "Pool2DOptions", options)
     if isinstance(layer, Dense):
         options = {"FusedActivationFunction": _RELU[layer.relu]}
-        return Operator("FULLY_CONNECTED", arguments, layer.name, "FullyConnectedOptions", options)
+        return Operator("FULLY_CONNECTED", arguments, (layer.name,), "FullyConnectedOptions", options)
+    if isinstance(layer, Svdf):
+        options = {"Rank": 1, "FusedActivationFunction": _RELU[True]}
+        return Operator("SVDF", arguments, (layer.name,), "SVDFOptions", options)
     raise TypeError(f"{layer.name}: no TFLite operator for a {type(layer).__name__}")

@@ -9,13 +9,25 @@ import flatbuffers
 import numpy as np
 import numpy.typing as npt
 import tflite
+from flatbuffers import flexbuffers
 
-_TYPES = {"float32": tflite.TensorType.FLOAT32, "int8": tflite.TensorType.INT8, "int32": tflite.TensorType.INT32}
+_TYPES = {
+    "bool": tflite.TensorType.BOOL,
+    "float32": tflite.TensorType.FLOAT32,
+    "int8": tflite.TensorType.INT8,
+    "int16": tflite.TensorType.INT16,
+    "int32": tflite.TensorType.INT32,
+    "uint32": tflite.TensorType.UINT32,
+    "uint64": tflite.TensorType.UINT64,
+}
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """``data`` is None for an activation; ``scale`` has one entry, one per slice of ``axis``, or none for floats."""
+    """``data`` is None for an activation; ``scale`` has one entry, one per slice of ``axis``, or none.
+
+    A ``variable`` keeps its value until the next run.
+    """
 
     name: str
     dtype: str
@@ -24,16 +36,20 @@ class Tensor:
     scale: tuple[float, ...] = ()
     zero_point: int = 0
     axis: int = 0
+    variable: bool = False
 
 
 @dataclass(frozen=True)
 class Operator:
-    """``name`` is TFLite's (``CONV_2D``); tensors by name; ``options`` are fields of the options table."""
+    """``name`` is TFLite's (``CONV_2D``); tensors by name; ``options`` are fields of the options table.
+
+    An operator without ``options_table`` is a custom one.
+    """
 
     name: str
     inputs: tuple[str, ...]
-    output: str
-    options_table: str
+    outputs: tuple[str, ...]
+    options_table: str = ""
     options: Mapping[str, int | float] = field(default_factory=dict)
 
 
@@ -91,6 +107,8 @@ def _tensor(builder: flatbuffers.Builder, tensor: Tensor, buffer: int) -> int:
             "QuantizedDimension": tensor.axis,
         }
         fields["Quantization"] = _table(builder, "QuantizationParameters", quantization)
+    if tensor.variable:
+        fields["IsVariable"] = True
     return _table(builder, "Tensor", fields)
 
 
@@ -98,16 +116,22 @@ def _operator(builder: flatbuffers.Builder, operator: Operator, code: int, index
     fields = {
         "OpcodeIndex": code,
         "Inputs": _vector(builder, "int32", [index[name] for name in operator.inputs]),
-        "Outputs": _vector(builder, "int32", [index[operator.output]]),
-        "BuiltinOptionsType": getattr(tflite.BuiltinOptions, operator.options_table),
-        "BuiltinOptions": _table(builder, operator.options_table, operator.options),
+        "Outputs": _vector(builder, "int32", [index[name] for name in operator.outputs]),
     }
+    if operator.options_table:
+        fields["BuiltinOptionsType"] = getattr(tflite.BuiltinOptions, operator.options_table)
+        fields["BuiltinOptions"] = _table(builder, operator.options_table, operator.options)
+    else:
+        fields["CustomOptions"] = builder.CreateByteVector(bytes(flexbuffers.Dumps(dict(operator.options))))
     return _table(builder, "Operator", fields)
 
 
 def _operator_code(builder: flatbuffers.Builder, name: str) -> int:
-    number = getattr(tflite.BuiltinOperator, name)
-    return _table(builder, "OperatorCode", {"DeprecatedBuiltinCode": number, "BuiltinCode": number, "Version": 1})
+    number = getattr(tflite.BuiltinOperator, name, tflite.BuiltinOperator.CUSTOM)
+    fields = {"DeprecatedBuiltinCode": number, "BuiltinCode": number, "Version": 1}
+    if number == tflite.BuiltinOperator.CUSTOM:
+        fields["CustomCode"] = builder.CreateString(name)
+    return _table(builder, "OperatorCode", fields)
 
 
 def _subgraph(builder: flatbuffers.Builder, model: Model, codes: list[str], buffers: Mapping[str, int]) -> int:

@@ -33,6 +33,10 @@ from mlfbuild.core import (
 )
 from mlfbuild.targets import BOARDS, require_compiler
 
+_STAMP = ".mlfbuild-configured"
+"""The file with the arguments of CMake for which the build folder was configured."""
+_DAMAGED_CACHE = "Parse error in cache file"
+"""CMake's message; it writes the cache in place, so that a full disk or a kill leaves a part of it."""
 _LINKER_SCRIPT = re.compile(r"^  LINK_FLAGS = .*(-T|--script|-?-specs=)", re.MULTILINE)
 """Flags of a link that select a linker script, or a library with one."""
 _START_UP = re.compile(
@@ -67,7 +71,14 @@ def cross_build(
     if job.sources and job.target.board is None and job.target.toolchain is not None:
         _check_start_up(job)
     command: list[str | Path] = [find_tool("cmake"), "--build", job.build, *(["-j", str(jobs)] if jobs else [])]
-    built = _built(job, command, tell)
+    try:
+        built = _built(job, command, tell)
+    except ProcessFailedError as error:
+        if _DAMAGED_CACHE not in error.output:
+            raise
+        (job.build / _STAMP).unlink(missing_ok=True)
+        configured += _configure(job, definitions, tell)
+        built = _built(job, command, tell)
     if not job.elf.is_file() or not _builds_image(job):
         raise ProcessFailedError(
             "cmake-image-missing",
@@ -141,7 +152,7 @@ def _configure(job: FirmwareJob, definitions: Sequence[str], tell: Tell) -> str:
     if job.target.budgets:
         arguments.append("-DMLFBUILD_CHECKS_LINKS=ON")  # mlfbuild checks the image
     signature = "\n".join([str(source), *arguments, ""])
-    stamp = job.build / ".mlfbuild-configured"
+    stamp = job.build / _STAMP
     if holds(stamp, signature.encode()) and (job.build / "build.ninja").is_file():
         return ""  # Ninja re-runs CMake by itself when one of its inputs changed
     stamp.unlink(missing_ok=True)

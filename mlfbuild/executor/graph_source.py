@@ -123,6 +123,8 @@ def _includes(source: GraphSource) -> Iterator[str]:
     if source.hooked:
         yield "#define MLF_HOOKED"
     linked = ["mlf_linked.h"] if source.plan.linked else []
+    if any(param.dtype.kind == "f" and not np.isfinite(param).all() for param in source.params.values()):
+        yield "#include <math.h>"  # INFINITY and NAN
     headers = ("mlf_executor.h", workspace_header(bundled=source.bundled), *linked)
     yield from (f'#include "{RUNTIME_NAME}/{header}"' for header in headers)
 

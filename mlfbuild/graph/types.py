@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 
+_LONGEST_NAME = 160
+"""Characters of a tensor's name in messages."""
+
 
 class GraphError(ValueError):
     """A graph breaks a rule; ``where`` names the node or tensor."""
@@ -47,6 +50,7 @@ class DType(enum.Enum):
     INT8 = "int8"
     UINT8 = "uint8"
     INT16 = "int16"
+    UINT16 = "uint16"
     INT32 = "int32"
     INT64 = "int64"
     UINT32 = "uint32"
@@ -68,8 +72,8 @@ class DType(enum.Enum):
 UNSIGNED = (DType.UINT32, DType.UINT64)
 """The types that only CAST and operators of signal processing use."""
 
-EVERY = tuple(dtype for dtype in DType if dtype not in UNSIGNED)
-"""The types of operators that only move elements."""
+EVERY = tuple(dtype for dtype in DType if dtype not in (DType.UINT16, *UNSIGNED))
+"""The types of operators that only move elements; CAST converts uint16, which only ONNX files have."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +113,11 @@ class Quantization:
 
 @dataclass(frozen=True, eq=False)
 class Tensor:
-    """A value of the network: a name, a static shape (row-major, as TFLite's NHWC), a type, perhaps constant data."""
+    """A value of the network: a name, a static shape (row-major, as TFLite's NHWC), a type, perhaps constant data.
+
+    Only inputs and outputs of a network may have no elements: no node reads or writes them, and such an output is
+    constant.
+    """
 
     name: str
     shape: tuple[int, ...]
@@ -122,8 +130,8 @@ class Tensor:
     def __post_init__(self) -> None:
         if not self.name:
             raise GraphError("tensor", "has no name")
-        if any(size < 1 for size in self.shape):
-            raise GraphError(f"tensor {self.name!r}", f"shape {list(self.shape)} has a dimension below 1")
+        if any(size < 0 for size in self.shape):
+            raise GraphError(f"tensor {self.name!r}", f"shape {list(self.shape)} has a dimension below 0")
         self._check_quantization()
         if self.data is not None:
             self._check_data(self.data)
@@ -164,7 +172,8 @@ class Tensor:
         return self.data is not None
 
     def __str__(self) -> str:
-        return f"{self.name!r} {self.dtype.value}{list(self.shape)}"
+        name = self.name if len(self.name) <= _LONGEST_NAME else f"{self.name[:_LONGEST_NAME]}..."
+        return f"{name!r} {self.dtype.value}{list(self.shape)}"
 
 
 @dataclass(frozen=True)
@@ -256,7 +265,7 @@ class Graph:
     @cached_property
     def constants(self) -> tuple[Tensor, ...]:
         """The constant tensors that a node reads, or that are outputs or states, in order of first use."""
-        return tuple(tensor for tensor in self._used() if tensor.constant)
+        return tuple(tensor for tensor in self._used() if tensor.constant and tensor.elements)
 
     def _used(self) -> Iterator[Tensor]:
         seen = set()
@@ -297,6 +306,9 @@ class Graph:
         for name in (*node.inputs, *node.outputs):
             if name is not None and name not in self.tensors:
                 raise GraphError(where, f"{name!r} is not a tensor")
+        for name in (*node.inputs, *node.outputs):
+            if name is not None and not self.tensors[name].elements:
+                raise GraphError(where, f"{name!r} has no elements")
         for name in node.inputs:
             if name is not None and name not in written and not self.tensors[name].constant:
                 raise GraphError(where, f"reads {name!r} before anything wrote it (a cycle, or nodes out of order)")

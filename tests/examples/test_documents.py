@@ -12,10 +12,11 @@ from mlfbuild.targets import CPUS
 from support.documents import read_page
 
 REPOSITORY = Path(__file__).parents[2]
-DOCUMENTS = sorted([REPOSITORY / "README.md", REPOSITORY / "examples/README.md", *(REPOSITORY / "docs").glob("*.md")])
+PAGES = ("README.md", "examples/README.md", "examples/*/README.md", "docs/*.md")
+DOCUMENTS = sorted(path for pages in PAGES for path in REPOSITORY.glob(pages))
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(REPOSITORY).as_posix())
 def test_quotations_equal_their_files(document: Path) -> None:
     """A block below a line that ends in `path`: equals that file or, with `...` lines, parts of it in order."""
     for block in read_page(document).blocks:
@@ -27,7 +28,7 @@ def test_quotations_equal_their_files(document: Path) -> None:
             rest = rest.split(part, 1)[1]
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(REPOSITORY).as_posix())
 def test_targets_of_links_exist(document: Path) -> None:
     for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text()):
         assert (document.parent / link).exists(), f"{document.name}: {link}"

@@ -85,6 +85,47 @@ def test_two_models_answer_as_on_the_host(repo: Callable[[str], Path], target: s
     assert output.splitlines()[-1] == "Test_result: PASS"
 
 
+@pytest.mark.parametrize("target", first_on_push(["m4", "m55"]))
+def test_keywords_are_recognised_from_samples_as_the_readme_shows(repo: Callable[[str], Path], target: str) -> None:
+    output = scons(repo("keyword"), f"target={target}")
+    page = (EXAMPLES / "keyword/README.md").read_text()
+    (shown,) = re.findall(r"^```console\n\$ scons -Q\n\.\.\.\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert output.endswith(shown)
+    assert output.splitlines()[-1] == "Test_result: PASS"
+
+
+@pytest.mark.sweep
+def test_figures_in_the_readme_of_keyword_are_measured(
+    repo: Callable[[str], Path], pytestconfig: pytest.Config
+) -> None:
+    folder, readme = repo("keyword"), EXAMPLES / "keyword/README.md"
+    reported = json.loads(mlfbuild(folder, "report", "--target", "m4", "--format", "json").stdout)
+    counted = json.loads(mlfbuild(folder, "profile", "--format", "json").stdout)["profiles"]
+    text = readme.read_text()
+    for model in reported["images"][0]["models"]:
+        figures = [f"{model[kind]:,} B" for kind in ("flash", "ram")]
+        figures += [f"{each['instructions']:,}" for each in counted if each["model"] == model["name"]]
+        row = rf"^\| `{model['name']}` \| [\d,]+ B .*$"
+        text = re.sub(row, f"| `{model['name']}` | {' | '.join(figures)} |", text, flags=re.MULTILINE)
+    if pytestconfig.getoption("--update-golden"):
+        readme.write_text(text)
+    assert text == readme.read_text(), "--update-golden writes the figures"
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("network", ["frontend", "words"])
+def test_keywords_depend_on_the_reset_of_both_networks(
+    repo: Callable[[str], Path], tmp_path: Path, network: str
+) -> None:
+    folder = tmp_path / "keyword"
+    shutil.copytree(repo("keyword"), folder, ignore=shutil.ignore_patterns("build", ".sconsign.dblite"))
+    source, reset = folder / "src/main.c", f"    tvmgen_{network}_reset();\n"
+    assert reset in source.read_text()
+    source.write_text(source.read_text().replace(reset, ""))
+    with pytest.raises(AssertionError, match=r"(?s)(\d+) and (?!\1)\d+ of \1 hops as on the host.*Test_result: FAIL"):
+        scons(folder)
+
+
 @pytest.mark.sweep
 @pytest.mark.parametrize("target", ["m3", pytest.param("m4", marks=SWEEP), pytest.param("m55", marks=SWEEP)])
 def test_two_tasks_do_not_disturb_each_other_in_one_network(repo: Callable[[str], Path], target: str) -> None:
@@ -117,7 +158,7 @@ def test_two_tasks_that_do_disturb_each_other_are_caught(
         scons(folder, "target=m4")
 
 
-@pytest.mark.parametrize("example", first_on_push(["two-models", "digits"]))
+@pytest.mark.parametrize("example", first_on_push(["two-models", "digits", "keyword"]))
 def test_networks_of_the_examples_verify(repo: Callable[[str], Path], example: str) -> None:
     scons(repo(example), "target=m4", "verify")
 

@@ -1,6 +1,8 @@
 """What the training scripts stand on (gradients, quantisation, the .tflite writer), and the files they left."""
 
 import re
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,8 +13,8 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 sys.path.insert(0, str(EXAMPLES))
 
 from training.judge import tflite_micro
-from training.layers import Conv, Dense, DepthwiseConv, Layer, MaxPool
-from training.network import Network, train
+from training.layers import Conv, Dense, DepthwiseConv, Layer, MaxPool, Svdf
+from training.network import Network, softmax, train
 from training.quantize import Range, float_model, int8_model
 from training.tflite_file import write_tflite
 
@@ -30,15 +32,16 @@ def image_network(random: np.random.Generator) -> Network:
     )
 
 
-@pytest.mark.parametrize("kind", ["conv", "depthwise", "pool", "dense"])
+@pytest.mark.parametrize("kind", ["conv", "depthwise", "pool", "dense", "svdf"])
 def test_gradients_are_those_of_finite_differences(kind: str) -> None:
     random = np.random.default_rng(7)
-    inputs = random.normal(size=(2, 4, 4, 3))
+    inputs = random.normal(size=(10, 3) if kind == "svdf" else (2, 4, 4, 3))
     layer: Layer = {
         "conv": lambda: Conv(kind, random, inputs=3, outputs=2, size=3),
         "depthwise": lambda: DepthwiseConv(kind, random, channels=3, size=3),
         "pool": lambda: MaxPool(kind),
         "dense": lambda: Dense(kind, random, inputs=48, outputs=4, relu=True),
+        "svdf": lambda: Svdf(kind, random, inputs=3, units=4, memory=3, hops=5),
     }[kind]()
     layer.parameters = [random.normal(size=value.shape) for value in layer.parameters]
     direction = random.normal(size=layer.forward(inputs).shape)
@@ -95,6 +98,32 @@ def test_int8_model_answers_nearly_as_the_float_network_and_always_as_the_same_b
     assert np.abs((steps.astype(float) + 128) / 256 - exact).mean() < 0.05
 
 
+def test_streaming_int8_model_answers_nearly_as_the_float_network() -> None:
+    random = np.random.default_rng(4)
+    first = Svdf("first", random, inputs=6, units=8, memory=4, hops=30)
+    network = Network((first, Dense("scores", random, inputs=8, outputs=3, relu=False)))
+    steps = Range(1 / 64, -128)
+    stored = random.integers(-128, 128, (30, 1, 6)).astype(np.int8)
+    real = ((stored.astype(np.float32) - steps.zero_point) * np.float32(steps.scale))[:, 0]
+    data = write_tflite(int8_model(network, real, steps, description="test", names=NAMES))
+    got = (tflite_micro(data, stored)[:, 0].astype(float) + 128) / 256
+    assert np.abs(got - softmax(network.scores(real))).mean() < 0.02
+    without_memory = (tflite_micro(data, stored[20:])[:, 0].astype(float) + 128) / 256
+    assert np.abs(without_memory[:3] - got[20:23]).max() > 0.02
+
+
+def test_inputs_with_a_negative_label_do_not_train() -> None:
+    inputs, labels = np.eye(4, dtype=np.float32), np.array([0, 1, 2, -1])
+
+    def trained(last: float) -> np.ndarray:
+        network = Network((Dense("scores", np.random.default_rng(5), inputs=4, outputs=3, relu=False),))
+        inputs[3, 3] = last
+        train(network, inputs, labels, random=np.random.default_rng(6), epochs=3, rate=0.1, batch=2, decay=0)
+        return network.layers[0].parameters[0]
+
+    assert (trained(1.0) == trained(9.0)).all()
+
+
 def held_back(path: Path) -> tuple[list[int], list[int], list[list[float]]]:
     """Read the C table that a training script wrote: true classes, the host's classes, the values."""
     rows = re.findall(r"^ *\{(\d+), (\d+), \{(.*)\}\},$", path.read_text(), re.MULTILINE)
@@ -125,3 +154,45 @@ def test_committed_files_belong_together(example: str, name: str, table: str, qu
     if name == "digits":
         assert len(labels) == 450
         assert np.mean(answers == labels) >= 0.97
+
+
+def test_the_stream_of_the_keyword_example_is_what_the_host_heard() -> None:
+    """The front end and the network, as TensorFlow Lite Micro runs them, give the committed probabilities."""
+    folder = EXAMPLES / "keyword"
+    wav = (folder / "audio/stream.wav").read_bytes()
+    assert (wav[:4], wav[8:16], wav[36:42]) == (b"RIFF", b"WAVEfmt ", b"\x00\x00data")
+    inverted = ~np.frombuffer(wav[46:], np.uint8).astype(int) & 255
+    magnitudes = (((inverted & 15) << 3) + 132 << (inverted >> 4 & 7)) - 132
+    samples = np.where(inverted & 128, -magnitudes, magnitudes).astype(np.int16).reshape(-1, 320)
+
+    features = tflite_micro((folder / "models/frontend.tflite").read_bytes(), samples)
+    probabilities = tflite_micro((folder / "models/words.tflite").read_bytes(), features)
+    table = re.findall(r"^    \{([-\d, ]+)\},$", (folder / "src/stream.c").read_text(), re.MULTILINE)
+    assert probabilities[:, 0].tolist() == [[int(value) for value in row.split(", ")] for row in table]
+    for name, inputs, outputs in (("frontend", samples, features), ("words", features, probabilities)):
+        with np.load(folder / f"tests/{name}.npz") as vectors:
+            count = len(vectors["in0"])
+            assert count >= 32
+            assert (vectors["in0"] == inputs[:count]).all()
+            assert (vectors["out0"] == outputs[:count]).all()
+
+
+@pytest.mark.sweep
+def test_training_of_the_keyword_example_gives_the_committed_files(tmp_path: Path) -> None:
+    left = shutil.ignore_patterns("build", ".sconsign.dblite", "__pycache__", "digits", "two-*")
+    shutil.copytree(EXAMPLES, tmp_path / "examples", ignore=left)
+    made = ("models/frontend.tflite", "models/words.tflite", "audio/stream.wav", "src/stream.c", "src/stream.h")
+    for name in (*made, "tests/frontend.npz", "tests/words.npz"):
+        (tmp_path / "examples/keyword" / name).unlink()
+    script = tmp_path / "examples/keyword/train.py"
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "spoken: yes house left no stop  recognised: yes left no stop\n" in done.stdout
+    for name in made:
+        assert (script.parent / name).read_bytes() == (EXAMPLES / "keyword" / name).read_bytes(), name
+    for name in ("frontend", "words"):  # zlib decides about the bytes of these
+        with (
+            np.load(script.parent / f"tests/{name}.npz") as now,
+            np.load(EXAMPLES / f"keyword/tests/{name}.npz") as old,
+        ):
+            assert all((now[key] == old[key]).all() for key in ("in0", "out0"))

@@ -154,6 +154,7 @@ def test_computed_ends_cost_nothing() -> None:
         data.graph.initializer.append(helper.make_tensor(name, TensorProto.INT64, [1], [value]))
     graph = parse_onnx(data.SerializeToString(), "net", "net.onnx")
     assert [node.operator.name for node in graph.nodes] == ["STRIDED_SLICE"]
+    assert ["'x2' is not read" in note for note in graph.notes] == [True]
     feeds = {"x0": X, "x2": whole(3)}
     np.testing.assert_array_equal(evaluate(graph, feeds)["y"], X[:, :, 1:3])
 
@@ -247,6 +248,15 @@ def test_other_values_than_the_declared_shape_allows_touch_no_other_memory() -> 
         assert set(output.reshape(-1)) <= set(X[0, 0])
     for output, kept in zip(made[count:], ([0, 0, 0], [0, 1, 0], [0, 1, 2], [0, 1, 2]), strict=True):
         np.testing.assert_array_equal(output.reshape(-1), X[0, 0][kept])
+
+
+def test_shape_may_be_declared_behind_an_operator_that_keeps_it() -> None:
+    made = onnx.load_from_string(network(("Slice", {}, (X, whole(1), whole(3))), (2, 5, 6)))
+    made.graph.node[0].output[0] = "part"
+    made.graph.node.extend([helper.make_node("Relu", ["part"], ["r"]), helper.make_node("Neg", ["r"], ["y"])])
+    graph = parse_onnx(made.SerializeToString(), "net", "net.onnx")
+    feeds = {"x0": X, "x1": whole(1), "x2": whole(3)}
+    np.testing.assert_array_equal(evaluate(graph, feeds)["y"], -np.maximum(X[1:3], 0))
 
 
 REFUSED: dict[str, tuple[Case, Sequence[int] | None, type[MlfError], tuple[str, ...]]] = {

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from onnx import helper
 
 from mlfbuild.core import InputFileError, MlfError, UnsupportedModelError
-from support.onnx_cases import Array, Case, check, file_of, parsed
+from mlfbuild.graph.evaluation import evaluate
+from support.onnx_cases import Array, Case, check, file_of, parsed, written
 from support.onnx_checks import floats
+from support.onnx_models import reference
 
 pytestmark = pytest.mark.usefixtures("same_numbers")
 
@@ -67,3 +70,53 @@ def test_refused_transforms(name: str) -> None:
     with pytest.raises(error) as caught:
         parsed(file_of(case, [None] * 3))
     assert (caught.value.code, f"node 0 ({case[0]})" in caught.value.place) == (code, True)
+
+
+def signal(length: int, step: int, *, windowed: bool) -> Case:
+    names = {"x": floats(1, 128, 1), "s": number(step)}
+    window = {"w": floats(length)} if windowed else {"l": number(length)}
+    return "STFT", {}, names | window, {}
+
+
+COMPUTED: dict[str, Case] = {
+    "step": signal(16, 8, windowed=True),
+    "windows with steps": (
+        "Col2Im", {"strides": [2, 2]}, {"x": floats(1, 9, 4), "i": np.array([5, 5]), "b": np.array([3, 3])}, {},
+    ),
+    "windows of volumes": (
+        "Col2Im", {}, {"x": floats(2, 10, 12), "i": np.array([3, 4, 5]), "b": np.array([1, 1, 5])}, {},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COMPUTED)
+def test_computed_parameters_that_the_shape_of_the_result_determines(name: str) -> None:
+    data, wanted = written(COMPUTED[name])
+    graph, inputs = parsed(data), COMPUTED[name][2]
+    np.testing.assert_allclose(evaluate(graph, inputs)["y"], wanted, rtol=1e-4, atol=1e-4)
+    assert sum("is not read" in note for note in graph.notes) == len(inputs) - (2 if "w" in inputs else 1)
+
+
+@pytest.mark.parametrize(("axis", "onesided"), [(1, 1), (2, 0), (-2, 0)])
+def test_computed_axes(axis: int, onesided: int) -> None:
+    """If several axes fit, the axis selects one of the results in every run."""
+    x = floats(1, 6, 6, 1)
+    node = helper.make_node("DFT", ["x", "", "a"], ["y"], onesided=onesided)
+    ports = [helper.make_tensor_value_info("x", 1, x.shape), helper.make_tensor_value_info("a", 7, [])]
+    made = helper.make_model(
+        helper.make_graph([node], "g", ports, [helper.make_tensor_value_info("y", 1, [])]),
+        opset_imports=[helper.make_opsetid("", 20)], ir_version=8,
+    )  # fmt: skip
+    feeds = {"x": x, "a": number(axis)}
+    (wanted,) = reference(made.SerializeToString(), feeds)
+    made.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", 1, wanted.shape))
+    graph = parsed(made.SerializeToString())
+    np.testing.assert_allclose(evaluate(graph, feeds)["y"], wanted, rtol=1e-4, atol=1e-5)
+    assert ["is not read" in note for note in graph.notes] == [bool(onesided)]
+
+
+def test_ambiguous_windows_are_refused() -> None:
+    case: Case = ("Col2Im", {}, {"x": floats(1, 5, 5), "i": np.array([5, 5]), "b": np.array([1, 5])}, {})
+    with pytest.raises(UnsupportedModelError) as caught:
+        parsed(written(case)[0])
+    assert caught.value.code == "input-not-constant"

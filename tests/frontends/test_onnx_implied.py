@@ -67,6 +67,24 @@ def test_declared_shape_determines_the_sizes_of_resize() -> None:
     )
 
 
+@pytest.mark.parametrize("aligned", [0, 1])
+def test_declared_shape_determines_the_image_of_a_grid(aligned: int) -> None:
+    for size in ([2, 7, 4, 5], [2, 1, 3, 4, 2]):
+        matrices = X.reshape(-1)[: 2 * (len(size) - 2) * (len(size) - 1)].reshape(2, len(size) - 2, len(size) - 1)
+        node = helper.make_node("AffineGrid", ["x", "p"], ["y"], align_corners=aligned)
+        ports = [
+            helper.make_tensor_value_info("x", TensorProto.FLOAT, matrices.shape),
+            helper.make_tensor_value_info("p", TensorProto.INT64, [len(size)]),
+        ]
+        made = helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, *size[2:], len(size) - 2])
+        graph = helper.make_graph([node], "graph", ports, [made])
+        data = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)]).SerializeToString()
+        feeds = {"x": matrices, "p": np.array(size, np.int64)}
+        found = parse_onnx(data, "net", "net.onnx")
+        assert [node.operator.name for node in found.nodes if node.operator.name != "RESHAPE"] == ["BATCH_MATMUL"]
+        np.testing.assert_allclose(evaluate(found, feeds)["y"], reference(data, feeds)[0], rtol=1e-5, atol=1e-6)
+
+
 def test_declared_shapes_determine_the_pieces_of_split() -> None:
     node = helper.make_node("Split", ["x", "p"], ["a", "b"], axis=-1)
     ports = [

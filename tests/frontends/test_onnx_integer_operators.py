@@ -59,7 +59,7 @@ def operator_by_operator() -> dict[str, QuantizedNetwork]:
 
 @pytest.mark.parametrize("operator", ["QLinearConv", "QLinearMatMul", "MatMulInteger", "ConvInteger"])
 def test_operators_on_integers(operator: str) -> None:
-    check(operator_by_operator()[operator], floats=operator == "ConvInteger")
+    check(operator_by_operator()[operator])
 
 
 def test_existing_names_are_kept_when_operators_are_rewritten() -> None:

@@ -82,6 +82,8 @@ def sorted_tests() -> tuple[list[Taken], dict[str, str]]:
 def agree(taken: Taken, outputs: list[np.ndarray]) -> bool:
     half = any(value.dtype == np.float16 for value in taken.test.outputs)  # whose steps are 5e-4 below 1
     atol = max(taken.test.atol, 1e-3) if half else taken.test.atol
+    if "DFT" in {node.operator.name for node in taken.graph.nodes}:  # numpy's transform rounds where ours computes 0
+        atol += np.finfo(np.float32).eps * max(float(np.abs(value).max()) for value in taken.test.outputs)
     pairs = [(made, as_compiled(wanted)) for made, wanted in zip(outputs, taken.test.outputs, strict=True)]
     return all(
         made.shape == wanted.shape

@@ -23,7 +23,8 @@ Array = npt.NDArray[Any]
 Case = tuple[str, dict[str, Any], Sequence[Array], Array]
 """An operator, its attributes, inputs, and the expected output."""
 
-INTEGERS = ("int8", "uint8", "int16", "int32", "int64", "uint32", "uint64")
+INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "int64", "uint32", "uint64")
+UNSIGNED = ("uint16", "uint32", "uint64")
 
 
 def written(operator: str, attributes: dict[str, Any], inputs: Sequence[Array], result: str) -> bytes:
@@ -92,10 +93,78 @@ def test_arithmetic_of_unsigned_integers() -> None:
         "GreaterOrEqual": np.greater_equal,
     }  # fmt: skip
     cases: list[Case] = []
-    for dtype in ("uint32", "uint64"):
+    for dtype in UNSIGNED:
         x, y = pairs(dtype)
         cases += [(name, {}, (x, y), compute(x, y)) for name, compute in computed.items()]
     check(cases)
+
+
+def test_unsigned_integers_are_moved() -> None:
+    cases: list[Case] = []
+    for dtype in UNSIGNED:
+        x = np.iinfo(dtype).max - np.arange(24, dtype=dtype).reshape(2, 3, 4)
+        chosen, places = x % 2 == 0, np.array([2, 0], np.int64)
+        cases += [
+            ("Transpose", {"perm": [2, 0, 1]}, (x,), np.transpose(x, (2, 0, 1))),
+            ("Concat", {"axis": 1}, (x, x[:, :2]), np.concatenate([x, x[:, :2]], axis=1)),
+            ("Where", {}, (chosen, x, x[:1]), np.where(chosen, x, x[:1])),
+            ("GatherElements", {"axis": 1}, (x, places.reshape(2, 1, 1)), x[[0, 1], [2, 0], 0].reshape(2, 1, 1)),
+            ("Gather", {"axis": 1}, (x, places), x[:, places]),
+        ]
+    check(cases)
+
+
+def test_quotients_of_wide_integers() -> None:
+    """Quotients are truncated; those by 0 are 0."""
+    cases: list[Case] = []
+    with np.errstate(all="ignore"):
+        for dtype in ("int64", *UNSIGNED):
+            x, y = pairs(dtype)
+            rows = [[_truncated(a, b) for b in y[0].tolist()] for a in x[:, 0].tolist()]
+            cases.append(("Div", {}, (x, y), np.array(rows, np.uint64).astype(dtype)))
+            if dtype == "uint64":
+                cases.append(("Mod", {}, (x, y), np.where(y == 0, 0, x % np.where(y == 0, 1, y)).astype(dtype)))
+    check(cases)
+
+
+def _truncated(a: int, b: int) -> int:
+    quotient = abs(a) // abs(b) if b else 0
+    return (quotient if (a < 0) == (b < 0) else -quotient) % (1 << 64)
+
+
+def test_powers_of_integers() -> None:
+    """They wrap; a negative exponent leaves no fraction, and a float exponent of a square gives the root."""
+    cases: list[Case] = []
+    exponents = np.array([0, 1, 2, 3, 7, 31, 62, 63, 64, 1000, -1, -2, -3])
+    for dtype in ("int8", "int32", "int64", "uint32"):
+        x = pairs(dtype)[0]
+        bits = 1 << np.dtype(dtype).itemsize * 8
+        rows = [
+            [pow(a, e, bits) if e >= 0 else a**-e if a in (1, -1) else 0 for e in exponents.tolist()]
+            for a in x[:, 0].tolist()
+        ]
+        wanted = np.array([[value % bits for value in row] for row in rows], np.uint64).astype(dtype)
+        cases.append(("Pow", {}, (x, exponents), wanted))
+    x = np.array([0, 1, 2, 3, 4, 9, 16, 144, 1000003, -2, -3])
+    halves = np.array([0, 1, 3, 5], np.float32)
+    cases.append(("Pow", {}, (x[:, None], halves[None]), np.power(x[:, None], halves[None].astype(np.int64))))
+    roots = np.array([0, 1, 1, 1, 2, 3, 4, 12, 1000, 0, 0], np.int32)
+    cases.append(("Pow", {}, (x.astype(np.int32), np.array([0.5], np.float32)), roots))
+    check(cases)
+
+
+def test_greatest_of_unsigned_integers() -> None:
+    for dtype in ("uint32", "uint64"):
+        x = np.array([3, np.iinfo(dtype).max, 0, np.iinfo(dtype).max // 2 + 1], dtype)
+        code = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        ports = [helper.make_tensor_value_info("x", code, [4])]
+        made = [helper.make_tensor_value_info("y", code, [2]), helper.make_tensor_value_info("at", 7, [2])]
+        k = helper.make_tensor("k", 7, [1], [2])
+        graph = helper.make_graph([helper.make_node("TopK", ["x", "k"], ["y", "at"])], "graph", ports, made, [k])
+        data = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)]).SerializeToString()
+        values = evaluate(parse_onnx(data, "net", "net.onnx"), {"x": x})
+        np.testing.assert_array_equal(values["y"], x[[1, 3]])
+        np.testing.assert_array_equal(values["at"], [1, 3])
 
 
 def test_conversions_of_unsigned_integers() -> None:
@@ -104,7 +173,7 @@ def test_conversions_of_unsigned_integers() -> None:
         [0, -0.5, -3, 1.9, 3e9, 4294967040, 4294967296, 1.8e19, 2e19, np.inf, -np.inf, np.nan], np.float32
     )
     cases: list[Case] = []
-    for dtype in ("uint32", "uint64"):
+    for dtype in UNSIGNED:
         code, greatest = helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), np.iinfo(dtype).max
         whole = [0 if not number > 0 else greatest if number >= greatest else int(number) for number in floats.tolist()]
         cases.append(("Cast", {"to": code}, (floats,), np.array(whole, dtype)))
@@ -240,17 +309,9 @@ REFUSED: dict[str, tuple[str, dict[str, Any], Sequence[Array], type[MlfError], t
         "GroupNormalization", {"num_groups": 2}, (np.ones((1, 4, 3), np.float32), np.ones(3, np.float32), ONE),
         InputFileError, ("onnx-malformed", "node 0 (GroupNormalization) writing 'y'", "'x1'", "[2, 2, 1]"),
     ),
-    "powers of integers": (
-        "Pow", {}, (np.ones(1, np.int32),) * 2, UnsupportedModelError,
-        ("type-unsupported", "node 0 (Pow) writing 'y'", "int32", "'x0'"),
-    ),
-    "quotients of unsigned integers": (
-        "Div", {}, (np.ones(1, np.uint32),) * 2, UnsupportedModelError,
-        ("type-unsupported", "node 0 (Div) writing 'y'", "uint32", "'x0'"),
-    ),
-    "remainders of unsigned integers": (
-        "Mod", {}, (np.ones(1, np.uint64),) * 2, UnsupportedModelError,
-        ("type-unsupported", "node 0 (Mod) writing 'y'", "uint64", "'x0'"),
+    "powers of unsigned integers": (
+        "Pow", {}, (np.ones(1, np.uint64),) * 2, UnsupportedModelError,
+        ("type-unsupported", "node 0 (Pow) writing 'y'", "uint64", "'x0'"),
     ),
     "two diagonals": (
         "Trilu", {}, (np.ones((2, 2), np.float32), np.zeros(2, np.int64)), InputFileError,

@@ -81,3 +81,12 @@ def test_a_composite_without_options() -> None:
     with pytest.raises(InputFileError) as caught:
         parse_tflite(net.build(), "net", "net")
     assert caught.value.place == "net: operator 0 (STABLEHLO_COMPOSITE)"
+
+
+@pytest.mark.sweep
+def test_a_small_file_cannot_repeat_subgraphs_without_end() -> None:
+    """12 levels with 8 calls each would be 8**12 operators."""
+    parts = [doubled(*[level + 2] * 8) for level in range(11)]
+    with pytest.raises(InputFileError) as caught:
+        parse_tflite(caller(*parts, doubled()).build(), "net", "net")
+    assert "too many" in caught.value.reason

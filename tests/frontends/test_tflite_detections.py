@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from flatbuffers import flexbuffers
 
 from mlfbuild.core.errors import InputFileError, UnsupportedModelError
 from mlfbuild.frontends.tflite import parse_tflite
@@ -81,9 +82,10 @@ def test_options_that_make_no_sense(options: dict[str, float], words: str) -> No
     assert words in caught.value.reason
 
 
-def test_options_that_cannot_be_read() -> None:
+@pytest.mark.parametrize("options", [b"\x05\xff\x27\x01", bytes(flexbuffers.Dumps([3]))])
+def test_options_that_cannot_be_read(options: bytes) -> None:
     net = detector()
-    net.operators[0].custom_options = b"\x05\xff\x27\x01"
+    net.operators[0].custom_options = options
     with pytest.raises(InputFileError) as caught:
         parse_tflite(net.build(), "net", "net.tflite")
     assert caught.value.code == "tflite-malformed"

@@ -94,6 +94,7 @@ def test_a_text_shows_twenty_reasons() -> None:
         ("edgetpu-custom-op", "edgetpu_compiler"),
         ("NeutronGraph", "neutron-converter"),
         ("XC_conv2d_v2", "xcore-opt"),
+        ("DISPATCH_OP", "LiteRT's compiler"),
     ],
 )
 def test_files_for_accelerators_name_the_program_that_wrote_them(custom: str, compiler: str) -> None:

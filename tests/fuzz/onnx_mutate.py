@@ -13,11 +13,12 @@ from onnx import AttributeProto, ModelProto, numpy_helper
 
 NUMBERS = (0, -1, 1, 2, 7, 1 << 20, 1 << 31, 1 << 40, -(1 << 62), (1 << 63) - 1)
 OPERATORS = (
-    "ArgMax", "AveragePool", "BitCast", "CenterCropPad", "Col2Im", "Compress", "Concat", "ConvTranspose", "CumSum",
-    "DFT", "DeformConv", "DequantizeLinear", "Det", "Dropout", "Einsum", "Expand", "EyeLike", "GRU", "Gather",
-    "GatherElements", "GatherND", "GridSample", "GroupNormalization", "Hardmax", "LRN", "LayerNormalization",
-    "LpPool", "MatMul", "MatMulInteger", "Max", "MaxPool", "MaxUnpool", "Mod", "OneHot", "Pad", "Pow",
-    "QLinearConv", "QuantizeLinear", "ReduceL2", "ReduceMax", "ReduceProd", "Resize", "ReverseSequence", "RoiAlign",
+    "ArgMax", "AveragePool", "BatchNormalization", "BitCast", "CenterCropPad", "Col2Im", "Compress", "Concat",
+    "ConvInteger", "ConvTranspose", "CumSum", "DFT", "DeformConv", "DequantizeLinear", "Det", "Dropout",
+    "DynamicQuantizeLinear", "Einsum", "Expand", "EyeLike", "GRU", "Gather", "GatherElements", "GatherND",
+    "GridSample", "GroupNormalization", "Hardmax", "LRN", "LSTM", "LayerNormalization", "LpPool", "MatMul",
+    "MatMulInteger", "Max", "MaxPool", "MaxUnpool", "Mod", "NonMaxSuppression", "OneHot", "Pad", "Pow", "QLinearConv",
+    "QuantizeLinear", "RNN", "ReduceL2", "ReduceMax", "ReduceProd", "Resize", "ReverseSequence", "RoiAlign",
     "ScatterElements", "ScatterND", "Slice", "Split", "Tile", "Trilu", "Where",
 )  # fmt: skip
 

@@ -13,6 +13,7 @@ from mlfbuild.graph import DType, Graph, GraphError, Node, Quantization, Tensor,
 X = Tensor("x", (1, 4), DType.FLOAT32)
 Y = Tensor("y", (4,), DType.FLOAT32)
 Z = Tensor("z", (2, 2), DType.FLOAT32)
+EMPTY = Tensor("e", (0, 4), DType.FLOAT32)
 C = Tensor("c", (4,), DType.FLOAT32, data=np.zeros(4, np.float32))
 
 
@@ -78,7 +79,7 @@ def per_axis(axis: int) -> dict[str, object]:
     ("fields", "where", "facts"),
     [
         ({"name": ""}, "tensor", ["name"]),
-        ({"shape": (2, 0)}, "tensor 't'", ["[2, 0]"]),
+        ({"shape": (2, -2)}, "tensor 't'", ["[2, -2]"]),
         ({"shape": (-1,)}, "tensor 't'", ["[-1]"]),
         (per_axis(1), "tensor 't'", ["2 scales", "dimension 1", "[2, 3]"]),
         (per_axis(2), "tensor 't'", ["2 scales", "dimension 2", "[2, 3]"]),
@@ -132,6 +133,11 @@ def test_an_absent_input_is_none() -> None:
         ({"inputs": ("x", "c")}, "tensor 'c'", ["constant"]),
         ({"nodes": ()}, "graph 'net'", ["output 'z'"]),
         ({"nodes": (reshape("w", "y"),)}, "RESHAPE 'y'", ["'w'"]),
+        (
+            {"nodes": (reshape("e", "y"),), "tensors": (X, Y, EMPTY), "inputs": ("e",), "outputs": ("y",)},
+            "RESHAPE 'y'",
+            ["'e'"],
+        ),
         ({"nodes": (reshape("x", "w"),)}, "RESHAPE 'w'", ["'w'"]),
         ({"nodes": (reshape("x", "c"),)}, "RESHAPE 'c'", ["writes 'c'"]),
         ({"nodes": (reshape("c", "x"),)}, "RESHAPE 'x'", ["writes 'x'"]),

@@ -164,6 +164,17 @@ def depthwise_by_rows(seed: int, *, extreme: bool = False) -> Case:
     return layers.case(layers.pointwise(layers.network.depthwise_conv2d(image, weights, **affine, **options), 4))
 
 
+def depthwise_scale(seed: int, *, extreme: bool = False) -> Case:
+    """Return two depthwise convolutions of one weight per channel, of which the second may compute in place."""
+    layers = Layers(seed, extreme=extreme)
+    image = layers.input(layers.size(1, 2), layers.size(1, 5), layers.size(1, 6), layers.pick(1, 2, 3, 4, 7, 16))
+    channels = layers.network.tensors[image].shape[3]
+    for _ in range(2):
+        weights = layers.weights(1, 1, 1, channels)
+        image = layers.network.depthwise_conv2d(image, weights, **layers.affine(image, 9, channels))
+    return layers.case(image)
+
+
 def pool(seed: int, *, extreme: bool = False, channels: int = 1) -> Case:
     """Return an average or maximum of up to 250 pixels with at least ``channels`` channels."""
     layers = Layers(seed, extreme=extreme)
@@ -182,5 +193,6 @@ KINDS: dict[str, Callable[..., Case]] = {
     "DEPTHWISE_CONV_2D": depthwise,
     "DEPTHWISE_CONV_2D in place": depthwise_in_place,
     "DEPTHWISE_CONV_2D by rows": depthwise_by_rows,
+    "DEPTHWISE_CONV_2D 1x1": depthwise_scale,
     "POOL_2D": partial(pool, channels=4),
 }

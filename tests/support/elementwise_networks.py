@@ -80,8 +80,12 @@ def _floor(name: str) -> Callable[[Drawing], None]:
 
 
 def _power(d: Drawing) -> None:
-    """Raise positive numbers to any power, and any numbers to whole ones."""
+    """Raise positive numbers to any power, and any numbers to whole ones; LiteRT refuses negative ones for integers."""
     left, right = (d.input(shape) for shape in _shapes(d, greatest_rank=4))
+    if d.dtype != "float32":
+        d.values[1] = np.abs(d.values[1])
+        d.network.binary("POW", left, right, **d.affine())
+        return
     if d.choice(True, False):
         d.values[0] = np.abs(d.values[0])
     else:
@@ -385,7 +389,7 @@ LITERT: Mapping[str, Sequence[str]] = {
     "FLOOR_MOD": ("int32", "int64"),
     "NEG": ("int8", "int16", "int32", "int64"),
     **dict.fromkeys(("GELU", "RELU_0_TO_1", "RELU_N1_TO_1"), ("int8", "float32")),
-    "POW": ("float32",),
+    "POW": ("int32", "float32"),
     "RIGHT_SHIFT": ("int32",),
     "SIGN": ("int32", "float32"),
 }

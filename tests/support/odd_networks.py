@@ -43,6 +43,14 @@ def no_nodes() -> Graph:
     return s.graph([s.tensor("x", 5)], [s.tensor("constant", 7, constant=True), "x"])
 
 
+def without_elements() -> Graph:
+    """Return a network with an input and an output that have no elements, and a constant that is not finite."""
+    s = Sketch("without_elements")
+    s.node(Add(), s.tensor("x", 2, 3), "x", s.tensor("y", 2, 3))
+    s.tensors.append(Tensor("least", (2,), DType.FLOAT32, data=np.array([-np.inf, np.nan], np.float32)))
+    return s.graph([s.tensor("e", 0, 3), "x"], ["y", s.tensor("nothing", 2, 0, constant=True), "least"])
+
+
 def input_is_output() -> Graph:
     s = Sketch("input_is_output")
     s.node(Add(), s.tensor("x", 2, 3), "x", s.tensor("y", 2, 3))
@@ -198,6 +206,7 @@ def moved() -> Graph:
 
 GRAPHS: tuple[Callable[[], Graph], ...] = (
     no_nodes,
+    without_elements,
     input_is_output,
     same_output_twice,
     output_read_later,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -35,6 +36,30 @@ def test_chosen_ninja_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, t
     (tmp_path / "calls").unlink()
     build(targets, firmware_jobs(project, targets))
     assert (tmp_path / "calls").is_file(), "CMake remembers it"
+
+
+def test_a_build_heals_half_of_a_cmake_cache(tmp_path: Path, tool: Callable[[str], str]) -> None:
+    """A full disk leaves it while Ninja runs CMake again, here because of a changed input."""
+    for name in ("cmake", "ninja"):
+        tool(name)
+    (tmp_path / "net.tflite").write_bytes(tiny_network(1))
+    (tmp_path / "main.c").write_text("int main(void) { return 0; }\n")
+    (tmp_path / "mlfbuild.yml").write_text(
+        "mlfbuild: 1\ntargets: {pc: {cpu: host}}\nmodels: {net: {source: net.tflite}}\n"
+        "firmware: {app: {sources: [main.c]}}\n"
+    )
+    project = load(tmp_path / "mlfbuild.yml")
+    targets = target_jobs(project)
+    (job,) = firmware_jobs(project, targets)
+    build(targets, [job])
+    image, cache = job.elf.read_bytes(), job.build / "CMakeCache.txt"
+    cache.write_text(cache.read_text()[:-40] + "\nhalf")
+    later = job.elf.stat().st_mtime + 10
+    for path in tmp_path.rglob("CMakeLists.txt"):
+        os.utime(path, (later, later))
+    build(targets, [job])
+    assert "\nhalf" not in cache.read_text()
+    assert job.elf.read_bytes() == image
 
 
 def test_compiler_in_a_cmake_definition_is_used(

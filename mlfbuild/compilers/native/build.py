@@ -9,7 +9,7 @@ from mlfbuild.compilers.native.kernels import kernel_files
 from mlfbuild.compilers.native.lowering import check_constants, lower, lower_all
 from mlfbuild.compilers.native.memory import plan_memory
 from mlfbuild.compilers.native.network import compiled_network
-from mlfbuild.compilers.native.passes import fuse, rounded_products, run_passes
+from mlfbuild.compilers.native.passes import fuse, remove_dead_channels, rounded_products, run_passes
 from mlfbuild.compilers.native.printing import (
     Interface,
     LinkedModel,
@@ -95,15 +95,17 @@ def compile_graph(
     _check_placement(request)
     _check_sizes(graph)
     interface = interface_of(graph, request.interface)
-    optimised = run_passes(graph)
+    whole = run_passes(graph)
     options = request.options
+    keep = options.get("dead-channels") == "keep" or bool(options.get("trace"))
+    optimised = whole if keep else remove_dead_channels(whole)
     settings = CodegenSettings(request.cpu, str(options.get("memory", "balanced")), bool(options.get("trace", False)))
     if request.executor == "graph":
         target = _target(request.cpu)
         module = graph_executor.graph_module(optimised, interface, settings, request, target, model_id, budget)
-        return Library((replace(module, notes=graph.notes, tflm=tflm_of(request, graph)),))
+        return Library((replace(module, notes=optimised.notes, tflm=tflm_of(request, graph)),))
     hook = bool(options.get("hook", False))
-    program = _program(request.name, optimised, settings, interface, budget, hook=hook)
+    program = _program(request.name, optimised, whole, settings, interface, budget, hook=hook)
     module = Module(
         name=request.name,
         executor="aot",
@@ -127,23 +129,29 @@ def compile_graph(
         trace=traced_tensors(program),
         network=compiled_network(program),
         hook=hook,
+        tflm=tflm_of(request, graph),
+        notes=optimised.notes,
     )
-    return Library((replace(module, notes=graph.notes, tflm=tflm_of(request, graph)),))
+    return Library((module,))
 
 
 def _program(
     name: str,
     graph: Graph,
+    whole: Graph,
     settings: CodegenSettings,
     interface: Interface,
     budget: ConstantBudget | None,
     *,
     hook: bool,
 ) -> LinkedModel:
-    """Lower and link ``graph``; operators run row by row if this makes the arena smaller at an acceptable cost."""
+    """Lower and link ``graph``; operators run row by row if this makes the arena smaller at an acceptable cost.
+
+    ``whole`` is the network with its dead channels.
+    """
     calls = lower_all(graph, settings)
     plan = plan_memory(graph, calls)
-    fused, fused_calls = fuse(graph, calls, settings, lambda part, node: lower(part, node, settings))
+    fused, fused_calls = fuse(graph, calls, settings, lambda part, node: lower(part, node, settings), whole)
     if fused is not graph:
         smaller = plan_memory(fused, fused_calls)
         if smaller.arena_size < plan.arena_size:

@@ -76,7 +76,7 @@ class NativeCompiler:
 
 
 def _check_option(key: str, value: OptionValue) -> Mistake | None:
-    from mlfbuild.compilers.native.settings import MEMORY, TFLM, most_constants
+    from mlfbuild.compilers.native.settings import DEAD_CHANNELS, MEMORY, TFLM, most_constants
     from mlfbuild.frontends import DIM, SIGNATURE, STATE
     from mlfbuild.graph import MAX_CONSTANTS
 
@@ -93,7 +93,7 @@ def _check_option(key: str, value: OptionValue) -> Mistake | None:
         return None if named else invalid_option("must be the name of a signature")
     if key == MAX_CONSTANTS:
         return None if most_constants({key: value}) is not None else invalid_option("must be a size such as 64 MiB")
-    choices = {"memory": MEMORY, "tflm": TFLM}
+    choices = {"memory": MEMORY, "tflm": TFLM, "dead-channels": DEAD_CHANNELS}
     if key not in choices:
         return unknown("option", key, (*choices, MAX_CONSTANTS, *_SWITCHES))
     return None if value in choices[key] else invalid_option(f"must be one of {', '.join(choices[key])}")

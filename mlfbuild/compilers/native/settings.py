@@ -17,6 +17,9 @@ TFLM = ("2026-10-12", "2026-10-13")
 """The values of the option ``tflm``: dates of tflite-micro releases between which numbers changed; the last is the
 default."""
 
+DEAD_CHANNELS = ("remove", "keep")
+"""The values of the option ``dead-channels``; the first one is the default."""
+
 
 def most_constants(options: Mapping[str, OptionValue]) -> int | None:
     """Return the value of the option ``max-constants`` in bytes; ``None`` if it is not set or not a size."""

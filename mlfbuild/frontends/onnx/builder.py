@@ -45,6 +45,8 @@ class GraphBuilder:
         """The limit of the constants that operators become."""
         self.renamed: tuple[tuple[str, str], ...] = ()
         """The names of tensors that are outputs, and their names in the graph."""
+        self.reported: list[tuple[str, Value]] = []
+        """Outputs that the file does not have, such as the number of rows that are filled."""
         self._reserved = frozenset(reserved)
         self._tensors: dict[str, Tensor] = {}
         self._nodes: list[Node] = []
@@ -58,6 +60,16 @@ class GraphBuilder:
         tensor = replace(checked(name, shape, dtype), quantization=quantization)
         self._tensors[name] = tensor
         return Value(tensor, as_onnx(len(tensor.shape)))
+
+    def without_elements(self, name: str, data: Array) -> Value:
+        """Return ``data``, which has no elements, as an output of the model called ``name``."""
+        tensor = Tensor(self._unique(name), data.shape, element_type(data), data=data)
+        self._tensors[tensor.name] = tensor
+        return Value(tensor, as_onnx(data.ndim))
+
+    def input_without_elements(self, name: str, data: Array) -> None:
+        """Add an input of the model that no node can read, like ``data``."""
+        self._tensors[name] = Tensor(name, data.shape, element_type(data))
 
     def unsigned_input(self, name: str, shape: Sequence[int], held: Quantization) -> Value:
         """Add a uint8 input of the model and a node that converts it to int8, quantised as ``held``."""
@@ -80,6 +92,12 @@ class GraphBuilder:
         tensor = replace(shaped, data=data, quantization=quantization)
         self._tensors[tensor.name] = tensor
         return tensor
+
+    def report(self, name: str, value: Value) -> None:
+        """Add an output that the file does not have; if ``name`` is taken, a number is appended."""
+        taken = {*self._reserved, *(other for other, _ in self.reported)}
+        free = next(text for text in (name, *(f"{name}_{at}" for at in range(2, len(taken) + 3))) if text not in taken)
+        self.reported.append((free, value))
 
     def emit(self, name: str, operator: Operator, inputs: Sequence[Tensor | None], *likes: Tensor) -> list[Tensor]:
         """Add a node whose outputs have the types and shapes of ``likes``; their names begin with ``name``.
@@ -186,7 +204,7 @@ class GraphBuilder:
             tensor = self.stored(self.plain(value), as_onnx(value.rank))
             if wanted in inputs or names.get(tensor.name) == wanted:  # an input, or one tensor that is two outputs
                 continue
-            if tensor.name in names or tensor.name in inputs or tensor.constant:  # keeps its own name
+            if tensor.name in names or tensor.name in inputs or (tensor.constant and tensor.elements):  # keeps its name
                 tensor = self.moved(ops.Reshape(), tensor, tensor.shape)
             names[tensor.name] = wanted
             labels[tensor.name] = value.labels

@@ -141,7 +141,7 @@ class Body:
 
     def take(self, graph: RawGraph) -> None:
         """Count an iteration of ``graph``; raises ``UnsupportedModelError`` if there are too many nodes."""
-        self.around.left -= len(graph.nodes)
+        self.around.left -= max(1, len(graph.nodes))
         if self.around.left < 0:
             raise UnsupportedModelError(
                 "loop-too-long",

@@ -7,6 +7,7 @@ evaluator allocates results of any size, so the size is checked first if a resul
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -124,11 +125,18 @@ def _width(node: RawNode, inputs: Sequence[Array]) -> int:
 
 
 def _evaluated(node: RawNode, inputs: Sequence[Array | None], opset: int) -> tuple[Array, ...]:
-    from onnx.reference import ReferenceEvaluator
-
     model = _model_of(node, inputs, opset)
     feeds = {name: value for name, value in zip(node.inputs, inputs, strict=True) if value is not None}
-    return tuple(np.asarray(value) for value in ReferenceEvaluator(model).run(None, feeds))
+    return run_evaluator(model, feeds)
+
+
+def run_evaluator(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> tuple[Array, ...]:
+    """Return the outputs of ``model`` in ONNX's evaluator, without warnings, such as that of the mean of nothing."""
+    from onnx.reference import ReferenceEvaluator
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return tuple(np.asarray(value) for value in ReferenceEvaluator(model).run(None, dict(feeds)))
 
 
 def _model_of(node: RawNode, inputs: Sequence[Array | None], opset: int) -> onnx.ModelProto:

@@ -8,9 +8,9 @@ such as the two axes that may be reduced from [2, 2] to [2], the shapes determin
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 
@@ -53,18 +53,39 @@ class Choice:
 
 
 Values = tuple[int, ...] | int | Choice | None
+Parameters = tuple[tuple[int, Callable[[Shapes], Values]], ...]
+
+_SAME_SHAPE = frozenset({
+    "Abs", "BatchNormalization", "Cast", "CastLike", "Ceil", "Clip", "Cos", "Dropout", "Elu", "Erf", "Exp", "Floor",
+    "Gelu", "HardSigmoid", "HardSwish", "Identity", "LayerNormalization", "LeakyRelu", "Log", "LogSoftmax", "Neg",
+    "Not", "Reciprocal", "Relu", "Round", "Selu", "Sigmoid", "Sign", "Sin", "Softmax", "Softplus", "Sqrt", "Tanh",
+})  # fmt: skip
+"""Operators whose result has the shape of their first input."""
 
 
-def parameter(operator: str) -> int | None:
-    """Return the position of the input that a declared shape may determine."""
-    return _PARAMETERS[operator][0] if operator in _PARAMETERS else None
+def all_declared(nodes: Sequence[RawNode], shapes: Mapping[str, Shape]) -> Mapping[str, Shape]:
+    """Return ``shapes``, and those of tensors from which operators make a declared one of the same shape."""
+    found = dict(shapes)
+    for node in reversed(nodes):
+        if node.operator in _SAME_SHAPE and node.inputs and node.outputs[:1] and node.outputs[0] in found:
+            found.setdefault(node.inputs[0], found[node.outputs[0]])
+    return found
 
 
-def implied(shapes: Shapes) -> np.ndarray | Choice | None:
-    """Return the value of the parameter, or the possible ones, ``None`` if the shapes do not determine it."""
+def parameters(operator: str) -> tuple[int, ...]:
+    """Return the positions of the inputs that a declared shape may determine."""
+    return tuple(index for index, _ in _of(operator))
+
+
+def _of(operator: str) -> Parameters:
+    return (_PARAMETERS[operator],) if operator in _PARAMETERS else _SEVERAL.get(operator, ())
+
+
+def implied(shapes: Shapes, index: int) -> np.ndarray | Choice | None:
+    """Return the value of the parameter at ``index``, or the possible ones, ``None`` if they are not determined."""
     if shapes.outputs[0] is None and shapes.node.operator not in _LIKE_THE_INPUT:
         return None
-    found = _PARAMETERS[shapes.node.operator][1](shapes)
+    found = dict(_of(shapes.node.operator))[index](shapes)
     return found if found is None or isinstance(found, Choice) else np.array(found, np.int64)
 
 
@@ -109,13 +130,15 @@ def _reduced(shapes: Shapes) -> Values:
     source, made = shapes.source, shapes.made
     if source is None:
         return None
-    large = [axis for axis, size in enumerate(source) if size > 1]
+    large = [axis for axis, size in enumerate(source) if size != 1]
     if shapes.node.attributes.get("keepdims", 1):
         if len(source) != len(made):
             return None
         axes = tuple(axis for axis in large if made[axis] != source[axis])
         return axes if axes and all(made[axis] in {1, source[axis]} for axis in range(len(made))) else None
     count = len(source) - len(made)
+    if count < 0 or math.comb(len(source), count) > _MOST_SETS:
+        return None
     found = {
         tuple(axis for axis in axes if source[axis] > 1): axes
         for axes in combinations(range(len(source)), count)
@@ -125,6 +148,10 @@ def _reduced(shapes: Shapes) -> Values:
         return next(iter(found.values())) if found and count > 0 else None
     keys = tuple(1 << axis if size > 1 else 0 for axis, size in enumerate(source))
     return Choice(keys, {sum(keys[axis] for axis in axes): axes for axes in found.values()})
+
+
+_MOST_SETS = 10000
+"""Sets of axes that are tried."""
 
 
 def _accumulated(shapes: Shapes) -> Values:
@@ -137,6 +164,11 @@ def _accumulated(shapes: Shapes) -> Values:
 
 def _length(shapes: Shapes) -> Values:
     return shapes.made[0] if len(shapes.made) == 1 else None
+
+
+def _grid(shapes: Shapes) -> Values:
+    """Return the sizes of an image for a grid; the number of channels does not matter."""
+    return (shapes.made[0], 1, *shapes.made[1:-1]) if len(shapes.made) > 2 else None
 
 
 def _pieces(shapes: Shapes) -> Values:
@@ -166,12 +198,83 @@ def _on_axes(shapes: Shapes) -> Values:
     return tuple(shapes.made[axis] for axis in whole) if len(whole) == len(axes) else None
 
 
+def _transformed(shapes: Shapes) -> Values:
+    """Return the axes of a DFT that fit, if its length is that of the input."""
+    source, made, attributes = shapes.source, shapes.made, shapes.node.attributes
+    if source is None or len(source) != len(made) or len(source) < 2 or shapes.node.inputs[1]:
+        return None
+    half, inverse = attributes.get("onesided", 0), attributes.get("inverse", 0)
+    bins = [2 * (size - 1) if inverse else size // 2 + 1 for size in source] if half else list(source)
+    fit = [axis for axis in range(len(source) - 1) if (*source[:axis], bins[axis], *source[axis + 1 : -1]) == made[:-1]]
+    return Choice(tuple(range(len(source))), {axis: axis for axis in fit}) if len(fit) > 1 else next(iter(fit), None)
+
+
+def _framed(shapes: Shapes) -> tuple[int, int] | None:
+    """Return the only step and length of the frames of an STFT that fit."""
+    source, made = shapes.source, shapes.made
+    window = shapes.inputs[2] if len(shapes.inputs) > 2 and shapes.node.inputs[2] else None
+    if source is None or len(source) < 2 or len(made) != 4:
+        return None
+    frames, bins = made[1:3]
+    half = shapes.node.attributes.get("onesided", 1)
+    lengths = window or ((2 * bins - 2, 2 * bins - 1) if half else (bins,))
+    found = [
+        (step, length)
+        for length in lengths
+        for step in range(1, source[1] if frames > 1 else 2)
+        if 0 < length <= source[1] and (source[1] - length) // step + 1 == frames
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _step(shapes: Shapes) -> Values:
+    found = _framed(shapes)
+    return None if found is None else found[0]
+
+
+def _frame(shapes: Shapes) -> Values:
+    found = _framed(shapes)
+    return None if found is None else found[1]
+
+
+def _image(shapes: Shapes) -> Values:
+    return shapes.made[2:] if len(shapes.made) > 2 else None
+
+
+def _block(shapes: Shapes) -> Values:
+    """Return the only window of a Col2Im that has as many elements, and fits as often."""
+    source, image = shapes.source, shapes.made[2:]
+    if source is None or len(source) != 3 or not image or source[1] % shapes.made[1]:
+        return None
+    count = len(image)
+    lists = [shapes.node.attributes.get(name, default) for name, default in
+             (("strides", (1,) * count), ("dilations", (1,) * count), ("pads", (0,) * 2 * count))]  # fmt: skip
+    numbers = [tuple(number for number in each if isinstance(number, int)) for each in lists if isinstance(each, tuple)]
+    if [len(each) for each in numbers] != [count, count, 2 * count]:
+        return None
+    strides, dilations, pads = (np.array(each, np.int64) for each in numbers)
+    if min(*strides, *dilations) < 1:
+        return None
+    taps, room = source[1] // shapes.made[1], np.array(image) + pads[:count] + pads[-count:] - 1
+    divisors = [size for size in range(1, min(taps, 1 << 12) + 1) if taps % size == 0]
+    found = [
+        block
+        for block in product(divisors, repeat=count)
+        if math.prod(block) == taps
+        and (room >= dilations * (np.array(block) - 1)).all()
+        and ((room - dilations * (np.array(block) - 1)) // strides + 1).prod() == source[2]
+    ]
+    return found[0] if len(found) == 1 else None
+
+
 _LIKE_THE_INPUT = frozenset({"CumProd", "CumSum"})
 """Operators whose parameters do not change the shape of the result."""
 
 _PARAMETERS: Mapping[str, tuple[int, Callable[[Shapes], Values]]] = {
+    "AffineGrid": (1, _grid),
     "CenterCropPad": (1, _on_axes),
     "ConstantOfShape": (0, _whole),
+    "DFT": (2, _transformed),
     "Expand": (1, _whole),
     "MaxUnpool": (2, _whole),
     "OneHot": (1, _size(-1)),
@@ -192,3 +295,8 @@ _PARAMETERS: Mapping[str, tuple[int, Callable[[Shapes], Values]]] = {
         (1, _reduced),
     ),
 }  # fmt: skip
+
+_SEVERAL: Mapping[str, Parameters] = {
+    "Col2Im": ((1, _image), (2, _block)),
+    "STFT": ((1, _step), (3, _frame)),
+}

@@ -17,10 +17,18 @@ from mlfbuild.frontends.onnx.builder import GraphBuilder
 from mlfbuild.frontends.onnx.constants import Constants
 from mlfbuild.frontends.onnx.control_flow import CONTROL_FLOW, Body, Surroundings, decided, flow
 from mlfbuild.frontends.onnx.dimensions import fixed_shape, shape_text
+from mlfbuild.frontends.onnx.empty import (
+    Operand,
+    declared_empty,
+    empty_results,
+    evaluated,
+    inputs_without_elements,
+    without_elements,
+)
 from mlfbuild.frontends.onnx.expansion import EXPANDED, written_out
 from mlfbuild.frontends.onnx.float_operators import FloatOperator, float_operator, is_quantized, notes
 from mlfbuild.frontends.onnx.folding import FOLDABLE, fold
-from mlfbuild.frontends.onnx.implied import Choice, Shapes, implied, parameter
+from mlfbuild.frontends.onnx.implied import Choice, Shapes, all_declared, implied, parameters
 from mlfbuild.frontends.onnx.layout import Value, as_onnx
 from mlfbuild.frontends.onnx.normalise import DOMAINS
 from mlfbuild.frontends.onnx.operators import OPERATORS, converter
@@ -88,12 +96,13 @@ class _Importer:
         self._refusals = refusals
         self._budget = budget
         self._builder = GraphBuilder([port.name for port in (*raw.inputs, *raw.outputs)], budget)
-        self._constants = Constants(raw.constants)
+        self._constants = Constants({**raw.constants, **inputs_without_elements(raw)})
         self._values: dict[str, Value] = {}
         self._taken = {port.name for port in raw.inputs}.union(raw.constants, *(node.outputs for node in raw.nodes))
         self.unread: list[str] = []
         """Notes about parameters that the network does not read."""
-        self._around = Surroundings(raw.opset, self._constants, self._taken, self._shape, raw.shapes, self.unread)
+        self._shapes = all_declared(raw.nodes, raw.shapes)
+        self._around = Surroundings(raw.opset, self._constants, self._taken, self._shape, self._shapes, self.unread)
         self._outputs = {port.name for port in raw.outputs}
         self._floats: list[FloatOperator] = []
         self._nodes = with_folded_batches(tuple(self._unknown(raw.nodes)), self._constants, self._outputs)
@@ -127,11 +136,16 @@ class _Importer:
             raise GraphError("the model", "has no outputs")
         self._refusals.check()
         outputs = [(port.name, self._output(port)) for port in self._raw.outputs]
+        outputs += self._builder.reported
         return self._builder.graph(name, [port.name for port in self._raw.inputs], outputs)
 
     def _add_input(self, port: RawPort) -> None:
         """Add an input of the model, in the quantised form that the network gives it."""
         shape, dtype = fixed_shape(port), _type(port)
+        if 0 in shape:
+            self._builder.input_without_elements(port.name, without_elements(port.name, shape, dtype.numpy))
+            self.unread.append(f"input {port.name!r} has no elements")
+            return
         affine = self._meanings.get(port.name)
         exact = affine is not None and affine.exact and affine.zero_points.dtype == dtype.numpy
         held = affine.held() if affine is not None and exact else None
@@ -149,7 +163,7 @@ class _Importer:
             self._import(self._unknown(flow(node, self._around)))
         else:
             for whole in self._with_parameter(node):
-                if not self._fold(whole):
+                if not self._fold(whole) and not self._compute_from_nothing(whole):
                     self._convert(whole)
 
     def _with_parameter(self, node: RawNode) -> Iterator[RawNode]:
@@ -157,24 +171,24 @@ class _Importer:
 
         If they leave several values, yield the nodes that compute each and select one.
         """
-        index = parameter(node.operator) if node.domain in DOMAINS else None
-        name = node.inputs[index] if index is not None and index < len(node.inputs) else ""
-        found: Array | Choice | None = None
-        if name and name not in self._constants:
-            shapes = tuple(map(self._shape, node.inputs)), tuple(map(self._raw.shapes.get, node.outputs))
-            found = implied(Shapes(node, *shapes))
-        if index is None or found is None:
-            yield node
-            return
-        if isinstance(found, Choice):
-            yield from one_of(Body(node, self._around), index, found)
-            return
-        known = f"{node.outputs[0]}/{name}"
-        while known in self._taken:
-            known += "_"
-        self._constants.add(known, found)
-        self.unread.append(f"{node.place}: {name!r} is not read, because the file declares the shape of the result")
-        yield replace(node, inputs=(*node.inputs[:index], known, *node.inputs[index + 1 :]))
+        for index in parameters(node.operator) if node.domain in DOMAINS else ():
+            name = node.inputs[index] if index < len(node.inputs) else ""
+            if not name or name in self._constants:
+                continue
+            shapes = tuple(map(self._shape, node.inputs)), tuple(map(self._shapes.get, node.outputs))
+            found = implied(Shapes(node, *shapes), index)
+            if isinstance(found, Choice):
+                yield from one_of(Body(node, self._around), index, found)
+                return
+            if found is not None:
+                known = f"{node.outputs[0]}/{name}"
+                while known in self._taken:
+                    known += "_"
+                self._constants.add(known, found)
+                unread = f"{name!r} is not read, because the file declares the shape of the result"
+                self.unread.append(f"{node.place}: {unread}")
+                node = replace(node, inputs=(*node.inputs[:index], known, *node.inputs[index + 1 :]))
+        yield node
 
     def _shape(self, name: str) -> tuple[int, ...] | None:
         value = self._values.get(name)
@@ -217,6 +231,62 @@ class _Importer:
         self._constants.add_quantized(node.outputs[0], Quantized(stored, affine))
         return True
 
+    def _compute_from_nothing(self, node: RawNode) -> bool:
+        """Compute ``node`` if it reads tensors without elements and the result does not depend on others."""
+        shapes = [self._constants.shape(name) for name in node.inputs if name]
+        if node.domain not in DOMAINS or not any(shape is not None and 0 in shape for shape in shapes):
+            return False
+        if self._vanishes(node):
+            return True
+        if None in shapes or node.operator == "Constant":
+            return False
+        results = evaluated(node, self._operands(node), self._raw.opset, self._budget)
+        for name, value in zip(node.outputs, results, strict=False):
+            self._constants.add(name, value)
+        return True
+
+    def _vanishes(self, node: RawNode) -> bool:
+        """Return whether no result of ``node`` has elements; those without elements become constants."""
+        operands = self._operands(node)
+        declared = {port.name: port.shape for port in self._raw.outputs}
+        results = declared_empty(node, operands, declared) or empty_results(node, operands, self._raw.opset)
+        for name, value in zip(node.outputs, results, strict=True):
+            if value is not None:
+                self._constants.add(name, value)
+        return all(value is not None for value in results)
+
+    def _rest(self, node: RawNode) -> RawNode | None:
+        """Return ``node`` without tensors that have no elements; ``None`` if its results have none.
+
+        It is ``node`` itself if such tensors cannot be left out.
+        """
+        if self._vanishes(node):
+            return None
+        if node.operator == "Concat":
+            inputs = tuple(name for name in node.inputs if 0 not in (self._shape(name) or ()))
+            return node if inputs == node.inputs else replace(node, inputs=inputs)
+        lengths = self._constants.get(node.inputs[1]) if node.operator == "Split" and len(node.inputs) == 2 else None
+        outputs = tuple(name for name in node.outputs if name not in self._constants)
+        if lengths is None or outputs == node.outputs:
+            return node
+        known = f"{outputs[0]}/lengths"
+        while known in self._taken:
+            known += "_"
+        self._constants.add(known, lengths[lengths > 0])
+        attributes = {name: value for name, value in node.attributes.items() if name != "num_outputs"}
+        return replace(node, inputs=(node.inputs[0], known), outputs=outputs, attributes=attributes)
+
+    def _operands(self, node: RawNode) -> list[Operand]:
+        found: list[Operand] = []
+        for name in filter(None, dict.fromkeys(node.inputs)):
+            data = self._constants.get(name)
+            if data is None:
+                value = self._value(node.place, name)
+                found.append((name, value.shape, value.dtype.numpy, None))
+            else:
+                found.append((name, data.shape, data.dtype, data))
+        return found
+
     def _convert(self, node: RawNode) -> None:
         convert = converter(node.operator)
         if convert is None:
@@ -228,13 +298,21 @@ class _Importer:
             )
         find, name = functools.partial(self._value, node.place), node.outputs[0]
         dequantized = name in self._meanings and name not in self._outputs
-        shapes = tuple(map(self._raw.shapes.get, node.outputs))
+        shapes = tuple(map(self._shapes.get, node.outputs))
         site = OnnxSite(
-            node, self._raw.opset, self._builder, self._constants, find, self._targets.get(name), dequantized, shapes
-        )
+            node, self._raw.opset, self._builder, self._constants, find, self._targets.get(name), dequantized, shapes,
+            self.unread,
+        )  # fmt: skip
         before = self._builder.count
         try:
             self._values.update(zip(node.outputs, convert(site), strict=False))
+        except UnsupportedModelError as error:
+            rest = self._rest(node) if error.code == "tensor-empty" and node.domain in DOMAINS else node
+            if rest is node:
+                raise
+            if rest is not None:
+                self._convert(rest)
+            return
         except OperatorError as error:
             raise UnsupportedModelError(
                 "operator-variant-unsupported", place=node.place, reason=error.reason, hint=SEE
@@ -247,7 +325,11 @@ class _Importer:
         """Return what a user should know about ``graph``, made of this model."""
         halves = listed([shown(name) for name in self._raw.halves])
         wide = [f"{halves}: float16 in the model file, float32 in the compiled network"] if halves else []
-        return [*wide, *notes(self._floats, graph, self._builder.renamed)]
+        filled = [
+            f"the output {shown(name)}, which the model file does not have, is the number of rows before those of -1"
+            for name, _ in self._builder.reported
+        ]
+        return [*wide, *filled, *notes(self._floats, graph, self._builder.renamed)]
 
     def _value(self, place: str, name: str) -> Value:
         if name in self._values:
@@ -264,7 +346,12 @@ class _Importer:
         return Value(self._builder.constant(name, data), as_onnx(data.ndim))
 
     def _output(self, port: RawPort) -> Value:
-        value = self._value("the model's outputs", port.name)
+        data = self._constants.get(port.name)
+        if data is not None and data.size == 0:
+            self.unread.append(f"output {port.name!r} has no elements")
+            value = self._builder.without_elements(port.name, data)
+        else:
+            value = self._value("the model's outputs", port.name)
         if port.type in ELEMENT_TYPES and ELEMENT_TYPES[port.type] is not value.dtype:
             raise GraphError(
                 f"output {port.name!r}", f"is declared {_type_name(port.type)}, but is {value.dtype.value}"

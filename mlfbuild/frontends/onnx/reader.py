@@ -12,7 +12,7 @@ import onnx
 from google.protobuf.message import DecodeError
 from onnx import AttributeProto, TensorProto, numpy_helper
 
-from mlfbuild.core import UnsupportedModelError, shown
+from mlfbuild.core import UnsupportedModelError, quoted, shown
 from mlfbuild.frontends.onnx.external import external_bytes
 from mlfbuild.frontends.onnx.float16 import widened
 from mlfbuild.frontends.onnx.normalise import (
@@ -36,6 +36,7 @@ ELEMENT_TYPES: Mapping[int, DType] = {
     int(TensorProto.INT8): DType.INT8,
     int(TensorProto.UINT8): DType.UINT8,
     int(TensorProto.INT16): DType.INT16,
+    int(TensorProto.UINT16): DType.UINT16,
     int(TensorProto.INT32): DType.INT32,
     int(TensorProto.INT64): DType.INT64,
     int(TensorProto.UINT32): DType.UINT32,
@@ -85,7 +86,7 @@ class RawNode:
         """The name of the node in messages."""
         if self.written is not None:
             return self.written.place
-        target = f" writing {self.outputs[0]!r}" if self.outputs else ""
+        target = f" writing {quoted(self.outputs[0])}" if self.outputs else ""
         return f"node {self.index} ({shown(self.qualified)}){target}"
 
     @property

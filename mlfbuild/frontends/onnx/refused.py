@@ -33,7 +33,7 @@ _REASONS: Mapping[tuple[str, str], tuple[str, ...]] = {
         "ConcatFromSequence", "Optional", "OptionalGetElement", "OptionalHasElement", "SequenceAt",
         "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength", "SplitToSequence",
     ),
-    ("a tensor whose size depends on data is not supported", _IN_FIRMWARE): ("NonMaxSuppression", "Unique"),
+    ("a tensor whose size depends on data is not supported", _IN_FIRMWARE): ("Unique",),
     ("operators on text are not supported", _IN_FIRMWARE): (
         "RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer",
     ),
@@ -46,7 +46,7 @@ _REASONS: Mapping[tuple[str, str], tuple[str, ...]] = {
         "CausalConvWithState",
     ),
     ("sampling an image at positions that depend on data is not supported", SEE): (
-        "AffineGrid", "MaxRoiPool",
+        "MaxRoiPool",
     ),
 }  # fmt: skip
 

@@ -39,6 +39,8 @@ class OnnxSite:
     """Whether the integers of the first output are converted to real numbers wherever they are read."""
     shapes: Sequence[tuple[int, ...] | None] = ()
     """The fixed shapes that the file declares for the outputs."""
+    notes: list[str] = field(default_factory=list)
+    """Notes for the user."""
     refused: list[str] = field(default_factory=list)
     """The reasons why integer forms were not possible."""
 
@@ -97,11 +99,21 @@ class OnnxSite:
                 "make it constant, or declare the shape of the result in the file",
                 code="input-not-constant",
             )
+        if 0 in shape:
+            raise self.unsupported("the result has no elements", code="tensor-empty")
         if rank is not None and len(shape) != rank:
             raise GraphError(
                 self.node.place, f"the shape {list(shape)} of {self.name!r} does not have {rank} dimensions"
             )
         return shape
+
+    def not_read(self, index: int) -> None:
+        """Note that the computed input ``index`` has no effect, because the declared shape determines it."""
+        if self.has(index) and not self.is_constant(index):
+            name = self.node.inputs[index]
+            self.notes.append(
+                f"{self.node.place}: {name!r} is not read, because the file declares the shape of the result"
+            )
 
     def constant_number(self, index: int, what: str) -> Array:
         """Return the only element of the constant input ``index`` as an array without dimensions."""

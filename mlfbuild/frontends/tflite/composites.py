@@ -22,6 +22,10 @@ def inlined(subgraphs: Sequence[RawSubgraph], index: int) -> tuple[RawSubgraph, 
     return inlining.subgraph(), frozenset(inlining.used)
 
 
+_DEEPEST = 16
+"""Levels of subgraphs that name others."""
+
+
 class _Inlining:
     def __init__(self, subgraphs: Sequence[RawSubgraph], index: int) -> None:
         self._subgraphs = subgraphs
@@ -31,6 +35,8 @@ class _Inlining:
         self._same: dict[int, int] = {}
         """Results of composites that are an input or a constant of their subgraph, by their index."""
         self._open = [index]
+        self._seen = 0
+        """Operators, of which a small file can repeat many by naming subgraphs several times."""
         self.used: set[int] = set()
 
     def subgraph(self) -> RawSubgraph:
@@ -52,12 +58,13 @@ class _Inlining:
                 self._inline(moved)
             else:
                 self._operators.append(moved)
-            if len(self._operators) > MAXIMUM_COUNT or len(self._tensors) > MAXIMUM_COUNT:
+            self._seen += 1
+            if max(self._seen, len(self._tensors)) > MAXIMUM_COUNT:
                 raise GraphError(f"operator {moved.index}", "its subgraphs have too many operators or tensors")
 
     @staticmethod
     def _place(places: Sequence[int], index: int) -> int:
-        return places[index] if 0 <= index < len(places) else index
+        return places[index] if 0 <= index < len(places) else -1 if index == -1 else -2
 
     def _inline(self, operator: RawOperator) -> None:
         place = f"{self._raw.place}operator {operator.index} (STABLEHLO_COMPOSITE)"
@@ -66,6 +73,8 @@ class _Inlining:
             raise GraphError(place, f"names subgraph {index} of {len(self._subgraphs)}")
         if index in self._open:
             raise GraphError(place, f"names subgraph {index}, of which it is a part")
+        if len(self._open) > _DEEPEST:
+            raise GraphError(place, f"is nested more than {_DEEPEST} levels deep")
         part = self._subgraphs[index]
         if (len(part.inputs), len(part.outputs)) != (len(operator.inputs), len(operator.outputs)):
             raise GraphError(place, f"does not have the inputs and outputs of subgraph {index}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tflite.BuiltinOperator import BuiltinOperator
@@ -19,7 +20,7 @@ from mlfbuild.frontends.tflite.operators import (
     operator_name,
 )
 from mlfbuild.frontends.tflite.operators.variables import OPERANDS
-from mlfbuild.frontends.tflite.reader import SEE, RawOperator, RawSubgraph, Reader, WeightBlocks, reading
+from mlfbuild.frontends.tflite.reader import SEE, RawOperator, RawSubgraph, Reader, reading
 from mlfbuild.frontends.tflite.tensors import Tensors, dequantized, unique_names
 from mlfbuild.frontends.tflite.unsigned import held_as_int8, refusal, requantized
 from mlfbuild.frontends.tflite.variables import Key, Variables, VariableValue
@@ -47,11 +48,20 @@ _COMPILED_BY = {
     "edgetpu-custom-op": ("edgetpu_compiler", "the Edge TPU"),
     "NeutronGraph": ("neutron-converter", "NXP's Neutron NPU"),
     "XC_": ("xcore-opt", "an XMOS xcore processor"),
+    "DISPATCH_OP": ("LiteRT's compiler", "an NPU"),
 }
 """Prefixes of custom operators that represent a part of a network: the program that writes them, and their hardware."""
 _OF_LITERT = "have the numbers of LiteRT's reference kernels, because TensorFlow Lite Micro does not run them"
 _OFFSET_WEIGHTS = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV"})
 """Layers whose weights may have a zero point."""
+_MOST_RUNS = 4096
+"""Runs of the body of a loop."""
+_MOST_COPIES = 1 << 14
+"""Operators of loops and branches, and their tensors; the number of runs counts."""
+_DEEPEST = 16
+"""Levels of subgraphs that name others."""
+_NOWHERE = -2
+"""What replaces the index of a tensor that another subgraph does not have."""
 _MOST_NUMBERS = 64
 """Elements up to which a tensor is computed at compile time, because it may be part of a shape."""
 
@@ -114,12 +124,18 @@ class _Importer:
     ) -> None:
         self.called: dict[int, Mapping[Key, VariableValue]] = {}
         """The values of variables by the index of the subgraph that a CALL_ONCE names."""
-        raw, self.inlined = _without_composites(raw, subgraphs, index)
+        raw, decompositions = _inlined(subgraphs, index) if subgraphs else (raw, frozenset())
         self._file = raw = _resized(raw)
         self._raw = raw = held_as_int8(raw)
         self._budget = budget
         self._subgraphs = subgraphs
-        self._index = index
+        self._open = [index]
+        """The subgraphs of which operators are being converted."""
+        self.inlined = set(decompositions)
+        """The subgraphs of which operators became operators of this one, or would if a condition were different."""
+        self._checked: set[int] = set()
+        self._copied = 0
+        """Operators of other subgraphs that became operators of this one, and the copies of these subgraphs."""
         self._tensors = Tensors(raw)
         self._names = unique_names(self._file.tensors)
         self._variables = Variables(self._tensors)
@@ -216,10 +232,10 @@ class _Importer:
                     hint="convert the model with a fixed shape",
                 )
 
-    def _check_operators(self) -> None:
-        """Record the operators that this compiler does not have, each once; refuse files for an accelerator."""
+    def _check_operators(self, operators: Sequence[RawOperator]) -> None:
+        """Record which of ``operators`` this compiler does not have, each once; refuse files for an accelerator."""
         missing: dict[tuple[int, str], RawOperator] = {}
-        for operator in self._raw.operators:
+        for operator in operators:
             if not is_supported(operator.code, operator.custom_code):
                 missing.setdefault((operator.code, operator.custom_code), operator)
         for operator in missing.values():
@@ -250,7 +266,7 @@ class _Importer:
         return f"{self._raw.place}operator {operator.index} ({_name(operator)}){target}"
 
     def _nodes(self) -> list[Node]:
-        self._check_operators()
+        self._check_operators(self._raw.operators)
         for operator in self._raw.operators:
             if operator.code == BuiltinOperator.VAR_HANDLE:
                 self._variables.declare(self._site_of_variable(operator), operator.outputs[0])
@@ -290,7 +306,7 @@ class _Importer:
         if kind is not None:
             node, site = self._node(operator, kind)
             if _may_be_hybrid(operator, kind) and _is_hybrid(site):
-                blocks = self._blocks_of(operator.inputs[1])
+                blocks = self._tensors.raw(site.place, operator.inputs[1]).blocks
                 return self._hybrid_layers().nodes(node, site, blocks)
             if self._is_computed(operator, kind, node):
                 return []
@@ -299,6 +315,10 @@ class _Importer:
         if operator.code in SHAPES:
             self._know(operator)
             return []
+        if operator.code == BuiltinOperator.WHILE:
+            return self._loop(operator)
+        if operator.code == BuiltinOperator.IF:
+            return self._branch(operator)
         site = self._site_of_variable(operator)
         if operator.code == BuiltinOperator.READ_VARIABLE:
             return self._variables.read(site, operator.inputs[0], operator.outputs[0])
@@ -307,6 +327,114 @@ class _Importer:
         if operator.code == BuiltinOperator.CALL_ONCE:
             self._variables.initialise(site, self._called(site))
         return []
+
+    def _loop(self, operator: RawOperator) -> list[Node]:
+        """Return the nodes of a WHILE, once for each run of its body, which the condition decides at compile time."""
+        place = self._place(operator)
+        site = self._site(operator, [self._tensors.at(place, index) for index in operator.inputs], operator.outputs)
+        with reading(place):
+            options = site.read_options("WhileOptions")
+            condition, body = options.CondSubgraphIndex(), options.BodySubgraphIndex()
+        if len(operator.inputs) != len(operator.outputs):
+            raise site.wrong(f"has {len(operator.inputs)} inputs and {len(operator.outputs)} outputs")
+        self.inlined |= {condition, body}
+        nodes: list[Node] = []
+        values, known = list(operator.inputs), len(self._refusals)
+        for _ in range(_MOST_RUNS):
+            tested, (answer,) = self._inline(site, operator, condition, values, 1)
+            again = self._tensors.at(place, answer).data
+            if len(self._refusals) > known:  # for a reason that is recorded
+                self._missing.update(operator.outputs)
+                return []
+            if again is None:
+                raise site.unsupported("the number of runs of a loop must be known when the network is compiled",
+                                       "convert the model with `unroll=True`", "input-not-constant")  # fmt: skip
+            nodes += tested
+            if not again.all():
+                return nodes + self._results(site, operator.outputs, values)
+            made, values = self._inline(site, operator, body, values, len(values))
+            nodes += made
+        raise site.unsupported(f"the loop runs more than {_MOST_RUNS} times")
+
+    def _branch(self, operator: RawOperator) -> list[Node]:
+        """Return the nodes of an IF: of one branch if the condition is known, else of both, and a selection."""
+        place = self._place(operator)
+        site = self._site(operator, [self._tensors.at(place, index) for index in operator.inputs], operator.outputs)
+        with reading(place):
+            options = site.read_options("IfOptions")
+            branches = options.ThenSubgraphIndex(), options.ElseSubgraphIndex()
+        self.inlined.update(branches)
+        condition, count = site.input(0), len(operator.outputs)
+        if condition.dtype is not DType.BOOL or condition.elements != 1:
+            raise site.wrong(f"the condition {condition} must be one bool")
+        if condition.data is not None:
+            chosen = branches[0 if condition.data.all() else 1]
+            nodes, values = self._inline(site, operator, chosen, operator.inputs[1:], count)
+            return nodes + self._results(site, operator.outputs, values)
+        nodes, firsts = self._inline(site, operator, branches[0], operator.inputs[1:], count)
+        others, seconds = self._inline(site, operator, branches[1], operator.inputs[1:], count)
+        if not self._missing.isdisjoint((*firsts, *seconds)):
+            self._missing.update(operator.outputs)
+            return []
+        selections = []
+        for output, first, second in zip(site.outputs, firsts, seconds, strict=True):
+            names = (condition.name, self._tensors.at(place, first).name, self._tensors.at(place, second).name)
+            selections.append(Node(output.name, ops.SelectV2(), names, (output.name,)))
+        return [*nodes, *others, *selections]
+
+    def _inline(
+        self, site: TfliteSite, operator: RawOperator, index: int, inputs: Sequence[int], count: int
+    ) -> tuple[list[Node], list[int]]:
+        """Return the nodes of subgraph ``index`` with ``inputs``, and where its ``count`` outputs are."""
+        if not 0 <= index < len(self._subgraphs):
+            raise site.wrong(f"names subgraph {index} of {len(self._subgraphs)}")
+        if index in self._open:
+            raise site.wrong(f"names subgraph {index}, of which it is a part")
+        part, _ = _inlined(self._subgraphs, index)
+        if (len(part.inputs), len(part.outputs)) != (len(inputs), count):
+            raise site.wrong(f"does not have the inputs and outputs of subgraph {index}")
+        if len(self._open) > _DEEPEST:
+            raise site.unsupported(f"subgraphs name each other more than {_DEEPEST} levels deep")
+        if any(tensor.is_variable for tensor in part.tensors) or any(map(_keeps, part.operators)):
+            raise site.unsupported(f"subgraph {index} keeps data from run to run")
+        if index not in self._checked:
+            self._checked.add(index)
+            self._check_operators([replace(each, index=operator.index, outputs=()) for each in part.operators])
+        first = self._tensors.extend(part.tensors)
+        self._names += self._tensors.names[first:]
+        self._copied += 1 + len(part.operators)
+        if max(self._copied, len(self._names) - len(self._raw.tensors)) > _MOST_COPIES:
+            raise site.unsupported(f"its subgraphs have more than {_MOST_COPIES} operators or tensors")
+        moved = {at: first + at for at in range(len(part.tensors))} | {-1: -1}
+        moved |= dict(zip(part.inputs, inputs, strict=True))
+        nodes = []
+        self._open.append(index)
+        for each in part.operators:
+            copy = replace(
+                each,
+                index=operator.index,
+                inputs=tuple(moved.get(at, _NOWHERE) for at in each.inputs),
+                outputs=tuple(moved.get(at, _NOWHERE) for at in each.outputs),
+            )
+            self._written.update(copy.outputs)
+            nodes += self._supported(copy)
+        self._open.pop()
+        return nodes, [moved.get(at, _NOWHERE) for at in part.outputs]
+
+    def _results(self, site: TfliteSite, outputs: Sequence[int], values: Sequence[int]) -> list[Node]:
+        """Return nodes that give the ``values`` the names of ``outputs``; constants need none."""
+        nodes = []
+        for index, output, value in zip(outputs, site.outputs, values, strict=True):
+            source = self._tensors.at(site.place, value)
+            if value in self._missing:
+                self._missing.add(index)
+            elif source.dtype is not output.dtype or source.shape != output.shape:
+                raise site.wrong(f"{source} becomes {output}")
+            elif source.data is not None:
+                self._settle(site, index, source.data)
+            else:
+                nodes.append(Node(output.name, ops.Reshape(), (source.name,), (output.name,)))
+        return nodes
 
     def _know(self, operator: RawOperator) -> None:
         """Make the output of an operator such as SHAPE a constant."""
@@ -332,7 +460,7 @@ class _Importer:
         outputs = [self._tensors.at(place, index) for index in operator.outputs]
         if not inputs or any(tensor is not None and tensor.data is None for tensor in inputs):
             return False
-        if any(tensor.dtype not in WHOLE or tensor.elements > _MOST_NUMBERS for tensor in outputs):
+        if any(tensor.dtype not in (*WHOLE, DType.BOOL) or tensor.elements > _MOST_NUMBERS for tensor in outputs):
             return False
         reason = node.operator.check(inputs, outputs)
         if reason is not None:
@@ -393,7 +521,7 @@ class _Importer:
             raise site.unsupported("a subgraph that initialises variables calls another subgraph")
         if not 0 <= index < len(self._subgraphs):
             raise site.wrong(f"names subgraph {index}, the last one is {len(self._subgraphs) - 1}")
-        if index == self._index:
+        if index == self._open[0]:
             raise site.wrong("the operator names its own subgraph")
         if index not in self.called:
             self.called[index] = _Importer(self._subgraphs[index], self._budget).initial_values(site)
@@ -414,7 +542,7 @@ class _Importer:
         if kind.values:
             site.input(0)
         if _may_be_hybrid(operator, kind) and _is_hybrid(site):
-            self._hybrid_layers().check(site, operator, self._raw.tensors[indices[1]])
+            self._hybrid_layers().check(site, operator, self._tensors.raw(site.place, indices[1]))
         if kind.layer:
             self._check_parameters(site, indices[1 : kind.values])
         result = kind.read(site)
@@ -434,12 +562,9 @@ class _Importer:
     def _value(self, operator: RawOperator, at: int, index: int) -> Tensor:
         """Return input ``at`` of ``operator``, tensor ``index``; only FULLY_CONNECTED reads weights in blocks."""
         place = self._place(operator)
-        if operator.code == BuiltinOperator.FULLY_CONNECTED and at == 1 and self._blocks_of(index):
+        if operator.code == BuiltinOperator.FULLY_CONNECTED and at == 1 and self._tensors.raw(place, index).blocks:
             return self._tensors.in_blocks(place, index)
         return self._tensors.at(place, index)
-
-    def _blocks_of(self, index: int) -> WeightBlocks | None:
-        return self._raw.tensors[index].blocks if 0 <= index < len(self._raw.tensors) else None
 
     def _hybrid_layers(self) -> HybridLayers:
         from mlfbuild.frontends.tflite.hybrid import HybridLayers
@@ -462,6 +587,21 @@ class _Importer:
                 raise site.unsupported(f"weights and bias must be constant, {tensor} is not", code="input-not-constant")
 
 
+def _keeps(operator: RawOperator) -> bool:
+    """Return whether ``operator`` may keep data from run to run."""
+    return operator.code in {*OPERANDS, BuiltinOperator.CUSTOM}
+
+
+def _inlined(subgraphs: Sequence[RawSubgraph], index: int) -> tuple[RawSubgraph, frozenset[int]]:
+    """Return subgraph ``index`` without composites, and the subgraphs that became parts of it."""
+    raw = subgraphs[index]
+    if all(operator.code != BuiltinOperator.STABLEHLO_COMPOSITE for operator in raw.operators):
+        return raw, frozenset()
+    from mlfbuild.frontends.tflite.composites import inlined  # few files have such an operator
+
+    return inlined(subgraphs, index)
+
+
 def _resized(raw: RawSubgraph) -> RawSubgraph:
     """Return ``raw`` with the shapes of outputs that files do not have."""
     if all(operator.custom_code != "TFLite_Detection_PostProcess" for operator in raw.operators):
@@ -469,17 +609,6 @@ def _resized(raw: RawSubgraph) -> RawSubgraph:
     from mlfbuild.frontends.tflite.operators.non_max_suppression import resized  # few files have such an operator
 
     return resized(raw)
-
-
-def _without_composites(
-    raw: RawSubgraph, subgraphs: Sequence[RawSubgraph], index: int
-) -> tuple[RawSubgraph, frozenset[int]]:
-    """Return ``raw``, subgraph ``index``, with the parts of other subgraphs that it names, and their indices."""
-    if not subgraphs or all(operator.code != BuiltinOperator.STABLEHLO_COMPOSITE for operator in raw.operators):
-        return raw, frozenset()
-    from mlfbuild.frontends.tflite.composites import inlined
-
-    return inlined(subgraphs, index)
 
 
 def _name(operator: RawOperator) -> str:

@@ -40,7 +40,7 @@ class Tensors:
     """The tensors of one subgraph, created on first use, so that unused ones may have unsupported types."""
 
     def __init__(self, raw: RawSubgraph) -> None:
-        self._raw = raw
+        self._all = list(raw.tensors)
         self.names = unique_names(raw.tensors)
         """The names of all tensors of the subgraph, by index."""
         self._taken = set(self.names)
@@ -52,7 +52,7 @@ class Tensors:
 
     def at(self, place: str, index: int) -> Tensor:
         """Return tensor ``index``; ``place`` names the operator that uses it."""
-        raw = self._raw_at(place, index)
+        raw = self.raw(place, index)
         if raw.is_variable:
             raise UnsupportedModelError(
                 "variable-misused",
@@ -66,7 +66,7 @@ class Tensors:
 
         The initial value is that of TensorFlow Lite Micro: the zero point for int8, 0 for all other types.
         """
-        raw = self._raw_at(place, index)
+        raw = self.raw(place, index)
         where = self._where(place, raw)
         if not raw.is_variable:
             raise UnsupportedModelError(
@@ -89,18 +89,31 @@ class Tensors:
 
     def in_blocks(self, place: str, index: int) -> Tensor:
         """Return tensor ``index``, constant int4 weights with a scale for each block, as int8 without a scale."""
-        raw = self._raw_at(place, index)
+        raw = self.raw(place, index)
         plain = replace(raw, quantization_details=QuantizationDetails.NONE, scales=(), zero_points=())
         return self._make(place, plain if raw.type == TensorType.INT4 and raw.data is not None else raw)
 
     def half(self, place: str, index: int) -> Array | None:
         """Return the elements of tensor ``index`` in float32 if it is a constant of float16."""
-        raw = self._raw_at(place, index)
+        raw = self.raw(place, index)
         if raw.type != TensorType.FLOAT16 or raw.data is None or raw.is_sparse or raw.is_variable:
             return None
         where = self._where(place, raw)
         _check_shape(raw, np.dtype(np.float16).itemsize, where)
         return _elements(raw, np.dtype(np.float16), where).astype(np.float32)
+
+    def extend(self, tensors: Sequence[RawTensor]) -> int:
+        """Add ``tensors`` of another subgraph; return the index of the first."""
+        first = len(self._all)
+        for index, tensor in enumerate(tensors, first):
+            name = tensor.name if tensor.name and tensor.name not in self._taken else f"{tensor.name}_{index}"
+            while name in self._taken:
+                name += "_"
+            self._taken.add(name)
+            self.names.append(name)
+            blocks = tensor.blocks and tensor.blocks._replace(scales=first + tensor.blocks.scales)
+            self._all.append(replace(tensor, index=index, blocks=blocks))
+        return first
 
     def made(self, output: Tensor, shape: tuple[int, ...]) -> State:
         """Return a new state of the operator that writes ``output``, of the same type; it is 0 before the first run."""
@@ -129,10 +142,11 @@ class Tensors:
         """Return the tensors that are in ``names``."""
         return [tensor for tensor in (*self._made.values(), *self._added) if tensor.name in names]
 
-    def _raw_at(self, place: str, index: int) -> RawTensor:
-        if not 0 <= index < len(self._raw.tensors):
-            raise GraphError(place, f"tensor index {index} of {len(self._raw.tensors)}")
-        return self._raw.tensors[index]
+    def raw(self, place: str, index: int) -> RawTensor:
+        """Return tensor ``index`` as in the file."""
+        if not 0 <= index < len(self._all):
+            raise GraphError(place, f"tensor index {index} of {len(self._all)}")
+        return self._all[index]
 
     def _where(self, place: str, raw: RawTensor) -> str:
         return f"{place}: tensor {raw.index} {self.names[raw.index]!r}"

@@ -160,6 +160,7 @@ if TYPE_CHECKING:
     )
     from mlfbuild.graph.ops.hybrid import (
         BlockwiseFullyConnected as BlockwiseFullyConnected,
+        ConvInteger as ConvInteger,
         Hybrid as Hybrid,
         HybridConv2D as HybridConv2D,
         HybridDepthwiseConv2D as HybridDepthwiseConv2D,
@@ -197,6 +198,7 @@ if TYPE_CHECKING:
     from mlfbuild.graph.ops.non_max_suppression import (
         CORNERS as CORNERS,
         DetectionPostProcess as DetectionPostProcess,
+        NonMaxSuppression as NonMaxSuppression,
         NonMaxSuppressionV4 as NonMaxSuppressionV4,
         NonMaxSuppressionV5 as NonMaxSuppressionV5,
         overlaps as overlaps,

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from mlfbuild.graph.bases.accumulate import Sums
-from mlfbuild.graph.bases.binary import Arithmetic
+from mlfbuild.graph.bases.binary import WHOLE, Arithmetic
 from mlfbuild.graph.fixed_point import Raw, high_multiply, reciprocal_of_one_plus, shift_right
 from mlfbuild.graph.quantize import Rescale, activation_range, zero_point_of
 from mlfbuild.graph.rescales import divide_rescale
@@ -17,17 +17,17 @@ from mlfbuild.graph.types import Array, DType, Tensor
 
 @dataclass(frozen=True)
 class Div(Arithmetic):
-    """Element-wise quotient, truncated for int32.
+    """Element-wise quotient, truncated for int32 and int64.
 
     If the divisor is 0, a quantised quotient is the greatest or the least value, by the sign of the dividend, or 0 if
-    that is 0, too; an int32 quotient is 0.
+    that is 0, too; an int32 or int64 quotient is 0.
     """
 
     rounded_quotient: bool = field(default=False, repr=False)
     """Whether the quotient of int8 scales is computed in float32, as LiteRT does for uint8."""
 
     name: ClassVar[str] = "DIV"
-    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, DType.INT32, DType.FLOAT32)
+    types: ClassVar[tuple[DType, ...]] = (DType.INT8, DType.INT16, *WHOLE, DType.FLOAT32)
 
     def numbers(self, first: Tensor, second: Tensor, output: Tensor) -> Rescale:
         return divide_rescale(first, second, output, rounded=self.rounded_quotient)
@@ -36,9 +36,10 @@ class Div(Arithmetic):
         return x / y
 
     def _whole(self, x: Array, y: Array) -> Array:
-        wide, divisor = x.astype(np.int64), y.astype(np.int64)
-        quotient = np.abs(wide) // np.maximum(np.abs(divisor), 1) * np.sign(wide) * np.sign(divisor)
-        return quotient.astype(x.dtype)
+        divisor = np.where((y == 0) | (y == -1), 1, y)
+        floor = x // divisor
+        quotient = floor + ((floor < 0) & (floor * divisor != x))
+        return np.where(y == 0, 0, np.where(y == -1, np.negative(x), quotient)).astype(x.dtype)
 
     def _quantized(self, tensors: tuple[Tensor, Tensor, Tensor], x: Sums, y: Sums) -> Array:
         """Multiply by a fixed-point reciprocal of the divisor's magnitude, then by the scales."""

@@ -204,9 +204,8 @@ class _Numbers:
     def mean(self, one: Array, two: Array) -> Array:
         """Return half of a sum; that of int16 does not wrap around."""
         if self.dtype is DType.FLOAT32:
-            return (one + two) * np.float32(0.5)
-        total: Array = one + two
-        return np.right_shift(total if self.dtype is DType.INT16 else self.wrapped(total), 1)
+            return np.asarray((one + two) * np.float32(0.5))
+        return np.asarray((one + two if self.dtype is DType.INT16 else self.wrapped(one + two)) >> 1)
 
     def product(self, one: _Complex, two: _Complex) -> _Complex:
         return self._rounded(one[0] * two[0] - one[1] * two[1]), self._rounded(one[0] * two[1] + one[1] * two[0])

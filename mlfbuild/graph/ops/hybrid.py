@@ -3,6 +3,8 @@
 QUANTIZE_ROWS brings each row of the input, an image or a vector, to int8 with a scale of its own in each run. The layer
 adds products of integers and multiplies the sums by the scales. Both are computed as by LiteRT's reference kernels,
 with each step in float32 in their order, so that the next layer receives the same bits.
+
+CONV_INTEGER writes the sums alone, for an image with one computed zero point.
 """
 
 from __future__ import annotations
@@ -302,6 +304,74 @@ def block_sums(weights: Array, scales: Array) -> Array:
     for at in range(scales.shape[1]):
         total += scales[:, at] * sums[:, at]
     return total
+
+
+@dataclass(frozen=True)
+class ConvInteger(Operator):
+    """Writes the sums of (pixel - zero point) * (weight - offset), which wrap at 32 bits; padding is the zero point.
+
+    The image is int8 NHWC, and the zero point one int8 number, constant or computed. The weights are int8 in the layout
+    of ``layer``, and the offsets int32, one for each output channel; without them, they are zeros. A depthwise layer
+    has none.
+    """
+
+    layer: Conv2D | DepthwiseConv2D
+
+    name: ClassVar[str] = "CONV_INTEGER"
+    types: ClassVar[tuple[DType, ...]] = (DType.INT8,)
+    results: ClassVar[tuple[DType, ...]] = (DType.INT32,)
+
+    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+        reason = rules.operands(inputs, outputs, required=3, optional=1)
+        if reason is not None:
+            return reason
+        image, zero_point, weights, offsets = (*inputs, None)[:4]
+        assert image is not None and zero_point is not None and weights is not None
+        return (
+            rules.first(rules.typed(tensor, DType.INT8) for tensor in (image, zero_point, weights))
+            or rules.typed(outputs[0], DType.INT32)
+            or (None if zero_point.elements == 1 else f"{zero_point} should have one element")
+            or (None if weights.constant else f"{weights} must be constant")
+            or self.layer.check(
+                [_as_float(image), Tensor(weights.name, weights.shape, DType.FLOAT32, data=_stand_in(weights))],
+                [_as_float(outputs[0])],
+            )
+            or self._check_size(weights)
+            or (None if offsets is None else self._check_offsets(offsets, weights))
+        )
+
+    def _check_size(self, weights: Tensor) -> str | None:
+        """Refuse a depthwise filter whose sums may exceed 32 bits."""
+        size = weights.elements // weights.shape[3]
+        wide = isinstance(self.layer, DepthwiseConv2D) and size * 255 * 128 >= 1 << 31
+        return f"sums over the weights {weights} may exceed 32 bits" if wide else None
+
+    def _check_offsets(self, offsets: Tensor, weights: Tensor) -> str | None:
+        return (
+            ("a depthwise layer has no offsets" if isinstance(self.layer, DepthwiseConv2D) else None)
+            or rules.typed(offsets, DType.INT32)
+            or rules.shape(offsets, weights.shape[:1])
+            or (None if offsets.constant else f"{offsets} must be constant")
+        )
+
+    def macs(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> int:
+        return self.layer.macs([inputs[0], inputs[2]], outputs)
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        (source, _, filters), (image, zero_point, weights, offsets) = inputs[:3], (*values, None)[:4]
+        assert source is not None and filters is not None
+        assert image is not None and zero_point is not None and weights is not None
+        pixels, factors = image.astype(np.float64) - float(zero_point.reshape(())), weights.astype(np.float64)
+        if offsets is not None:
+            factors = factors - offsets.astype(np.float64).reshape(-1, 1, 1, 1)
+        sums = self.layer.sums(source, filters, outputs[0], pixels, factors)  # exact in double
+        return (sums.astype(np.int64).astype(np.int32),)
+
+
+def _as_float(tensor: Tensor) -> Tensor:
+    return Tensor(tensor.name, tensor.shape, DType.FLOAT32)
 
 
 def _stand_in(weights: Tensor) -> Array | None:

@@ -224,3 +224,51 @@ class NonMaxSuppressionV5(NonMaxSuppressionV4):
 
     def shapes(self) -> tuple[tuple[int, ...], ...]:
         return (self.most,), (self.most,), ()
+
+
+@dataclass(frozen=True)
+class NonMaxSuppression(Operator):
+    """ONNX's form: rows of batch, class and position of the boxes, -1 after them, and the number of rows.
+
+    Inputs are boxes [batches, boxes, 4], scores [batches, classes, boxes], the greatest number of boxes per class
+    (int64), the greatest overlap and the least score, each of one element. Classes do not suppress each other. A score
+    must be above the least one, unless that is -infinity. Rows that do not fit the output are left out.
+    """
+
+    name: ClassVar[str] = "NON_MAX_SUPPRESSION"
+    types: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+    results: ClassVar[tuple[DType, ...]] = (DType.INT64,)
+
+    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+        if len(inputs) != 5 or any(tensor is None for tensor in inputs) or len(outputs) != 2:
+            return f"has {len(inputs)} inputs and {len(outputs)} outputs, takes 5 and writes 2"
+        boxes, scores, *limits = (tensor for tensor in inputs if tensor is not None)
+        rows, found = outputs
+        return (
+            rules.arithmetic(boxes, scores, types=self.types)
+            or rules.first(rules.rank(tensor, 3) for tensor in (boxes, scores))
+            or rules.shape(boxes, (*boxes.shape[:2], CORNERS))
+            or rules.shape(scores, (boxes.shape[0], scores.shape[1], boxes.shape[1]))
+            or rules.typed(limits[0], DType.INT64)
+            or rules.first(rules.typed(tensor, DType.FLOAT32) for tensor in limits[1:])
+            or rules.first(rules.shape(tensor, ()) for tensor in limits)
+            or rules.first(rules.typed(output, DType.INT64) for output in outputs)
+            or rules.rank(rows, 2)
+            or rules.shape(rows, (rows.shape[0], 3))
+            or rules.shape(found, ())
+        )
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        boxes, scores, most, overlap, least = (np.asarray(value) for value in values)
+        rows = np.full(outputs[0].shape, -1, np.int64)
+        count = 0
+        for batch, label in np.ndindex(scores.shape[:2]):
+            own = scores[batch, label]
+            above = ~np.isnan(own) if np.isneginf(least) else own > least
+            for box in suppressed(boxes[batch], own, np.flatnonzero(above), int(most), float(overlap)):
+                if count < len(rows):
+                    rows[count] = batch, label, box
+                    count += 1
+        return rows, np.array(count, np.int64)

@@ -23,6 +23,10 @@ FARTHEST = float(1 << 24)
 """Positions are bounded by this number: beyond it, float32 has no pixels one apart."""
 
 
+_LARGEST = (1 << 13) - 1
+"""Rows and columns of an image with boxes: C counts the samples of a box, up to 16 per pixel, in 32 bits."""
+
+
 class Interpolation(enum.Enum):
     """How a number between pixels is computed; the value is the number of pixels in each dimension."""
 
@@ -176,6 +180,7 @@ class RoiAlign(Operator):
             or rules.rank(images, 1)
             or rules.shape(boxes, (*images.shape, 4))
             or rules.within("the number of samples", self.samples, 0, 1 << 10)
+            or rules.first(rules.within("the size of an image", size, 1, _LARGEST) for size in source.shape[1:3])
             or (None if math.isfinite(self.scale) else f"the scale is {self.scale}")
             or rules.shape(output, (*images.shape, *self.size, source.shape[3]))
         )

@@ -36,6 +36,7 @@ HEADERS = {
     "DEPTHWISE_CONV_2D": ("depthwise_conv2d_dsp.h",),
     "DEPTHWISE_CONV_2D in place": ("depthwise_conv2d_dsp.h",),
     "DEPTHWISE_CONV_2D by rows": ("depthwise_conv2d_dsp.h",),
+    "DEPTHWISE_CONV_2D 1x1": ("depthwise_scale_dsp.h",),
     "POOL_2D": ("pool2d_dsp.h",),
 }
 

@@ -43,7 +43,7 @@ def values(dtype: str, *shape: int) -> Array:
 
 
 def test_states_are_updated_in_place() -> None:
-    library = compile_bytes(sequence("int8", 4, 5))
+    library = compile_bytes(sequence("int8", 4, 5), cpu="cortex-m3")  # without scratch memory
     text = generated(library).split("mlf_net_run", 1)[1]
     assert "memcpy(&state" not in text
     assert "arena" not in text
@@ -56,6 +56,18 @@ def test_stacked_layers() -> None:
     library = compile_bytes(model)
     for got, right in zip(run_cases_on_host(library, runs), tflite_micro_cases(model, runs), strict=True):
         assert_equal(got[0], right[0], generated(library))
+
+
+def test_weights_that_packed_words_cannot_hold() -> None:
+    """Pairs of -128 and a negative weight need 17 bits, and the portable kernel."""
+    network = Network()
+    add_lstm(network, np.random.default_rng(4), network.input((1, 2, 4), 0.01, 3, dtype="int8"), 5, "int8")
+    for at, weight in ((1, -1), (2, -128)):
+        network.tensors[network.operators[0].inputs[at]].content = np.full(20, weight, np.int8).tobytes()
+    model, runs = network.build(), [[values("int8", 1, 2, 4)]]
+    library = compile_bytes(model)
+    assert "mlf_lstm_int8(" in generated(library)
+    assert_equal(run_cases_on_host(library, runs)[0][0], tflite_micro_cases(model, runs)[0][0], generated(library))
 
 
 SIZES = [(1, 1), (3, 5), (4, 8), (19, 16), (33, 21), (36, 12)]

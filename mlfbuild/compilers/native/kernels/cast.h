@@ -23,6 +23,7 @@
     MLF_CAST(from_suffix, from, int8, int8_t, (int8_t)a)                                                               \
     MLF_CAST(from_suffix, from, uint8, uint8_t, (uint8_t)a)                                                            \
     MLF_CAST(from_suffix, from, int16, int16_t, (int16_t)a)                                                            \
+    MLF_CAST(from_suffix, from, uint16, uint16_t, (uint16_t)a)                                                         \
     MLF_CAST(from_suffix, from, int32, int32_t, (int32_t)a)                                                            \
     MLF_CAST(from_suffix, from, int64, int64_t, (int64_t)a)                                                            \
     MLF_CAST(from_suffix, from, uint32, uint32_t, (uint32_t)a)                                                         \
@@ -33,6 +34,7 @@
 MLF_CASTS_OF_INTEGERS(int8, int8_t)
 MLF_CASTS_OF_INTEGERS(uint8, uint8_t)
 MLF_CASTS_OF_INTEGERS(int16, int16_t)
+MLF_CASTS_OF_INTEGERS(uint16, uint16_t)
 MLF_CASTS_OF_INTEGERS(int32, int32_t)
 MLF_CASTS_OF_INTEGERS(int64, int64_t)
 MLF_CASTS_OF_INTEGERS(uint32, uint32_t)
@@ -46,6 +48,7 @@ MLF_CASTS_OF_INTEGERS(uint64, uint64_t)
 MLF_CAST_FLOAT(int8, int8_t, INT8_MIN, INT8_MAX, 128.0f)
 MLF_CAST_FLOAT(uint8, uint8_t, 0, UINT8_MAX, 256.0f)
 MLF_CAST_FLOAT(int16, int16_t, INT16_MIN, INT16_MAX, 32768.0f)
+MLF_CAST_FLOAT(uint16, uint16_t, 0, UINT16_MAX, 65536.0f)
 MLF_CAST_FLOAT(int32, int32_t, INT32_MIN, INT32_MAX, 2147483648.0f)
 MLF_CAST_FLOAT(int64, int64_t, INT64_MIN, INT64_MAX, 9223372036854775808.0f)
 MLF_CAST_FLOAT(uint32, uint32_t, 0, UINT32_MAX, 4294967296.0f)

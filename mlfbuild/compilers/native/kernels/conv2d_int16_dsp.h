@@ -54,19 +54,31 @@ MLF_KERNEL void mlf_pixels_int16_dsp(const struct mlf_matmul_int16_dsp *matmul, 
 
 /*
  * Copy inputs at to at + count - 1 of one of a block's pixels, whose pairs of inputs are `step` pairs apart and begin
- * at `row`. Four instructions per pair if both ends of the run are even.
+ * at `row`. Four instructions per pair.
  */
 MLF_SHARED void mlf_place_int16_dsp(int16_t *row, int32_t step, int32_t at, const int16_t *from, int32_t count)
 {
-    const int16_t *const end = from + count;
-    if ((at | count) % 2 == 0) {
-        for (row += at * step; from != end; from += 2, row += 2 * step) {
-            memcpy(row, from, 4);
-        }
-        return;
+    if (at % 2 != 0 && count > 0) {
+        row[(at - 1) * step + 1] = *from++;
+        at++;
+        count--;
     }
-    for (; from != end; from++, at++) {
-        row[(at >> 1) * 2 * step + (at & 1)] = *from;
+    const int16_t *const end = from + (count & ~1);
+    const int16_t *const fours = from + (count & ~3);
+    for (row += at * step; from != fours; from += 4, row += 4 * step) {
+        uint32_t first;
+        uint32_t second;
+        memcpy(&first, from, sizeof first);
+        memcpy(&second, from + 2, sizeof second);
+        memcpy(row, &first, sizeof first);
+        memcpy(row + 2 * step, &second, sizeof second);
+    }
+    if (from != end) {
+        memcpy(row, from, 4);
+        row += 2 * step;
+    }
+    if (count % 2 != 0) {
+        *row = *end;
     }
 }
 
@@ -126,7 +138,9 @@ MLF_KERNEL void mlf_place_window_int16_dsp(const struct mlf_window *window, cons
             mlf_place_zeros_int16_dsp(placed, step, at, line);
             continue;
         }
-        mlf_place_zeros_int16_dsp(placed, step, at, left);
+        if (left > 0) {
+            mlf_place_zeros_int16_dsp(placed, step, at, left);
+        }
         if (window->dilation.width == 1) {
             const int16_t *const from = image + mlf_pixel(window, &rows, &columns, row, columns.first);
             mlf_place_int16_dsp(placed, step, at + left, from, right - left);
@@ -136,7 +150,9 @@ MLF_KERNEL void mlf_place_window_int16_dsp(const struct mlf_window *window, cons
                 mlf_place_int16_dsp(placed, step, at + column * depth, from, depth);
             }
         }
-        mlf_place_zeros_int16_dsp(placed, step, at + right, line - right);
+        if (right < line) {
+            mlf_place_zeros_int16_dsp(placed, step, at + right, line - right);
+        }
     }
 }
 

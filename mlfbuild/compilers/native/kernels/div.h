@@ -62,15 +62,20 @@ MLF_BINARY(mlf_div_int8(MLF_DIV_PARAMETERS(int8_t)), int8_t, int8_t, (int8_t)mlf
 MLF_BINARY(mlf_div_int16(MLF_DIV_PARAMETERS(int16_t)), int16_t, int16_t, (int16_t)mlf_div_value(quantization, a, b))
 
 /* Return a / b, truncated towards zero; 0 if b is 0. The negative of the least value is itself. */
-MLF_KERNEL int32_t mlf_whole_quotient(int32_t a, int32_t b)
-{
-    if (b == -1) {
-        return (int32_t)(0u - (uint32_t)a);
+#define MLF_WHOLE_QUOTIENT(name, bits)                                                                                 \
+    MLF_KERNEL int##bits##_t name(int##bits##_t a, int##bits##_t b)                                                    \
+    {                                                                                                                  \
+        if (b == -1) {                                                                                                 \
+            return (int##bits##_t)(UINT##bits##_C(0) - (uint##bits##_t)a);                                             \
+        }                                                                                                              \
+        return b == 0 ? 0 : a / b;                                                                                     \
     }
-    return b == 0 ? 0 : a / b;
-}
+
+MLF_WHOLE_QUOTIENT(mlf_whole_quotient, 32)
+MLF_WHOLE_QUOTIENT(mlf_wide_quotient, 64)
 
 MLF_BINARY(mlf_div_int32(MLF_WHOLE_PARAMETERS(32)), int32_t, int32_t, mlf_clamp_int32(mlf_whole_quotient(a, b), range))
+MLF_BINARY(mlf_div_int64(MLF_WHOLE_PARAMETERS(64)), int64_t, int64_t, mlf_clamp_int64(mlf_wide_quotient(a, b), range))
 MLF_BINARY(mlf_div_float(struct mlf_float_range range, MLF_BINARY_PARAMETERS(float, float)), float, float,
            mlf_clamp_float(a / b, range))
 

@@ -22,15 +22,26 @@ struct mlf_filter_bank {
     const int16_t *widths;
 };
 
-MLF_KERNEL void mlf_signal_filter_bank(const struct mlf_filter_bank *bank, const uint32_t *input, uint64_t *output)
+/* A weight as a factor modulo 2**64; if none is negative, a product is one multiplication of 32 bits by 32. */
+MLF_KERNEL uint64_t mlf_weight(int16_t weight, int32_t negative)
+{
+    return negative ? (uint64_t)(int64_t)weight : (uint32_t)(uint16_t)weight;
+}
+
+/* `negative` is whether any weight is. */
+MLF_KERNEL void mlf_signal_filter_bank(const struct mlf_filter_bank *bank, int32_t negative, const uint32_t *input,
+                                       uint64_t *output)
 {
     uint64_t sum = 0;
     for (int32_t i = 0; i <= bank->channels; i++) {
+        const uint32_t *energies = input + bank->starts[i];
+        const int16_t *weights = bank->weights + bank->firsts[i];
+        const int16_t *others = bank->others + bank->firsts[i];
         uint64_t next = 0;
-        for (int32_t j = 0; j < bank->widths[i]; j++) {
-            const uint64_t energy = input[bank->starts[i] + j];
-            sum += (uint64_t)(int64_t)bank->weights[bank->firsts[i] + j] * energy;
-            next += (uint64_t)(int64_t)bank->others[bank->firsts[i] + j] * energy;
+        for (int32_t j = bank->widths[i]; j > 0; j--) {
+            const uint64_t energy = *energies++;
+            sum += mlf_weight(*weights++, negative) * energy;
+            next += mlf_weight(*others++, negative) * energy;
         }
         if (i > 0) {
             output[i - 1] = sum;
@@ -39,24 +50,59 @@ MLF_KERNEL void mlf_signal_filter_bank(const struct mlf_filter_bank *bank, const
     }
 }
 
-/* The nearest root that 16 bits hold, or 32 if the value has more than 32 bits. */
-MLF_KERNEL uint32_t mlf_square_root(uint64_t value)
+/* The number of bits of a value. */
+MLF_KERNEL int32_t mlf_bits(uint32_t value)
 {
-    const uint32_t greatest = value >> 32 != 0 ? UINT32_MAX : UINT16_MAX;
-    uint64_t root = 0;
-    uint64_t bit = value >> 32 != 0 ? (uint64_t)1 << 62 : (uint64_t)1 << 30;
-    while (bit > value) {
-        bit >>= 2;
+#if defined(__GNUC__)
+    return value == 0 ? 0 : 32 - __builtin_clz(value);
+#else
+    int32_t bits = 0;
+    for (; value != 0; value >>= 1) {
+        bits++;
     }
-    for (; bit != 0; bit >>= 2) {
-        if (value >= root + bit) {
-            value -= root + bit;
-            root = (root >> 1) + bit;
-        } else {
-            root >>= 1;
+    return bits;
+#endif
+}
+
+/* The root without its fraction; the rest is the value minus its square. */
+MLF_KERNEL uint32_t mlf_root_of_word(uint32_t value, uint32_t *rest)
+{
+    uint32_t root = 0;
+    for (uint32_t bit = (uint32_t)1 << 30 >> ((32 - mlf_bits(value)) & 30); bit != 0; bit >>= 2) {
+        const uint32_t next = root + bit;
+        root >>= 1;
+        if (value >= next) {
+            value -= next;
+            root += bit;
         }
     }
-    return (uint32_t)root + (uint32_t)(value > root && root != greatest);
+    *rest = value;
+    return root;
+}
+
+/*
+ * The nearest root that 16 bits hold, or 32 if the value has more than 32 bits. The upper half of the bits of a large
+ * value's root is the root of its upper word, shifted so that it has 31 or 32 bits. Half of what is left, divided by
+ * these bits, is the lower half, or 1 more, as in "Karatsuba Square Root" by Zimmermann.
+ */
+MLF_KERNEL uint32_t mlf_square_root(uint64_t value)
+{
+    uint32_t rest;
+    if (value >> 32 == 0) {
+        const uint32_t root = mlf_root_of_word((uint32_t)value, &rest);
+        return root + (uint32_t)(rest > root && root != UINT16_MAX);
+    }
+    const int32_t shift = (32 - mlf_bits((uint32_t)(value >> 32))) & 30;
+    const uint64_t shifted = value << shift;
+    const uint32_t high = mlf_root_of_word((uint32_t)(shifted >> 32), &rest);
+    const uint32_t half = (rest << 15) | (uint32_t)(shifted >> 17 & 0x7FFF);
+    const uint32_t low = half / high;
+    uint64_t root = ((uint64_t)high << 16) + (low < UINT16_MAX ? low : UINT16_MAX);
+    if (root * root > shifted) {
+        root--;
+    }
+    root >>= shift / 2;
+    return (uint32_t)root + (uint32_t)(value - root * root > root && root != UINT32_MAX);
 }
 
 /* A shift by more than 31 bits, or by a negative number, gives 0. */
@@ -96,16 +142,6 @@ MLF_KERNEL void mlf_signal_filter_bank_spectral_subtraction(const struct mlf_spe
         noise[i] = state[i];
         output[i] = left > floor ? left : floor;
     }
-}
-
-/* The number of bits of a positive value. */
-MLF_KERNEL int32_t mlf_bits(uint32_t value)
-{
-    int32_t bits = 0;
-    for (; value != 0; value >>= 1) {
-        bits++;
-    }
-    return bits;
 }
 
 /* Interpolate a gain with a polynomial of degree 2 for each number of bits, and 10 fraction bits in between. */

@@ -25,11 +25,15 @@ MLF_KERNEL int32_t mlf_saturating_shift_left(int32_t value, int32_t exponent)
 /* Return the number of leading zero bits of value, which is not 0. */
 MLF_KERNEL int32_t mlf_leading_zeros(uint32_t value)
 {
+#if defined(__GNUC__) && defined(__ARM_FEATURE_CLZ)
+    return __builtin_clz(value);
+#else
     int32_t count = 0;
     for (; (value & (UINT32_C(1) << 31)) == 0; value <<= 1) {
         count++;
     }
     return count;
+#endif
 }
 
 /* Return e^a for a in [-1/4, 0), both Q0.31: a Taylor polynomial of degree 4 around -1/8. */
@@ -41,15 +45,15 @@ MLF_KERNEL int32_t mlf_exp_quarter_q31(int32_t a)
     const int32_t x2 = mlf_high_multiply(x, x);
     const int32_t x3 = mlf_high_multiply(x2, x);
     const int32_t x4 = mlf_high_multiply(x2, x2);
-    const int32_t x3_and_x4 = mlf_high_multiply(mlf_shift_right(x4, 2) + x3, third);
+    const int32_t x3_and_x4 = mlf_multiply_high(mlf_shift_right(x4, 2) + x3, third);
     const int32_t tail = mlf_shift_right(x3_and_x4 + x2, 1);
-    return exp_minus_eighth + mlf_high_multiply(exp_minus_eighth, x + tail);
+    return exp_minus_eighth + mlf_multiply_high(x + tail, exp_minus_eighth);
 }
 
 /* Return result times e^-(2^k) if the bit of remainder for 2^k is set. */
 MLF_KERNEL int32_t mlf_exp_step(int32_t result, uint32_t remainder, int32_t bit, int32_t factor)
 {
-    return (remainder >> bit & 1u) != 0 ? mlf_high_multiply(result, factor) : result;
+    return (remainder >> bit & 1u) != 0 ? mlf_multiply_high(result, factor) : result;
 }
 
 /* Return e^a as Q0.31 for a <= 0 in Q5.26. */

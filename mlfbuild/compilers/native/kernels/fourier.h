@@ -312,6 +312,47 @@ MLF_KERNEL mlf_complex_float mlf_divided_float(mlf_complex_float value, int32_t 
         }                                                                                                              \
     }                                                                                                                  \
                                                                                                                        \
+    /* Stages of all elements: the first of each part is not turned. */                                                \
+    MLF_SHARED void mlf_stage_5_##type(int32_t size, int32_t part, const element *roots, element *data)                \
+    {                                                                                                                  \
+        mlf_quintuples_##type(size, part, 0, roots, roots + 4, data);                                                  \
+        for (int32_t i = 2; i < 2 * part; i += 2) {                                                                    \
+            mlf_quintuples_##type(size, part, 1, roots, roots + 4 + i, data + i);                                      \
+        }                                                                                                              \
+    }                                                                                                                  \
+                                                                                                                       \
+    MLF_SHARED void mlf_stage_3_##type(int32_t size, int32_t part, const element *roots, element *data)                \
+    {                                                                                                                  \
+        mlf_triples_##type(size, part, 0, roots[1], roots + 2, data);                                                  \
+        for (int32_t i = 2; i < 2 * part; i += 2) {                                                                    \
+            mlf_triples_##type(size, part, 1, roots[1], roots + 2 + i, data + i);                                      \
+        }                                                                                                              \
+    }                                                                                                                  \
+                                                                                                                       \
+    MLF_SHARED void mlf_stage_2_##type(int32_t size, int32_t part, const element *roots, element *data)                \
+    {                                                                                                                  \
+        mlf_pairs_##type(size, part, 0, roots, data);                                                                  \
+        for (int32_t i = 2; i < 2 * part; i += 2) {                                                                    \
+            mlf_pairs_##type(size, part, 1, roots + i, data + i);                                                      \
+        }                                                                                                              \
+    }                                                                                                                  \
+                                                                                                                       \
+    MLF_SHARED void mlf_stage_4_##type(int32_t size, int32_t part, const element *roots, element *data)                \
+    {                                                                                                                  \
+        mlf_quadruples_##type(size, part, 0, 0, roots, data);                                                          \
+        for (int32_t i = 2; i < 2 * part; i += 2) {                                                                    \
+            mlf_quadruples_##type(size, part, 1, 0, roots + i, data + i);                                              \
+        }                                                                                                              \
+    }                                                                                                                  \
+                                                                                                                       \
+    MLF_SHARED void mlf_inverse_stage_4_##type(int32_t size, int32_t part, const element *roots, element *data)        \
+    {                                                                                                                  \
+        mlf_quadruples_##type(size, part, 0, 1, roots, data);                                                          \
+        for (int32_t i = 2; i < 2 * part; i += 2) {                                                                    \
+            mlf_quadruples_##type(size, part, 1, 1, roots + i, data + i);                                              \
+        }                                                                                                              \
+    }                                                                                                                  \
+                                                                                                                       \
     /* Run the stages; return the address after their roots. */                                                        \
     MLF_KERNEL const element *mlf_stages_##type(                                                                       \
         const struct mlf_fourier *fourier, int32_t inverse, const element *roots, element *data)                       \
@@ -319,31 +360,23 @@ MLF_KERNEL mlf_complex_float mlf_divided_float(mlf_complex_float value, int32_t 
         const int32_t size = fourier->size;                                                                            \
         int32_t part = 1;                                                                                              \
         for (int32_t i = 0; i < fourier->fives; i++, part *= 5) {                                                      \
-            mlf_quintuples_##type(size, part, 0, roots, roots + 4, data);                                              \
-            for (int32_t j = 2; j < 2 * part; j += 2) {                                                                \
-                mlf_quintuples_##type(size, part, 1, roots, roots + 4 + j, data + j);                                  \
-            }                                                                                                          \
+            mlf_stage_5_##type(size, part, roots, data);                                                               \
             roots += 4 + 8 * part;                                                                                     \
         }                                                                                                              \
         for (int32_t i = 0; i < fourier->threes; i++, part *= 3) {                                                     \
-            mlf_triples_##type(size, part, 0, roots[1], roots + 2, data);                                              \
-            for (int32_t j = 2; j < 2 * part; j += 2) {                                                                \
-                mlf_triples_##type(size, part, 1, roots[1], roots + 2 + j, data + j);                                  \
-            }                                                                                                          \
+            mlf_stage_3_##type(size, part, roots, data);                                                               \
             roots += 2 + 4 * part;                                                                                     \
         }                                                                                                              \
         if (fourier->twos != 0) {                                                                                      \
-            mlf_pairs_##type(size, part, 0, roots, data);                                                              \
-            for (int32_t j = 2; j < 2 * part; j += 2) {                                                                \
-                mlf_pairs_##type(size, part, 1, roots + j, data + j);                                                  \
-            }                                                                                                          \
+            mlf_stage_2_##type(size, part, roots, data);                                                               \
             roots += 2 * part;                                                                                         \
             part *= 2;                                                                                                 \
         }                                                                                                              \
         for (int32_t i = 0; i < fourier->fours; i++, part *= 4) {                                                      \
-            mlf_quadruples_##type(size, part, 0, inverse, roots, data);                                                \
-            for (int32_t j = 2; j < 2 * part; j += 2) {                                                                \
-                mlf_quadruples_##type(size, part, 1, inverse, roots + j, data + j);                                    \
+            if (inverse) {                                                                                             \
+                mlf_inverse_stage_4_##type(size, part, roots, data);                                                   \
+            } else {                                                                                                   \
+                mlf_stage_4_##type(size, part, roots, data);                                                           \
             }                                                                                                          \
             roots += 6 * part;                                                                                         \
         }                                                                                                              \
@@ -364,6 +397,55 @@ MLF_KERNEL mlf_complex_float mlf_divided_float(mlf_complex_float value, int32_t 
         }                                                                                                              \
     }                                                                                                                  \
                                                                                                                        \
+    /* From the transform of even and odd samples to the spectrum of all. */                                           \
+    MLF_KERNEL void mlf_separate_##type(int32_t size, const element *roots, element *data)                             \
+    {                                                                                                                  \
+        for (int32_t i = 1; i <= size / 2; i++, roots += 2) {                                                          \
+            element *low = data + 2 * i;                                                                               \
+            element *high = data + 2 * (size - i);                                                                     \
+            const mlf_complex_##type first = mlf_divided_##type(mlf_load_##type(low), 2);                              \
+            const mlf_complex_##type last = mlf_divided_##type(mlf_conjugate_##type(mlf_load_##type(high)), 2);        \
+            const mlf_complex_##type even = mlf_plus_##type(first, last);                                              \
+            const mlf_complex_##type odd = mlf_turned_##type(mlf_minus_##type(first, last), mlf_load_##type(roots));   \
+            mlf_store_##type(low, mlf_low_##type(even, odd));                                                          \
+            mlf_store_##type(high, mlf_high_##type(even, odd));                                                        \
+        }                                                                                                              \
+    }                                                                                                                  \
+                                                                                                                       \
+    /* The first and the last element of the spectrum, from the first one of the transform. */                         \
+    MLF_KERNEL void mlf_ends_##type(int32_t size, mlf_complex_##type first, element *output)                           \
+    {                                                                                                                  \
+        const mlf_complex_##type ends = mlf_divided_##type(first, 2);                                                  \
+        mlf_store_##type(output, mlf_plus_quarter_##type(ends, ends));                                                 \
+        mlf_store_##type(output + 2 * size, mlf_minus_quarter_##type(ends, ends));                                     \
+        output[1] = 0;                                                                                                 \
+        output[2 * size + 1] = 0;                                                                                      \
+    }                                                                                                                  \
+                                                                                                                       \
+    /* From a spectrum to the transform of even and odd samples, in the order of the stages; return their roots. */    \
+    MLF_KERNEL const element *mlf_join_##type(                                                                         \
+        int32_t size, const element *roots, const uint16_t *order, const element *input, element *output)              \
+    {                                                                                                                  \
+        const mlf_complex_##type bottom = mlf_load_##type(input);                                                      \
+        const mlf_complex_##type top = mlf_load_##type(input + 2 * size);                                              \
+        element sum[2], difference[2];                                                                                 \
+        mlf_store_##type(sum, mlf_plus_##type(bottom, top));                                                           \
+        mlf_store_##type(difference, mlf_minus_##type(bottom, top));                                                   \
+        sum[1] = difference[0];                                                                                        \
+        mlf_store_##type(output, mlf_divided_##type(mlf_load_##type(sum), 2));                                         \
+        for (int32_t i = 1; i <= size / 2; i++, roots += 2) {                                                          \
+            const element *low = input + 2 * i;                                                                        \
+            const element *high = input + 2 * (size - i);                                                              \
+            const mlf_complex_##type first = mlf_divided_##type(mlf_load_##type(low), 2);                              \
+            const mlf_complex_##type last = mlf_divided_##type(mlf_conjugate_##type(mlf_load_##type(high)), 2);        \
+            const mlf_complex_##type even = mlf_plus_##type(first, last);                                              \
+            const mlf_complex_##type odd = mlf_turned_##type(mlf_minus_##type(first, last), mlf_load_##type(roots));   \
+            mlf_store_##type(output + 2 * order[i], mlf_plus_##type(even, odd));                                       \
+            mlf_store_##type(output + 2 * order[size - i], mlf_conjugate_##type(mlf_minus_##type(even, odd)));         \
+        }                                                                                                              \
+        return roots;                                                                                                  \
+    }                                                                                                                  \
+                                                                                                                       \
     /* Input [rows, count], the first samples of each row; output [rows, size + 1, 2]. */                              \
     MLF_KERNEL void mlf_signal_rfft_##type(                                                                            \
         const struct mlf_fourier *fourier, int32_t rows, int32_t count, const element *roots, const uint16_t *order,   \
@@ -372,23 +454,10 @@ MLF_KERNEL mlf_complex_float mlf_divided_float(mlf_complex_float value, int32_t 
         const int32_t size = fourier->size;                                                                            \
         for (; rows > 0; rows--, input += count, output += 2 * size + 2) {                                             \
             mlf_reorder_##type(size, count, order, input, output);                                                     \
-            const element *root = mlf_stages_##type(fourier, 0, roots, output);                                        \
-            const mlf_complex_##type ends = mlf_divided_##type(mlf_load_##type(output), 2);                            \
-            for (int32_t i = 1; i <= size / 2; i++, root += 2) {                                                       \
-                element *low = output + 2 * i;                                                                         \
-                element *high = output + 2 * (size - i);                                                               \
-                const mlf_complex_##type first = mlf_divided_##type(mlf_load_##type(low), 2);                          \
-                const mlf_complex_##type last = mlf_divided_##type(mlf_conjugate_##type(mlf_load_##type(high)), 2);    \
-                const mlf_complex_##type even = mlf_plus_##type(first, last);                                          \
-                const mlf_complex_##type odd =                                                                         \
-                    mlf_turned_##type(mlf_minus_##type(first, last), mlf_load_##type(root));                           \
-                mlf_store_##type(low, mlf_low_##type(even, odd));                                                      \
-                mlf_store_##type(high, mlf_high_##type(even, odd));                                                    \
-            }                                                                                                          \
-            mlf_store_##type(output, mlf_plus_quarter_##type(ends, ends));                                             \
-            mlf_store_##type(output + 2 * size, mlf_minus_quarter_##type(ends, ends));                                 \
-            output[1] = 0;                                                                                             \
-            output[2 * size + 1] = 0;                                                                                  \
+            const element *others = mlf_stages_##type(fourier, 0, roots, output);                                      \
+            const mlf_complex_##type first = mlf_load_##type(output);                                                  \
+            mlf_separate_##type(size, others, output);                                                                 \
+            mlf_ends_##type(size, first, output);                                                                      \
         }                                                                                                              \
     }                                                                                                                  \
                                                                                                                        \
@@ -399,26 +468,8 @@ MLF_KERNEL mlf_complex_float mlf_divided_float(mlf_complex_float value, int32_t 
     {                                                                                                                  \
         const int32_t size = fourier->size;                                                                            \
         for (; rows > 0; rows--, input += 2 * size + 2, output += 2 * size) {                                          \
-            const element *root = roots;                                                                               \
-            const mlf_complex_##type bottom = mlf_load_##type(input);                                                  \
-            const mlf_complex_##type top = mlf_load_##type(input + 2 * size);                                          \
-            element sum[2], difference[2];                                                                             \
-            mlf_store_##type(sum, mlf_plus_##type(bottom, top));                                                       \
-            mlf_store_##type(difference, mlf_minus_##type(bottom, top));                                               \
-            sum[1] = difference[0];                                                                                    \
-            mlf_store_##type(output, mlf_divided_##type(mlf_load_##type(sum), 2));                                     \
-            for (int32_t i = 1; i <= size / 2; i++, root += 2) {                                                       \
-                const element *low = input + 2 * i;                                                                    \
-                const element *high = input + 2 * (size - i);                                                          \
-                const mlf_complex_##type first = mlf_divided_##type(mlf_load_##type(low), 2);                          \
-                const mlf_complex_##type last = mlf_divided_##type(mlf_conjugate_##type(mlf_load_##type(high)), 2);    \
-                const mlf_complex_##type even = mlf_plus_##type(first, last);                                          \
-                const mlf_complex_##type odd =                                                                         \
-                    mlf_turned_##type(mlf_minus_##type(first, last), mlf_load_##type(root));                           \
-                mlf_store_##type(output + 2 * order[i], mlf_plus_##type(even, odd));                                   \
-                mlf_store_##type(output + 2 * order[size - i], mlf_conjugate_##type(mlf_minus_##type(even, odd)));     \
-            }                                                                                                          \
-            mlf_stages_##type(fourier, 1, root, output);                                                               \
+            const element *others = mlf_join_##type(size, roots, order, input, output);                                \
+            mlf_stages_##type(fourier, 1, others, output);                                                             \
         }                                                                                                              \
     }
 

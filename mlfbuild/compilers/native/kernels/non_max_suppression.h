@@ -123,10 +123,45 @@ MLF_KERNEL void mlf_non_max_suppression_float(int32_t box_count, int32_t most, f
 }
 
 /*
+ * NON_MAX_SUPPRESSION: boxes [batches, boxes, 4], scores [batches, classes, boxes], rows [capacity, 3] of batch, class
+ * and position, -1 after those found, and their number. A score must be above `least`, unless that is -infinity.
+ */
+MLF_KERNEL void mlf_select_boxes_float(int32_t batches, int32_t classes, int32_t box_count, int32_t capacity,
+                                       const float *boxes, const float *scores, int64_t most, float overlap,
+                                       float least, int32_t *candidates, int64_t *rows, int64_t *found)
+{
+    int32_t row = 0;
+    for (int32_t batch = 0; batch < batches; batch++) {
+        for (int32_t label = 0; label < classes; label++) {
+            int32_t count = 0;
+            for (int32_t i = 0; i < box_count; i++) {
+                if (scores[i] > least || (least < -3.402823466e+38f && scores[i] == scores[i])) {
+                    candidates[count++] = i;
+                }
+            }
+            for (int64_t chosen = 0; chosen < most && count > 0 && row < capacity; chosen++) {
+                const int32_t best = mlf_best_candidate(scores, candidates, count);
+                rows[3 * row] = batch;
+                rows[3 * row + 1] = label;
+                rows[3 * row + 2] = best;
+                row++;
+                count = mlf_suppress(boxes, best, overlap, candidates, count);
+            }
+            scores += box_count;
+        }
+        boxes += 4 * box_count;
+    }
+    *found = row;
+    for (int32_t i = 3 * row; i < 3 * capacity; i++) {
+        rows[i] = -1;
+    }
+}
+
+/*
  * Return e^x, 0 below the normal range of double: a Taylor polynomial of degree 13 in the difference from the nearest
  * multiple of ln 2. The relative error is about 1e-16, so that its product in float32 is the one of the C library.
  */
-MLF_SHARED double mlf_double_exp(double x)
+MLF_SHARED double mlf_box_exp(double x)
 {
     if (!(x > -708.0)) {
         return x <= -708.0 ? 0.0 : x;
@@ -179,7 +214,7 @@ MLF_KERNEL void mlf_decode_side(float centre, float size, float centre_scale, fl
                                 float anchor_size, float *low, float *high)
 {
     const float middle = (float)((double)centre / (double)centre_scale * (double)anchor_size + (double)anchor_centre);
-    const float half = (float)(0.5 * mlf_double_exp((double)size / (double)size_scale) * (double)anchor_size);
+    const float half = (float)(0.5 * mlf_box_exp((double)size / (double)size_scale) * (double)anchor_size);
     *low = middle - half;
     *high = middle + half;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * POW of two float32 tensors that broadcast, with a relative error of at most 2e-7 if the result is a normal number:
- * `binary.h` has the loops.
+ * POW of two tensors that broadcast: `binary.h` has the loops. The relative error of float32 is at most 2e-7 if the
+ * result is a normal number; integers wrap.
  */
 #ifndef MLF_POW_H_
 #define MLF_POW_H_
@@ -79,5 +79,23 @@ MLF_KERNEL float mlf_float_pow(float x, float y)
 }
 
 MLF_BINARY(mlf_pow_float(MLF_BINARY_PARAMETERS(float, float)), float, float, mlf_float_pow(a, b))
+
+/* Return x^y, which wraps. If y < 0, the fraction is cut off: 1 for 1, 1 or -1 for -1, and 0 for all others. */
+MLF_KERNEL int64_t mlf_whole_pow(int64_t x, int64_t y)
+{
+    if (y < 0) {
+        return x == 1 || (x == -1 && (y & 1) == 0) ? 1 : (x == -1 ? -1 : 0);
+    }
+    uint64_t result = 1;
+    uint64_t square = (uint64_t)x;
+    for (uint64_t rest = (uint64_t)y; rest != 0; rest >>= 1) {
+        result *= (rest & 1) != 0 ? square : 1;
+        square *= square;
+    }
+    return (int64_t)result;
+}
+
+MLF_BINARY(mlf_pow_int32(MLF_BINARY_PARAMETERS(int32_t, int32_t)), int32_t, int32_t, (int32_t)mlf_whole_pow(a, b))
+MLF_BINARY(mlf_pow_int64(MLF_BINARY_PARAMETERS(int64_t, int64_t)), int64_t, int64_t, mlf_whole_pow(a, b))
 
 #endif /* MLF_POW_H_ */

@@ -13,6 +13,13 @@
 
 #include "compiler.h"
 
+/* clang reports SSAT for Armv8-M Baseline, too. */
+#if defined(__GNUC__) && defined(__ARM_FEATURE_SAT) && __ARM_ARCH_ISA_THUMB == 2
+#define MLF_HAS_SSAT 1
+#else
+#define MLF_HAS_SSAT 0
+#endif
+
 /* A rescaling by a real factor. */
 struct mlf_rescale {
     int32_t multiplier;
@@ -61,11 +68,28 @@ MLF_KERNEL int32_t mlf_shift_right(int32_t value, int32_t exponent)
     return ((value >> (exponent - 1)) + 1) >> 1;
 }
 
+/*
+ * As mlf_high_multiply for a multiplier that is not negative. With twice a multiplier of 31 bits, which is 2^32 more
+ * than the signed number in its register, SMMLAR returns it at once:
+ *   (value * 2^32 + value * (2 * multiplier - 2^32) + 2^31) / 2^32
+ */
+MLF_KERNEL int32_t mlf_multiply_high(int32_t value, int32_t multiplier)
+{
+#if MLF_HAS_SSAT && defined(__ARM_FEATURE_DSP)
+    const int32_t twice = (int32_t)((uint32_t)multiplier << 1);
+    int32_t result;
+    __asm__("smmlar %0, %1, %2, %3" : "=r"(result) : "r"(value), "r"(twice), "r"(value & (twice >> 31)));
+    return result;
+#else
+    return mlf_high_multiply(value, multiplier);
+#endif
+}
+
 /* Return value times the factor of rescale. */
 MLF_KERNEL int32_t mlf_rescale_value(uint32_t value, const struct mlf_rescale *rescale)
 {
     const int32_t shifted = (int32_t)(value << rescale->left_shift);
-    return mlf_shift_right(mlf_high_multiply(shifted, rescale->multiplier), rescale->right_shift);
+    return mlf_shift_right(mlf_multiply_high(shifted, rescale->multiplier), rescale->right_shift);
 }
 
 MLF_KERNEL int32_t mlf_clamp(int32_t value, int32_t minimum, int32_t maximum)
@@ -99,13 +123,6 @@ MLF_KERNEL int64_t mlf_clamp_int64(int64_t value, struct mlf_int64_range range)
     }
     return value > range.maximum ? range.maximum : value;
 }
-
-/* clang reports SSAT for Armv8-M Baseline, too. */
-#if defined(__GNUC__) && defined(__ARM_FEATURE_SAT) && __ARM_ARCH_ISA_THUMB == 2
-#define MLF_HAS_SSAT 1
-#else
-#define MLF_HAS_SSAT 0
-#endif
 
 /* Return value clamped to int8. */
 MLF_KERNEL int32_t mlf_saturate_int8(int32_t value)

@@ -65,7 +65,7 @@ MLF_KERNEL uint32_t mlf_softmax_sum(int32_t depth, const struct mlf_softmax_quan
                 const int32_t difference = input[i] - greatest;                                                        \
                 int32_t value = 0;                                                                                     \
                 if (difference >= quantization->least_difference && exponent <= 31) {                                  \
-                    value = mlf_high_multiply(scale, mlf_softmax_exp(quantization, difference));                       \
+                    value = mlf_multiply_high(mlf_softmax_exp(quantization, difference), scale);                       \
                     value = mlf_shift_right(value, exponent);                                                          \
                 }                                                                                                      \
                 output[i] = (type)mlf_clamp(value + (minimum), minimum, maximum);                                      \

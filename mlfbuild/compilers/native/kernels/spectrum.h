@@ -25,14 +25,18 @@ MLF_KERNEL void mlf_signal_delay(int32_t count, int32_t size, int32_t length, co
     }
 }
 
+MLF_KERNEL int32_t mlf_saturated_int16(int32_t value)
+{
+    return value < INT16_MIN ? INT16_MIN : value > INT16_MAX ? INT16_MAX : value;
+}
+
 /* Input and output [count, size], weights [size]. */
 MLF_KERNEL void mlf_signal_window(int32_t count, int32_t size, int32_t shift, const int16_t *input,
                                   const int16_t *weights, int16_t *output)
 {
     for (int32_t i = 0; i < count; i++) {
         for (int32_t j = 0; j < size; j++) {
-            const int32_t product = (int32_t)*input++ * weights[j] >> shift;
-            *output++ = (int16_t)(product < INT16_MIN ? INT16_MIN : product > INT16_MAX ? INT16_MAX : product);
+            *output++ = (int16_t)mlf_saturated_int16((int32_t)*input++ * weights[j] >> shift);
         }
     }
 }

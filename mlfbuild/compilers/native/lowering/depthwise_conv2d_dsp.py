@@ -1,4 +1,4 @@
-"""int8 DEPTHWISE_CONV_2D for cores with the DSP extension: filters of at most 3x3."""
+"""int8 DEPTHWISE_CONV_2D for cores with the DSP extension: filters of at most 3x3, and those of one weight."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ _GROUP = 4
 _LINE = 64
 """Halfwords of a line of a plane: ``MLF_LINE_DSP``."""
 
+_SCALE_HEADER = "depthwise_scale_dsp.h"
+
 _SCRATCH = 4 * 3 * _LINE * 2 + _LINE * 4 + 4 * 56
 """Bytes of ``struct mlf_depthwise_scratch_dsp``."""
 
@@ -27,11 +29,14 @@ _SCRATCH = 4 * 3 * _LINE * 2 + _LINE * 4 + 4 * 56
 def lower_depthwise_conv2d_dsp(graph: Graph, node: Node, operator: DepthwiseConv2D) -> KernelCall | None:
     """Return the call of ``mlf_depthwise_conv2d_int8_dsp``, or ``None`` if the portable kernel must do it.
 
-    The portable kernel is used for larger, dilated or very small filters, for fewer than four channels, for a depth
-    multiplier other than 1, and if the kernel's short requantisation is not exact.
+    The portable kernel is used for larger or dilated filters, those of two or three weights, for fewer than four
+    channels, for a depth multiplier other than 1, and if the kernel's short requantisation is not exact. A filter of
+    one weight calls ``mlf_depthwise_scale_int8_dsp``.
     """
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     assert weights.data is not None
+    if weights.shape[1:3] == (1, 1):
+        return _lower_scale(operator, source, weights, bias, output)
     if not _takes(operator, source, weights):
         return None
     by_rows = _shrinks(operator, source, output) and spare_memory(graph, node) < output.size
@@ -65,6 +70,37 @@ def lower_depthwise_conv2d_dsp(graph: Graph, node: Node, operator: DepthwiseConv
         "};",
         f"mlf_depthwise_conv2d_{word}_dsp(&depthwise, input, filter, output, scratch);",
     ), overwrites)  # fmt: skip
+
+
+def _lower_scale(
+    operator: DepthwiseConv2D, source: Tensor, weights: Tensor, bias: Tensor | None, output: Tensor
+) -> KernelCall | None:
+    """Return the call for a filter of one weight per channel, as of a BatchNormalization."""
+    assert weights.data is not None
+    if operator.depth_multiplier != 1 or source.shape != output.shape:
+        return None
+    folded = folded_bias(None if bias is None else bias.data, weights.data, 3, zero_point(source))
+    rescales = operator.rescales(source, weights, output)
+    channels = dsp_channels(weights.data.reshape(-1, 1), folded, rescales, zero_point(output))
+    if channels is None:
+        return None
+    twice = 2 * channels.weights[:, 0].astype(np.int64)
+    packed = np.stack([channels.bias, twice, channels.multiplier, channels.shift], 1).astype(np.int32).reshape(-1)
+    minimum, maximum = activation_range(operator.activation, output)
+    return KernelCall("depthwise_conv2d", _SCALE_HEADER, (
+        Parameter("const int8_t *", "input", source.name),
+        Parameter("const int32_t *", "filter", Constant.packed(packed, _SCALE_HEADER)),
+        Parameter("int8_t *", "output", output.name),
+    ), (
+        "static const struct mlf_scale_dsp scale = {",
+        f"    .pixels = {math.prod(source.shape[:3])},",
+        f"    .channels = {source.shape[3]},",
+        f"    .rounding = {2 * zero_point(output) + 1},",
+        f"    .minimum = {minimum},",
+        f"    .maximum = {maximum},",
+        "};",
+        "mlf_depthwise_scale_int8_dsp(&scale, input, filter, output);",
+    ), (0,))  # fmt: skip
 
 
 def _takes(operator: DepthwiseConv2D, source: Tensor, weights: Tensor) -> bool:

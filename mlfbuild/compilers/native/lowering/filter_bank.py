@@ -29,13 +29,14 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
 def _filter_bank(operator: Operator, sources: Sequence[Tensor], outputs: Sequence[Tensor]) -> KernelCall:
     assert isinstance(operator, SignalFilterBank)
     names = ("weights", "others", "starts", "firsts", "widths")
+    negative = any(tensor.data is not None and bool((tensor.data < 0).any()) for tensor in sources[1:3])
     return KernelCall("signal_filter_bank", "filter_bank.h", (
         Parameter("const uint32_t *", "input", sources[0].name),
         *(Parameter("const int16_t *", name, tensor.name) for name, tensor in zip(names, sources[1:], strict=True)),
         Parameter("uint64_t *", "output", outputs[0].name),
     ), (
         f"const struct mlf_filter_bank bank = {{{operator.channels}, weights, others, starts, firsts, widths}};",
-        "mlf_signal_filter_bank(&bank, input, output);",
+        f"mlf_signal_filter_bank(&bank, {int(negative)}, input, output);",
     ))  # fmt: skip
 
 

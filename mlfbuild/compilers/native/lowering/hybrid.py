@@ -1,4 +1,4 @@
-"""QUANTIZE_ROWS, and layers of int8 weights over float32."""
+"""QUANTIZE_ROWS, layers of int8 weights over float32, and CONV_INTEGER."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from mlfbuild.graph import Graph, Node
 from mlfbuild.graph.bases import Convolution
 from mlfbuild.graph.ops import (
     BlockwiseFullyConnected,
+    ConvInteger,
     DepthwiseConv2D,
     Hybrid,
     HybridTensors,
@@ -39,6 +40,8 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     if isinstance(node.operator, BlockwiseFullyConnected):
         return _lower_blockwise(graph, node)
     operator = node.operator
+    if isinstance(operator, ConvInteger):
+        return _lower_integer(graph, node, operator)
     assert isinstance(operator, Hybrid)
     tensors = hybrid_tensors(graph.inputs_of(node), graph.outputs_of(node))
     word, sizes, scratch = _layer(node, operator, tensors)
@@ -94,6 +97,37 @@ def _lower_blockwise(graph: Graph, node: Node) -> KernelCall:
         *struct_lines("mlf_blockwise", "layer", fields),
         "mlf_fully_connected_blockwise(&matrix, &layer, input, weights, output);",
     ))  # fmt: skip
+
+
+def _lower_integer(graph: Graph, node: Node, operator: ConvInteger) -> KernelCall:
+    """Return the call of ``mlf_conv2d_integer`` or ``mlf_depthwise_conv2d_integer``."""
+    image, zero_point, weights, offsets = (*graph.inputs_of(node), None)[:4]
+    (output,) = graph.outputs_of(node)
+    assert image is not None and zero_point is not None and weights is not None and weights.data is not None
+    depthwise, axis = isinstance(operator.layer, DepthwiseConv2D), operator.layer.channel_axis
+    sums = weights.data.astype(np.int64).sum(axis=tuple(other for other in range(4) if other != axis))
+    size = weights.elements // weights.shape[axis]
+    parameters = [
+        Parameter("const int8_t *", "input", image.name),
+        Parameter("const int8_t *", "zero_point", zero_point.name),
+        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", weights.data)),
+    ]
+    rest: list[Parameter] = []
+    arguments = "&window, input, *zero_point, weights"
+    if offsets is not None and offsets.data is not None:
+        sums = sums - size * offsets.data.astype(np.int64)
+        rest.append(Parameter("const int32_t *", "offsets", Constant.array("offsets", "int32_t", offsets.data)))
+    if not depthwise:
+        copied = size > weights.shape[3]
+        rest += [Parameter("int8_t *", "scratch", ScratchBuffer(size))] if copied else []
+        arguments += f", sums, {'offsets' if offsets is not None else 'NULL'}, {'scratch' if copied else 'NULL'}"
+        constant = Constant.array("sums", "int32_t", sums.astype(np.int32))
+        parameters.append(Parameter("const int32_t *", "sums", constant))
+    word = "depthwise_conv2d_integer" if depthwise else "conv2d_integer"
+    lines = window_lines(node, operator.layer.window(weights), image, output)
+    return KernelCall(word, "conv_integer.h", (
+        *parameters, *rest, Parameter("int32_t *", "output", output.name),
+    ), (*lines, f"mlf_{word}({arguments}, output);"))  # fmt: skip
 
 
 def _layer(node: Node, operator: Hybrid, tensors: HybridTensors) -> tuple[str, Sequence[str], int]:

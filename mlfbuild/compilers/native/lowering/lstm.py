@@ -11,13 +11,14 @@ from mlfbuild.compilers.native.lowering.call import (
     Constant,
     KernelCall,
     Parameter,
+    ScratchBuffer,
     folded_bias,
     record_words,
     rescale_fields,
     struct_lines,
 )
 from mlfbuild.compilers.native.lowering.common.activation import suffix, zero_point
-from mlfbuild.compilers.native.lowering.common.matmul_dsp import pair_words
+from mlfbuild.compilers.native.lowering.common.matmul_dsp import groups_of, pair_words
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import LOGISTIC_TABLE, Array, DType, Graph, Node, Rescale, Tensor, wide_rescale
 from mlfbuild.graph.bases import LSTM_INPUTS, LstmTensors, lstm_tensors
@@ -25,6 +26,9 @@ from mlfbuild.graph.ops import UnidirectionalSequenceLstm
 
 _HEADER = "lstm.h"
 _DSP_HEADER = "lstm_dsp.h"
+_LARGEST_SHIFT = 8
+"""Bits by which a factor may shift sums left, of which the odd ones come times 256."""
+
 _STATES = ((LSTM_INPUTS - 2, 1), (LSTM_INPUTS - 1, 2))
 """(input, output) positions of the hidden state and of the cell state."""
 
@@ -39,9 +43,9 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     parameters = (*(_float(tensors) if number else _quantized(tensors, operator, packed)), *_rows(tensors))
     lines = (_float_range_line(operator),) if number else ()
     arguments = ", ".join(("&shape", *(("range",) if number else ()), *(parameter.name for parameter in parameters)))
-    call = f"mlf_lstm_{suffix(tensors.source.dtype)}{'_dsp' if packed else ''}({arguments});"
+    call = f"mlf_lstm_{suffix(tensors.source.dtype)}{'' if packed is None else '_dsp'}({arguments});"
     body = (*_shape_lines(operator, tensors), *lines, call)
-    header = _DSP_HEADER if packed else _HEADER
+    header = _HEADER if packed is None else _DSP_HEADER
     return KernelCall("unidirectional_sequence_lstm", header, parameters, body, updates=_updates(graph, node))
 
 
@@ -105,34 +109,42 @@ def _float(tensors: LstmTensors) -> tuple[Parameter, ...]:
     )  # fmt: skip
 
 
-def _packed(tensors: LstmTensors, operator: UnidirectionalSequenceLstm) -> tuple[Array, Array] | None:
-    """Return the weights and the recurrent weights as ``lstm_dsp.h`` describes; ``None`` if they do not permit it."""
-    if tensors.source.dtype is not DType.INT8 or tensors.source.shape[2] % 4 or tensors.hidden.shape[1] % 4:
+def _packed(tensors: LstmTensors, operator: UnidirectionalSequenceLstm) -> Array | None:
+    """Return all weights and biases as ``lstm_dsp.h`` describes; ``None`` if their sums do not permit it."""
+    if tensors.source.dtype is not DType.INT8:
         return None
-    rescales, matrices = operator.rescales(tensors), (_by_unit(tensors.weights), _by_unit(tensors.recurrent))
-    products = 128 * np.concatenate([np.abs(matrix, dtype=np.int16).sum(2, np.int64) for matrix in matrices], 1)
+    rescales, biases = operator.rescales(tensors), _folded_biases(tensors).astype(np.int64)
     left = np.maximum([factor.shift for factor in (*rescales.weights, *rescales.recurrent)], 0)
-    narrow = ((products + np.abs(_folded_biases(tensors), dtype=np.int64)) << left).max() < 1 << 30
-    if not narrow or max(rescales.forget.shift, rescales.update.shift, rescales.hidden.shift) > 0:
+    later = max(rescales.forget.shift, rescales.update.shift, rescales.hidden.shift)
+    if left.max() > _LARGEST_SHIFT or later > 0:
         return None
-    weights, recurrent = map(_gate_words, matrices)
-    return None if weights is None or recurrent is None else (weights, recurrent)
+    parts = [
+        _packed_part(_by_unit(matrices), biases[:, at : at + 4], left[at : at + 4])
+        for matrices, at in ((tensors.weights, 0), (tensors.recurrent, 4))
+    ]
+    present = [part for part in parts if part is not None]
+    return np.concatenate(present, 1).reshape(-1) if len(present) == len(parts) else None
 
 
-def _gate_words(matrix: Array) -> Array | None:
+def _packed_part(matrix: Array, bias: Array, left: Array) -> Array | None:
+    """Return int32 [units, words] of weights int8 [units, gates, inputs] over one row; ``None`` as ``_packed``."""
     units, gates, inputs = matrix.shape
-    words = pair_words(matrix[:, 0::2].reshape(-1, inputs), matrix[:, 1::2].reshape(-1, inputs), whole=True)
-    return None if words is None else words.reshape(units, gates // 2, -1, 2).swapaxes(1, 2).reshape(-1)
-
-
-def _weights(name: str, matrices: Sequence[Tensor], words: Array | None) -> Parameter:
+    sums = 128 * np.abs(matrix, dtype=np.int16).sum(2, np.int64) + np.abs(bias)
+    groups = groups_of(inputs)
+    if (sums << left).max() >= 1 << 30 or sums[:, 1::2].max() >= 1 << 23 or groups >= 1 << 16:
+        return None
+    padded = np.pad(matrix, ((0, 0), (0, 0), (0, 4 * groups - inputs)))
+    even, odd = (padded[:, at::2].reshape(-1, 4 * groups) for at in (0, 1))
+    words = pair_words(even, odd, whole=True)
     if words is None:
-        return Parameter("const int8_t *", name, Constant.array(name, "int8_t", _by_unit(matrices)))
-    return Parameter("const int32_t *", name, Constant.packed(words, _DSP_HEADER, name=f"{name}_packed"))
+        return None
+    starts = np.stack([bias[:, 0::2], 256 * bias[:, 1::2] + bias[:, 0::2]], 2)
+    words = words.reshape(units, gates // 2, groups, 2).swapaxes(1, 2)
+    return np.concatenate([starts.reshape(units, -1), words.reshape(units, -1)], 1).astype(np.int32)
 
 
 def _quantized(
-    tensors: LstmTensors, operator: UnidirectionalSequenceLstm, packed: tuple[Array, Array] | None
+    tensors: LstmTensors, operator: UnidirectionalSequenceLstm, packed: Array | None
 ) -> tuple[Parameter, ...]:
     wide = tensors.source.dtype is DType.INT16
     rescales = operator.rescales(tensors)
@@ -147,16 +159,35 @@ def _quantized(
         "hidden_zero_point": zero_point(tensors.hidden),
     }
     gates = _gate_rescales((*rescales.weights, *rescales.recurrent), wide=wide)
+    common = (
+        Parameter("const struct mlf_lstm *", "lstm", Constant.struct("lstm", "mlf_lstm", factors)),
+        Parameter(f"const {gates.c_type} *", "rescales", gates),
+        Parameter("const int16_t *", "table", Constant.array("table", "int16_t", _signed_table())),
+    )
+    if packed is not None:
+        elements = sum(4 * groups_of(tensor.shape[-1]) for tensor in (tensors.source, tensors.hidden))
+        return (
+            *common,
+            Parameter("const int32_t *", "weights", Constant.packed(packed, _DSP_HEADER, name="weights_packed")),
+            Parameter("int16_t *", "scratch", ScratchBuffer(2 * elements)),
+        )
     biases = _by_unit(tensors.biases) if wide else _folded_biases(tensors)
     bias_type = "int64_t" if wide else "int32_t"
     return (
-        Parameter("const struct mlf_lstm *", "lstm", Constant.struct("lstm", "mlf_lstm", factors)),
-        Parameter(f"const {gates.c_type} *", "rescales", gates),
-        Parameter("const uint16_t *", "table", Constant.array("table", "uint16_t", LOGISTIC_TABLE)),
-        _weights("weights", tensors.weights, packed[0] if packed else None),
-        _weights("recurrent", tensors.recurrent, packed[1] if packed else None),
+        *common,
+        *(
+            Parameter("const int8_t *", name, Constant.array(name, "int8_t", _by_unit(matrices)))
+            for name, matrices in (("weights", tensors.weights), ("recurrent", tensors.recurrent))
+        ),
         Parameter(f"const {bias_type} *", "biases", Constant.array("biases", bias_type, biases)),
     )
+
+
+def _signed_table() -> Array:
+    """Return the table of the logistic function minus 1/2 for arguments of both signs, as ``lstm.h`` describes."""
+    half = LOGISTIC_TABLE.astype(np.int32) - (1 << 15)
+    positive = np.append(half, half[-1])
+    return np.concatenate([-positive[:0:-1], positive]).astype(np.int16)
 
 
 def _gate_rescales(rescales: Sequence[Rescale], *, wide: bool) -> Constant:

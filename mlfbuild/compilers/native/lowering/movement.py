@@ -10,9 +10,9 @@ import numpy as np
 
 from mlfbuild.cgen import C_TYPES, braces
 from mlfbuild.compilers.native.lowering.call import KernelCall, Parameter, struct_lines
-from mlfbuild.compilers.native.lowering.common.activation import suffix
+from mlfbuild.compilers.native.lowering.common.activation import moved_as, signed_pointer, suffix
 from mlfbuild.compilers.native.settings import CodegenSettings
-from mlfbuild.graph import Array, Graph, Node, Tensor
+from mlfbuild.graph import Array, DType, Graph, Node, Tensor
 from mlfbuild.graph.bases import Move, Movement
 
 _DIMENSIONS = 5
@@ -31,12 +31,13 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     # These arrays are never read or written: only addresses and strides of views are used, and unused pages are free.
     arrays = {name: np.empty(tensor.shape, tensor.dtype.numpy) for name, tensor in named.items()}
     moves = operator.moves(list(arrays.values())[: len(sources)], list(arrays.values())[len(sources) :])
-    c_type, kind = C_TYPES[outputs[0].dtype], suffix(outputs[0].dtype)
+    dtype = outputs[0].dtype
+    c_type = C_TYPES[dtype]
     filling = operator.filling(outputs[0])
     lines = [] if filling is None else [f"memset(output, {filling}, {outputs[0].size});"]
     places = sorted((_address(array), name, array.nbytes) for name, array in arrays.items())
     parts = [part for move in moves for part in _parts(move)]
-    lines += [line for at, part in enumerate(parts) for line in _copy(f"copy{at}", kind, part, places)]
+    lines += [line for at, part in enumerate(parts) for line in _copy(f"copy{at}", dtype, part, places)]
     parameters = tuple(
         Parameter(f"{c_type} *" if name.startswith("output") else f"const {c_type} *", name, tensor.name)
         for name, tensor in named.items()
@@ -61,8 +62,8 @@ def _parts(move: Move) -> Iterator[Move]:
         yield from _parts((source[part], target[part]))
 
 
-def _copy(name: str, kind: str, move: Move, places: Sequence[_Place]) -> Iterator[str]:
-    """Yield the statements of one assignment of elements of ``kind``; ``name`` is for its strides."""
+def _copy(name: str, dtype: DType, move: Move, places: Sequence[_Place]) -> Iterator[str]:
+    """Yield the statements of one assignment of elements of ``dtype``; ``name`` is for its strides."""
     source, target = move
     *outer, (run, _, _) = _runs(source, target)
     origin, goal = _place(source, places), _place(target, places)
@@ -80,7 +81,8 @@ def _copy(name: str, kind: str, move: Move, places: Sequence[_Place]) -> Iterato
             "run": str(run),
         },
     )
-    yield f"mlf_copy_{kind}(&{name}, {origin}, {goal});"
+    pointers = f"{signed_pointer(origin, dtype, 'const ')}, {signed_pointer(goal, dtype)}"
+    yield f"mlf_copy_{suffix(moved_as(dtype))}(&{name}, {pointers});"
 
 
 def _runs(source: Array, target: Array) -> list[tuple[int, int, int]]:

@@ -1,4 +1,4 @@
-"""TFLite_Detection_PostProcess, NON_MAX_SUPPRESSION_V4 and V5."""
+"""TFLite_Detection_PostProcess, NON_MAX_SUPPRESSION, V4 and V5."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from mlfbuild.compilers.native.lowering.call import KernelCall, Parameter, Scrat
 from mlfbuild.compilers.native.lowering.common.activation import suffix
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import Graph, Node, Tensor
-from mlfbuild.graph.ops import DetectionPostProcess, NonMaxSuppressionV4
+from mlfbuild.graph.ops import DetectionPostProcess, NonMaxSuppression, NonMaxSuppressionV4
 
 _HEADER = "non_max_suppression.h"
 
@@ -18,6 +18,8 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     inputs = [tensor for tensor in graph.inputs_of(node) if tensor is not None]
     if isinstance(operator, DetectionPostProcess):
         return _detections(operator, inputs, outputs)
+    if isinstance(operator, NonMaxSuppression):
+        return _selected(inputs, outputs)
     assert isinstance(operator, NonMaxSuppressionV4)
     boxes, scores = inputs
     best = [Parameter("float *", "best_scores", outputs[1].name)] if len(outputs) > 2 else []
@@ -31,6 +33,23 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
         *best,
         Parameter("int32_t *", "found", outputs[-1].name),
     ), (f"mlf_non_max_suppression_float({numbers}, {arguments});",))  # fmt: skip
+
+
+def _selected(inputs: list[Tensor], outputs: tuple[Tensor, ...]) -> KernelCall:
+    boxes, scores, most, overlap, least = inputs
+    rows, found = outputs
+    sizes = f"{boxes.shape[0]}, {scores.shape[1]}, {boxes.shape[1]}, {rows.shape[0]}"
+    arguments = "boxes, scores, *most, *overlap, *least, candidates, rows, found"
+    return KernelCall("select_boxes", _HEADER, (
+        Parameter("const float *", "boxes", boxes.name),
+        Parameter("const float *", "scores", scores.name),
+        Parameter("const int64_t *", "most", most.name),
+        Parameter("const float *", "overlap", overlap.name),
+        Parameter("const float *", "least", least.name),
+        Parameter("int32_t *", "candidates", ScratchBuffer(4 * boxes.shape[1])),
+        Parameter("int64_t *", "rows", rows.name),
+        Parameter("int64_t *", "found", found.name),
+    ), (f"mlf_select_boxes_float({sizes}, {arguments});",))  # fmt: skip
 
 
 def _detections(operator: DetectionPostProcess, inputs: list[Tensor], outputs: tuple[Tensor, ...]) -> KernelCall:

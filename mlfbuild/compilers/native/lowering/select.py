@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mlfbuild.cgen import C_TYPES
 from mlfbuild.compilers.native.lowering.call import KernelCall, Parameter
-from mlfbuild.compilers.native.lowering.common.activation import suffix
+from mlfbuild.compilers.native.lowering.common.activation import moved_as, signed_pointer, suffix
 from mlfbuild.compilers.native.lowering.common.broadcast import broadcast_lines, in_place
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import Graph, Node
@@ -19,7 +19,10 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
         Parameter(f"const {C_TYPES[tensor.dtype]} *", name, tensor.name)
         for name, tensor in zip(("first", "second", "third"), sources, strict=True)
     ]
+    dtype = output.dtype
+    pointers = [signed_pointer(name, dtype, "const ") for name in ("second", "third")]
+    pointers.append(signed_pointer("output", dtype))
     return KernelCall("select", "select.h", (*parameters, Parameter(f"{c_type} *", "output", output.name)), (
         *broadcast_lines(node, sources, output, "mlf_selection"),
-        f"mlf_select_{suffix(output.dtype)}(&shape, first, second, third, output);",
+        f"mlf_select_{suffix(moved_as(output.dtype))}(&shape, first, {', '.join(pointers)});",
     ), in_place(sources, output))  # fmt: skip

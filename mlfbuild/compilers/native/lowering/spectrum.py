@@ -8,19 +8,20 @@ from mlfbuild.graph import Graph, Node
 from mlfbuild.graph.ops import SignalDelay, SignalEnergy, SignalWindow
 
 
-def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
+def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     """Return the call of the kernel of ``node``."""
     operator, outputs = node.operator, graph.outputs_of(node)
     source, *others = (tensor for tensor in graph.inputs_of(node) if tensor is not None)
     samples = Parameter("const int16_t *", "input", source.name)
+    core = next((f"_{feature}" for feature in ("mve", "dsp") if settings.has(feature)), "")
     if isinstance(operator, SignalWindow):
         (weights,) = others
         sizes = f"{source.elements // weights.elements}, {weights.elements}, {operator.shift}"
-        return KernelCall("signal_window", "spectrum.h", (
+        return KernelCall("signal_window", f"spectrum{core}.h", (
             samples,
             Parameter("const int16_t *", "weights", weights.name),
             Parameter("int16_t *", "output", outputs[0].name),
-        ), (f"mlf_signal_window({sizes}, input, weights, output);",))  # fmt: skip
+        ), (f"mlf_signal_window{core}({sizes}, input, weights, output);",))  # fmt: skip
     if isinstance(operator, SignalDelay):
         size = source.shape[-1]
         sizes = f"{source.elements // size}, {size}, {operator.length}"
@@ -31,10 +32,10 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
         ), (f"mlf_signal_delay({sizes}, input, state, output);",), updates=((1, 1),))  # fmt: skip
     if isinstance(operator, SignalEnergy):
         sizes = f"{operator.start}, {operator.end}, {outputs[0].elements}"
-        return KernelCall("signal_energy", "spectrum.h", (
+        return KernelCall("signal_energy", f"spectrum{core}.h", (
             samples,
             Parameter("uint32_t *", "output", outputs[0].name),
-        ), (f"mlf_signal_energy({sizes}, input, output);",))  # fmt: skip
+        ), (f"mlf_signal_energy{core}({sizes}, input, output);",))  # fmt: skip
     return KernelCall("signal_fft_auto_scale", "spectrum.h", (
         samples,
         Parameter("int16_t *", "output", outputs[0].name),

@@ -135,7 +135,7 @@ def _plan(graph: Graph, calls: Sequence[KernelCall], apart: frozenset[int]) -> P
 
 def _output_copies(graph: Graph, locations: Mapping[str, Location]) -> Iterator[tuple[str, Location]]:
     for index, name in enumerate(graph.outputs):
-        if locations[name] != Location(StorageKind.OUTPUT, index):
+        if locations[name] != Location(StorageKind.OUTPUT, index) and graph.tensor(name).elements:
             yield name, Location(StorageKind.OUTPUT, index)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
+    from mlfbuild.compilers.native.passes.dead_channels import remove_dead_channels as remove_dead_channels
     from mlfbuild.compilers.native.passes.fusion import fuse as fuse
     from mlfbuild.compilers.native.passes.pipeline import run_passes as run_passes
     from mlfbuild.compilers.native.passes.round_products import rounded_products as rounded_products

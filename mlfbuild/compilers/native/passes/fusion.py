@@ -60,18 +60,20 @@ class _Piece:
 
 
 def fuse(
-    graph: Graph, calls: Sequence[KernelCall], settings: CodegenSettings, lower: Lower
+    graph: Graph, calls: Sequence[KernelCall], settings: CodegenSettings, lower: Lower, whole: Graph | None = None
 ) -> tuple[Graph, list[KernelCall]]:
     """Return ``graph`` with chains instead of their nodes, and the calls of the new nodes.
 
-    ``calls`` are those of the nodes of ``graph``. With tracing there are no chains, because a chain never has a
+    ``calls`` are those of the nodes of ``graph``. Extra instructions are limited relative to those of ``whole``, the
+    network with its dead channels, because fewer channels should not lead to a larger arena. With tracing there are no
+    chains, because a chain never has a
     complete intermediate tensor in memory.
     """
     most = MOST_EXTRA.get(settings.memory)
     if most is None or not calls or settings.trace:
         return graph, list(calls)
     cutting = _Cutting(graph, calls, settings, lower)
-    pieces = cutting.best(most * cutting.costs.total(graph))
+    pieces = cutting.best(most * cutting.costs.total(whole or graph))
     return _rebuilt(graph, calls, pieces)
 
 

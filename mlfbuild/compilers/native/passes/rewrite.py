@@ -15,7 +15,7 @@ def rebuild(graph: Graph, nodes: Sequence[Node], extra: Sequence[Tensor] = ()) -
     tensors = dict(graph.tensors)
     tensors.update((tensor.name, tensor) for tensor in extra)
     kept = [tensor for name, tensor in tensors.items() if name in used]
-    return Graph(graph.name, kept, nodes, graph.inputs, graph.outputs, graph.states)
+    return Graph(graph.name, kept, nodes, graph.inputs, graph.outputs, graph.states, graph.notes)
 
 
 def rename(node: Node, names: Mapping[str, str]) -> Node:

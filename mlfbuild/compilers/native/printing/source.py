@@ -191,6 +191,8 @@ def _checks(program: LinkedModel, *, arena: bool) -> Iterator[str]:
 
 
 def _pointer_tests(pointer: str, port: Port) -> Iterator[str]:
+    if not port.tensor.elements:
+        return
     yield f"{pointer} == NULL"
     if port.tensor.dtype.size > 1:
         yield f"(uintptr_t){pointer} % {port.tensor.dtype.size} != 0"

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from mlfbuild.frontends.onnx.layout import Order, Value, channels_last
-from mlfbuild.frontends.onnx.operators.arithmetic import Converter, add, multiply, subtract, unary
+from mlfbuild.frontends.onnx.operators.arithmetic import Converter, add, multiply, reduced, subtract, unary
 from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import Array, DType, GraphError, Quantization, Tensor, ops
 
@@ -22,8 +22,10 @@ _GREATEST_BIASES = {DType.INT8: 1 << 30, DType.INT16: 1 << 45}
 
 def _batch_normalization(site: OnnxSite) -> tuple[Value, ...]:
     """Scale and shift every channel: y = (x - mean) / sqrt(variance + epsilon) * scale + bias."""
-    if site.integer("training_mode", 0) or any(site.node.outputs[1:]):
-        raise site.unsupported("training_mode is not supported", "export the network for inference")
+    if site.integer("training_mode", 0):
+        return _trained(site)
+    if any(site.node.outputs[1:]):
+        raise site.unsupported("outputs of training are not supported", "export the network for inference")
     if not all(map(site.is_constant, range(1, 5))):
         return (_computed(site),)
     value = site.held(0)
@@ -57,6 +59,30 @@ def _computed(site: OnnxSite) -> Value:
     inverse = unary(site, ops.Rsqrt(), add(site, variance, site.real_attribute("epsilon", 1e-5)))
     factor = multiply(site, inverse, scale)
     return Value(add(site, multiply(site, subtract(site, source, mean), factor), bias), order)
+
+
+def _trained(site: OnnxSite) -> tuple[Value, ...]:
+    """Normalise with the mean and the variance of the input itself; return also the running ones."""
+    value = site.value(0)
+    order = channels_last(value.rank)
+    source = site.builder.stored(value, order)
+    scale, bias, *running = (site.tensor(index) for index in range(1, 5))
+    for tensor in (scale, bias, *running):
+        if value.rank < 2 or tensor.shape != value.shape[1:2]:
+            raise GraphError(site.node.place, f"{tensor} does not fit the channels of {value.tensor}")
+    axes = range(value.rank - 1)
+    mean = reduced(site, ops.Mean, source, axes)
+    centred = subtract(site, source, mean)
+    variance = reduced(site, ops.Mean, multiply(site, centred, centred), axes)
+    inverse = unary(site, ops.Rsqrt(), add(site, variance, site.real_attribute("epsilon", 1e-5)))
+    made = add(site, multiply(site, multiply(site, centred, inverse), scale), bias)
+    momentum = site.real_attribute("momentum", 0.9)
+    averages = (
+        add(site, multiply(site, old, momentum),
+            multiply(site, site.builder.reshaped(new, old.shape), 1.0 - momentum))
+        for old, new in zip(running, (mean, variance), strict=True)
+    )  # fmt: skip
+    return Value(made, order), *map(site.made, averages)
 
 
 def _floats(site: OnnxSite, word: str, values: Array) -> Tensor:

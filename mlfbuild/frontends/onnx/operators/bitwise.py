@@ -38,7 +38,7 @@ def _shift(site: OnnxSite) -> tuple[Value, ...]:
     zero, all_bits = (
         site.made(site.weights("bits", np.array(bits, places.dtype.numpy))) for bits in (0, places.dtype.size * 8)
     )
-    if dtype not in {DType.UINT8, DType.UINT32}:
+    if dtype not in {DType.UINT8, DType.UINT16, DType.UINT32}:
         negative = combined(site, ops.Less(), places, zero, dtype=DType.BOOL)
         places = chosen(site, negative, all_bits, places)
     if dtype is DType.UINT64 and direction == "RIGHT":

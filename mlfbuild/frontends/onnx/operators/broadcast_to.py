@@ -35,6 +35,7 @@ def _range(site: OnnxSite) -> tuple[Value, ...]:
     (count,) = site.declared(next(index for index in range(3) if not site.is_constant(index)), "limits", 1)
     if start.dtype is not step.dtype or start.dtype not in {DType.INT16, DType.INT32, DType.INT64, DType.FLOAT32}:
         raise site.type_unsupported(start, "int16, int32, int64 or float32 for all inputs")
+    site.not_read(1)
     wide = DType.INT32 if start.dtype is DType.INT16 else start.dtype
     site.check_room((count,), wide.size)
     places = site.weights("places", np.arange(count).astype(wide.numpy))

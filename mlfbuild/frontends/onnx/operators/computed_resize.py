@@ -113,6 +113,7 @@ def _cubic_parameter(site: OnnxSite, mode: str) -> float | None:
 def _coordinates(site: OnnxSite, line: _Line) -> Tensor:
     """Return the source coordinates of the elements of the result."""
     mode = site.text("coordinate_transformation_mode", "half_pixel" if site.opset >= 11 else "asymmetric")
+    site.check_room((line.wanted,), DType.FLOAT32.size)
     place = site.weights("places", np.arange(line.wanted, dtype=np.float32))
     width = multiply(site, line.scale, line.size)
     halves = subtract(site, divide(site, add(site, place, 0.5), line.scale), 0.5)
@@ -204,10 +205,10 @@ def _cubic(site: OnnxSite, distance: Tensor, a: float) -> Tensor:
     """Return the shares of Keys' cubic convolution with the parameter ``a``."""
 
     def polynomial(*factors: float) -> Tensor:
-        made = site.weights("factor", np.full(distance.shape, factors[0], np.float32))
-        for factor in factors[1:]:
-            made = add(site, multiply(site, made, distance), factor)
-        return made
+        made = multiply(site, distance, factors[0])
+        for factor in factors[1:-1]:
+            made = multiply(site, add(site, made, factor), distance)
+        return add(site, made, factors[-1])
 
     near, far = polynomial(a + 2, -(a + 3), 0, 1), polynomial(a, -5 * a, 8 * a, -4 * a)
     beyond = select(site, relation(site, ops.Less(), distance, 2), far, 0)

@@ -74,20 +74,49 @@ def arithmetic(site: OnnxSite, operator: Operator, first: Value, second: Value) 
     """Apply ``operator`` to two values of one type; integers of ``WIDER`` wrap around as in C."""
     if first.dtype not in WIDER or second.dtype is not first.dtype:
         return combined(site, operator, first, second)
-    if isinstance(operator, ops.Div) and first.dtype in UNSIGNED:
-        raise site.type_unsupported(first.tensor, "int32 or float32")
-    wide = DType.FLOAT32 if isinstance(operator, ops.Div) else WIDER[first.dtype]
+    if isinstance(operator, ops.Div) and first.dtype is DType.UINT64:
+        return unsigned_quotient(site, first, second)[0]
+    divided = isinstance(operator, ops.Div) and first.dtype in NARROW - {DType.UINT16}
+    wide = DType.FLOAT32 if divided else WIDER[first.dtype]
     made = combined(site, operator, as_type(site, first, wide), as_type(site, second, wide))
     return as_type(site, made, first.dtype)
 
 
-NARROW = frozenset({DType.INT8, DType.UINT8, DType.INT16})
+NARROW = frozenset({DType.INT8, DType.UINT8, DType.INT16, DType.UINT16})
 """Integers that float32 represents exactly, as well as the truncated quotient of any two."""
 
 WIDER: Mapping[DType, DType] = {
     **dict.fromkeys(NARROW, DType.INT32), **dict.fromkeys(UNSIGNED, DType.INT64)
 }  # fmt: skip
 """The types in which the graph computes those that it only converts; the same bits are the int64 of a uint64."""
+
+
+def unsigned_quotient(site: OnnxSite, first: Value, second: Value) -> tuple[Value, Value]:
+    """Return the quotient and the remainder of uint64 by divisions of int64; 0 if the divisor is 0.
+
+    Twice the quotient of the upper 63 bits is the quotient, or less by 1. A divisor with the highest bit set is
+    contained once at most.
+    """
+
+    def number(value: int) -> Value:
+        return Value(site.weights("number", np.array(value, np.int64)), ())
+
+    def whole(value: Value) -> Value:
+        return as_type(site, value, DType.INT64)
+
+    x, y, zero, one = whole(first), whole(second), number(0), number(1)
+    half = combined(site, ops.BitwiseAnd(), combined(site, ops.RightShift(), x, one), number(np.iinfo(np.int64).max))
+    even = combined(site, ops.Mul(), combined(site, ops.Div(), half, y), number(2))
+    left = combined(site, ops.Sub(), x, combined(site, ops.Mul(), even, y))
+    more = compared(site, ops.GreaterEqual(), as_type(site, left, DType.UINT64), second)
+    small = combined(site, ops.Add(), even, whole(more))
+    large = whole(compared(site, ops.GreaterEqual(), first, second))
+    quotient = chosen(site, combined(site, ops.Less(), y, zero, dtype=DType.BOOL), large, small)
+    valid = whole(combined(site, ops.NotEqual(), y, zero, dtype=DType.BOOL))
+    rest = combined(site, ops.Sub(), x, combined(site, ops.Mul(), quotient, y))
+    made = (combined(site, ops.Mul(), value, valid) for value in (quotient, rest))
+    quotient, rest = (as_type(site, value, DType.UINT64) for value in made)
+    return quotient, rest
 
 
 def as_type(site: OnnxSite, value: Value, dtype: DType) -> Value:
@@ -102,8 +131,8 @@ def extreme(site: OnnxSite, operator: Operator, first: Value, second: Value) -> 
         return combined(site, operator, first, second)
     comparison = ops.Greater() if isinstance(operator, ops.Maximum) else ops.Less()
     condition = compared(site, comparison, first, second)
-    if dtype in UNSIGNED:
-        first, second = as_type(site, first, DType.INT64), as_type(site, second, DType.INT64)
+    if dtype is DType.UINT16 or dtype in UNSIGNED:
+        first, second = as_type(site, first, WIDER[dtype]), as_type(site, second, WIDER[dtype])
     return as_type(site, chosen(site, condition, first, second), dtype)
 
 
@@ -116,17 +145,24 @@ def chosen(site: OnnxSite, condition: Value, first: Value, second: Value) -> Val
 def compared(site: OnnxSite, comparison: Operator, first: Value, second: Value) -> Value:
     """Compare two values of one type; integers of ``WIDER`` are compared as such, regardless of their scale."""
     if first.dtype in WIDER and second.dtype is first.dtype:
-        first, second = _in_order(site, first), _in_order(site, second)
+        first, second = in_order(site, first), in_order(site, second)
     return combined(site, comparison, first, second, dtype=DType.BOOL)
 
 
-def _in_order(site: OnnxSite, value: Value) -> Value:
+def in_order(site: OnnxSite, value: Value) -> Value:
     """Return ``value`` as integers of ``WIDER`` in the same order: those of uint64 have the highest bit inverted."""
     wide = as_type(site, value, WIDER[value.dtype])
-    if value.dtype is not DType.UINT64:
-        return wide
+    return _with_highest_bit_inverted(site, wide) if value.dtype is DType.UINT64 else wide
+
+
+def from_order(site: OnnxSite, value: Value, dtype: DType) -> Value:
+    """Return the integers of ``dtype`` for which ``in_order`` returned ``value``."""
+    return as_type(site, _with_highest_bit_inverted(site, value) if dtype is DType.UINT64 else value, dtype)
+
+
+def _with_highest_bit_inverted(site: OnnxSite, value: Value) -> Value:
     highest = Value(site.weights("highest bit", np.array(np.iinfo(np.int64).min)), ())
-    return combined(site, ops.BitwiseXor(), wide, highest)
+    return combined(site, ops.BitwiseXor(), value, highest)
 
 
 def combined(site: OnnxSite, operator: Operator, *values: Value, dtype: DType | None = None) -> Value:

@@ -8,7 +8,7 @@ import numpy as np
 
 from mlfbuild.frontends.onnx.layout import Value
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter, unary
-from mlfbuild.frontends.onnx.operators.elementwise import WIDER, as_type, chosen, combined
+from mlfbuild.frontends.onnx.operators.elementwise import WIDER, as_type, chosen, combined, unsigned_quotient
 from mlfbuild.frontends.onnx.site import OnnxSite
 from mlfbuild.graph import DType, ops
 
@@ -19,8 +19,8 @@ def _modulo(site: OnnxSite) -> tuple[Value, ...]:
     dtype = first.dtype
     if dtype is DType.FLOAT32:
         return (_float_remainder(site, first, second) if fmod else combined(site, ops.FloorMod(), first, second),)
-    if dtype is DType.UINT64:
-        raise site.type_unsupported(first.tensor, "uint32 or int64")
+    if dtype is second.dtype is DType.UINT64:
+        return (unsigned_quotient(site, first, second)[1],)
     if dtype in WIDER and second.dtype is dtype:
         first, second = as_type(site, first, WIDER[dtype]), as_type(site, second, WIDER[dtype])
     rest = combined(site, ops.FloorMod(), first, second)

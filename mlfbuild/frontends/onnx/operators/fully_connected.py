@@ -184,7 +184,26 @@ def _integer_rows(site: OnnxSite, source: Tensor, parameters: LayerParameters, t
 _ROWS = ops.FullyConnected(keep_num_dims=True)
 
 
+def _affine_grid(site: OnnxSite) -> tuple[Value, ...]:
+    """Multiply the matrices [x, 2, 3] or [x, 3, 4] with the coordinates, -1 to 1, of all elements of an image."""
+    matrices, sizes = site.tensor(0), site.integers("size", 1) or ()
+    axes = len(sizes) - 2
+    if axes not in (2, 3) or min(sizes) < 1 or matrices.shape != (sizes[0], axes, axes + 1):
+        raise GraphError(site.node.place, f"{matrices} does not fit an image of {list(sizes)}")
+    site.check_room((*sizes[2:], axes + 1), np.dtype(np.float64).itemsize)
+    lines = []
+    for size in sizes[2:]:
+        place = np.arange(size, dtype=np.float64)
+        aligned = site.integer("align_corners", 0)
+        lines.append(place * 2 / (size - 1) - 1 if aligned and size > 1 else (2 * place + 1) / size - 1)
+    grid = np.stack([*np.meshgrid(*lines, indexing="ij")[::-1], np.ones(sizes[2:])], axis=-1).astype(np.float32)
+    rows = site.weights("coordinates", grid.reshape(1, -1, axes + 1))
+    made = site.emit(ops.BatchMatmul(adj_y=True), [rows, matrices], (sizes[0], rows.shape[1], axes))
+    return (site.made(site.builder.reshaped(made, (sizes[0], *sizes[2:], axes))),)
+
+
 OPERATORS: Mapping[str, Converter] = {
+    "AffineGrid": _affine_grid,
     "Gemm": _gemm,
     "MatMul": _matmul,
 }

@@ -1,7 +1,8 @@
 """DynamicQuantizeLinear, MatMulInteger and ConvInteger, which onnxruntime's quantize_dynamic writes.
 
 uint8 numbers are held as int8, lower by 128. A product with a constant matrix is computed in integers, and so is a
-convolution with a filter of one element; others are computed in float32, if their sums are exact there.
+convolution with a constant filter, depthwise or of one group; others are computed in float32, if their sums are exact
+there.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from mlfbuild.frontends.onnx.builder import checked
 from mlfbuild.frontends.onnx.layout import UNSIGNED_OFFSET, Value, as_onnx
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter, add, cast, subtract
-from mlfbuild.frontends.onnx.operators.convolution import convolved, convolved_by_computed
+from mlfbuild.frontends.onnx.operators.convolution import convolved, convolved_by_computed, two_dimensional
 from mlfbuild.frontends.onnx.operators.fully_connected import batch_product
 from mlfbuild.frontends.onnx.operators.image import from_image, image, sliding
 from mlfbuild.frontends.onnx.operators.parameters import LayerParameters
@@ -97,20 +98,28 @@ def _integer_product(site: OnnxSite) -> tuple[Value, ...]:
 
 def _times_matrix(site: OnnxSite, source: Tensor, rows: _Bytes, weights: Array) -> Tensor:
     """Multiply rows of ``source`` by constant ``weights`` [outputs, inputs], whose zero points are input 3."""
-    if weights.dtype not in (np.int8, np.uint8):
-        raise site.unsupported(f"weights of {weights.dtype.name} are not supported", "use int8 or uint8")
-    zero_points = _zero_points(site, weights.dtype, weights.shape[0])
-    stored, offsets = weights.astype(np.int16), zero_points.astype(np.int32)
-    centred = stored - zero_points.astype(np.int16)[:, np.newaxis]
-    limits = np.iinfo(np.int8)
-    if limits.min <= centred.min(initial=0) and centred.max(initial=0) <= limits.max:
-        stored, offsets = centred, np.zeros_like(offsets)
-    elif weights.dtype == np.uint8:
-        stored, offsets = stored - UNSIGNED_OFFSET, offsets - UNSIGNED_OFFSET
-    inputs = [source, rows.zero_point, site.weights("weights", stored.astype(np.int8))]
+    stored, offsets = _stored(site, weights)
+    inputs = [source, rows.zero_point, site.weights("weights", stored)]
     if offsets.any():
         inputs.append(site.weights("offsets", offsets))
     return site.emit(ops.MatmulInteger(), inputs, (*source.shape[:-1], weights.shape[0]), DType.INT32)
+
+
+def _stored(site: OnnxSite, weights: Array) -> tuple[Array, Array]:
+    """Return ``weights`` as int8, with an offset for each output channel, which are dimension 0.
+
+    Their zero points are input 3. If int8 can hold the weights without them, the offsets are 0.
+    """
+    if weights.dtype not in (np.int8, np.uint8):
+        raise site.unsupported(f"weights of {weights.dtype.name} are not supported", "use int8 or uint8")
+    zero_points = _zero_points(site, weights.dtype, weights.shape[0]).astype(np.int32)
+    stored = weights.astype(np.int32)
+    centred = stored - zero_points.reshape(-1, *(1 for _ in weights.shape[1:]))
+    limits = np.iinfo(np.int8)
+    if limits.min <= centred.min(initial=0) and centred.max(initial=0) <= limits.max:
+        return centred.astype(np.int8), np.zeros_like(zero_points)
+    offset = UNSIGNED_OFFSET if weights.dtype == np.uint8 else 0
+    return (stored - offset).astype(np.int8), zero_points - offset
 
 
 def _zero_points(site: OnnxSite, dtype: np.dtype[np.generic], count: int) -> Array:
@@ -175,28 +184,42 @@ def _integer_convolution(site: OnnxSite) -> tuple[Value, ...]:
     shape = site.constant_shape(1)
     if shape is not None and (len(shape) < 3 or 0 in shape):
         raise GraphError(site.node.place, f"the filter has the shape {list(shape)}")
-    made = _pointwise(site)
+    made = _in_integers(site)
     if made is None:
         real = _in_float32(site)
         made = Value(cast(site, real.tensor, DType.INT32), real.order)
     return (made,)
 
 
-def _pointwise(site: OnnxSite) -> Value | None:
-    """Return a convolution with a constant filter of one element as a product; ``None`` for any other."""
+def _in_integers(site: OnnxSite) -> Value | None:
+    """Return a convolution of images with a constant filter, depthwise or of one group; ``None`` for any other."""
     if not site.is_constant(1):
         return None
-    weights = site.constant(1, "filter")
-    if math.prod(weights.shape[2:]) != 1 or site.integer("group", 1) != 1:
+    weights, rows, groups = site.constant(1, "filter"), _bytes(site), site.integer("group", 1)
+    if rows is None or rows.value.rank != weights.ndim or weights.ndim > 4:
         return None
-    rows = _bytes(site)
-    if rows is None or rows.value.rank != weights.ndim or rows.value.shape[1] != weights.shape[1]:
+    channels = rows.value.shape[1]
+    depthwise = groups == channels > 1 and weights.shape[1] == 1 and weights.shape[0] % groups == 0
+    if not depthwise and (groups != 1 or weights.shape[1] != channels):
         return None
-    source = image(site, rows.value)
-    window = sliding(site, (source.shape[1], source.shape[2]), (1, 1))
-    if window.stride != (1, 1) or any(map(any, window.padding)):
+    stored, offsets = _stored(site, weights)
+    source, filters = image(site, rows.value), two_dimensional(site, rows.value, stored)
+    window = sliding(site, (source.shape[1], source.shape[2]), filters.shape[2:])
+    reach = [(window.filter[axis] - 1) * window.dilation[axis] + 1 for axis in (0, 1)]
+    if any(max(window.padding[axis]) >= reach[axis] for axis in (0, 1)) or (depthwise and offsets.any()):
         return None
-    made = _times_matrix(site, source, rows, weights.reshape(weights.shape[:2]))
+    options = window.stride, window.dilation, window.padding
+    layer = (
+        ops.DepthwiseConv2D(*options, depth_multiplier=weights.shape[0] // groups)
+        if depthwise
+        else ops.Conv2D(*options)
+    )
+    order = (1, 2, 3, 0) if depthwise else (0, 2, 3, 1)
+    inputs = [source, rows.zero_point, site.weights("weights", np.transpose(filters, order))]
+    if offsets.any():
+        inputs.append(site.weights("offsets", offsets))
+    shape = (source.shape[0], *window.output, weights.shape[0])
+    made = site.emit(ops.ConvInteger(layer), inputs, shape, DType.INT32)
     return replace(from_image(site, rows.value, made), declared=None)
 
 

@@ -36,7 +36,7 @@ def _power(site: OnnxSite) -> tuple[Value, ...]:
 def _computed(site: OnnxSite, base: Value, exponent: Value) -> Value:
     """Return POW. Integers beyond 24 bits become even floats, and a negative base to an odd one gets its sign back."""
     if base.dtype is not DType.FLOAT32:
-        raise site.type_unsupported(base.tensor, "float32, or a constant exponent")
+        return _of_integers(site, base, exponent)
     power = combined(site, ops.Pow(), base, as_type(site, exponent, DType.FLOAT32))
     if exponent.dtype is DType.FLOAT32 or exponent.dtype in NARROW:
         return power
@@ -50,6 +50,28 @@ def _computed(site: OnnxSite, base: Value, exponent: Value) -> Value:
     wrong = Value(relation(site, ops.Greater(), power.tensor, origin), power.order)
     turned = combined(site, ops.LogicalAnd(), turned, wrong, dtype=DType.BOOL)
     return chosen(site, turned, Value(unary(site, ops.Neg(), power.tensor), power.order), power)
+
+
+def _of_integers(site: OnnxSite, base: Value, exponent: Value) -> Value:
+    """Return the powers of integers, which wrap; float exponents with a fraction give results without theirs."""
+    if DType.UINT64 in {base.dtype, exponent.dtype} or DType.BOOL in {base.dtype, exponent.dtype}:
+        raise site.type_unsupported(base.tensor, "other integers")
+    whole = as_type(site, exponent, DType.INT64)
+    power = combined(site, ops.Pow(), as_type(site, base, DType.INT64), whole)
+    if exponent.dtype is DType.FLOAT32:
+        real = combined(site, ops.Pow(), as_type(site, base, DType.FLOAT32), exponent)
+        near = Value(unary(site, ops.Round(), real.tensor), real.order)  # the root of a square is a whole number
+        distance = unary(site, ops.Abs(), combined(site, ops.Sub(), near, real).tensor)
+        limit = multiply(site, unary(site, ops.Abs(), real.tensor), _ROUNDING)
+        exact = Value(relation(site, ops.LessEqual(), distance, limit), real.order)
+        real = as_type(site, chosen(site, exact, near, real), DType.INT64)
+        same = combined(site, ops.Equal(), as_type(site, whole, DType.FLOAT32), exponent, dtype=DType.BOOL)
+        power = chosen(site, same, power, real)
+    return as_type(site, power, base.dtype)
+
+
+_ROUNDING = 1e-6
+"""The relative error of a power in float32 is less."""
 
 
 def _widens(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:

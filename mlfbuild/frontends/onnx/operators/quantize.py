@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 
 from mlfbuild.frontends.onnx.affine import Affine, check_scales
+from mlfbuild.frontends.onnx.builder import element_type
 from mlfbuild.frontends.onnx.layout import Value, as_onnx
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter, add, cast, divide, multiply, subtract, unary
 from mlfbuild.frontends.onnx.operators.gather import taken
@@ -122,7 +123,7 @@ def _along(site: OnnxSite, word: str, values: Array, axis: int | None, rank: int
 
 
 _TYPES = {int(onnx.TensorProto.UINT8): np.uint8, int(onnx.TensorProto.INT8): np.int8,
-          int(onnx.TensorProto.INT16): np.int16}  # fmt: skip
+          int(onnx.TensorProto.INT16): np.int16, int(onnx.TensorProto.UINT16): np.uint16}  # fmt: skip
 
 
 def _quantize(site: OnnxSite) -> tuple[Value, ...]:
@@ -133,7 +134,7 @@ def _quantize(site: OnnxSite) -> tuple[Value, ...]:
     wanted = site.integer("output_dtype", 0) or int(onnx.TensorProto.UINT8)
     if wanted not in _TYPES:
         raise site.unsupported(
-            f"output_dtype {wanted} is not supported", "use uint8, int8 or int16", code="type-unsupported"
+            f"output_dtype {wanted} is not supported", "use uint8, int8, uint16 or int16", code="type-unsupported"
         )
     if site.integer("block_size", 0):
         return (_rounded_by_blocks(site, np.dtype(_TYPES[wanted])),)
@@ -142,7 +143,7 @@ def _quantize(site: OnnxSite) -> tuple[Value, ...]:
     if held is None and affine.zero_points.dtype not in _TYPES.values():
         raise site.unsupported(
             f"zero points of {affine.zero_points.dtype} are not supported",
-            "use uint8, int8 or int16",
+            "use uint8, int8, uint16 or int16",
             code="type-unsupported",
         )
     if held is None:
@@ -161,7 +162,7 @@ def _rounded_by_computed(site: OnnxSite) -> Value:
     if dtype is None or dtype.numpy not in _TYPES.values():
         raise site.unsupported(
             f"quantising to {dtype.value if dtype else wanted} is not supported",
-            "use uint8, int8 or int16",
+            "use uint8, int8, uint16 or int16",
             code="type-unsupported",
         )
     source = site.tensor(0)
@@ -183,7 +184,9 @@ def _rounded_by_blocks(site: OnnxSite, dtype: np.dtype[np.generic]) -> Value:
     zero_points = site.constant(2, "zero points") if site.has(2) else np.zeros(scales.shape, dtype)
     if zero_points.dtype not in _TYPES.values():
         raise site.unsupported(
-            f"zero points of {zero_points.dtype} are not supported", "use uint8, int8 or int16", code="type-unsupported"
+            f"zero points of {zero_points.dtype} are not supported",
+            "use uint8, int8, uint16 or int16",
+            code="type-unsupported",
         )
     steps, offsets = _for_each(site, scales, source, axis), _for_each(site, zero_points, source, axis)
     return site.made(_steps(site, source, steps, offsets, zero_points.dtype))
@@ -220,7 +223,8 @@ def _wanted(site: OnnxSite) -> DType:
 
 
 def _cast_like(site: OnnxSite) -> tuple[Value, ...]:
-    return (_converted(site, site.held(1).dtype),)
+    like = element_type(site.constant(1, "type")) if site.is_constant(1) else site.held(1).dtype
+    return (_converted(site, like),)
 
 
 def _converted(site: OnnxSite, dtype: DType) -> Value:

@@ -20,6 +20,7 @@ def _slice(site: OnnxSite) -> tuple[Value, ...]:
     inputs = site.opset >= 10
     unknown = [index for index in range(1, 5) if inputs and site.has(index) and not site.is_constant(index)]
     made = site.declared(unknown[0], _NAMES[unknown[0] - 1], value.rank) if unknown else None
+    site.not_read(2)
     if unknown not in ([], [2]):
         assert made is not None
         return (_computed(site, value, made),)

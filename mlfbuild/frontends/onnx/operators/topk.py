@@ -8,13 +8,16 @@ from dataclasses import replace
 from mlfbuild.frontends.onnx.builder import checked
 from mlfbuild.frontends.onnx.layout import Value
 from mlfbuild.frontends.onnx.operators.arithmetic import Converter
+from mlfbuild.frontends.onnx.operators.elementwise import from_order, in_order
 from mlfbuild.frontends.onnx.site import OnnxSite
-from mlfbuild.graph import DType, GraphError, ops
+from mlfbuild.graph import UNSIGNED, DType, GraphError, ops
 
 
 def _top_k(site: OnnxSite) -> tuple[Value, ...]:
     """Convert TopK; ONNX leaves the order open if ``sorted`` is 0, and it is the same then."""
-    value = site.held(0)
+    value, dtype = site.held(0), site.held(0).dtype
+    if dtype in UNSIGNED:
+        value = in_order(site, value)
     axis = site.axis(site.integer("axis", -1), value.rank)
     numbers = site.integers("k", 1) if site.opset >= 10 else (site.integer("k", 0),)
     if numbers is None or len(numbers) != 1 or not 0 <= numbers[0] <= value.shape[axis]:
@@ -22,11 +25,14 @@ def _top_k(site: OnnxSite) -> tuple[Value, ...]:
     order = (*(other for other in value.order if other != axis), axis)
     source = site.builder.stored(value, order)
     positions = checked(site.name, (*source.shape[:-1], numbers[0]), DType.INT32)
-    values = replace(positions, dtype=source.dtype, quantization=source.quantization)
+    like = replace(positions, dtype=source.dtype, quantization=source.quantization)
     operator = ops.TopkV2(numbers[0], least=not site.integer("largest", 1))
-    greatest, at = site.builder.emit(site.name, operator, [source], values, positions)
+    greatest, at = site.builder.emit(site.name, operator, [source], like, positions)
     wide = site.emit(ops.Cast(), [at], at.shape, DType.INT64)
-    return value.moved(greatest, order), Value(wide, order)
+    values = value.moved(greatest, order)
+    if dtype in UNSIGNED:
+        values = from_order(site, values, dtype)
+    return values, Value(wide, order)
 
 
 OPERATORS: Mapping[str, Converter] = {

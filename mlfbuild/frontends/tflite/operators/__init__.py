@@ -53,7 +53,7 @@ def operator_kind(code: int, custom_code: str = "") -> OperatorKind | None:
 
 _GRAPH_OPERATORS = {code for name, code in vars(BuiltinOperator).items() if name in OPERATORS}
 
-SUPPORTED = tuple(sorted({*_GRAPH_OPERATORS, *SHAPES, *variables.OPERANDS}, key=operator_name))
+SUPPORTED = tuple(sorted({*_GRAPH_OPERATORS, *SHAPES, *variables.OPERANDS, *variables.CONTROL_FLOW}, key=operator_name))
 """The codes of all operators, in the alphabetical order of their names."""
 
 CUSTOM = tuple(name for name in OPERATORS if name.startswith(("Signal", "TFLite_")))

@@ -24,31 +24,36 @@ def detector(place: str, options: Any) -> ops.DetectionPostProcess:
 
     Runtimes find them by name: others are ignored, and a number that is absent is 0.
     """
-    from flatbuffers import flexbuffers
-
-    def number(name: str, default: float = 0) -> float:
-        try:
-            value = values[name]
-        except KeyError:
-            return default
-        return float(np.float32(value.AsFloat)) if value.IsFloat else default if value.IsNull else int(value.AsInt)
-
     with reading(place):
-        try:
-            values = flexbuffers.GetRoot(bytearray(options)).AsMap
-        except KeyError:  # an offset leads out of the bytes
-            raise ValueError from None
-        y, x, height, width = (float(number(f"{axis}_scale")) for axis in "yxhw")
-        score, overlap = float(number("nms_score_threshold")), float(number("nms_iou_threshold"))
-        labels, rows, per_anchor, per_class = (
-            int(number(name, default))
+        found = _numbers(options)
+        y, x, height, width, score, overlap = (
+            float(found.get(name, 0))
+            for name in ("y_scale", "x_scale", "h_scale", "w_scale", "nms_score_threshold", "nms_iou_threshold")
+        )
+        labels, rows, per_anchor, regular, per_class = (
+            int(found.get(name, default))
             for name, default in (("num_classes", 0), ("max_detections", 0), ("max_classes_per_detection", 0),
-                                  ("detections_per_class", _PER_CLASS))
+                                  ("use_regular_nms", 0), ("detections_per_class", _PER_CLASS))
         )  # fmt: skip
         return ops.DetectionPostProcess(
-            (y, x, height, width), labels, score, overlap, rows, per_anchor,
-            per_class if number("use_regular_nms") else None,
-        )  # fmt: skip
+            (y, x, height, width), labels, score, overlap, rows, per_anchor, per_class if regular else None
+        )
+
+
+def _numbers(options: bytes) -> dict[str, float]:
+    """Return the numbers of a map in a FlexBuffer; raises ``ValueError`` and others if it is damaged."""
+    from flatbuffers import flexbuffers
+
+    try:
+        found = flexbuffers.GetRoot(bytearray(options)).AsMap
+        with np.errstate(over="ignore"):
+            return {
+                key.AsKey: float(np.float32(value.AsFloat)) if value.IsFloat else int(value.AsInt)
+                for key, value in zip(found.Keys, found.Values, strict=True)
+                if value.IsInt or value.IsBool or value.IsFloat
+            }
+    except (KeyError, AssertionError):  # an offset leads out of the bytes
+        raise ValueError from None
 
 
 def resized(raw: RawSubgraph) -> RawSubgraph:

@@ -1,4 +1,4 @@
-"""Operators on resource variables, which become states of a graph instead of nodes."""
+"""Operators that are not nodes of a graph: those on resource variables, which become its states, and control flow."""
 
 from __future__ import annotations
 
@@ -13,3 +13,5 @@ OPERANDS: Mapping[int, tuple[int, int]] = {
     BuiltinOperator.VAR_HANDLE: (0, 1),
 }
 """The number of inputs and outputs of each."""
+CONTROL_FLOW = (BuiltinOperator.IF, BuiltinOperator.WHILE)
+"""The operators that other subgraphs replace."""

@@ -39,6 +39,19 @@ def range_line(activation: Activation, dtype: DType) -> str:
     return f"const struct mlf_{dtype.value}_range range = {{{integer(minimum)}, {integer(maximum)}}};"
 
 
+_SIGNED = {DType.UINT16: DType.INT16, DType.UINT32: DType.INT32, DType.UINT64: DType.INT64}
+
+
+def moved_as(dtype: DType) -> DType:
+    """Return the type of the kernel that moves elements of ``dtype``; C lets it access the unsigned type, too."""
+    return _SIGNED.get(dtype, dtype)
+
+
+def signed_pointer(pointer: str, dtype: DType, qualifier: str = "") -> str:
+    """Return ``pointer`` to elements of ``dtype`` as the kernel that moves them takes it."""
+    return f"({qualifier}{_SIGNED[dtype].value}_t *)({pointer})" if dtype in _SIGNED else pointer
+
+
 def suffix(dtype: DType) -> str:
     """Return the end of the names of kernels for ``dtype``."""
     return {DType.FLOAT32: "float", DType.BOOL: "uint8"}.get(dtype, dtype.value)

@@ -1,0 +1,230 @@
+"""Remove channels that have one value for every input, or that nothing uses.
+
+Trained networks with ReLU have filters that are all zero, or whose results never reach the activation's lower bound, so
+that a channel is one constant. The next layer's bias then includes its contribution, which is exact in integers. The
+same holds through operators that compute channels one by one, such as depthwise convolutions, pools and additions: a
+channel is removed from all tensors between two layers that mix channels, or from none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from mlfbuild.compilers.native.passes.channels import (
+    Ranges,
+    by_input_channel,
+    channels_of,
+    filtering,
+    is_padded,
+    ranges_of,
+    ties,
+    zero_of,
+)
+from mlfbuild.compilers.native.passes.rewrite import rebuild
+from mlfbuild.core import counted
+from mlfbuild.graph import Array, DType, Graph, Node, Quantization, Tensor
+from mlfbuild.graph.bases import convolution_tensors
+from mlfbuild.graph.ops import Conv2D, DepthwiseConv2D, FullyConnected
+
+Mask = npt.NDArray[np.bool_]
+
+
+def remove_dead_channels(graph: Graph, multiple: int = 4) -> Graph:
+    """Return ``graph`` without channels that are constant or unused; ``Graph.notes`` then has their number.
+
+    Each tensor keeps a multiple of ``multiple`` channels if it has as many, because kernels compute four at once.
+    """
+    ranges = ranges_of(graph)
+    kept = _kept(graph, ranges, multiple)
+    removed = {name: mask for name, mask in kept.items() if not mask.all()}
+    if not removed:
+        return graph
+    extra: list[Tensor] = []
+    for name, mask in removed.items():
+        tensor = graph.tensor(name)
+        extra.append(replace(tensor, shape=(*tensor.shape[:-1], int(mask.sum()))))
+    nodes = [_trimmed(graph, node, kept, ranges, extra) for node in graph.nodes]
+    smaller = rebuild(graph, nodes, extra)
+    return smaller.with_notes((*graph.notes, _note(graph, removed)))
+
+
+def _note(graph: Graph, removed: Mapping[str, Mask]) -> str:
+    layers = [node.outputs[0] for node in graph.nodes if filtering(graph, node) and node.outputs[0] in removed]
+    masks = np.concatenate([removed[name] for name in layers])
+    return (
+        f"{np.count_nonzero(~masks)} of {len(masks)} channels in {counted(len(layers), 'layer')} are constant or "
+        "unused and were removed; the option dead-channels: keep keeps them"
+    )
+
+
+def _kept(graph: Graph, ranges: Mapping[str, Ranges], multiple: int) -> dict[str, Mask]:
+    """Return the channels to keep of each tensor that a node reads or writes and that is not constant."""
+    kept = {
+        name: np.zeros(channels_of(graph.tensor(name)), bool)
+        for node in graph.nodes
+        for name in (*node.inputs, *node.outputs)
+        if name is not None and not graph.tensor(name).constant
+    }
+    for name in (*graph.sources, *graph.results):
+        kept[name] = np.ones(channels_of(graph.tensor(name)), bool)
+    useful = {
+        node.outputs[0]: np.asarray(by_input_channel(layer[1], layer[0]).any(axis=1))
+        for node in graph.nodes
+        if (layer := filtering(graph, node)) is not None
+    }
+    _spread(graph, ranges, useful, kept)
+    for mask in kept.values():
+        count = int(np.count_nonzero(mask))
+        wanted = max(count + -count % multiple, multiple)
+        mask[np.flatnonzero(~mask)[: wanted - count]] = True
+    _spread(graph, ranges, useful, kept)
+    return kept
+
+
+def _spread(graph: Graph, ranges: Mapping[str, Ranges], useful: Mapping[str, Mask], kept: Mapping[str, Mask]) -> None:
+    """Add to ``kept`` the channels that are needed to compute it, until nothing changes.
+
+    ``useful`` marks, for the output of each layer that mixes channels, the weights other than 0 by output and input.
+    """
+    before = -1
+    while before != (before := sum(int(np.count_nonzero(mask)) for mask in kept.values())):
+        for node in reversed(graph.nodes):
+            _demand(graph, node, ranges, useful, kept)
+
+
+def _demand(
+    graph: Graph, node: Node, ranges: Mapping[str, Ranges], useful: Mapping[str, Mask], kept: Mapping[str, Mask]
+) -> None:
+    """Add to ``kept`` the channels that ``node`` needs, and those that it writes because it reads them."""
+    if node.outputs[0] in useful:
+        source = graph.tensor(str(node.inputs[0]))
+        used = useful[node.outputs[0]][kept[node.outputs[0]]].any(axis=0)
+        kept[source.name][used & ~_foldable(node, source, ranges[source.name])] = True
+        return
+    tied = ties(graph, node)
+    if tied is None:
+        for name in (*node.inputs, *node.outputs):
+            if name is not None and name in kept:
+                kept[name][:] = True
+        return
+    (output_name,) = node.outputs
+    alone = np.ones(len(kept[output_name]), bool)
+    for name in node.inputs:
+        if name is None or name not in kept:
+            continue
+        if name not in tied:
+            kept[name][:] = True
+            continue
+        inside = tied[name] >= 0
+        alone &= ~inside
+        indices = tied[name][inside]
+        np.logical_or.at(kept[name], indices, kept[output_name][inside])
+        kept[output_name][inside] |= kept[name][indices]
+    kept[output_name][alone] = True
+
+
+def _foldable(node: Node, source: Tensor, ranges: Ranges) -> Mask:
+    """Mark the constant channels whose contribution to a layer is the same for all its outputs."""
+    if not is_padded(node):
+        return ranges.constant
+    return np.asarray(ranges.constant & (ranges.least == zero_of(source)))
+
+
+def _trimmed(
+    graph: Graph, node: Node, kept: Mapping[str, Mask], ranges: Mapping[str, Ranges], extra: list[Tensor]
+) -> Node:
+    """Return ``node`` on the channels that are kept; its new constants are added to ``extra``."""
+    if all(kept[name].all() for name in (*node.inputs, *node.outputs) if name is not None and name in kept):
+        return node
+    layer = filtering(graph, node)
+    if layer is not None:
+        constants = _layer_constants(node, *layer, kept, ranges)
+        return _with_constants(node, node.inputs[:1], constants, extra)
+    mask = kept[node.outputs[0]]
+    if isinstance(node.operator, DepthwiseConv2D):
+        _, weights, bias, _ = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
+        constants = [_sliced(tensor, mask) for tensor in (weights, bias) if tensor is not None]
+        return _with_constants(node, node.inputs[:1], constants, extra)
+    return replace(node, inputs=tuple(_operand(graph, node, at, mask, extra) for at in range(len(node.inputs))))
+
+
+def _operand(graph: Graph, node: Node, at: int, mask: Mask, extra: list[Tensor]) -> str | None:
+    """Return the name of input ``at`` of an operator on the channels ``mask``."""
+    name = node.inputs[at]
+    tensor = None if name is None else graph.tensor(name)
+    if tensor is None or not tensor.constant or channels_of(tensor) != len(mask):
+        return name
+    extra.append(replace(_sliced(tensor, mask), name=f"{node.outputs[0]}/operand{at}"))
+    return extra[-1].name
+
+
+def _with_constants(node: Node, inputs: tuple[str | None, ...], constants: list[Tensor], extra: list[Tensor]) -> Node:
+    named = [
+        replace(tensor, name=f"{node.outputs[0]}/{word}")
+        for tensor, word in zip(constants, ("weights", "bias"), strict=False)
+    ]
+    extra.extend(named)
+    return replace(node, inputs=(*inputs, *(tensor.name for tensor in named)))
+
+
+def _sliced(tensor: Tensor, mask: Mask) -> Tensor:
+    """Return the channels ``mask`` of a constant; the scales belong to its last dimension, if it has several."""
+    assert tensor.data is not None
+    data = np.ascontiguousarray(tensor.data[..., mask])
+    return replace(tensor, shape=data.shape, data=data, quantization=_picked(tensor.quantization, mask))
+
+
+def _picked(affine: Quantization | None, mask: Mask) -> Quantization | None:
+    """Return the quantisation of the channels ``mask``."""
+    if affine is None or not affine.per_channel:
+        return affine
+    scales, zero_points = np.array(affine.scales)[mask], np.array(affine.zero_points)[mask]
+    return Quantization(tuple(scales.tolist()), tuple(zero_points.tolist()), affine.axis)
+
+
+def _layer_constants(
+    node: Node,
+    source: Tensor,
+    weights: Tensor,
+    bias: Tensor | None,
+    output: Tensor,
+    kept: Mapping[str, Mask],
+    ranges: Mapping[str, Ranges],
+) -> list[Tensor]:
+    """Return weights and bias of a layer on the channels that are kept; the bias includes the others."""
+    assert weights.data is not None
+    rows, columns = kept[output.name], kept[source.name]
+    values = np.where(columns, 0, ranges[source.name].least - zero_of(source))
+    unused = ~by_input_channel(weights, source)[rows].any(axis=(0, 1))
+    folded = by_input_channel(weights, source)[rows].sum(axis=1) @ np.where(unused, 0, values)
+    shape = (-1, weights.elements // weights.shape[0] // len(columns), len(columns))
+    data = np.ascontiguousarray(weights.data.reshape(shape)[rows][:, :, columns])
+    trimmed_shape = (data.shape[0], *weights.shape[1:-1], weights.shape[-1] // len(columns) * int(columns.sum()))
+    data = data.reshape(trimmed_shape)
+    trimmed = replace(weights, shape=data.shape, data=data, quantization=_picked(weights.quantization, rows))
+    if bias is None and not folded.any():
+        return [trimmed]
+    return [trimmed, _bias(node, source, weights, bias, rows, folded)]
+
+
+def _bias(
+    node: Node, source: Tensor, weights: Tensor, bias: Tensor | None, rows: Mask, folded: npt.NDArray[np.float64]
+) -> Tensor:
+    """Return ``bias`` plus ``folded``, which wraps like the sums of the layer."""
+    assert isinstance(node.operator, Conv2D | FullyConnected)
+    if bias is not None:
+        dtype = bias.dtype
+    elif source.dtype is DType.FLOAT32:
+        dtype = DType.FLOAT32
+    else:
+        dtype = DType.INT64 if node.operator.sums_are_wide(source, None) else DType.INT32
+    old: Array = np.zeros(len(rows)) if bias is None or bias.data is None else bias.data.reshape(-1)
+    if dtype is DType.FLOAT32:
+        data: Array = (old[rows].astype(np.float64) + folded).astype(np.float32)
+    else:
+        data = (old[rows].astype(np.int64) + folded.astype(np.int64)).astype(dtype.numpy)
+    return Tensor(f"{weights.name}/bias", data.shape, dtype, data=data)
