@@ -129,6 +129,19 @@ def test_parameters_that_leave_a_choice_are_refused(
     assert raised.value.code == "input-not-constant"
 
 
+def test_tensor_without_elements_has_no_number_of_repeats() -> None:
+    graph = helper.make_graph(
+        [helper.make_node("Tile", ["x", "p"], ["y"])], "graph",
+        [helper.make_tensor_value_info("p", TensorProto.INT64, [2])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 3])],
+        [helper.make_tensor("x", TensorProto.FLOAT, [0, 3], [])],
+    )  # fmt: skip
+    data = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=8).SerializeToString()
+    with pytest.raises(UnsupportedModelError) as raised:
+        parse_onnx(data, "net", "net.onnx")
+    assert raised.value.code in {"input-not-constant", "tensor-empty"}
+
+
 def test_contradicting_shapes_are_refused() -> None:
     data, _ = network("Reshape", [4, 6])
     made = onnx.load_from_string(data)

@@ -166,6 +166,19 @@ def test_condition_that_depends_on_data_selects_the_result_of_a_branch() -> None
     assert ["both branches are computed" in note for note in notes] == [True]
 
 
+def test_unsupported_node_in_a_branch_is_the_only_reason() -> None:
+    made = onnx.load_from_string(branches([], {}))
+    made.graph.input.append(helper.make_tensor_value_info("c", BOOL, []))
+    branch = next(each.g for each in made.graph.node[0].attribute if each.name == "then_branch")
+    branch.node[0].CopyFrom(helper.make_node("Unique", ["x"], ["t"]))
+    refused(
+        made.SerializeToString(),
+        "operator-refused",
+        "node 0 (Unique) writing 'z/then_branch/t'",
+        "size depends on data",
+    )
+
+
 def loop(body: list[onnx.NodeProto], inputs: list[str], constants: dict[str, np.ndarray]) -> bytes:
     """Return a network with a loop over a row of 3, which also stacks the row of each iteration."""
     inner = graph(

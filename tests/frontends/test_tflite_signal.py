@@ -252,20 +252,31 @@ def test_fourier_transforms_on_the_board(cpu: str, optimise: str, tmp_path: Path
 
 
 @pytest.mark.parametrize("cpu", ["cortex-m3", "cortex-m4", "cortex-m55"])
-def test_kernels_of_each_core_compute_windows_energies_and_bands(cpu: str) -> None:
+def test_kernels_of_each_core_equal_tensorflow_lite_micro(cpu: str) -> None:
     weights = [-30000, 32767, -32768, 5, 6, 7, -1, 30000, 9, -32768, 11]
     samples = np.array([[*weights[::-1]], [-32768] * 11], np.int16)
     net = Network()
     source, output = net.input(samples.shape, dtype="int16"), net.activation(samples.shape, dtype="int16")
     net.custom("SignalWindow", [source, net.integers(weights, "int16")], [output], shift=13)
     spectrum = np.array([-32768, -32768, 3, -4, 32767, 0, -1, 1], np.int16)
+    scaled = Network()
+    outputs = [scaled.activation((8,), dtype="int16"), scaled.activation((), dtype="int32")]
+    scaled.custom("SignalFftAutoScale", [scaled.input((8,), dtype="int16")], outputs)
     banks = [filter_bank([0, 2, 1], [0, 1, 0], [3, 2, 4], [weight, 32767, 3, 4]) for weight in (7, -7)]
     energies = np.array([1, 1 << 31, 0xFFFFFFFF, 77, 5], np.uint32)
-    cases = [(net, samples), (energy(0, 4), spectrum), *((bank, energies) for bank in banks)]
+    quiet = np.array([-9, 3, 0, 7, -1, 2, 8, -3], np.int16)
+    cases = [
+        (net, samples),
+        (energy(0, 4), spectrum),
+        (scaled, spectrum),
+        (scaled, quiet),
+        *((bank, energies) for bank in banks),
+    ]
     libraries = [compile_bytes(each.build(), f"net{at}", cpu) for at, (each, _) in enumerate(cases)]
     jobs = [(library, library.modules[0], (value,)) for library, (_, value) in zip(libraries, cases, strict=True)]
     for got, (each, value) in zip(run_many_on_host(jobs), cases, strict=True):
-        np.testing.assert_array_equal(got[0], tflite_micro_run(each.build(), [value])[0])
+        for output, wanted in zip(got, tflite_micro_run(each.build(), [value]), strict=True):
+            np.testing.assert_array_equal(output, wanted.reshape(output.shape))
 
 
 @pytest.mark.parametrize(

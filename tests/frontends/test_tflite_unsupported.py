@@ -38,6 +38,18 @@ def test_unsupported_operators_are_all_named() -> None:
     check(net, "operator-unsupported", "operator 1 (RFFT2D) writing 'hidden'", names)
 
 
+@pytest.mark.parametrize(
+    ("code", "custom", "hint"), [("CUSTOM", "FlexErf", "SELECT_TF_OPS"), ("STABLEHLO_SORT", "", "StableHLO")]
+)
+def test_operators_of_other_programs_have_a_hint(code: str, custom: str, hint: str) -> None:
+    net = Network()
+    net.operator(code, [net.input((4,))], net.activation((4,)))
+    net.operators[0].custom_code = custom
+    with pytest.raises(UnsupportedModelError) as caught:
+        parse_tflite(net.build(), "net", "net.tflite")
+    assert (caught.value.code, hint in caught.value.hint) == ("operator-unsupported", True)
+
+
 def every_reason(net: Network) -> list[tuple[str, str]]:
     """Return the code and the place of each reason why ``net`` is refused."""
     with pytest.raises(UnsupportedModelError) as caught:

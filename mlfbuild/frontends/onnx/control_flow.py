@@ -119,7 +119,7 @@ class Body:
     def selected(self, condition: str, first: str, second: str, output: str) -> Iterator[RawNode]:
         """Yield the nodes that write ``first`` to ``output`` if ``condition``, one element, holds, else ``second``."""
         shapes = self.around.shape(first), self.around.shape(second)
-        if shapes[0] != shapes[1]:
+        if None not in shapes and shapes[0] != shapes[1]:  # a tensor without a shape was refused
             texts = " and ".join(str(list(shape or ())) for shape in shapes)
             raise self.dynamic(
                 f"{output!r} has the shapes {texts}, depending on data", "give all results the same shape"

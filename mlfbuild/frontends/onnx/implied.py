@@ -98,7 +98,7 @@ def _repeats(shapes: Shapes) -> Values:
     if source is None or len(source) != len(shapes.made):
         return None
     pairs = list(zip(source, shapes.made, strict=True))
-    return tuple(new // old for old, new in pairs) if all(new % old == 0 for old, new in pairs) else None
+    return tuple(new // old for old, new in pairs) if all(old and new % old == 0 for old, new in pairs) else None
 
 
 def _inserted(shapes: Shapes) -> Values:

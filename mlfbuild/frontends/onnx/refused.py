@@ -39,6 +39,10 @@ _REASONS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ),
     ("image files are not supported", _IN_FIRMWARE): ("ImageDecoder",),
     (
+        "an LSTM whose inputs are quantised in each run is not supported",
+        "exclude it from quantize_dynamic with nodes_to_exclude, so that it stays float32",
+    ): ("DynamicQuantizeLSTM",),
+    (
         "operators of attention are not supported",
         "export the network for version 22 or earlier, which has MatMul and Softmax instead",
     ): ("Attention", "FlexAttention", "LinearAttention", "RotaryEmbedding", "TensorScatter"),

@@ -54,6 +54,11 @@ _COMPILED_BY = {
 _OF_LITERT = "have the numbers of LiteRT's reference kernels, because TensorFlow Lite Micro does not run them"
 _OFFSET_WEIGHTS = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV"})
 """Layers whose weights may have a zero point."""
+_FOREIGN = {
+    "'Flex": "convert the model without SELECT_TF_OPS, because operators with the prefix Flex run in TensorFlow",
+    "STABLEHLO_": "convert the model to operators of TensorFlow Lite, because few runtimes have those of StableHLO",
+}
+"""Hints for operators with these prefixes."""
 _MOST_RUNS = 4096
 """Runs of the body of a loop."""
 _MOST_COPIES = 1 << 14
@@ -94,11 +99,11 @@ def parse_tflite(
 def _selected(signatures: Mapping[str, int], signature: str, name: str) -> int:
     """Return the index of the subgraph of ``signature``."""
     if signature not in signatures:
-        known = f"its signatures are {listed([*signatures])}" if signatures else "it has none"
+        known = f"its signatures are {listed([*signatures])}"
         raise UsageError(
             "signature-unknown",
             place=f"{name}: signature",
-            reason=f"the file has no signature {signature!r}; {known}",
+            reason=f"the file has no signature {signature!r}; {known}" if signatures else "the file has no signatures",
             hint="use one of these names" if signatures else "remove signature",
         )
     return signatures[signature]
@@ -248,7 +253,7 @@ class _Importer:
                 "operator-unsupported",
                 place=self._place(next(iter(missing.values()))),
                 reason=f"operator{f' {names} is' if len(missing) == 1 else f's {names} are'} not supported",
-                hint=SEE,
+                hint=next((hint for begin, hint in _FOREIGN.items() if begin in names), SEE),
             )
             self._refusals.append(error)
 

@@ -1,7 +1,7 @@
 """GRID_SAMPLE, ROI_ALIGN and DEFORM_CONV: images that are read between their pixels, at computed positions.
 
-Positions that are not a number, which ONNX's evaluator refuses, are outside of the image, or at its first pixel if
-there is nothing outside.
+Positions that are not a number, which ONNX's evaluator refuses, are outside of the image; docs/onnx.md has all such
+cases.
 """
 
 from __future__ import annotations

@@ -64,39 +64,44 @@ MLF_KERNEL int32_t mlf_bits(uint32_t value)
 #endif
 }
 
-/* The root without its fraction; the rest is the value minus its square. */
-MLF_KERNEL uint32_t mlf_root_of_word(uint32_t value, uint32_t *rest)
+/*
+ * The root of a value of 31 or 32 bits, rounded down. The upper half of its bits is the root of the upper half. Half of
+ * what is left, divided by it, is the lower half, or 1 more, as in "Karatsuba Square Root" by Zimmermann.
+ */
+MLF_KERNEL uint32_t mlf_root_of_word(uint32_t value)
 {
+    uint32_t rest = value >> 16;
     uint32_t root = 0;
-    for (uint32_t bit = (uint32_t)1 << 30 >> ((32 - mlf_bits(value)) & 30); bit != 0; bit >>= 2) {
+    for (uint32_t bit = 1 << 14; bit != 0; bit >>= 2) {
         const uint32_t next = root + bit;
         root >>= 1;
-        if (value >= next) {
-            value -= next;
+        if (rest >= next) {
+            rest -= next;
             root += bit;
         }
     }
-    *rest = value;
-    return root;
+    const uint32_t low = (rest << 7 | (value >> 9 & 0x7F)) / root;
+    root = (root << 8) + (low < UINT8_MAX ? low : UINT8_MAX);
+    return root * root > value ? root - 1 : root;
 }
 
-/*
- * The nearest root that 16 bits hold, or 32 if the value has more than 32 bits. The upper half of the bits of a large
- * value's root is the root of its upper word, shifted so that it has 31 or 32 bits. Half of what is left, divided by
- * these bits, is the lower half, or 1 more, as in "Karatsuba Square Root" by Zimmermann.
- */
+/* The nearest root that 16 bits hold, or 32 if the value has more than 32 bits: see mlf_root_of_word. */
 MLF_KERNEL uint32_t mlf_square_root(uint64_t value)
 {
-    uint32_t rest;
     if (value >> 32 == 0) {
-        const uint32_t root = mlf_root_of_word((uint32_t)value, &rest);
-        return root + (uint32_t)(rest > root && root != UINT16_MAX);
+        const uint32_t word = (uint32_t)value;
+        if (word == 0) {
+            return 0;
+        }
+        const int32_t shift = (32 - mlf_bits(word)) & 30;
+        const uint32_t root = mlf_root_of_word(word << shift) >> shift / 2;
+        return root + (uint32_t)(word - root * root > root && root != UINT16_MAX);
     }
     const int32_t shift = (32 - mlf_bits((uint32_t)(value >> 32))) & 30;
     const uint64_t shifted = value << shift;
-    const uint32_t high = mlf_root_of_word((uint32_t)(shifted >> 32), &rest);
-    const uint32_t half = (rest << 15) | (uint32_t)(shifted >> 17 & 0x7FFF);
-    const uint32_t low = half / high;
+    const uint32_t upper = (uint32_t)(shifted >> 32);
+    const uint32_t high = mlf_root_of_word(upper);
+    const uint32_t low = ((upper - high * high) << 15 | (uint32_t)(shifted >> 17 & 0x7FFF)) / high;
     uint64_t root = ((uint64_t)high << 16) + (low < UINT16_MAX ? low : UINT16_MAX);
     if (root * root > shifted) {
         root--;

@@ -6,8 +6,33 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "compiler.h"
+
+/* Copy two samples at a time, from any address to a lower one, or to other memory. */
+MLF_KERNEL void mlf_copy_samples(int16_t *to, const int16_t *from, int32_t count)
+{
+    for (int32_t i = count / 2; i > 0; i--, from += 2, to += 2) {
+        uint32_t pair;
+        memcpy(&pair, from, sizeof pair);
+        memcpy(to, &pair, sizeof pair);
+    }
+    if (count % 2 != 0) {
+        *to = *from;
+    }
+}
+
+/* Keep the last `kept` of the samples that are kept, and `count` new ones after them. */
+MLF_KERNEL void mlf_keep_samples(int16_t *state, int32_t kept, const int16_t *input, int32_t count)
+{
+    if (count < kept) {
+        mlf_copy_samples(state, state + count, kept - count);
+        mlf_copy_samples(state + kept - count, input, count);
+    } else {
+        mlf_copy_samples(state, input + count - kept, kept);
+    }
+}
 
 /*
  * Input [rows, frames * step], output [rows, frames, size]; state [rows, kept] and the number of frames that were not
@@ -21,13 +46,17 @@ MLF_KERNEL void mlf_signal_framer(int32_t rows, int32_t frames, int32_t step, in
     const int32_t missed = late - *count < frames ? late - *count : frames;
     for (int32_t i = 0; i < rows; i++) {
         for (int32_t j = 0; j < frames; j++) {
-            for (int32_t k = j * step; k < j * step + size; k++) {
-                *output++ = j < missed ? 0 : k < kept ? state[k] : input[k - kept];
+            const int32_t start = j * step;
+            const int32_t held = start >= kept ? 0 : kept - start < size ? kept - start : size;
+            if (j < missed) {
+                memset(output, 0, (size_t)size * sizeof *output);
+            } else {
+                mlf_copy_samples(output, state + start, held);
+                mlf_copy_samples(output + held, held == size ? input : input + start + held - kept, size - held);
             }
+            output += size;
         }
-        for (int32_t k = 0; k < kept; k++) {
-            state[k] = k + samples < kept ? state[k + samples] : input[k + samples - kept];
-        }
+        mlf_keep_samples(state, kept, input, samples);
         input += samples;
         state += kept;
     }
@@ -51,12 +80,13 @@ MLF_KERNEL void mlf_signal_stacker(int32_t channels, int32_t left, int32_t kept,
         runs = left + 1;
     }
     *full = runs > kept;
-    for (int32_t i = 0; i < size + channels; i++) {
-        output[i] = !*full ? 0 : i < size ? state[i] : input[i - size];
+    if (*full) {
+        mlf_copy_samples(output, state, size);
+        mlf_copy_samples(output + size, input, channels);
+    } else {
+        memset(output, 0, (size_t)(size + channels) * sizeof *output);
     }
-    for (int32_t i = 0; i < size; i++) {
-        state[i] = i + channels < size ? state[i + channels] : input[i + channels - size];
-    }
+    mlf_keep_samples(state, size, input, channels);
     state[size] = (int16_t)(runs + 1 - (*full ? step : 0));
 }
 

@@ -41,14 +41,26 @@ MLF_KERNEL void mlf_signal_window(int32_t count, int32_t size, int32_t shift, co
     }
 }
 
+/* The number of bits by which a magnitude can be shifted left. */
+MLF_KERNEL int32_t mlf_spare_bits(int32_t greatest)
+{
+    int32_t bits = 0;
+    if (greatest > 0) {
+        while (greatest < 1 << 14) {
+            greatest *= 2;
+            bits++;
+        }
+    }
+    return bits;
+}
+
 /*
- * The exponent depends on the greatest magnitude. That of -32768 is not an int16: it becomes a maximum of -32768, which
- * is below every element after it, as in TensorFlow Lite Micro.
+ * The greatest magnitude. That of -32768 is not an int16: it becomes a maximum of -32768, which is below every element
+ * after it, as in TensorFlow Lite Micro.
  */
-MLF_KERNEL void mlf_signal_fft_auto_scale(int32_t count, const int16_t *input, int16_t *output, int32_t *exponent)
+MLF_KERNEL int32_t mlf_greatest_magnitude(int32_t count, const int16_t *input)
 {
     int32_t greatest = 0;
-    int32_t bits = 0;
     for (int32_t i = 0; i < count; i++) {
         const int32_t value = input[i];
         if (value > greatest) {
@@ -57,12 +69,12 @@ MLF_KERNEL void mlf_signal_fft_auto_scale(int32_t count, const int16_t *input, i
             greatest = value == INT16_MIN ? value : -value;
         }
     }
-    if (greatest > 0) {
-        while (greatest < 1 << 14) {
-            greatest *= 2;
-            bits++;
-        }
-    }
+    return greatest;
+}
+
+MLF_KERNEL void mlf_signal_fft_auto_scale(int32_t count, const int16_t *input, int16_t *output, int32_t *exponent)
+{
+    const int32_t bits = mlf_spare_bits(mlf_greatest_magnitude(count, input));
     for (int32_t i = 0; i < count; i++) {
         output[i] = (int16_t)(uint16_t)((uint32_t)input[i] << bits);
     }

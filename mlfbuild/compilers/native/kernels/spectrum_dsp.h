@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
-/* Windows and energies of spectrum.h, two int16 numbers at a time, on cores with the DSP extension. */
+/* Windows, scaling and energies of spectrum.h, two int16 numbers at a time, on cores with the DSP extension. */
 #ifndef MLF_SPECTRUM_DSP_H_
 #define MLF_SPECTRUM_DSP_H_
 
@@ -45,6 +45,63 @@ MLF_KERNEL void mlf_signal_window_dsp(int32_t count, int32_t size, int32_t shift
             *output++ = (int16_t)mlf_saturated_int16(*input++ * *weight >> shift);
         }
     }
+}
+
+/* Make `greatest` and `least` those of their halves and of `pair`. */
+MLF_KERNEL void mlf_extremes_dsp(uint32_t pair, uint32_t *greatest, uint32_t *least)
+{
+#if MLF_DSP_ASM
+    uint32_t difference;
+    __asm__("ssub16 %[difference], %[pair], %[greatest]\n\t"
+            "sel %[greatest], %[pair], %[greatest]\n\t"
+            "ssub16 %[difference], %[least], %[pair]\n\t"
+            "sel %[least], %[pair], %[least]\n\t"
+            : [greatest] "+&r"(*greatest), [least] "+&r"(*least), [difference] "=&r"(difference)
+            : [pair] "r"(pair)
+            : "cc");
+#else
+    for (int32_t shift = 0; shift <= 16; shift += 16) {
+        const int16_t value = (int16_t)(uint16_t)(pair >> shift);
+        const uint32_t others = shift == 0 ? 0xFFFF0000u : 0xFFFFu;
+        if (value > (int16_t)(uint16_t)(*greatest >> shift)) {
+            *greatest = (*greatest & others) | (pair & ~others);
+        }
+        if (value < (int16_t)(uint16_t)(*least >> shift)) {
+            *least = (*least & others) | (pair & ~others);
+        }
+    }
+#endif
+}
+
+MLF_KERNEL void mlf_signal_fft_auto_scale_dsp(int32_t count, const int16_t *input, int16_t *output, int32_t *exponent)
+{
+    const int32_t whole = count & ~1;
+    const int32_t last = count % 2 != 0 ? input[whole] : 0;
+    uint32_t high = (uint16_t)(last > 0 ? last : 0);
+    uint32_t low = (uint16_t)(last < 0 ? last : 0);
+    for (int32_t i = 0; i < whole; i += 2) {
+        uint32_t pair;
+        memcpy(&pair, input + i, sizeof pair);
+        mlf_extremes_dsp(pair, &high, &low);
+    }
+    int32_t greatest = 0;
+    for (int32_t shift = 0; shift <= 16; shift += 16) {
+        const int32_t positive = (int16_t)(uint16_t)(high >> shift);
+        const int32_t negative = -(int16_t)(uint16_t)(low >> shift);
+        greatest = positive > greatest ? positive : greatest;
+        greatest = negative > greatest ? negative : greatest;
+    }
+    const int32_t bits = mlf_spare_bits(greatest > INT16_MAX ? mlf_greatest_magnitude(count, input) : greatest);
+    for (int32_t i = 0; i < whole; i += 2) {
+        uint32_t pair;
+        memcpy(&pair, input + i, sizeof pair);
+        pair = (pair << bits & 0xFFFFu) | (pair & 0xFFFF0000u) << bits;
+        memcpy(output + i, &pair, sizeof pair);
+    }
+    if (whole != count) {
+        output[whole] = (int16_t)(uint16_t)((uint32_t)last << bits);
+    }
+    *exponent = bits;
 }
 
 /* The sum of the squares of both halves. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
-/* Windows and energies of spectrum.h, eight int16 numbers at a time, on Helium (MVE). */
+/* Windows, scaling and energies of spectrum.h, eight int16 numbers at a time, on Helium (MVE). */
 #ifndef MLF_SPECTRUM_MVE_H_
 #define MLF_SPECTRUM_MVE_H_
 
@@ -42,6 +42,31 @@ MLF_KERNEL void mlf_signal_window_mve(int32_t count, int32_t size, int32_t shift
     }
 }
 
+MLF_KERNEL void mlf_signal_fft_auto_scale_mve(int32_t count, const int16_t *input, int16_t *output, int32_t *exponent)
+{
+    const int16_t *from = input;
+    int32_t greatest = 0;
+    __asm__ volatile("wlstp.16 lr, %[count], 2f\n"
+                     "1: vldrh.u16 q0, [%[from]], #16\n"
+                     "vmaxav.s16 %[greatest], q0\n"
+                     "letp lr, 1b\n"
+                     "2:\n"
+                     : [from] "+r"(from), [greatest] "+r"(greatest)
+                     : [count] "r"(count)
+                     : "lr", "q0", "memory", "cc");
+    const int32_t bits = mlf_spare_bits(greatest > INT16_MAX ? mlf_greatest_magnitude(count, input) : greatest);
+    __asm__ volatile("wlstp.16 lr, %[count], 2f\n"
+                     "1: vldrh.u16 q0, [%[input]], #16\n"
+                     "vshl.s16 q0, %[bits]\n"
+                     "vstrh.16 q0, [%[output]], #16\n"
+                     "letp lr, 1b\n"
+                     "2:\n"
+                     : [input] "+r"(input), [output] "+r"(output)
+                     : [count] "r"(count), [bits] "r"(bits)
+                     : "lr", "q0", "memory", "cc");
+    *exponent = bits;
+}
+
 /* Input [.., 2], the real and the imaginary part; output [count], 0 outside start to end. */
 MLF_KERNEL void mlf_signal_energy_mve(int32_t start, int32_t end, int32_t count, const int16_t *input, uint32_t *output)
 {
@@ -68,6 +93,11 @@ MLF_KERNEL void mlf_signal_window_mve(int32_t count, int32_t size, int32_t shift
                                       const int16_t *weights, int16_t *output)
 {
     mlf_signal_window(count, size, shift, input, weights, output);
+}
+
+MLF_KERNEL void mlf_signal_fft_auto_scale_mve(int32_t count, const int16_t *input, int16_t *output, int32_t *exponent)
+{
+    mlf_signal_fft_auto_scale(count, input, output, exponent);
 }
 
 MLF_KERNEL void mlf_signal_energy_mve(int32_t start, int32_t end, int32_t count, const int16_t *input, uint32_t *output)

@@ -36,8 +36,8 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
             samples,
             Parameter("uint32_t *", "output", outputs[0].name),
         ), (f"mlf_signal_energy{core}({sizes}, input, output);",))  # fmt: skip
-    return KernelCall("signal_fft_auto_scale", "spectrum.h", (
+    return KernelCall("signal_fft_auto_scale", f"spectrum{core}.h", (
         samples,
         Parameter("int16_t *", "output", outputs[0].name),
         Parameter("int32_t *", "exponent", outputs[1].name),
-    ), (f"mlf_signal_fft_auto_scale({source.elements}, input, output, exponent);",))  # fmt: skip
+    ), (f"mlf_signal_fft_auto_scale{core}({source.elements}, input, output, exponent);",))  # fmt: skip

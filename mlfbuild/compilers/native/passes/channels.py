@@ -15,38 +15,24 @@ import numpy.typing as npt
 from mlfbuild.graph import Array, DType, Graph, Node, Operator, Tensor, integer_range, zero_point_of
 from mlfbuild.graph.bases import QUANTIZED, Binary, Unary, convolution_tensors, finish
 from mlfbuild.graph.ops import (
-    AddN,
-    AveragePool2D,
-    Concatenation,
     Conv2D,
     DepthwiseConv2D,
     FullyConnected,
-    MaxPool2D,
-    Mean,
     Pad,
-    Quantize,
-    ReduceMax,
     Reshape,
 )
 
 Numbers = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
 
-_OPERATORS = (
-    AddN,
-    AveragePool2D,
-    Binary,
-    Concatenation,
-    DepthwiseConv2D,
-    MaxPool2D,
-    Mean,
-    Pad,
-    Quantize,
-    ReduceMax,
-    Reshape,
-    Unary,
+_CHANNELWISE = frozenset(
+    {"ADD_N", "AVERAGE_POOL_2D", "DEPTHWISE_CONV_2D", "MAX_POOL_2D", "PAD", "PADV2", "QUANTIZE", "RESHAPE", "SQUEEZE"}
 )
-"""Operators that compute each channel of their output from one channel of each input."""
+"""Operators that compute each channel of their output from one channel of each input, beside unary and binary ones.
+
+Those of families that few networks have are named, so that their files are not imported.
+"""
+_JOINS, _REDUCTIONS = "CONCATENATION", frozenset({"MEAN", "REDUCE_MAX"})
 _LARGEST_SUM = 1 << 31
 _INFINITE = 1e200
 """Stands for infinity, whose product with 0 is not a number; above all float32 numbers and products."""
@@ -105,10 +91,11 @@ def ties(graph: Graph, node: Node) -> Mapping[str, Indices] | None:
     channels or is not known.
     """
     operator = node.operator
-    if not isinstance(operator, _OPERATORS) or len(node.outputs) != 1:
+    known = isinstance(operator, Binary | Unary) or operator.name in {_JOINS, *_REDUCTIONS, *_CHANNELWISE}
+    if not known or len(node.outputs) != 1:
         return None
     inputs, (output,) = [tensor for tensor in graph.inputs_of(node) if tensor is not None], graph.outputs_of(node)
-    if isinstance(operator, Concatenation) and operator.axis == len(output.shape) - 1:
+    if operator.name == _JOINS and vars(operator)["axis"] == len(output.shape) - 1:
         return _joined(inputs, channels_of(output))
     found: dict[str, Indices] = {}
     for tensor in inputs:
@@ -144,7 +131,7 @@ def _tied(operator: Operator, source: Tensor, output: Tensor) -> Indices | None:
         return straight % size if len(straight) % size == 0 else None
     if isinstance(operator, Pad) and any(operator.paddings[-1]):
         return None
-    if isinstance(operator, Mean | ReduceMax) and last in operator.axes:
+    if operator.name in _REDUCTIONS and last in vars(operator)["axes"]:
         return None
     return straight if size == len(straight) else None
 
