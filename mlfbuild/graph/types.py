@@ -223,6 +223,8 @@ class Graph:
         self.states = tuple(states)
         self.notes = tuple(notes)
         """What a user should know about this network, such as operators that run in float32 in a quantised one."""
+        self.litert = False
+        """Whether the numbers are those of LiteRT, because TensorFlow Lite Micro does not run this network."""
         named: dict[str, Tensor] = {}
         for tensor in tensors:
             if tensor.name in named:
@@ -231,10 +233,11 @@ class Graph:
         self.tensors: Mapping[str, Tensor] = MappingProxyType(named)
         self._check()
 
-    def with_notes(self, notes: Sequence[str]) -> Graph:
-        """Return this graph, with ``notes``."""
+    def with_notes(self, notes: Sequence[str], *, litert: bool = False) -> Graph:
+        """Return this graph, with ``notes``; ``litert`` marks one with the numbers of LiteRT."""
         other = copy(self)
         other.notes = tuple(notes)
+        other.litert = self.litert or litert
         return other
 
     @property

@@ -38,7 +38,8 @@ def first_wrong_operator(job: CompileJob, target: TargetJob, vectors: Path, fold
 def _locate(job: CompileJob, target: TargetJob, vectors: Path, folder: Path, case: int) -> str:
     from mlfbuild.compilers.native import read_network
 
-    graph = observed(read_network(job.request)[0])
+    network = read_network(job.request)[0]
+    graph = observed(network)
     library, archive_id = open_archive_with_id(job.archive)
     arrays = load_vectors(vectors, library.modules[0]).inputs
     cases = range(case + 1) if graph.states else [case]  # state depends on all previous cases
@@ -46,9 +47,10 @@ def _locate(job: CompileJob, target: TargetJob, vectors: Path, folder: Path, cas
     found = _run(job, target, graph, archive_id, folder, list(evaluate_in_turn(graph, runs)))
     board = target.board.name if target.board else "this machine"
     if not found.wrong:
+        runtime = "LiteRT's reference kernels" if network.litert else "TensorFlow Lite Micro"
         return (
             f"{job.model}: on {board} every operator matches its reference, so the expected outputs come from other "
-            "arithmetic: create them with TensorFlow Lite Micro from this model file"
+            f"arithmetic: create them with {runtime} from this model file"
         )
     name = graph.outputs[found.wrong[0][1]]
     node = next(node for node in graph.nodes if name in node.outputs)

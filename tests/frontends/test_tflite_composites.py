@@ -10,35 +10,10 @@ from mlfbuild.frontends.tflite import parse_tflite
 from support.host_c import run_on_host
 from support.native import compile_bytes
 from support.oracle import assert_equal, litert_run
+from support.subgraph_networks import caller, doubled
 from support.tflite_builder import Network
 
 X = np.array([1, 2], np.float32)
-
-
-def composite(net: Network, inputs: list[int], outputs: list[int], subgraph: int) -> int:
-    net.many("STABLEHLO_COMPOSITE", inputs, outputs)
-    net.operators[-1].decomposition = subgraph
-    return outputs[0]
-
-
-def doubled(*inner: int) -> Network:
-    """Return a subgraph that doubles its first input and returns its second one; ``inner`` is a subgraph it calls."""
-    net = Network()
-    x, y = net.input((2,)), net.input((2,))
-    for subgraph in inner:
-        x = composite(net, [x, y], [net.activation((2,)), net.activation((2,))], subgraph)
-    net.outputs = [net.add(x, x), y]
-    return net
-
-
-def caller(*others: Network, subgraph: int = 1) -> Network:
-    net = Network()
-    x, y = net.input((2,)), net.constant(np.array([0.5, 8], np.float32))
-    outputs = [net.activation((2,)), net.activation((2,))]
-    composite(net, [x, y], outputs, subgraph)
-    net.outputs = [net.binary("MUL", *outputs)]
-    net.others = list(others)
-    return net
 
 
 @pytest.mark.parametrize("net", [caller(doubled()), caller(doubled(2), doubled())], ids=["one", "nested"])

@@ -91,6 +91,21 @@ def test_options_that_cannot_be_read(options: bytes) -> None:
     assert caught.value.code == "tflite-malformed"
 
 
+@pytest.mark.parametrize(
+    "options", [{}, {"use_regular_nms": True, "detections_per_class": 2}], ids=["anchors", "classes"]
+)
+def test_scores_that_are_not_numbers_are_ignored(options: dict[str, float]) -> None:
+    values = inputs()
+    values[1][0, :, 1:][[0, 1, 2], [0, 1, 2]] = np.nan
+    values[1][0, 3] = np.nan
+    model = detector(**options).build()
+    graph = parse_tflite(model, "net", "net")
+    known = evaluate(graph, dict(zip(graph.inputs, values, strict=True)))
+    for name, got in zip(graph.outputs, run_on_host(compile_bytes(model), values), strict=True):
+        assert_equal(got, known[name], name)
+        assert not np.isnan(got).any()
+
+
 def selection(sigma: float, limit: float = 0.5, *, computed: bool = False) -> Network:
     net = Network()
     sources = [net.input((4, 4)), net.input((4,))]

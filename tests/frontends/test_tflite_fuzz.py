@@ -9,6 +9,7 @@ import pytest
 
 from mlfbuild.core.errors import InputFileError, UnsupportedModelError
 from mlfbuild.frontends.tflite import parse_tflite
+from support.subgraph_networks import branch, caller, condition, doubled, loop, step
 from support.tflite_builder import Network
 from support.wake_word import wake_word
 
@@ -50,6 +51,16 @@ def test_every_truncation_is_refused() -> None:
     for size in range(0, len(SOUND), 7):
         with pytest.raises(InputFileError):
             parse_tflite(SOUND[:size], "net", "net.tflite")
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("net", [loop(condition(), step()), branch(None), caller(doubled(2), doubled())],
+                         ids=["loop", "branch", "composite"])  # fmt: skip
+def test_damaged_files_of_several_subgraphs(net: Network) -> None:
+    sound = net.build()
+    for position in range(0, len(sound), 3):
+        for lie in (0, 1, 2, 0x80, 0xFF):
+            read(sound[:position] + bytes([lie]) + sound[position + 1 :])
 
 
 @pytest.mark.parametrize("lie", [0, 1, 0x7F, 0x80, 0xFF], ids=hex)

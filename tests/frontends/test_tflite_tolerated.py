@@ -123,7 +123,7 @@ def test_a_signature_selects_a_subgraph() -> None:
 
 def test_an_unknown_signature_is_refused() -> None:
     net = with_signatures()
-    for signatures, words in ((net.signatures, "shift, scale, again"), ({}, "none")):
+    for signatures, words in ((net.signatures, "shift, scale, again"), ({}, "no signatures")):
         net.signatures = signatures
         with pytest.raises(UsageError) as caught:
             parse_tflite(net.build(), "net", "net", signature="decode")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,6 +36,18 @@ def test_unsupported_operators_are_all_named() -> None:
     net.operators[-1].custom_code = "Convolution2DTransposeBias"
     names = "RFFT2D, STABLEHLO_ADD, CUSTOM 'Convolution2DTransposeBias'"
     check(net, "operator-unsupported", "operator 1 (RFFT2D) writing 'hidden'", names)
+
+
+@pytest.mark.parametrize(
+    ("code", "custom", "hint"), [("CUSTOM", "FlexErf", "SELECT_TF_OPS"), ("STABLEHLO_SORT", "", "StableHLO")]
+)
+def test_operators_of_other_programs_have_a_hint(code: str, custom: str, hint: str) -> None:
+    net = Network()
+    net.operator(code, [net.input((4,))], net.activation((4,)))
+    net.operators[0].custom_code = custom
+    with pytest.raises(UnsupportedModelError) as caught:
+        parse_tflite(net.build(), "net", "net.tflite")
+    assert (caught.value.code, hint in caught.value.hint) == ("operator-unsupported", True)
 
 
 def every_reason(net: Network) -> list[tuple[str, str]]:
@@ -174,7 +187,7 @@ def test_uint8_images_that_float32_resizes_inexactly() -> None:
     options = {"AlignCorners": False, "HalfPixelCenters": False}
     output = net.activation((1, 7, 7, 1), 0.5, 7, dtype="uint8")
     net.operator("RESIZE_BILINEAR", [image, size], output, "ResizeBilinearOptions", **options)
-    check(net, "operator-invalid", "RESIZE_BILINEAR 't2_int8'", "float32", "power of two")
+    check(net, "operator-invalid", "RESIZE_BILINEAR 't2'", "float32", "power of two")
 
 
 def test_integers_that_are_not_quantised() -> None:
@@ -191,6 +204,14 @@ def test_hybrid_model() -> None:
     check(net, "operator-invalid", "HYBRID_CONV_2D 't3'", "int8", "float32")
     net.tensors[1].type = TensorType.UINT8
     check(net, "quantization-unsupported", CONV, "'t1' uint8[3, 2, 2, 2] over float32")
+
+
+def test_hybrid_batch_matmul() -> None:
+    net = Network()
+    weights = net.tensor((8, 4), "int8", data=np.ones((8, 4), np.int8), scales=[0.1], zero_points=[0], name="w")
+    source, output = net.input((8, 3)), net.activation((3, 4), name="y")
+    net.operator("BATCH_MATMUL", [source, weights], output, "BatchMatMulOptions", AdjX=True)
+    check(net, "quantization-unsupported", "operator 0 (BATCH_MATMUL) writing 'y'", "'w' int8[8, 4]", "adj_x")
 
 
 @pytest.mark.parametrize("int4", [True, False])
@@ -224,6 +245,42 @@ def test_weights_computed_at_run_time() -> None:
 def test_variants_of_tensors(field: str, code: str) -> None:
     net = edited(quantized_conv2d, lambda net: setattr(net.tensors[1], field, True))
     check(net, code, f"{CONV}: tensor 1 't1'")
+
+
+def test_scales_of_blocks_of_a_convolution() -> None:
+    net = edited(quantized_conv2d, lambda net: setattr(net.tensors[1], "blocks", (1, -1, 2)))
+    check(net, "quantization-unsupported", f"{CONV}: tensor 1 't1'", "block of numbers")
+
+
+@pytest.mark.parametrize(
+    ("change", "facts"),
+    [
+        ({"blocks": (2, -1, 48)}, ("operator-invalid", "48 weights")),
+        ({"blocks": (0, -1, 32)}, ("operator-invalid", "float16")),
+        ({"blocks": (2, 2, 32)}, ("quantization-unsupported", "zero points")),
+        ({"activation": 1}, ("quantization-unsupported", "fused activation")),
+        ({"outputs": 3}, ("quantization-unsupported", "4 outputs")),
+    ],
+)
+def test_scales_of_blocks(change: dict[str, Any], facts: tuple[str, str]) -> None:
+    net, outputs = Network(), change.get("outputs", 4)
+    source = net.input((1, 64), name="x")
+    weights = net.tensor((outputs, 64), "int4", data=np.zeros(outputs * 32, np.uint8), name="w")
+    net.tensor((outputs, 2), "float16", data=np.ones((outputs, 2), np.float16))
+    net.tensors[weights].blocks = change.get("blocks", (2, -1, 32))
+    options = {"FusedActivationFunction": change.get("activation", 0)}
+    net.operator(
+        "FULLY_CONNECTED", [source, weights], net.activation((1, outputs), name="y"), "FullyConnectedOptions", **options
+    )
+    check(net, facts[0], "operator 0 (FULLY_CONNECTED) writing 'y'", "'w' int8", facts[1])
+
+
+def test_tensors_of_uint8_are_named_as_in_the_file() -> None:
+    net = Network()
+    image = net.input((1, 4), 0.1, 3, name="image", dtype="uint8")
+    other = net.input((1, 5), 0.1, 3, name="other", dtype="uint8")
+    net.operator("ADD", [image, other], net.activation((1, 4), 0.1, 3, name="sum", dtype="uint8"), "AddOptions")
+    check(net, "operator-invalid", "ADD 'sum'", "'image' uint8[1, 4]", "'other' uint8[1, 5]")
 
 
 def test_tensor_without_elements() -> None:

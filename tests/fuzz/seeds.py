@@ -6,15 +6,19 @@ import functools
 import os
 from pathlib import Path
 
+import numpy as np
+
 from mlfbuild.archive import archive_files, tar
 from support.classical_networks import CLASSICAL
 from support.foreign_archives import linked_archive, operators_archive
+from support.hybrid_networks import KINDS, hybrid
 from support.libraries import graph_library, native_library
 from support.networks import OPERATORS_AND_TYPES, drawn
 from support.old_archives import model_archive, operator_archive, sketch_archive
 from support.onnx_networks import EXPORTED, quantized_network
 from support.random_graphs import random_case
 from support.sound_archives import tiny_module, with_bundle
+from support.unsigned_networks import OWN, own, unsigned
 
 LARGEST_SEED = 120_000  # bytes; what is learnt of larger ones does not pay for the time
 
@@ -28,8 +32,15 @@ def few_models() -> list[bytes]:
 
 @functools.cache
 def sound_models() -> list[bytes]:
-    """Networks of each operator and type alone, of many, and small real ones."""
-    single = [case.model for operator, dtype in OPERATORS_AND_TYPES for case in drawn(operator, dtype, 2)]
+    """Networks of each operator and type alone, also of uint8 and hybrid layers, of many, and small real ones."""
+    cases = {(operator, dtype): drawn(operator, dtype, 2) for operator, dtype in OPERATORS_AND_TYPES}
+    random = np.random.default_rng(8)
+    judged_by_litert = [
+        *(unsigned(first, random) for (_, dtype), (first, *_) in cases.items() if dtype == "int8"),
+        *(case for kind in OWN for case in own(kind, 1)),
+        *(case for kind in KINDS for case in hybrid(kind, 2)),
+    ]
+    single = [case.model for case in (*(case for found in cases.values() for case in found), *judged_by_litert)]
     real = [SHARED / "models" / f"{name}.tflite" for name in ("ic_int8", "kws_int8")]
     return [*single, *few_models(), *(path.read_bytes() for path in real if path.exists())]
 

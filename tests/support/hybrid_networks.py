@@ -72,6 +72,34 @@ def _dense(asymmetric: bool, *, int4: bool = False) -> Callable[[Random], Case]:
     return make
 
 
+def _product(random: Random) -> Case:
+    """A BATCH_MATMUL by a constant matrix."""
+    net, adjoint = Network(), bool(random.integers(0, 2))
+    shape = [int(size) for size in random.integers(1, (3, 4, 40))]
+    columns = int(random.integers(1, 9))
+    matrix = (*([1] if random.random() < 0.5 else []), *((columns, shape[2]) if adjoint else (shape[2], columns)))
+    source, scales = net.input(shape), str(random.choice(["one", "each"]))
+    weights = _weights(net, random, *matrix, axis=len(matrix) - (2 if adjoint else 1), scales=scales)
+    options = {"AdjY": adjoint, "AsymmetricQuantizeInputs": bool(random.integers(0, 2))}
+    output = net.activation((*shape[:2], columns))
+    net.operator("BATCH_MATMUL", [source, weights], output, "BatchMatMulOptions", **options)
+    return Case(net.build(), (_numbers(random, *shape),))
+
+
+def blockwise(random: Random) -> Case:
+    """A FULLY_CONNECTED of int4 with a scale for each block of weights."""
+    net, rows, channels = Network(), int(random.integers(1, 4)), int(random.integers(4, 11))
+    size, blocks = int(random.choice([32, 64])), int(random.integers(1, 4))
+    source = net.input((rows, blocks * size))
+    weights = _weights(net, random, channels, blocks * size, axis=0, scales="one", int4=True)
+    net.tensors[weights].scales, net.tensors[weights].zero_points = [], []
+    scales = random.uniform(1e-3, 0.05, (channels, blocks)).astype(np.float16)
+    net.tensors[weights].blocks = (net.tensor(scales.shape, "float16", data=scales), -1, size)
+    inputs = [source, weights, *([_bias(net, random, channels)] if random.random() < 0.7 else [])]
+    net.operator("FULLY_CONNECTED", inputs, net.activation((rows, channels)), "FullyConnectedOptions")
+    return Case(net.build(), (_numbers(random, rows, blocks * size),))
+
+
 def _convolved(
     net: Network, random: Random, source: int, depth: int, channels: int, scales: str, *, int4: bool = False
 ) -> int:
@@ -131,6 +159,8 @@ def network(random: Random) -> Case:
     return Case(net.build([scores, second]), (_numbers(random, 1, 12, 12, 3),))
 
 
+BLOCKWISE = "FULLY_CONNECTED in blocks"
+"""LiteRT has only one kernel for this kind, which is not in its set of reference kernels."""
 KINDS: Mapping[str, Callable[[Random], Case]] = {
     "FULLY_CONNECTED": _dense(False),
     "FULLY_CONNECTED asymmetric": _dense(True),
@@ -140,7 +170,9 @@ KINDS: Mapping[str, Callable[[Random], Case]] = {
     "CONV_2D of equal scales": _image("equal"),
     "CONV_2D int4": _image("each", int4=True),
     "DEPTHWISE_CONV_2D": _image("each", depthwise=True),
+    "BATCH_MATMUL": _product,
     "network": network,
+    BLOCKWISE: blockwise,
 }
 
 

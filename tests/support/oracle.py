@@ -36,16 +36,20 @@ def tflite_micro_cases(model: bytes, cases: Sequence[Sequence[Array]]) -> list[l
     return results
 
 
-def litert_run(model: bytes, inputs: Sequence[Array]) -> list[Array]:
-    """Run ``model`` once on ``inputs`` with LiteRT's reference kernels; raises ``RuntimeError`` if it is refused."""
-    return litert_cases(model, [inputs])[0]
+def litert_run(model: bytes, inputs: Sequence[Array], *, reference: bool = True) -> list[Array]:
+    """Run ``model`` once on ``inputs`` with LiteRT's reference kernels; raises ``RuntimeError`` if it is refused.
+
+    Without ``reference``, run the kernels that LiteRT has for this machine, without delegates.
+    """
+    return litert_cases(model, [inputs], reference=reference)[0]
 
 
-def litert_cases(model: bytes, cases: Sequence[Sequence[Array]]) -> list[list[Array]]:
+def litert_cases(model: bytes, cases: Sequence[Sequence[Array]], *, reference: bool = True) -> list[list[Array]]:
     """Run ``model`` on each of ``cases``, as ``litert_run``, in one interpreter."""
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-    interpreter = Interpreter(model_content=model, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
+    kernels = OpResolverType.BUILTIN_REF if reference else OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    interpreter = Interpreter(model_content=model, experimental_op_resolver_type=kernels)
     interpreter.allocate_tensors()
     places = [place["index"] for place in interpreter.get_input_details()]
     outputs = [place["index"] for place in interpreter.get_output_details()]

@@ -14,6 +14,8 @@ from tflite.BuiltinOptions import BuiltinOptions
 from tflite.BuiltinOptions2 import BuiltinOptions2
 from tflite.QuantizationDetails import QuantizationDetails
 
+BLOCKWISE = 2
+"""BlockwiseQuantization among the kinds of QuantizationDetails."""
 ALIGNMENT = 16
 """Alignment of tensors' content in the file."""
 
@@ -37,6 +39,8 @@ class TensorSpec:
     external: tuple[int, int] | None = None
     """(offset, size) of content after the flatbuffer."""
     has_custom_quantization: bool = False
+    blocks: tuple[int, int, int] | None = None
+    """A BlockwiseQuantization: the tensors of its scales and zero points (-1: none), and the size of a block."""
 
 
 @dataclass
@@ -155,7 +159,7 @@ class Writer:
             fields["ShapeSignature"] = self._numbers(spec.signature, np.int32)
         if spec.is_sparse:
             fields["Sparsity"] = self._table("SparsityParameters")
-        if spec.scales or spec.zero_points or spec.has_custom_quantization:
+        if spec.scales or spec.zero_points or spec.has_custom_quantization or spec.blocks:
             quantization = {
                 "Scale": self._numbers(spec.scales, np.float32),
                 "ZeroPoint": self._numbers(spec.zero_points, np.int64),
@@ -164,8 +168,18 @@ class Writer:
             if spec.has_custom_quantization:
                 quantization["Details"] = self._table("CustomQuantization")
                 quantization["DetailsType"] = QuantizationDetails.CustomQuantization
+            if spec.blocks:
+                quantization["Details"] = self._blocks(*spec.blocks)
+                quantization["DetailsType"] = BLOCKWISE
             fields["Quantization"] = self._table("QuantizationParameters", **quantization)
         return self._table("Tensor", **fields)
+
+    def _blocks(self, *fields: int) -> int:
+        """Add a table that the package ``tflite`` does not have yet."""
+        self.builder.StartObject(len(fields))
+        for slot, value in enumerate(fields):
+            self.builder.PrependInt32Slot(slot, value, 0)
+        return int(self.builder.EndObject())
 
     def _operator(self, spec: OperatorSpec, code: int) -> int:
         fields: dict[str, int] = {

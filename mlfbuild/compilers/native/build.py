@@ -66,7 +66,16 @@ def _read_file(request: CompileRequest) -> tuple[Graph, str, int]:
         graph = parse_files(files, request.name, _budget(request, files.size), choices_of(request.options))
     except (InputFileError, ToolNotFoundError) as error:
         raise better_error(error, request.source) from None
-    return (rounded_products(graph) if tflm_of(request) == TFLM[0] else graph), files.identity, files.size
+    if graph.litert and "tflm" in request.options:
+        raise UsageError(
+            "tflm-of-litert",
+            place=f"{request.name}: options.tflm",
+            reason="selects numbers of TensorFlow Lite Micro, which does not run this network",
+            hint="remove it",
+        )
+    if tflm_of(request, graph) == TFLM[0]:
+        graph = rounded_products(graph).with_notes(graph.notes)
+    return graph, files.identity, files.size
 
 
 def _budget(request: CompileRequest, size: int) -> ConstantBudget:
@@ -94,7 +103,7 @@ def compile_graph(
     if request.executor == "graph":
         target = _target(request.cpu)
         module = graph_executor.graph_module(optimised, interface, settings, request, target, model_id, budget)
-        return Library((replace(module, notes=optimised.notes),))
+        return Library((replace(module, notes=optimised.notes, tflm=tflm_of(request, graph)),))
     hook = bool(options.get("hook", False))
     program = _program(request.name, optimised, whole, settings, interface, budget, hook=hook)
     module = Module(
@@ -120,7 +129,7 @@ def compile_graph(
         trace=traced_tensors(program),
         network=compiled_network(program),
         hook=hook,
-        tflm=tflm_of(request),
+        tflm=tflm_of(request, graph),
         notes=optimised.notes,
     )
     return Library((module,))

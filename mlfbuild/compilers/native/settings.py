@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mlfbuild.compilers.types import CompileRequest
-from mlfbuild.graph import MAX_CONSTANTS
+from mlfbuild.graph import MAX_CONSTANTS, Graph
 from mlfbuild.project import OptionValue, parse_size
 from mlfbuild.targets import Cpu
 
@@ -43,6 +43,7 @@ class CodegenSettings:
         return feature in self.cpu.features
 
 
-def tflm_of(request: CompileRequest) -> str:
-    """Return the date of the tflite-micro release whose numbers the code has; empty for ONNX models."""
-    return "" if request.source.suffix.lower() == ".onnx" else str(request.options.get("tflm", TFLM[-1]))
+def tflm_of(request: CompileRequest, graph: Graph) -> str:
+    """Return the date of the tflite-micro release whose numbers the code has; empty if it does not run the network."""
+    unknown = graph.litert or request.source.suffix.lower() == ".onnx"
+    return "" if unknown else str(request.options.get("tflm", TFLM[-1]))

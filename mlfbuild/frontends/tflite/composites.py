@@ -95,12 +95,17 @@ class _Inlining:
         for inner, outer in zip(part.outputs, operator.outputs, strict=True):
             if inner in written:
                 known.setdefault(inner, outer)
-        places = []
+        places, count = [], len(self._tensors)
         for tensor in part.tensors:
             if tensor.index not in known:
                 known[tensor.index] = len(self._tensors)
                 self._tensors.append(replace(tensor, index=len(self._tensors)))
             places.append(known[tensor.index])
+        for index in set(known.values()):
+            blocks = self._tensors[index].blocks
+            if index >= count and blocks is not None:
+                moved = blocks._replace(scales=self._place(places, blocks.scales))
+                self._tensors[index] = replace(self._tensors[index], blocks=moved)
         return places
 
 

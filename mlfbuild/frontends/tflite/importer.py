@@ -51,8 +51,14 @@ _COMPILED_BY = {
     "DISPATCH_OP": ("LiteRT's compiler", "an NPU"),
 }
 """Prefixes of custom operators that represent a part of a network: the program that writes them, and their hardware."""
+_OF_LITERT = "have the numbers of LiteRT's reference kernels, because TensorFlow Lite Micro does not run them"
 _OFFSET_WEIGHTS = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV"})
 """Layers whose weights may have a zero point."""
+_FOREIGN = {
+    "'Flex": "convert the model without SELECT_TF_OPS, because operators with the prefix Flex run in TensorFlow",
+    "STABLEHLO_": "convert the model to operators of TensorFlow Lite, because few runtimes have those of StableHLO",
+}
+"""Hints for operators with these prefixes."""
 _MOST_RUNS = 4096
 """Runs of the body of a loop."""
 _MOST_COPIES = 1 << 14
@@ -85,17 +91,19 @@ def parse_tflite(
     idle = [
         each for each in range(len(subgraphs)) if each != index and each not in {*importer.called, *importer.inlined}
     ]
-    return graph.with_notes([*graph.notes, *_left_out(idle, signatures, signature)])
+    notes = [f"{words} {_OF_LITERT}" for words in importer.only_litert]
+    notes += _left_out(idle, signatures, signature)
+    return graph.with_notes([*graph.notes, *notes], litert=bool(importer.only_litert))
 
 
 def _selected(signatures: Mapping[str, int], signature: str, name: str) -> int:
     """Return the index of the subgraph of ``signature``."""
     if signature not in signatures:
-        known = f"its signatures are {listed([*signatures])}" if signatures else "it has none"
+        known = f"its signatures are {listed([*signatures])}"
         raise UsageError(
             "signature-unknown",
             place=f"{name}: signature",
-            reason=f"the file has no signature {signature!r}; {known}",
+            reason=f"the file has no signature {signature!r}; {known}" if signatures else "the file has no signatures",
             hint="use one of these names" if signatures else "remove signature",
         )
     return signatures[signature]
@@ -144,6 +152,13 @@ class _Importer:
         self._missing: set[int] = set()
         """The tensors that such operators would write, and those that are computed from them."""
         self._written = {index for operator in raw.operators for index in operator.outputs}
+
+    @property
+    def only_litert(self) -> list[str]:
+        """What of the subgraph has the numbers of LiteRT."""
+        hybrid = self._hybrid is not None
+        return [*(["uint8 operators"] if self._raw is not self._file else []),
+                *(["layers of int8 weights over float32"] if hybrid else [])]  # fmt: skip
 
     def graph(self, name: str) -> Graph:
         """Return the subgraph as a graph."""
@@ -195,7 +210,20 @@ class _Importer:
             if reason is not None:
                 error = OperatorError(f"{node.operator.name} {node.name!r}", reason)
                 self._refusals.append(unsupported(error))
-        return UnsupportedModelError.of(self._refusals)
+        return UnsupportedModelError.of([*map(self._in_words_of_the_file, self._refusals)])
+
+    def _in_words_of_the_file(self, error: UnsupportedModelError) -> UnsupportedModelError:
+        """Return ``error`` with uint8 tensors that are held as int8 as they are in the file."""
+        if self._raw is self._file:
+            return error
+        for own, held in zip(self._file.tensors, self._raw.tensors, strict=False):
+            if own.type != held.type:
+                name, stored = repr(self._names[own.index]), repr(self._tensors.names[own.index])
+                for before, after in (
+                    (f"{stored} int8[", f"{name} uint8["), (f"int8 of {stored}", f"uint8 of {name}"), (stored, name)
+                ):  # fmt: skip
+                    error.place, error.reason = (text.replace(before, after) for text in (error.place, error.reason))
+        return error
 
     def _dynamic(self) -> Iterator[UnsupportedModelError]:
         """Yield why inputs have no fixed shape."""
@@ -225,7 +253,7 @@ class _Importer:
                 "operator-unsupported",
                 place=self._place(next(iter(missing.values()))),
                 reason=f"operator{f' {names} is' if len(missing) == 1 else f's {names} are'} not supported",
-                hint=SEE,
+                hint=next((hint for begin, hint in _FOREIGN.items() if begin in names), SEE),
             )
             self._refusals.append(error)
 
@@ -267,7 +295,7 @@ class _Importer:
             error = unsupported(raised)
         except GraphError:
             if self._refusals:  # the cause is more useful
-                raise UnsupportedModelError.of(self._refusals) from None
+                raise UnsupportedModelError.of([*map(self._in_words_of_the_file, self._refusals)]) from None
             raise
         depends = not self._missing.isdisjoint(operator.inputs)
         if error is not None and not (depends and error.code == "input-not-constant"):
@@ -282,8 +310,9 @@ class _Importer:
         kind = operator_kind(operator.code, operator.custom_code)
         if kind is not None:
             node, site = self._node(operator, kind)
-            if kind.layer and _is_hybrid(site):
-                return self._hybrid_layers().nodes(node, site)
+            if _may_be_hybrid(operator, kind) and _is_hybrid(site):
+                blocks = self._tensors.raw(site.place, operator.inputs[1]).blocks
+                return self._hybrid_layers().nodes(node, site, blocks)
             if self._is_computed(operator, kind, node):
                 return []
             joined = operator.unsigned and operator.code == BuiltinOperator.CONCATENATION
@@ -511,15 +540,15 @@ class _Importer:
         indices = _ordered(operator.inputs, kind.order)
         kept = {at: self._kept(place, indices, at) for at in kind.states}
         inputs = [
-            kept[at][0] if at in kept else None if index == -1 else self._tensors.at(place, index)
+            kept[at][0] if at in kept else None if index == -1 else self._value(operator, at, index)
             for at, index in enumerate(indices)
         ]
         site = self._site(operator, inputs, operator.outputs)
         if kind.values:
             site.input(0)
+        if _may_be_hybrid(operator, kind) and _is_hybrid(site):
+            self._hybrid_layers().check(site, operator, self._tensors.raw(site.place, indices[1]))
         if kind.layer:
-            if _is_hybrid(site):
-                self._hybrid_layers().check(site, operator, self._tensors.raw(site.place, indices[1]))
             self._check_parameters(site, indices[1 : kind.values])
         result = kind.read(site)
         if result.name in _OFFSET_WEIGHTS:
@@ -534,6 +563,13 @@ class _Importer:
         self._states += states
         outputs = (*(tensor.name for tensor in site.outputs), *(state.after for state in states))
         return Node(outputs[0] if site.outputs else "", result, values, outputs), site
+
+    def _value(self, operator: RawOperator, at: int, index: int) -> Tensor:
+        """Return input ``at`` of ``operator``, tensor ``index``; only FULLY_CONNECTED reads weights in blocks."""
+        place = self._place(operator)
+        if operator.code == BuiltinOperator.FULLY_CONNECTED and at == 1 and self._tensors.raw(place, index).blocks:
+            return self._tensors.in_blocks(place, index)
+        return self._tensors.at(place, index)
 
     def _hybrid_layers(self) -> HybridLayers:
         from mlfbuild.frontends.tflite.hybrid import HybridLayers
@@ -589,6 +625,10 @@ def _name(operator: RawOperator) -> str:
 def _ordered(indices: Sequence[int], order: Sequence[int]) -> Sequence[int]:
     """Return ``indices`` in another ``order``, with -1 for absent ones."""
     return [indices[at] if at < len(indices) else -1 for at in order] if order else indices
+
+
+def _may_be_hybrid(operator: RawOperator, kind: OperatorKind) -> bool:
+    return kind.layer or operator.code == BuiltinOperator.BATCH_MATMUL
 
 
 def _is_hybrid(site: TfliteSite) -> bool:

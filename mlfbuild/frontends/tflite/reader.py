@@ -11,7 +11,7 @@ import contextlib
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from flatbuffers.number_types import Int32Flags
@@ -27,6 +27,8 @@ SEE = "see docs/operators.md, or use another compiler (tvm or command)"
 SCHEMA_VERSION = 3
 IDENTIFIER = b"TFL3"
 
+BLOCKWISE = 2
+"""BlockwiseQuantization among the kinds of QuantizationDetails."""
 MAXIMUM_RANK = 8
 MAXIMUM_COUNT = 1 << 16
 """The greatest number of tensors, and of operators."""
@@ -42,6 +44,14 @@ _BUILTIN_CODE = 10
 
 MAXIMUM_METADATA = 1 << 26
 """Bytes of vectors and strings without weights; the largest models for microcontrollers have less than 2**20."""
+
+
+class WeightBlocks(NamedTuple):
+    """The tensors with scales and zero points (-1 or 0: none) of blocks, and the number of weights in a block."""
+
+    scales: int
+    zero_points: int
+    size: int
 
 
 @dataclass(frozen=True)
@@ -60,7 +70,10 @@ class RawTensor:
     axis: int
     is_variable: bool
     is_sparse: bool
-    has_custom_quantization: bool
+    quantization_details: int
+    """The kind of a quantisation other than scales and zero points."""
+    blocks: WeightBlocks | None
+    """A scale for each block of weights."""
 
 
 @dataclass(frozen=True)
@@ -164,19 +177,21 @@ class Reader:
             signature = self._indices(tensor.ShapeSignatureAsNumpy())
             if len(shape) > MAXIMUM_RANK:
                 raise GraphError(place, f"{len(shape)} dimensions, more than {MAXIMUM_RANK}")
-            scales, zero_points, axis, custom = self._quantization(tensor.Quantization())
+            quantization = tensor.Quantization()
+            scales, zero_points, axis, details = self._quantization(quantization)
+            blocks = _blocks(quantization) if details == BLOCKWISE else None
             return RawTensor(
                 index, _text(name), shape, signature, tensor.Type(), self._content(tensor.Buffer()),
-                scales, zero_points, axis, bool(tensor.IsVariable()), tensor.Sparsity() is not None, custom,
+                scales, zero_points, axis, bool(tensor.IsVariable()), tensor.Sparsity() is not None, details, blocks,
             )  # fmt: skip
 
-    def _quantization(self, quantization: Any) -> tuple[tuple[float, ...], tuple[int, ...], int, bool]:
+    def _quantization(self, quantization: Any) -> tuple[tuple[float, ...], tuple[int, ...], int, int]:
         if quantization is None:
-            return (), (), 0, False
+            return (), (), 0, QuantizationDetails.NONE
         scales = self._vector(quantization.ScaleAsNumpy())
         zero_points = self._vector(quantization.ZeroPointAsNumpy())
-        custom = quantization.DetailsType() != QuantizationDetails.NONE
-        return tuple(scales.tolist()), tuple(zero_points.tolist()), quantization.QuantizedDimension(), custom
+        axis, details = quantization.QuantizedDimension(), quantization.DetailsType()
+        return tuple(scales.tolist()), tuple(zero_points.tolist()), axis, details
 
     def _content(self, index: int) -> Array | None:
         """Return the bytes of buffer ``index``; in large models they are after the flatbuffer, at ``Offset``."""
@@ -256,6 +271,15 @@ class Reader:
         self._budget -= size
         if self._budget < 0:
             raise GraphError("vectors", "hold more than the file")
+
+
+def _blocks(quantization: Any) -> WeightBlocks:
+    """Return the fields of a BlockwiseQuantization, a table that the package ``tflite`` does not have yet."""
+    table = quantization.Details()
+    if table is None:
+        raise ValueError
+    offsets = [table.Offset(4 + 2 * field) for field in range(len(WeightBlocks._fields))]
+    return WeightBlocks(*(int(table.Get(Int32Flags, table.Pos + offset)) if offset else 0 for offset in offsets))
 
 
 def _builtin_code(code: Any) -> int:

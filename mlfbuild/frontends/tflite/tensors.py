@@ -8,12 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from tflite.QuantizationDetails import QuantizationDetails
 from tflite.TensorType import TensorType
 
 from mlfbuild.core import UnsupportedModelError
 from mlfbuild.frontends.tflite.operators import type_name
 from mlfbuild.frontends.tflite.operators.shapes import zeros
-from mlfbuild.frontends.tflite.reader import RawSubgraph, RawTensor
+from mlfbuild.frontends.tflite.reader import BLOCKWISE, RawSubgraph, RawTensor
 from mlfbuild.graph import Array, DType, GraphError, OperatorError, Quantization, State, Tensor
 
 TYPES = {
@@ -86,6 +87,12 @@ class Tensors:
         after = self.add(f"{before.name}_after", before)
         return before, State(before.name, after.name, zeros(before))
 
+    def in_blocks(self, place: str, index: int) -> Tensor:
+        """Return tensor ``index``, constant int4 weights with a scale for each block, as int8 without a scale."""
+        raw = self.raw(place, index)
+        plain = replace(raw, quantization_details=QuantizationDetails.NONE, scales=(), zero_points=())
+        return self._make(place, plain if raw.type == TensorType.INT4 and raw.data is not None else raw)
+
     def half(self, place: str, index: int) -> Array | None:
         """Return the elements of tensor ``index`` in float32 if it is a constant of float16."""
         raw = self.raw(place, index)
@@ -104,7 +111,8 @@ class Tensors:
                 name += "_"
             self._taken.add(name)
             self.names.append(name)
-            self._all.append(replace(tensor, index=index))
+            blocks = tensor.blocks and tensor.blocks._replace(scales=first + tensor.blocks.scales)
+            self._all.append(replace(tensor, index=index, blocks=blocks))
         return first
 
     def made(self, output: Tensor, shape: tuple[int, ...]) -> State:
@@ -121,12 +129,12 @@ class Tensors:
         """Make tensor ``index``, whose shape and type are those of ``data``, a constant."""
         self._made[index] = replace(self._made[index], data=data)
 
-    def add(self, name: str, like: Tensor) -> Tensor:
-        """Add a tensor like ``like``, called ``name`` or, if that is taken, ``name`` with a suffix."""
+    def add(self, name: str, like: Tensor, data: Array | None = None) -> Tensor:
+        """Add a tensor like ``like`` with ``data``, called ``name`` or, if that is taken, ``name`` with a suffix."""
         while name in self._taken:
             name += "_"
         self._taken.add(name)
-        tensor = Tensor(name, like.shape, like.dtype, like.quantization)
+        tensor = Tensor(name, like.shape, like.dtype, like.quantization, data)
         self._added.append(tensor)
         return tensor
 
@@ -184,11 +192,14 @@ def _convert(raw: RawTensor, name: str, where: str) -> Tensor:
         raise UnsupportedModelError(
             "weights-sparse", place=where, reason="sparse weights are not supported", hint="store them as dense tensors"
         )
-    if raw.has_custom_quantization:
+    if raw.quantization_details != QuantizationDetails.NONE:
+        blocks = raw.quantization_details == BLOCKWISE
         raise UnsupportedModelError(
-            "quantization-unsupported", place=where, reason="a custom quantisation is not supported",
-            hint="convert the model with full integer quantisation",
-        )  # fmt: skip
+            "quantization-unsupported",
+            place=where,
+            reason=f"{'a scale for each block of numbers' if blocks else 'a custom quantisation'} is not supported",
+            hint="quantise the weights per channel" if blocks else "convert the model with full integer quantisation",
+        )
     _check_shape(raw, dtype.size, where)
     # Some converters write scales for float32 and bool tensors, where they have no meaning.
     data = _data(raw, dtype, where)

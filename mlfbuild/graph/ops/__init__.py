@@ -159,6 +159,7 @@ if TYPE_CHECKING:
         HardSwish as HardSwish,
     )
     from mlfbuild.graph.ops.hybrid import (
+        BlockwiseFullyConnected as BlockwiseFullyConnected,
         ConvInteger as ConvInteger,
         Hybrid as Hybrid,
         HybridConv2D as HybridConv2D,
@@ -166,6 +167,7 @@ if TYPE_CHECKING:
         HybridFullyConnected as HybridFullyConnected,
         HybridTensors as HybridTensors,
         QuantizeRows as QuantizeRows,
+        block_sums as block_sums,
         hybrid_tensors as hybrid_tensors,
     )
     from mlfbuild.graph.ops.l2_normalization import (

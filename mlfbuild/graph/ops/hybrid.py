@@ -236,6 +236,77 @@ class HybridDepthwiseConv2D(Hybrid):
 
 
 @dataclass(frozen=True)
+class BlockwiseFullyConnected(Operator):
+    """FULLY_CONNECTED over QUANTIZE_ROWS with zero points; each block of the weights of an output has a scale.
+
+    The inputs are those of a hybrid layer and the float32 scales [outputs, blocks]. LiteRT adds the blocks in float32.
+    """
+
+    name: ClassVar[str] = "BLOCKWISE_FULLY_CONNECTED"
+    types: ClassVar[tuple[DType, ...]] = (DType.INT8,)
+    results: ClassVar[tuple[DType, ...]] = (DType.FLOAT32,)
+
+    def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
+        if len(inputs) != 6 or len(outputs) != 1:
+            return f"has {len(inputs)} inputs and {len(outputs)} outputs, takes 6 and writes 1"
+        absent = next((at for at in (0, 1, 2, 3, 5) if inputs[at] is None), None)
+        if absent is not None:
+            return f"input {absent} is absent"
+        values, scales, zero_points, weights, bias, blocks = inputs
+        assert values is not None and scales is not None and zero_points is not None
+        assert weights is not None and blocks is not None
+        reason = (
+            rules.rank(weights, 2)
+            or rules.first(rules.typed(tensor, DType.INT8) for tensor in (values, weights))
+            or rules.first(rules.typed(tensor, DType.FLOAT32) for tensor in (scales, blocks, *outputs))
+            or rules.typed(zero_points, DType.INT32)
+            or rules.first(None if each.constant else f"{each} is not constant" for each in (weights, blocks))
+            or (rules.parameters(blocks, bias, weights.shape[0], 0) if bias is not None else None)
+        )
+        if reason is not None:
+            return reason
+        channels, depth = weights.shape
+        if blocks.shape[:1] != (channels,) or len(blocks.shape) != 2 or depth % blocks.shape[1]:
+            return f"the scales {blocks} do not fit the weights {weights}"
+        rows = (values.elements // depth,)
+        if values.elements % depth or outputs[0].elements != rows[0] * channels:
+            return f"the weights {weights} do not fit {values} and {outputs[0]}"
+        return rules.shape(scales, rows) or rules.shape(zero_points, rows)
+
+    def macs(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> int:
+        weights = inputs[3]
+        assert weights is not None
+        return outputs[0].elements * weights.shape[1]
+
+    def reference(
+        self, inputs: Sequence[Tensor | None], values: Sequence[Array | None], outputs: Sequence[Tensor]
+    ) -> tuple[Array, ...]:
+        stored, scales, zero_points, weights, bias, blocks = values
+        assert stored is not None and scales is not None and zero_points is not None
+        assert weights is not None and blocks is not None
+        count = blocks.shape[1]
+        rows = stored.reshape(len(scales), count, -1).astype(np.float64)
+        parts = weights.reshape(len(weights), count, -1).astype(np.float64)
+        total = np.zeros((len(scales), len(weights)), np.float32)
+        with np.errstate(all="ignore"):
+            for at in range(count):
+                total += (rows[:, at] @ parts[:, at].T).astype(np.float32) * blocks[:, at]
+            shifts = zero_points[:, np.newaxis].astype(np.float32) * block_sums(weights, blocks)
+            total = (total - shifts) * scales[:, np.newaxis]
+            result = total if bias is None else total + bias.reshape(-1)
+        return (result.astype(np.float32).reshape(outputs[0].shape),)
+
+
+def block_sums(weights: Array, scales: Array) -> Array:
+    """Return the sum of the real weights of each output, added block by block in float32."""
+    sums = weights.reshape(*scales.shape, -1).sum(axis=2, dtype=np.int64).astype(np.float32)
+    total = np.zeros(len(weights), np.float32)
+    for at in range(scales.shape[1]):
+        total += scales[:, at] * sums[:, at]
+    return total
+
+
+@dataclass(frozen=True)
 class ConvInteger(Operator):
     """Writes the sums of (pixel - zero point) * (weight - offset), which wrap at 32 bits; padding is the zero point.
 

@@ -130,11 +130,12 @@ class DetectionPostProcess(Operator):
 
     def _best_of_anchors(self, boxes: Array, scores: Array) -> tuple[Array, Array, int]:
         """Return the anchors (-1 for none) and classes of all rows, and the number of detections."""
-        best = scores.max(axis=1)
+        best = np.fmax.reduce(scores, axis=1)  # ignores NaN
         chosen = suppressed(boxes, best, np.flatnonzero(best >= np.float32(self.score)), self.detections, self.overlap)
         places, classes = np.full((2, self.rows), -1)
         for at, box in enumerate(chosen):
-            order = np.argsort(-scores[box], kind="stable")[: self.per_anchor]
+            numbers = np.count_nonzero(~np.isnan(scores[box]))
+            order = np.argsort(-scores[box], kind="stable")[: min(self.per_anchor, numbers)]
             first = at * self.per_anchor
             places[first : first + len(order)], classes[first : first + len(order)] = box, order
         return places, np.where(places < 0, 0, classes), len(chosen)

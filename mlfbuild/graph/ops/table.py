@@ -29,6 +29,7 @@ OPERATORS: Mapping[str, tuple[str, str]] = {
     "BITWISE_OR": ("bitwise", "BitwiseOr"),
     "BITWISE_XOR": ("bitwise", "BitwiseXor"),
     "BIT_CAST": ("cast", "BitCast"),
+    "BLOCKWISE_FULLY_CONNECTED": ("hybrid", "BlockwiseFullyConnected"),
     "BROADCAST_TO": ("broadcast_to", "BroadcastTo"),
     "CAST": ("cast", "Cast"),
     "CEIL": ("floor", "Ceil"),

@@ -13,53 +13,57 @@ from mlfbuild.frontends.tflite import parse_tflite
 from mlfbuild.graph import DType, Tensor, ops
 from mlfbuild.graph.evaluation import evaluate
 from support.board_cases import wrong_networks
-from support.drawing import Case
+from support.drawing import Array, Case
 from support.host_c import run_many_on_host
-from support.hybrid_networks import KINDS, hybrid
+from support.hybrid_networks import BLOCKWISE, KINDS, hybrid
 from support.native import compile_bytes, generated
 from support.oracle import litert_run
 
 
-def equal_in_numpy(cases: Sequence[Case]) -> None:
+def expected(kind: str, case: Case) -> list[Array]:
+    return litert_run(case.model, case.inputs, reference=kind != BLOCKWISE)
+
+
+def equal_in_numpy(kind: str, cases: Sequence[Case]) -> None:
     for case in cases:
         graph = parse_tflite(case.model, "net", "net")
         values = evaluate(graph, dict(zip(graph.inputs, case.inputs, strict=True)))
-        for name, right in zip(graph.outputs, litert_run(case.model, case.inputs), strict=True):
+        for name, right in zip(graph.outputs, expected(kind, case), strict=True):
             np.testing.assert_array_equal(values[name], right)
 
 
-def equal_in_c(cases: Sequence[Case], cpu: str = "cortex-m4") -> None:
-    libraries = [compile_bytes(case.model, f"net{index}", cpu=cpu) for index, case in enumerate(cases)]
-    jobs = [(library, library.modules[0], case.inputs) for library, case in zip(libraries, cases, strict=True)]
-    for case, outputs in zip(cases, run_many_on_host(jobs), strict=True):
-        for got, right in zip(outputs, litert_run(case.model, case.inputs), strict=True):
+def equal_in_c(cases: Sequence[tuple[str, Case]]) -> None:
+    libraries = [compile_bytes(case.model, f"net{index}") for index, (_, case) in enumerate(cases)]
+    jobs = [(library, library.modules[0], case.inputs) for library, (_, case) in zip(libraries, cases, strict=True)]
+    for (kind, case), outputs in zip(cases, run_many_on_host(jobs), strict=True):
+        for got, right in zip(outputs, expected(kind, case), strict=True):
             np.testing.assert_array_equal(got, right)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_in_numpy(kind: str) -> None:
-    equal_in_numpy(list(hybrid(kind, 4)))
+    equal_in_numpy(kind, list(hybrid(kind, 4)))
 
 
 def test_every_kind_in_c() -> None:
-    equal_in_c([case for kind in KINDS for case in hybrid(kind, 2)])
+    equal_in_c([(kind, case) for kind in KINDS for case in hybrid(kind, 2)])
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_networks(kind: str) -> None:
     cases = list(hybrid(kind, 40))
-    equal_in_numpy(cases)
-    equal_in_c(cases)
+    equal_in_numpy(kind, cases)
+    equal_in_c([(kind, case) for case in cases])
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("cpu", ["cortex-m3", "cortex-m4", "cortex-m55"])
 def test_every_kind_on_boards(cpu: str, tmp_path: Path, tool: Callable[[str], str]) -> None:
-    cases = [case for kind in KINDS for case in hybrid(kind, 2)]
+    cases = [(kind, case) for kind in KINDS for case in hybrid(kind, 2)]
     jobs = [
-        (compile_bytes(case.model, f"net{index}", cpu), case.inputs, litert_run(case.model, case.inputs))
-        for index, case in enumerate(cases)
+        (compile_bytes(case.model, f"net{index}", cpu), case.inputs, expected(kind, case))
+        for index, (kind, case) in enumerate(cases)
     ]
     assert wrong_networks(jobs, cpu, tmp_path, tool) == []
 

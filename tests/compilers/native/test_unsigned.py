@@ -21,6 +21,7 @@ from support.host_c import run_many_on_host
 from support.native import compile_bytes, generated
 from support.networks import TYPES, drawn
 from support.oracle import assert_equal, litert_run
+from support.tflite_builder import Network
 from support.unsigned_networks import OWN, WEIGHTED, dsp_convolutions, own, unsigned
 
 DRAWN = sorted(name for name in TYPES if "int8" in TYPES[name] and getattr(BuiltinOperator, name) in _COMPUTED)
@@ -101,6 +102,22 @@ def test_own_networks_in_c(cpu: str) -> None:
     equal_in_c([*(case for kind in OWN for case in own(kind, 1)), *offset, *rounded], cpu)
 
 
+def test_averages_for_dsp_in_c() -> None:
+    """All means of two and of four stored values, and channels that are not computed four at a time."""
+    cases = []
+    for size in (2, 4):
+        net = Network()
+        image = net.input((1, 1, 256 * size, 6), 0.1, 3, dtype="uint8")
+        output = net.activation((1, 1, 256, 6), 0.1, 3, dtype="uint8")
+        options = {"FilterHeight": 1, "FilterWidth": size, "StrideH": 1, "StrideW": size, "Padding": 1}
+        net.operator("AVERAGE_POOL_2D", [image], output, "Pool2DOptions", **options)
+        value = np.repeat(np.arange(256), size * 6).reshape(1, 1, 256 * size, 6)
+        value += np.random.default_rng(size).integers(0, 3, value.shape)
+        cases.append(Case(net.build(), (np.clip(value, 0, 255).astype(np.uint8),)))
+        assert "half_up_int8_dsp(" in generated(compile_bytes(cases[-1].model))
+    equal_in_c(cases)
+
+
 def test_convolutions_for_dsp_in_c() -> None:
     cases = dsp_convolutions()
     for case in cases:
@@ -114,7 +131,7 @@ def test_convolutions_for_dsp_in_c() -> None:
 @pytest.mark.parametrize("cpu", ["cortex-m4", "cortex-m55"])
 def test_own_networks_on_boards(cpu: str, tmp_path: Path, tool: Callable[[str], str]) -> None:
     """The assembly of the kernels, which the host replaces by C."""
-    cases = [*dsp_convolutions(), *(case for kind in OWN for case in own(kind, 1))]
+    cases = [*dsp_convolutions(), *(case for kind in OWN for case in own(kind, 1)), *networks("AVERAGE_POOL_2D", 4)]
     jobs = [
         (compile_bytes(case.model, f"net{index}", cpu), case.inputs, litert_run(case.model, case.inputs))
         for index, case in enumerate(cases)

@@ -19,7 +19,7 @@ from mlfbuild.compilers.native.printing import (
     source_path,
     traced_tensor,
 )
-from mlfbuild.compilers.native.settings import CodegenSettings, tflm_of
+from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.compilers.types import CompileRequest
 from mlfbuild.core import UnsupportedModelError
 from mlfbuild.graph import ConstantBudget, Graph
@@ -77,7 +77,6 @@ def graph_module(
         trace=tuple(_trace(program)),
         network=graph_network(program),
         hook=bool(request.options.get("hook", False)),
-        tflm=tflm_of(request),
     )
 
 

@@ -245,4 +245,45 @@ MLF_KERNEL void mlf_depthwise_conv2d_hybrid(const struct mlf_window *window, con
     }
 }
 
+/*
+ * Each block of the weights of an output has a scale; the sums of blocks are added in float32. real_sums has the sum of
+ * the real weights of each output.
+ */
+struct mlf_blockwise {
+    int32_t blocks;
+    const float *scales;
+    const int32_t *zero_points;
+    const float *block_scales;
+    const float *real_sums;
+    const float *bias;
+};
+
+MLF_KERNEL float mlf_finished_blockwise(const struct mlf_blockwise *layer, int32_t row, int32_t c, float sum)
+{
+    const float shift = mlf_unfused((float)layer->zero_points[row] * layer->real_sums[c]);
+    return mlf_unfused((sum - shift) * layer->scales[row]) + layer->bias[c];
+}
+
+MLF_KERNEL float mlf_block_sum(float total, uint32_t sum, float scale)
+{
+    return total + mlf_unfused((float)(int32_t)sum * scale);
+}
+
+MLF_KERNEL void mlf_fully_connected_blockwise(const struct mlf_matrix *matrix, const struct mlf_blockwise *layer,
+                                              const int8_t *input, const int8_t *weights, float *output)
+{
+    const int32_t size = matrix->inputs / layer->blocks;
+    for (int32_t row = 0; row < matrix->rows; row++, input += matrix->inputs, output += matrix->outputs) {
+        for (int32_t c = 0; c < matrix->outputs; c++) {
+            const int8_t *part = weights + c * matrix->inputs;
+            const float *const scales = layer->block_scales + c * layer->blocks;
+            float total = 0.0f;
+            for (int32_t block = 0; block < layer->blocks; block++, part += size) {
+                total = mlf_block_sum(total, mlf_dot_int8(0U, input + block * size, part, size), scales[block]);
+            }
+            output[c] = mlf_finished_blockwise(layer, row, c, total);
+        }
+    }
+}
+
 #endif /* MLF_HYBRID_H_ */

@@ -270,7 +270,8 @@ MLF_KERNEL void mlf_clear_detections(int32_t row, int32_t rows, float *boxes, fl
  * Write the detections: boxes [rows, 4], classes [rows], scores [rows], and their number. `decoded` are the corners of
  * all boxes; `best` and `candidates`, of as many elements as there are boxes, are scratch memory.
  *
- * With mlf_detect_anchors, an anchor takes part with its best class, and its rows have its `per_anchor` best classes.
+ * With mlf_detect_anchors, an anchor takes part with its best class, and its rows have its `per_anchor` best classes;
+ * NaN is ignored.
  * With mlf_detect_classes, each class is suppressed on its own, and its best `per_class` are inserted into the rows
  * that the classes before it have filled.
  */
@@ -285,7 +286,7 @@ MLF_KERNEL void mlf_clear_detections(int32_t row, int32_t rows, float *boxes, fl
             const c_type *const own = labelled + i * detector->classes;                                                \
             c_type greatest = own[0];                                                                                  \
             for (int32_t label = 1; label < detector->labels; label++) {                                               \
-                greatest = own[label] > greatest ? own[label] : greatest;                                              \
+                greatest = own[label] > greatest || greatest != greatest ? own[label] : greatest;                      \
             }                                                                                                          \
             best[i] = mlf_real_##type(greatest, affine);                                                               \
         }                                                                                                              \
@@ -300,7 +301,7 @@ MLF_KERNEL void mlf_clear_detections(int32_t row, int32_t rows, float *boxes, fl
                 int32_t next = -1;                                                                                     \
                 for (int32_t label = 0; label < detector->labels; label++) {                                           \
                     const int later = last < 0 || own[label] < own[last] || (own[label] == own[last] && label > last); \
-                    if (later && (next < 0 || own[label] > own[next])) {                                               \
+                    if (later && own[label] == own[label] && (next < 0 || own[label] > own[next])) {                   \
                         next = label;                                                                                  \
                     }                                                                                                  \
                 }                                                                                                      \

@@ -19,7 +19,16 @@ from mlfbuild.compilers.native.lowering.common.window import window_lines
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import Graph, Node
 from mlfbuild.graph.bases import Convolution
-from mlfbuild.graph.ops import ConvInteger, DepthwiseConv2D, Hybrid, HybridTensors, QuantizeRows, hybrid_tensors
+from mlfbuild.graph.ops import (
+    BlockwiseFullyConnected,
+    ConvInteger,
+    DepthwiseConv2D,
+    Hybrid,
+    HybridTensors,
+    QuantizeRows,
+    block_sums,
+    hybrid_tensors,
+)
 
 _HEADER = "hybrid.h"
 
@@ -28,6 +37,8 @@ def lower(graph: Graph, node: Node, _settings: CodegenSettings) -> KernelCall:
     """Return the call of ``mlf_quantize_rows`` or of ``mlf_<layer>_hybrid``."""
     if isinstance(node.operator, QuantizeRows):
         return _lower_rows(graph, node, node.operator)
+    if isinstance(node.operator, BlockwiseFullyConnected):
+        return _lower_blockwise(graph, node)
     operator = node.operator
     if isinstance(operator, ConvInteger):
         return _lower_integer(graph, node, operator)
@@ -61,6 +72,31 @@ def _lower_rows(graph: Graph, node: Node, operator: QuantizeRows) -> KernelCall:
         *(Parameter(f"{c_type} *", name, tensor.name)
           for c_type, name, tensor in zip(("int8_t", "float", "int32_t"), names, outputs, strict=False)),
     ), (f"mlf_{word}({rows}, {source.elements // rows}, input, {', '.join(names)});",))  # fmt: skip
+
+
+def _lower_blockwise(graph: Graph, node: Node) -> KernelCall:
+    (values, scales, zero_points, weights, bias, blocks), (output,) = graph.inputs_of(node), graph.outputs_of(node)
+    assert values is not None and scales is not None and zero_points is not None
+    assert weights is not None and weights.data is not None and blocks is not None and blocks.data is not None
+    outputs, inputs = weights.shape
+    real_sums = block_sums(weights.data, blocks.data)
+    names = ("scales", "zero_points", "block_scales", "real_sums", "bias")
+    fields = {"blocks": str(blocks.shape[1]), **{name: name for name in names}}
+    sizes = {"rows": str(scales.elements), "inputs": str(inputs), "outputs": str(outputs)}
+    return KernelCall("fully_connected_blockwise", _HEADER, (
+        Parameter("const float *", "scales", scales.name),
+        Parameter("const int32_t *", "zero_points", zero_points.name),
+        Parameter("const float *", "block_scales", Constant.array("block_scales", "float", blocks.data)),
+        Parameter("const float *", "real_sums", Constant.array("real_sums", "float", real_sums)),
+        Parameter("const float *", "bias", float_bias(None if bias is None else bias.data, outputs)),
+        Parameter("const int8_t *", "input", values.name),
+        Parameter("const int8_t *", "weights", Constant.array("weights", "int8_t", weights.data)),
+        Parameter("float *", "output", output.name),
+    ), (
+        *struct_lines("mlf_matrix", "matrix", sizes),
+        *struct_lines("mlf_blockwise", "layer", fields),
+        "mlf_fully_connected_blockwise(&matrix, &layer, input, weights, output);",
+    ))  # fmt: skip
 
 
 def _lower_integer(graph: Graph, node: Node, operator: ConvInteger) -> KernelCall:

@@ -39,7 +39,8 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
         bounds = f"const struct mlf_int32_range range = {{{minimum}, {maximum}}};"
         few = isinstance(operator, MaxPool2D) or math.prod(operator.filter) <= _MOST_AVERAGED
         if isinstance(operator, AveragePool2D) and operator.half_up and source.dtype is DType.INT8:
-            header, kind = "pool2d_half_up.h", "half_up_int8"
+            dsp = few and settings.has("dsp") and source.shape[3] >= _GROUP
+            header, kind = f"pool2d_half_up{'_dsp' if dsp else ''}.h", f"half_up_int8{'_dsp' if dsp else ''}"
         elif source.dtype is DType.INT8 and few and settings.has("mve"):
             header, kind = "pool2d_mve.h", "int8_mve"
         elif source.dtype is DType.INT8 and few and settings.has("dsp") and source.shape[3] >= _GROUP:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from mlfbuild.compilers.native.lowering import Constant
 
 WEIGHTS = frozenset({"filter", "packed", "weights", "recurrent", "feature", "time", "constant"})
-BIASES = frozenset({"bias", "biases", "feature_bias", "channels", "offsets", "sums", "weight_scales", "weight_sums"})
+BIASES = frozenset(
+    {"bias", "biases", "feature_bias", "channels", "offsets", "sums", "weight_scales", "weight_sums", "block_scales",
+     "real_sums"}
+)  # fmt: skip
 TABLES = frozenset({"table", "reciprocals", "exponentials", "order", "padding", "rows", "columns", "initial", "roots"})
 """Names of constants by class; the class of other constants follows from their type."""
 
