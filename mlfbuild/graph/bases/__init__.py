@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.graph.bases.accumulate import finish as finish
+    from mlfbuild.graph.bases.accumulate import centred as centred, finish as finish
     from mlfbuild.graph.bases.binary import (
         WHOLE as WHOLE,
         Arithmetic as Arithmetic,

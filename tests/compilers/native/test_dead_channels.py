@@ -292,6 +292,52 @@ def test_int16_layers_fold_constants_in_64_bits() -> None:
     assert [tensor.dtype for tensor in smaller.inputs_of(smaller.nodes[1]) if tensor][2] is DType.INT64
 
 
+def int16_network(bias: int, last: int = 0) -> Graph:
+    """Return two int16 layers; the sums of the first exceed 32 bits when they are rescaled."""
+    sketch = Sketch()
+    for name, channels, scale in (("x", 64, 1.0), ("first", 8, 0.0002), ("y", 2, 1.0)):
+        sketch.tensors.append(Tensor(name, (1, 1, 1, channels), DType.INT16, Quantization((scale,), (0,))))
+    factors = np.full((8, 1, 1, 64), 127, np.int8)
+    for name, values in (("b", np.arange(8) * 1_234_567 + bias), ("last b", np.full(2, last))):
+        sketch.tensors.append(Tensor(name, values.shape, DType.INT64, data=values))
+    if last:
+        factors[4:] = 0
+    sketch.node(Conv2D(), "x", sketch.weights("w", data=factors), "b", "first")
+    sketch.node(Conv2D(), "first", sketch.weights("last w", 2, 1, 1, 8), "last b", "y")
+    return sketch.graph(["x"], ["y"])
+
+
+def test_sums_of_64_bits_that_wrap_are_not_constant() -> None:
+    for bias in range(0, 543_169_840, 13_579_246):
+        assert remove_dead_channels(int16_network(bias)).tensor("first").shape[-1] == 8
+
+
+def test_a_bias_near_its_limit_keeps_the_channels() -> None:
+    assert remove_dead_channels(int16_network(1 << 22, last=100)).tensor("first").shape[-1] == 4
+    assert remove_dead_channels(int16_network(1 << 22, last=(1 << 46) - 1)).tensor("first").shape[-1] == 8
+
+
+def test_depthwise_layers_with_a_constant_image_or_computed_weights_keep_their_channels() -> None:
+    for source, weights in (("c", "x"), ("x", "x"), ("c", "c")):
+        sketch = Sketch()
+        sketch.tensors.append(Tensor("c", (1, 3, 3, 4), DType.FLOAT32, data=np.ones((1, 3, 3, 4), np.float32)))
+        sketch.node(DepthwiseConv2D(), source, weights, sketch.real("product", 1, 1, 1, 4))
+        sketch.node(Add(), "product", sketch.real("x", 1, 3, 3, 4), sketch.real("y", 1, 3, 3, 4))
+        graph = sketch.graph(["x"], ["y"])
+        assert remove_dead_channels(graph) is graph
+
+
+def test_huge_tensors_are_not_computed_to_find_constants() -> None:
+    sketch = Sketch()
+    sketch.tensor("c", 1, 1, 1, 4, constant=True)
+    paddings = ((0, 0), (0, 99_999), (0, 99_999), (0, 0))
+    sketch.node(Pad(paddings), "c", sketch.tensor("padded", 1, 100_000, 100_000, 4))
+    size = (50_000, 50_000)
+    sketch.node(MaxPool2D(size, size), "padded", sketch.tensor("y", 1, 2, 2, 4))
+    graph = sketch.graph([], ["y"])
+    assert remove_dead_channels(graph) is graph
+
+
 def test_an_option_keeps_all_channels() -> None:
     graph, wanted = Layers().ended("first"), request("net")
     options: dict[str, OptionValue]
