@@ -338,6 +338,54 @@ def test_huge_tensors_are_not_computed_to_find_constants() -> None:
     assert remove_dead_channels(graph) is graph
 
 
+@pytest.mark.parametrize("taken", ["first/weights", "first/bias", "out/operand1", "out/operand1/kept"])
+def test_names_that_are_taken_are_not_used_again(taken: str) -> None:
+    layers = Layers(bias=900)
+    layers.tensor("factors", 1, 1, 1, CHANNELS, constant=True)
+    layers.node(Mul(), "first", "factors", layers.image("out"))
+    layers.image("out/operand1")
+    layers.node(Relu(), "out", "out/operand1")
+    if taken != "out/operand1":
+        layers.node(Relu(), "out/operand1", layers.image(taken))
+    assert after_removal(layers.ended(taken)).tensor("out").shape[-1] == 4
+
+
+def test_weights_named_like_those_of_another_layer_stay() -> None:
+    layers = Layers(bias=900)
+    layers.weights("first/weights", CHANNELS, 1, 1, CHANNELS)
+    layers.node(Conv2D(), "first", "first/weights", layers.image("second"))
+    layers.node(Conv2D(), "second", "first/weights", layers.image("y"))
+    assert after_removal(layers.graph(["x"], ["y"])).tensor("first").shape[-1] == 4
+
+
+def test_a_depthwise_bias_may_have_several_dimensions() -> None:
+    layers = Layers(bias=900)
+    bias = np.arange(CHANNELS, dtype=np.int32).reshape(1, CHANNELS, 1)
+    layers.tensors.append(Tensor("d b", bias.shape, DType.INT32, data=bias))
+    layers.node(DepthwiseConv2D(), "first", layers.weights("d", 1, 3, 3, CHANNELS), "d b", layers.image("out", 4))
+    assert after_removal(layers.ended("out")).tensor("out").shape[-1] == 4
+
+
+def test_scales_of_the_channels_of_a_reshaped_tensor_are_removed() -> None:
+    layers = Layers(bias=900)
+    affine = Quantization((0.5, 0.25) * 6, (0,) * CHANNELS, 3)
+    layers.tensors.append(Tensor("r", (1, 4, 9, CHANNELS), DType.INT8, affine))
+    layers.node(Reshape(), "first", "r")
+    layers.node(Reshape(), "r", layers.image("out"))
+    assert after_removal(layers.ended("out")).tensor("r").shape[-1] == 4
+
+
+def test_infinite_weights_of_other_channels_do_not_change_a_bias() -> None:
+    sketch = Sketch()
+    first, last = np.zeros((8, 4), np.float32), np.ones((2, 8), np.float32)
+    first[:4], last[0, 0] = 1, np.inf
+    for name, data in (("w", first), ("b", np.arange(8, dtype=np.float32)), ("last", last)):
+        sketch.tensors.append(Tensor(name, data.shape, DType.FLOAT32, data=data))
+    sketch.node(FullyConnected(), sketch.real("x", 1, 4), "w", "b", sketch.real("first", 1, 8))
+    sketch.node(FullyConnected(activation=Activation.RELU6), "first", "last", sketch.real("y", 1, 2))
+    assert after_removal(sketch.graph(["x"], ["y"])).tensor("first").shape[-1] == 4
+
+
 def test_an_option_keeps_all_channels() -> None:
     graph, wanted = Layers().ended("first"), request("net")
     options: dict[str, OptionValue]
