@@ -33,7 +33,7 @@ MLF_KERNEL int32_t mlf_wrapped_int16(int32_t value)
     return (int16_t)(uint16_t)(uint32_t)value;
 }
 
-MLF_KERNEL int32_t mlf_sum_int16(int32_t one, int32_t two)
+MLF_KERNEL int32_t mlf_bin_sum_int16(int32_t one, int32_t two)
 {
     return mlf_wrapped_int16(one + two);
 }
@@ -49,7 +49,7 @@ MLF_KERNEL int32_t mlf_rounded_int16(int32_t product)
 }
 
 /* Half of a sum and of a difference, which do not wrap around. */
-MLF_KERNEL int32_t mlf_mean_int16(int32_t one, int32_t two)
+MLF_KERNEL int32_t mlf_bin_mean_int16(int32_t one, int32_t two)
 {
     return mlf_wrapped_int16((one + two) >> 1);
 }
@@ -59,7 +59,7 @@ MLF_KERNEL int32_t mlf_half_int16(int32_t one, int32_t two)
     return mlf_wrapped_int16((one - two) >> 1);
 }
 
-MLF_KERNEL int32_t mlf_sum_int32(int32_t one, int32_t two)
+MLF_KERNEL int32_t mlf_bin_sum_int32(int32_t one, int32_t two)
 {
     return (int32_t)((uint32_t)one + (uint32_t)two);
 }
@@ -74,9 +74,9 @@ MLF_KERNEL int32_t mlf_rounded_int32(int64_t product)
     return (int32_t)(uint32_t)(uint64_t)((product + (1 << 30)) >> 31);
 }
 
-MLF_KERNEL int32_t mlf_mean_int32(int32_t one, int32_t two)
+MLF_KERNEL int32_t mlf_bin_mean_int32(int32_t one, int32_t two)
 {
-    return mlf_sum_int32(one, two) >> 1;
+    return mlf_bin_sum_int32(one, two) >> 1;
 }
 
 MLF_KERNEL int32_t mlf_half_int32(int32_t one, int32_t two)
@@ -84,7 +84,7 @@ MLF_KERNEL int32_t mlf_half_int32(int32_t one, int32_t two)
     return mlf_difference_int32(one, two) >> 1;
 }
 
-MLF_KERNEL float mlf_sum_float(float one, float two)
+MLF_KERNEL float mlf_bin_sum_float(float one, float two)
 {
     return one + two;
 }
@@ -99,7 +99,7 @@ MLF_KERNEL float mlf_rounded_float(float product)
     return product;
 }
 
-MLF_KERNEL float mlf_mean_float(float one, float two)
+MLF_KERNEL float mlf_bin_mean_float(float one, float two)
 {
     return (one + two) * 0.5f;
 }
@@ -151,7 +151,7 @@ MLF_KERNEL float mlf_half_float(float one, float two)
     MLF_KERNEL mlf_complex_##type mlf_plus_##type(mlf_complex_##type one, mlf_complex_##type two)                      \
     {                                                                                                                  \
         return mlf_complex_of_##type(                                                                                  \
-            mlf_sum_##type(one.real, two.real), mlf_sum_##type(one.imaginary, two.imaginary));                         \
+            mlf_bin_sum_##type(one.real, two.real), mlf_bin_sum_##type(one.imaginary, two.imaginary));                 \
     }                                                                                                                  \
                                                                                                                        \
     MLF_KERNEL mlf_complex_##type mlf_minus_##type(mlf_complex_##type one, mlf_complex_##type two)                     \
@@ -164,13 +164,13 @@ MLF_KERNEL float mlf_half_float(float one, float two)
     MLF_KERNEL mlf_complex_##type mlf_plus_quarter_##type(mlf_complex_##type one, mlf_complex_##type two)              \
     {                                                                                                                  \
         return mlf_complex_of_##type(                                                                                  \
-            mlf_sum_##type(one.real, two.imaginary), mlf_difference_##type(one.imaginary, two.real));                  \
+            mlf_bin_sum_##type(one.real, two.imaginary), mlf_difference_##type(one.imaginary, two.real));              \
     }                                                                                                                  \
                                                                                                                        \
     MLF_KERNEL mlf_complex_##type mlf_minus_quarter_##type(mlf_complex_##type one, mlf_complex_##type two)             \
     {                                                                                                                  \
         return mlf_complex_of_##type(                                                                                  \
-            mlf_difference_##type(one.real, two.imaginary), mlf_sum_##type(one.imaginary, two.real));                  \
+            mlf_difference_##type(one.real, two.imaginary), mlf_bin_sum_##type(one.imaginary, two.real));              \
     }                                                                                                                  \
                                                                                                                        \
     MLF_KERNEL mlf_complex_##type mlf_conjugate_##type(mlf_complex_##type value)                                       \
@@ -180,14 +180,14 @@ MLF_KERNEL float mlf_half_float(float one, float two)
                                                                                                                        \
     MLF_KERNEL mlf_complex_##type mlf_halved_##type(mlf_complex_##type value)                                          \
     {                                                                                                                  \
-        return mlf_complex_of_##type(mlf_mean_##type(value.real, 0), mlf_mean_##type(value.imaginary, 0));             \
+        return mlf_complex_of_##type(mlf_bin_mean_##type(value.real, 0), mlf_bin_mean_##type(value.imaginary, 0));     \
     }                                                                                                                  \
                                                                                                                        \
     /* The means of two numbers, and of the first and the negated second one, conjugate. */                            \
     MLF_KERNEL mlf_complex_##type mlf_low_##type(mlf_complex_##type even, mlf_complex_##type odd)                      \
     {                                                                                                                  \
         return mlf_complex_of_##type(                                                                                  \
-            mlf_mean_##type(even.real, odd.real), mlf_mean_##type(even.imaginary, odd.imaginary));                     \
+            mlf_bin_mean_##type(even.real, odd.real), mlf_bin_mean_##type(even.imaginary, odd.imaginary));             \
     }                                                                                                                  \
                                                                                                                        \
     MLF_KERNEL mlf_complex_##type mlf_high_##type(mlf_complex_##type even, mlf_complex_##type odd)                     \
@@ -227,7 +227,7 @@ MLF_KERNEL mlf_complex_float mlf_divided_float(mlf_complex_float value, int32_t 
     }                                                                                                                  \
                                                                                                                        \
     /* A stage for one element of each part. */                                                                        \
-    MLF_KERNEL void mlf_pairs_##type(                                                                                  \
+    MLF_KERNEL void mlf_bin_pairs_##type(                                                                              \
         int32_t size, int32_t part, int32_t turn, const element *roots, element *data)                                 \
     {                                                                                                                  \
         const mlf_complex_##type root = mlf_load_##type(roots);                                                        \
@@ -331,9 +331,9 @@ MLF_KERNEL mlf_complex_float mlf_divided_float(mlf_complex_float value, int32_t 
                                                                                                                        \
     MLF_SHARED void mlf_stage_2_##type(int32_t size, int32_t part, const element *roots, element *data)                \
     {                                                                                                                  \
-        mlf_pairs_##type(size, part, 0, roots, data);                                                                  \
+        mlf_bin_pairs_##type(size, part, 0, roots, data);                                                              \
         for (int32_t i = 2; i < 2 * part; i += 2) {                                                                    \
-            mlf_pairs_##type(size, part, 1, roots + i, data + i);                                                      \
+            mlf_bin_pairs_##type(size, part, 1, roots + i, data + i);                                                  \
         }                                                                                                              \
     }                                                                                                                  \
                                                                                                                        \
