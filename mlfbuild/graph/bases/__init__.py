@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from mlfbuild.graph.bases.tabulated import Tabulated as Tabulated
     from mlfbuild.graph.bases.unary import Unary as Unary
+    from mlfbuild.graph.bases.weighted import has_room as has_room
     from mlfbuild.graph.bases.window import (
         Padding as Padding,
         Pair as Pair,

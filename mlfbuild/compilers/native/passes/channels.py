@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.graph import Array, DType, Graph, Node, Operator, Tensor, integer_range, zero_point_of
-from mlfbuild.graph.bases import QUANTIZED, Binary, Unary, centred, convolution_tensors, finish
+from mlfbuild.graph.bases import QUANTIZED, Binary, Unary, centred, convolution_tensors, finish, has_room
 from mlfbuild.graph.ops import (
     Conv2D,
     DepthwiseConv2D,
@@ -21,7 +21,6 @@ from mlfbuild.graph.ops import (
     Pad,
     Reshape,
 )
-from mlfbuild.graph.wide_sums import LARGEST_SUM
 
 Numbers = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
@@ -66,15 +65,9 @@ def filtering(graph: Graph, node: Node) -> tuple[Tensor, Tensor, Tensor | None, 
     tensors = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     source, weights, bias, _ = tensors
     known = weights.constant and (bias is None or bias.constant) and not source.constant
-    if source.dtype is DType.INT16 and _largest_sum(weights, bias) >= LARGEST_SUM // 2:  # the limit of a bias
+    if source.dtype is DType.INT16 and not has_room(weights, bias, weights.shape[0]):
         return None
     return tensors if known and weights.shape[-1] % channels_of(source) == 0 else None
-
-
-def _largest_sum(weights: Tensor, bias: Tensor | None) -> float:
-    """Return the largest possible sum of ``bias`` and the products of int16 inputs and int8 ``weights``."""
-    largest = 0.0 if bias is None or bias.data is None else float(np.abs(bias.data.astype(np.float64)).max())
-    return largest + weights.elements // weights.shape[0] * 2.0**22
 
 
 def zero_of(tensor: Tensor) -> int:
