@@ -126,6 +126,9 @@ BROKEN |= {
         ops.Relu(), [Tensor("x", (4,), DType.INT8)], image(4, dtype=DType.INT8),
         "'x' int8[4] has no scale and zero point",
     ),
+    "scattered elements without updates": (
+        ops.ScatterElements(), [None, image(4, dtype=DType.INT32)], image(4), "has 2 inputs, takes 3",
+    ),
     "a quotient of truth values": (
         ops.Div(), [image(4, dtype=DType.BOOL)] * 2, image(4, dtype=DType.BOOL),
         "'x' bool[4]: the type must be int8, int16, int32, int64 or float32",
