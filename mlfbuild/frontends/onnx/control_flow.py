@@ -240,12 +240,12 @@ def _loop(body: Body) -> Iterator[RawNode]:
     running = "" if condition is not None else body.given(1)
     while goes_on and (trips is None or count < trips):
         body.take(graph)
-        number = body.number(f"{count}/iteration", np.int64(count))
+        number = body.number(f"iteration/{count}", np.int64(count))
         results: list[str] = []
         yield from body.run(graph, count, [number, body.number("condition", np.True_), *states], results)
         flags = [running] if running else []
         if body.given(0) and body.given(0) not in body.around.constants:
-            flags.append(body.name(count, "is a trip"))
+            flags.append(body.name("is a trip", count))
             yield body.make("Less", [number, body.given(0)], flags[-1])
         yield from _kept(body, count, flags, states, results)
         for found, piece in zip(pieces, results[1 + len(states) :], strict=True):
@@ -255,7 +255,7 @@ def _loop(body: Body) -> Iterator[RawNode]:
             goes_on = after is None or bool(after.all())
             if after is None:
                 trips = _most_trips(body, trips, len(states), "whether the loop goes on")
-                before, running = running or results[0], body.name(count, "goes on")
+                before, running = running or results[0], body.name("goes on", count)
                 yield body.make("And", [before, results[0]], running)
         count += 1
     yield from body.aliases(states, node.outputs)
@@ -278,13 +278,13 @@ def _most_trips(body: Body, trips: np.ndarray | int | None, states: int, what: s
 
 def _kept(body: Body, count: int, flags: Sequence[str], states: list[str], results: Sequence[str]) -> Iterator[RawNode]:
     """Yield the nodes that set ``states`` to the results of iteration ``count`` if all ``flags`` are true."""
-    active = body.name(count, "runs")
+    active = body.name("runs", count)
     if flags:
         yield body.make("And", [flags[0], flags[-1]], active)
     for index, (before, after) in enumerate(zip(list(states), results[1:], strict=False)):
         states[index] = after
         if flags and before != after:
-            states[index] = body.name(count, "state", index)
+            states[index] = body.name("state", count, index)
             yield from body.selected(active, after, before, states[index])
 
 
@@ -309,7 +309,7 @@ def _scan(body: Body) -> Iterator[RawNode]:
         elements = []
         for index, (name, axis) in enumerate(zip(sources, axes, strict=True)):
             at = count - 1 - step if backwards[index] else step
-            elements.append(body.name(step, "element", index))
+            elements.append(body.name("element", step, index))
             yield body.make("Gather", [name, body.number(f"at {at}", np.int64(at))], elements[-1], {"axis": axis})
         results: list[str] = []
         yield from body.run(graph, step, [*states, *elements], results)
