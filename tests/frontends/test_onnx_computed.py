@@ -319,6 +319,10 @@ REFUSED: dict[str, tuple[Case, Sequence[int] | None, type[MlfError], tuple[str, 
         ("Pad", {"mode": "around"}, (X, whole(0, 0, 0, 0, 0, 0))), (4, 5, 6), InputFileError,
         ("onnx-malformed", "node 0 (Pad) writing 'y'", "'around'"),
     ),
+    "an odd number of pads": (
+        ("Pad", {}, (X, whole(0, 0, 0, 0, 0, 0, 0))), (4, 5, 6), InputFileError,
+        ("onnx-malformed", "node 0 (Pad) writing 'y'", "'x1'", "int64[7]"),
+    ),
     "several paddings": (
         ("Pad", {}, (X, whole(0, 0, 0, 0, 0, 0), np.ones(2, np.float32))), (4, 5, 6), InputFileError,
         ("onnx-malformed", "node 0 (Pad) writing 'y'", "'x2'", "float32"),
