@@ -114,7 +114,7 @@ def test_a_note_names_the_number_of_rows() -> None:
 NODE = "node 0 (NonMaxSuppression) writing 'selected'"
 REFUSED: dict[str, tuple[dict[str, Any], Refusal]] = {
     "no boxes": ({"most": None}, ("tensor-empty", NODE, "max_output_boxes_per_class")),
-    "a computed number of rows": ({"computed": True}, ("input-not-constant", NODE, "'most'")),
+    "a computed number of rows": ({"computed": True}, ("input-not-constant", NODE, "'most'", "declares no fixed shape")),
     "several numbers": ({"rows": 4, "most": (1, 2)}, ("onnx-malformed", NODE, "input 2")),
     "scores of other boxes": (
         {"rows": 4, "scores": (BATCHES, CLASSES, 7)}, ("operator-variant-unsupported", NODE, "[2, 3, 7]"),
