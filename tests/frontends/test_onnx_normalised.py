@@ -220,6 +220,17 @@ def test_tensor_of_a_loop_may_be_called_iteration() -> None:
     assert_equal(data, floats(3))
 
 
+@pytest.mark.parametrize(
+    ("count", "code", "fact"),
+    [(np.array(0), "tensor-empty", "'all'"), (np.array(np.inf, np.float32), "onnx-malformed", "float32")],
+)
+def test_other_trip_counts_are_refused(count: np.ndarray, code: str, fact: str) -> None:
+    """No iteration makes no rows, and only integers are counts."""
+    with pytest.raises(MlfError) as caught:
+        parse_onnx(loop([*DOUBLED, WHILE], ["n", "go0"], {"n": count, "go0": np.array(True)}), "net", "net.onnx")
+    assert_refused(caught.value, code, "node 1 (Loop) writing 'last'", fact)
+
+
 def test_condition_of_a_loop_may_be_absent() -> None:
     """ONNX's evaluator takes this for a false condition; the body's condition has no effect."""
     ends = helper.make_node("Not", ["go"], ["on"])
