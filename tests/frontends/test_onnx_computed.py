@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from mlfbuild.core.errors import InputFileError, MlfError, UnsupportedModelError
 from mlfbuild.frontends.onnx import parse_onnx
@@ -303,6 +303,10 @@ REFUSED: dict[str, tuple[Case, Sequence[int] | None, type[MlfError], tuple[str, 
         ("Range", {}, (np.array(1), np.array(1), np.array(1, np.int32))), (4,), UnsupportedModelError,
         ("type-unsupported", "node 0 (Range) writing 'y'", "int64", "'x0'"),
     ),
+    "several starts of a range": (
+        ("Range", {}, (whole(1, 2), np.array(1), np.array(1))), (4,), InputFileError,
+        ("onnx-malformed", "node 0 (Range) writing 'y'", "'x0'", "int64[2]"),
+    ),
     "values of one hot": (
         ("OneHot", {}, (whole(1), np.array(3), np.ones(3, np.float32))), (1, 3), InputFileError,
         ("onnx-malformed", "node 0 (OneHot) writing 'y'", "3 values"),
@@ -314,6 +318,10 @@ REFUSED: dict[str, tuple[Case, Sequence[int] | None, type[MlfError], tuple[str, 
     "mode": (
         ("Pad", {"mode": "around"}, (X, whole(0, 0, 0, 0, 0, 0))), (4, 5, 6), InputFileError,
         ("onnx-malformed", "node 0 (Pad) writing 'y'", "'around'"),
+    ),
+    "an odd number of pads": (
+        ("Pad", {}, (X, whole(0, 0, 0, 0, 0, 0, 0))), (4, 5, 6), InputFileError,
+        ("onnx-malformed", "node 0 (Pad) writing 'y'", "'x1'", "int64[7]"),
     ),
     "several paddings": (
         ("Pad", {}, (X, whole(0, 0, 0, 0, 0, 0), np.ones(2, np.float32))), (4, 5, 6), InputFileError,
@@ -328,3 +336,24 @@ def test_refused(name: str) -> None:
     with pytest.raises(kind) as caught:
         parse_onnx(network(case, shape), "net", "net.onnx")
     assert_refused(caught.value, *words)
+
+
+def with_constants(data: bytes, values: dict[str, Array]) -> bytes:
+    """Return the network ``data`` with ``values`` instead of inputs."""
+    made = onnx.load_from_string(data)
+    ports = [port for port in made.graph.input if port.name not in values]
+    del made.graph.input[:]
+    made.graph.input.extend(ports)
+    made.graph.initializer.extend(numpy_helper.from_array(value, name) for name, value in values.items())
+    return bytes(made.SerializeToString())
+
+
+def test_constants_beside_computed_parameters_are_checked() -> None:
+    data = network(("Range", {}, (whole(1, 2), np.array(1), np.array(1))), (4,))
+    with pytest.raises(InputFileError) as caught:
+        parse_onnx(with_constants(data, {"x0": whole(1, 2), "x2": np.array(1)}), "net", "net.onnx")
+    assert_refused(caught.value, "onnx-malformed", "node 0 (Range) writing 'y'", "'x0'", "int64[2]")
+    data = network(("Slice", {}, (X, whole(0), whole(3), whole(0), whole(0))), (3, 5, 6))
+    with pytest.raises(InputFileError) as caught:
+        parse_onnx(with_constants(data, {"x4": whole(0)}), "net", "net.onnx")
+    assert_refused(caught.value, "onnx-malformed", "node 0 (Slice) writing 'y'", "0")

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import onnx
 import pytest
 from onnx import TensorProto, helper
 
@@ -111,10 +112,21 @@ def test_a_note_names_the_number_of_rows() -> None:
     assert not parse_onnx(detector(4), "net", "net.onnx").notes
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_a_tensor_may_have_the_name_of_the_number_of_rows(*, first: bool) -> None:
+    made = onnx.load_from_string(detector())
+    node = helper.make_node("Neg", ["boxes"], ["selected_count"])
+    made.graph.node.insert(0 if first else len(made.graph.node), node)
+    graph = parse_onnx(made.SerializeToString(), "net", "net.onnx")
+    assert graph.outputs == ("selected", "found", "selected_count_2" if first else "selected_count")
+
+
 NODE = "node 0 (NonMaxSuppression) writing 'selected'"
 REFUSED: dict[str, tuple[dict[str, Any], Refusal]] = {
     "no boxes": ({"most": None}, ("tensor-empty", NODE, "max_output_boxes_per_class")),
-    "a computed number of rows": ({"computed": True}, ("input-not-constant", NODE, "'most'")),
+    "a computed number of rows": (
+        {"computed": True}, ("input-not-constant", NODE, "'most'", "declares no fixed shape"),
+    ),
     "several numbers": ({"rows": 4, "most": (1, 2)}, ("onnx-malformed", NODE, "input 2")),
     "scores of other boxes": (
         {"rows": 4, "scores": (BATCHES, CLASSES, 7)}, ("operator-variant-unsupported", NODE, "[2, 3, 7]"),

@@ -211,11 +211,26 @@ def integer_product(depth: int, points: tuple[int, ...] = ()) -> bytes:
     return model([node], shapes, [("y", (2, 3))], types=types)
 
 
+def product_of_constants(rows: Array, columns: Array) -> bytes:
+    """Return a product of an input and a constant matrix with these zero points."""
+    node = helper.make_node("MatMulInteger", ["a", "b", "za", "zb"], ["y"])
+    constants = {"b": np.ones((4, 3), np.int8), "za": rows, "zb": columns}
+    types = {"a": TensorProto.UINT8, "y": TensorProto.INT32}
+    return model([node], [("a", (2, 4))], [("y", (2, 3))], constants, types=types)
+
+
 NODE = "node 0 (MatMulInteger) writing 'y'"
 REFUSED: dict[str, tuple[bytes, Refusal]] = {
     "a large computed matrix": (integer_product(300), ("operator-variant-unsupported", NODE, "16777216")),
+    "a zero point of another type": (
+        product_of_constants(np.array(-5, np.int8), np.zeros((), np.int8)), ("onnx-malformed", NODE, "int8", "uint8"),
+    ),
+    "zero points of columns of another type": (
+        product_of_constants(np.zeros((), np.uint8), np.full(3, 1 << 30, np.int32)),
+        ("onnx-malformed", NODE, "int32", "int8"),
+    ),
     "zero points of other columns": (integer_product(4, (2,)), ("onnx-malformed", NODE)),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("data", "refusal"), REFUSED.values(), ids=REFUSED)

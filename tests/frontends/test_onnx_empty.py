@@ -11,11 +11,13 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from mlfbuild.core.errors import UnsupportedModelError
 from mlfbuild.frontends.onnx import parse_onnx
 from mlfbuild.graph.evaluation import evaluate
 from support.host_c import run_on_host
 from support.native import compile_network, generated
 from support.onnx_models import reference
+from support.refusals import assert_refused
 
 Array = npt.NDArray[Any]
 NOTHING = np.zeros((2, 0, 3), np.float32)
@@ -137,3 +139,27 @@ def test_product_of_nothing() -> None:
     data, (wanted,) = written(helper.make_node("MatMul", [*inputs], ["y"]), inputs, {})
     np.testing.assert_array_equal(evaluate(parse_onnx(data, "net", "net.onnx"), inputs)["y"], wanted)
     assert wanted.shape == (2, 3)
+
+
+def test_results_that_are_too_large_are_not_computed() -> None:
+    """The addition of padding to nothing would take 32 GiB."""
+    ports = [helper.make_tensor_value_info(name, 1, [size]) for name, size in (("x", 0), ("y", 1 << 33))]
+    graph = helper.make_graph(
+        [helper.make_node("Pad", ["x", "p"], ["y"])], "graph", ports[:1], ports[1:],
+        [numpy_helper.from_array(np.array([0, 1 << 33]), "p")],
+    )  # fmt: skip
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=8)
+    with pytest.raises(UnsupportedModelError) as caught:
+        parse_onnx(made.SerializeToString(), "net", "net.onnx")
+    assert_refused(caught.value, "constants-too-large", "node 0 (Pad) writing 'y'", str(1 << 35))
+
+
+def test_outputs_of_nothing_may_be_absent() -> None:
+    node = helper.make_node("GRU", ["x", "w", "r"], ["", "h"], hidden_size=2)
+    weights = {"w": np.ones((1, 6, 3), np.float32), "r": np.ones((1, 6, 2), np.float32)}
+    ports = [helper.make_tensor_value_info(name, 1, shape) for name, shape in (("x", [4, 0, 3]), ("h", [1, 0, 2]))]
+    stored = [numpy_helper.from_array(value, name) for name, value in weights.items()]
+    graph = helper.make_graph([node], "graph", ports[:1], ports[1:], stored)
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=8)
+    network = parse_onnx(made.SerializeToString(), "net", "net.onnx")
+    assert (network.nodes, network.tensor("h").shape) == ((), (1, 0, 2))

@@ -129,6 +129,30 @@ def test_parameters_that_leave_a_choice_are_refused(
     assert raised.value.code == "input-not-constant"
 
 
+@pytest.mark.parametrize(
+    ("operator", "inputs", "made"),
+    [
+        ("Col2Im", [[1, 720720, 1], None, None], [1, 1, *[2] * 8]),  # billions of windows
+        ("STFT", [[1, 1 << 28], None, [5]], [1, 3, 3, 2]),  # millions of steps
+    ],
+)
+def test_values_of_large_tensors_are_not_tried(operator: str, inputs: list[list[int] | None], made: list[int]) -> None:
+    ports = [
+        helper.make_tensor_value_info(name, TensorProto.INT64, [len(made) - 2] if operator == "Col2Im" else [])
+        if shape is None
+        else helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+        for name, shape in zip("abc", inputs, strict=False)
+    ]
+    graph = helper.make_graph(
+        [helper.make_node(operator, list("abc"), ["y"])], "graph", ports,
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, made)],
+    )  # fmt: skip
+    data = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=8).SerializeToString()
+    with pytest.raises(UnsupportedModelError) as raised:
+        parse_onnx(data, "net", "net.onnx")
+    assert raised.value.code == "input-not-constant"
+
+
 def test_tensor_without_elements_has_no_number_of_repeats() -> None:
     graph = helper.make_graph(
         [helper.make_node("Tile", ["x", "p"], ["y"])], "graph",

@@ -208,6 +208,29 @@ def test_loop_with_a_constant_trip_count_is_unrolled() -> None:
     assert_equal(data, floats(3))
 
 
+def test_tensor_of_a_loop_may_be_called_iteration() -> None:
+    """Its name is not that of the constant that is added to each iteration."""
+    nodes = [
+        helper.make_node("Neg", ["s"], ["iteration"]),
+        helper.make_node("Cast", ["i"], ["f"], to=FLOAT),
+        helper.make_node("Add", ["iteration", "f"], ["s2"]),
+        helper.make_node("Exp", ["s2"], ["piece"]),
+    ]
+    data = loop([*nodes, WHILE], ["n", "go0"], {"n": np.array(3), "go0": np.array(True)})
+    assert_equal(data, floats(3))
+
+
+@pytest.mark.parametrize(
+    ("count", "code", "fact"),
+    [(np.array(0), "tensor-empty", "'all'"), (np.array(np.inf, np.float32), "onnx-malformed", "float32")],
+)
+def test_other_trip_counts_are_refused(count: np.ndarray, code: str, fact: str) -> None:
+    """No iteration makes no rows, and only integers are counts."""
+    with pytest.raises(MlfError) as caught:
+        parse_onnx(loop([*DOUBLED, WHILE], ["n", "go0"], {"n": count, "go0": np.array(True)}), "net", "net.onnx")
+    assert_refused(caught.value, code, "node 1 (Loop) writing 'last'", fact)
+
+
 def test_condition_of_a_loop_may_be_absent() -> None:
     """ONNX's evaluator takes this for a false condition; the body's condition has no effect."""
     ends = helper.make_node("Not", ["go"], ["on"])

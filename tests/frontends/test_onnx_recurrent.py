@@ -83,7 +83,7 @@ class Case:
         for position, word in enumerate(("activation_alpha", "activation_beta"), 1):
             numbers = [each[position] for each in self.functions if not np.isnan(each[position])]
             attributes.update({word: numbers} if numbers else {})
-        attributes.update({"clip": self.clip} if np.isfinite(self.clip) else {})
+        attributes.update({"clip": self.clip} if self.clip != np.inf else {})
         attributes.update({"input_forget": 1} if self.coupled else {})
         attributes.update({"linear_before_reset": 1} if self.reset_last else {})
         node = helper.make_node(
@@ -204,6 +204,10 @@ UNSUPPORTED: dict[str, tuple[Case, Refusal]] = {
     ),
     "a sequence that is too long": (
         Case("LSTM", "XWRL", "X", lengths=(4, 5, 1)), ("onnx-malformed", NODE, "4"),
+    ),
+    "a limit that is not a number": (Case("LSTM", clip=NAN), ("onnx-malformed", NODE, "clip")),
+    "lengths of other sequences": (
+        Case("LSTM", "XWRL", "X", lengths=(STEPS,) * 4), ("onnx-malformed", NODE, "[4]", "3"),
     ),
     "too few lengths": (Case("LSTM", "XWRL", lengths=(4, 1)), ("onnx-malformed", NODE, "[2]", "3")),
 }  # fmt: skip

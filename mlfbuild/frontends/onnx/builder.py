@@ -47,7 +47,7 @@ class GraphBuilder:
         """The names of tensors that are outputs, and their names in the graph."""
         self.reported: list[tuple[str, Value]] = []
         """Outputs that the file does not have, such as the number of rows that are filled."""
-        self._reserved = frozenset(reserved)
+        self._reserved = set(reserved)
         self._tensors: dict[str, Tensor] = {}
         self._nodes: list[Node] = []
         self._writers: dict[str, Node] = {}
@@ -95,8 +95,8 @@ class GraphBuilder:
 
     def report(self, name: str, value: Value) -> None:
         """Add an output that the file does not have; if ``name`` is taken, a number is appended."""
-        taken = {*self._reserved, *(other for other, _ in self.reported)}
-        free = next(text for text in (name, *(f"{name}_{at}" for at in range(2, len(taken) + 3))) if text not in taken)
+        free = self._unique(name)
+        self._reserved.add(free)
         self.reported.append((free, value))
 
     def emit(self, name: str, operator: Operator, inputs: Sequence[Tensor | None], *likes: Tensor) -> list[Tensor]:

@@ -3,8 +3,8 @@
 The branch of an If whose condition is constant takes its place; otherwise both are run, and the results of one are
 selected. A Loop whose trip count or condition is constant, and a Scan, whose trip count is the size of its inputs, are
 unrolled. A Loop that ends when data say so is unrolled as often as it may run, and keeps its state after the end. The
-names of inner tensors get the name of the node and
-the number of the iteration as a prefix, because every tensor of a graph is written once.
+names of inner tensors get the name of the node and the number of the iteration as a prefix, because every tensor of a
+graph is written once. Names of other tensors have a word before the number, so that they differ from all of these.
 """
 
 from __future__ import annotations
@@ -161,7 +161,12 @@ class Body:
         if not output:
             return
         if not pieces:
-            raise GraphError(self.node.place, f"{output!r} has no elements, because the loop has no iteration")
+            raise UnsupportedModelError(
+                "tensor-empty",
+                place=self.node.place,
+                reason=f"{output!r} has no elements, because the loop has no iteration",
+                hint="remove the output of the loop",
+            )
         rows = []
         for index, piece in enumerate(pieces):
             rows.append(self.name("stacked", output, index))
@@ -229,7 +234,10 @@ def _loop(body: Body) -> Iterator[RawNode]:
     states = list(node.inputs[2:])
     graph = body.graph("body", 2 + len(states), 1 + len(node.outputs))
     condition = body.constant(1, "condition")
-    trips: np.ndarray | int | None = body.constant(0, "trip count")
+    limit = body.constant(0, "trip count")
+    if limit is not None and limit.dtype.kind not in "iu":
+        raise GraphError(node.place, f"the trip count is {limit.dtype.name}, not an integer")
+    trips = None if limit is None else int(limit)
     if not body.given(0) and not body.given(1):
         raise GraphError(node.place, "has neither a trip count nor a condition, so it never ends")
     pieces: list[list[str]] = [[] for _ in node.outputs[len(states) :]]
@@ -240,12 +248,12 @@ def _loop(body: Body) -> Iterator[RawNode]:
     running = "" if condition is not None else body.given(1)
     while goes_on and (trips is None or count < trips):
         body.take(graph)
-        number = body.number(f"{count}/iteration", np.int64(count))
+        number = body.number(f"iteration/{count}", np.int64(count))
         results: list[str] = []
         yield from body.run(graph, count, [number, body.number("condition", np.True_), *states], results)
         flags = [running] if running else []
         if body.given(0) and body.given(0) not in body.around.constants:
-            flags.append(body.name(count, "is a trip"))
+            flags.append(body.name("is a trip", count))
             yield body.make("Less", [number, body.given(0)], flags[-1])
         yield from _kept(body, count, flags, states, results)
         for found, piece in zip(pieces, results[1 + len(states) :], strict=True):
@@ -255,7 +263,7 @@ def _loop(body: Body) -> Iterator[RawNode]:
             goes_on = after is None or bool(after.all())
             if after is None:
                 trips = _most_trips(body, trips, len(states), "whether the loop goes on")
-                before, running = running or results[0], body.name(count, "goes on")
+                before, running = running or results[0], body.name("goes on", count)
                 yield body.make("And", [before, results[0]], running)
         count += 1
     yield from body.aliases(states, node.outputs)
@@ -263,7 +271,7 @@ def _loop(body: Body) -> Iterator[RawNode]:
         yield from body.stacked(found, 0, output)
 
 
-def _most_trips(body: Body, trips: np.ndarray | int | None, states: int, what: str) -> int:
+def _most_trips(body: Body, trips: int | None, states: int, what: str) -> int:
     """Return how often a loop runs whose end depends on data: as often as the tensors that it collects have rows.
 
     If it collects none, ``trips`` is the limit.
@@ -273,18 +281,18 @@ def _most_trips(body: Body, trips: np.ndarray | int | None, states: int, what: s
     sizes = {shape[0] for shape in shapes if shape}
     if not all(shapes) or len(sizes) > 1 or (trips is None and not sizes):
         raise body.dynamic(f"{what} is computed in every run", _UNROLLED)
-    return sizes.pop() if sizes else int(trips or 0)
+    return sizes.pop() if sizes else trips or 0
 
 
 def _kept(body: Body, count: int, flags: Sequence[str], states: list[str], results: Sequence[str]) -> Iterator[RawNode]:
     """Yield the nodes that set ``states`` to the results of iteration ``count`` if all ``flags`` are true."""
-    active = body.name(count, "runs")
+    active = body.name("runs", count)
     if flags:
         yield body.make("And", [flags[0], flags[-1]], active)
     for index, (before, after) in enumerate(zip(list(states), results[1:], strict=False)):
         states[index] = after
         if flags and before != after:
-            states[index] = body.name(count, "state", index)
+            states[index] = body.name("state", count, index)
             yield from body.selected(active, after, before, states[index])
 
 
@@ -309,7 +317,7 @@ def _scan(body: Body) -> Iterator[RawNode]:
         elements = []
         for index, (name, axis) in enumerate(zip(sources, axes, strict=True)):
             at = count - 1 - step if backwards[index] else step
-            elements.append(body.name(step, "element", index))
+            elements.append(body.name("element", step, index))
             yield body.make("Gather", [name, body.number(f"at {at}", np.int64(at))], elements[-1], {"axis": axis})
         results: list[str] = []
         yield from body.run(graph, step, [*states, *elements], results)

@@ -7,6 +7,7 @@ operands are all constant is computed by ONNX's evaluator: the sum of nothing is
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -44,14 +45,17 @@ def inputs_without_elements(raw: RawModel) -> dict[str, Array]:
 def empty_results(node: RawNode, operands: Sequence[Operand], opset: int) -> tuple[Array | None, ...]:
     """Return the outputs of ``node`` that have no elements; ``None`` for others, and if the shape is not known."""
     model = _model_of(node, operands, opset)
-    if model is None:
-        return tuple(None for _ in node.outputs)
+    types = {} if model is None else _inferred(model)
+    return tuple(_empty(name, types[name]) if name in types else None for name in node.outputs)
+
+
+def _inferred(model: onnx.ModelProto) -> dict[str, onnx.TypeProto.Tensor]:
+    """Return the types of the outputs of ``model``, none if they cannot be found."""
     try:
         inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
     except (onnx.shape_inference.InferenceError, RuntimeError):
-        return tuple(None for _ in node.outputs)
-    shapes = {port.name: port.type.tensor_type for port in inferred.graph.output}
-    return tuple(_empty(name, shapes[name]) if name else None for name in node.outputs)
+        return {}
+    return {port.name: port.type.tensor_type for port in inferred.graph.output}
 
 
 def declared_empty(node: RawNode, operands: Sequence[Operand], declared: Mapping[str, Sequence[Size]]) -> list[Array]:
@@ -70,10 +74,22 @@ def declared_empty(node: RawNode, operands: Sequence[Operand], declared: Mapping
 
 
 def _empty(name: str, tensor: onnx.TypeProto.Tensor) -> Array | None:
-    sizes = [size.dim_value if size.HasField("dim_value") else -1 for size in tensor.shape.dim]
-    if not tensor.HasField("shape") or 0 not in sizes or min(sizes) < 0:
+    sizes = _sizes(tensor)
+    if sizes is None or 0 not in sizes:
         return None
     return without_elements(name, sizes, helper.tensor_dtype_to_np_dtype(tensor.elem_type))
+
+
+def _bytes(tensor: onnx.TypeProto.Tensor) -> int:
+    """Return the size of ``tensor``, 0 if its shape is not known."""
+    sizes = _sizes(tensor)
+    return 0 if sizes is None else math.prod(sizes) * helper.tensor_dtype_to_np_dtype(tensor.elem_type).itemsize
+
+
+def _sizes(tensor: onnx.TypeProto.Tensor) -> list[int] | None:
+    """Return the shape of ``tensor`` if it is known."""
+    sizes = [size.dim_value if size.HasField("dim_value") else -1 for size in tensor.shape.dim]
+    return sizes if tensor.HasField("shape") and min(sizes, default=0) >= 0 else None
 
 
 def evaluated(node: RawNode, operands: Sequence[Operand], opset: int, budget: ConstantBudget) -> tuple[Array, ...]:
@@ -81,6 +97,7 @@ def evaluated(node: RawNode, operands: Sequence[Operand], opset: int, budget: Co
     model = _model_of(node, operands, opset)
     if model is None:
         raise GraphError(node.place, "cannot be computed from tensors without elements")
+    budget.check(node.place, sum(map(_bytes, _inferred(model).values())))  # before they are allocated
     try:
         outputs = run_evaluator(model, {})
     except Exception as error:  # noqa: BLE001 - the evaluator raises whatever numpy and its own operators do

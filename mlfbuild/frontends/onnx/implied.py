@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import combinations
 
 import numpy as np
 
@@ -218,13 +218,16 @@ def _framed(shapes: Shapes) -> tuple[int, int] | None:
     frames, bins = made[1:3]
     half = shapes.node.attributes.get("onesided", 1)
     lengths = window or ((2 * bins - 2, 2 * bins - 1) if half else (bins,))
-    found = [
-        (step, length)
-        for length in lengths
-        for step in range(1, source[1] if frames > 1 else 2)
-        if 0 < length <= source[1] and (source[1] - length) // step + 1 == frames
-    ]
-    return found[0] if len(found) == 1 else None
+    found = [(_strides(source[1] - length, frames), length) for length in lengths if 0 < length <= source[1]]
+    fit = [(steps[0], length) for steps, length in found if steps]
+    return fit[0] if sum(len(steps) for steps, _ in found) == 1 else None
+
+
+def _strides(room: int, frames: int) -> range:
+    """Return the steps by which the last of ``frames`` is moved by at most ``room``, and another one by more."""
+    if frames < 2:
+        return range(1, 2 if frames == 1 and room == 0 else 1)
+    return range(room // frames + 1, room // (frames - 1) + 1)
 
 
 def _step(shapes: Shapes) -> Values:
@@ -244,9 +247,9 @@ def _image(shapes: Shapes) -> Values:
 def _block(shapes: Shapes) -> Values:
     """Return the only window of a Col2Im that has as many elements, and fits as often."""
     source, image = shapes.source, shapes.made[2:]
-    if source is None or len(source) != 3 or not image or source[1] % shapes.made[1]:
-        return None
     count = len(image)
+    if source is None or len(source) != 3 or not 1 <= count <= 3 or source[1] % shapes.made[1]:
+        return None
     lists = [shapes.node.attributes.get(name, default) for name, default in
              (("strides", (1,) * count), ("dilations", (1,) * count), ("pads", (0,) * 2 * count))]  # fmt: skip
     numbers = [tuple(number for number in each if isinstance(number, int)) for each in lists if isinstance(each, tuple)]
@@ -256,15 +259,24 @@ def _block(shapes: Shapes) -> Values:
     if min(*strides, *dilations) < 1:
         return None
     taps, room = source[1] // shapes.made[1], np.array(image) + pads[:count] + pads[-count:] - 1
-    divisors = [size for size in range(1, min(taps, 1 << 12) + 1) if taps % size == 0]
     found = [
         block
-        for block in product(divisors, repeat=count)
-        if math.prod(block) == taps
-        and (room >= dilations * (np.array(block) - 1)).all()
-        and ((room - dilations * (np.array(block) - 1)) // strides + 1).prod() == source[2]
+        for block in _blocks(taps, [min(int(size), _LARGEST) for size in room // dilations + 1])
+        if ((room - dilations * (np.array(block) - 1)) // strides + 1).prod() == source[2]
     ]
     return found[0] if len(found) == 1 else None
+
+
+_LARGEST = 1 << 12
+"""The greatest size of a window that is tried."""
+
+
+def _blocks(taps: int, limits: Sequence[int]) -> list[Shape]:
+    """Return the sizes of windows of ``taps`` elements, none of which is above its limit."""
+    if len(limits) == 1:
+        return [(taps,)] if taps <= limits[0] else []
+    sizes = [size for size in range(1, min(taps, limits[0]) + 1) if taps % size == 0]
+    return [(size, *rest) for size in sizes for rest in _blocks(taps // size, limits[1:])]
 
 
 _LIKE_THE_INPUT = frozenset({"CumProd", "CumSum"})

@@ -241,7 +241,7 @@ class _Importer:
         if None in shapes or node.operator == "Constant":
             return False
         results = evaluated(node, self._operands(node), self._raw.opset, self._budget)
-        for name, value in zip(node.outputs, results, strict=False):
+        for name, value in zip(filter(None, node.outputs), results, strict=True):
             self._constants.add(name, value)
         return True
 
@@ -253,7 +253,7 @@ class _Importer:
         for name, value in zip(node.outputs, results, strict=True):
             if value is not None:
                 self._constants.add(name, value)
-        return all(value is not None for value in results)
+        return all(value is not None for name, value in zip(node.outputs, results, strict=True) if name)
 
     def _rest(self, node: RawNode) -> RawNode | None:
         """Return ``node`` without tensors that have no elements; ``None`` if its results have none.

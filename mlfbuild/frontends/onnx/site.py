@@ -99,8 +99,6 @@ class OnnxSite:
                 "make it constant, or declare the shape of the result in the file",
                 code="input-not-constant",
             )
-        if 0 in shape:
-            raise self.unsupported("the result has no elements", code="tensor-empty")
         if rank is not None and len(shape) != rank:
             raise GraphError(
                 self.node.place, f"the shape {list(shape)} of {self.name!r} does not have {rank} dimensions"

@@ -31,7 +31,10 @@ def _expand(site: OnnxSite) -> tuple[Value, ...]:
 
 def _range(site: OnnxSite) -> tuple[Value, ...]:
     """Count from a computed start in computed steps, as far as the declared shape says."""
-    start, step = (site.builder.reshaped(site.tensor(index), ()) for index in (0, 2))
+    numbers = site.tensor(0), site.tensor(2)
+    if any(tensor.elements != 1 for tensor in numbers):
+        raise GraphError(site.node.place, f"the start {numbers[0]} and the step {numbers[1]} are not one number each")
+    start, step = (site.builder.reshaped(tensor, ()) for tensor in numbers)
     (count,) = site.declared(next(index for index in range(3) if not site.is_constant(index)), "limits", 1)
     if start.dtype is not step.dtype or start.dtype not in {DType.INT16, DType.INT32, DType.INT64, DType.FLOAT32}:
         raise site.type_unsupported(start, "int16, int32, int64 or float32 for all inputs")

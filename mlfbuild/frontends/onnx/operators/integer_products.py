@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -53,6 +54,11 @@ class _Bytes:
     """int8, lower by the offset as well."""
 
 
+def _offset(value: Value) -> int:
+    """Return by how much the tensor of ``value`` is lower."""
+    return 0 if value.dtype is value.tensor.dtype else UNSIGNED_OFFSET
+
+
 def _is_byte(value: Value) -> bool:
     return value.dtype in {DType.INT8, DType.UINT8}
 
@@ -64,7 +70,7 @@ def _bytes(site: OnnxSite) -> _Bytes | None:
         raise site.type_unsupported(value.tensor, "int8 or uint8")
     offset = UNSIGNED_OFFSET if value.dtype is DType.UINT8 else 0
     if site.is_constant(2) or not site.has(2):
-        known = site.constant(2, "zero point") if site.has(2) else np.zeros((), value.dtype.numpy)
+        known = _known_zero_points(site, 2, value.dtype.numpy)
         if known.size != 1:
             return None
         number = np.array(int(known.reshape(-1)[0]) - offset, np.int8)
@@ -124,10 +130,20 @@ def _stored(site: OnnxSite, weights: Array) -> tuple[Array, Array]:
 
 def _zero_points(site: OnnxSite, dtype: np.dtype[np.generic], count: int) -> Array:
     """Return the constant zero points of the weights, input 3: one for each of ``count`` output channels."""
-    found = site.constant(3, "zero point") if site.has(3) else np.zeros((), dtype)
+    found = _known_zero_points(site, 3, dtype)
     if found.size not in {1, count}:
         raise GraphError(site.node.place, f"{found.size} zero points do not fit {count} output channels")
     return np.broadcast_to(found.reshape(-1), (count,))
+
+
+def _known_zero_points(site: OnnxSite, index: int, dtype: np.dtype[Any]) -> Array:
+    """Return the constant zero points at ``index``, 0 if they are absent, which have the type of the numbers."""
+    if not site.has(index):
+        return np.zeros((), dtype)
+    found = site.constant(index, "zero point")
+    if found.dtype != dtype:
+        raise GraphError(site.node.place, f"zero points of {found.dtype.name} do not fit numbers of {dtype.name}")
+    return found
 
 
 _EXACT = 1 << 24
@@ -156,8 +172,8 @@ def _centred(site: OnnxSite, index: int, zero_point: int, axis: int) -> Value:
     value = site.held_in_order(index)
     if not _is_byte(value):
         raise site.type_unsupported(value.tensor, "int8 or uint8")
-    offset, real = value.dtype is not value.tensor.dtype, cast(site, value.tensor, DType.FLOAT32)
-    zero = _real_zero_point(site, zero_point, lower=offset)
+    real = cast(site, value.tensor, DType.FLOAT32)
+    zero = _real_zero_point(site, zero_point, value)
     if zero is None:
         return site.made(real)
     if zero.elements > 1 and len(zero.shape) == 1:
@@ -165,17 +181,16 @@ def _centred(site: OnnxSite, index: int, zero_point: int, axis: int) -> Value:
     return site.made(subtract(site, real, zero))
 
 
-def _real_zero_point(site: OnnxSite, index: int, *, lower: bool) -> Tensor | None:
-    """Return the zero points at ``index`` as float32, ``lower`` by 128 if the numbers are; ``None`` if they are 0."""
-    less = float(UNSIGNED_OFFSET) if lower else 0.0
-    if not site.has(index):
-        return site.number("zero point", -less) if less else None
-    if site.is_constant(index):
-        known = site.constant(index, "zero point").astype(np.float32) - np.float32(less)
+def _real_zero_point(site: OnnxSite, index: int, value: Value) -> Tensor | None:
+    """Return the zero points of ``value`` as float32, lower by 128 if its numbers are; ``None`` if they are 0."""
+    less = _offset(value)
+    if site.is_constant(index) or not site.has(index):
+        known = _known_zero_points(site, index, value.dtype.numpy).astype(np.float32) - np.float32(less)
         return site.weights("zero point", known) if known.any() else None
-    value = site.held_in_order(index)
-    real = cast(site, value.tensor, DType.FLOAT32)
-    difference = less - (UNSIGNED_OFFSET if value.dtype is not value.tensor.dtype else 0)
+    given = site.held_in_order(index)
+    if given.dtype is not value.dtype:
+        raise GraphError(site.node.place, f"zero points of {given.dtype.value} do not fit {value.dtype.value}")
+    real, difference = cast(site, given.tensor, DType.FLOAT32), less - _offset(given)
     return subtract(site, real, difference) if difference else real
 
 
@@ -228,7 +243,7 @@ def _in_float32(site: OnnxSite) -> Value:
     if not _is_byte(value):
         raise site.type_unsupported(value.tensor, "int8 or uint8")
     real = cast(site, value.tensor, DType.FLOAT32)
-    zero = _real_zero_point(site, 2, lower=value.dtype is not value.tensor.dtype)
+    zero = _real_zero_point(site, 2, value)
     if zero is not None and zero.elements != 1:
         raise site.unsupported(f"{zero.elements} zero points of input 0 are not supported", "use one")
     source = Value(real if zero is None else subtract(site, real, site.builder.reshaped(zero, ())), value.order)

@@ -92,8 +92,11 @@ def _is_plain(site: OnnxSite) -> bool:
         return False
     if not site.has(LENGTHS):
         return True
-    steps = site.value(0).shape[1 if site.integer("layout", 0) else 0 :][:1]
-    return site.is_constant(LENGTHS) and bool((site.constant(LENGTHS, "lengths of the sequences") == steps).all())
+    if not site.is_constant(LENGTHS) or site.value(0).rank != 3:
+        return False
+    steps, batch = site.value(0).shape[:2][:: -1 if site.integer("layout", 0) else 1]
+    lengths = site.constant(LENGTHS, "lengths of the sequences")
+    return lengths.shape == (batch,) and bool((lengths == steps).all())
 
 
 class _Lstm(Layer):

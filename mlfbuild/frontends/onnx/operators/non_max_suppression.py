@@ -23,7 +23,10 @@ def _select(site: OnnxSite) -> tuple[Value, ...]:
         raise GraphError(site.node.place, f"{boxes} and {scores} are not boxes and scores")
     if site.integer("center_point_box", 0):
         boxes = _corners(site, boxes)
-    rows = _declared_rows(site)
+    if site.has(_MOST) and not site.is_constant(_MOST):
+        rows: int | None = site.declared(_MOST, "max_output_boxes_per_class", 2)[0]
+    else:
+        rows = _declared_rows(site)
     count = _greatest_count(site, boxes, scores) if rows is None else rows
     limits = [
         _number(site, _MOST, "max_output", np.array(0, np.int64)),
@@ -46,7 +49,7 @@ def _declared_rows(site: OnnxSite) -> int | None:
 
 
 def _greatest_count(site: OnnxSite, boxes: Tensor, scores: Tensor) -> int:
-    """Return the greatest possible number of rows; the number of boxes per class must be constant."""
+    """Return the greatest possible number of rows for the constant number of boxes per class."""
     most = max(site.constant_integer(_MOST, "max_output_boxes_per_class"), 0) if site.has(_MOST) else 0
     count = scores.shape[0] * scores.shape[1] * min(most, boxes.shape[1])
     if count == 0:

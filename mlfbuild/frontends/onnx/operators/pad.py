@@ -54,6 +54,8 @@ def padded(site: OnnxSite, value: Value, paddings: Sequence[tuple[int, int]]) ->
 def _computed(site: OnnxSite, value: Value, mode: str) -> Value:
     """Pad by computed numbers of elements, or with a computed number, one dimension after the other."""
     pads, made = computed.integers(site, 1), _padded_shape(site, value)
+    if pads.elements % 2:
+        raise GraphError(site.node.place, f"{pads} is not one padding for each end of a dimension")
     befores = sliced(site, site.made(pads), [range(pads.elements // 2)]).tensor
     for axis, before in enumerate(computed.of_dimensions(site, befores, 3, value.rank, 0)):
         if before is not None:

@@ -65,6 +65,8 @@ class Layer(ABC):
         self.bias, self.recurrent_bias = cut(site, biases, 0, rows), cut(site, biases, rows, 2 * rows)
         self.functions = activations(site, self.names * count)[at * len(self.names) :]
         self._limit = abs(site.real_attribute("clip", math.inf)) or math.inf
+        if math.isnan(self._limit):
+            raise GraphError(site.node.place, "attribute clip is not a number")
         self.prepare()
 
     @abstractmethod

@@ -47,7 +47,10 @@ def _computed(site: OnnxSite, value: Value, made: tuple[int, ...]) -> Value:
     starts = computed.integers(site, 1)
     begins = computed.of_dimensions(site, starts, 3, value.rank, 0)
     steps: list[Tensor | None] = [None] * value.rank
-    if site.has(4) and not (site.is_constant(4) and set(site.integers("steps", 4) or ()) == {1}):
+    known = set(site.integers("steps", 4) or ()) if site.is_constant(4) else set()
+    if 0 in known:
+        raise GraphError(site.node.place, "has a step of 0")
+    if site.has(4) and known != {1}:
         steps = computed.of_dimensions(site, computed.integers(site, 4, starts.elements), 3, value.rank, 1)
     for axis, (begin, step) in enumerate(zip(begins, steps, strict=True)):
         size, wanted = value.shape[axis], made[axis]
