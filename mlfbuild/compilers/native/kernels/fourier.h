@@ -129,13 +129,13 @@ MLF_KERNEL float mlf_half_float(float one, float two)
         return mlf_complex_of_##type(from[0], from[1]);                                                                \
     }                                                                                                                  \
                                                                                                                        \
-    MLF_KERNEL void mlf_store_##type(element *to, mlf_complex_##type value)                                            \
+    MLF_KERNEL void mlf_store_bin_##type(element *to, mlf_complex_##type value)                                        \
     {                                                                                                                  \
         to[0] = (element)value.real;                                                                                   \
         to[1] = (element)value.imaginary;                                                                              \
     }                                                                                                                  \
                                                                                                                        \
-    MLF_KERNEL mlf_complex_##type mlf_scaled_##type(mlf_complex_##type value, element factor)                          \
+    MLF_KERNEL mlf_complex_##type mlf_scaled_bin_##type(mlf_complex_##type value, element factor)                      \
     {                                                                                                                  \
         return mlf_complex_of_##type(                                                                                  \
             mlf_rounded_##type((wide)value.real * factor), mlf_rounded_##type((wide)value.imaginary * factor));        \
@@ -202,12 +202,12 @@ MLF_COMPLEX(float, float, float, float)
 
 MLF_KERNEL mlf_complex_int16 mlf_divided_int16(mlf_complex_int16 value, int32_t divisor)
 {
-    return mlf_scaled_int16(value, (int16_t)(INT16_MAX / divisor));
+    return mlf_scaled_bin_int16(value, (int16_t)(INT16_MAX / divisor));
 }
 
 MLF_KERNEL mlf_complex_int32 mlf_divided_int32(mlf_complex_int32 value, int32_t divisor)
 {
-    return mlf_scaled_int32(value, INT32_MAX / divisor);
+    return mlf_scaled_bin_int32(value, INT32_MAX / divisor);
 }
 
 MLF_KERNEL mlf_complex_float mlf_divided_float(mlf_complex_float value, int32_t divisor)
@@ -234,8 +234,8 @@ MLF_KERNEL mlf_complex_float mlf_divided_float(mlf_complex_float value, int32_t 
         for (element *to = data; to < data + 2 * size; to += 4 * part) {                                               \
             const mlf_complex_##type zero = mlf_divided_##type(mlf_load_##type(to), 2);                                \
             const mlf_complex_##type one = mlf_operand_##type(to, 2, part, 1, turn, root);                             \
-            mlf_store_##type(to, mlf_plus_##type(zero, one));                                                          \
-            mlf_store_##type(to + 2 * part, mlf_minus_##type(zero, one));                                              \
+            mlf_store_bin_##type(to, mlf_plus_##type(zero, one));                                                      \
+            mlf_store_bin_##type(to + 2 * part, mlf_minus_##type(zero, one));                                          \
         }                                                                                                              \
     }                                                                                                                  \
                                                                                                                        \
@@ -249,11 +249,11 @@ MLF_KERNEL mlf_complex_float mlf_divided_float(mlf_complex_float value, int32_t 
             const mlf_complex_##type one = mlf_operand_##type(to, 3, part, 1, turn, root1);                            \
             const mlf_complex_##type two = mlf_operand_##type(to, 3, part, 2, turn, root2);                            \
             const mlf_complex_##type total = mlf_plus_##type(one, two);                                                \
-            const mlf_complex_##type rest = mlf_scaled_##type(mlf_minus_##type(one, two), sine);                       \
+            const mlf_complex_##type rest = mlf_scaled_bin_##type(mlf_minus_##type(one, two), sine);                   \
             const mlf_complex_##type middle = mlf_minus_##type(zero, mlf_halved_##type(total));                        \
-            mlf_store_##type(to, mlf_plus_##type(zero, total));                                                        \
-            mlf_store_##type(to + 2 * part, mlf_minus_quarter_##type(middle, rest));                                   \
-            mlf_store_##type(to + 4 * part, mlf_plus_quarter_##type(middle, rest));                                    \
+            mlf_store_bin_##type(to, mlf_plus_##type(zero, total));                                                    \
+            mlf_store_bin_##type(to + 2 * part, mlf_minus_quarter_##type(middle, rest));                               \
+            mlf_store_bin_##type(to + 4 * part, mlf_plus_quarter_##type(middle, rest));                                \
         }                                                                                                              \
     }                                                                                                                  \
                                                                                                                        \
@@ -272,10 +272,10 @@ MLF_KERNEL mlf_complex_float mlf_divided_float(mlf_complex_float value, int32_t 
             const mlf_complex_##type odd = mlf_minus_##type(zero, two);                                                \
             const mlf_complex_##type total = mlf_plus_##type(one, three);                                              \
             const mlf_complex_##type rest = mlf_minus_##type(one, three);                                              \
-            mlf_store_##type(to, mlf_plus_##type(even, total));                                                        \
-            mlf_store_##type(to + (inverse ? 6 : 2) * part, mlf_plus_quarter_##type(odd, rest));                       \
-            mlf_store_##type(to + 4 * part, mlf_minus_##type(even, total));                                            \
-            mlf_store_##type(to + (inverse ? 2 : 6) * part, mlf_minus_quarter_##type(odd, rest));                      \
+            mlf_store_bin_##type(to, mlf_plus_##type(even, total));                                                    \
+            mlf_store_bin_##type(to + (inverse ? 6 : 2) * part, mlf_plus_quarter_##type(odd, rest));                   \
+            mlf_store_bin_##type(to + 4 * part, mlf_minus_##type(even, total));                                        \
+            mlf_store_bin_##type(to + (inverse ? 2 : 6) * part, mlf_minus_quarter_##type(odd, rest));                  \
         }                                                                                                              \
     }                                                                                                                  \
                                                                                                                        \
@@ -297,18 +297,18 @@ MLF_KERNEL mlf_complex_float mlf_divided_float(mlf_complex_float value, int32_t 
             const mlf_complex_##type outer_rest = mlf_minus_##type(one, four);                                         \
             const mlf_complex_##type inner_rest = mlf_minus_##type(two, three);                                        \
             const mlf_complex_##type first = mlf_plus_##type(                                                          \
-                mlf_plus_##type(zero, mlf_scaled_##type(outer, near_cosine)), mlf_scaled_##type(inner, far_cosine));   \
+                mlf_plus_##type(zero, mlf_scaled_bin_##type(outer, near_cosine)), mlf_scaled_bin_##type(inner, far_cosine));\
             const mlf_complex_##type second = mlf_plus_##type(                                                         \
-                mlf_plus_##type(zero, mlf_scaled_##type(outer, far_cosine)), mlf_scaled_##type(inner, near_cosine));   \
+                mlf_plus_##type(zero, mlf_scaled_bin_##type(outer, far_cosine)), mlf_scaled_bin_##type(inner, near_cosine));\
             const mlf_complex_##type first_rest = mlf_plus_##type(                                                     \
-                mlf_scaled_##type(outer_rest, near_sine), mlf_scaled_##type(inner_rest, far_sine));                    \
+                mlf_scaled_bin_##type(outer_rest, near_sine), mlf_scaled_bin_##type(inner_rest, far_sine));            \
             const mlf_complex_##type second_rest = mlf_minus_##type(                                                   \
-                mlf_scaled_##type(inner_rest, near_sine), mlf_scaled_##type(outer_rest, far_sine));                    \
-            mlf_store_##type(to, mlf_plus_##type(zero, mlf_plus_##type(outer, inner)));                                \
-            mlf_store_##type(to + 2 * part, mlf_minus_quarter_##type(first, first_rest));                              \
-            mlf_store_##type(to + 4 * part, mlf_plus_quarter_##type(second, second_rest));                             \
-            mlf_store_##type(to + 6 * part, mlf_minus_quarter_##type(second, second_rest));                            \
-            mlf_store_##type(to + 8 * part, mlf_plus_quarter_##type(first, first_rest));                               \
+                mlf_scaled_bin_##type(inner_rest, near_sine), mlf_scaled_bin_##type(outer_rest, far_sine));            \
+            mlf_store_bin_##type(to, mlf_plus_##type(zero, mlf_plus_##type(outer, inner)));                            \
+            mlf_store_bin_##type(to + 2 * part, mlf_minus_quarter_##type(first, first_rest));                          \
+            mlf_store_bin_##type(to + 4 * part, mlf_plus_quarter_##type(second, second_rest));                         \
+            mlf_store_bin_##type(to + 6 * part, mlf_minus_quarter_##type(second, second_rest));                        \
+            mlf_store_bin_##type(to + 8 * part, mlf_plus_quarter_##type(first, first_rest));                           \
         }                                                                                                              \
     }                                                                                                                  \
                                                                                                                        \
@@ -389,7 +389,7 @@ MLF_KERNEL mlf_complex_float mlf_divided_float(mlf_complex_float value, int32_t 
     {                                                                                                                  \
         const int32_t pairs = count / 2;                                                                               \
         for (int32_t i = 0; i < pairs; i++) {                                                                          \
-            mlf_store_##type(output + 2 * order[i], mlf_load_##type(input + 2 * i));                                   \
+            mlf_store_bin_##type(output + 2 * order[i], mlf_load_##type(input + 2 * i));                               \
         }                                                                                                              \
         for (int32_t i = pairs; i < size; i++) {                                                                       \
             output[2 * order[i]] = 2 * i < count ? input[2 * i] : 0;                                                   \
@@ -407,8 +407,8 @@ MLF_KERNEL mlf_complex_float mlf_divided_float(mlf_complex_float value, int32_t 
             const mlf_complex_##type last = mlf_divided_##type(mlf_conjugate_##type(mlf_load_##type(high)), 2);        \
             const mlf_complex_##type even = mlf_plus_##type(first, last);                                              \
             const mlf_complex_##type odd = mlf_turned_##type(mlf_minus_##type(first, last), mlf_load_##type(roots));   \
-            mlf_store_##type(low, mlf_low_##type(even, odd));                                                          \
-            mlf_store_##type(high, mlf_high_##type(even, odd));                                                        \
+            mlf_store_bin_##type(low, mlf_low_##type(even, odd));                                                      \
+            mlf_store_bin_##type(high, mlf_high_##type(even, odd));                                                    \
         }                                                                                                              \
     }                                                                                                                  \
                                                                                                                        \
@@ -416,8 +416,8 @@ MLF_KERNEL mlf_complex_float mlf_divided_float(mlf_complex_float value, int32_t 
     MLF_KERNEL void mlf_ends_##type(int32_t size, mlf_complex_##type first, element *output)                           \
     {                                                                                                                  \
         const mlf_complex_##type ends = mlf_divided_##type(first, 2);                                                  \
-        mlf_store_##type(output, mlf_plus_quarter_##type(ends, ends));                                                 \
-        mlf_store_##type(output + 2 * size, mlf_minus_quarter_##type(ends, ends));                                     \
+        mlf_store_bin_##type(output, mlf_plus_quarter_##type(ends, ends));                                             \
+        mlf_store_bin_##type(output + 2 * size, mlf_minus_quarter_##type(ends, ends));                                 \
         output[1] = 0;                                                                                                 \
         output[2 * size + 1] = 0;                                                                                      \
     }                                                                                                                  \
@@ -429,10 +429,10 @@ MLF_KERNEL mlf_complex_float mlf_divided_float(mlf_complex_float value, int32_t 
         const mlf_complex_##type bottom = mlf_load_##type(input);                                                      \
         const mlf_complex_##type top = mlf_load_##type(input + 2 * size);                                              \
         element sum[2], difference[2];                                                                                 \
-        mlf_store_##type(sum, mlf_plus_##type(bottom, top));                                                           \
-        mlf_store_##type(difference, mlf_minus_##type(bottom, top));                                                   \
+        mlf_store_bin_##type(sum, mlf_plus_##type(bottom, top));                                                       \
+        mlf_store_bin_##type(difference, mlf_minus_##type(bottom, top));                                               \
         sum[1] = difference[0];                                                                                        \
-        mlf_store_##type(output, mlf_divided_##type(mlf_load_##type(sum), 2));                                         \
+        mlf_store_bin_##type(output, mlf_divided_##type(mlf_load_##type(sum), 2));                                     \
         for (int32_t i = 1; i <= size / 2; i++, roots += 2) {                                                          \
             const element *low = input + 2 * i;                                                                        \
             const element *high = input + 2 * (size - i);                                                              \
@@ -440,8 +440,8 @@ MLF_KERNEL mlf_complex_float mlf_divided_float(mlf_complex_float value, int32_t 
             const mlf_complex_##type last = mlf_divided_##type(mlf_conjugate_##type(mlf_load_##type(high)), 2);        \
             const mlf_complex_##type even = mlf_plus_##type(first, last);                                              \
             const mlf_complex_##type odd = mlf_turned_##type(mlf_minus_##type(first, last), mlf_load_##type(roots));   \
-            mlf_store_##type(output + 2 * order[i], mlf_plus_##type(even, odd));                                       \
-            mlf_store_##type(output + 2 * order[size - i], mlf_conjugate_##type(mlf_minus_##type(even, odd)));         \
+            mlf_store_bin_##type(output + 2 * order[i], mlf_plus_##type(even, odd));                                   \
+            mlf_store_bin_##type(output + 2 * order[size - i], mlf_conjugate_##type(mlf_minus_##type(even, odd)));     \
         }                                                                                                              \
         return roots;                                                                                                  \
     }                                                                                                                  \

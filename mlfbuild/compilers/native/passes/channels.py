@@ -34,6 +34,8 @@ Those of families that few networks have are named, so that their files are not 
 """
 _JOINS, _REDUCTIONS = "CONCATENATION", frozenset({"MEAN", "REDUCE_MAX"})
 _LARGEST_SUM = 1 << 31
+_MOST_ELEMENTS = 1 << 22
+"""Weights of a layer, and elements of a tensor, up to which ranges are computed, because they take memory."""
 _INFINITE = 1e200
 """Stands for infinity, whose product with 0 is not a number; above all float32 numbers and products."""
 
@@ -63,6 +65,7 @@ def filtering(graph: Graph, node: Node) -> tuple[Tensor, Tensor, Tensor | None, 
     tensors = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     source, weights, bias, _ = tensors
     known = weights.constant and (bias is None or bias.constant) and not source.constant
+    known = known and weights.elements <= _MOST_ELEMENTS
     return tensors if known and weights.shape[-1] % channels_of(source) == 0 else None
 
 
@@ -197,19 +200,17 @@ def _of_sums(graph: Graph, node: Node, factors: Numbers, inputs: Ranges) -> Rang
     if is_padded(node):  # products may be left out
         least, greatest = np.minimum(least, 0), np.maximum(greatest, 0)
     times = np.multiply if len(above) == 1 else np.matmul
-    bounds = np.concatenate(
-        [
-            times(least, above) + times(greatest, below),
-            times(greatest, above) + times(least, below),
-        ]
-    ).reshape(2, -1)
+    with np.errstate(over="ignore", invalid="ignore"):  # weights may be infinite or not a number
+        lower = times(least, above) + times(greatest, below)
+        bounds = np.concatenate([lower, times(greatest, above) + times(least, below)]).reshape(2, -1)
     offset = np.zeros(channels_of(output)) if bias is None or bias.data is None else bias.data.reshape(-1)
     rescales, wide = operator.rescales(source, weights, output), operator.sums_are_wide(source, bias)
     unknown = np.zeros(channels_of(output), bool)
     if source.dtype is DType.FLOAT32:
-        terms = times(np.maximum(np.abs(least), np.abs(greatest)), above - below)
-        error = (terms + np.abs(offset)) * (factors.size // terms.size + 1) * np.finfo(np.float32).eps
-        bounds += np.where(terms == 0, 0, error) * np.array([[-1], [1]])
+        with np.errstate(over="ignore", invalid="ignore"):
+            terms = times(np.maximum(np.abs(least), np.abs(greatest)), above - below)
+            error = (terms + np.abs(offset)) * (factors.size // terms.size + 1) * np.finfo(np.float32).eps
+            bounds += np.where(terms == 0, 0, error) * np.array([[-1], [1]])
     elif not wide:  # outside of 32 bits, sums wrap
         left = np.array([max(rescale.shift, 0) for rescale in rescales])
         unknown = np.abs(bounds + offset).max(axis=0) * 2.0**left >= _LARGEST_SUM
@@ -228,7 +229,7 @@ def _of_channels(graph: Graph, node: Node, tied: Mapping[str, Indices], found: M
             constant, indices = found[tensor.name].constant, tied.get(tensor.name)
             known &= constant.all() if indices is None else (constant[indices] | (indices < 0))
     anything = _any(output)
-    if not known.any():
+    if not known.any() or max(tensor.elements for tensor in (*inputs, output) if tensor is not None) > _MOST_ELEMENTS:
         return anything
     values = [None if tensor is None else _filled(tensor, found[tensor.name]) for tensor in inputs]
     rows = node.operator.reference(inputs, values, (output,))[0].reshape(-1, channels_of(output))

@@ -32,12 +32,18 @@ from mlfbuild.graph.ops import Conv2D, DepthwiseConv2D, FullyConnected
 
 Mask = npt.NDArray[np.bool_]
 
+_MOST_CHANNELS = 1 << 22
+"""Channels of all tensors up to which they are examined, because that takes memory and time."""
+
 
 def remove_dead_channels(graph: Graph, multiple: int = 4) -> Graph:
     """Return ``graph`` without channels that are constant or unused; ``Graph.notes`` then has their number.
 
-    Each tensor keeps a multiple of ``multiple`` channels if it has as many, because kernels compute four at once.
+    Each tensor keeps a multiple of ``multiple`` channels if it has as many, because kernels compute four at once. A
+    network with very many channels stays as it is.
     """
+    if sum(channels_of(tensor) for tensor in graph.tensors.values()) > _MOST_CHANNELS:
+        return graph
     ranges = ranges_of(graph)
     kept = _kept(graph, ranges, multiple)
     removed = {name: mask for name, mask in kept.items() if not mask.all()}
@@ -92,7 +98,7 @@ def _spread(graph: Graph, ranges: Mapping[str, Ranges], useful: Mapping[str, Mas
     """
     before = -1
     while before != (before := sum(int(np.count_nonzero(mask)) for mask in kept.values())):
-        for node in reversed(graph.nodes):
+        for node in (*reversed(graph.nodes), *graph.nodes):
             _demand(graph, node, ranges, useful, kept)
 
 
