@@ -1,6 +1,6 @@
 """Replace STABLEHLO_COMPOSITE by the subgraph that it names, which computes it with other operators.
 
-Converters write it for functions that some runtime may have a kernel for, such as ``odml.rms_norm``. Its attributes
+Converters write it for functions for which a runtime may have a kernel, such as ``odml.rms_norm``. Its attributes
 repeat what the subgraph does.
 """
 

@@ -66,7 +66,7 @@ _MOST_COPIES = 1 << 14
 _DEEPEST = 16
 """Levels of subgraphs that name others."""
 _NOWHERE = -2
-"""What replaces the index of a tensor that another subgraph does not have."""
+"""Replaces the index of a tensor that another subgraph does not have."""
 _MOST_NUMBERS = 64
 """Elements up to which a tensor is computed at compile time, because it may be part of a shape."""
 
@@ -155,7 +155,7 @@ class _Importer:
 
     @property
     def only_litert(self) -> list[str]:
-        """What of the subgraph has the numbers of LiteRT."""
+        """The parts of the subgraph that have the numbers of LiteRT."""
         hybrid = self._hybrid is not None
         return [*(["uint8 operators"] if self._raw is not self._file else []),
                 *(["layers of int8 weights over float32"] if hybrid else [])]  # fmt: skip
@@ -434,7 +434,7 @@ class _Importer:
             if value in self._missing:
                 self._missing.add(index)
             elif source.dtype is not output.dtype or source.shape != output.shape:
-                raise site.wrong(f"{source} becomes {output}")
+                raise site.wrong(f"its subgraph returns {source} for {output}")
             elif source.data is not None:
                 self._settle(site, index, source.data)
             else:

@@ -93,7 +93,7 @@ def _kept(graph: Graph, ranges: Mapping[str, Ranges], multiple: int) -> dict[str
 
 
 def _spread(graph: Graph, ranges: Mapping[str, Ranges], useful: Mapping[str, Mask], kept: Mapping[str, Mask]) -> None:
-    """Add to ``kept`` the channels that are needed to compute it, until nothing changes.
+    """Add to ``kept`` the channels from which those in it are computed, until nothing changes.
 
     ``useful`` marks, for the output of each layer that mixes channels, the weights other than 0 by output and input.
     """
