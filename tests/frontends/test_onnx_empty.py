@@ -11,7 +11,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from mlfbuild.core.errors import UnsupportedModelError
+from mlfbuild.core.errors import MlfError, UnsupportedModelError
 from mlfbuild.frontends.onnx import parse_onnx
 from mlfbuild.graph.evaluation import evaluate
 from support.host_c import run_on_host
@@ -163,3 +163,17 @@ def test_outputs_of_nothing_may_be_absent() -> None:
     made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=8)
     network = parse_onnx(made.SerializeToString(), "net", "net.onnx")
     assert (network.nodes, network.tensor("h").shape) == ((), (1, 0, 2))
+
+
+@pytest.mark.parametrize(
+    ("operator", "attributes", "shapes"),
+    [("BitCast", {"to": 1 << 40}, [[2, 0]]), ("STFT", {}, [[1, 4, 1], [0], [], []])],
+)
+def test_shapes_that_onnx_cannot_infer(operator: str, attributes: dict[str, Any], shapes: list[list[int]]) -> None:
+    ports = [helper.make_tensor_value_info(f"x{index}", 7 if index else 1, shape) for index, shape in enumerate(shapes)]
+    made = helper.make_tensor_value_info("y", 1, [None, None])
+    names = ["x0", "x1", "", "x3"][: len(shapes)]
+    graph = helper.make_graph([helper.make_node(operator, names, ["y"], **attributes)], "graph", ports, [made])
+    data = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 26)], ir_version=8).SerializeToString()
+    with pytest.raises(MlfError):
+        parse_onnx(data, "net", "net.onnx")

@@ -102,6 +102,19 @@ def test_declared_shapes_determine_the_pieces_of_split() -> None:
     np.testing.assert_array_equal(values["b"], X[..., 3:])
 
 
+def test_pieces_of_different_ranks_are_refused() -> None:
+    ports = [helper.make_tensor_value_info("p", TensorProto.INT64, [2])]
+    ports.append(helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 4]))
+    outputs = [
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in (("a", [2, 3]), ("b", [2]))
+    ]
+    graph = helper.make_graph([helper.make_node("Split", ["x", "p"], ["a", "b"], axis=1)], "graph", ports, outputs)
+    data = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=8).SerializeToString()
+    with pytest.raises(UnsupportedModelError) as raised:
+        parse_onnx(data, "net", "net.onnx")
+    assert raised.value.code == "input-not-constant"
+
+
 @pytest.mark.parametrize(
     ("operator", "shape", "made", "attributes"),
     [

@@ -53,9 +53,10 @@ def _inferred(model: onnx.ModelProto) -> dict[str, onnx.TypeProto.Tensor]:
     """Return the types of the outputs of ``model``, none if they cannot be found."""
     try:
         inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
-    except (onnx.shape_inference.InferenceError, RuntimeError):
+    except (onnx.shape_inference.InferenceError, RuntimeError, IndexError, ValueError):  # for inputs of a wrong rank
         return {}
-    return {port.name: port.type.tensor_type for port in inferred.graph.output}
+    types = {port.name: port.type.tensor_type for port in inferred.graph.output}
+    return {name: found for name, found in types.items() if found.elem_type in helper.get_all_tensor_dtypes()}
 
 
 def declared_empty(node: RawNode, operands: Sequence[Operand], declared: Mapping[str, Sequence[Size]]) -> list[Array]:

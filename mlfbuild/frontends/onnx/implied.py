@@ -173,7 +173,10 @@ def _grid(shapes: Shapes) -> Values:
 
 def _pieces(shapes: Shapes) -> Values:
     axis = shapes.axis(0)
-    sizes = [None if shape is None or axis is None else shape[axis] for shape in shapes.outputs]
+    sizes = [
+        None if shape is None or axis is None or len(shape) != len(shapes.made) else shape[axis]
+        for shape in shapes.outputs
+    ]
     return None if None in sizes else tuple(size for size in sizes if size is not None)
 
 
