@@ -60,11 +60,11 @@ def model() -> bytes:
     dense = "FullyConnectedOptions"
     operators = (
         Operator(
-            "FULLY_CONNECTED", ("samples", "filters", "filters_bias"), "strengths", dense,
+            "FULLY_CONNECTED", ("samples", "filters", "filters_bias"), ("strengths",), dense,
             {"FusedActivationFunction": 1},
         ),
-        Operator("FULLY_CONNECTED", ("strengths", "sums", "sums_bias"), "scores", dense),
-        Operator("SOFTMAX", ("scores",), "probabilities", "SoftmaxOptions", {"Beta": 1.0}),
+        Operator("FULLY_CONNECTED", ("strengths", "sums", "sums_bias"), ("scores",), dense),
+        Operator("SOFTMAX", ("scores",), ("probabilities",), "SoftmaxOptions", {"Beta": 1.0}),
     )  # fmt: skip
     return write_tflite(Model("which of four tones", tensors, operators, "samples", "probabilities"))
 

@@ -148,7 +148,7 @@ def test_parameters_that_contradict_the_declared_shape_stay_within_the_tensor() 
 
 
 def test_computed_ends_cost_nothing() -> None:
-    """The shape of the result tells them, so one STRIDED_SLICE remains."""
+    """The shape of the result determines them, so one STRIDED_SLICE remains."""
     data = onnx.load_from_string(network(("Slice", {}, (X, whole(1), whole(3), whole(2))), (4, 5, 2)))
     for name, value in (("x1", 1), ("x3", 2)):
         data.graph.initializer.append(helper.make_tensor(name, TensorProto.INT64, [1], [value]))

@@ -291,7 +291,7 @@ def test_loop_keeps_its_state_after_an_end_that_depends_on_data() -> None:
 
 
 def test_trip_count_of_a_loop_that_collects_rows_may_be_computed() -> None:
-    """The declared shape tells it; a state after fewer iterations is also correct."""
+    """The declared shape determines it; a state after fewer iterations is also correct."""
     made = onnx.load_from_string(loop([*DOUBLED, WHILE], ["n", "go0"], {"go0": np.array(True)}))
     made.graph.input.append(helper.make_tensor_value_info("n", INT64, []))
     x = np.array([0.5, -1, 2], np.float32)

@@ -95,7 +95,7 @@ def test_sampled_images() -> None:
 
 
 def test_groups_of_transposed_volumes() -> None:
-    """ONNX's evaluator fails with groups, so each group is compared with one of its own."""
+    """ONNX's evaluator fails with groups, so each group is compared with a separate run."""
     x, filters = floats(1, 4, 2, 3, 3), floats(4, 3, 2, 2, 2)
     operator, attributes = "ConvTranspose", {"strides": [2, 1, 1]}
     parts = [written((operator, attributes, {"x": x[:, at : at + 2]}, {"w": filters[at : at + 2]}))[1] for at in (0, 2)]
@@ -105,7 +105,7 @@ def test_groups_of_transposed_volumes() -> None:
 
 
 def test_elements_at_the_positions_of_a_pool() -> None:
-    """What MaxPool found is put back, with zeros elsewhere and in the rows and columns of a larger result."""
+    """Elements that MaxPool found are put back, with zeros elsewhere and in the rows and columns of a larger result."""
     x = floats(1, 2, 4, 4)
     nodes = [helper.make_node("MaxPool", ["x"], ["p", "i"], kernel_shape=[2, 2], strides=[2, 2]),
              helper.make_node("MaxUnpool", ["p", "i", "s"], ["y"], kernel_shape=[2, 2], strides=[2, 2])]  # fmt: skip

@@ -10,7 +10,7 @@ from mlfbuild.frontends.tflite import parse_tflite
 from support.host_c import run_on_host
 from support.native import compile_bytes
 from support.oracle import assert_equal, litert_run
-from support.subgraph_networks import caller, doubled
+from support.subgraph_networks import caller, composite, doubled
 from support.tflite_builder import Network
 
 X = np.array([1, 2], np.float32)
@@ -65,3 +65,13 @@ def test_a_small_file_cannot_repeat_subgraphs_without_end() -> None:
     with pytest.raises(InputFileError) as caught:
         parse_tflite(caller(*parts, doubled()).build(), "net", "net")
     assert "too many" in caught.value.reason
+
+
+def test_a_composite_that_reads_a_tensor_that_does_not_exist() -> None:
+    net, other = Network(), Network()
+    composite(net, [99], [net.input((2,))], 1)
+    other.outputs = [other.input((2,))]
+    net.others = [other]
+    with pytest.raises(InputFileError) as caught:
+        parse_tflite(net.build(), "net", "net")
+    assert caught.value.code == "tflite-malformed"

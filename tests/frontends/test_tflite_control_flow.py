@@ -64,6 +64,15 @@ def test_a_computed_condition_selects(condition: bool) -> None:
     assert_runs(branch(None), ROWS[:1], np.array(condition))
 
 
+def difference() -> Network:
+    """Return the condition of a loop that is an integer."""
+    net = Network()
+    i, *_ = net.input((), dtype="int32"), net.input((1, 3)), net.input((STEPS, 3))
+    answer = net.activation((), dtype="int32")
+    net.outputs = [net.operator("SUB", [net.integers(STEPS), i], answer, "SubOptions")]
+    return net
+
+
 @pytest.mark.parametrize(
     ("net", "code", "words"),
     [
@@ -74,12 +83,13 @@ def test_a_computed_condition_selects(condition: bool) -> None:
             "16384 operators or tensors",
             marks=pytest.mark.sweep,
         ),
+        (lambda: loop(difference(), step()), "operator-invalid", "one bool"),
         (lambda: loop(condition(), step(), body=3), "operator-invalid", "subgraph 3 of 3"),
         (lambda: loop(condition(), step(), body=0), "operator-invalid", "subgraph 0"),
         (lambda: loop(condition(), step(operator="RFFT2D")), "operator-unsupported", "RFFT2D"),
         (lambda: branch(None, "RFFT2D"), "operator-unsupported", "RFFT2D"),
     ],
-    ids=["unknown", "endless", "missing", "its own", "operator in the body", "operator in a branch"],
+    ids=["unknown", "endless", "not a bool", "missing", "its own", "operator in the body", "operator in a branch"],
 )
 def test_control_flow_that_is_refused(net: Callable[[], Network], code: str, words: str) -> None:
     with pytest.raises(UnsupportedModelError) as caught:

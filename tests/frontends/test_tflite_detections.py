@@ -37,7 +37,7 @@ def inputs() -> list[np.ndarray]:
 
 @pytest.mark.parametrize("classes", [2, 5])
 def test_several_classes_of_an_anchor_equal_litert(classes: int) -> None:
-    """TensorFlow Lite Micro writes them behind each other with gaps, out of bounds; 5 are more than there are."""
+    """TensorFlow Lite Micro writes them with gaps between them, out of bounds; 5 are more than there are."""
     model, values = detector(3 * classes, max_classes_per_detection=classes).build(), inputs()
     got = run_on_host(compile_bytes(model), values)
     graph = parse_tflite(model, "net", "net")

@@ -126,9 +126,12 @@ BROKEN |= {
         ops.Relu(), [Tensor("x", (4,), DType.INT8)], image(4, dtype=DType.INT8),
         "'x' int8[4] has no scale and zero point",
     ),
-    "a quotient of long integers": (
-        ops.Div(), [image(4, dtype=DType.INT64)] * 2, image(4, dtype=DType.INT64),
-        "'x' int64[4]: the type must be int8, int16, int32 or float32",
+    "scattered elements without updates": (
+        ops.ScatterElements(), [None, image(4, dtype=DType.INT32)], image(4), "has 2 inputs, takes 3",
+    ),
+    "a quotient of truth values": (
+        ops.Div(), [image(4, dtype=DType.BOOL)] * 2, image(4, dtype=DType.BOOL),
+        "'x' bool[4]: the type must be int8, int16, int32, int64 or float32",
     ),
     "a quotient to a tiny scale": (
         ops.Div(), [image(4, dtype=DType.INT8)] * 2, Tensor("y", (4,), DType.INT8, Quantization((1e-8,), (0,))),

@@ -16,16 +16,27 @@ from mlfbuild.targets import CPUS
 
 
 def request(
-    name: str, placement: Placement | None = None, cpu: str = "cortex-m4", memory: str = "balanced"
+    name: str,
+    placement: Placement | None = None,
+    cpu: str = "cortex-m4",
+    memory: str = "balanced",
+    dead_channels: str = "remove",
 ) -> CompileRequest:
     """Return a request for the model ``name``; its source is never opened."""
-    options = {"memory": memory}
+    options = {"memory": memory, "dead-channels": dead_channels}
     return CompileRequest(name, Path(f"{name}.tflite"), CPUS[cpu], options=options, placement=placement or Placement())
 
 
-def compile_bytes(model: bytes, name: str = "net", cpu: str = "cortex-m4", memory: str = "balanced") -> Library:
+def compile_bytes(
+    model: bytes,
+    name: str = "net",
+    cpu: str = "cortex-m4",
+    memory: str = "balanced",
+    dead_channels: str = "remove",
+) -> Library:
     """Return the native library of the ``.tflite`` content ``model``."""
-    return compile_graph(parse_tflite(model, name, name), request(name, cpu=cpu, memory=memory), sha256(model))
+    wanted = request(name, cpu=cpu, memory=memory, dead_channels=dead_channels)
+    return compile_graph(parse_tflite(model, name, name), wanted, sha256(model))
 
 
 def compile_network(graph: Graph, cpu: str = "cortex-m4", executor: str | None = None) -> Library:

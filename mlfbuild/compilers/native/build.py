@@ -102,7 +102,7 @@ def compile_graph(
     settings = CodegenSettings(request.cpu, str(options.get("memory", "balanced")), bool(options.get("trace", False)))
     if request.executor == "graph":
         target = _target(request.cpu)
-        module = graph_executor.graph_module(optimised, interface, settings, request, target, model_id, budget)
+        module = graph_executor.graph_module(optimised, whole, interface, settings, request, target, model_id, budget)
         return Library((replace(module, notes=optimised.notes, tflm=tflm_of(request, graph)),))
     hook = bool(options.get("hook", False))
     program = _program(request.name, optimised, whole, settings, interface, budget, hook=hook)

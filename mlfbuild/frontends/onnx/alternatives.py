@@ -24,7 +24,7 @@ def one_of(body: Body, index: int, choice: Choice) -> Iterator[RawNode]:
             "input-not-constant",
             place=node.place,
             reason=f"{name!r} must be constant, because it may have {len(choice.values)} values",
-            hint=f"make it constant, or leave at most {MOST} values with the shape of the result",
+            hint=f"make it constant, or declare a shape of the result that at most {MOST} values lead to",
         )
     body.around.notes.append(
         f"{node.place}: {len(choice.values)} results are computed, because {name!r} is computed in every run"

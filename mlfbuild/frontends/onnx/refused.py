@@ -49,9 +49,7 @@ _REASONS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("a state that is an input and an output is not supported", "export it as Concat and Conv"): (
         "CausalConvWithState",
     ),
-    ("sampling an image at positions that depend on data is not supported", SEE): (
-        "MaxRoiPool",
-    ),
+    ("the maximum over computed regions is not supported", "export the network with RoiAlign"): ("MaxRoiPool",),
 }  # fmt: skip
 
 REFUSED: Mapping[str, tuple[str, str]] = {name: fields for fields, names in _REASONS.items() for name in names}

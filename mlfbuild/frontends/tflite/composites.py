@@ -1,6 +1,6 @@
 """Replace STABLEHLO_COMPOSITE by the subgraph that it names, which computes it with other operators.
 
-Converters write it for functions that some runtime may have a kernel for, such as ``odml.rms_norm``. Its attributes
+Converters write it for functions for which a runtime may have a kernel, such as ``odml.rms_norm``. Its attributes
 repeat what the subgraph does.
 """
 
@@ -101,9 +101,9 @@ class _Inlining:
                 known[tensor.index] = len(self._tensors)
                 self._tensors.append(replace(tensor, index=len(self._tensors)))
             places.append(known[tensor.index])
-        for index in set(known.values()):
+        for index in range(count, len(self._tensors)):
             blocks = self._tensors[index].blocks
-            if index >= count and blocks is not None:
+            if blocks is not None:
                 moved = blocks._replace(scales=self._place(places, blocks.scales))
                 self._tensors[index] = replace(self._tensors[index], blocks=moved)
         return places

@@ -93,7 +93,9 @@ class HybridLayers:
         elif blocks.zero_points > 0:
             reason = "with zero points, which LiteRT ignores"
         elif len(weights.shape) != 2 or weights.shape[0] < _LEAST_OUTPUTS or weights.shape[1] < _LEAST_INPUTS:
-            reason = f"with less than {_LEAST_OUTPUTS} outputs or {_LEAST_INPUTS} inputs, which LiteRT does not compute"
+            reason = (
+                f"with fewer than {_LEAST_OUTPUTS} outputs or {_LEAST_INPUTS} inputs, which LiteRT does not compute"
+            )
         if reason:
             raise site.unsupported(
                 f"a scale for each block of {weights} is not supported {reason}",

@@ -66,7 +66,7 @@ _MOST_COPIES = 1 << 14
 _DEEPEST = 16
 """Levels of subgraphs that name others."""
 _NOWHERE = -2
-"""What replaces the index of a tensor that another subgraph does not have."""
+"""Replaces the index of a tensor that another subgraph does not have."""
 _MOST_NUMBERS = 64
 """Elements up to which a tensor is computed at compile time, because it may be part of a shape."""
 
@@ -155,7 +155,7 @@ class _Importer:
 
     @property
     def only_litert(self) -> list[str]:
-        """What of the subgraph has the numbers of LiteRT."""
+        """The parts of the subgraph that have the numbers of LiteRT."""
         hybrid = self._hybrid is not None
         return [*(["uint8 operators"] if self._raw is not self._file else []),
                 *(["layers of int8 weights over float32"] if hybrid else [])]  # fmt: skip
@@ -347,15 +347,16 @@ class _Importer:
         values, known = list(operator.inputs), len(self._refusals)
         for _ in range(_MOST_RUNS):
             tested, (answer,) = self._inline(site, operator, condition, values, 1)
-            again = self._tensors.at(place, answer).data
+            again = self._tensors.at(place, answer)
             if len(self._refusals) > known:  # for a reason that is recorded
                 self._missing.update(operator.outputs)
                 return []
-            if again is None:
+            _check_condition(site, again)
+            if again.data is None:
                 raise site.unsupported("the number of runs of a loop must be known when the network is compiled",
                                        "convert the model with `unroll=True`", "input-not-constant")  # fmt: skip
             nodes += tested
-            if not again.all():
+            if not again.data.all():
                 return nodes + self._results(site, operator.outputs, values)
             made, values = self._inline(site, operator, body, values, len(values))
             nodes += made
@@ -370,8 +371,7 @@ class _Importer:
             branches = options.ThenSubgraphIndex(), options.ElseSubgraphIndex()
         self.inlined.update(branches)
         condition, count = site.input(0), len(operator.outputs)
-        if condition.dtype is not DType.BOOL or condition.elements != 1:
-            raise site.wrong(f"the condition {condition} must be one bool")
+        _check_condition(site, condition)
         if condition.data is not None:
             chosen = branches[0 if condition.data.all() else 1]
             nodes, values = self._inline(site, operator, chosen, operator.inputs[1:], count)
@@ -434,7 +434,7 @@ class _Importer:
             if value in self._missing:
                 self._missing.add(index)
             elif source.dtype is not output.dtype or source.shape != output.shape:
-                raise site.wrong(f"{source} becomes {output}")
+                raise site.wrong(f"its subgraph returns {source} for {output}")
             elif source.data is not None:
                 self._settle(site, index, source.data)
             else:
@@ -590,6 +590,11 @@ class _Importer:
             computed = index in self._written or index in self._raw.inputs
             if tensor is not None and not tensor.constant and computed:
                 raise site.unsupported(f"weights and bias must be constant, {tensor} is not", code="input-not-constant")
+
+
+def _check_condition(site: TfliteSite, condition: Tensor) -> None:
+    if condition.dtype is not DType.BOOL or condition.elements != 1:
+        raise site.wrong(f"the condition {condition} must be one bool")
 
 
 def _keeps(operator: RawOperator) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.graph.bases.accumulate import finish as finish
+    from mlfbuild.graph.bases.accumulate import centred as centred, finish as finish
     from mlfbuild.graph.bases.binary import (
         WHOLE as WHOLE,
         Arithmetic as Arithmetic,
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from mlfbuild.graph.bases.tabulated import Tabulated as Tabulated
     from mlfbuild.graph.bases.unary import Unary as Unary
+    from mlfbuild.graph.bases.weighted import has_room as has_room
     from mlfbuild.graph.bases.window import (
         Padding as Padding,
         Pair as Pair,

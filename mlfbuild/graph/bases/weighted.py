@@ -81,11 +81,24 @@ def _check_bias(source: Tensor, weights: Tensor, bias: Tensor | None, output: Te
 
 
 def _check_range(weights: Tensor, bias: Tensor | None, channels: int) -> rules.Reason:
-    if weights.elements // channels * _LARGEST_PRODUCT > LARGEST_SUM // 2:
+    if _largest_products(weights, channels) > LARGEST_SUM // 2:
         return f"the weights {weights} have more products for a channel than 48 bits can add"
-    if bias is not None and bias.data is not None and np.abs(bias.data.astype(np.float64)).max() >= LARGEST_SUM // 2:
+    if _largest_value(bias) >= LARGEST_SUM // 2:
         return f"the bias {bias} has a value of 2**46 or more"
     return None
+
+
+def has_room(weights: Tensor, bias: Tensor | None, channels: int) -> bool:
+    """Return whether ``bias`` may include any sum of the products of int16 inputs and int8 ``weights``."""
+    return _largest_value(bias) + _largest_products(weights, channels) < LARGEST_SUM // 2
+
+
+def _largest_products(weights: Tensor, channels: int) -> int:
+    return weights.elements // channels * _LARGEST_PRODUCT
+
+
+def _largest_value(bias: Tensor | None) -> float:
+    return 0.0 if bias is None or bias.data is None else float(np.abs(bias.data.astype(np.float64)).max())
 
 
 def sums_are_wide(source: Tensor, bias: Tensor | None, *, int32_sums: bool = False) -> bool:

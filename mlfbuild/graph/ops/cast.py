@@ -52,7 +52,7 @@ class BitCast(Single):
         if source.dtype.size != output.dtype.size:
             return f"the elements of {source} and {output} differ in size"
         if output.dtype is DType.BOOL and source.dtype is not DType.BOOL:
-            return f"{source} may have other bits than false and true"
+            return f"{source} may have bits that are neither those of false nor of true"
         return rules.shape(output, source.shape)
 
     def reference(

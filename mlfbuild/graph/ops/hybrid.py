@@ -1,10 +1,10 @@
 """Layers of int8 weights over float32, from TensorFlow's dynamic range quantisation, in two steps.
 
-QUANTIZE_ROWS brings each row of the input, an image or a vector, to int8 with a scale of its own in each run. The layer
-adds products of integers and multiplies the sums by the scales. Both are computed as by LiteRT's reference kernels,
-with each step in float32 in their order, so that the next layer receives the same bits.
+QUANTIZE_ROWS quantises each row of the input, an image or a vector, to int8 with a scale that is computed in each run.
+The layer adds products of integers and multiplies the sums by the scales. Both have the steps of LiteRT's reference
+kernels in float32, in the same order, so that the next layer receives the same bits.
 
-CONV_INTEGER writes the sums alone, for an image with one computed zero point.
+CONV_INTEGER writes only the sums, for an image with one computed zero point.
 """
 
 from __future__ import annotations

@@ -47,13 +47,14 @@ class ScatterElements(Operator):
     types: ClassVar[tuple[DType, ...]] = tuple(DType)
 
     def check(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor]) -> str | None:
-        source, places, updates = inputs[0] or outputs[0], *inputs[1:]
-        reason = rules.operands((source, places, updates), outputs, required=3)
+        absent = len(inputs) > 0 and inputs[0] is None
+        given = [*outputs[:1], *inputs[1:]] if absent else inputs
+        reason = rules.operands(given, outputs, required=3)
         if reason is not None:
             return reason
-        output = outputs[0]
-        assert places is not None and updates is not None
-        if inputs[0] is None and self.update is not ScatterUpdate.SET:
+        (source, places, updates), output = given, outputs[0]
+        assert source is not None and places is not None and updates is not None
+        if absent and self.update is not ScatterUpdate.SET:
             return "there are no elements that updates are combined with"
         types = self.types if self.update is ScatterUpdate.SET else (DType.FLOAT32,)
         return (

@@ -292,6 +292,100 @@ def test_int16_layers_fold_constants_in_64_bits() -> None:
     assert [tensor.dtype for tensor in smaller.inputs_of(smaller.nodes[1]) if tensor][2] is DType.INT64
 
 
+def int16_network(bias: int, last: int = 0) -> Graph:
+    """Return two int16 layers; the sums of the first exceed 32 bits when they are rescaled."""
+    sketch = Sketch()
+    for name, channels, scale in (("x", 64, 1.0), ("first", 8, 0.0002), ("y", 2, 1.0)):
+        sketch.tensors.append(Tensor(name, (1, 1, 1, channels), DType.INT16, Quantization((scale,), (0,))))
+    factors = np.full((8, 1, 1, 64), 127, np.int8)
+    for name, values in (("b", np.arange(8) * 1_234_567 + bias), ("last b", np.full(2, last))):
+        sketch.tensors.append(Tensor(name, values.shape, DType.INT64, data=values))
+    if last:
+        factors[4:] = 0
+    sketch.node(Conv2D(), "x", sketch.weights("w", data=factors), "b", "first")
+    sketch.node(Conv2D(), "first", sketch.weights("last w", 2, 1, 1, 8), "last b", "y")
+    return sketch.graph(["x"], ["y"])
+
+
+def test_sums_of_64_bits_that_wrap_are_not_constant() -> None:
+    for bias in range(0, 543_169_840, 13_579_246):
+        assert remove_dead_channels(int16_network(bias)).tensor("first").shape[-1] == 8
+
+
+def test_a_bias_near_its_limit_keeps_the_channels() -> None:
+    assert remove_dead_channels(int16_network(1 << 22, last=100)).tensor("first").shape[-1] == 4
+    assert remove_dead_channels(int16_network(1 << 22, last=(1 << 46) - 1)).tensor("first").shape[-1] == 8
+
+
+def test_depthwise_layers_with_a_constant_image_or_computed_weights_keep_their_channels() -> None:
+    for source, weights in (("c", "x"), ("x", "x"), ("c", "c")):
+        sketch = Sketch()
+        sketch.tensors.append(Tensor("c", (1, 3, 3, 4), DType.FLOAT32, data=np.ones((1, 3, 3, 4), np.float32)))
+        sketch.node(DepthwiseConv2D(), source, weights, sketch.real("product", 1, 1, 1, 4))
+        sketch.node(Add(), "product", sketch.real("x", 1, 3, 3, 4), sketch.real("y", 1, 3, 3, 4))
+        graph = sketch.graph(["x"], ["y"])
+        assert remove_dead_channels(graph) is graph
+
+
+def test_huge_tensors_are_not_computed_to_find_constants() -> None:
+    sketch = Sketch()
+    sketch.tensor("c", 1, 1, 1, 4, constant=True)
+    paddings = ((0, 0), (0, 99_999), (0, 99_999), (0, 0))
+    sketch.node(Pad(paddings), "c", sketch.tensor("padded", 1, 100_000, 100_000, 4))
+    size = (50_000, 50_000)
+    sketch.node(MaxPool2D(size, size), "padded", sketch.tensor("y", 1, 2, 2, 4))
+    graph = sketch.graph([], ["y"])
+    assert remove_dead_channels(graph) is graph
+
+
+@pytest.mark.parametrize("taken", ["first/weights", "first/bias", "out/operand1", "out/operand1/kept"])
+def test_names_that_are_taken_are_not_used_again(taken: str) -> None:
+    layers = Layers(bias=900)
+    layers.tensor("factors", 1, 1, 1, CHANNELS, constant=True)
+    layers.node(Mul(), "first", "factors", layers.image("out"))
+    layers.image("out/operand1")
+    layers.node(Relu(), "out", "out/operand1")
+    if taken != "out/operand1":
+        layers.node(Relu(), "out/operand1", layers.image(taken))
+    assert after_removal(layers.ended(taken)).tensor("out").shape[-1] == 4
+
+
+def test_weights_named_like_those_of_another_layer_stay() -> None:
+    layers = Layers(bias=900)
+    layers.weights("first/weights", CHANNELS, 1, 1, CHANNELS)
+    layers.node(Conv2D(), "first", "first/weights", layers.image("second"))
+    layers.node(Conv2D(), "second", "first/weights", layers.image("y"))
+    assert after_removal(layers.graph(["x"], ["y"])).tensor("first").shape[-1] == 4
+
+
+def test_a_depthwise_bias_may_have_several_dimensions() -> None:
+    layers = Layers(bias=900)
+    bias = np.arange(CHANNELS, dtype=np.int32).reshape(1, CHANNELS, 1)
+    layers.tensors.append(Tensor("d b", bias.shape, DType.INT32, data=bias))
+    layers.node(DepthwiseConv2D(), "first", layers.weights("d", 1, 3, 3, CHANNELS), "d b", layers.image("out", 4))
+    assert after_removal(layers.ended("out")).tensor("out").shape[-1] == 4
+
+
+def test_scales_of_the_channels_of_a_reshaped_tensor_are_removed() -> None:
+    layers = Layers(bias=900)
+    affine = Quantization((0.5, 0.25) * 6, (0,) * CHANNELS, 3)
+    layers.tensors.append(Tensor("r", (1, 4, 9, CHANNELS), DType.INT8, affine))
+    layers.node(Reshape(), "first", "r")
+    layers.node(Reshape(), "r", layers.image("out"))
+    assert after_removal(layers.ended("out")).tensor("r").shape[-1] == 4
+
+
+def test_infinite_weights_of_other_channels_do_not_change_a_bias() -> None:
+    sketch = Sketch()
+    first, last = np.zeros((8, 4), np.float32), np.ones((2, 8), np.float32)
+    first[:4], last[0, 0] = 1, np.inf
+    for name, data in (("w", first), ("b", np.arange(8, dtype=np.float32)), ("last", last)):
+        sketch.tensors.append(Tensor(name, data.shape, DType.FLOAT32, data=data))
+    sketch.node(FullyConnected(), sketch.real("x", 1, 4), "w", "b", sketch.real("first", 1, 8))
+    sketch.node(FullyConnected(activation=Activation.RELU6), "first", "last", sketch.real("y", 1, 2))
+    assert after_removal(sketch.graph(["x"], ["y"])).tensor("first").shape[-1] == 4
+
+
 def test_an_option_keeps_all_channels() -> None:
     graph, wanted = Layers().ended("first"), request("net")
     options: dict[str, OptionValue]

@@ -38,6 +38,7 @@ from mlfbuild.library.graph_json import CALL, ExecutorGraph, graph_text as execu
 
 def graph_module(
     graph: Graph,
+    whole: Graph,
     interface: Interface,
     settings: CodegenSettings,
     request: CompileRequest,
@@ -47,8 +48,8 @@ def graph_module(
 ) -> Module:
     """Return the module of ``graph``, whose passes have run, read from a file with the SHA-256 ``model_id``.
 
-    ``target`` is TVM's target string, ``budget`` limits the constants. Raises ``UnsupportedModelError`` if the
-    network keeps a state, or if an operator cannot be lowered.
+    ``whole`` is the network with its dead channels, ``target`` is TVM's target string, ``budget`` limits the constants.
+    Raises ``UnsupportedModelError`` if the network keeps a state, or if an operator cannot be lowered.
     """
     if graph.states:
         raise UnsupportedModelError(
@@ -57,7 +58,7 @@ def graph_module(
             reason="is a state that is kept between runs, which TVM's graph executor does not support",
             hint="use executor aot",
         )
-    program = make_nodes(request.name, *_smallest(graph, settings, budget), interface)
+    program = make_nodes(request.name, *_smallest(graph, whole, settings, budget), interface)
     return Module(
         name=request.name,
         executor="graph",
@@ -81,12 +82,12 @@ def graph_module(
 
 
 def _smallest(
-    graph: Graph, settings: CodegenSettings, budget: ConstantBudget | None
+    graph: Graph, whole: Graph, settings: CodegenSettings, budget: ConstantBudget | None
 ) -> tuple[Graph, Sequence[KernelCall], StoragePlan]:
     """Lower ``graph``; operators run row by row if a run needs less memory that way."""
     calls = lower_all(graph, settings)
     plan = plan_storage(graph, calls)
-    fused, fused_calls = fuse(graph, calls, settings, lambda part, node: lower(part, node, settings))
+    fused, fused_calls = fuse(graph, calls, settings, lambda part, node: lower(part, node, settings), whole)
     if fused is not graph:
         smaller = plan_storage(fused, fused_calls)
         if smaller.size < plan.size:

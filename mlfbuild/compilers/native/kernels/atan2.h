@@ -14,7 +14,7 @@
 #include "float_math.h"
 
 /* Return the arc tangent of t from 0 to 1, by a polynomial around 0 or, from tan(pi / 8), around pi / 4. */
-MLF_KERNEL float mlf_float_atan(float t)
+MLF_KERNEL float mlf_atan_of_ratio(float t)
 {
     const int beyond = t > 0.41421356f;
     const float x = beyond ? (t - 1.0f) / (t + 1.0f) : t;
@@ -41,7 +41,7 @@ MLF_KERNEL float mlf_float_atan2(float y, float x)
     const float greater = steep ? height : width;
     const float smaller = steep ? width : height;
     const float ratio = greater == smaller ? (greater > 0.0f ? 1.0f : 0.0f) : smaller / greater;
-    float angle = mlf_float_atan(ratio);
+    float angle = mlf_atan_of_ratio(ratio);
     angle = steep ? 1.57079633f - angle : angle;
     angle = left != 0 ? 3.14159265f - angle : angle;
     return below != 0 ? -angle : angle;

@@ -33,7 +33,7 @@ MLF_KERNEL int32_t mlf_wrapped_int16(int32_t value)
     return (int16_t)(uint16_t)(uint32_t)value;
 }
 
-MLF_KERNEL int32_t mlf_sum_int16(int32_t one, int32_t two)
+MLF_KERNEL int32_t mlf_bin_sum_int16(int32_t one, int32_t two)
 {
     return mlf_wrapped_int16(one + two);
 }
@@ -49,7 +49,7 @@ MLF_KERNEL int32_t mlf_rounded_int16(int32_t product)
 }
 
 /* Half of a sum and of a difference, which do not wrap around. */
-MLF_KERNEL int32_t mlf_mean_int16(int32_t one, int32_t two)
+MLF_KERNEL int32_t mlf_bin_mean_int16(int32_t one, int32_t two)
 {
     return mlf_wrapped_int16((one + two) >> 1);
 }
@@ -59,7 +59,7 @@ MLF_KERNEL int32_t mlf_half_int16(int32_t one, int32_t two)
     return mlf_wrapped_int16((one - two) >> 1);
 }
 
-MLF_KERNEL int32_t mlf_sum_int32(int32_t one, int32_t two)
+MLF_KERNEL int32_t mlf_bin_sum_int32(int32_t one, int32_t two)
 {
     return (int32_t)((uint32_t)one + (uint32_t)two);
 }
@@ -74,9 +74,9 @@ MLF_KERNEL int32_t mlf_rounded_int32(int64_t product)
     return (int32_t)(uint32_t)(uint64_t)((product + (1 << 30)) >> 31);
 }
 
-MLF_KERNEL int32_t mlf_mean_int32(int32_t one, int32_t two)
+MLF_KERNEL int32_t mlf_bin_mean_int32(int32_t one, int32_t two)
 {
-    return mlf_sum_int32(one, two) >> 1;
+    return mlf_bin_sum_int32(one, two) >> 1;
 }
 
 MLF_KERNEL int32_t mlf_half_int32(int32_t one, int32_t two)
@@ -84,7 +84,7 @@ MLF_KERNEL int32_t mlf_half_int32(int32_t one, int32_t two)
     return mlf_difference_int32(one, two) >> 1;
 }
 
-MLF_KERNEL float mlf_sum_float(float one, float two)
+MLF_KERNEL float mlf_bin_sum_float(float one, float two)
 {
     return one + two;
 }
@@ -99,7 +99,7 @@ MLF_KERNEL float mlf_rounded_float(float product)
     return product;
 }
 
-MLF_KERNEL float mlf_mean_float(float one, float two)
+MLF_KERNEL float mlf_bin_mean_float(float one, float two)
 {
     return (one + two) * 0.5f;
 }
@@ -129,13 +129,13 @@ MLF_KERNEL float mlf_half_float(float one, float two)
         return mlf_complex_of_##type(from[0], from[1]);                                                                \
     }                                                                                                                  \
                                                                                                                        \
-    MLF_KERNEL void mlf_store_##type(element *to, mlf_complex_##type value)                                            \
+    MLF_KERNEL void mlf_store_bin_##type(element *to, mlf_complex_##type value)                                        \
     {                                                                                                                  \
         to[0] = (element)value.real;                                                                                   \
         to[1] = (element)value.imaginary;                                                                              \
     }                                                                                                                  \
                                                                                                                        \
-    MLF_KERNEL mlf_complex_##type mlf_scaled_##type(mlf_complex_##type value, element factor)                          \
+    MLF_KERNEL mlf_complex_##type mlf_scaled_bin_##type(mlf_complex_##type value, element factor)                      \
     {                                                                                                                  \
         return mlf_complex_of_##type(                                                                                  \
             mlf_rounded_##type((wide)value.real * factor), mlf_rounded_##type((wide)value.imaginary * factor));        \
@@ -151,7 +151,7 @@ MLF_KERNEL float mlf_half_float(float one, float two)
     MLF_KERNEL mlf_complex_##type mlf_plus_##type(mlf_complex_##type one, mlf_complex_##type two)                      \
     {                                                                                                                  \
         return mlf_complex_of_##type(                                                                                  \
-            mlf_sum_##type(one.real, two.real), mlf_sum_##type(one.imaginary, two.imaginary));                         \
+            mlf_bin_sum_##type(one.real, two.real), mlf_bin_sum_##type(one.imaginary, two.imaginary));                 \
     }                                                                                                                  \
                                                                                                                        \
     MLF_KERNEL mlf_complex_##type mlf_minus_##type(mlf_complex_##type one, mlf_complex_##type two)                     \
@@ -164,13 +164,13 @@ MLF_KERNEL float mlf_half_float(float one, float two)
     MLF_KERNEL mlf_complex_##type mlf_plus_quarter_##type(mlf_complex_##type one, mlf_complex_##type two)              \
     {                                                                                                                  \
         return mlf_complex_of_##type(                                                                                  \
-            mlf_sum_##type(one.real, two.imaginary), mlf_difference_##type(one.imaginary, two.real));                  \
+            mlf_bin_sum_##type(one.real, two.imaginary), mlf_difference_##type(one.imaginary, two.real));              \
     }                                                                                                                  \
                                                                                                                        \
     MLF_KERNEL mlf_complex_##type mlf_minus_quarter_##type(mlf_complex_##type one, mlf_complex_##type two)             \
     {                                                                                                                  \
         return mlf_complex_of_##type(                                                                                  \
-            mlf_difference_##type(one.real, two.imaginary), mlf_sum_##type(one.imaginary, two.real));                  \
+            mlf_difference_##type(one.real, two.imaginary), mlf_bin_sum_##type(one.imaginary, two.real));              \
     }                                                                                                                  \
                                                                                                                        \
     MLF_KERNEL mlf_complex_##type mlf_conjugate_##type(mlf_complex_##type value)                                       \
@@ -180,14 +180,14 @@ MLF_KERNEL float mlf_half_float(float one, float two)
                                                                                                                        \
     MLF_KERNEL mlf_complex_##type mlf_halved_##type(mlf_complex_##type value)                                          \
     {                                                                                                                  \
-        return mlf_complex_of_##type(mlf_mean_##type(value.real, 0), mlf_mean_##type(value.imaginary, 0));             \
+        return mlf_complex_of_##type(mlf_bin_mean_##type(value.real, 0), mlf_bin_mean_##type(value.imaginary, 0));     \
     }                                                                                                                  \
                                                                                                                        \
     /* The means of two numbers, and of the first and the negated second one, conjugate. */                            \
     MLF_KERNEL mlf_complex_##type mlf_low_##type(mlf_complex_##type even, mlf_complex_##type odd)                      \
     {                                                                                                                  \
         return mlf_complex_of_##type(                                                                                  \
-            mlf_mean_##type(even.real, odd.real), mlf_mean_##type(even.imaginary, odd.imaginary));                     \
+            mlf_bin_mean_##type(even.real, odd.real), mlf_bin_mean_##type(even.imaginary, odd.imaginary));             \
     }                                                                                                                  \
                                                                                                                        \
     MLF_KERNEL mlf_complex_##type mlf_high_##type(mlf_complex_##type even, mlf_complex_##type odd)                     \
@@ -202,12 +202,12 @@ MLF_COMPLEX(float, float, float, float)
 
 MLF_KERNEL mlf_complex_int16 mlf_divided_int16(mlf_complex_int16 value, int32_t divisor)
 {
-    return mlf_scaled_int16(value, (int16_t)(INT16_MAX / divisor));
+    return mlf_scaled_bin_int16(value, (int16_t)(INT16_MAX / divisor));
 }
 
 MLF_KERNEL mlf_complex_int32 mlf_divided_int32(mlf_complex_int32 value, int32_t divisor)
 {
-    return mlf_scaled_int32(value, INT32_MAX / divisor);
+    return mlf_scaled_bin_int32(value, INT32_MAX / divisor);
 }
 
 MLF_KERNEL mlf_complex_float mlf_divided_float(mlf_complex_float value, int32_t divisor)
@@ -227,15 +227,15 @@ MLF_KERNEL mlf_complex_float mlf_divided_float(mlf_complex_float value, int32_t 
     }                                                                                                                  \
                                                                                                                        \
     /* A stage for one element of each part. */                                                                        \
-    MLF_KERNEL void mlf_pairs_##type(                                                                                  \
+    MLF_KERNEL void mlf_bin_pairs_##type(                                                                              \
         int32_t size, int32_t part, int32_t turn, const element *roots, element *data)                                 \
     {                                                                                                                  \
         const mlf_complex_##type root = mlf_load_##type(roots);                                                        \
         for (element *to = data; to < data + 2 * size; to += 4 * part) {                                               \
             const mlf_complex_##type zero = mlf_divided_##type(mlf_load_##type(to), 2);                                \
             const mlf_complex_##type one = mlf_operand_##type(to, 2, part, 1, turn, root);                             \
-            mlf_store_##type(to, mlf_plus_##type(zero, one));                                                          \
-            mlf_store_##type(to + 2 * part, mlf_minus_##type(zero, one));                                              \
+            mlf_store_bin_##type(to, mlf_plus_##type(zero, one));                                                      \
+            mlf_store_bin_##type(to + 2 * part, mlf_minus_##type(zero, one));                                          \
         }                                                                                                              \
     }                                                                                                                  \
                                                                                                                        \
@@ -249,11 +249,11 @@ MLF_KERNEL mlf_complex_float mlf_divided_float(mlf_complex_float value, int32_t 
             const mlf_complex_##type one = mlf_operand_##type(to, 3, part, 1, turn, root1);                            \
             const mlf_complex_##type two = mlf_operand_##type(to, 3, part, 2, turn, root2);                            \
             const mlf_complex_##type total = mlf_plus_##type(one, two);                                                \
-            const mlf_complex_##type rest = mlf_scaled_##type(mlf_minus_##type(one, two), sine);                       \
+            const mlf_complex_##type rest = mlf_scaled_bin_##type(mlf_minus_##type(one, two), sine);                   \
             const mlf_complex_##type middle = mlf_minus_##type(zero, mlf_halved_##type(total));                        \
-            mlf_store_##type(to, mlf_plus_##type(zero, total));                                                        \
-            mlf_store_##type(to + 2 * part, mlf_minus_quarter_##type(middle, rest));                                   \
-            mlf_store_##type(to + 4 * part, mlf_plus_quarter_##type(middle, rest));                                    \
+            mlf_store_bin_##type(to, mlf_plus_##type(zero, total));                                                    \
+            mlf_store_bin_##type(to + 2 * part, mlf_minus_quarter_##type(middle, rest));                               \
+            mlf_store_bin_##type(to + 4 * part, mlf_plus_quarter_##type(middle, rest));                                \
         }                                                                                                              \
     }                                                                                                                  \
                                                                                                                        \
@@ -272,10 +272,10 @@ MLF_KERNEL mlf_complex_float mlf_divided_float(mlf_complex_float value, int32_t 
             const mlf_complex_##type odd = mlf_minus_##type(zero, two);                                                \
             const mlf_complex_##type total = mlf_plus_##type(one, three);                                              \
             const mlf_complex_##type rest = mlf_minus_##type(one, three);                                              \
-            mlf_store_##type(to, mlf_plus_##type(even, total));                                                        \
-            mlf_store_##type(to + (inverse ? 6 : 2) * part, mlf_plus_quarter_##type(odd, rest));                       \
-            mlf_store_##type(to + 4 * part, mlf_minus_##type(even, total));                                            \
-            mlf_store_##type(to + (inverse ? 2 : 6) * part, mlf_minus_quarter_##type(odd, rest));                      \
+            mlf_store_bin_##type(to, mlf_plus_##type(even, total));                                                    \
+            mlf_store_bin_##type(to + (inverse ? 6 : 2) * part, mlf_plus_quarter_##type(odd, rest));                   \
+            mlf_store_bin_##type(to + 4 * part, mlf_minus_##type(even, total));                                        \
+            mlf_store_bin_##type(to + (inverse ? 2 : 6) * part, mlf_minus_quarter_##type(odd, rest));                  \
         }                                                                                                              \
     }                                                                                                                  \
                                                                                                                        \
@@ -297,18 +297,18 @@ MLF_KERNEL mlf_complex_float mlf_divided_float(mlf_complex_float value, int32_t 
             const mlf_complex_##type outer_rest = mlf_minus_##type(one, four);                                         \
             const mlf_complex_##type inner_rest = mlf_minus_##type(two, three);                                        \
             const mlf_complex_##type first = mlf_plus_##type(                                                          \
-                mlf_plus_##type(zero, mlf_scaled_##type(outer, near_cosine)), mlf_scaled_##type(inner, far_cosine));   \
+                mlf_plus_##type(zero, mlf_scaled_bin_##type(outer, near_cosine)), mlf_scaled_bin_##type(inner, far_cosine));\
             const mlf_complex_##type second = mlf_plus_##type(                                                         \
-                mlf_plus_##type(zero, mlf_scaled_##type(outer, far_cosine)), mlf_scaled_##type(inner, near_cosine));   \
+                mlf_plus_##type(zero, mlf_scaled_bin_##type(outer, far_cosine)), mlf_scaled_bin_##type(inner, near_cosine));\
             const mlf_complex_##type first_rest = mlf_plus_##type(                                                     \
-                mlf_scaled_##type(outer_rest, near_sine), mlf_scaled_##type(inner_rest, far_sine));                    \
+                mlf_scaled_bin_##type(outer_rest, near_sine), mlf_scaled_bin_##type(inner_rest, far_sine));            \
             const mlf_complex_##type second_rest = mlf_minus_##type(                                                   \
-                mlf_scaled_##type(inner_rest, near_sine), mlf_scaled_##type(outer_rest, far_sine));                    \
-            mlf_store_##type(to, mlf_plus_##type(zero, mlf_plus_##type(outer, inner)));                                \
-            mlf_store_##type(to + 2 * part, mlf_minus_quarter_##type(first, first_rest));                              \
-            mlf_store_##type(to + 4 * part, mlf_plus_quarter_##type(second, second_rest));                             \
-            mlf_store_##type(to + 6 * part, mlf_minus_quarter_##type(second, second_rest));                            \
-            mlf_store_##type(to + 8 * part, mlf_plus_quarter_##type(first, first_rest));                               \
+                mlf_scaled_bin_##type(inner_rest, near_sine), mlf_scaled_bin_##type(outer_rest, far_sine));            \
+            mlf_store_bin_##type(to, mlf_plus_##type(zero, mlf_plus_##type(outer, inner)));                            \
+            mlf_store_bin_##type(to + 2 * part, mlf_minus_quarter_##type(first, first_rest));                          \
+            mlf_store_bin_##type(to + 4 * part, mlf_plus_quarter_##type(second, second_rest));                         \
+            mlf_store_bin_##type(to + 6 * part, mlf_minus_quarter_##type(second, second_rest));                        \
+            mlf_store_bin_##type(to + 8 * part, mlf_plus_quarter_##type(first, first_rest));                           \
         }                                                                                                              \
     }                                                                                                                  \
                                                                                                                        \
@@ -331,9 +331,9 @@ MLF_KERNEL mlf_complex_float mlf_divided_float(mlf_complex_float value, int32_t 
                                                                                                                        \
     MLF_SHARED void mlf_stage_2_##type(int32_t size, int32_t part, const element *roots, element *data)                \
     {                                                                                                                  \
-        mlf_pairs_##type(size, part, 0, roots, data);                                                                  \
+        mlf_bin_pairs_##type(size, part, 0, roots, data);                                                              \
         for (int32_t i = 2; i < 2 * part; i += 2) {                                                                    \
-            mlf_pairs_##type(size, part, 1, roots + i, data + i);                                                      \
+            mlf_bin_pairs_##type(size, part, 1, roots + i, data + i);                                                  \
         }                                                                                                              \
     }                                                                                                                  \
                                                                                                                        \
@@ -389,7 +389,7 @@ MLF_KERNEL mlf_complex_float mlf_divided_float(mlf_complex_float value, int32_t 
     {                                                                                                                  \
         const int32_t pairs = count / 2;                                                                               \
         for (int32_t i = 0; i < pairs; i++) {                                                                          \
-            mlf_store_##type(output + 2 * order[i], mlf_load_##type(input + 2 * i));                                   \
+            mlf_store_bin_##type(output + 2 * order[i], mlf_load_##type(input + 2 * i));                               \
         }                                                                                                              \
         for (int32_t i = pairs; i < size; i++) {                                                                       \
             output[2 * order[i]] = 2 * i < count ? input[2 * i] : 0;                                                   \
@@ -407,8 +407,8 @@ MLF_KERNEL mlf_complex_float mlf_divided_float(mlf_complex_float value, int32_t 
             const mlf_complex_##type last = mlf_divided_##type(mlf_conjugate_##type(mlf_load_##type(high)), 2);        \
             const mlf_complex_##type even = mlf_plus_##type(first, last);                                              \
             const mlf_complex_##type odd = mlf_turned_##type(mlf_minus_##type(first, last), mlf_load_##type(roots));   \
-            mlf_store_##type(low, mlf_low_##type(even, odd));                                                          \
-            mlf_store_##type(high, mlf_high_##type(even, odd));                                                        \
+            mlf_store_bin_##type(low, mlf_low_##type(even, odd));                                                      \
+            mlf_store_bin_##type(high, mlf_high_##type(even, odd));                                                    \
         }                                                                                                              \
     }                                                                                                                  \
                                                                                                                        \
@@ -416,8 +416,8 @@ MLF_KERNEL mlf_complex_float mlf_divided_float(mlf_complex_float value, int32_t 
     MLF_KERNEL void mlf_ends_##type(int32_t size, mlf_complex_##type first, element *output)                           \
     {                                                                                                                  \
         const mlf_complex_##type ends = mlf_divided_##type(first, 2);                                                  \
-        mlf_store_##type(output, mlf_plus_quarter_##type(ends, ends));                                                 \
-        mlf_store_##type(output + 2 * size, mlf_minus_quarter_##type(ends, ends));                                     \
+        mlf_store_bin_##type(output, mlf_plus_quarter_##type(ends, ends));                                             \
+        mlf_store_bin_##type(output + 2 * size, mlf_minus_quarter_##type(ends, ends));                                 \
         output[1] = 0;                                                                                                 \
         output[2 * size + 1] = 0;                                                                                      \
     }                                                                                                                  \
@@ -429,10 +429,10 @@ MLF_KERNEL mlf_complex_float mlf_divided_float(mlf_complex_float value, int32_t 
         const mlf_complex_##type bottom = mlf_load_##type(input);                                                      \
         const mlf_complex_##type top = mlf_load_##type(input + 2 * size);                                              \
         element sum[2], difference[2];                                                                                 \
-        mlf_store_##type(sum, mlf_plus_##type(bottom, top));                                                           \
-        mlf_store_##type(difference, mlf_minus_##type(bottom, top));                                                   \
+        mlf_store_bin_##type(sum, mlf_plus_##type(bottom, top));                                                       \
+        mlf_store_bin_##type(difference, mlf_minus_##type(bottom, top));                                               \
         sum[1] = difference[0];                                                                                        \
-        mlf_store_##type(output, mlf_divided_##type(mlf_load_##type(sum), 2));                                         \
+        mlf_store_bin_##type(output, mlf_divided_##type(mlf_load_##type(sum), 2));                                     \
         for (int32_t i = 1; i <= size / 2; i++, roots += 2) {                                                          \
             const element *low = input + 2 * i;                                                                        \
             const element *high = input + 2 * (size - i);                                                              \
@@ -440,8 +440,8 @@ MLF_KERNEL mlf_complex_float mlf_divided_float(mlf_complex_float value, int32_t 
             const mlf_complex_##type last = mlf_divided_##type(mlf_conjugate_##type(mlf_load_##type(high)), 2);        \
             const mlf_complex_##type even = mlf_plus_##type(first, last);                                              \
             const mlf_complex_##type odd = mlf_turned_##type(mlf_minus_##type(first, last), mlf_load_##type(roots));   \
-            mlf_store_##type(output + 2 * order[i], mlf_plus_##type(even, odd));                                       \
-            mlf_store_##type(output + 2 * order[size - i], mlf_conjugate_##type(mlf_minus_##type(even, odd)));         \
+            mlf_store_bin_##type(output + 2 * order[i], mlf_plus_##type(even, odd));                                   \
+            mlf_store_bin_##type(output + 2 * order[size - i], mlf_conjugate_##type(mlf_minus_##type(even, odd)));     \
         }                                                                                                              \
         return roots;                                                                                                  \
     }                                                                                                                  \

@@ -25,7 +25,7 @@ MLF_KERNEL mlf_complex_dsp mlf_load_dsp(const int16_t *from)
     return value;
 }
 
-MLF_KERNEL void mlf_store_dsp(int16_t *to, mlf_complex_dsp value)
+MLF_KERNEL void mlf_store_bin_dsp(int16_t *to, mlf_complex_dsp value)
 {
     memcpy(to, &value, sizeof value);
 }
@@ -126,7 +126,7 @@ MLF_KERNEL mlf_complex_dsp mlf_joined_dsp(mlf_complex_dsp lower, mlf_complex_dsp
 
 #endif
 
-MLF_KERNEL mlf_complex_dsp mlf_scaled_dsp(mlf_complex_dsp value, int16_t factor)
+MLF_KERNEL mlf_complex_dsp mlf_scaled_bin_dsp(mlf_complex_dsp value, int16_t factor)
 {
     const uint32_t word = (uint16_t)factor;
     return mlf_shifted_dsp(mlf_lower_product_dsp(value, word), mlf_upper_product_dsp(value, word));
@@ -134,7 +134,7 @@ MLF_KERNEL mlf_complex_dsp mlf_scaled_dsp(mlf_complex_dsp value, int16_t factor)
 
 MLF_KERNEL mlf_complex_dsp mlf_divided_dsp(mlf_complex_dsp value, int32_t divisor)
 {
-    return mlf_scaled_dsp(value, (int16_t)(INT16_MAX / divisor));
+    return mlf_scaled_bin_dsp(value, (int16_t)(INT16_MAX / divisor));
 }
 
 MLF_KERNEL mlf_complex_dsp mlf_turned_dsp(mlf_complex_dsp value, mlf_complex_dsp root)

@@ -51,7 +51,10 @@ MLF_KERNEL float mlf_unfused(float x)
 #endif
 }
 
-/* Return x rounded half away from zero, clamped to 512 in magnitude; NaN is 0. */
+/*
+ * Return x rounded half away from zero, clamped to 512 in magnitude; NaN is 0. The greatest number below 0.5 is added,
+ * because 0.5 would round up the number before 0.5, too.
+ */
 MLF_KERNEL int32_t mlf_nearest_hybrid(float x)
 {
     if (!(x > -512.0f)) {
@@ -60,11 +63,7 @@ MLF_KERNEL int32_t mlf_nearest_hybrid(float x)
     if (x > 512.0f) {
         return 512;
     }
-    int32_t whole = (int32_t)x;
-    const float rest = x - (float)whole;
-    whole += rest >= 0.5f ? 1 : 0;
-    whole -= rest <= -0.5f ? 1 : 0;
-    return whole;
+    return (int32_t)(x + (x < 0.0f ? -0.49999997f : 0.49999997f));
 }
 
 MLF_KERNEL void mlf_quantize_rows(int32_t rows, int32_t size, const float *input, int8_t *output, float *scales)

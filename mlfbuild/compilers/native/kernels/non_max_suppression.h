@@ -16,13 +16,13 @@
 
 #include "compiler.h"
 
-struct mlf_corners {
+struct mlf_box_corners {
     float low[2], high[2];
 };
 
-MLF_KERNEL struct mlf_corners mlf_corners_of(const float *box)
+MLF_KERNEL struct mlf_box_corners mlf_corners_of_box(const float *box)
 {
-    struct mlf_corners corners;
+    struct mlf_box_corners corners;
     for (int axis = 0; axis < 2; axis++) {
         const float a = box[axis];
         const float b = box[axis + 2];
@@ -35,8 +35,8 @@ MLF_KERNEL struct mlf_corners mlf_corners_of(const float *box)
 /* Return the intersection divided by the union; 0 if a box has no area. */
 MLF_KERNEL float mlf_overlap(const float *first, const float *second)
 {
-    const struct mlf_corners a = mlf_corners_of(first);
-    const struct mlf_corners b = mlf_corners_of(second);
+    const struct mlf_box_corners a = mlf_corners_of_box(first);
+    const struct mlf_box_corners b = mlf_corners_of_box(second);
     float sides[2];
     for (int axis = 0; axis < 2; axis++) {
         const float low = a.low[axis] > b.low[axis] ? a.low[axis] : b.low[axis];

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.graph import Array, DType, Graph, Node, Operator, Tensor, integer_range, zero_point_of
-from mlfbuild.graph.bases import QUANTIZED, Binary, Unary, convolution_tensors, finish
+from mlfbuild.graph.bases import QUANTIZED, Binary, Unary, centred, convolution_tensors, finish, has_room
 from mlfbuild.graph.ops import (
     Conv2D,
     DepthwiseConv2D,
@@ -33,7 +33,12 @@ _CHANNELWISE = frozenset(
 Those of families that few networks have are named, so that their files are not imported.
 """
 _JOINS, _REDUCTIONS = "CONCATENATION", frozenset({"MEAN", "REDUCE_MAX"})
-_LARGEST_SUM = 1 << 31
+_WRAPS = 1 << 31
+_MOST_ELEMENTS = 1 << 22
+"""Weights of a layer, and elements of a tensor, up to which ranges are computed, because they take memory.
+
+The result of a PAD can have gigabytes.
+"""
 _INFINITE = 1e200
 """Stands for infinity, whose product with 0 is not a number; above all float32 numbers and products."""
 
@@ -63,6 +68,9 @@ def filtering(graph: Graph, node: Node) -> tuple[Tensor, Tensor, Tensor | None, 
     tensors = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     source, weights, bias, _ = tensors
     known = weights.constant and (bias is None or bias.constant) and not source.constant
+    known = known and weights.elements <= _MOST_ELEMENTS
+    if source.dtype is DType.INT16 and not has_room(weights, bias, weights.shape[0]):
+        return None
     return tensors if known and weights.shape[-1] % channels_of(source) == 0 else None
 
 
@@ -79,9 +87,7 @@ def is_padded(node: Node) -> bool:
 def by_input_channel(weights: Tensor, source: Tensor) -> Numbers:
     """Return constant ``weights`` without their zero point, shape (outputs, taps or positions, input channels)."""
     assert weights.data is not None
-    affine = weights.quantization
-    offset = affine.zero_point if affine is not None and not affine.per_channel else 0
-    return (weights.data.astype(np.float64) - offset).reshape(weights.shape[0], -1, channels_of(source))
+    return centred(weights, weights.data).reshape(weights.shape[0], -1, channels_of(source))
 
 
 def ties(graph: Graph, node: Node) -> Mapping[str, Indices] | None:
@@ -95,6 +101,8 @@ def ties(graph: Graph, node: Node) -> Mapping[str, Indices] | None:
     if not known or len(node.outputs) != 1:
         return None
     inputs, (output,) = [tensor for tensor in graph.inputs_of(node) if tensor is not None], graph.outputs_of(node)
+    if isinstance(operator, DepthwiseConv2D) and (inputs[0].constant or not inputs[1].constant):
+        return None
     if operator.name == _JOINS and vars(operator)["axis"] == len(output.shape) - 1:
         return _joined(inputs, channels_of(output))
     found: dict[str, Indices] = {}
@@ -104,7 +112,7 @@ def ties(graph: Graph, node: Node) -> Mapping[str, Indices] | None:
             found[tensor.name] = indices
         elif not tensor.constant and not isinstance(operator, Binary):  # its smaller inputs have one channel
             return None
-    return None if isinstance(operator, DepthwiseConv2D) and len(found) > 1 else found  # computed weights
+    return found
 
 
 def _joined(inputs: Sequence[Tensor], count: int) -> Mapping[str, Indices] | None:
@@ -197,22 +205,20 @@ def _of_sums(graph: Graph, node: Node, factors: Numbers, inputs: Ranges) -> Rang
     if is_padded(node):  # products may be left out
         least, greatest = np.minimum(least, 0), np.maximum(greatest, 0)
     times = np.multiply if len(above) == 1 else np.matmul
-    bounds = np.concatenate(
-        [
-            times(least, above) + times(greatest, below),
-            times(greatest, above) + times(least, below),
-        ]
-    ).reshape(2, -1)
+    with np.errstate(over="ignore", invalid="ignore"):  # weights may be infinite or not a number
+        lower = times(least, above) + times(greatest, below)
+        bounds = np.concatenate([lower, times(greatest, above) + times(least, below)]).reshape(2, -1)
     offset = np.zeros(channels_of(output)) if bias is None or bias.data is None else bias.data.reshape(-1)
     rescales, wide = operator.rescales(source, weights, output), operator.sums_are_wide(source, bias)
     unknown = np.zeros(channels_of(output), bool)
     if source.dtype is DType.FLOAT32:
-        terms = times(np.maximum(np.abs(least), np.abs(greatest)), above - below)
-        error = (terms + np.abs(offset)) * (factors.size // terms.size + 1) * np.finfo(np.float32).eps
-        bounds += np.where(terms == 0, 0, error) * np.array([[-1], [1]])
-    elif not wide:  # outside of 32 bits, sums wrap
-        left = np.array([max(rescale.shift, 0) for rescale in rescales])
-        unknown = np.abs(bounds + offset).max(axis=0) * 2.0**left >= _LARGEST_SUM
+        with np.errstate(over="ignore", invalid="ignore"):
+            terms = times(np.maximum(np.abs(least), np.abs(greatest)), above - below)
+            error = (terms + np.abs(offset)) * (factors.size // terms.size + 1) * np.finfo(np.float32).eps
+            bounds += np.where(terms == 0, 0, error) * np.array([[-1], [1]])
+    else:  # outside of 32 bits, sums wrap; those of 64 bits wrap when they are rescaled
+        left = np.array([rescale.shift if wide else max(rescale.shift, 0) for rescale in rescales])
+        unknown = np.abs(bounds + offset).max(axis=0) * 2.0**left >= _WRAPS
         bounds[:, unknown] = 0
     results = finish(bounds, None if bias is None else bias.data, rescales, output, operator.activation, wide=wide)
     anything = _any(output)
@@ -228,7 +234,8 @@ def _of_channels(graph: Graph, node: Node, tied: Mapping[str, Indices], found: M
             constant, indices = found[tensor.name].constant, tied.get(tensor.name)
             known &= constant.all() if indices is None else (constant[indices] | (indices < 0))
     anything = _any(output)
-    if not known.any():
+    largest = max(tensor.elements for tensor in (*inputs, output) if tensor is not None)
+    if not known.any() or largest > _MOST_ELEMENTS:
         return anything
     values = [None if tensor is None else _filled(tensor, found[tensor.name]) for tensor in inputs]
     rows = node.operator.reference(inputs, values, (output,))[0].reshape(-1, channels_of(output))

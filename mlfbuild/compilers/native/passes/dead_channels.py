@@ -32,12 +32,18 @@ from mlfbuild.graph.ops import Conv2D, DepthwiseConv2D, FullyConnected
 
 Mask = npt.NDArray[np.bool_]
 
+_MOST_CHANNELS = 1 << 22
+"""Channels of all tensors up to which they are examined, because that takes memory and time."""
+
 
 def remove_dead_channels(graph: Graph, multiple: int = 4) -> Graph:
     """Return ``graph`` without channels that are constant or unused; ``Graph.notes`` then has their number.
 
-    Each tensor keeps a multiple of ``multiple`` channels if it has as many, because kernels compute four at once.
+    Each tensor keeps a multiple of ``multiple`` channels if it has as many, because kernels compute four at once. A
+    network with very many channels stays as it is.
     """
+    if sum(channels_of(tensor) for tensor in graph.tensors.values()) > _MOST_CHANNELS:
+        return graph
     ranges = ranges_of(graph)
     kept = _kept(graph, ranges, multiple)
     removed = {name: mask for name, mask in kept.items() if not mask.all()}
@@ -46,7 +52,8 @@ def remove_dead_channels(graph: Graph, multiple: int = 4) -> Graph:
     extra: list[Tensor] = []
     for name, mask in removed.items():
         tensor = graph.tensor(name)
-        extra.append(replace(tensor, shape=(*tensor.shape[:-1], int(mask.sum()))))
+        affine = _picked(tensor.quantization, mask, len(tensor.shape) - 1)
+        extra.append(replace(tensor, shape=(*tensor.shape[:-1], int(mask.sum())), quantization=affine))
     nodes = [_trimmed(graph, node, kept, ranges, extra) for node in graph.nodes]
     smaller = rebuild(graph, nodes, extra)
     return smaller.with_notes((*graph.notes, _note(graph, removed)))
@@ -86,13 +93,13 @@ def _kept(graph: Graph, ranges: Mapping[str, Ranges], multiple: int) -> dict[str
 
 
 def _spread(graph: Graph, ranges: Mapping[str, Ranges], useful: Mapping[str, Mask], kept: Mapping[str, Mask]) -> None:
-    """Add to ``kept`` the channels that are needed to compute it, until nothing changes.
+    """Add to ``kept`` the channels from which those in it are computed, until nothing changes.
 
     ``useful`` marks, for the output of each layer that mixes channels, the weights other than 0 by output and input.
     """
     before = -1
     while before != (before := sum(int(np.count_nonzero(mask)) for mask in kept.values())):
-        for node in reversed(graph.nodes):
+        for node in (*reversed(graph.nodes), *graph.nodes):
             _demand(graph, node, ranges, useful, kept)
 
 
@@ -143,12 +150,15 @@ def _trimmed(
     layer = filtering(graph, node)
     if layer is not None:
         constants = _layer_constants(node, *layer, kept, ranges)
-        return _with_constants(node, node.inputs[:1], constants, extra)
+        return _with_constants(graph, node, constants, extra)
     mask = kept[node.outputs[0]]
     if isinstance(node.operator, DepthwiseConv2D):
         _, weights, bias, _ = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-        constants = [_sliced(tensor, mask) for tensor in (weights, bias) if tensor is not None]
-        return _with_constants(node, node.inputs[:1], constants, extra)
+        constants = [_sliced(weights, mask)]
+        if bias is not None and bias.data is not None:
+            flat = replace(bias, shape=(bias.elements,), data=bias.data.reshape(-1), quantization=None)
+            constants.append(_sliced(flat, mask))
+        return _with_constants(graph, node, constants, extra)
     return replace(node, inputs=tuple(_operand(graph, node, at, mask, extra) for at in range(len(node.inputs))))
 
 
@@ -158,29 +168,38 @@ def _operand(graph: Graph, node: Node, at: int, mask: Mask, extra: list[Tensor])
     tensor = None if name is None else graph.tensor(name)
     if tensor is None or not tensor.constant or channels_of(tensor) != len(mask):
         return name
-    extra.append(replace(_sliced(tensor, mask), name=f"{node.outputs[0]}/operand{at}"))
+    extra.append(replace(_sliced(tensor, mask), name=_unused(graph, f"{node.outputs[0]}/operand{at}")))
     return extra[-1].name
 
 
-def _with_constants(node: Node, inputs: tuple[str | None, ...], constants: list[Tensor], extra: list[Tensor]) -> Node:
+def _unused(graph: Graph, name: str) -> str:
+    """Return a name that no tensor of ``graph`` has: ``name`` if possible."""
+    while name in graph.tensors:
+        name = f"{name}/kept"
+    return name
+
+
+def _with_constants(graph: Graph, node: Node, constants: list[Tensor], extra: list[Tensor]) -> Node:
+    """Return a layer with other weights and bias, which are added to ``extra``."""
     named = [
-        replace(tensor, name=f"{node.outputs[0]}/{word}")
+        replace(tensor, name=_unused(graph, f"{node.outputs[0]}/{word}"))
         for tensor, word in zip(constants, ("weights", "bias"), strict=False)
     ]
     extra.extend(named)
-    return replace(node, inputs=(*inputs, *(tensor.name for tensor in named)))
+    return replace(node, inputs=(node.inputs[0], *(tensor.name for tensor in named)))
 
 
 def _sliced(tensor: Tensor, mask: Mask) -> Tensor:
     """Return the channels ``mask`` of a constant; the scales belong to its last dimension, if it has several."""
     assert tensor.data is not None
     data = np.ascontiguousarray(tensor.data[..., mask])
-    return replace(tensor, shape=data.shape, data=data, quantization=_picked(tensor.quantization, mask))
+    affine = _picked(tensor.quantization, mask, len(tensor.shape) - 1)
+    return replace(tensor, shape=data.shape, data=data, quantization=affine)
 
 
-def _picked(affine: Quantization | None, mask: Mask) -> Quantization | None:
-    """Return the quantisation of the channels ``mask``."""
-    if affine is None or not affine.per_channel:
+def _picked(affine: Quantization | None, mask: Mask, axis: int) -> Quantization | None:
+    """Return the quantisation of what ``mask`` selects along dimension ``axis``."""
+    if affine is None or not affine.per_channel or affine.axis != axis:
         return affine
     scales, zero_points = np.array(affine.scales)[mask], np.array(affine.zero_points)[mask]
     return Quantization(tuple(scales.tolist()), tuple(zero_points.tolist()), affine.axis)
@@ -198,14 +217,14 @@ def _layer_constants(
     """Return weights and bias of a layer on the channels that are kept; the bias includes the others."""
     assert weights.data is not None
     rows, columns = kept[output.name], kept[source.name]
-    values = np.where(columns, 0, ranges[source.name].least - zero_of(source))
-    unused = ~by_input_channel(weights, source)[rows].any(axis=(0, 1))
-    folded = by_input_channel(weights, source)[rows].sum(axis=1) @ np.where(unused, 0, values)
+    factors = by_input_channel(weights, source)[rows]
+    folds = ~columns & factors.any(axis=(0, 1))
+    folded = factors[:, :, folds].sum(axis=1) @ (ranges[source.name].least[folds] - zero_of(source))
     shape = (-1, weights.elements // weights.shape[0] // len(columns), len(columns))
     data = np.ascontiguousarray(weights.data.reshape(shape)[rows][:, :, columns])
     trimmed_shape = (data.shape[0], *weights.shape[1:-1], weights.shape[-1] // len(columns) * int(columns.sum()))
     data = data.reshape(trimmed_shape)
-    trimmed = replace(weights, shape=data.shape, data=data, quantization=_picked(weights.quantization, rows))
+    trimmed = replace(weights, shape=data.shape, data=data, quantization=_picked(weights.quantization, rows, 0))
     if bias is None and not folded.any():
         return [trimmed]
     return [trimmed, _bias(node, source, weights, bias, rows, folded)]

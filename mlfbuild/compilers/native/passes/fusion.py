@@ -66,8 +66,7 @@ def fuse(
 
     ``calls`` are those of the nodes of ``graph``. Extra instructions are limited relative to those of ``whole``, the
     network with its dead channels, because fewer channels should not lead to a larger arena. With tracing there are no
-    chains, because a chain never has a
-    complete intermediate tensor in memory.
+    chains, because a chain never has a complete intermediate tensor in memory.
     """
     most = MOST_EXTRA.get(settings.memory)
     if most is None or not calls or settings.trace:

@@ -98,7 +98,7 @@ def _next(site: OnnxSite, name: str, word: str, numbers: Iterator[float], defaul
     if number is None:
         raise site.unsupported(
             f"the activation {name} without activation_{word} is not supported, as runtimes differ in its default",
-            f"export activation_{word}",
+            f"set the attribute activation_{word} in the export",
         )
     return number
 

@@ -41,7 +41,7 @@ def _stft(site: OnnxSite) -> tuple[Value, ...]:
     if len(source.shape) == 2:
         source = site.builder.reshaped(source, (*source.shape, 1))
     if len(source.shape) != 3:
-        raise GraphError(site.node.place, f"a signal of {len(source.shape)} dimensions")
+        raise GraphError(site.node.place, f"the signal {source} must have 2 or 3 dimensions")
     batch, samples, parts = source.shape
     window = [site.tensor(2)] if site.has(2) else []
     length = window[0].elements if window else samples

@@ -54,7 +54,9 @@ def _greatest_count(site: OnnxSite, boxes: Tensor, scores: Tensor) -> int:
     count = scores.shape[0] * scores.shape[1] * min(most, boxes.shape[1])
     if count == 0:
         raise site.unsupported(
-            "max_output_boxes_per_class is 0, so no box is selected", "export the number of boxes", "tensor-empty"
+            "max_output_boxes_per_class is 0, so no box is selected",
+            "export the network with a greater number",
+            "tensor-empty",
         )
     return count
 

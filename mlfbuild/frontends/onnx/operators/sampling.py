@@ -30,7 +30,7 @@ def _grid_sample(site: OnnxSite) -> tuple[Value, ...]:
     if not 3 <= value.rank <= 5 or len(grid.shape) != value.rank:
         raise site.unsupported(
             f"an image of {value.rank} dimensions and a grid of {len(grid.shape)} are not supported",
-            "use images of up to 3 spatial dimensions",
+            "use images of up to 3 spatial dimensions, and a grid of as many dimensions as the image",
         )
     operator = ops.GridSample(_MODES[mode], Outside[outside.upper()], site.integer("align_corners", 0) != 0)
     source = _image(site, value)
@@ -45,7 +45,7 @@ def _roi_align(site: OnnxSite) -> tuple[Value, ...]:
         raise GraphError(site.node.place, f"attribute mode is {mode!r}, and coordinate_transformation_mode {place!r}")
     value, boxes, images = site.value(0), site.tensor(1), site.tensor(2)
     if value.rank != 4:
-        raise GraphError(site.node.place, f"an image of {value.rank} dimensions")
+        raise GraphError(site.node.place, f"{value.tensor} is not a batch of images with 4 dimensions")
     if images.dtype is not DType.INT64:
         raise site.type_unsupported(images, "int64")
     size = site.integer("output_height", 1), site.integer("output_width", 1)
@@ -74,7 +74,9 @@ def _deform_conv(site: OnnxSite) -> tuple[Value, ...]:
         site.integer("group", 1), site.integer("offset_group", 1),
     )  # fmt: skip
     if min(operator.groups, operator.offset_groups) < 1:
-        raise GraphError(site.node.place, f"{operator.groups} groups and {operator.offset_groups} groups of offsets")
+        raise GraphError(
+            site.node.place, f"attribute group is {operator.groups}, and offset_group {operator.offset_groups}"
+        )
     shape = (value.shape[0], rows.output, columns.output, outputs)
     made = site.emit(operator, [_image(site, value), filters, _image(site, offsets), bias, *mask], shape)
     return (Value(made, channels_last(4)),)

@@ -35,7 +35,7 @@ def _slice(site: OnnxSite) -> tuple[Value, ...]:
     positions = [range(size) for size in value.shape]
     for index, (axis, start, step) in enumerate(zip(axes, starts, steps, strict=True)):
         positions[axis] = positions[axis][start : None if ends is None else ends[index] : step]
-        if ends is None and made is not None:  # which tells the ends
+        if ends is None and made is not None:  # which determines the ends
             positions[axis] = positions[axis][: made[axis]]
     if made is not None and made != tuple(map(len, positions)):
         raise GraphError(site.node.place, f"cannot select {list(made)} of {value.tensor}")
