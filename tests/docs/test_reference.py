@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tflite.BuiltinOperator import BuiltinOperator
 
 REPOSITORY = Path(__file__).parents[2]
 sys.path.insert(0, str(REPOSITORY / "docs/_ext"))
@@ -47,6 +48,20 @@ def test_every_operator_has_a_row_with_its_files(pages: dict[str, str]) -> None:
     rows = [row.split(" | ") for row in pages["operator-files.md"].splitlines() if row.startswith("| `")]
     assert sorted(re.findall(r"`(\w+)`", " ".join(row[0] for row in rows if len(row) > 2))) == sorted(OPERATORS)
     assert all(row[1] and row[4] for row in rows if len(row) > 2), "each is in the graph and is lowered"
+
+
+def test_the_coverage_is_that_of_the_schema() -> None:
+    page = (REPOSITORY / "docs/operators.md").read_text(encoding="utf-8")
+    before, coverage = page.split("## Coverage\n")
+    coverage = coverage.split("\n## ")[0]
+    marks = {"CUSTOM", "DELEGATE", "PLACEHOLDER_FOR_GREATER_OP_CODES"}
+    builtin = {name for name in vars(BuiltinOperator) if name.isupper()} - marks
+    builtin = {name for name in builtin if not name.startswith("STABLEHLO_")}
+    supported = set(re.findall(r"^\| (\w+) \|", before, re.MULTILINE)) & builtin
+    table = "".join(line for line in coverage.splitlines() if line.startswith("|"))
+    assert sorted(re.findall(r"`(\w+)`", table)) == sorted(builtin - supported)
+    assert f"has {len(builtin)} built-in operators" in coverage
+    assert f"{len(supported)} of them are supported" in coverage
 
 
 def test_every_key_has_a_type_and_a_meaning(pages: dict[str, str]) -> None:

@@ -167,7 +167,11 @@ def test_outputs_of_nothing_may_be_absent() -> None:
 
 @pytest.mark.parametrize(
     ("operator", "attributes", "shapes"),
-    [("BitCast", {"to": 1 << 40}, [[2, 0]]), ("STFT", {}, [[1, 4, 1], [0], [], []])],
+    [
+        ("BitCast", {"to": 1 << 40}, [[2, 0]]),
+        ("STFT", {}, [[1, 4, 1], [0], [], []]),
+        ("GatherND", {"batch_dims": -2}, [[2, 0, 3], [0, 2]]),
+    ],
 )
 def test_shapes_that_onnx_cannot_infer(operator: str, attributes: dict[str, Any], shapes: list[list[int]]) -> None:
     ports = [helper.make_tensor_value_info(f"x{index}", 7 if index else 1, shape) for index, shape in enumerate(shapes)]

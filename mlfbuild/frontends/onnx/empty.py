@@ -25,6 +25,10 @@ Operand = tuple[str, tuple[int, ...], np.dtype[Any], Array | None]
 """The name of an input, its shape and type, and its elements if it is constant."""
 
 
+_SLOW = frozenset({"DeformConv", "GridSample", "MaxRoiPool", "Resize", "RoiAlign", "Upsample"})
+"""Operators that onnx's evaluator computes element by element."""
+
+
 def without_elements(name: str, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
     """Return a tensor of ``shape``, which has a 0; raises ``GraphError`` or ``UnsupportedModelError`` for huge ones."""
     checked(name, [size or 1 for size in shape], DType.INT64)
@@ -51,6 +55,8 @@ def empty_results(node: RawNode, operands: Sequence[Operand], opset: int) -> tup
 
 def _inferred(model: onnx.ModelProto) -> dict[str, onnx.TypeProto.Tensor]:
     """Return the types of the outputs of ``model``, none if they cannot be found."""
+    if any(one.name == "batch_dims" and one.i < 0 for node in model.graph.node for one in node.attribute):
+        return {}  # onnx crashes
     try:
         inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
     except (onnx.shape_inference.InferenceError, RuntimeError, IndexError, ValueError):  # for inputs of a wrong rank
@@ -96,7 +102,7 @@ def _sizes(tensor: onnx.TypeProto.Tensor) -> list[int] | None:
 def evaluated(node: RawNode, operands: Sequence[Operand], opset: int, budget: ConstantBudget) -> tuple[Array, ...]:
     """Return the outputs of ``node``, whose operands are all constant, and take their bytes from ``budget``."""
     model = _model_of(node, operands, opset)
-    if model is None:
+    if model is None or node.operator in _SLOW:
         raise GraphError(node.place, "cannot be computed from tensors without elements")
     budget.check(node.place, sum(map(_bytes, _inferred(model).values())))  # before they are allocated
     try:
