@@ -393,3 +393,19 @@ def test_an_option_keeps_all_channels() -> None:
         module = compile_graph(graph, replace(wanted, options=options), sha256(b"")).modules[0]
         assert bool(module.notes) is names
         assert ('"first": int8[1,6,6,4]' in module.source_text.decode()) is names
+
+
+@pytest.mark.parametrize("number", [np.inf, np.nan, 3e38])
+def test_numbers_that_are_not_finite_print_no_warning(number: float, recwarn: pytest.WarningsRecorder) -> None:
+    sketch = Sketch()
+    data = RANDOM.normal(size=(8, 1, 1, 4)).astype(np.float32)
+    data[:4], data[5] = 0, number
+    sketch.tensors += [
+        Tensor("w", data.shape, DType.FLOAT32, data=data),
+        Tensor("b", (8,), DType.FLOAT32, data=np.full(8, -number, np.float32)),
+        Tensor("last", (2, 1, 1, 8), DType.FLOAT32, data=np.full((2, 1, 1, 8), 3e38, np.float32)),
+    ]
+    sketch.node(Conv2D(), sketch.real("x", 1, 3, 3, 4), "w", "b", sketch.real("first", 1, 3, 3, 8))
+    sketch.node(Conv2D(), "first", "last", sketch.real("y", 1, 3, 3, 2))
+    remove_dead_channels(sketch.graph(["x"], ["y"]))
+    assert not recwarn.list

@@ -205,17 +205,15 @@ def _of_sums(graph: Graph, node: Node, factors: Numbers, inputs: Ranges) -> Rang
     if is_padded(node):  # products may be left out
         least, greatest = np.minimum(least, 0), np.maximum(greatest, 0)
     times = np.multiply if len(above) == 1 else np.matmul
-    with np.errstate(over="ignore", invalid="ignore"):  # weights may be infinite or not a number
-        lower = times(least, above) + times(greatest, below)
-        bounds = np.concatenate([lower, times(greatest, above) + times(least, below)]).reshape(2, -1)
+    lower = times(least, above) + times(greatest, below)
+    bounds = np.concatenate([lower, times(greatest, above) + times(least, below)]).reshape(2, -1)
     offset = np.zeros(channels_of(output)) if bias is None or bias.data is None else bias.data.reshape(-1)
     rescales, wide = operator.rescales(source, weights, output), operator.sums_are_wide(source, bias)
     unknown = np.zeros(channels_of(output), bool)
     if source.dtype is DType.FLOAT32:
-        with np.errstate(over="ignore", invalid="ignore"):
-            terms = times(np.maximum(np.abs(least), np.abs(greatest)), above - below)
-            error = (terms + np.abs(offset)) * (factors.size // terms.size + 1) * np.finfo(np.float32).eps
-            bounds += np.where(terms == 0, 0, error) * np.array([[-1], [1]])
+        terms = times(np.maximum(np.abs(least), np.abs(greatest)), above - below)
+        error = (terms + np.abs(offset)) * (factors.size // terms.size + 1) * np.finfo(np.float32).eps
+        bounds += np.where(terms == 0, 0, error) * np.array([[-1], [1]])
     else:  # outside of 32 bits, sums wrap; those of 64 bits wrap when they are rescaled
         left = np.array([rescale.shift if wide else max(rescale.shift, 0) for rescale in rescales])
         unknown = np.abs(bounds + offset).max(axis=0) * 2.0**left >= _WRAPS

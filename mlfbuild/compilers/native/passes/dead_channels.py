@@ -36,6 +36,7 @@ _MOST_CHANNELS = 1 << 22
 """Channels of all tensors up to which they are examined, because that takes memory and time."""
 
 
+@np.errstate(all="ignore")  # weights may be infinite or not a number
 def remove_dead_channels(graph: Graph, multiple: int = 4) -> Graph:
     """Return ``graph`` without channels that are constant or unused; ``Graph.notes`` then has their number.
 
