@@ -118,7 +118,7 @@ def labels_of(spoken: list[Spoken]) -> Labels:
 
 
 def features_of(model: bytes, samples: Audio) -> Integers:
-    """Return the features of a stream, [hops, 40], as TensorFlow Lite Micro computes them."""
+    """Return the features of a stream, [hops, 40], which TensorFlow Lite Micro computes."""
     return tflite_micro(model, samples.reshape(-1, HOP))[:, 0]
 
 

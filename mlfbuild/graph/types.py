@@ -113,7 +113,7 @@ class Quantization:
 
 @dataclass(frozen=True, eq=False)
 class Tensor:
-    """A value of the network: a name, a static shape (row-major, as TFLite's NHWC), a type, perhaps constant data.
+    """A value of the network: a name, a static shape (row-major, NHWC for images), a type, perhaps constant data.
 
     Only inputs and outputs of a network may have no elements: no node reads or writes them, and such an output is
     constant.

@@ -157,7 +157,7 @@ def test_committed_files_belong_together(example: str, name: str, table: str, qu
 
 
 def test_the_stream_of_the_keyword_example_is_what_the_host_heard() -> None:
-    """The front end and the network, as TensorFlow Lite Micro runs them, give the committed probabilities."""
+    """TensorFlow Lite Micro computes the committed probabilities from the front end and the network."""
     folder = EXAMPLES / "keyword"
     wav = (folder / "audio/stream.wav").read_bytes()
     assert (wav[:4], wav[8:16], wav[36:42]) == (b"RIFF", b"WAVEfmt ", b"\x00\x00data")

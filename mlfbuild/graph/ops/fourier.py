@@ -62,7 +62,7 @@ class SignalFourier(Single):
         """Return the roots of unity in the order of their use: those of each stage, and of the separation.
 
         The separation of the spectra of even and odd samples is the last step, or the first one of the inverse. A stage
-        of 3 begins with a constant, and a stage of 5 with two, the roots of its own size.
+        of 3 begins with a constant, and a stage of 5 with two: roots of unity of that size.
         """
         unity, part, found = self._unity(dtype), 1, []
         for factor in reversed(self.factors()):

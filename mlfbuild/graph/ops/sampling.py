@@ -111,7 +111,7 @@ class GridSample(Operator):
         return [(self._padded(first + tap, size), _cubic(np.abs(rest - tap))) for tap in (-1, 0, 1, 2)]
 
     def _bounded(self, at: Array, size: int) -> Array:
-        if self.outside is Outside.BORDER:  # only beyond the edges, as ONNX's evaluator does, which matters if cubic
+        if self.outside is Outside.BORDER:  # like ONNX's evaluator, only beyond the edges; it matters if cubic
             least, greatest = self._edges(size)
             return np.where((at >= least) & (at <= greatest), at, np.clip(np.nan_to_num(at, nan=0), 0, size - 1))
         at = np.clip(np.nan_to_num(at, nan=-FARTHEST, posinf=FARTHEST, neginf=-FARTHEST), -FARTHEST, FARTHEST)
@@ -153,7 +153,7 @@ class RoiAlign(Operator):
 
     Inputs: images [batch, height, width, channels], boxes (left, top, right, bottom), and the image of each box, int64.
     Each pixel is the average of ``samples`` by ``samples`` numbers, or as many as it has pixels of the image in each
-    direction if that is 0. With ``greatest``, it is the greatest product of a pixel and its share, as ONNX defines it.
+    direction if that is 0. With ``greatest``, it is the greatest product of a pixel and its share, as in ONNX.
     """
 
     size: tuple[int, int]

@@ -1,4 +1,4 @@
-"""SCATTER_ELEMENTS: a row of elements, some of which are replaced or combined with others, as ONNX does."""
+"""SCATTER_ELEMENTS of ONNX: a row of elements, some of which are replaced by others or combined with them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mlfbuild.graph.types import Array, DType, Tensor
 
 
 class ScatterUpdate(enum.Enum):
-    """What happens to an element at the position of an update."""
+    """The effect of an update on the element at its position."""
 
     SET = "set"
     ADD = "add"

@@ -63,7 +63,7 @@ MLF_KERNEL struct mlf_grid_line mlf_grid_taps(const struct mlf_grid_sample *shap
     if (shape->taps == 1) {
         x = mlf_float_round(x);
     }
-    if (shape->outside == 1) { /* only beyond the edges, as ONNX's evaluator does, which matters if cubic */
+    if (shape->outside == 1) { /* like ONNX's evaluator, only beyond the edges; it matters if cubic */
         const float edge = shape->corners != 0 ? 0.0f : 0.5f;
         x = x >= -edge && x <= (float)(size - 1) + edge ? x : mlf_float_between(x, 0.0f, (float)(size - 1));
     } else {

@@ -31,7 +31,8 @@ def _output_shape(site: TfliteSite) -> list[int]:
     shape = site.input(3)
     if shape.data is None and shape.dtype is DType.INT32 and shape.shape == (4,):
         return list(site.output().shape)
-    return site.constant(3, "output shape").tolist()  # type: ignore[no-any-return]
+    sizes: list[int] = site.constant(3, "output shape").tolist()
+    return sizes
 
 
 KINDS: Mapping[int, OperatorKind] = {
