@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.graph import Array, DType, Graph, Node, Operator, Tensor, integer_range, zero_point_of
-from mlfbuild.graph.bases import QUANTIZED, Binary, Unary, centred, convolution_tensors, finish, has_room
+from mlfbuild.graph import Array, DType, Graph, Node, Operator, Tensor, integer_range
+from mlfbuild.graph.bases import QUANTIZED, Binary, Unary, centred, convolution_tensors, finish, has_room, resting
 from mlfbuild.graph.ops import (
     Conv2D,
     DepthwiseConv2D,
@@ -72,11 +72,6 @@ def filtering(graph: Graph, node: Node) -> tuple[Tensor, Tensor, Tensor | None, 
     if source.dtype is DType.INT16 and not has_room(weights, bias, weights.shape[0]):
         return None
     return tensors if known and weights.shape[-1] % channels_of(source) == 0 else None
-
-
-def zero_of(tensor: Tensor) -> int:
-    """Return the stored value of the number 0."""
-    return 0 if tensor.dtype is DType.FLOAT32 else zero_point_of(tensor)
 
 
 def is_padded(node: Node) -> bool:
@@ -200,7 +195,7 @@ def _of_sums(graph: Graph, node: Node, factors: Numbers, inputs: Ranges) -> Rang
     assert isinstance(operator, Conv2D | DepthwiseConv2D | FullyConnected)
     above, below = np.maximum(factors, 0).sum(axis=0), np.minimum(factors, 0).sum(axis=0)
     least, greatest = (
-        np.clip(side, -_INFINITE, _INFINITE) - zero_of(source) for side in (inputs.least, inputs.greatest)
+        np.clip(side, -_INFINITE, _INFINITE) - resting(source) for side in (inputs.least, inputs.greatest)
     )
     if is_padded(node):  # products may be left out
         least, greatest = np.minimum(least, 0), np.maximum(greatest, 0)

@@ -8,13 +8,14 @@ channel is removed from all tensors between two layers that mix channels, or fro
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.compilers.native.passes.channels import (
+    Indices,
     Ranges,
     by_input_channel,
     channels_of,
@@ -22,12 +23,11 @@ from mlfbuild.compilers.native.passes.channels import (
     is_padded,
     ranges_of,
     ties,
-    zero_of,
 )
 from mlfbuild.compilers.native.passes.rewrite import rebuild
 from mlfbuild.core import counted
 from mlfbuild.graph import Array, DType, Graph, Node, Quantization, Tensor
-from mlfbuild.graph.bases import convolution_tensors
+from mlfbuild.graph.bases import convolution_tensors, resting
 from mlfbuild.graph.ops import Conv2D, DepthwiseConv2D, FullyConnected
 
 Mask = npt.NDArray[np.bool_]
@@ -79,67 +79,73 @@ def _kept(graph: Graph, ranges: Mapping[str, Ranges], multiple: int) -> dict[str
     }
     for name in (*graph.sources, *graph.results):
         kept[name] = np.ones(channels_of(graph.tensor(name)), bool)
-    useful = {
-        node.outputs[0]: np.asarray(by_input_channel(layer[1], layer[0]).any(axis=1))
-        for node in graph.nodes
-        if (layer := filtering(graph, node)) is not None
-    }
-    _spread(graph, ranges, useful, kept)
+    demands = [_Demand.of(graph, node, ranges) for node in graph.nodes]
+    _spread(demands, kept)
     for mask in kept.values():
         count = int(np.count_nonzero(mask))
         wanted = max(count + -count % multiple, multiple)
         mask[np.flatnonzero(~mask)[: wanted - count]] = True
-    _spread(graph, ranges, useful, kept)
+    _spread(demands, kept)
     return kept
 
 
-def _spread(graph: Graph, ranges: Mapping[str, Ranges], useful: Mapping[str, Mask], kept: Mapping[str, Mask]) -> None:
-    """Add to ``kept`` the channels from which those in it are computed, until nothing changes.
+@dataclass(frozen=True)
+class _Demand:
+    """The channels that a node needs for those that it writes."""
 
-    ``useful`` marks, for the output of each layer that mixes channels, the weights other than 0 by output and input.
-    """
+    node: Node
+    needed: Mask | None
+    """Of a layer that mixes channels, shape (outputs, inputs): weights other than 0 that cannot be folded."""
+    tied: Mapping[str, Indices] | None
+    """Of another node, its ``ties``."""
+
+    @classmethod
+    def of(cls, graph: Graph, node: Node, ranges: Mapping[str, Ranges]) -> _Demand:
+        """Return the demand of ``node``."""
+        layer = filtering(graph, node)
+        if layer is None:
+            return cls(node, None, ties(graph, node))
+        source, weights, _, _ = layer
+        useful = by_input_channel(weights, source).any(axis=1)
+        return cls(node, np.asarray(useful & ~_foldable(node, source, ranges[source.name])), None)
+
+    def add_to(self, kept: Mapping[str, Mask]) -> None:
+        """Add to ``kept`` the channels that the node needs, and those that it writes because it reads them."""
+        output = self.node.outputs[0]
+        if self.needed is not None:
+            kept[str(self.node.inputs[0])][self.needed[kept[output]].any(axis=0)] = True
+            return
+        names = [name for name in self.node.inputs if name is not None and name in kept]
+        if self.tied is None:
+            for name in (*names, *self.node.outputs):
+                kept[name][:] = True
+            return
+        alone = np.ones(len(kept[output]), bool)
+        for name in names:
+            if name not in self.tied:
+                kept[name][:] = True
+                continue
+            inside = self.tied[name] >= 0
+            alone &= ~inside
+            indices = self.tied[name][inside]
+            np.logical_or.at(kept[name], indices, kept[output][inside])
+            kept[output][inside] |= kept[name][indices]
+        kept[output][alone] = True
+
+
+def _spread(demands: Sequence[_Demand], kept: Mapping[str, Mask]) -> None:
+    """Add to ``kept`` the channels from which those in it are computed, until nothing changes."""
     before = -1
     while before != (before := sum(int(np.count_nonzero(mask)) for mask in kept.values())):
-        for node in (*reversed(graph.nodes), *graph.nodes):
-            _demand(graph, node, ranges, useful, kept)
-
-
-def _demand(
-    graph: Graph, node: Node, ranges: Mapping[str, Ranges], useful: Mapping[str, Mask], kept: Mapping[str, Mask]
-) -> None:
-    """Add to ``kept`` the channels that ``node`` needs, and those that it writes because it reads them."""
-    if node.outputs[0] in useful:
-        source = graph.tensor(str(node.inputs[0]))
-        used = useful[node.outputs[0]][kept[node.outputs[0]]].any(axis=0)
-        kept[source.name][used & ~_foldable(node, source, ranges[source.name])] = True
-        return
-    tied = ties(graph, node)
-    if tied is None:
-        for name in (*node.inputs, *node.outputs):
-            if name is not None and name in kept:
-                kept[name][:] = True
-        return
-    (output_name,) = node.outputs
-    alone = np.ones(len(kept[output_name]), bool)
-    for name in node.inputs:
-        if name is None or name not in kept:
-            continue
-        if name not in tied:
-            kept[name][:] = True
-            continue
-        inside = tied[name] >= 0
-        alone &= ~inside
-        indices = tied[name][inside]
-        np.logical_or.at(kept[name], indices, kept[output_name][inside])
-        kept[output_name][inside] |= kept[name][indices]
-    kept[output_name][alone] = True
+        for demand in (*reversed(demands), *demands):
+            demand.add_to(kept)
 
 
 def _foldable(node: Node, source: Tensor, ranges: Ranges) -> Mask:
     """Mark the constant channels whose contribution to a layer is the same for all its outputs."""
     if not is_padded(node):
         return ranges.constant
-    return np.asarray(ranges.constant & (ranges.least == zero_of(source)))
+    return np.asarray(ranges.constant & (ranges.least == resting(source)))
 
 
 def _trimmed(
@@ -220,7 +226,7 @@ def _layer_constants(
     rows, columns = kept[output.name], kept[source.name]
     factors = by_input_channel(weights, source)[rows]
     folds = ~columns & factors.any(axis=(0, 1))
-    folded = factors[:, :, folds].sum(axis=1) @ (ranges[source.name].least[folds] - zero_of(source))
+    folded = factors[:, :, folds].sum(axis=1) @ (ranges[source.name].least[folds] - resting(source))
     shape = (-1, weights.elements // weights.shape[0] // len(columns), len(columns))
     data = np.ascontiguousarray(weights.data.reshape(shape)[rows][:, :, columns])
     trimmed_shape = (data.shape[0], *weights.shape[1:-1], weights.shape[-1] // len(columns) * int(columns.sum()))
