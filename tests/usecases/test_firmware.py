@@ -16,14 +16,19 @@ from support.errors import raises
 from support.firmware_repo import PROJECT, FirmwareRepo, tiny_network
 
 
-def test_chosen_ninja_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: Callable[[str], str]) -> None:
-    tool("cmake")
-    (tmp_path / "net.tflite").write_bytes(tiny_network(1))
-    (tmp_path / "main.c").write_text("int main(void) { return 0; }\n")
-    (tmp_path / "mlfbuild.yml").write_text(
-        "mlfbuild: 1\ntargets: {pc: {cpu: host}}\nmodels: {net: {source: net.tflite}}\n"
+def write_project(folder: Path, target: str) -> None:
+    """Write a project with a model, ``target`` and a firmware that does nothing."""
+    (folder / "net.tflite").write_bytes(tiny_network(1))
+    (folder / "main.c").write_text("int main(void) { return 0; }\n")
+    (folder / "mlfbuild.yml").write_text(
+        f"mlfbuild: 1\ntargets: {{{target}}}\nmodels: {{net: {{source: net.tflite}}}}\n"
         "firmware: {app: {sources: [main.c]}}\n"
     )
+
+
+def test_chosen_ninja_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: Callable[[str], str]) -> None:
+    tool("cmake")
+    write_project(tmp_path, "pc: {cpu: host}")
     ninja = tmp_path / "my-ninja"
     ninja.write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/calls\nexec {tool("ninja")} "$@"\n')
     ninja.chmod(0o755)
@@ -42,12 +47,7 @@ def test_a_build_heals_half_of_a_cmake_cache(tmp_path: Path, tool: Callable[[str
     """A full disk leaves it while Ninja runs CMake again, here because of a changed input."""
     for name in ("cmake", "ninja"):
         tool(name)
-    (tmp_path / "net.tflite").write_bytes(tiny_network(1))
-    (tmp_path / "main.c").write_text("int main(void) { return 0; }\n")
-    (tmp_path / "mlfbuild.yml").write_text(
-        "mlfbuild: 1\ntargets: {pc: {cpu: host}}\nmodels: {net: {source: net.tflite}}\n"
-        "firmware: {app: {sources: [main.c]}}\n"
-    )
+    write_project(tmp_path, "pc: {cpu: host}")
     project = load(tmp_path / "mlfbuild.yml")
     targets = target_jobs(project)
     (job,) = firmware_jobs(project, targets)
@@ -66,12 +66,7 @@ def test_compiler_in_a_cmake_definition_is_used(
 ) -> None:
     for name in ("cmake", "ninja"):
         tool(name)
-    (tmp_path / "net.tflite").write_bytes(tiny_network(1))
-    (tmp_path / "main.c").write_text("int main(void) { return 0; }\n")
-    (tmp_path / "mlfbuild.yml").write_text(
-        "mlfbuild: 1\ntargets: {m4: {cpu: cortex-m4, board: mps2-an386}}\nmodels: {net: {source: net.tflite}}\n"
-        "firmware: {app: {sources: [main.c]}}\n"
-    )
+    write_project(tmp_path, "m4: {cpu: cortex-m4, board: mps2-an386}")
     monkeypatch.setenv("MLFBUILD_ARM_NONE_EABI_GCC", "/nowhere/gcc")
     project = load(tmp_path / "mlfbuild.yml")
     targets = target_jobs(project)
@@ -87,12 +82,7 @@ def test_a_program_that_nothing_starts_is_refused_before_it_is_compiled(
     tmp_path: Path, tool: Callable[[str], str]
 ) -> None:
     tool("arm-none-eabi-gcc")
-    (tmp_path / "net.tflite").write_bytes(tiny_network(1))
-    (tmp_path / "main.c").write_text("int main(void) { return 0; }\n")
-    (tmp_path / "mlfbuild.yml").write_text(
-        "mlfbuild: 1\ntargets: {m4: {cpu: cortex-m4}}\nmodels: {net: {source: net.tflite}}\n"
-        "firmware: {app: {sources: [main.c]}}\n"
-    )
+    write_project(tmp_path, "m4: {cpu: cortex-m4}")
     project = load(tmp_path / "mlfbuild.yml")
     targets = target_jobs(project)
     (job,) = firmware_jobs(project, targets)
