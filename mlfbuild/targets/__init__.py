@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         fewest_instructions as fewest_instructions,
         macs_an_instruction as macs_an_instruction,
     )
+    from mlfbuild.targets.mcu_types import Mcu as Mcu, MemoryCache as MemoryCache, TimedMemory as TimedMemory
     from mlfbuild.targets.tables import (
         RUNTIME as RUNTIME,
         board_called as board_called,

@@ -1,0 +1,70 @@
+"""The rows of the table of microcontrollers: clocks, caches, and memories with their wait states."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class MemoryCache:
+    """A cache or a set of line buffers between a core and memories."""
+
+    size: int
+    """Bytes."""
+    line: int
+    """Bytes of one line."""
+    ways: int
+    """Lines of a set; ``size // line`` for a fully associative cache."""
+    policy: str = "lru"
+    """Which line of a set is replaced: ``lru``, ``round-robin`` or ``pseudo-random``."""
+    hit: int = 0
+    """Wait states of an access that hits."""
+    write_back: bool = False
+    """Whether it holds written lines back, and allocates lines for writes; otherwise writes pass it."""
+
+
+@dataclass(frozen=True)
+class TimedMemory:
+    """A memory of a microcontroller as its core sees it."""
+
+    size: int
+    """Bytes."""
+    width: int = 4
+    """Bytes that one access of the memory reads: 16 for a flash that reads 128 bits at a time."""
+    waits: int = 0
+    """Wait states of such an access at the clock in question."""
+    burst: int = -1
+    """Wait states of each further access of a line fill; -1 if they are ``waits``."""
+    write_waits: int = 0
+    """Wait states of a write that no buffer hides."""
+    prefetch: bool = False
+    """Whether it reads the next ``width`` bytes of code ahead while the core executes."""
+    fetch_cache: str = ""
+    """The cache that instruction fetches pass; empty without one: the last ``width`` bytes are buffered then."""
+    read_cache: str = ""
+    """The cache that loads pass; it may be the same. Empty without one."""
+
+
+@dataclass(frozen=True)
+class Mcu:
+    """A microcontroller: one core with its caches and memories, at one clock."""
+
+    name: str
+    """The project file's word: ``stm32l4r5``."""
+    title: str
+    """Description: ``STM32L4R5 and its family``."""
+    cpu: str
+    """Name in the table of CPUs."""
+    clock: int
+    """Highest clock of the core in Hz; the default."""
+    memories: Mapping[str, TimedMemory]
+    """By name: ``flash``, ``sram``, ``itcm``, ``dtcm``, ``external``. The first contains code and constants, the second
+    all data, unless a project places them elsewhere. ``waits`` are those at ``clock``."""
+    caches: Mapping[str, MemoryCache] = field(default_factory=dict)
+    """By name, as memories refer to them."""
+    wait_states: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
+    """For memories whose wait states depend on the clock: pairs of the highest clock in Hz and the wait states, in
+    ascending order."""
+    sources: Sequence[str] = ()
+    """Documents with their sections, and which settings of the part (bank mode, prefetch, caches) are assumed."""

@@ -1,0 +1,68 @@
+"""The values of the cycle model: decoded instructions, and their costs on a core."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+
+
+class WorkKind(Enum):
+    """The part of the core that an instruction keeps busy, for the split of an operator's cycles."""
+
+    ARITHMETIC = "arithmetic"
+    MEMORY = "loads and stores"
+    BRANCH = "branches"
+
+
+@dataclass(frozen=True)
+class DecodedInstruction:
+    """An instruction of an image, as objdump prints it, with its registers."""
+
+    address: int
+    size: int
+    """Bytes: 2 or 4."""
+    mnemonic: str
+    """Lower case, without width (``.w``, ``.n``) and condition, with data types: ``ldr``, ``smlad``, ``vldrb.s8``."""
+    condition: str
+    """Condition of a branch or of an instruction in an IT block: ``ne``; empty for always."""
+    operands: str
+    """As objdump prints them, without its comment."""
+    reads: frozenset[str]
+    """Registers that it reads: ``r0`` to ``r12``, ``sp``, ``lr``, ``pc``, ``s0``, ``d0``, ``q0``, ``flags``.
+    Registers of a list are all there, and a base register that is written back is in both sets."""
+    writes: frozenset[str]
+    transfers: int
+    """Words that a load or store moves: 4 for ``ldm r0, {r1-r4}``; 0 for other instructions."""
+    target: int | None
+    """Address that a direct branch goes to."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The time of an instruction in its block, without waits for memories."""
+
+    cycles: Fraction
+    """Core cycles; 0 for an instruction that is issued together with the one before it."""
+    taken: Fraction
+    """Further cycles if it branches."""
+    kind: WorkKind
+
+
+BlockCosts = Callable[[Sequence[DecodedInstruction], bool], Sequence[Cost]]
+"""The costs of each instruction of a basic block. The flag says that the block is a loop: it branches to its own start,
+so that its last instructions may overlap with its first ones."""
+
+
+@dataclass(frozen=True)
+class CoreTiming:
+    """The pipeline of a core."""
+
+    core: str
+    """Name in the table of CPUs, without features: ``cortex-m4``."""
+    costs: BlockCosts
+    error: int
+    """Stated error of modelled cycles in per cent: the largest that the evidence shows."""
+    sources: Sequence[str]
+    """Documents and measurements that the costs are taken from."""
