@@ -26,13 +26,8 @@ class MemoryCache:
     """Wait states of an access that hits."""
     write_back: bool = False
     """Whether it holds written lines back, and allocates lines for writes; otherwise writes pass it."""
-    sector: int = 0
-    """Bytes that a miss fills if a line has several parts that are valid independently; 0 if it fills the line."""
     miss: int = 0
     """Cycles that a miss takes besides those of the memory: look-up, bus matrix, bridge."""
-    critical_first: bool = False
-    """Whether a fill begins with the word that the core waits for, and the core continues as soon as that has
-    arrived."""
 
 
 @dataclass(frozen=True)

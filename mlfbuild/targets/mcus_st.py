@@ -24,8 +24,8 @@ def _stm32l4r5(name: str, title: str, width: int, bank: str) -> Mcu:
             "sram": TimedMemory(640 * KIB),
         },
         {
-            "icache": MemoryCache(1 * KIB, 32, 32, sector=width),
-            "dcache": MemoryCache(256, 32, 8, sector=width),
+            "icache": MemoryCache(1 * KIB, width, 32 // width),
+            "dcache": MemoryCache(256, width, 32 // width),
         },
         {"flash": _steps(20, 40, 60, 80, 100, 120)},
         paragraphs("""
@@ -42,7 +42,7 @@ def _stm32l4r5(name: str, title: str, width: int, bank: str) -> Mcu:
         (
             bank,
             "Prefetch is off.",
-            "The caches are fully associative: the manual has their lines and LRU, but no sets.",
+            "A cache of 32 lines of 4 x 64 bits has 32 sets of 4 ways; the manual does not name sets and ways.",
             "SRAM1, SRAM2 and SRAM3 are one memory without wait states.",
         ),
         error=3,
@@ -58,7 +58,7 @@ _U575 = Mcu(
         "flash": TimedMemory(2 * MIB, 16, 4, fetch_cache="icache", read_cache="icache"),
         "sram": TimedMemory(768 * KIB),
     },
-    {"icache": MemoryCache(8 * KIB, 16, 2, miss=1, critical_first=True)},
+    {"icache": MemoryCache(8 * KIB, 16, 2, miss=1)},
     {"flash": _steps(32, 64, 96, 128, 160)},
     paragraphs("""
         RM0456 (STM32U5), Embedded flash memory: 128-bit reads, read access latency in voltage range 1; the same table
@@ -93,8 +93,8 @@ _L1_SOURCE = """
 def _l1(size: int) -> Mapping[str, MemoryCache]:
     """Return the two caches of a Cortex-M7, ``size`` bytes each."""
     return {
-        "icache": MemoryCache(size, 32, 2, "pseudo-random", miss=5, critical_first=True),
-        "dcache": MemoryCache(size, 32, 4, "pseudo-random", miss=5, critical_first=True, write_back=True),
+        "icache": MemoryCache(size, 32, 2, "pseudo-random", miss=5),
+        "dcache": MemoryCache(size, 32, 4, "pseudo-random", miss=5, write_back=True),
     }
 
 

@@ -40,7 +40,11 @@ def _row(mcu: Mcu) -> list[str]:
 
 
 def _memory(memory: TimedMemory) -> str:
-    facts = [_size(memory.size), f"{memory.width * 8} bits", f"{memory.waits} wait states" if memory.waits else ""]
+    facts = [
+        _size(memory.size),
+        f"{memory.width * 8} bits",
+        f"{memory.waits} wait state{'s' * (memory.waits > 1)}" if memory.waits else "",
+    ]
     facts.append(f"{memory.burst} in a burst" if memory.burst >= 0 else "")
     facts.append("prefetch" if memory.prefetch else "")
     return ", ".join(filter(None, facts))
@@ -50,9 +54,8 @@ def _cache(cache: MemoryCache) -> str:
     lines = cache.size // cache.line
     ways = "fully associative" if cache.ways == lines else f"{cache.ways} ways" if cache.ways > 1 else "direct-mapped"
     facts = [_size(cache.size), f"{cache.line}-byte lines", ways, cache.policy.replace("lru", "LRU")]
-    facts.append(f"filled by {cache.sector} bytes" if cache.sector not in {0, cache.line} else "")
     facts.append(f"{cache.hit} wait states on a hit" if cache.hit else "")
-    facts.append(f"{cache.miss} cycles more on a miss" if cache.miss else "")
+    facts.append(f"{cache.miss} more cycle{'s' * (cache.miss > 1)} on a miss" if cache.miss else "")
     facts.append("write-back" if cache.write_back else "")
     return ", ".join(filter(None, facts))
 
