@@ -14,16 +14,15 @@ from elftools.elf.elffile import ELFFile
 
 from counting.firmware import BOARDS as BOARD_OF_CPU, SHARED, MeasurementError, build, write_case_data
 from counting.measure import write_sources
-from mlfbuild import targets
 from mlfbuild.compilers import CompileRequest, Placement
 from mlfbuild.compilers.native import NATIVE
 from mlfbuild.library import Module
-from mlfbuild.targets import BOARDS, CPUS, Mcu
-from mlfbuild.timing import CycleCount, basic_blocks, core_timing, disassembled, zero_wait_part
+from mlfbuild.targets import BOARDS, CPUS, MCUS, Mcu, ideal_mcu
+from mlfbuild.timing import CycleCount, basic_blocks, core_timing, disassembled
 from mlfbuild.verify.emulator import OUTSIDE, REST, CountedBlock, Counting, run_elf
 
-_ZERO = {f"{cpu.removeprefix('cortex-')}-zero": zero_wait_part(CPUS[cpu]) for cpu in BOARD_OF_CPU}
-PARTS: Mapping[str, Mcu] = {**_ZERO, **getattr(targets, "MCUS", {})}
+_ZERO = {f"{cpu.removeprefix('cortex-')}-zero": ideal_mcu(cpu) for cpu in BOARD_OF_CPU}
+PARTS: Mapping[str, Mcu] = {**_ZERO, **MCUS}
 """Microcontrollers by name: those without wait states, and the table of the package."""
 _NO_CYCLES = CycleCount(0, 0, 0, 0)
 _VERSION = re.compile(r"(\.(constprop|isra|part)\.\d+)+$")
