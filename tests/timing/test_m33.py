@@ -49,6 +49,7 @@ def test_blocks_take_the_measured_cycles(text: str, expected: list[int]) -> None
         ("smlad r0, r1, r2, r0", "str r0, [r3]", 1),
         ("add r0, r1, r2, lsl #3", "add r4, r0, r5", 1),
         ("add r0, r1, r2, ror #3", "add r4, r0, r5", 2),
+        ("mov r0, r1, ror #3", "add r4, r0, r5", 1),
         ("uadd16 r0, r1, r2", "add r4, r0, r5", 2),
         ("bfi r0, r1, #2, #3", "add r4, r0, r5", 1),
         ("vldr s0, [r0]", "vmul.f32 s1, s0, s2", 1),
