@@ -76,8 +76,8 @@ _JOINING = frozenset({"nop", "it", "b", "add", "sub", "mov", "uxtb", "uxth", "sx
 """LLVM: of two instructions of 16 bits that are issued together, one is of these; ``add`` and ``sub`` only with
 constants."""
 _TWO_STAGES = re.compile(
-    r"q(add|sub)(8|16)?|qd(add|sub)|u?q(add|sub)(8|16)|u?q(asx|sax)|[su]h?(add|sub)(8|16)|[su]h?(asx|sax)"
-    r"|[su]sat(16)?|usada?8|[su]xtb16|[su]q?r?sh[lr]l?|asrl|lsll|lsrl|uqrshll?|sqrshrl?"
+    r"pkh(bt|tb)|q(add|sub)(8|16)?|qd(add|sub)|u?q(add|sub)(8|16)|u?q(asx|sax)|[su]h?(add|sub)(8|16)|[su]h?(asx|sax)"
+    r"|[su]sat(16)?|usada?8|[su]q?r?sh[lr]l?|asrl|lsll|lsrl|uqrshll?|sqrshrl?"
 )
 _BRANCHES = frozenset({"b", "bl", "blx", "bx", "blxns", "bxns", "cbz", "cbnz"})
 _LOOP_STARTS = frozenset({"dls", "dlstp", "wls", "wlstp"})
