@@ -1,7 +1,7 @@
 """Count the instructions of one run of a module on a board, by call of its operator functions, and model its cycles.
 
-A QEMU plugin (``verify/emulator/counter.c``) counts. Counts of instructions are exact: QEMU translates an image block by
-block and executes blocks as a whole. Cycles are modelled for a microcontroller (``mlfbuild/timing``). Both are
+A QEMU plugin (``verify/emulator/counter.c``) counts. Counts of instructions are exact: QEMU translates an image block
+by block and executes blocks as a whole. Cycles are modelled for a microcontroller (``mlfbuild/timing``). Both are
 repeatable.
 """
 
@@ -80,9 +80,9 @@ def profile_module(
 ) -> Profile:
     """Count one run of ``module`` in its test firmware ``image`` on ``board``, with the first case of ``inputs``.
 
-    ``inputs`` are arrays (cases, elements) in call order; the run may take ``timeout`` seconds. With ``mcu``, the cycles
-    of the run on that part are modelled. Raises ``ToolNotFoundError`` without QEMU or a compiler for its plugin, and as
-    ``checked_runs`` and ``Counting``.
+    ``inputs`` are arrays (cases, elements) in call order; the run may take ``timeout`` seconds. With ``mcu``, the
+    cycles of the run on that part are modelled. Raises ``ToolNotFoundError`` without QEMU or a compiler for its plugin,
+    and as ``checked_runs`` and ``Counting``.
     """
     functions = dict(_functions(read_image(image).symbols, module))
     names = [name for name in dict.fromkeys(functions.values()) if name not in {"", _CALLER}]

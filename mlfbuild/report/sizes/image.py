@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlfbuild.c_analysis import check_elf_image
-from mlfbuild.core import InputFileError, printable, read_bytes, sha256
+from mlfbuild.core import InputFileError, read_bytes, sha256
 from mlfbuild.library import DIGEST_LENGTH
 from mlfbuild.timing import damaged_image
 
