@@ -76,7 +76,7 @@ class Counting:
             raise ProcessFailedError(
                 "cycles-not-modelled",
                 place=self._image,
-                reason=f"the run used the address {unknown:#x}, which is in no memory of the part or not in the listing",
+                reason=f"the run used the address {unknown:#x}, which is in no memory of the part or not in the code",
             )
         return [CountedCall(int(name), int(count), self._cycles(units)) for name, count, *units in words]
 
