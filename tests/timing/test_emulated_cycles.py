@@ -133,8 +133,8 @@ def test_straight_code_waits_for_each_line(counted: Counted, body: str, flash: T
             (MemoryCache(64, 16, 4, hit=1), 6 + 3 * 6 + 9 * 3 + 6),
             (MemoryCache(64, 16, 4, miss=2), 7 + 3 * 7 + 7),
             (MemoryCache(64, 16, 1), 5 + 3 * 5 + 5),  # direct-mapped: no two of the lines share a set
-            # Lines of 32 bytes take two reads, and the loop begins in the middle of one: one more wait, because the second
-            # read takes six cycles and the code before the loop takes five (padding is MOVS, three NOP.W and a NOP)
+            # Lines of 32 bytes take two reads, and the loop begins in the middle of one: one more wait, because the
+            # second read takes six cycles and the code before the loop five (MOVS, and padding of four NOPs)
             (MemoryCache(128, 32, 4), 5 + 1 + 5 + 5),
         ],
         2,
