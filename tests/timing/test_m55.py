@@ -127,3 +127,8 @@ def test_the_end_of_a_loop_is_free_and_its_start_is_not() -> None:
     assert [cost.cycles for cost in M55.costs(block("dls lr, r0"), False)] == [4]
     end = M55.costs(block(ONE_ROW), True)[-1]
     assert (end.cycles, end.taken) == (0, 0)
+
+
+@pytest.mark.parametrize("text", ["subs.n r0, #1\nbne.n loop", "subs r0, #1\nbne loop", "subs.n r0, #1\nbne loop"])
+def test_a_taken_branch_takes_three_cycles_with_its_place(text: str) -> None:
+    assert iteration(M55, text) == 4

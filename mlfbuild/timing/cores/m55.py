@@ -69,7 +69,8 @@ _DELAYS = delays("""
 _DIVIDE = 7
 """The middle of 2 to 12, as on the Cortex-M4: an estimate."""
 _REFILL = Fraction(2)
-"""A taken branch: LLVM's MispredictPenalty of 3 includes the branch. The core does not predict branches."""
+"""A taken branch; another cycle if its flags are set in the same cycle. LLVM: 3 (MispredictPenalty), with the branch. The
+core does not predict branches."""
 _LOOP_END = 3
 """The first execution of LE: as a taken branch."""
 _JOINING = frozenset({"nop", "it", "b", "add", "sub", "mov", "uxtb", "uxth", "sxtb", "sxth"})
@@ -226,8 +227,9 @@ def _vector_transfer(instruction: DecodedInstruction, name: str) -> Step:
 def _tags(instruction: DecodedInstruction, name: str) -> frozenset[str]:
     if instruction.size == 4:
         return frozenset()
+    flags = {"flags"} if "flags" in instruction.writes else set()
     joins = name in _JOINING and (name not in {"add", "sub"} or operand_parts(instruction.operands)[-1].startswith("#"))
-    return frozenset({"narrow", "joins"} if joins else {"narrow"})
+    return frozenset({"narrow", *flags, *({"joins"} if joins else ())})
 
 
 def _together(first: Step, second: Step) -> Fraction | None:
@@ -235,8 +237,10 @@ def _together(first: Step, second: Step) -> Fraction | None:
     return Fraction(0) if "narrow" in both and "joins" in first.tags | second.tags and first.cycles == 1 else None
 
 
-def _taken(step: Step, _partner: Step | None) -> Fraction:
-    return Fraction(0) if "loop end" in step.tags else _REFILL
+def _taken(step: Step, partner: Step | None) -> Fraction:
+    if "loop end" in step.tags:
+        return Fraction(0)
+    return _REFILL + (1 if partner is not None and "flags" in partner.tags else 0)
 
 
 def _never(_steps: Sequence[Step]) -> bool:
