@@ -69,8 +69,8 @@ _DELAYS = delays("""
 _DIVIDE = 7
 """The middle of 2 to 12, as on the Cortex-M4: an estimate."""
 _REFILL = Fraction(2)
-"""A taken branch; another cycle if its flags are set in the same cycle. LLVM: 3 (MispredictPenalty), with the branch. The
-core does not predict branches."""
+"""A taken branch; another cycle if its flags are set in the same cycle. LLVM's MispredictPenalty is 3, with the branch.
+The core does not predict branches."""
 _LOOP_END = 3
 """The first execution of LE: as a taken branch."""
 _JOINING = frozenset({"nop", "it", "b", "add", "sub", "mov", "uxtb", "uxth", "sxtb", "sxth"})
