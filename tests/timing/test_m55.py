@@ -105,6 +105,8 @@ def test_instructions_of_different_units_overlap(text: str, expected: list[int])
         ("vqrdmulh.s32 q0, q1, q2", "vrshl.s32 q0, q0, q3", 2),
         ("vrshl.s32 q0, q0, q3", "vmax.s32 q0, q0, q1", 2),
         ("vqmovnb.s32 q0, q1", "vstrw.32 q0, [r0]", 3),
+        ("vmaxv.s8 r0, q1", "add r1, r0, r2", 4),
+        ("vmov.i32 q0, #0", "vadd.i32 q1, q0, q2", 2),
         ("vidup.u32 q0, r0, #1", "vldrw.u32 q1, [r1, q0]", 5),
         ("vmladava.s8 r2, q0, q1", "add r3, r2, r4", 2),
         ("ldr r0, [r1]", "add r2, r0, r3", 2),
