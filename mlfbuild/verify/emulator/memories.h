@@ -178,8 +178,8 @@ static uint64_t fetch(struct memory *memory, uint64_t address, uint64_t now)
     uint64_t wait;
     if (line != NULL) {
         wait = cache->hit + wait_until(part_arrival(cache, memory, line, address), now);
-    } else if (cache == NULL && memory->buffered == part) {
-        return 0;
+    } else if (memory->buffered == part && (cache == NULL || memory->prefetch)) {
+        return 0; /* with a cache, a part that came from the prefetch buffer */
     } else if (memory->ahead == part) {
         wait = wait_until(memory->ahead_ready, now);
     } else if (cache != NULL) {
@@ -253,6 +253,7 @@ static bool add_memory(const struct memory *described)
     if (memory->fetch_cache != NO_CACHE && caches[memory->fetch_cache].line < memory->width) {
         memory->granule = caches[memory->fetch_cache].line;
     }
-    memory->timed = memory->waits + memory->write_waits + memory->burst > 0;
+    memory->timed = memory->waits + memory->write_waits + memory->burst > 0 || memory->fetch_cache != NO_CACHE ||
+                    memory->read_cache != NO_CACHE;
     return true;
 }
