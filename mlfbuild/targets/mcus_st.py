@@ -98,12 +98,14 @@ _L1 = paragraphs("""
     Both caches are on, and SRAM is write-back and write-allocate, which is the default memory map of the core. Zephyr
     turns them on, in STM32CubeMX they are an option.
 
+    Lines are replaced pseudo-randomly.
+
     A miss takes 5 cycles for the bus interface of the core and the bus matrix, besides those of the memory. No public
     document has the number.
 """)
 _L1_SOURCE = """
-    Arm Cortex-M7 Processor Technical Reference Manual, L1 caches: lines of 32 bytes, 2 ways for instructions and 4 ways
-    for data, pseudo-random replacement.
+    Arm Cortex-M7 Processor Technical Reference Manual (DDI 0489F), section 5.9, L1 caches: lines of 32 bytes, 2 ways for
+    instructions and 4 ways for data; fills begin with the word that the core waits for.
 """
 
 
