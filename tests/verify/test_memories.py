@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,16 @@ def test_l4r5_has_caches_for_instructions_and_data_but_one_flash(waits: Waits) -
     assert waits(MCUS["stm32l4r5"], [("fetch", FLASH), ("read", FLASH)]) == [5, 5]
     reads = [("read", FLASH), ("read", FLASH + 8)]
     assert waits(MCUS["stm32l4r5"], reads, gap=0) == [5, 6], "the first one ends a cycle after its data are there"
+
+
+def test_l4r5_has_a_loop_in_its_cache_after_some_runs_with_prefetch(waits: Waits) -> None:
+    mcu = MCUS["stm32l4r5"]
+    prefetching = replace(mcu, memories={**mcu.memories, "flash": replace(mcu.memories["flash"], prefetch=True)})
+    loop = each("fetch", FLASH, 32, 8)
+    found = waits(prefetching, loop * 4, gap=6)
+    runs = [found[at : at + 4] for at in range(0, 16, 4)]
+    assert runs == [[5, 0, 0, 0], [0, 5, 0, 0], [0, 0, 5, 0], [0, 0, 0, 5]], "a line that was prefetched is not cached"
+    assert waits(prefetching, loop * 5, gap=6)[16:] == [0, 0, 0, 0]
 
 
 def test_l4r5_never_waits_for_sram(waits: Waits) -> None:
