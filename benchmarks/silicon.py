@@ -198,9 +198,8 @@ def save(results: Results, path: Path = COMMITTED) -> None:
 
 def model_all(points: Sequence[Point], images: Path) -> dict[str, Result]:
     """Model ``points`` and print a line each."""
-    print(
-        f"{'point':34} {'instr.':>8} {'arith.':>8} {'memory':>8} {'branch':>8} {'waits':>8} {'cycles':>8} {'measured':>8}"
-    )
+    titles = ("instr.", "arith.", "memory", "branch", "waits", "cycles", "measured")
+    print(" ".join((f"{'point':34}", *(f"{title:>8}" for title in titles))))
     results = {}
     for point in points:
         with tempfile.TemporaryDirectory() as folder:
