@@ -104,8 +104,8 @@ _L1 = paragraphs("""
     document has the number.
 """)
 _L1_SOURCE = """
-    Arm Cortex-M7 Processor Technical Reference Manual (DDI 0489F), section 5.9, L1 caches: lines of 32 bytes, 2 ways for
-    instructions and 4 ways for data; fills begin with the word that the core waits for.
+    Arm Cortex-M7 Processor Technical Reference Manual (DDI 0489F), section 5.9, L1 caches: lines of 32 bytes, 2 ways
+    for instructions and 4 ways for data; fills begin with the word that the core waits for.
 """
 
 
