@@ -34,6 +34,11 @@ def cpu_called(name: str) -> Cpu:
     return _find(CPUS, "cpu", name)
 
 
+def emulated_board(cpu: Cpu) -> Board | None:
+    """Return the first board that runs code for ``cpu``; ``None`` if there is none."""
+    return next((board for board in BOARDS.values() if board.takes(cpu)), None)
+
+
 def board_called(name: str) -> Board:
     """Return the board called ``name``; raises ``UsageError`` with the nearest name."""
     return _find(BOARDS, "board", name)

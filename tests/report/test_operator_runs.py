@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.library import Network, NetworkOperator, NetworkTensor
-from mlfbuild.report.budgets.instructions import excesses
 from mlfbuild.report.budgets.record import BudgetRecord
-from mlfbuild.report.operators.model_run import ModelRun, counts_of
+from mlfbuild.report.budgets.runs import excesses
+from mlfbuild.report.operators.model_run import ModelRun, figures_of
 from mlfbuild.report.operators.operator_runs import operator_runs, short_name, total
 from mlfbuild.report.operators.profile import CallCount, Profile
 from mlfbuild.report.text.runs import run_text
@@ -32,6 +32,11 @@ PROFILE = Profile("net", "mps2-an386", CALLS, 100, 64)
 
 def run_of(network: Network | None, profile: Profile = PROFILE, model: str = "net", inputs: str = "") -> ModelRun:
     return ModelRun("m4", model, inputs, profile, operator_runs(profile, network, M4))
+
+
+def instructions(image: int | None = None, **models: int) -> dict[str, dict[str, int]]:
+    whole = {} if image is None else {"": image}
+    return {name: {"instructions": count} for name, count in {**whole, **models}.items()}
 
 
 def test_operators_without_function_have_no_call() -> None:
@@ -92,16 +97,16 @@ def test_table_of_a_run_fits_a_terminal() -> None:
 def test_names_are_escaped() -> None:
     hostile = NetworkOperator("net/\x1b[2J", "CONV\r", "conv", macs=1, inputs=(0,))
     run = run_of(Network(4, (TENSOR,), (hostile,)), Profile("net", "b", CALLS[:1], 0, 0))
-    for text in (run_text(run), run_text(run, verbose=True), *map(str, excesses([run], {"net": 0}, NONE))):
+    for text in (run_text(run), run_text(run, verbose=True), *map(str, excesses([run], instructions(net=0), NONE))):
         assert text.replace("\n", "").isprintable()
 
 
 def test_exceeded_budgets_of_instructions() -> None:
     runs = [run_of(NETWORK, inputs="net.npz"), run_of(None, Profile("b", "b", CALLS[2:], 100, 0), model="b")]
-    assert counts_of(runs) == {"": 13_000, "net": 12_000, "b": 1_000}
-    assert list(excesses(runs, {"net": 12_000, "b": 1_000, "": 13_000}, NONE)) == []
+    assert figures_of(runs) == instructions(13_000, net=12_000, b=1_000)
+    assert list(excesses(runs, instructions(13_000, net=12_000, b=1_000), NONE)) == []
     before = BudgetRecord(Path("none.json"), "", {"net": {"instructions": 11_000}, "": {"instructions": 13_001}})
-    model, image = excesses(runs, {"net": 11_000, "": 12_999}, before)
+    model, image = excesses(runs, instructions(12_999, net=11_000), before)
     assert (model.code, model.place) == ("instructions-over-budget", "model net")
     for fact in ("12,000", "the first case of net.npz", "1,000 over", "11,000", "1,000 more"):
         assert fact in model.reason
@@ -114,7 +119,7 @@ def test_exceeded_budgets_of_instructions() -> None:
 
 def test_modules_of_one_model_add_up() -> None:
     runs = [run_of(NETWORK), run_of(NETWORK, inputs="two.npz")]
-    assert counts_of(runs) == {"": 24_000, "net": 24_000}
-    (found,) = excesses(runs, {"net": 0}, NONE)
+    assert figures_of(runs) == instructions(24_000, net=24_000)
+    (found,) = excesses(runs, instructions(net=0), NONE)
     assert (found.code, found.place) == ("instructions-over-budget", "model net")
     assert all(fact in found.reason for fact in ("24,000 instructions for zeros and", "two.npz, 24,000 over"))

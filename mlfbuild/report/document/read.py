@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from mlfbuild.library import Network, NetworkOperator, NetworkScratch, NetworkTe
 from mlfbuild.project import Budget
 from mlfbuild.report.document.schema import FORMAT, report_schema
 from mlfbuild.report.document.schema_check import mistake_in
+from mlfbuild.report.operators.cycles import Cycles, TimedPart
 from mlfbuild.report.operators.model_run import ModelRun
 from mlfbuild.report.operators.network import FlashPart, NetworkSizes
 from mlfbuild.report.operators.operator_runs import OperatorRun
@@ -108,13 +110,18 @@ def _run(image: Report, model: str, network: Report) -> ModelRun:
             operator=operator["operator"],
             macs=operator["macs"],
             bound=operator["bound"],
+            cycles=Cycles(**operator["cycles_by_kind"]) if "cycles_by_kind" in operator else None,
         )
         for number, operator in enumerate(network["operators"])
         if operator["function"] and operator["instructions"] is not None
     )
     found = network["profile"]
-    calls = tuple(CallCount(each.function, each.instructions) for each in operators)
+    calls = tuple(CallCount(each.function, each.instructions, each.cycles) for each in operators)
     profile = Profile(printable(network["module"]), printable(found["board"]), calls, found["rest"], stack=0)
+    modelled = found.get("modelled")
+    if modelled is not None:
+        part = TimedPart(printable(modelled["mcu"]), modelled["clock"], modelled["error"])
+        profile = replace(profile, part=part, rest_cycles=Cycles(**modelled["rest"]))
     return ModelRun(
         printable(image.get("target", "")), printable(model), printable(found["inputs"]), profile, operators
     )
@@ -194,6 +201,17 @@ def _wrong_counts(network: Report, where: str) -> Iterator[_Mistake]:
         counts = [operator["instructions"] or 0 for operator in network["operators"]]
         parts = sum(counts) + profile["rest"]
         yield from _unless(f"{where}.profile.instructions", profile["instructions"], parts, "operators and rest")
+    modelled = (profile or {}).get("modelled")
+    if modelled is not None:
+        kinds = [operator.get("cycles_by_kind", {}) for operator in network["operators"]] + [modelled["rest"]]
+        for kind, cycles in modelled["by_kind"].items():
+            whole = sum(each.get(kind, 0) for each in kinds)
+            yield from _unless(f"{where}.profile.modelled.by_kind.{kind}", cycles, whole, "operators and rest")
+        total = sum(modelled["by_kind"].values())
+        yield from _unless(f"{where}.profile.modelled.cycles", modelled["cycles"], total, "its kinds")
+    for at, operator in enumerate(network["operators"]):
+        own = sum(operator.get("cycles_by_kind", {}).values())
+        yield from _unless(f"{where}.operators[{at}].cycles", operator.get("cycles", 0), own, "its kinds")
 
 
 def _wrong_numbers(network: Report, where: str) -> Iterator[_Mistake]:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from mlfbuild.build.tree import subject_of
 from mlfbuild.core import read_bytes, write_atomic
 from mlfbuild.library import Module, symbol_prefix
+from mlfbuild.report.operators.cycles import Cycles, TimedPart, sum_of_cycles
 from mlfbuild.report.sizes.image import Symbol, read_image
 from mlfbuild.targets import Board
 from mlfbuild.verify.emulator import checked_runs, counting_plugin
@@ -41,6 +42,8 @@ class CallCount:
 
     function: str
     instructions: int
+    cycles: Cycles | None = None
+    """Modelled; ``None`` without a microcontroller."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +58,20 @@ class Profile:
     """Instructions of the run function or the executor between the calls."""
     stack: int
     """Measured bytes of stack: the high-water mark below its caller."""
+    part: TimedPart | None = None
+    """The microcontroller whose cycles are modelled; ``None`` if they are not."""
+    rest_cycles: Cycles | None = None
+    """Modelled cycles of the run function or the executor between the calls."""
 
     @property
     def instructions(self) -> int:
         """All instructions of the run."""
         return self.rest + sum(call.instructions for call in self.calls)
+
+    @property
+    def cycles(self) -> Cycles | None:
+        """All modelled cycles of the run."""
+        return sum_of_cycles([self.rest_cycles, *(call.cycles for call in self.calls)])
 
 
 def profile_module(module: Module, image: Path, board: Board, inputs: Sequence[Array], timeout: float) -> Profile:

@@ -1,11 +1,11 @@
-"""Instructions of each model's operators on the boards of a project: build test firmware, run it, count once."""
+"""Instructions and cycles of each model's operators on emulated boards: build test firmware, run it, count once."""
 
 from __future__ import annotations
 
 import functools
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from mlfbuild.archive import open_archive
 from mlfbuild.build import BUILD_FOLDER, ProfileJob, Progress, Silent, TargetJob, Task, profile_jobs, watched
+from mlfbuild.build.tree import PLACEMENT_FOLDER, placement_files
 from mlfbuild.core import (
     CheckFailedError,
     Tell,
@@ -24,14 +25,17 @@ from mlfbuild.core import (
     sha256,
     tell_nobody,
     write_atomic,
+    write_if_changed,
 )
 from mlfbuild.executor import callable_modules, chosen_module, module_network
 from mlfbuild.library import Module, dtype_called
 from mlfbuild.project import Project
+from mlfbuild.report.operators.cycles import Cycles, TimedPart
 from mlfbuild.report.operators.model_run import ModelRun
 from mlfbuild.report.operators.operator_runs import operator_runs
 from mlfbuild.report.operators.profile import CallCount, Profile, profile_module
 from mlfbuild.report.text.runs import run_text
+from mlfbuild.targets import Mcu
 from mlfbuild.verify import SECONDS_A_CASE, load_inputs
 from mlfbuild.verify.emulator import build_harness
 
@@ -49,7 +53,7 @@ def profiles(project: Project, targets: Sequence[TargetJob], progress: Progress 
     board, and as ``model_runs``.
     """
     watch = progress or Silent()
-    if not any(target.board for target in targets):
+    if not any(target.run_board for target in targets):
         raise nothing_to_profile([target.name for target in targets], project.path)
     for job in (job for target in targets for job in profile_jobs(project, target, project.root / BUILD_FOLDER)):
         yield from watched_runs(job, watch)
@@ -61,7 +65,7 @@ def nothing_to_profile(targets: Sequence[str], place: object = "") -> CheckFaile
         "nothing-to-profile",
         place=place,
         reason=f"no board that QEMU emulates for {listed(targets) or 'any firmware'}",
-        hint="add `board` to a target",
+        hint="add `board` or `mcu` to a target",
     )
 
 
@@ -90,19 +94,19 @@ def model_runs(job: ProfileJob, tell: Tell = tell_nobody) -> Iterator[ModelRun]:
 
 def _run(job: ProfileJob, module: Module, emulator: Path, tell: Tell) -> ModelRun:
     target, folder = job.target, job.folder / module.name
-    assert target.board is not None
+    board = target.run_board
+    assert board is not None
     image = build_harness(
-        job.model.tree, module, target.board, target.toolchain, folder,
-        twice=False, placement=target.placement_fragment if target.placed else None, tell=tell,
-    )  # fmt: skip
+        job.model.tree, module, board, target.toolchain, folder, twice=False, placement=_placement(job), tell=tell
+    )
     path = job.vectors.get("") or job.vectors.get(module.name)
     inputs = _first_case(path, module)
     record = folder / "counts.json"
-    key = _key(image, inputs, emulator)
+    key = _key(image, inputs, emulator, target.mcu)
     profile = _recorded(record, key)
     if profile is None:
         tell("running", 0, 0)
-        profile = profile_module(module, image, target.board, inputs, SECONDS_A_CASE)
+        profile = profile_module(module, image, board, inputs, SECONDS_A_CASE)
         write_atomic(record, json.dumps({"key": key, "profile": asdict(profile)}).encode())
     operators = operator_runs(profile, module_network(module), target.cpu)
     return ModelRun(target.name, job.model.model, path.name if path else "", profile, operators)
@@ -116,11 +120,11 @@ def _first_case(path: Path | None, module: Module) -> list[Array]:
     return [np.zeros((1, size // dtype.itemsize), dtype) for dtype, size in types]
 
 
-def _key(image: Path, inputs: Sequence[Array], emulator: Path) -> str:
-    """Return the hash of everything that decides a run: the image, its input, the emulator and this package."""
+def _key(image: Path, inputs: Sequence[Array], emulator: Path, mcu: Mcu | None) -> str:
+    """Return the hash of everything that decides a run: image, input, emulator, microcontroller and this package."""
     program = emulator.stat()
     parts = [sha256(read_bytes(image, "image")), *(sha256(array.tobytes()) for array in inputs)]
-    parts += [f"{program.st_size} {program.st_mtime_ns}", package_fingerprint()]
+    parts += [f"{program.st_size} {program.st_mtime_ns}", package_fingerprint(), str(mcu)]
     return sha256("\n".join(parts).encode())
 
 
@@ -128,8 +132,33 @@ def _recorded(path: Path, key: str) -> Profile | None:
     """Return the last profile if it was counted with the same ``key``."""
     try:
         found = json.loads(path.read_bytes())
-        profile = found["profile"]
-        calls = tuple(CallCount(**call) for call in profile.pop("calls"))
-        return Profile(calls=calls, **profile) if found["key"] == key else None
+        return _profile(found["profile"]) if found["key"] == key else None
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return None
+
+
+def _profile(found: dict[str, Any]) -> Profile:
+    """Return a profile from its ``asdict``."""
+    calls = tuple(CallCount(**{**call, "cycles": _cycles(call["cycles"])}) for call in found["calls"])
+    part = None if found["part"] is None else TimedPart(**found["part"])
+    return Profile(**{**found, "calls": calls, "part": part, "rest_cycles": _cycles(found["rest_cycles"])})
+
+
+def _cycles(found: dict[str, int] | None) -> Cycles | None:
+    return None if found is None else Cycles(**found)
+
+
+def _placement(job: ProfileJob) -> Path | None:
+    """Return the fragment that places the target's sections on the board of the run; ``None`` without such sections.
+
+    If the board is not the target's own, the regions are other ones, because only the addresses of the sections count.
+    """
+    target = job.target
+    if not target.placed or target.board is not None:
+        return target.placement_fragment if target.placed else None
+    board = target.run_board
+    assert board is not None
+    sections = [replace(section, region=board.others[-1].name) for section in target.placed]
+    for name, content in placement_files(sections, on_board=True).items():
+        write_if_changed(job.folder / name, content)
+    return job.folder / PLACEMENT_FOLDER / target.placement_fragment.name
