@@ -21,6 +21,8 @@ BOARD_SUPPORT = REPOSITORY / "mlfbuild/runtime/board"
 HARNESS = REPOSITORY / "benchmarks/firmware/measure.c"
 COMPILER = "arm-none-eabi-gcc"
 BOARDS = {
+    "cortex-m0plus": "mps2-an385",
+    "cortex-m3": "mps2-an385",
     "cortex-m4": "mps2-an386",
     "cortex-m7": "mps2-an500",
     "cortex-m33": "mps2-an505",

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from mlfbuild.build.tree.parts import parts_of as parts_of
     from mlfbuild.build.tree.placement import (
         PLACEMENT_FOLDER as PLACEMENT_FOLDER,
+        PlacedSection as PlacedSection,
         placement_files as placement_files,
     )
     from mlfbuild.build.tree.record import (

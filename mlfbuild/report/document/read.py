@@ -16,11 +16,12 @@ from mlfbuild.library import Network, NetworkOperator, NetworkScratch, NetworkTe
 from mlfbuild.project import Budget
 from mlfbuild.report.document.schema import FORMAT, report_schema
 from mlfbuild.report.document.schema_check import mistake_in
-from mlfbuild.report.operators.cycles import Cycles, TimedPart
+from mlfbuild.report.operators.cycles import TimedPart
 from mlfbuild.report.operators.model_run import ModelRun
 from mlfbuild.report.operators.network import FlashPart, NetworkSizes
 from mlfbuild.report.operators.operator_runs import OperatorRun
 from mlfbuild.report.sizes.owners import FLASH_KINDS, Owner, SizedSymbol, Sizes
+from mlfbuild.timing import CycleCount
 
 Report = Mapping[str, Any]
 """The JSON form of a report."""
@@ -110,7 +111,7 @@ def _run(image: Report, model: str, network: Report) -> ModelRun:
             operator=operator["operator"],
             macs=operator["macs"],
             bound=operator["bound"],
-            cycles=Cycles(**operator["cycles_by_kind"]) if "cycles_by_kind" in operator else None,
+            cycles=CycleCount(**operator["cycles_by_kind"]) if "cycles_by_kind" in operator else None,
         )
         for number, operator in enumerate(network["operators"])
         if operator["function"] and operator["instructions"] is not None
@@ -121,7 +122,7 @@ def _run(image: Report, model: str, network: Report) -> ModelRun:
     modelled = found.get("modelled")
     if modelled is not None:
         part = TimedPart(printable(modelled["mcu"]), modelled["clock"], modelled["error"])
-        profile = replace(profile, part=part, rest_cycles=Cycles(**modelled["rest"]))
+        profile = replace(profile, part=part, rest_cycles=CycleCount(**modelled["rest"]))
     return ModelRun(
         printable(image.get("target", "")), printable(model), printable(found["inputs"]), profile, operators
     )

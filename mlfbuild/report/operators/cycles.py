@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Iterable, Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from mlfbuild.project import frequency_text
+
+if TYPE_CHECKING:
+    from mlfbuild.timing import CycleCount
 
 CYCLE_KINDS: Mapping[str, str] = {
     "arithmetic": "arithmetic",
@@ -13,24 +19,7 @@ CYCLE_KINDS: Mapping[str, str] = {
     "branches": "branches",
     "waiting": "waiting for memory",
 }
-"""The fields of ``Cycles``, each with its name in tables and charts."""
-
-
-@dataclass(frozen=True)
-class Cycles:
-    """Core cycles."""
-
-    arithmetic: int
-    memory: int
-    """Of loads and stores, without the waits of memories."""
-    branches: int
-    waiting: int
-    """In which the core waits for instructions or data."""
-
-    @property
-    def total(self) -> int:
-        """All of them."""
-        return sum(astuple(self))
+"""The fields of ``CycleCount``, each with its name in tables and charts."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +48,11 @@ class TimedPart:
         return -(-cycles * 10**9 // self.clock)
 
 
-def sum_of_cycles(parts: Iterable[Cycles | None]) -> Cycles | None:
+def sum_of_cycles(parts: Iterable[CycleCount | None]) -> CycleCount | None:
     """Return the sum; ``None`` if one of the parts is unknown."""
     found = list(parts)
-    known = [astuple(part) for part in found if part is not None]
-    return Cycles(*map(sum, zip(*known, strict=True))) if known and len(known) == len(found) else None
+    known = [part for part in found if part is not None]
+    return functools.reduce(operator.add, known) if known and len(known) == len(found) else None
 
 
 def latency_text(nanoseconds: int) -> str:

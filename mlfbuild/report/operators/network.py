@@ -17,11 +17,11 @@ from mlfbuild.report.operators.cycles import sum_of_cycles
 from mlfbuild.report.sizes.owners import FLASH_KINDS, TABLES, Owner, SizedSymbol
 
 if TYPE_CHECKING:
-    from mlfbuild.report.operators.cycles import Cycles
     from mlfbuild.report.operators.model_run import ModelRun
     from mlfbuild.report.operators.operator_runs import OperatorRun
     from mlfbuild.report.operators.profile import Profile
     from mlfbuild.report.operators.source import SourceFacts
+    from mlfbuild.timing import CycleCount
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def _profile_json(run: ModelRun) -> dict[str, Any]:
     }
 
 
-def modelled_json(profile: Profile, rest: Cycles | None) -> dict[str, Any]:
+def modelled_json(profile: Profile, rest: CycleCount | None) -> dict[str, Any]:
     """Return the modelled cycles of a run, of which ``rest`` belong to no operator, as JSON values.
 
     They are empty if the cycles are unknown.
@@ -138,7 +138,7 @@ def modelled_json(profile: Profile, rest: Cycles | None) -> dict[str, Any]:
     return {"modelled": {**vars(part), **figures, "by_kind": vars(cycles), "rest": vars(rest)}}
 
 
-def cycles_json(cycles: Cycles | None) -> dict[str, Any]:
+def cycles_json(cycles: CycleCount | None) -> dict[str, Any]:
     """Return the modelled cycles of an operator as JSON values; empty if they are unknown."""
     return {} if cycles is None else {"cycles": cycles.total, "cycles_by_kind": vars(cycles)}
 

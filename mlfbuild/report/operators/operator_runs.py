@@ -11,8 +11,8 @@ from mlfbuild.library import Network, NetworkOperator
 from mlfbuild.targets import Cpu, fewest_instructions
 
 if TYPE_CHECKING:
-    from mlfbuild.report.operators.cycles import Cycles
     from mlfbuild.report.operators.profile import Profile
+    from mlfbuild.timing import CycleCount
 
 _LONGEST_NAME = 60
 
@@ -34,7 +34,7 @@ class OperatorRun:
     """Multiply-accumulates."""
     bound: int | None = None
     """Lower bound of the instructions for them on the CPU."""
-    cycles: Cycles | None = None
+    cycles: CycleCount | None = None
     """Modelled cycles; ``None`` without a microcontroller."""
 
     @property

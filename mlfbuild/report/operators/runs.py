@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from mlfbuild.archive import open_archive
 from mlfbuild.build import BUILD_FOLDER, ProfileJob, Progress, Silent, TargetJob, Task, profile_jobs, watched
-from mlfbuild.build.tree import PLACEMENT_FOLDER, placement_files
+from mlfbuild.build.tree import PLACEMENT_FOLDER, PlacedSection, placement_files
 from mlfbuild.core import (
     CheckFailedError,
     Tell,
@@ -29,13 +29,15 @@ from mlfbuild.core import (
 )
 from mlfbuild.executor import callable_modules, chosen_module, module_network
 from mlfbuild.library import Module, dtype_called
-from mlfbuild.project import Project
-from mlfbuild.report.operators.cycles import Cycles, TimedPart
+from mlfbuild.project import Project, memory_of_region
+from mlfbuild.report.operators.cycles import TimedPart
 from mlfbuild.report.operators.model_run import ModelRun
 from mlfbuild.report.operators.operator_runs import operator_runs
 from mlfbuild.report.operators.profile import CallCount, Profile, profile_module
+from mlfbuild.report.sizes.image import read_image
 from mlfbuild.report.text.runs import run_text
 from mlfbuild.targets import Mcu
+from mlfbuild.timing import CycleCount
 from mlfbuild.verify import SECONDS_A_CASE, load_inputs
 from mlfbuild.verify.emulator import build_harness
 
@@ -106,7 +108,7 @@ def _run(job: ProfileJob, module: Module, emulator: Path, tell: Tell) -> ModelRu
     profile = _recorded(record, key)
     if profile is None:
         tell("running", 0, 0)
-        profile = profile_module(module, image, board, inputs, SECONDS_A_CASE)
+        profile = profile_module(module, image, board, inputs, SECONDS_A_CASE, target.mcu, _places(job, image))
         write_atomic(record, json.dumps({"key": key, "profile": asdict(profile)}).encode())
     operators = operator_runs(profile, module_network(module), target.cpu)
     return ModelRun(target.name, job.model.model, path.name if path else "", profile, operators)
@@ -144,21 +146,44 @@ def _profile(found: dict[str, Any]) -> Profile:
     return Profile(**{**found, "calls": calls, "part": part, "rest_cycles": _cycles(found["rest_cycles"])})
 
 
-def _cycles(found: dict[str, int] | None) -> Cycles | None:
-    return None if found is None else Cycles(**found)
+def _cycles(found: dict[str, int] | None) -> CycleCount | None:
+    return None if found is None else CycleCount(**found)
 
 
 def _placement(job: ProfileJob) -> Path | None:
     """Return the fragment that places the target's sections on the board of the run; ``None`` without such sections.
 
-    If the board is not the target's own, the regions are other ones, because only the addresses of the sections count.
+    If the board is not the target's own, it has other regions: the first memory of the microcontroller is its flash,
+    and any other is its last region, whose addresses ``_places`` tells apart.
     """
-    target = job.target
+    target, board = job.target, job.target.run_board
     if not target.placed or target.board is not None:
         return target.placement_fragment if target.placed else None
-    board = target.run_board
-    assert board is not None
-    sections = [replace(section, region=board.others[-1].name) for section in target.placed]
+    assert board is not None and target.mcu is not None
+    flash = next(iter(target.mcu.memories))
+    sections = [
+        replace(each, region=(board.flash if _memory(target.mcu, each) == flash else board.others[-1]).name)
+        for each in target.placed
+    ]
     for name, content in placement_files(sections, on_board=True).items():
         write_if_changed(job.folder / name, content)
     return job.folder / PLACEMENT_FOLDER / target.placement_fragment.name
+
+
+def _memory(mcu: Mcu, section: PlacedSection) -> str | None:
+    """Return the memory of ``mcu`` that has ``section``; memory that is written is never in its flash."""
+    name = memory_of_region(mcu, section.region)
+    return name if name != next(iter(mcu.memories)) or not section.memory else None
+
+
+def _places(job: ProfileJob, image: Path) -> list[tuple[int, int, str]]:
+    """Return the first and last address of each section that the target places, with its memory."""
+    mcu = job.target.mcu
+    if mcu is None or not job.target.placed:
+        return []
+    addresses = {symbol.name: symbol.address for symbol in read_image(image).symbols}
+    return [
+        (addresses[section.start], addresses[section.end] - 1, name)
+        for section in job.target.placed
+        if (name := memory_of_region(mcu, section.region)) and addresses[section.start] < addresses[section.end]
+    ]

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from mlfbuild.report.stack.listing import Instruction
+from mlfbuild.timing import Instruction
 from mlfbuild.report.stack.steps import (
     SP,
     Entries,

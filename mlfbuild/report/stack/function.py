@@ -11,7 +11,7 @@ import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mlfbuild.report.stack.listing import Disassembly, Instruction, ListedFunction
+from mlfbuild.timing import Disassembly, Instruction, ListedFunction
 from mlfbuild.report.stack.steps import SP, START, Decoder, StackCall, StackPlace, State, Words, joined
 from mlfbuild.report.stack.table import targets_of
 

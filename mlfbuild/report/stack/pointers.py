@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from mlfbuild.library import symbol_prefix
 from mlfbuild.report.sizes.image import Image, Symbol
 from mlfbuild.report.sizes.linker_map import InputSection
-from mlfbuild.report.stack.listing import ListedFunction
+from mlfbuild.timing import ListedFunction
 from mlfbuild.report.stack.objdump import ImageCode
 
 _CALLS = re.compile(r"mlf_calls(\.\d+)?")

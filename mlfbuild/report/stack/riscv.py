@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from mlfbuild.report.stack.listing import Instruction
+from mlfbuild.timing import Instruction
 from mlfbuild.report.stack.steps import (
     SP,
     StackCall,

@@ -6,7 +6,7 @@ import itertools
 import re
 from collections.abc import Iterator
 
-from mlfbuild.report.stack.listing import ListedFunction
+from mlfbuild.timing import ListedFunction
 from mlfbuild.report.stack.steps import Entries, Words
 
 _INDEX = re.compile(r"\[pc, (\w+)")

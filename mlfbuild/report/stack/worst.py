@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from mlfbuild.core import printable
 from mlfbuild.report.sizes.owners import plain_name
 from mlfbuild.report.stack.function import Frame, frame_of
-from mlfbuild.report.stack.listing import Disassembly
+from mlfbuild.timing import Disassembly
 from mlfbuild.report.stack.steps import Decoder, StackCall, Words
 
 _DEEPEST = 150

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from mlfbuild.core import shown, text_table
 from mlfbuild.project import duration_text
-from mlfbuild.report.operators.cycles import Cycles, TimedPart, latency_text
+from mlfbuild.report.operators.cycles import TimedPart, latency_text
 from mlfbuild.report.operators.model_run import ModelRun, figures_of
 from mlfbuild.report.operators.operator_runs import OperatorRun, short_name, total
 from mlfbuild.report.text.columns import fitted_table
+from mlfbuild.timing import CycleCount
 
 _LONGEST = 1000
 """Maximum characters of a name with ``verbose``."""
@@ -85,7 +86,7 @@ _SPLIT = {"arithmetic": "arith.", "memory": "ld/st", "branches": "branch", "wait
 """The headings of the kinds of cycles."""
 
 
-def _cycles_table(run: ModelRun, all_cycles: Cycles, part: TimedPart, *, verbose: bool) -> str:
+def _cycles_table(run: ModelRun, all_cycles: CycleCount, part: TimedPart, *, verbose: bool) -> str:
     rows = [
         *((each.cycles, _label(each, verbose=verbose)) for each in run.operators),
         (run.profile.rest_cycles, "between operators"),
@@ -96,7 +97,7 @@ def _cycles_table(run: ModelRun, all_cycles: Cycles, part: TimedPart, *, verbose
     return (text_table if verbose else fitted_table)(cells, header=header, align="r" * (3 + len(_SPLIT)))
 
 
-def _cycle_numbers(cycles: Cycles, everything: int, part: TimedPart) -> tuple[str, ...]:
+def _cycle_numbers(cycles: CycleCount, everything: int, part: TimedPart) -> tuple[str, ...]:
     total = cycles.total
     kinds = (f"{100 * getattr(cycles, kind) / total:.0f}%" if total else "" for kind in _SPLIT)
     share = f"{100 * total / everything:.1f}%" if everything else ""

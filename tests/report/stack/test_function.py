@@ -6,7 +6,7 @@ import pytest
 
 from mlfbuild.report.stack import arm, riscv
 from mlfbuild.report.stack.function import Frame, frame_of
-from mlfbuild.report.stack.listing import Disassembly
+from mlfbuild.timing import Disassembly
 from mlfbuild.report.stack.steps import Decoder
 
 START = 0x100
