@@ -66,7 +66,11 @@ if TYPE_CHECKING:
     from mlfbuild.project.provider import Provider as Provider
     from mlfbuild.project.reader import load_project as load_project
     from mlfbuild.project.schema import json_schema as json_schema
-    from mlfbuild.project.section_names import SECTION_NAME as SECTION_NAME, symbol_stem as symbol_stem
+    from mlfbuild.project.section_names import (
+        SECTION_NAME as SECTION_NAME,
+        is_collected as is_collected,
+        symbol_stem as symbol_stem,
+    )
     from mlfbuild.project.sources import SOURCES as SOURCES, source_suffix as source_suffix
     from mlfbuild.project.timing import mcu_of as mcu_of, memory_of_region as memory_of_region
     from mlfbuild.project.types import (

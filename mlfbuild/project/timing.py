@@ -129,6 +129,8 @@ def whole_mcu(target: TargetSpec) -> Mcu | None:
         core = targets.CPUS[target.cpu].core
         clock = own.clock or target.clock or 0
         base = targets.Mcu(target.name, f"{target.name} of the project", core, clock, {}, error=_OWN_ERROR)
+    else:
+        base = replace(base, name=f"{base.name} with own timing")
     memories = dict(base.memories)
     steps = dict(base.wait_states)
     for name, keys in own.memories.items():

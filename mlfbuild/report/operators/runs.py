@@ -29,7 +29,7 @@ from mlfbuild.core import (
 )
 from mlfbuild.executor import callable_modules, chosen_module, module_network
 from mlfbuild.library import Module, dtype_called
-from mlfbuild.project import Project, memory_of_region
+from mlfbuild.project import MEMORY_CLASSES, Project, is_collected, memory_of_region
 from mlfbuild.report.operators.cycles import TimedPart
 from mlfbuild.report.operators.model_run import ModelRun
 from mlfbuild.report.operators.operator_runs import operator_runs
@@ -153,37 +153,44 @@ def _cycles(found: dict[str, int] | None) -> CycleCount | None:
 def _placement(job: ProfileJob) -> Path | None:
     """Return the fragment that places the target's sections on the board of the run; ``None`` without such sections.
 
-    If the board is not the target's own, it has other regions: the first memory of the microcontroller is its flash,
-    and any other is its last region, whose addresses ``_places`` tells apart.
+    If the board is not the target's own, it has other regions: constants in the first memory of the microcontroller are
+    in its flash, and all others in its last region, where ``_places`` tells them apart.
     """
     target, board = job.target, job.target.run_board
-    if not target.placed or target.board is not None:
+    if target.board is not None:
         return target.placement_fragment if target.placed else None
     assert board is not None and target.mcu is not None
     flash = next(iter(target.mcu.memories))
     sections = [
-        replace(each, region=(board.flash if _memory(target.mcu, each) == flash else board.others[-1]).name)
-        for each in target.placed
+        replace(section, region=(board.flash if memory == flash and not section.memory else board.others[-1]).name)
+        for section, memory in _sections(job)
     ]
     for name, content in placement_files(sections, on_board=True).items():
         write_if_changed(job.folder / name, content)
-    return job.folder / PLACEMENT_FOLDER / target.placement_fragment.name
+    return job.folder / PLACEMENT_FOLDER / target.placement_fragment.name if sections else None
 
 
-def _memory(mcu: Mcu, section: PlacedSection) -> str | None:
-    """Return the memory of ``mcu`` that has ``section``; memory that is written is never in its flash."""
-    name = memory_of_region(mcu, section.region)
-    return name if name != next(iter(mcu.memories)) or not section.memory else None
+def _sections(job: ProfileJob) -> Iterator[tuple[PlacedSection, str]]:
+    """Yield the sections to be placed, each with its memory of the microcontroller.
+
+    The firmware's own linker script places those that the target gives no region; they count as its second memory.
+    Constants then count as its first one, in which a board's script puts them anyway.
+    """
+    target, mcu = job.target, job.target.mcu
+    if mcu is None:
+        return
+    for section in target.placed:
+        memory = memory_of_region(mcu, section.region)
+        if memory is not None:
+            yield section, memory
+    known, second = {section.name for section in target.placed}, list(mcu.memories)[1]
+    for kind, name in job.model.request.placement.sections.items():
+        if target.board is None and kind in MEMORY_CLASSES and name not in known and not is_collected(name):
+            yield PlacedSection(name, "", memory=True), second
 
 
 def _places(job: ProfileJob, image: Path) -> list[tuple[int, int, str]]:
-    """Return the first and last address of each section that the target places, with its memory."""
-    mcu = job.target.mcu
-    if mcu is None or not job.target.placed:
-        return []
+    """Return the first and last address of each placed section, with its memory of the microcontroller."""
     addresses = {symbol.name: symbol.address for symbol in read_image(image).symbols}
-    return [
-        (addresses[section.start], addresses[section.end] - 1, name)
-        for section in job.target.placed
-        if (name := memory_of_region(mcu, section.region)) and addresses[section.start] < addresses[section.end]
-    ]
+    found = [(addresses.get(each.start, 0), addresses.get(each.end, 0), memory) for each, memory in _sections(job)]
+    return [(start, end - 1, memory) for start, end, memory in found if start < end]

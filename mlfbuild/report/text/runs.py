@@ -33,7 +33,7 @@ def run_text(run: ModelRun, *, verbose: bool = False) -> str:
     if cycles is None or part is None:
         return text
     time = latency_text(part.latency(cycles.total))
-    told = f"{run.model}{module} on {part.title}: {cycles.total:,} cycles, {time} ({part.exactness})"
+    told = f"{run.model}{module} for {run.target} on {part.title}: {cycles.total:,} cycles, {time} ({part.exactness})"
     return f"{text}\n\n{told}\n{_cycles_table(run, cycles, part, verbose=verbose)}"
 
 
