@@ -31,6 +31,9 @@ from counting.measure import NETWORKS
 from mlfbuild.core import MlfError
 from mlfbuild.timing import CycleCount
 
+HEAD = f"{'network, part':52} {'instructions':>12} {'cycles':>12}" + "".join(
+    f"{name:>8}" for name in ("arith.", "memory", "branch", "waits")
+)
 _INT8 = [network for network in NETWORKS if not network.endswith("_f32")]
 
 
@@ -70,25 +73,37 @@ def views(found: Modelled, options: argparse.Namespace) -> Iterator[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=_INT8, metavar="NAME", help=", ".join(NETWORKS))
+    parser.add_argument(
+        "--networks", nargs="+", choices=NETWORKS, default=_INT8, metavar="NAME", help=", ".join(NETWORKS)
+    )
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=["m4-zero"], metavar="PART", help=", ".join(PARTS))
-    parser.add_argument("--model", type=Path, metavar="FILE", help="a model file instead of networks; outputs are not checked")
+    parser.add_argument(
+        "--model", type=Path, metavar="FILE", help="a model file instead of networks; outputs are not checked"
+    )
     parser.add_argument("--memory", default="balanced", help="value of the option memory, default balanced")
     parser.add_argument("--split", action="store_true", help="print cycles by operator")
-    parser.add_argument("--profile", type=int, nargs="?", const=15, default=0, metavar="N", help="print the N largest functions")
-    parser.add_argument("--listing", nargs="+", metavar="FUNCTION", help="print blocks of functions that begin like this")
+    parser.add_argument(
+        "--profile", type=int, nargs="?", const=15, default=0, metavar="N", help="print the N largest functions"
+    )
+    parser.add_argument(
+        "--listing", nargs="+", metavar="FUNCTION", help="print blocks of functions that begin like this"
+    )
     parser.add_argument("--flags", nargs="+", default=[], metavar="FLAG", help="further flags for the C compiler")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="leave sources and images below this folder")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     networks: Sequence[str] = [options.model.stem] if options.model else options.networks
     works = [Work(network, part, options.model) for network in networks for part in options.parts]
-    print(f"{'network, part':52} {'instructions':>12} {'cycles':>12} {'arith.':>7} {'memory':>7} {'branch':>7} {'waits':>7}")
+    print(HEAD)
     try:
         with ProcessPoolExecutor(min(options.jobs, len(works))) as pool:
             for work, found in zip(works, pool.map(partial(in_folder, options=options), works), strict=True):
                 print(row(f"{work.network}, {work.part}", found.instructions, found.cycles), flush=True)
-                print(*views(found, options), sep="\n", end="\n" if options.split or options.profile or options.listing else "")
+                print(
+                    *views(found, options),
+                    sep="\n",
+                    end="\n" if options.split or options.profile or options.listing else "",
+                )
     except (MeasurementError, MlfError) as error:
         print(error, file=sys.stderr)
         sys.exit(2)

@@ -14,16 +14,15 @@ from elftools.elf.elffile import ELFFile
 
 from counting.firmware import BOARDS as BOARD_OF_CPU, SHARED, MeasurementError, build, write_case_data
 from counting.measure import write_sources
-from mlfbuild import targets
 from mlfbuild.compilers import CompileRequest
 from mlfbuild.compilers.native import NATIVE
 from mlfbuild.library import Module
-from mlfbuild.targets import BOARDS, CPUS, Mcu
-from mlfbuild.timing import CycleCount, basic_blocks, core_timing, disassembled, zero_wait_part
+from mlfbuild.targets import BOARDS, CPUS, MCUS, Mcu, ideal_mcu
+from mlfbuild.timing import CycleCount, basic_blocks, core_timing, disassembled
 from mlfbuild.verify.emulator import OUTSIDE, REST, CountedBlock, Counting, run_elf
 
-_ZERO = {f"{cpu.removeprefix('cortex-')}-zero": zero_wait_part(CPUS[cpu]) for cpu in BOARD_OF_CPU}
-PARTS: Mapping[str, Mcu] = {**_ZERO, **getattr(targets, "MCUS", {})}
+_ZERO = {f"{cpu.removeprefix('cortex-')}-zero": ideal_mcu(cpu) for cpu in BOARD_OF_CPU}
+PARTS: Mapping[str, Mcu] = {**_ZERO, **MCUS}
 """Microcontrollers by name: those without wait states, and the table of the package."""
 _NO_CYCLES = CycleCount(0, 0, 0, 0)
 _VERSION = re.compile(r"(\.(constprop|isra|part)\.\d+)+$")
@@ -61,8 +60,8 @@ def model_cycles(
 ) -> Modelled:
     """Build the ``network`` for the core of ``part``, run it once in ``folder`` and return its cycles.
 
-    ``model`` is a file instead of one of our networks; its input is zero. Raises ``MeasurementError`` if a program fails
-    or an output differs from that of TensorFlow Lite Micro.
+    ``model`` is a file instead of one of our networks; its input is zero. Raises ``MeasurementError`` if a
+    program fails or an output differs from that of TensorFlow Lite Micro.
     """
     file = network if network.endswith("_f32") else f"{network}_int8"
     path = model or SHARED / "models" / f"{file}.tflite"
@@ -90,7 +89,9 @@ def model_cycles(
     return Modelled(elf, part, calls, _by_function(blocks, symbols), _lines(elf, part, blocks, symbols))
 
 
-def _table(symbols: Sequence[tuple[int, int, str]], module: Module, names: Sequence[str]) -> Iterator[tuple[int, int, int]]:
+def _table(
+    symbols: Sequence[tuple[int, int, str]], module: Module, names: Sequence[str]
+) -> Iterator[tuple[int, int, int]]:
     for address, size, name in symbols:
         plain = _VERSION.sub("", name)
         if plain == "main":
@@ -142,7 +143,9 @@ def _lines(
     lines: dict[str, list[str]] = defaultdict(list)
     for block in blocks:
         own = lines[_name_at(symbols, block.first)]
-        own.append(f"  executed {block.executions:,} times, {block.cycles.total:,} cycles, {block.cycles.waiting:,} waiting")
+        own.append(
+            f"  executed {block.executions:,} times, {block.cycles.total:,} cycles, {block.cycles.waiting:,} waiting"
+        )
         inside = (costs[address] for address in range(block.first, block.behind, 2) if address in costs)
         for instruction, cost in inside:
             taken = f"+{float(cost.taken):.2g}" if cost.taken else ""

@@ -28,6 +28,8 @@ BOARDS = {
     "cortex-m33": "mps2-an505",
     "cortex-m55": "mps3-an547",
 }
+GUARDED = ("cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55")
+"""The cores whose counts are committed."""
 FLAGS = ("-O2", "-ffunction-sections", "-fdata-sections", "--specs=nano.specs", "-Wno-psabi")
 CHECKED = 2
 """Cases of a network's vectors that every measurement checks."""

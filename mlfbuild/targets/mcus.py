@@ -19,4 +19,5 @@ MCUS: Mapping[str, Mcu] = MappingProxyType({mcu.name: mcu for mcu in (*ST, *OTHE
 def ideal_mcu(cpu: str) -> Mcu:
     """Return a part for benchmarks whose memories have no wait states, with the core ``cpu``."""
     memory = TimedMemory(1 << 31, 8)
-    return Mcu(f"ideal-{cpu}", f"{cpu} without wait states", cpu, 100_000_000, {"flash": memory, "sram": memory})
+    memories = dict.fromkeys(("flash", "sram", "itcm", "dtcm", "external"), memory)
+    return Mcu(f"ideal-{cpu}", f"{cpu} without wait states", cpu, 100_000_000, memories)

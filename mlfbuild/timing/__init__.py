@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from mlfbuild.timing.description import (
         regions_of_part as regions_of_part,
         timing_description as timing_description,
-        zero_wait_part as zero_wait_part,
     )
     from mlfbuild.timing.listing import (
         Disassembly as Disassembly,

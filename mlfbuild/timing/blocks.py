@@ -11,7 +11,7 @@ from mlfbuild.timing.listing import Instruction
 from mlfbuild.timing.objdump import LinkedCode
 from mlfbuild.timing.types import DecodedInstruction
 
-_ENDS = frozenset("b bl blx blxns bx bxns cbz cbnz tbb tbh le letp wls wlstp svc udf bkpt".split())
+_ENDS = frozenset({"b", "bl", "cbz", "cbnz", "bx", "blx", "bxns", "blxns", "tbb", "tbh", "le", "letp", "wls", "wlstp"})
 _WIDE = 0xE800
 """The first half of an instruction of 32 bits is not less."""
 

@@ -17,8 +17,13 @@ from mlfbuild.timing.types import DecodedInstruction
 FLAGS = "flags"
 """The condition flags, with those of DSP instructions (GE)."""
 
-_CONDITIONS = frozenset("eq ne cs hs cc lo mi pl vs vc hi ls ge lt gt le al".split())
-_INTEGER = frozenset(
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_CONDITIONS = _words("eq ne cs hs cc lo mi pl vs vc hi ls ge lt gt le al")
+_INTEGER = _words(
     """adc add addw adr and asr asrl b bfc bfi bic bkpt bl blx blxns bx bxns cbnz cbz cinc cinv clrex clrm clz cmn cmp
     cneg cpsid cpsie csel cset csetm csinc csinv csneg dls dlstp dmb dsb eor isb lctp ldm ldmdb ldmia ldr ldrb ldrbt
     ldrd ldrex ldrexb ldrexh ldrh ldrht ldrsb ldrsbt ldrsh ldrsht ldrt le letp lsl lsll lsr lsrl mla mls mov movt movw
@@ -30,14 +35,14 @@ _INTEGER = frozenset(
     str strb strbt strd strex strexb strexh strh strht strt sub subw svc sxtab sxtab16 sxtah sxtb sxtb16 sxth tbb tbh
     teq tst uadd16 uadd8 uasx ubfx udf udiv uhadd16 uhadd8 uhasx uhsax uhsub16 uhsub8 umaal umlal umull uqadd16 uqadd8
     uqasx uqrshl uqrshll uqsax uqshl uqshll uqsub16 uqsub8 urshr urshrl usad8 usada8 usat usat16 usax usub16 usub8
-    uxtab uxtab16 uxtah uxtb uxtb16 uxth wfe wfi wls wlstp yield""".split()
+    uxtab uxtab16 uxtah uxtb uxtb16 uxth wfe wfi wls wlstp yield"""
 )
 """Mnemonics of the core. Those of its FPU and of MVE begin with ``v`` and end before a condition or predicate."""
-_SETS_FLAGS = frozenset("adc add and asr bic eor lsl lsr mov mul mvn neg orr orn ror rrx rsb sbc sub mla smull".split())
+_SETS_FLAGS = _words("adc add and asr bic eor lsl lsr mov mul mvn neg orr orn ror rrx rsb sbc sub")
 _COMPARES = frozenset({"cmp", "cmn", "tst", "teq"})
 _GREATER_OR_EQUAL = re.compile(r"[su](add|sub)(8|16)|[su](asx|sax)")
 """Instructions that write the flags GE, which ``sel`` reads."""
-_NO_RESULT = _COMPARES | frozenset("push pld pli msr tbb tbh bx blx bxns blxns cbz cbnz b bl svc nop udf bkpt".split())
+_NO_RESULT = _COMPARES | _words("pld pli msr tbb tbh bx bxns cbz cbnz b svc nop udf bkpt it cpsie cpsid dmb dsb isb")
 _TWO_RESULTS = re.compile(
     r"ldrd|[us]mull|[us]mlal\w*|umaal|smlsldx?|lsll|lsrl|asrl|\w+shll|\w+shrl|uqrshll|sqrshrl|v(rml[as]|ml[as]|add)ldav\w*"
     r"|vaddlva?|vrmlaldavha?x?|vrmlsldavha?x?"
@@ -49,7 +54,7 @@ _READS_RESULT = re.compile(
     r"|vins|vpnot|vmaxn?ma|vminn?ma|v(max|min)(nm)?a?v"
 )
 """Accumulating and inserting instructions: the result is an operand, too."""
-_SHORT = frozenset("adc add and asr bic eor lsl lsr mul orr orn ror sbc sub rsb qadd qsub sdiv udiv".split())
+_SHORT = _words("adc add and asr bic eor lsl lsr mul orr orn ror sbc sub rsb qadd qsub sdiv udiv")
 """With two operands, the first one is the result and an operand."""
 _ALIASES = {"r13": "sp", "sb": "r9", "sl": "r10", "fp": "r11", "ip": "r12", "r14": "lr", "r15": "pc"}
 _OPERAND = re.compile(r"\{[^}]*\}|\[[^\]]*\]!?|[^,\s][^,]*")
@@ -57,7 +62,9 @@ _REGISTER = re.compile(r"\b(r1[0-5]|r\d|sp|lr|pc|ip|fp|sl|sb|s[12]\d|s3[01]|s\d|
 _TARGET = re.compile(r"([0-9a-f]+)(?: <|$)")
 _BRANCHES = frozenset({"b", "bl", "cbz", "cbnz", "le", "letp", "wls", "wlstp"})
 _WIDE = re.compile(r"\.(w|n)$")
-_OWN_SUFFIX = re.compile(r"vp[st]*t[te]*|vj?cvt[a-z]?|vmov[ln]t|vqmovu?nt|vq?r?shru?nt|vshllt|vq?d?mullt|vpnot|vcmpe|vmls|vnmls|vcls")
+_OWN_SUFFIX = re.compile(
+    r"vp[st]*t[te]*|vj?cvt[a-z]?|vmov[ln]t|vqmovu?nt|vq?r?shru?nt|vshllt|vq?d?mullt|vpnot|vcmpe|vmls|vnmls|vcls"
+)
 """Names of the FPU and MVE that end as a condition or predicate does."""
 
 
@@ -115,12 +122,12 @@ def _shape(text: str, operands: str) -> _Shape:
         writes.add(FLAGS)
     if condition or base in {"adc", "sbc", "rrx", "sel"} or base.startswith(("cs", "cinc", "cinv", "cneg")):
         reads.add(FLAGS)
-    return _Shape(name, condition, frozenset(reads), frozenset(writes), _transfers(base, name, parts), target)
+    return _Shape(name, condition, frozenset(reads), frozenset(writes), _transfers(base, parts), target)
 
 
 def _name(text: str, helium: bool) -> tuple[str, str, bool]:
     """Return the mnemonic without width, condition and ``s``, the condition, and whether it sets flags."""
-    stem, dot, types = _WIDE.sub("", text.lower()).partition(".")
+    stem, _, types = _WIDE.sub("", text.lower()).partition(".")
     if types in {"w", "n"} or types.startswith(("w.", "n.")):
         types = types[2:]
     suffix = f".{types}" if types else ""
@@ -139,7 +146,7 @@ def _name(text: str, helium: bool) -> tuple[str, str, bool]:
 
 
 def _vector_name(stem: str, helium: bool) -> tuple[str, str]:
-    """Return the name and the condition of an instruction of the FPU, or of MVE without its predicate ``t`` or ``e``."""
+    """Return the name and the condition of an instruction of the FPU, or of MVE without ``t`` or ``e``."""
     if _OWN_SUFFIX.fullmatch(stem):
         return stem, ""
     if helium:
@@ -149,38 +156,42 @@ def _vector_name(stem: str, helium: bool) -> tuple[str, str]:
 
 def _registers(base: str, parts: Sequence[str]) -> tuple[set[str], set[str]]:
     """Return the registers that an instruction reads and writes."""
-    if base in {"push", "vpush", "pop", "vpop"}:
-        listed = set(_listed(parts[-1]))
-        stack = {"sp"}
-        return (listed | stack, stack) if "push" in base else (stack, listed | stack)
-    if base.startswith(("ldm", "stm", "vldm", "vstm", "fldm", "fstm")):
-        address = set(_named(parts[0]))
-        back = address if parts[0].endswith("!") else set()
-        listed = set(_listed(parts[-1]))
-        return (address, listed | back) if "ldm" in base else (address | listed, back)
+    if base in {"push", "vpush", "pop", "vpop"} or base.startswith(("ldm", "stm", "vldm", "vstm")):
+        return _many_registers(base, parts)
     if base.startswith(("str", "vst")):
         data = [name for part in parts for name in (_listed(part) if part.startswith("{") else _named(part))]
-        writes = _written_back(parts)
-        if base.startswith("strex"):
-            writes |= {data[0]}
-        return set(data[base.startswith("strex") :]), writes
+        status = data[:1] if base.startswith("strex") else []
+        return set(data[len(status) :]), {*status, *_written_back(parts)}
     if base.startswith("vld") and parts[:1] and parts[0].startswith("{"):  # vld20.8 {q0, q1}, [r0]
         return set(_named(parts[1])), set(_listed(parts[0])) | _written_back(parts)
-    if base == "vmrs":
-        return {parts[1].lower()}, {FLAGS} if "APSR" in parts[0] else set(_named(parts[0]))
-    if base in {"vcmp", "vcmpe"} and not any(part.startswith("q") for part in parts):
-        return {name for part in parts for name in _named(part)}, {"fpscr"}
-    if base in {"vcmp", "vctp"} or base.startswith("vpt"):
-        return {name for part in parts for name in _named(part)}, {"p0"}
-    if base == "vmsr":
-        return set(_named(parts[1])), {parts[0].lower()}
-    if base in {"bl", "blx"}:
-        return {name for part in parts for name in _named(part)}, {"lr"}
     if base == "clrm":
         return set(), set(_listed(parts[0]))
-    if base in _NO_RESULT or base.startswith(("it", "vpst", "cps", "dmb", "dsb", "isb")):
-        return {name for part in parts for name in _named(part)}, set()
-    return _data_registers(base, parts)
+    named = {name for part in parts for name in _named(part)}
+    if base in {"bl", "blx", "blxns"}:
+        return named, {"lr"}
+    if base in _NO_RESULT or base.startswith("vpst"):
+        return named, set()
+    return _status_registers(base, parts, named) or _data_registers(base, parts)
+
+
+def _many_registers(base: str, parts: Sequence[str]) -> tuple[set[str], set[str]]:
+    """Return the registers of a load or store of a list; the address of ``push`` and ``pop`` is not printed."""
+    stack = "push" in base or "pop" in base
+    address = {"sp"} if stack else set(_named(parts[0]))
+    back = address if stack or parts[0].endswith("!") else set()
+    listed = set(_listed(parts[-1]))
+    return (address, listed | back) if "ldm" in base or "pop" in base else (address | listed, back)
+
+
+def _status_registers(base: str, parts: Sequence[str], named: set[str]) -> tuple[set[str], set[str]] | None:
+    """Return the registers of moves and comparisons that have a status register; ``None`` for others."""
+    if base == "vmrs":
+        return {parts[1].lower()}, {FLAGS} if "APSR" in parts[0] else set(_named(parts[0]))
+    if base == "vmsr":
+        return set(_named(parts[1])), {parts[0].lower()}
+    if base in {"vcmp", "vcmpe"}:
+        return named, {"p0" if any(name.startswith("q") for name in named) else "fpscr"}
+    return (named, {"p0"}) if base == "vctp" or base.startswith("vpt") else None
 
 
 def _data_registers(base: str, parts: Sequence[str]) -> tuple[set[str], set[str]]:
@@ -230,7 +241,7 @@ def _listed(text: str) -> Iterator[str]:
             yield _ALIASES.get(first, first)
 
 
-def _transfers(base: str, name: str, parts: Sequence[str]) -> int:
+def _transfers(base: str, parts: Sequence[str]) -> int:
     """Return the words that a load or store moves."""
     if base in {"push", "pop", "vpush", "vpop"} or base.startswith(("ldm", "stm", "vldm", "vstm")):
         return sum({"d": 2, "q": 4}.get(register[:1], 1) for register in _listed(parts[-1]))

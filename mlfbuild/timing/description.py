@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from mlfbuild.core import InputFileError, UsageError
-from mlfbuild.targets import CPUS, Board, Cpu, Mcu, MemoryRegion, TimedMemory
+from mlfbuild.targets import CPUS, Board, Mcu, MemoryRegion, TimedMemory
 from mlfbuild.timing.blocks import basic_blocks
 from mlfbuild.timing.cores import core_timing
 from mlfbuild.timing.objdump import disassembled
@@ -25,8 +25,8 @@ def timing_description(image: Path, board: Board, mcu: Mcu, places: Sequence[Pla
     """Return the description of ``image``, linked for ``board``, on ``mcu``, and how many of its units are one cycle.
 
     ``places`` stand for other memories of the part than those of their regions.
-    Raises ``UsageError`` if there is no model of the core, or if the part lacks a memory that the image has code or data
-    in; ``InputFileError`` for an image that is damaged or not for Arm; and as ``disassembled``.
+    Raises ``UsageError`` if there is no model of the core, or if the part lacks a memory that the image has code or
+    data in; ``InputFileError`` for an image that is damaged or not for Arm; and as ``disassembled``.
     """
     core = core_timing(CPUS[mcu.cpu].core)
     code = disassembled(image)
@@ -65,8 +65,8 @@ def _code(address: int, size: int, cost: Cost, scale: int) -> str:
 def _hardware(core: CoreTiming, board: Board, mcu: Mcu, scale: int, places: Sequence[Place]) -> Iterator[str]:
     yield f"core {scale} {int(core.split_target * scale)} {int(core.unaligned * scale)} {core.bus}"
     for cache in mcu.caches.values():
-        numbers = f"{cache.size} {cache.line} {cache.ways} {cache.policy} {cache.hit * scale} {int(cache.write_back)}"
-        yield f"cache {numbers}"
+        waits = f"{cache.hit * scale} {cache.miss * scale}"
+        yield f"cache {cache.size} {cache.line} {cache.ways} {cache.policy} {waits} {int(cache.write_back)}"
     numbers_of_caches = {name: at for at, name in enumerate(mcu.caches)} | {"": -1}
     for region, memory in _around(regions_of_part(board, mcu), places, mcu):
         if not region.size:
@@ -113,17 +113,5 @@ def _check_placement(image: Path, starts: list[int], board: Board, mcu: Mcu) -> 
                 "memory-not-in-part",
                 place=image,
                 reason=f"it has code or data in {region.name}, but {mcu.name} has no such memory",
-                hint=f"place them elsewhere, or add the memory {_PLACES.get(region.name, region.name.lower())} to the part",
+                hint="place them in other memories, or choose another part",
             )
-
-
-def zero_wait_part(cpu: Cpu, clock: int = 100_000_000) -> Mcu:
-    """Return a part whose memories never wait, for the cycles of the core alone."""
-    memory = TimedMemory(size=1 << 32)
-    return Mcu(
-        name=f"ideal-{cpu.name}",
-        title=f"{cpu.title}, memories without wait states",
-        cpu=cpu.name,
-        clock=clock,
-        memories=dict.fromkeys(("flash", "sram", "itcm", "dtcm", "external"), memory),
-    )

@@ -11,7 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlfbuild.c_analysis import check_elf_image
-from mlfbuild.core import InputFileError, ToolNotFoundError, find_tool, printable, read_bytes, run, sha256, tool_variable
+from mlfbuild.core import (
+    InputFileError,
+    ToolNotFoundError,
+    find_tool,
+    printable,
+    read_bytes,
+    run,
+    sha256,
+    tool_variable,
+)
 from mlfbuild.timing.listing import Disassembly
 
 if TYPE_CHECKING:

@@ -24,8 +24,11 @@ class ImageCode:
 
 
 def read_program(path: Path) -> ImageCode | None:
-    """Return the code of the image ``path``; ``None`` if it is not for 32-bit Arm or RISC-V; raises as
-    ``disassembled``.
+    """Return the code of the image ``path``; ``None`` if it is not for 32-bit Arm or RISC-V.
+
+    Raises as ``disassembled``.
     """
     code = disassembled(path)
-    return code and ImageCode(code.listing, _DECODERS[code.machine], code.word, thumb=code.machine == "EM_ARM")
+    if code is None:
+        return None
+    return ImageCode(code.listing, _DECODERS[code.machine], code.word, thumb=code.machine == "EM_ARM")

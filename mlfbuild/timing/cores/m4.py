@@ -1,7 +1,7 @@
 """Costs of the Cortex-M4 with its FPU.
 
-Source: Cortex-M4 Technical Reference Manual (DDI 0439B), table 3-1 for the core, table 7-1 for the FPU; loads, stores and
-branches are those of ``three_stages``. Integer multiplications, DSP and saturating instructions take one cycle.
+Source: Cortex-M4 Technical Reference Manual (DDI 0439B), table 3-1 for the core, table 7-1 for the FPU; loads, stores
+and branches are those of ``three_stages``. Integer multiplications, DSP and saturating instructions take one cycle.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The pipeline that Cortex-M3 and M4 share: three stages, one instruction at a time, loads that overlap with each other.
+"""The pipeline that Cortex-M3 and M4 share: three stages, one instruction at a time, loads that overlap.
 
 Sources, by their short names in comments:
 

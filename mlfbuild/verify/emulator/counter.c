@@ -15,7 +15,7 @@
  * for memories. The file describes the costs of instructions and the memories of a microcontroller:
  *
  *   core SCALE SPLIT_TARGET UNALIGNED BUS                        SCALE units are one cycle; see `CoreTiming` in Python
- *   cache SIZE LINE WAYS POLICY HIT WRITE_BACK
+ *   cache SIZE LINE WAYS POLICY HIT MISS WRITE_BACK
  *   memory FIRST LAST WIDTH WAITS BURST WRITE_WAITS PREFETCH FETCH_CACHE READ_CACHE
  *   code ADDRESS SIZE UNITS TAKEN KIND                           an instruction; in order of address
  *
@@ -408,11 +408,12 @@ static bool read_memory(FILE *file)
 
 static bool read_cache(FILE *file)
 {
-    uint32_t size, line, ways, hit;
+    struct cache c = {0};
+    uint32_t size;
     char policy[16];
-    int write_back;
-    return fscanf(file, "%u %u %u %15s %u %d", &size, &line, &ways, policy, &hit, &write_back) == 6 &&
-           add_cache(size, line, ways, policy, hit, write_back);
+    return fscanf(file, "%u %u %u %15s %" SCNu64 " %" SCNu64 " %d", &size, &c.line, &c.ways, policy, &c.hit, &c.miss,
+                  &c.write_back) == 7 &&
+           add_cache(&c, size, policy);
 }
 
 static bool read_core(FILE *file)

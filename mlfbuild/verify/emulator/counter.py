@@ -1,4 +1,4 @@
-"""The QEMU plugin that counts instructions and cycles: compiled with this machine's compiler, kept in the cache folder."""
+"""The QEMU plugin that counts instructions and cycles: compiled with this machine's compiler, kept in the cache."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Counting:
     """One run with the plugin: its arguments, and its counts after the run.
 
     ``functions`` are the first and last address and the number of functions, as counter.c describes them. With ``mcu``
-    cycles are modelled for ``image`` on that part; raises as ``timing_description`` then. Files are written to ``folder``.
+    cycles are modelled for ``image`` on that part; raises as ``timing_description`` then. Files are in ``folder``.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Counting:
             raise ProcessFailedError(
                 "cycles-not-modelled",
                 place=self._image,
-                reason=f"the run used the address {unknown:#x}, which is in no memory of the part or in no listed function",
+                reason=f"the run used the address {unknown:#x}, which is in no memory of the part or not in the code",
             )
         return [CountedCall(int(name), int(count), self._cycles(units)) for name, count, *units in words]
 

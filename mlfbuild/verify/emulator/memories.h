@@ -28,7 +28,8 @@ struct line {
 };
 
 struct cache {
-    uint32_t size, line, ways, hit, sets;
+    uint32_t line, ways, sets;
+    uint64_t hit, miss; /* units that an access waits */
     int policy, write_back;
     struct line *lines; /* set by set */
     uint32_t next;      /* way that is replaced next, or the state of the pseudo-random generator */
@@ -72,22 +73,36 @@ static uint64_t at_least(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-static struct line *find_line(struct cache *cache, uint64_t address)
+static struct line *set_of(const struct cache *cache, uint64_t address)
 {
-    struct line *const set = cache->lines + (address / cache->line % cache->sets) * cache->ways;
+    return cache->lines + (address / cache->line % cache->sets) * cache->ways;
+}
+
+/* The line with `address`, or NULL. */
+static struct line *find_line(const struct cache *cache, uint64_t address)
+{
+    struct line *const set = set_of(cache, address);
     for (uint32_t way = 0; way < cache->ways; way++) {
-        if (set[way].address == address) {
-            set[way].used = ++cache->accesses;
+        if (set[way].address == address / cache->line * cache->line) {
             return &set[way];
         }
     }
     return NULL;
 }
 
+static struct line *used_line(struct cache *cache, uint64_t address)
+{
+    struct line *const line = find_line(cache, address);
+    if (line != NULL) {
+        line->used = ++cache->accesses;
+    }
+    return line;
+}
+
 /* The line that makes room for `address`: an empty one, or the one that the policy chooses. */
 static struct line *replaced_line(struct cache *cache, uint64_t address)
 {
-    struct line *const set = cache->lines + (address / cache->line % cache->sets) * cache->ways;
+    struct line *const set = set_of(cache, address);
     struct line *oldest = set;
     for (uint32_t way = 0; way < cache->ways; way++) {
         if (set[way].address == NOTHING) {
@@ -122,7 +137,7 @@ static struct line *fill_line(struct cache *cache, struct memory *memory, uint64
     struct line *const line = replaced_line(cache, address);
     struct memory *const written = line->address != NOTHING && line->dirty ? memory_of(line->address) : NULL;
     const uint64_t start = address / cache->line * cache->line;
-    line->arrival = read_parts(memory, cache->line, now);
+    line->arrival = read_parts(memory, cache->line, now + cache->miss);
     line->first = (uint32_t)((address - start) / memory->width);
     line->address = start;
     line->used = ++cache->accesses;
@@ -148,10 +163,10 @@ static uint64_t wait_until(uint64_t arrival, uint64_t now)
     return arrival > now ? arrival - now : 0;
 }
 
-static bool is_there(struct memory *memory, uint64_t part)
+static bool is_there(const struct memory *memory, uint64_t part)
 {
-    struct cache *const cache = memory->fetch_cache == NO_CACHE ? NULL : &caches[memory->fetch_cache];
-    return cache == NULL ? memory->buffered == part : find_line(cache, part / cache->line * cache->line) != NULL;
+    const struct cache *const cache = memory->fetch_cache == NO_CACHE ? NULL : &caches[memory->fetch_cache];
+    return cache == NULL ? memory->buffered == part : find_line(cache, part) != NULL;
 }
 
 /* Fetch the instructions at `address` at time `now`; returns the time that the core waits. */
@@ -159,7 +174,7 @@ static uint64_t fetch(struct memory *memory, uint64_t address, uint64_t now)
 {
     const uint64_t part = address / memory->width * memory->width;
     struct cache *const cache = memory->fetch_cache == NO_CACHE ? NULL : &caches[memory->fetch_cache];
-    struct line *const line = cache == NULL ? NULL : find_line(cache, address / cache->line * cache->line);
+    struct line *const line = cache == NULL ? NULL : used_line(cache, address);
     uint64_t wait;
     if (line != NULL) {
         wait = cache->hit + wait_until(part_arrival(cache, memory, line, address), now);
@@ -187,7 +202,7 @@ static uint64_t transfer(struct memory *memory, uint64_t address, bool store, ui
     if (cache == NULL || (store && !cache->write_back)) {
         return store ? memory->write_waits : wait_until(read_parts(memory, memory->width, now), now);
     }
-    struct line *line = find_line(cache, address / cache->line * cache->line);
+    struct line *line = used_line(cache, address);
     const bool found = line != NULL;
     if (!found) {
         line = fill_line(cache, memory, address, now);
@@ -205,18 +220,20 @@ static int named_policy(const char *name)
 }
 
 /* Add the cache or memory that a line of the description of the part has; returns whether it could. */
-static bool add_cache(uint32_t size, uint32_t line, uint32_t ways, const char *policy, uint32_t hit, int write_back)
+static bool add_cache(const struct cache *described, uint32_t size, const char *policy)
 {
-    if (number_of_caches == MOST_CACHES || line == 0 || ways == 0 || size < line * ways) {
+    const uint32_t set = described->line * described->ways;
+    if (number_of_caches == MOST_CACHES || set == 0 || size < set) {
         return false;
     }
     struct cache *const cache = &caches[number_of_caches++];
-    *cache = (struct cache){.size = size, .line = line, .ways = ways, .hit = hit, .sets = size / (line * ways)};
+    *cache = *described;
+    cache->sets = size / set;
     cache->policy = named_policy(policy);
-    cache->write_back = write_back;
     cache->next = cache->policy == PSEUDO_RANDOM;
-    cache->lines = calloc((size_t)cache->sets * ways, sizeof *cache->lines);
-    for (size_t i = 0; cache->lines != NULL && i < (size_t)cache->sets * ways; i++) {
+    const size_t lines = (size_t)cache->sets * cache->ways;
+    cache->lines = calloc(lines, sizeof *cache->lines);
+    for (size_t i = 0; cache->lines != NULL && i < lines; i++) {
         cache->lines[i].address = NOTHING;
     }
     return cache->lines != NULL;
