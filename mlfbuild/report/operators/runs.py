@@ -191,6 +191,9 @@ def _sections(job: ProfileJob) -> Iterator[tuple[PlacedSection, str]]:
 
 def _places(job: ProfileJob, image: Path) -> list[tuple[int, int, str]]:
     """Return the first and last address of each placed section, with its memory of the microcontroller."""
-    addresses = {symbol.name: symbol.address for symbol in read_image(image).symbols}
-    found = [(addresses.get(each.start, 0), addresses.get(each.end, 0), memory) for each, memory in _sections(job)]
-    return [(start, end - 1, memory) for start, end, memory in found if start < end]
+    extents = {section.name: section for section in read_image(image).sections}
+    return [
+        (extent.address, extent.address + extent.size - 1, memory)
+        for section, memory in _sections(job)
+        if (extent := extents.get(section.name)) is not None  # the model has no data of this kind otherwise
+    ]
