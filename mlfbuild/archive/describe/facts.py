@@ -110,7 +110,10 @@ def largest(sizes: list[dict[str, Any]]) -> int:
 def _network(module: Module) -> dict[str, Any] | None:
     """Return the number of operators and of their multiply-accumulates, or ``None`` if unknown."""
     network = module.network
-    return None if network is None else {"operators": len(network.operators), "macs": network.macs}
+    if network is None:
+        return None
+    removed = {} if network.removed is None else {"removed": vars(network.removed)}
+    return {"operators": len(network.operators), "macs": network.macs, **removed}
 
 
 def _graph(module: Module) -> dict[str, Any] | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mlfbuild.core import InputFileError, counted, printable, read_bytes, shown
-from mlfbuild.library import Network, NetworkOperator, NetworkScratch, NetworkTensor, parse_json
+from mlfbuild.library import Network, NetworkOperator, NetworkScratch, NetworkTensor, RemovedChannels, parse_json
 from mlfbuild.project import Budget
 from mlfbuild.report.document.schema import FORMAT, report_schema
 from mlfbuild.report.document.schema_check import mistake_in
@@ -81,6 +81,7 @@ def _network(found: Report) -> NetworkSizes:
             inputs=tuple(operator["inputs"]),
             outputs=tuple(operator["outputs"]),
             scratch=NetworkScratch(**operator["scratch"]) if operator["scratch"] else None,
+            removed=RemovedChannels(**operator["removed"]) if "removed" in operator else None,
         )
         for operator in found["operators"]
     )

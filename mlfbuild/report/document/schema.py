@@ -201,6 +201,15 @@ def _operator() -> dict[str, Any]:
         "nodes": {**_array("node"), "description": "Nodes of the model's file"},
         "cycles": {**_INDEX, "description": "Modelled cycles; only for a target with a microcontroller"},
         "cycles_by_kind": {"$ref": "#/$defs/cycles"},
+        "removed": object_schema(
+            {
+                "channels": {**_INDEX, "description": "Output channels; 0 if only input channels were removed"},
+                "of": {**_INDEX, "description": "Output channels in the model"},
+                "weights": {**_BYTES, "description": "Bytes of weights"},
+                "macs": {**_INDEX, "description": "Multiply-accumulates of a run"},
+            },
+            about="What the compiler removed, because it is the same for every input or nothing reads it",
+        ),
     }
     return object_schema(needed, optional, about)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -60,6 +60,20 @@ class NetworkView:
     """The last rows of the table: the bytes of no operator, and the total."""
     tensors: tuple[TensorRow, ...]
     profile: _Json | None
+    removed: tuple[RemovedRow, ...]
+    """What the compiler removed from layers, and the total; empty if it is nothing."""
+
+
+@dataclass(frozen=True)
+class RemovedRow:
+    """What the compiler removed from a layer, or from all."""
+
+    index: int | None
+    operator: str
+    name: str
+    channels: str
+    weights: str
+    macs: str
 
 
 @dataclass(frozen=True)
@@ -190,6 +204,23 @@ def _network(key: str, network: _Json, old: _Json | None) -> NetworkView:
         tuple(_sums(network, old)),
         tuple(_tensors(network)),
         network.get("profile"),
+        tuple(_removed(network["operators"])),
+    )
+
+
+def _removed(listed: Sequence[_Json]) -> Iterator[RemovedRow]:
+    found = [(at, each, each["removed"]) for at, each in enumerate(listed) if "removed" in each]
+    for at, each, removed in found:
+        yield _removed_row(at, each["operator"], each["name"], removed)
+    if found:
+        total = {key: sum(removed[key] for *_, removed in found) for key in ("channels", "of", "weights", "macs")}
+        yield _removed_row(None, "total", "", total)
+
+
+def _removed_row(index: int | None, operator: str, name: str, removed: _Json) -> RemovedRow:
+    channels = f"{removed['channels']:,} of {removed['of']:,}"
+    return RemovedRow(
+        index, operator, name, channels, numbers.count(removed["weights"]), numbers.count(removed["macs"])
     )
 
 

@@ -158,6 +158,7 @@ def _operator_json(operator: NetworkOperator, part: FlashPart) -> dict[str, Any]
         "scratch": None if operator.scratch is None else vars(operator.scratch),
         **part.kinds,
         "pieces": list(dict.fromkeys(piece.name for piece in part.pieces)),
+        **({} if operator.removed is None else {"removed": vars(operator.removed)}),
     }
 
 
