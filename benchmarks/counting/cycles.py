@@ -14,7 +14,7 @@ from elftools.elf.elffile import ELFFile
 
 from counting.firmware import BOARDS as BOARD_OF_CPU, SHARED, MeasurementError, build, write_case_data
 from counting.measure import write_sources
-from mlfbuild.compilers import CompileRequest
+from mlfbuild.compilers import CompileRequest, Placement
 from mlfbuild.compilers.native import NATIVE
 from mlfbuild.library import Module
 from mlfbuild.targets import BOARDS, CPUS, MCUS, Mcu, ideal_mcu
@@ -56,16 +56,26 @@ class Modelled:
 
 
 def model_cycles(
-    network: str, part: Mcu, model: Path | None, *, folder: Path, flags: Sequence[str] = (), memory: str = "balanced"
+    network: str,
+    part: Mcu,
+    model: Path | None = None,
+    *,
+    folder: Path,
+    flags: Sequence[str] = (),
+    memory: str = "balanced",
+    placement: Placement | None = None,
 ) -> Modelled:
     """Build the ``network`` for the core of ``part``, run it once in ``folder`` and return its cycles.
 
-    ``model`` is a file instead of one of our networks; its input is zero. Raises ``MeasurementError`` if a
-    program fails or an output differs from that of TensorFlow Lite Micro.
+    ``model`` is a file instead of one of our networks; its input is zero. ``placement`` has sections of code and data.
+    Raises ``MeasurementError`` if a program fails or an output differs from that of TensorFlow Lite Micro.
     """
     file = network if network.endswith("_f32") else f"{network}_int8"
     path = model or SHARED / "models" / f"{file}.tflite"
-    (module,) = NATIVE.compile(CompileRequest(network, path, CPUS[part.cpu], options={"memory": memory})).modules
+    request = CompileRequest(
+        network, path, CPUS[part.cpu], options={"memory": memory}, placement=placement or Placement()
+    )
+    (module,) = NATIVE.compile(request).modules
     subject = write_sources(module, folder)
     vectors = SHARED / "golden" / f"{file}.npz"
     if model is not None:

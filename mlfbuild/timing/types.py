@@ -46,7 +46,7 @@ class Cost:
     cycles: Fraction
     """Core cycles; 0 for an instruction that is issued together with the one before it."""
     taken: Fraction
-    """Further cycles if it branches."""
+    """Further cycles if it branches; negative if it takes longer not to, because the core predicts that loops go on."""
     kind: WorkKind
 
 

@@ -80,7 +80,8 @@ struct call {
 /* An instruction of the image, as `timing` describes it. */
 struct code {
     uint64_t address;
-    uint32_t size, units, taken;
+    uint32_t size, units;
+    int32_t taken; /* negative if it takes longer not to branch, by at most `units` */
     int kind;
 };
 
@@ -97,7 +98,7 @@ struct block {
     uint64_t first, behind;
     uint64_t units[KINDS]; /* of one execution */
     uint64_t total;
-    uint32_t taken;
+    int32_t taken;
     bool split; /* begins with an instruction of 32 bits that is not at a word boundary */
     uint64_t unknown;
     struct step *steps;
@@ -173,7 +174,7 @@ static void leave(const struct block *next)
     fetch_until(UINT64_MAX);
     began += present->total;
     if (next->first != present->behind) {
-        const uint64_t taken = present->taken + (next->split ? split_target : 0);
+        const uint64_t taken = (uint64_t)(int64_t)present->taken + (next->split ? split_target : 0); /* modulo 2^64 */
         spend(taken, BRANCH);
         began += taken;
     }
@@ -394,7 +395,7 @@ static bool read_code(FILE *file)
         code = realloc(code, room_for_codes * sizeof *code);
     }
     struct code *const c = code == NULL ? NULL : &code[number_of_codes++];
-    return c != NULL && fscanf(file, "%" SCNx64 " %u %u %u %d", &c->address, &c->size, &c->units, &c->taken, &c->kind) == 5 &&
+    return c != NULL && fscanf(file, "%" SCNx64 " %u %u %d %d", &c->address, &c->size, &c->units, &c->taken, &c->kind) == 5 &&
            c->kind >= 0 && c->kind < WAITING;
 }
 
