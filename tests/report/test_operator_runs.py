@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,11 +11,13 @@ import pytest
 from mlfbuild.library import Network, NetworkOperator, NetworkTensor
 from mlfbuild.report.budgets.record import BudgetRecord
 from mlfbuild.report.budgets.runs import excesses
+from mlfbuild.report.operators.cycles import TimedPart
 from mlfbuild.report.operators.model_run import ModelRun, figures_of
 from mlfbuild.report.operators.operator_runs import operator_runs, short_name, total
 from mlfbuild.report.operators.profile import CallCount, Profile
 from mlfbuild.report.text.runs import run_text
 from mlfbuild.targets import CPUS
+from mlfbuild.timing import CycleCount
 
 M4, M3 = CPUS["cortex-m4"], CPUS["cortex-m3"]
 TENSOR = NetworkTensor("x", "int8", (1, 4), 4, "arena", 0, 0, 1)
@@ -115,6 +118,40 @@ def test_exceeded_budgets_of_instructions() -> None:
     for fact in ("13,000", "1 over", "12,999", "1 fewer"):
         assert fact in image.reason
     assert "net 12,000, b 1,000" in image.hint
+
+
+PART = TimedPart("stm32l4r5", 120_000_000, 12)
+TIMED = replace(
+    PROFILE,
+    calls=tuple(
+        replace(call, cycles=CycleCount(call.instructions, call.instructions // 2, 100, 900)) for call in CALLS
+    ),
+    part=PART,
+    rest_cycles=CycleCount(60, 30, 10, 100),
+)
+
+
+def test_table_of_modelled_cycles(golden: Callable[[str, str], None]) -> None:
+    golden(run_text(run_of(NETWORK, TIMED)) + "\n", "table.txt")
+
+
+def test_exceeded_budgets_of_cycles_and_latency() -> None:
+    run = run_of(NETWORK, TIMED, inputs="net.npz")
+    cycles = sum(call.cycles.total for call in TIMED.calls if call.cycles) + 200
+    latency = -(-cycles * 10**9 // PART.clock)
+    assert figures_of([run])["net"] == {"instructions": 12_000, "cycles": cycles, "latency": latency}
+    assert list(excesses([run], {"net": {"cycles": cycles, "latency": latency}}, NONE)) == []
+    before = BudgetRecord(Path("none.json"), "", {"net": {"cycles": cycles - 3}})
+    limits = {"net": {"cycles": cycles - 1, "latency": latency - 1}, "": {"latency": 1_000}}
+    of_cycles, of_latency, of_image = excesses([run], limits, before)
+    assert [each.code for each in (of_cycles, of_latency)] == ["cycles-over-budget", "latency-over-budget"]
+    for fact in (f"{cycles:,} cycles (modelled, +-12 %)", "stm32l4r5 at 120 MHz", "net.npz, 1 over", "3 more than in"):
+        assert fact in of_cycles.reason
+    assert "a/Relu (CONV_2D) 10,000, b/Relu (CONV_2D) 8,500" in of_cycles.hint, "the parts with most cycles"
+    assert "(modelled, +-12 %)" in of_latency.reason and "0.001 us over" in of_latency.reason
+    assert of_image.place == "the models of the image" and "over the budget of 1 us" in of_image.reason
+    assert "net 2" in of_image.hint
+    assert list(excesses([run_of(NETWORK)], limits, NONE)) == [], "a run without a microcontroller has no cycles"
 
 
 def test_modules_of_one_model_add_up() -> None:

@@ -112,7 +112,8 @@ def _network(module: Module) -> dict[str, Any] | None:
     network = module.network
     if network is None:
         return None
-    removed = {} if network.removed is None else {"removed": vars(network.removed)}
+    total = network.removed
+    removed = {} if total is None else {"removed": {"weights": total.weights, "macs": total.macs}}
     return {"operators": len(network.operators), "macs": network.macs, **removed}
 
 

@@ -136,9 +136,8 @@ def _network(network: dict[str, Any] | None) -> Iterator[_Row]:
         yield "network", None, f"{counted(network['operators'], 'operator')}{macs}"
         removed = network.get("removed")
         if removed is not None:
-            channels = f"{removed['channels']:,} of {counted(removed['of'], 'channel')}"
-            rest = f"{removed['weights']:,} bytes of weights, {removed['macs']:,} multiply-accumulates"
-            yield "removed", None, f"{channels}, {rest}"
+            macs = f"{removed['macs']:,} multiply-accumulates"
+            yield "removed", None, f"{removed['weights']:,} bytes of weights, {macs}"
 
 
 def _trace(tensors: Sequence[dict[str, Any]]) -> Iterator[_Row]:

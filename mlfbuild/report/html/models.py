@@ -211,17 +211,12 @@ def _network(key: str, network: _Json, old: _Json | None) -> NetworkView:
 def _removed(listed: Sequence[_Json]) -> Iterator[RemovedRow]:
     found = [(at, each, each["removed"]) for at, each in enumerate(listed) if "removed" in each]
     for at, each, removed in found:
-        yield _removed_row(at, each["operator"], each["name"], removed)
+        channels = f"{removed['channels']:,} of {removed['of']:,}"
+        figures = (numbers.count(removed[key]) for key in ("weights", "macs"))
+        yield RemovedRow(at, each["operator"], each["name"], channels, *figures)
     if found:
-        total = {key: sum(removed[key] for *_, removed in found) for key in ("channels", "of", "weights", "macs")}
-        yield _removed_row(None, "total", "", total)
-
-
-def _removed_row(index: int | None, operator: str, name: str, removed: _Json) -> RemovedRow:
-    channels = f"{removed['channels']:,} of {removed['of']:,}"
-    return RemovedRow(
-        index, operator, name, channels, numbers.count(removed["weights"]), numbers.count(removed["macs"])
-    )
+        weights, macs = (numbers.count(sum(removed[key] for *_, removed in found)) for key in ("weights", "macs"))
+        yield RemovedRow(None, "total", "", "", weights, macs)  # several layers have the same channels
 
 
 def _sums(network: _Json, old: _Json | None) -> Iterator[tuple[str, tuple[str, ...]]]:

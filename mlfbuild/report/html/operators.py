@@ -282,10 +282,9 @@ def columns(network: Mapping[str, Any]) -> Columns | None:
         )
         for operator, bound in zip(network["operators"], bounds, strict=True)
     )
-    title = {"cycles": "Cycles", "instructions": "Instructions"}.get(key, "MACs")
     note = f" on {part.title}, {part.exactness}" if part else ""
     note += "; the line is the lower bound" if key == "instructions" else ""
-    return Columns(title, note, most, tuple(CYCLE_KINDS.items()) if part else (), bars)
+    return Columns("MACs" if key == "macs" else key, note, most, tuple(CYCLE_KINDS.items()) if part else (), bars)
 
 
 def _segments(kinds: Mapping[str, int], most: int) -> Iterator[ColumnSegment]:

@@ -51,7 +51,8 @@ def _removed(network: Network) -> Iterator[str]:
     yield ""
     yield "removed, because it is the same for every input or nothing reads it"
     header = ("", "", "channels", "of", "weights", "MACs")
-    yield text_table([*rows, ("", "total", *_of_removed(total))], header=header, align="rlrrrr")
+    whole = ("", "total", "", "", f"{total.weights:,}", f"{total.macs:,}")  # several layers have the same channels
+    yield text_table([*rows, whole], header=header, align="rlrrrr")
 
 
 def _of_removed(removed: RemovedChannels) -> tuple[str, ...]:
