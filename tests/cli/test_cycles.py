@@ -86,7 +86,9 @@ def test_clock_and_memories_change_the_figure_but_build_nothing(project: Project
     project.set_target("cpu: cortex-m4, mcu: stm32l4r5", f"cycles: {modelled['cycles']}, latency: 1 s")
     assert project.run("profile").status == 0
     project.set_target("cpu: cortex-m4, board: mps2-an386", "cycles: 1 M")
-    assert project.refused("profile") == (2, "cycles-without-mcu", "mlfbuild.yml:5:96: models.alpha.budget.cycles")
+    (problem,) = project.run("profile", "--format", "json").error["problems"]
+    assert problem["code"] == "cycles-without-mcu"
+    assert problem["place"].endswith(": models.alpha.budget.cycles")
 
 
 @pytest.mark.sweep
