@@ -244,7 +244,7 @@ _ALIF_E8 = Mcu(
         A read of 128 bits of MRAM takes 18 wait states (45 ns) at 400 MHz, and one of SRAM 5; a miss takes 5 cycles for
         the buses besides. No public document has the numbers.
 
-        The caches have 32 KiB each and are on; data are in DTCM.
+        The caches have 32 KiB each and are on; the one for data replaces lines pseudo-randomly. Data are in DTCM.
     """),
     error=25,
 )

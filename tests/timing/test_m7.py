@@ -24,6 +24,8 @@ PAIRS = [
     ("and r0, r1, #255", "add r2, r3, r4, lsl #2"),
     ("eor r0, r1, #0x1b1b1b1b", "add r2, r3, r4, lsl #2"),
     ("ldr r4, [r5], #4", "add r5, r5, #1"),
+    ("mov r3, r3, ror #18", "mov r4, r4, ror #22"),
+    ("mov r3, r3, ror #18", "bic r1, r5, r3"),
     ("subs r0, r0, #1", "bne loop"),
     ("vmul.f32 s0, s1, s2", "vldr s4, [r0]"),
     ("vadd.f32 s0, s1, s2", "vstr s0, [r0]"),

@@ -133,7 +133,8 @@ static struct block *present; /* the block that is executed, and */
 static size_t step;           /* its next step, */
 static uint64_t began;        /* the time of its begin, moved by the time that it waited */
 static const struct instruction *accessing; /* the last instruction that accessed data, and */
-static uint64_t accessed_word;              /* which word, in units of the bus */
+static uint64_t accessed_word;              /* which word, in units of the bus, */
+static uint64_t accesses;                   /* and how many words in this execution of it */
 
 /* The number of the function that begins at `address`, INSIDE for blocks in the middle of functions. */
 static int kind_of(uint64_t address)
@@ -241,10 +242,11 @@ static void access_data(unsigned int cpu, uint32_t info, uint64_t address, void 
     if (!memory->timed || (accessing == instruction && accessed_word == address / bus)) {
         return;
     }
+    accesses = accessing == instruction ? accesses + 1 : 0;
     accessing = instruction;
     accessed_word = address / bus;
     fetch_until(instruction->before);
-    wait_for(transfer(memory, address, store, began + instruction->before));
+    wait_for(transfer(memory, address, store, began + instruction->before + accesses * cycle));
 }
 
 static const struct code *code_at(uint64_t address)

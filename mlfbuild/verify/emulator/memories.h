@@ -5,9 +5,10 @@
  *
  * Times are units of cycles (`scale` units are one cycle). A read that begins at time t has its data at t + waits, and
  * keeps the memory busy until t + waits + 1 cycle. A cache fills a line from the requested part on, in a circle: the core
- * goes on with the first part while the others follow. A memory that prefetches begins to read the next part of the
- * code when it is free; such parts stay in the prefetch buffer and do not enter the cache. A read that began is not
- * abandoned. Writes go through a write buffer unless `write_waits` says otherwise.
+ * goes on with the first part while the others follow. A memory that prefetches reads the part of the code behind each
+ * one that the core takes from it, when it is free; such parts stay in the prefetch buffer, and enter the cache only if
+ * they miss later. A read that began is not abandoned. Writes go through a write buffer unless `write_waits` says
+ * otherwise.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -177,10 +178,13 @@ static uint64_t fetch(struct memory *memory, uint64_t address, uint64_t now)
     struct line *const line = cache == NULL ? NULL : used_line(cache, address);
     uint64_t wait;
     if (line != NULL) {
-        wait = cache->hit + wait_until(part_arrival(cache, memory, line, address), now);
-    } else if (cache == NULL && memory->buffered == part) {
-        return 0;
-    } else if (memory->ahead == part) {
+        memory->buffered = part;
+        return cache->hit + wait_until(part_arrival(cache, memory, line, address), now);
+    }
+    if (memory->buffered == part && (cache == NULL || memory->prefetch)) {
+        return 0; /* with a cache, a part that came from the prefetch buffer */
+    }
+    if (memory->ahead == part) {
         wait = wait_until(memory->ahead_ready, now);
     } else if (cache != NULL) {
         wait = cache->hit + wait_until(fill_line(cache, memory, address, now)->arrival, now);
@@ -253,6 +257,7 @@ static bool add_memory(const struct memory *described)
     if (memory->fetch_cache != NO_CACHE && caches[memory->fetch_cache].line < memory->width) {
         memory->granule = caches[memory->fetch_cache].line;
     }
-    memory->timed = memory->waits + memory->write_waits + memory->burst > 0;
+    memory->timed = memory->waits + memory->write_waits + memory->burst > 0 || memory->fetch_cache != NO_CACHE ||
+                    memory->read_cache != NO_CACHE;
     return true;
 }
