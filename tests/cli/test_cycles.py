@@ -71,6 +71,12 @@ def test_clock_and_memories_change_the_figure_but_build_nothing(project: Project
     project.set_target("mcu: stm32l4r5")
     assert project.profile() == fast, "figures are repeatable"
     assert project.built() == before
+    place = "mlfbuild.yml:3:11: targets.nucleo: "
+    warnings = project.run("check", "--format", "json").json["warnings"]
+    assert [line.partition(";")[0] for line in warnings] == [
+        f"{place}.mlf_w has no region, so cycles are modelled as if it were in flash",
+        f"{place}.mlf_a has no region, so cycles are modelled as if it were in sram",
+    ]
     text = project.run("profile").out
     assert f"{modelled['cycles']:,} cycles, " in text
     assert f"(modelled, +-{modelled['error']} %)" in text
