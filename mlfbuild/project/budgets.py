@@ -71,11 +71,11 @@ def _without_mcu(key: str, targets: Mapping[str, Mapping[str, object]]) -> Mista
     )
     names = ", ".join(targets)
     which = f"the target {names} has none" if len(targets) == 1 else f"none of the targets {names} has one"
-    return Mistake(
-        f"{key}-without-mcu",
-        reason=f"{key} {'are' if key == 'cycles' else 'is'} modelled for a microcontroller, and {which}",
-        hint=next(fitting, f"add mcu or timing to a target, or remove {key}"),
-    )
+    hint = next(fitting, f"add mcu or timing to a target, or remove {key}")
+    if key == "cycles":
+        reason = f"cycles are modelled for a microcontroller, and {which}"
+        return Mistake("cycles-without-mcu", reason=reason, hint=hint)
+    return Mistake("latency-without-mcu", reason=f"latency is modelled for a microcontroller, and {which}", hint=hint)
 
 
 def _mistake(targets: Mapping[str, Mapping[str, object]]) -> Mistake:

@@ -141,14 +141,15 @@ def _excess(runs: Sequence[ModelRun], name: str, key: str, found: int, limit: in
     if key != "instructions" and part is not None:
         figure += f" ({part.exactness}) on {part.title}"
     inputs = " and ".join(dict.fromkeys(run.inputs_text for run in runs)) if name else "one run of each model"
-    return Diagnostic(
-        f"{key}-over-budget",
-        place=f"model {name}" if name else "the models of the image",
-        reason=f"{figure} for {inputs}, {text(found - limit)} over the budget of {allowed}"
-        f"{since_last(found, before, text)}",
-        hint=f"reduce the largest parts ({_largest(runs, name, key)}; `mlfbuild profile` lists all), or raise the "
-        "budget",
-    )
+    place = f"model {name}" if name else "the models of the image"
+    last = since_last(found, before, text)
+    reason = f"{figure} for {inputs}, {text(found - limit)} over the budget of {allowed}{last}"
+    hint = f"reduce the largest parts ({_largest(runs, name, key)}; `mlfbuild profile` lists all), or raise the budget"
+    if key == "instructions":
+        return Diagnostic("instructions-over-budget", place=place, reason=reason, hint=hint)
+    if key == "cycles":
+        return Diagnostic("cycles-over-budget", place=place, reason=reason, hint=hint)
+    return Diagnostic("latency-over-budget", place=place, reason=reason, hint=hint)
 
 
 def _largest(runs: Sequence[ModelRun], name: str, key: str) -> str:
