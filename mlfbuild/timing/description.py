@@ -75,7 +75,12 @@ def _hardware(core: CoreTiming, board: Board, mcu: Mcu, scale: int, places: Sequ
         waits = f"{memory.waits * scale} {burst * scale} {memory.write_waits * scale}"
         found = f"{numbers_of_caches[memory.fetch_cache]} {numbers_of_caches[memory.read_cache]}"
         last = region.origin + region.size - 1
-        yield f"memory {region.origin:x} {last:x} {memory.width} {waits} {int(memory.prefetch)} {found}"
+        numbers = f"{memory.width} {waits} {int(memory.prefetch)} {found} {_number(memory, mcu)}"
+        yield f"memory {region.origin:x} {last:x} {numbers}"
+
+
+def _number(memory: TimedMemory, mcu: Mcu) -> int:
+    return next(at for at, each in enumerate(mcu.memories.values()) if each is memory)
 
 
 def regions_of_part(board: Board, mcu: Mcu) -> Iterator[tuple[MemoryRegion, TimedMemory]]:

@@ -16,10 +16,10 @@
  *
  *   core SCALE SPLIT_TARGET UNALIGNED BUS                        SCALE units are one cycle; see `CoreTiming` in Python
  *   cache SIZE LINE WAYS POLICY HIT MISS WRITE_BACK
- *   memory FIRST LAST WIDTH WAITS BURST WRITE_WAITS PREFETCH FETCH_CACHE READ_CACHE
+ *   memory FIRST LAST WIDTH WAITS BURST WRITE_WAITS PREFETCH FETCH_CACHE READ_CACHE NUMBER
  *   code ADDRESS SIZE UNITS TAKEN KIND                           an instruction; in order of address
  *
- * Numbers are decimal, addresses hexadecimal. The units of a block of instructions are added when it begins; whether its
+ * Memories of several ranges with the same number are one. Numbers are decimal, addresses hexadecimal. The units of a block of instructions are added when it begins; whether its
  * last instruction branched is known when the next block begins. `memories.h` has the waits for instructions and data.
  * If an instruction or an address is in no line, the output has a line `unknown ADDRESS`. `blocks` is written: a line for
  * each block that was executed, with its first address, that behind it, how often, and the units as above.
@@ -404,9 +404,10 @@ static bool read_code(FILE *file)
 static bool read_memory(FILE *file)
 {
     struct memory m = {0};
-    return fscanf(file, "%" SCNx64 " %" SCNx64 " %u %" SCNu64 " %" SCNu64 " %" SCNu64 " %d %d %d", &m.first, &m.last, &m.width,
-                  &m.waits, &m.burst, &m.write_waits, &m.prefetch, &m.fetch_cache, &m.read_cache) == 9 &&
-           add_memory(&m);
+    unsigned int port;
+    return fscanf(file, "%" SCNx64 " %" SCNx64 " %u %" SCNu64 " %" SCNu64 " %" SCNu64 " %d %d %d %u", &m.first, &m.last,
+                  &m.width, &m.waits, &m.burst, &m.write_waits, &m.prefetch, &m.fetch_cache, &m.read_cache, &port) == 10 &&
+           add_memory(&m, port);
 }
 
 static bool read_cache(FILE *file)

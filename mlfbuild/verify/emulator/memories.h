@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NO_CACHE = -1, MOST_MEMORIES = 16, MOST_CACHES = 8 };
+enum { NO_CACHE = -1, MOST_MEMORIES = 64, MOST_CACHES = 8 };
 enum policy { LRU = 0, ROUND_ROBIN = 1, PSEUDO_RANDOM = 2 };
 #define NOTHING UINT64_MAX
 
@@ -37,19 +37,25 @@ struct cache {
     uint64_t accesses;
 };
 
-struct memory {
-    uint64_t first, last; /* addresses */
-    uint32_t width;
-    uint64_t waits, burst, write_waits;
-    int prefetch, fetch_cache, read_cache;
-    bool timed;           /* whether an access may wait */
-    uint32_t granule;     /* bytes of code that are fetched together */
+/* What a memory is doing; the memories of several ranges of addresses may be the same one. */
+struct port {
     uint64_t free_at;     /* time when the last read ends */
     uint64_t buffered;    /* address of the part in the fetch buffer, without a cache */
     uint64_t ahead;       /* address of the part in the prefetch buffer */
     uint64_t ahead_ready; /* time of its arrival */
 };
 
+struct memory {
+    uint64_t first, last; /* addresses */
+    struct port *port;
+    uint32_t width;
+    uint64_t waits, burst, write_waits;
+    int prefetch, fetch_cache, read_cache;
+    bool timed;           /* whether an access may wait */
+    uint32_t granule;     /* bytes of code that are fetched together */
+};
+
+static struct port ports[MOST_MEMORIES];
 static struct memory memories[MOST_MEMORIES];
 static struct cache caches[MOST_CACHES];
 static size_t number_of_memories, number_of_caches;
@@ -126,9 +132,9 @@ static struct line *replaced_line(struct cache *cache, uint64_t address)
 /* Read `bytes` in parts of the memory's width, from time `now` on; returns the time of arrival of the first part. */
 static uint64_t read_parts(struct memory *memory, uint32_t bytes, uint64_t now)
 {
-    const uint64_t arrival = at_least(now, memory->free_at) + memory->waits;
+    const uint64_t arrival = at_least(now, memory->port->free_at) + memory->waits;
     const uint64_t further = bytes > memory->width ? (bytes - 1) / memory->width : 0;
-    memory->free_at = arrival + cycle + further * (memory->burst + cycle);
+    memory->port->free_at = arrival + cycle + further * (memory->burst + cycle);
     return arrival;
 }
 
@@ -145,7 +151,7 @@ static struct line *fill_line(struct cache *cache, struct memory *memory, uint64
     line->dirty = false;
     if (written != NULL) {
         const uint64_t parts = (cache->line + written->width - 1) / written->width;
-        written->free_at = at_least(now, written->free_at) + parts * (written->write_waits + cycle);
+        written->port->free_at = at_least(now, written->port->free_at) + parts * (written->write_waits + cycle);
     }
     return line;
 }
@@ -167,7 +173,7 @@ static uint64_t wait_until(uint64_t arrival, uint64_t now)
 static bool is_there(const struct memory *memory, uint64_t part)
 {
     const struct cache *const cache = memory->fetch_cache == NO_CACHE ? NULL : &caches[memory->fetch_cache];
-    return cache == NULL ? memory->buffered == part : find_line(cache, part) != NULL;
+    return cache == NULL ? memory->port->buffered == part : find_line(cache, part) != NULL;
 }
 
 /* Fetch the instructions at `address` at time `now`; returns the time that the core waits. */
@@ -178,23 +184,23 @@ static uint64_t fetch(struct memory *memory, uint64_t address, uint64_t now)
     struct line *const line = cache == NULL ? NULL : used_line(cache, address);
     uint64_t wait;
     if (line != NULL) {
-        memory->buffered = part;
+        memory->port->buffered = part;
         return cache->hit + wait_until(part_arrival(cache, memory, line, address), now);
     }
-    if (memory->buffered == part && (cache == NULL || memory->prefetch)) {
+    if (memory->port->buffered == part && (cache == NULL || memory->prefetch)) {
         return 0; /* with a cache, a part that came from the prefetch buffer */
     }
-    if (memory->ahead == part) {
-        wait = wait_until(memory->ahead_ready, now);
+    if (memory->port->ahead == part) {
+        wait = wait_until(memory->port->ahead_ready, now);
     } else if (cache != NULL) {
         wait = cache->hit + wait_until(fill_line(cache, memory, address, now)->arrival, now);
     } else {
         wait = wait_until(read_parts(memory, memory->width, now), now);
     }
-    memory->buffered = part;
-    if (memory->prefetch && memory->ahead != part + memory->width && !is_there(memory, part + memory->width)) {
-        memory->ahead = part + memory->width;
-        memory->ahead_ready = read_parts(memory, memory->width, now + wait);
+    memory->port->buffered = part;
+    if (memory->prefetch && memory->port->ahead != part + memory->width && !is_there(memory, part + memory->width)) {
+        memory->port->ahead = part + memory->width;
+        memory->port->ahead_ready = read_parts(memory, memory->width, now + wait);
     }
     return wait;
 }
@@ -243,16 +249,17 @@ static bool add_cache(const struct cache *described, uint32_t size, const char *
     return cache->lines != NULL;
 }
 
-static bool add_memory(const struct memory *described)
+static bool add_memory(const struct memory *described, unsigned int port)
 {
     const int most = (int)number_of_caches;
-    if (number_of_memories == MOST_MEMORIES || described->width == 0 || described->fetch_cache >= most ||
-        described->read_cache >= most) {
+    if (number_of_memories == MOST_MEMORIES || port >= MOST_MEMORIES || described->width == 0 ||
+        described->fetch_cache >= most || described->read_cache >= most) {
         return false;
     }
     struct memory *const memory = &memories[number_of_memories++];
     *memory = *described;
-    memory->buffered = memory->ahead = NOTHING;
+    memory->port = &ports[port];
+    memory->port->buffered = memory->port->ahead = NOTHING;
     memory->granule = memory->width;
     if (memory->fetch_cache != NO_CACHE && caches[memory->fetch_cache].line < memory->width) {
         memory->granule = caches[memory->fetch_cache].line;
