@@ -62,6 +62,8 @@ class CacheKeys(Keys):
     """Cycles that a miss takes besides those of the memory. Default: 0."""
     write_back: bool | None = None
     """Whether it holds written lines back, and allocates lines for writes. Default: false."""
+    sector: _PositiveSize | None = None
+    """Bytes that a miss fills if parts of a line are valid independently. Default: the whole line."""
 
 
 @dataclass(frozen=True)

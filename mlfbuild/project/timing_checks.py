@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from mlfbuild.project.types import TargetSpec
 
 _KEYS = {"mcu", "clock", "timing"}
+_MOST_SECTORS = 64
+"""Sectors of a line that the plugin of QEMU can simulate (``verify/emulator/memories.h``)."""
 
 
 def complete_cpus(document: Document) -> None:
@@ -119,6 +121,9 @@ def _misfits(mcu: Mcu, target: TargetSpec) -> Iterator[tuple[KeyPath, Mistake]]:
         if cache.size % (cache.line * cache.ways):
             reason = f"{cache.size} bytes are no multiple of {cache.ways} lines of {cache.line} bytes"
             yield ("timing", "caches", name), Mistake("cache-of-no-size", reason=reason, hint="correct size or ways")
+        if cache.sector and (cache.line % cache.sector or cache.line // cache.sector > _MOST_SECTORS):
+            reason = f"{cache.line} bytes of a line are not 1 to {_MOST_SECTORS} sectors of {cache.sector} bytes"
+            yield ("timing", "caches", name), Mistake("cache-of-no-size", reason=reason, hint="correct line or sector")
     for section, region in target.regions.items():
         if memory_of_region(mcu, region) is None:
             reason = f"the cycle model does not know how fast {region} is; {mcu.name} has {listed(list(mcu.memories))}"

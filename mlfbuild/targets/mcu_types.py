@@ -29,7 +29,8 @@ class MemoryCache:
     miss: int = 0
     """Cycles that a miss takes besides those of the memory: look-up, bus matrix, bridge."""
     sector: int = 0
-    """Bytes that a miss fills if parts of a line are valid independently; 0 for the whole line."""
+    """Bytes that a miss fills if parts of a line are valid independently; 0 for the whole line. A line has at most 64
+    sectors."""
 
 
 @dataclass(frozen=True)
