@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.core.errors import InputFileError
-from mlfbuild.timing import Instruction, disassembled
+from mlfbuild.timing import Disassembly, Instruction, disassembled
 from mlfbuild.timing.decode import decoded
 
 
@@ -93,6 +93,10 @@ def test_transfers_and_targets(text: str, transfers: int, target: int | None) ->
     mnemonic, _, operands = text.partition(" ")
     found = decoded(Instruction(0, mnemonic, operands, ""), 2)
     assert (found.transfers, found.target) == (transfers, target)
+
+
+def test_a_listing_without_code_has_no_functions() -> None:
+    assert Disassembly("app.elf:     file format elf32-littlearm").functions == []
 
 
 @pytest.mark.parametrize(("content", "code"), [(b"", "not-an-elf-image"), (b"\x7fELF", "image-damaged")])
