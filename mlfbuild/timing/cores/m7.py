@@ -36,27 +36,28 @@ from mlfbuild.timing.cores.operands import (
 from mlfbuild.timing.types import CoreTiming, Cost, DecodedInstruction, WorkKind
 
 _DELAYS = delays("""
-              early late factor sum stored fp fp_factor fp_sum fp_stored moved
-    early     1     0    0      0   0      1  1         1      0         1
-    late      2     1    1      0   0      1  1         1      0         1
-    reversed  2     0    0      0   0      1  1         1      0         1
-    word      2     1    2      1   0      1  1         1      0         1
-    narrow    3     2    2      1   0      1  1         1      0         1
-    product   3     2    2      1   0      1  1         1      0         1
-    saturated 3     2    2      1   0      1  1         1      0         1
-    fp        3     3    3      3   1      3  3         3      1         3
-    fused     5     5    5      5   3      5  5         3      3         5
-    chained   6     6    6      6   4      6  6         3      4         6
-    fp_word   2     2    2      2   1      1  1         3      1         2
-    moved     3     3    3      3   1      3  3         3      1         3
-    double    4     4    4      4   2      4  4         3      2         4
+              early late beside factor sum stored fp fp_factor fp_sum fp_stored moved
+    early     1     0    0      0      0   0      1  1         1      0         1
+    late      2     1    1      1      0   0      1  1         1      0         1
+    reversed  2     0    0      0      0   0      1  1         1      0         1
+    word      2     1    2      2      1   0      1  1         1      0         1
+    narrow    3     2    2      2      1   0      1  1         1      0         1
+    product   3     2    2      2      1   0      1  1         1      0         1
+    saturated 3     2    2      2      1   0      1  1         1      0         1
+    fp        3     3    3      3      3   1      3  3         3      1         3
+    fused     5     5    5      5      5   3      5  5         3      3         5
+    chained   6     6    6      6      6   4      6  6         3      4         6
+    fp_word   2     2    2      2      2   1      1  1         3      1         2
+    moved     3     3    3      3      3   1      3  3         3      1         3
+    double    4     4    4      4      4   2      4  4         3      2         4
 """)
 """JNK for all rows but ``saturated`` (LLVM, M7WriteShSIMD2 and M7WriteSIMD2) and ``double`` (LLVM, WriteFPALU64).
 
 - ``early``: the result of EX1 is in time for EX2 of the same cycle. ``add``, ``sub``, ``mov`` and shifts run there if
   their operands are ready, else in EX2 (``late``).
 - ``reversed``: ``rev`` and ``rbit`` run in EX1, but addresses and shifts cannot use their result in the next cycle.
-- ``word``: multiplications cannot use a word in the cycle after its load, other late arithmetic can.
+- ``word``: in the cycle after its load, late arithmetic can use a word, but neither multiplications can, nor
+  instructions that need another operand early (``beside``).
 - ``fused``, ``chained``: ``vfma`` and ``vmla``.
 """
 
@@ -119,7 +120,7 @@ def _integer(instruction: DecodedInstruction, name: str) -> Step:
         return _arithmetic(instruction, "reversed", uses(instruction, "early"), {"dsp", "shifter"})
     if _FIELDS.fullmatch(name):
         early = {2: "early"} if EXTENDS_AND_ADDS.fullmatch(name) else _EARLY_OPERANDS.get(name, {})
-        general = "early" if name in {"ubfx", "sbfx"} else "late"
+        general = "early" if name in {"ubfx", "sbfx"} else "beside"
         return _arithmetic(instruction, "late", uses(instruction, general, special=early), {"dsp", "shifter"})
     if _EXTENDS.fullmatch(name):
         return _arithmetic(instruction, "late", uses(instruction, "late"), {"dsp"})
@@ -127,10 +128,8 @@ def _integer(instruction: DecodedInstruction, name: str) -> Step:
         general = "early" if "sat" in name else "late"
         return _arithmetic(instruction, "saturated", uses(instruction, general), {"dsp"})
     if inline_shift(instruction):
-        last = len(operand_parts(instruction.operands)) - 2
-        return _arithmetic(
-            instruction, "late", uses(instruction, "late", special={last: "early"}), {"shifter", "inline"}
-        )
+        shifted = {len(operand_parts(instruction.operands)) - 2: "early"}
+        return _arithmetic(instruction, "late", uses(instruction, "beside", special=shifted), {"shifter", "inline"})
     if is_shifted_constant(instruction):
         return _arithmetic(instruction, "late", uses(instruction, "late"), {"shifter", "inline"})
     if name in _SHIFTS:
