@@ -41,9 +41,9 @@ class Differences:
     owners: tuple[DifferenceRow, ...]
     """Flash and RAM of the image, its models and other changed owners."""
     runs: tuple[DifferenceRow, ...]
-    """Instructions and stack of models, if both reports have one of them."""
+    """Instructions, stack and cycles of models, if both reports have one of them."""
     operators: tuple[DifferenceRow, ...]
-    """Flash, MACs and instructions of changed operators."""
+    """Flash, MACs, instructions and cycles of changed operators."""
     more_operators: int
     """Number of other changed operators."""
     pieces: tuple[DifferenceRow, ...]
@@ -67,7 +67,9 @@ def differences(change: ImageChange | None) -> Differences:
         return Differences(False, False, (), (), (), 0, (), 0, ())
     operators = [
         DifferenceRow(
-            f"{each.operator} {short_name(each.name)}", owner.name, _known(each.bytes, each.macs, each.instructions)
+            f"{each.operator} {short_name(each.name)}",
+            owner.name,
+            _known(each.bytes, each.macs, each.instructions, each.cycles),
         )
         for owner in change.owners
         for each in owner.operators
@@ -86,7 +88,7 @@ def differences(change: ImageChange | None) -> Differences:
         tuple(
             DifferenceRow(owner.name, "", figures)
             for owner in change.owners
-            if any(figures := _known(owner.instructions, owner.stack))
+            if any(figures := _known(owner.instructions, owner.stack, owner.cycles))
         ),
         tuple(operators[:_SHOWN]),
         len(operators[_SHOWN:]),
