@@ -80,7 +80,9 @@ _DOUBLE_CYCLES = {"vmul": 5, "vnmul": 5, "vdiv": 30, "vsqrt": 30}
 """JNK, operands with the same exponent; LLVM for VSQRT."""
 
 _MISPREDICTED = Fraction(8)
-"""JNK: 6 to 8 cycles, 8 if the flags are set within the four or five instructions before the branch."""
+"""A branch that ends a loop. JNK: 8 cycles, and 6 if the flags are set at least ``_EARLY_FLAGS`` cycles before."""
+_MISPREDICTED_EARLY = Fraction(6)
+_EARLY_FLAGS = 3
 _RETURN = Fraction(3)
 """A branch to an address from a register or from memory: an estimate."""
 _FORWARD = Fraction(1)
@@ -312,8 +314,6 @@ def _banks(first: Step, second: Step) -> Fraction | None:
 
 def _taken(step: Step, _partner: Step | None) -> Fraction:
     """Return the further cycles of a taken branch."""
-    if "backward" in step.tags:
-        return -_MISPREDICTED  # the end of a loop takes time: _costs adds as much to the branch
     if "return" in step.tags:
         return _RETURN
     return _FORWARD if "forward" in step.tags else Fraction(0)
@@ -328,8 +328,23 @@ _CORE = InOrderCore(delays=_DELAYS, together=_together, taken=_taken, across_bra
 
 
 def _costs(block: Sequence[DecodedInstruction], loops: bool) -> list[Cost]:
-    found = costs(_CORE, [_step(instruction) for instruction in block], loops)
-    return [Cost(cost.cycles + _MISPREDICTED, cost.taken, cost.kind) if cost.taken < 0 else cost for cost in found]
+    steps = [_step(instruction) for instruction in block]
+    found = costs(_CORE, steps, loops)
+    if "backward" not in steps[-1].tags:
+        return found
+    missed = _end_of_loop(block, found)
+    last = found[-1]
+    return [*found[:-1], Cost(last.cycles + missed, last.taken - missed, last.kind)]
+
+
+def _end_of_loop(block: Sequence[DecodedInstruction], found: Sequence[Cost]) -> Fraction:
+    """Return the cycles of the misprediction at the end of a loop."""
+    since = Fraction(0)
+    for instruction, cost in zip(reversed(block), reversed(found), strict=True):
+        if "flags" in instruction.writes:
+            return _MISPREDICTED_EARLY if since >= _EARLY_FLAGS else _MISPREDICTED
+        since += cost.cycles
+    return _MISPREDICTED
 
 
 CORTEX_M7 = CoreTiming(
