@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
@@ -134,3 +135,9 @@ def test_the_first_registers_of_a_list_are_ready_first(core: CoreTiming, first: 
     distances = [distance(core, load, f"ldr r5, [{register}]") for register in ("r1", "r4")]
     assert distances[0] < distances[1]
     assert distances == [first, last]
+
+
+@pytest.mark.parametrize("core", CORES, ids=lambda core: core.core)
+def test_the_page_states_the_errors_of_the_cores(core: CoreTiming) -> None:
+    page = (Path(__file__).parents[2] / "docs/cycles.md").read_text(encoding="utf-8")
+    assert f"| {core.core.replace('cortex-m', 'Cortex-M')} | ±{core.error} % |" in page
