@@ -39,8 +39,8 @@ def _stm32l4r5(name: str, title: str, width: int, bank: str) -> Mcu:
             "sram": TimedMemory(640 * KIB),
         },
         {
-            "icache": MemoryCache(1 * KIB, width, 32 // width),
-            "dcache": MemoryCache(256, width, 32 // width),
+            "icache": MemoryCache(1 * KIB, 32, 32, sector=width),
+            "dcache": MemoryCache(256, 32, 8, sector=width),
         },
         {"flash": _steps(20, 40, 60, 80, 100, 120)},
         paragraphs("""
@@ -56,9 +56,15 @@ def _stm32l4r5(name: str, title: str, width: int, bank: str) -> Mcu:
         """),
         (
             bank,
-            "Prefetch is off.",
-            "A cache of 32 lines of 4 x 64 bits has 32 sets of 4 ways; the manual does not name sets and ways.",
-            "SRAM1, SRAM2 and SRAM3 are one memory without wait states.",
+            *paragraphs("""
+                Prefetch is off.
+
+                The caches are fully associative, and a miss fills a quarter of a line (half of one with a single bank).
+                The manual does not name sets and ways; of the readings that it permits, this is the closest to the
+                latencies of the STM32L4R5 in docs/performance.md.
+
+                SRAM1, SRAM2 and SRAM3 are one memory without wait states.
+            """),
         ),
         error=3,
     )

@@ -66,7 +66,8 @@ def _hardware(core: CoreTiming, board: Board, mcu: Mcu, scale: int, places: Sequ
     yield f"core {scale} {int(core.split_target * scale)} {int(core.unaligned * scale)} {core.bus}"
     for cache in mcu.caches.values():
         waits = f"{cache.hit * scale} {cache.miss * scale}"
-        yield f"cache {cache.size} {cache.line} {cache.ways} {cache.policy} {waits} {int(cache.write_back)}"
+        lines = f"{cache.size} {cache.line} {cache.sector or cache.line} {cache.ways} {cache.policy}"
+        yield f"cache {lines} {waits} {int(cache.write_back)}"
     numbers_of_caches = {name: at for at, name in enumerate(mcu.caches)} | {"": -1}
     for region, memory in _around(regions_of_part(board, mcu), places, mcu):
         if not region.size:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
 from mlfbuild.core.errors import MlfError
-from mlfbuild.targets import BOARDS, Mcu, MemoryCache, TimedMemory
+from mlfbuild.targets import BOARDS, Board, Mcu, MemoryCache, TimedMemory
 from mlfbuild.timing import CycleCount
 from mlfbuild.verify.emulator import OUTSIDE, REST, Counting, run_elf
 from support.examples import first_on_push
@@ -21,9 +22,15 @@ PROGRAM = """
     .thumb
     .global main, run, op
     .text
-    .word 0x20001000, main
+    .word {ram} + 0x1000, main
     .thumb_func
 main:
+    ldr r0, =0xE000ED88  @ CPACR: the FPU and MVE
+    ldr r1, [r0]
+    orr r1, #0xF00000
+    str r1, [r0]
+    dsb
+    isb
     bl run
 after:
     movs r0, #0x18
@@ -51,7 +58,7 @@ end_op:
     .word 0
 constants:
     .space 1024, 1
-    .set variables, 0x20002000
+    .set variables, {ram} + 0x2000
 """
 Counted = Callable[..., CycleCount]
 
@@ -63,29 +70,36 @@ def counted(tmp_path: Path, tool: Callable[[str], str]) -> Counted:
         tool(name)
 
     def count(body: str, flash: TimedMemory, ram: TimedMemory | None = None, **caches: MemoryCache) -> CycleCount:
-        image = linked(tmp_path, body)
         memories = {"flash": flash, "sram": ram or TimedMemory(4 << 20)}
-        return run(image, Mcu("part", "Part", "cortex-m4", 100_000_000, memories, caches), tmp_path)
+        return run(linked(tmp_path, body), part_with(memories, caches), tmp_path)
 
     return count
 
 
-def linked(folder: Path, body: str, *options: str) -> Path:
+def part_with(
+    memories: Mapping[str, TimedMemory],
+    caches: Mapping[str, MemoryCache] = MappingProxyType({}),
+    cpu: str = "cortex-m4",
+) -> Mcu:
+    return Mcu("part", "Part", cpu, 100_000_000, memories, caches)
+
+
+def linked(folder: Path, body: str, *options: str, cpu: str = "cortex-m4", ram: int = BOARD.ram.origin) -> Path:
     source, image = folder / "program.s", folder / "program.elf"
-    source.write_text(PROGRAM.format(body=body))
-    command = ["arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mthumb", "-nostdlib", "-Wl,-Ttext=0", "-Wl,--entry=main"]
+    source.write_text(PROGRAM.format(body=body, ram=hex(ram)))
+    command = ["arm-none-eabi-gcc", f"-mcpu={cpu}", "-mthumb", "-nostdlib", "-Wl,-Ttext=0", "-Wl,--entry=main"]
     subprocess.run([*command, *options, source, "-o", image], check=True)
     return image
 
 
-def run(image: Path, part: Mcu, folder: Path) -> CycleCount:
+def run(image: Path, part: Mcu, folder: Path, board: Board = BOARD) -> CycleCount:
     names = subprocess.run(["arm-none-eabi-nm", image], check=True, capture_output=True, text=True).stdout
     at = {name: int(address, 16) for address, _, name in (line.split() for line in names.splitlines())}
     table = [
         (at["main"], at["after"] + 1, OUTSIDE), (at["run"], at["op"] - 1, REST), (at["op"], at["end_op"] - 1, 1)
     ]  # fmt: skip
-    counting = Counting(image, table, folder, board=BOARD, mcu=part)
-    assert run_elf(image, BOARD, plugin=counting.plugin, timeout=60).exit_status == 0
+    counting = Counting(image, table, folder, board=board, mcu=part)
+    assert run_elf(image, board, plugin=counting.plugin, timeout=60).exit_status == 0
     (cycles,) = (call.cycles for call in counting.calls() if call.number == 1)
     assert cycles is not None
     return cycles
@@ -133,8 +147,8 @@ def test_straight_code_waits_for_each_line(counted: Counted, body: str, flash: T
             (MemoryCache(64, 16, 4, hit=1), 6 + 3 * 6 + 9 * 3 + 6),
             (MemoryCache(64, 16, 4, miss=2), 7 + 3 * 7 + 7),
             (MemoryCache(64, 16, 1), 5 + 3 * 5 + 5),  # direct-mapped: no two of the lines share a set
-            # Lines of 32 bytes take two reads, and the loop begins in the middle of one: one more wait, because the second
-            # read takes six cycles and the code before the loop takes five (padding is MOVS, three NOP.W and a NOP)
+            # Lines of 32 bytes take two reads, and the loop begins in the middle of one: one more wait, because the
+            # second read takes six cycles and the code before the loop five (MOVS, and padding of four NOPs)
             (MemoryCache(128, 32, 4), 5 + 1 + 5 + 5),
         ],
         2,
@@ -244,5 +258,28 @@ def test_data_in_a_memory_that_the_part_lacks_are_refused(tmp_path: Path, tool: 
     tool("arm-none-eabi-gcc")
     image = linked(tmp_path, 'nop\n.section .other, "aw"\n.word 1\n.text', "-Wl,--section-start=.other=0x21000000")
     with pytest.raises(MlfError) as error:
-        run(image, Mcu("part", "Part", "cortex-m4", 1, {"flash": FLASH, "sram": FLASH}), tmp_path)
+        run(image, part_with({"flash": FLASH, "sram": FLASH}), tmp_path)
     assert (error.value.code, error.value.place) == ("memory-not-in-part", str(image))
+
+
+LOADS = [
+    ("vldrb.u8 q0, [r1]", 2),  # 16 accesses of the emulator are two of the bus
+    ("vldrw.u32 q0, [r1]", 2),
+    ("vldrb.s32 q0, [r1]", 1),
+    ("ldrd r2, r3, [r1]", 1),
+    ("ldr r2, [r1]\nldr r3, [r1, #4]", 2),
+    ("vstrw.32 q0, [r1]", 0),
+]
+
+
+@pytest.mark.parametrize(("body", "accesses"), first_on_push(LOADS))
+def test_accesses_of_the_m55_are_those_of_its_bus_of_eight_bytes(
+    tmp_path: Path, tool: Callable[[str], str], body: str, accesses: int
+) -> None:
+    for name in ("arm-none-eabi-gcc", "arm-none-eabi-nm", "qemu-system-arm", "gcc"):
+        tool(name)
+    board, ram = BOARDS["mps3-an547"], TimedMemory(1 << 20, width=8, waits=10)
+    memories = {"flash": TimedMemory(1 << 20), "sram": ram, "itcm": TimedMemory(1 << 20)}
+    text = f"ldr r1, =variables\n{body}\nbx lr\n.ltorg"
+    image = linked(tmp_path, text, cpu="cortex-m55", ram=board.ram.origin)
+    assert run(image, part_with(memories, cpu="cortex-m55"), tmp_path, board).waiting == 10 * accesses

@@ -12,8 +12,8 @@ int main(void)
         if (strcmp(word, "cache") == 0) {
             struct cache c = {0};
             uint32_t size;
-            if (scanf("%u %u %u %15s %" SCNu64 " %" SCNu64 " %d", &size, &c.line, &c.ways, policy, &c.hit, &c.miss,
-                      &c.write_back) != 7 || !add_cache(&c, size, policy)) {
+            if (scanf("%u %u %u %u %15s %" SCNu64 " %" SCNu64 " %d", &size, &c.line, &c.sector, &c.ways, policy, &c.hit,
+                      &c.miss, &c.write_back) != 8 || !add_cache(&c, size, policy)) {
                 return 1;
             }
         } else if (strcmp(word, "memory") == 0) {

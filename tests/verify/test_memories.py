@@ -23,8 +23,8 @@ def description(mcu: Mcu) -> list[str]:
     """The lines of counter.c for ``mcu``, its memories 256 MiB apart."""
     numbers = {name: at for at, name in enumerate(mcu.caches)} | {"": -1}
     lines = [
-        f"cache {each.size} {each.line} {each.ways} {each.policy} {each.hit} {each.miss} {int(each.write_back)}"
-        for each in mcu.caches.values()
+        f"cache {c.size} {c.line} {c.sector or c.line} {c.ways} {c.policy} {c.hit} {c.miss} {int(c.write_back)}"
+        for c in mcu.caches.values()
     ]
     for at, each in enumerate(mcu.memories.values()):
         burst = each.waits if each.burst < 0 else each.burst
@@ -73,6 +73,14 @@ def test_l4r5_caches_what_was_read_once(waits: Waits, kind: str, size: int) -> N
     fits, too_large = each(kind, FLASH, size, 8), each(kind, FLASH, 2 * size, 8)
     assert waits(MCUS["stm32l4r5"], fits + fits) == [5] * len(fits) + [0] * len(fits)
     assert waits(MCUS["stm32l4r5"], too_large + too_large) == [5] * 2 * len(too_large)
+
+
+def test_l4r5_replaces_lines_of_32_bytes_and_reads_8_of_them(waits: Waits) -> None:
+    lines = [("read", FLASH + at * 64) for at in range(9)]
+    assert waits(MCUS["stm32l4r5"], lines[:8] * 2) == [5] * 8 + [0] * 8
+    assert waits(MCUS["stm32l4r5"], lines * 2) == [5] * 18, "nine lines, although their 72 bytes would fit"
+    other_parts = [("read", address + 8) for _, address in lines[:8]]
+    assert waits(MCUS["stm32l4r5"], [*lines[:8], *other_parts, *lines[:8]]) == [5] * 16 + [0] * 8
 
 
 def test_l4r5_has_caches_for_instructions_and_data_but_one_flash(waits: Waits) -> None:

@@ -60,7 +60,8 @@ _DELAYS = delays("""
 """Latencies of the core (``one``, ``two``, ``word``: SOG) and of MVE and the FPU (others: LLVM).
 
 - ``early``, ``late``: results of the second and third stage; stores can take the latter a cycle earlier.
-- ``narrow``: results of instructions that narrow elements (``vqmovn``, ``vshrn``).
+- ``narrow``: results of instructions that narrow elements (``vqmovn``, ``vshrn``), and of ``vmaxv`` of half words.
+- ``across``: results of ``vmaxv`` and ``vminv`` of bytes.
 - ``shifted``: a register that the instruction shifts is needed a cycle earlier (SOG; measured with an STM32N6,
   https://github.com/slothy-optimizer/slothy/issues/463).
 - ``scattered``: vectors of addresses are needed four cycles earlier.
@@ -69,7 +70,8 @@ _DELAYS = delays("""
 _DIVIDE = 7
 """The middle of 2 to 12, as on the Cortex-M4: an estimate."""
 _REFILL = Fraction(2)
-"""A taken branch: LLVM's MispredictPenalty of 3 includes the branch. The core does not predict branches."""
+"""A taken branch; another cycle if its flags are set in the same cycle. LLVM's MispredictPenalty is 3, with the branch.
+The core does not predict branches."""
 _LOOP_END = 3
 """The first execution of LE: as a taken branch."""
 _JOINING = frozenset({"nop", "it", "b", "add", "sub", "mov", "uxtb", "uxth", "sxtb", "sxth"})
@@ -91,9 +93,9 @@ _MULTIPLIER = re.compile(
 """LLVM, M55UnitVecFPALU: multiplications, sums across vectors, comparisons; and all arithmetic with floats."""
 _LATE = re.compile(
     r"vml.*|vrml.*|v(q?r?d?mulh|mul)|vmull[bt]|vqdmull[bt]|vrmulh|vq.*ml.*|vaddl?va?|vfm.*|vc(mul|mla)|vcvt\w*|vrint\w*"
-    r"|v[qr]shl|vqrshl|vqshlu|vrshr|vadc|vsbc|v(max|min)n?ma?va?|vabav"
+    r"|v[qr]shl|vqrshl|vqshlu|vrshr|vadc|vsbc|v(max|min)n?ma?va?"
 )
-_NARROWS = re.compile(r"vq?movu?n[bt]|vq?r?shru?n[bt]|vmovn[bt]")
+_NARROWS = re.compile(r"vq?movu?n[bt]|vq?r?shru?n[bt]|vabav")
 _FLOAT_LATENCY = {"vdiv": 16, "vsqrt": 16}
 """LLVM, M55WriteFloatE3Plus14; the unit does nothing else meanwhile (an estimate)."""
 
@@ -181,13 +183,17 @@ def _vector_step(instruction: DecodedInstruction, name: str) -> Step:
     if _CONTROL.fullmatch(name):
         return _vector(instruction, "control", "early", 1)
     floats = ".f" in instruction.mnemonic
-    how = "narrow" if _NARROWS.fullmatch(name) else "late" if _LATE.fullmatch(name) else "early"
+    operands = operand_parts(instruction.operands)
+    late = _LATE.fullmatch(name) or (floats and name in {"vadd", "vsub"} and not operands[-1].startswith("q"))
+    how = "narrow" if _NARROWS.fullmatch(name) else "late" if late else "early"
     if _MULTIPLIER.fullmatch(name) or (floats and name not in {"vmov", "vdup"}):
         return _vector(instruction, "multiplier", how, 2)
-    if name == "vmov" and instruction.operands.startswith("r"):
+    if name == "vmov" and operands[-1].startswith("#"):
+        return _vector(instruction, "multiplier", "late", 2)
+    if name == "vmov" and operands[0].startswith("r"):
         return _vector(instruction, "multiplier", how, 2)
     if re.fullmatch(r"v(max|min)a?va?", name):
-        how = {"8": "late", "16": "narrow", "32": "across"}.get(instruction.mnemonic.rpartition(".")[2][1:], "late")
+        how = {"8": "across", "16": "narrow"}.get(instruction.mnemonic.rpartition(".")[2][1:], "late")
     return _vector(instruction, "integer", how, 2)
 
 
@@ -201,7 +207,7 @@ def _vector(instruction: DecodedInstruction, unit: str, how: str, cycles: int) -
     )
 
 
-_GATHERS = re.compile(r"\[\w+, q\d|\[q\d")
+_GATHERS = re.compile(r"\[(\w+, ?)?q\d")
 _LANES = {"b": 16, "h": 8, "w": 4, "d": 2}
 
 
@@ -226,8 +232,9 @@ def _vector_transfer(instruction: DecodedInstruction, name: str) -> Step:
 def _tags(instruction: DecodedInstruction, name: str) -> frozenset[str]:
     if instruction.size == 4:
         return frozenset()
+    flags = {"flags"} if "flags" in instruction.writes else set()
     joins = name in _JOINING and (name not in {"add", "sub"} or operand_parts(instruction.operands)[-1].startswith("#"))
-    return frozenset({"narrow", "joins"} if joins else {"narrow"})
+    return frozenset({"narrow", *flags, *({"joins"} if joins else ())})
 
 
 def _together(first: Step, second: Step) -> Fraction | None:
@@ -235,8 +242,10 @@ def _together(first: Step, second: Step) -> Fraction | None:
     return Fraction(0) if "narrow" in both and "joins" in first.tags | second.tags and first.cycles == 1 else None
 
 
-def _taken(step: Step, _partner: Step | None) -> Fraction:
-    return Fraction(0) if "loop end" in step.tags else _REFILL
+def _taken(step: Step, partner: Step | None) -> Fraction:
+    if "loop end" in step.tags:
+        return Fraction(0)
+    return _REFILL + (1 if partner is not None and "flags" in partner.tags else 0)
 
 
 def _never(_steps: Sequence[Step]) -> bool:
@@ -255,7 +264,7 @@ CORTEX_M55 = CoreTiming(
     costs=_costs,
     unaligned=Fraction(1),
     bus=8,
-    error=20,
+    error=25,
     sources=(
         "Arm Helium Technology, M-Profile Vector Extension for Arm Cortex-M Processors, sections 3.2, 8.5 and 9.1",
         "scheduling model from Arm's Software Optimization Guide (102692), llvm/lib/Target/ARM/ARMScheduleM55.td",

@@ -86,7 +86,7 @@ def uses(
     positions = special or {}
     of_address = address_registers(instruction) if address else frozenset()
     for register in instruction.reads - _NEVER_MADE:
-        found = {use for at, use in positions.items() if at < len(parts) and register in parts[at]}
+        found = {use for at, use in positions.items() if -len(parts) <= at < len(parts) and register in parts[at]}
         if register in of_address:
             found.add(address)
         elsewhere = any(register in part for at, part in enumerate(parts) if at > 0 and at not in positions)

@@ -15,7 +15,7 @@
  * for memories. The file describes the costs of instructions and the memories of a microcontroller:
  *
  *   core SCALE SPLIT_TARGET UNALIGNED BUS                        SCALE units are one cycle; see `CoreTiming` in Python
- *   cache SIZE LINE WAYS POLICY HIT MISS WRITE_BACK
+ *   cache SIZE LINE SECTOR WAYS POLICY HIT MISS WRITE_BACK
  *   memory FIRST LAST WIDTH WAITS BURST WRITE_WAITS PREFETCH FETCH_CACHE READ_CACHE NUMBER
  *   code ADDRESS SIZE UNITS TAKEN KIND                           an instruction; in order of address
  *
@@ -415,8 +415,8 @@ static bool read_cache(FILE *file)
     struct cache c = {0};
     uint32_t size;
     char policy[16];
-    return fscanf(file, "%u %u %u %15s %" SCNu64 " %" SCNu64 " %d", &size, &c.line, &c.ways, policy, &c.hit, &c.miss,
-                  &c.write_back) == 7 &&
+    return fscanf(file, "%u %u %u %u %15s %" SCNu64 " %" SCNu64 " %d", &size, &c.line, &c.sector, &c.ways, policy, &c.hit,
+                  &c.miss, &c.write_back) == 8 &&
            add_cache(&c, size, policy);
 }
 

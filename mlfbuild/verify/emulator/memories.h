@@ -4,8 +4,8 @@
  * Memories and caches of a microcontroller: how long the core waits for each access, beyond an access without waits.
  *
  * Times are units of cycles (`scale` units are one cycle). A read that begins at time t has its data at t + waits, and
- * keeps the memory busy until t + waits + 1 cycle. A cache fills a line from the requested part on, in a circle: the core
- * goes on with the first part while the others follow. A memory that prefetches reads the part of the code behind each
+ * keeps the memory busy until t + waits + 1 cycle. A cache fills a sector of a line, which may be all of it, from the
+ * requested part on, in a circle: the core goes on with the first part while the others follow. A memory that prefetches reads the part of the code behind each
  * one that the core takes from it, when it is free; such parts stay in the prefetch buffer, and enter the cache only if
  * they miss later. A read that began is not abandoned. Writes go through a write buffer unless `write_waits` says
  * otherwise.
@@ -16,20 +16,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NO_CACHE = -1, MOST_MEMORIES = 64, MOST_CACHES = 8 };
+enum { NO_CACHE = -1, MOST_MEMORIES = 64, MOST_CACHES = 8, MOST_SECTORS = 64 };
 enum policy { LRU = 0, ROUND_ROBIN = 1, PSEUDO_RANDOM = 2 };
 #define NOTHING UINT64_MAX
 
 struct line {
     uint64_t address; /* NOTHING: empty */
     uint64_t used;    /* time of the last access, for LRU */
-    uint64_t arrival; /* time when the first part of its fill has arrived */
-    uint32_t first;   /* number of that part */
+    uint64_t arrival; /* time when the first part of its last fill has arrived */
+    uint32_t first;   /* number of that part in its sector */
+    uint32_t filled;  /* number of the sector that was filled last */
+    uint64_t present; /* a bit for each sector that it has */
     bool dirty;
 };
 
 struct cache {
-    uint32_t line, ways, sets;
+    uint32_t line, ways, sector, sets;
     uint64_t hit, miss; /* units that an access waits */
     int policy, write_back;
     struct line *lines; /* set by set */
@@ -85,7 +87,12 @@ static struct line *set_of(const struct cache *cache, uint64_t address)
     return cache->lines + (address / cache->line % cache->sets) * cache->ways;
 }
 
-/* The line with `address`, or NULL. */
+static uint32_t sector_of(const struct cache *cache, uint64_t address)
+{
+    return (uint32_t)(address % cache->line / cache->sector);
+}
+
+/* The line that `address` belongs to, whether or not its sector is there; or NULL. */
 static struct line *find_line(const struct cache *cache, uint64_t address)
 {
     struct line *const set = set_of(cache, address);
@@ -97,9 +104,16 @@ static struct line *find_line(const struct cache *cache, uint64_t address)
     return NULL;
 }
 
-static struct line *used_line(struct cache *cache, uint64_t address)
+/* The line with `address`, or NULL. */
+static struct line *line_with(const struct cache *cache, uint64_t address)
 {
     struct line *const line = find_line(cache, address);
+    return line != NULL && (line->present >> sector_of(cache, address) & 1) != 0 ? line : NULL;
+}
+
+static struct line *used_line(struct cache *cache, uint64_t address)
+{
+    struct line *const line = line_with(cache, address);
     if (line != NULL) {
         line->used = ++cache->accesses;
     }
@@ -138,17 +152,19 @@ static uint64_t read_parts(struct memory *memory, uint32_t bytes, uint64_t now)
     return arrival;
 }
 
-/* Make a line of `cache` for `address` and return it. A line that was written is written back after the read. */
+/* Fill the sector with `address` and return its line. A line that was written is written back after the read. */
 static struct line *fill_line(struct cache *cache, struct memory *memory, uint64_t address, uint64_t now)
 {
-    struct line *const line = replaced_line(cache, address);
-    struct memory *const written = line->address != NOTHING && line->dirty ? memory_of(line->address) : NULL;
-    const uint64_t start = address / cache->line * cache->line;
-    line->arrival = read_parts(memory, cache->line, now + cache->miss);
-    line->first = (uint32_t)((address - start) / memory->width);
-    line->address = start;
+    struct line *const present = find_line(cache, address);
+    struct line *const line = present != NULL ? present : replaced_line(cache, address);
+    struct memory *const written = present == NULL && line->dirty ? memory_of(line->address) : NULL;
+    line->arrival = read_parts(memory, cache->sector, now + cache->miss);
+    line->first = (uint32_t)(address % cache->sector / memory->width);
+    line->filled = sector_of(cache, address);
+    line->present = (present != NULL ? line->present : 0) | UINT64_C(1) << line->filled;
+    line->address = address / cache->line * cache->line;
     line->used = ++cache->accesses;
-    line->dirty = false;
+    line->dirty = present != NULL && line->dirty;
     if (written != NULL) {
         const uint64_t parts = (cache->line + written->width - 1) / written->width;
         written->port->free_at = at_least(now, written->port->free_at) + parts * (written->write_waits + cycle);
@@ -156,12 +172,15 @@ static struct line *fill_line(struct cache *cache, struct memory *memory, uint64
     return line;
 }
 
-/* The time when the part of a line with `address` is there. */
+/* The time when the part of a line with `address` is there. The core waited for its other sectors. */
 static uint64_t part_arrival(const struct cache *cache, const struct memory *memory, const struct line *line,
                              uint64_t address)
 {
-    const uint32_t parts = cache->line > memory->width ? cache->line / memory->width : 1;
-    const uint32_t part = (uint32_t)((address - line->address) / memory->width);
+    const uint32_t parts = cache->sector > memory->width ? cache->sector / memory->width : 1;
+    const uint32_t part = (uint32_t)(address % cache->sector / memory->width);
+    if (line->filled != sector_of(cache, address)) {
+        return 0;
+    }
     return line->arrival + (part + parts - line->first) % parts * (memory->burst + cycle);
 }
 
@@ -173,7 +192,7 @@ static uint64_t wait_until(uint64_t arrival, uint64_t now)
 static bool is_there(const struct memory *memory, uint64_t part)
 {
     const struct cache *const cache = memory->fetch_cache == NO_CACHE ? NULL : &caches[memory->fetch_cache];
-    return cache == NULL ? memory->port->buffered == part : find_line(cache, part) != NULL;
+    return cache == NULL ? memory->port->buffered == part : line_with(cache, part) != NULL;
 }
 
 /* Fetch the instructions at `address` at time `now`; returns the time that the core waits. */
@@ -233,7 +252,8 @@ static int named_policy(const char *name)
 static bool add_cache(const struct cache *described, uint32_t size, const char *policy)
 {
     const uint32_t set = described->line * described->ways;
-    if (number_of_caches == MOST_CACHES || set == 0 || size < set) {
+    if (number_of_caches == MOST_CACHES || set == 0 || size < set || described->sector == 0 ||
+        described->line / described->sector > MOST_SECTORS) {
         return false;
     }
     struct cache *const cache = &caches[number_of_caches++];
