@@ -14,10 +14,15 @@
  *   256, is the sum of the odd channel. It is exact if that sum fits in 24 bits, which the compiler checks.
  *
  * Layout of a filter, int32, for each pair of output channels, `depth` being the inputs rounded up to four:
+ *   the odd channel's bias for the brief requantisation (see dsp.h), otherwise 0
  *   depth / 2 words of weights, for inputs (0, 2), (1, 3), (4, 6), (5, 7), ...: the order in which SXTB16 expands bytes
- *   2 * bias of both channels, with the input's zero point folded in
- *   the multipliers of both
- *   shift of the even channel | shift of the odd one << 8
+ *   for the brief requantisation
+ *     the even channel's bias
+ *     the multipliers of both
+ *   otherwise
+ *     2 * bias of both channels, with the input's zero point folded in
+ *     the multipliers of both
+ *     shift of the even channel | shift of the odd one << 8
  * If the number of channels is odd, the last two form the last pair, which repeats one channel.
  */
 #ifndef MLF_MATMUL_DSP_H_
@@ -36,7 +41,7 @@ struct mlf_matmul_dsp {
     int32_t rows;
     int32_t inputs;
     int32_t outputs;
-    int32_t rounding; /* 2 * the output's zero point + 1 */
+    int32_t rounding; /* 2 * the output's zero point + 1; 0 if the filter is for the brief requantisation */
     int32_t minimum;  /* of a fused activation; INT8_MIN and INT8_MAX without one */
     int32_t maximum;
 };

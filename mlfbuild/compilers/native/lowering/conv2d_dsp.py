@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from mlfbuild.compilers.native.lowering.call import (
     Constant,
@@ -16,7 +16,7 @@ from mlfbuild.compilers.native.lowering.call import (
     struct_lines,
 )
 from mlfbuild.compilers.native.lowering.common.activation import zero_point
-from mlfbuild.compilers.native.lowering.common.dsp import dsp_channels, spare_memory
+from mlfbuild.compilers.native.lowering.common.dsp import DspChannels, brief_channels, dsp_channels, spare_memory
 from mlfbuild.compilers.native.lowering.common.matmul_dsp import groups_of, pack_matmul
 from mlfbuild.compilers.native.lowering.common.window import window_fields
 from mlfbuild.graph import Array, Graph, Node, Tensor, activation_range
@@ -51,18 +51,18 @@ def lower_conv2d_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall |
         return None
     inputs = weights.elements // weights.shape[0]
     window = window_fields(node, operator.window(weights), source, output)
-    matmul = matmul_fields(operator, pixels, inputs, output)
+    matmul = matmul_fields(operator, pixels, inputs, output, brief=filter_.brief)
     row = _row(inputs)
     gathered = source.shape[3] % 4 != 0  # pixels are not whole words: windows are copied before they are expanded
     if gathered:
         block = PIXELS
-        parameters = dsp_parameters(source, filter_, output, block * (row + row // BYTES))
+        parameters = dsp_parameters(source, filter_.constant, output, block * (row + row // BYTES))
         arguments = "&conv2d, input, filter, output, scratch"
     else:
         block = PIXELS if PIXELS * row <= spare_memory(graph, node) else FEWER_PIXELS
         padding = Constant.array("padding", "int8_t", np.full(source.shape[3], zero_point(source), np.int8))
         parameters = (
-            *dsp_parameters(source, filter_, output, block * row),
+            *dsp_parameters(source, filter_.constant, output, block * row),
             Parameter("const int8_t *", "padding", padding),
         )
         arguments = "&conv2d, input, filter, padding, output, scratch"
@@ -84,13 +84,14 @@ def _matmul(
     if filter_ is None:
         return None
     scratch = (PIXELS if blocked else 1) * _row(inputs)
-    matmul = matmul_lines(matmul_fields(operator, rows, inputs, output))
+    matmul = matmul_lines(matmul_fields(operator, rows, inputs, output, brief=filter_.brief))
     if not blocked and inputs % 4 == 0 and (rows >= PIXELS or scratch > _LARGEST_ROW):
         statement = "mlf_matvec_int8_dsp(&matmul, input, filter, output);"
-        return KernelCall(word, "matmul_dsp.h", dsp_parameters(source, filter_, output, 0), (*matmul, statement))
+        parameters = dsp_parameters(source, filter_.constant, output, 0)
+        return KernelCall(word, "matmul_dsp.h", parameters, (*matmul, statement))
     statement = "mlf_matmul_int8_dsp(&matmul, input, filter, output, scratch);"
     return KernelCall(
-        word, "matmul_dsp.h", dsp_parameters(source, filter_, output, scratch), (*matmul, statement), (0,)
+        word, "matmul_dsp.h", dsp_parameters(source, filter_.constant, output, scratch), (*matmul, statement), (0,)
     )
 
 
@@ -99,19 +100,32 @@ def _row(inputs: int) -> int:
     return groups_of(inputs) * 4 * BYTES
 
 
-def _filter(graph: Graph, node: Node, *, whole: bool) -> Constant | None:
+class PackedFilter(NamedTuple):
+    """A filter for kernels."""
+
+    constant: Constant
+    brief: bool
+    """Whether it has the constants of the brief requantisation."""
+
+
+def _filter(graph: Graph, node: Node, *, whole: bool) -> PackedFilter | None:
     """Return the filter, packed in pairs of channels, or ``None`` if no such filter gives exact sums."""
-    packed = _pack(graph, node, whole=whole)
+    channels = _channels(graph, node)
+    packed = None if channels is None else pack_matmul(channels, whole=whole)
+    if channels is None or packed is None:
+        return None
 
     def again() -> Array:
-        repeated = _pack(graph, node, whole=whole)
+        repeated = _channels(graph, node)
         assert repeated is not None
-        return repeated
+        words = pack_matmul(repeated, whole=whole)
+        assert words is not None
+        return words
 
-    return None if packed is None else Constant.packed(packed, "matmul_dsp.h", again)
+    return PackedFilter(Constant.packed(packed, "matmul_dsp.h", again), channels.brief)
 
 
-def _pack(graph: Graph, node: Node, *, whole: bool) -> npt.NDArray[np.int32] | None:
+def _channels(graph: Graph, node: Node) -> DspChannels | None:
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     assert weights.data is not None
     folded = folded_bias(None if bias is None else bias.data, weights.data, 0, zero_point(source))
@@ -119,17 +133,19 @@ def _pack(graph: Graph, node: Node, *, whole: bool) -> npt.NDArray[np.int32] | N
     rescales = node.operator.rescales(source, weights, output)
     matrix = np.asarray(weights.data.reshape(weights.shape[0], -1))
     channels = dsp_channels(matrix, folded, rescales, zero_point(output))
-    return None if channels is None else pack_matmul(channels, whole=whole)
+    return None if channels is None else brief_channels(channels, zero_point(output))
 
 
-def matmul_fields(operator: Conv2D | FullyConnected, rows: int, inputs: int, output: Tensor) -> dict[str, str]:
+def matmul_fields(
+    operator: Conv2D | FullyConnected, rows: int, inputs: int, output: Tensor, *, brief: bool
+) -> dict[str, str]:
     """Return the fields of the ``struct mlf_matmul_dsp``."""
     minimum, maximum = activation_range(operator.activation, output)
     return {
         "rows": str(rows),
         "inputs": str(inputs),
         "outputs": str(output.shape[-1]),
-        "rounding": str(2 * zero_point(output) + 1),
+        "rounding": str(0 if brief else 2 * zero_point(output) + 1),
         "minimum": str(minimum),
         "maximum": str(maximum),
     }

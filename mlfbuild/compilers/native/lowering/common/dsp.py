@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +33,8 @@ class DspChannels:
     multiplier: Int64Array
     shift: Int64Array
     """The right shift after the high multiplication, minus 1."""
+    brief: bool = False
+    """Whether the constants are those of ``brief_channels``: bias and multiplier have another scale, and no shift."""
 
 
 def dsp_channels(weights: Array, bias: Array, rescales: Sequence[Rescale], zero_point: int) -> DspChannels | None:
@@ -66,6 +69,79 @@ def dsp_channels(weights: Array, bias: Array, rescales: Sequence[Rescale], zero_
 
 def _limits() -> tuple[int, int]:
     return int(_INT8.min), int(_INT8.max)
+
+
+_BRIEF_SCALE = 8
+"""Sums are multiplied by 2 to this power before the brief requantisation."""
+_BRIEF_SHIFT = 9
+"""The right shift of the brief requantisation after the high multiplication: that of ``MLF_BRIEF_DSP``."""
+_CHANGES = (0, *(sign * change for change in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64) for sign in (1, -1)))
+"""Differences from the nearest multiplier that are tried."""
+_OUTPUTS = np.arange(_INT8.min + 1, _INT8.max + 1, dtype=np.int64)
+
+
+def brief_channels(channels: DspChannels, zero_point: int) -> DspChannels:
+    """Return ``channels`` with constants for the brief requantisation, or as they are if it would not be exact.
+
+    It is ``((256 * sum + bias) * multiplier) >> (32 + 9)``, saturated, in half the instructions. It rounds once, and
+    negative numbers as others. An output grows with its sum: it is exact if each output begins at the same sum.
+    """
+    least, greatest = _sums(channels)
+    begins = _begins(channels, zero_point, least, greatest)
+    constant = least == greatest
+    value = (begins <= least[:, None]).sum(axis=1) + _INT8.min
+    bias = np.where(constant, (4 * value + 2) << _BRIEF_SHIFT, 0)
+    multiplier = np.where(constant, 1 << 30, 0)
+    factor = channels.multiplier * 2.0 ** (_BRIEF_SHIFT - _BRIEF_SCALE - channels.shift)
+    for change in _CHANGES:
+        missing = np.flatnonzero(multiplier == 0)
+        candidate = np.rint(factor[missing]).astype(np.int64) + change
+        limits = begins[missing], least[missing], greatest[missing]
+        offset = _brief_bias(np.clip(candidate, 1, (1 << 31) - 1), *limits)
+        low, high = ((sums[missing] << _BRIEF_SCALE) + offset.data for sums in (least, greatest))
+        exact = ~offset.mask & (candidate > 0) & (candidate < 1 << 31) & (low >= -(1 << 31)) & (high < 1 << 31)
+        multiplier[missing[exact]] = candidate[exact]
+        bias[missing[exact]] = (offset.data + (channels.bias[missing] // 2 << _BRIEF_SCALE))[exact]
+    if not multiplier.all():
+        return channels
+    return DspChannels(channels.weights, bias, multiplier, np.zeros_like(bias), brief=True)
+
+
+def _brief_bias(
+    multiplier: Int64Array, begins: Int64Array, least: Int64Array, greatest: Int64Array
+) -> np.ma.MaskedArray[Any, np.dtype[np.int64]]:
+    """Return what to add to 256 times the sum of channels; masked if no number is exact for all sums."""
+    far = 1 << 60
+    scaled = -((-_OUTPUTS << 32 + _BRIEF_SHIFT) // multiplier[:, None])  # the least that gives the output
+    lowest = np.where(begins <= greatest[:, None], scaled - (begins << _BRIEF_SCALE), -far).max(axis=1)
+    before = scaled - (begins - 1 << _BRIEF_SCALE) - 1
+    highest = np.where(begins > least[:, None], before, far).min(axis=1)
+    middle = np.where(lowest == -far, highest, np.where(highest == far, lowest, (lowest + highest) // 2))
+    return np.ma.masked_array(middle, lowest > highest)
+
+
+def _begins(channels: DspChannels, zero_point: int, least: Int64Array, greatest: Int64Array) -> Int64Array:
+    """Return the sums [channels, outputs] at which each output but the least begins, by the rules of ``dsp.h``.
+
+    It is ``least`` if all sums give more, ``greatest`` + 1 if none gives as much.
+    """
+    low, high = (np.repeat(sums[:, None], len(_OUTPUTS), axis=1) for sums in (least, greatest + 1))
+    multiplier, shift = channels.multiplier[:, None], channels.shift[:, None]
+    while (low < high).any():
+        middle = (low + high) >> 1
+        product = (2 * middle * multiplier + (1 << 31)) >> 32
+        result = ((product + (middle >> 63) + (1 << shift)) >> (shift + 1)) + zero_point
+        enough = result >= _OUTPUTS
+        high = np.where(enough, middle, high)
+        low = np.where(enough, low, np.minimum(middle + 1, high))
+    return low
+
+
+def _sums(channels: DspChannels) -> tuple[Int64Array, Int64Array]:
+    """Return the least and the greatest sum of each channel for any inputs."""
+    weights, bias = channels.weights.astype(np.int64), channels.bias // 2
+    positive, negative = np.maximum(weights, 0).sum(axis=1), np.minimum(weights, 0).sum(axis=1)
+    return bias + _INT8.min * positive + _INT8.max * negative, bias + _INT8.max * positive + _INT8.min * negative
 
 
 def spare_memory(graph: Graph, node: Node) -> int:

@@ -30,12 +30,14 @@ def pack_matmul(channels: DspChannels, *, whole: bool) -> npt.NDArray[np.int32] 
     words = pair_words(weights[even], weights[odd], whole=whole)
     if words is None:
         return None
-    parameters = [
-        channels.bias[even], channels.bias[odd], channels.multiplier[even], channels.multiplier[odd],
-        channels.shift[even] | channels.shift[odd] << 8,
-    ]  # fmt: skip
-    packed = np.concatenate([words.reshape(len(even), -1), np.stack(parameters, axis=1).astype(np.int32)], axis=1)
-    return packed.reshape(-1)
+    biases = channels.bias[even], channels.bias[odd]
+    multipliers = channels.multiplier[even], channels.multiplier[odd]
+    if channels.brief:
+        before, behind = biases[1], [biases[0], *multipliers]
+    else:
+        before, behind = 0 * even, [*biases, *multipliers, channels.shift[even] | channels.shift[odd] << 8]
+    parts = [before[:, None], words.reshape(len(even), -1), np.stack(behind, axis=1)]
+    return np.concatenate([part.astype(np.int32) for part in parts], axis=1).reshape(-1)
 
 
 def pair_words(even: Array, odd: Array, *, whole: bool) -> npt.NDArray[np.int32] | None:
