@@ -21,7 +21,7 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from counting.firmware import BOARDS, MeasurementError, compiler_version
+from counting.firmware import BOARDS, GUARDED, MeasurementError, compiler_version
 from counting.measure import NETWORKS, Case, Result, measure
 from counting.report import update_pages
 from counting.results import CASES, COMMITTED, Committed, grown, load, save
@@ -72,7 +72,7 @@ def chosen(options: argparse.Namespace) -> list[Case]:
     return [
         Case(network, cpu, memory)
         for network in options.networks or NETWORKS
-        for cpu in options.cpus or BOARDS
+        for cpu in options.cpus or GUARDED
         for memory in options.memory or ["balanced"]
     ]
 

@@ -21,11 +21,15 @@ BOARD_SUPPORT = REPOSITORY / "mlfbuild/runtime/board"
 HARNESS = REPOSITORY / "benchmarks/firmware/measure.c"
 COMPILER = "arm-none-eabi-gcc"
 BOARDS = {
+    "cortex-m0plus": "mps2-an385",
+    "cortex-m3": "mps2-an385",
     "cortex-m4": "mps2-an386",
     "cortex-m7": "mps2-an500",
     "cortex-m33": "mps2-an505",
     "cortex-m55": "mps3-an547",
 }
+GUARDED = ("cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55")
+"""The cores whose counts are committed."""
 FLAGS = ("-O2", "-ffunction-sections", "-fdata-sections", "--specs=nano.specs", "-Wno-psabi")
 CHECKED = 2
 """Cases of a network's vectors that every measurement checks."""

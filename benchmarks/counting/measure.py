@@ -25,7 +25,7 @@ from mlfbuild.compilers.native import NATIVE
 from mlfbuild.frontends import parse_model
 from mlfbuild.graph import Graph
 from mlfbuild.graph.ops import Conv2D, DepthwiseConv2D, FullyConnected
-from mlfbuild.library import Library
+from mlfbuild.library import Module
 from mlfbuild.targets import CPUS
 
 NETWORKS = ("kws", "ic", "ad", "vww", "ic_f32", "ad_f32", "vww_f32")
@@ -88,7 +88,7 @@ def measure(case: Case, folder: Path, *, flags: Sequence[str] = (), top: int = 0
     library = NATIVE.compile(CompileRequest(case.network, model, CPUS[case.cpu], options={"memory": case.memory}))
     (module,) = library.modules
     (main,) = module.main
-    subject = _write(library, folder)
+    subject = write_sources(module, folder)
     write_case_data(subject, SHARED / "golden" / f"{case.file}.npz", folder)
     elf, harness = build(subject, case.cpu, folder, flags)
     counted = count_instructions(elf, case.cpu)
@@ -124,8 +124,8 @@ def _by_kind(counted: str) -> dict[str, int]:
     return dict(kinds)
 
 
-def _write(library: Library, folder: Path) -> Subject:
-    (module,) = library.modules
+def write_sources(module: Module, folder: Path) -> Subject:
+    """Write the C sources of ``module`` to ``folder`` and return how firmware calls it."""
     for file in module.codegen:
         path = folder / file.path
         path.parent.mkdir(parents=True, exist_ok=True)

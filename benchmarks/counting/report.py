@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from counting.firmware import BOARDS, REPOSITORY
+from counting.firmware import GUARDED, REPOSITORY
 from counting.measure import NETWORKS, Case
 from counting.peers import PEERS, best
 from counting.results import Committed, Results
@@ -118,7 +118,7 @@ def _with_blocks(text: str, made: Mapping[str, str]) -> str:
 
 
 def _balanced(results: Results) -> Sequence[Case]:
-    wanted = (Case(network, cpu) for network in NETWORKS for cpu in BOARDS)
+    wanted = (Case(network, cpu) for network in NETWORKS for cpu in GUARDED)
     return [case for case in wanted if case in results]
 
 

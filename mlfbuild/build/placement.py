@@ -11,11 +11,11 @@ from mlfbuild.build.jobs import FirmwareJob
 from mlfbuild.build.tree.params_binary import PARAMS_SECTION, has_symbol, linked_section, section_names
 from mlfbuild.build.tree.placement import LINKER_SCRIPT
 from mlfbuild.core import CheckFailedError, UsageError, write_if_changed
-from mlfbuild.project import CONSTANT_CLASSES, MEMORY_CLASSES, PARAMS, Placement, unknown
+from mlfbuild.project import CODE, CONSTANT_CLASSES, MEMORY_CLASSES, PARAMS, Placement, unknown
 
 __all__ = ["PARAMS_SECTION", "ParamsBinary", "check_placed", "placement_of", "write_params_binary"]
 
-_CLASSES = (PARAMS, *CONSTANT_CLASSES, *MEMORY_CLASSES)
+_CLASSES = (PARAMS, *CONSTANT_CLASSES, *MEMORY_CLASSES, CODE)
 
 
 @dataclass(frozen=True)

@@ -158,6 +158,8 @@ def check_placement(library: Library, placement: Placement, name: str, where: st
         )
     for module in library.modules:
         graph = module.executor == "graph"
+        if placement.code is not None:
+            raise _in_its_code(f"{place}.code", where, module.name, ".text .text.*")
         if placement.names_constants and not (graph and module.params):
             raise _in_its_code(f"{place}.params", where, module.name, ".rodata.tvm")
         if placement.workspace is not None and module.model_id and not graph:

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from mlfbuild.project.levels import DEFAULT_LEVEL as DEFAULT_LEVEL, INHERIT as INHERIT, LEVELS as LEVELS
     from mlfbuild.project.names import NAME as NAME, short_name as short_name
     from mlfbuild.project.placement import (
+        CODE as CODE,
         CONSTANT_CLASSES as CONSTANT_CLASSES,
         MEMORY_CLASSES as MEMORY_CLASSES,
         PARAMS as PARAMS,

@@ -1,4 +1,4 @@
-"""Linker sections of a model's data, by class of data."""
+"""Linker sections of a model's data and code, by class."""
 
 from __future__ import annotations
 
@@ -9,15 +9,24 @@ from typing import Annotated, Any
 from mlfbuild.project.checks import Convert, TextOr
 from mlfbuild.project.keys import DERIVED, Keys
 from mlfbuild.project.problems import Mistake
-from mlfbuild.project.section_names import SECTION, section_problem
+from mlfbuild.project.section_names import SECTION, SectionContent, section_problem
 
 PARAMS = "params"
 CONSTANT_CLASSES = ("weights", "biases", "tables")
 """Classes of constants: filters, matrices and constant tensors; biases and scales; lookup tables and the rest."""
 MEMORY_CLASSES = ("workspace", "state")
 """Classes of static memory: needed only during a run, and kept by a streaming network between runs."""
+CODE = "code"
+"""The class of functions."""
 
 Section = Annotated[str, SECTION]
+
+
+def content_of(name: str) -> SectionContent:
+    """Return what the sections of the class ``name`` contain."""
+    if name == CODE:
+        return SectionContent.CODE
+    return SectionContent.MEMORY if name in MEMORY_CLASSES else SectionContent.CONSTANTS
 
 
 @dataclass(frozen=True)
@@ -36,7 +45,7 @@ class ConstantSections(Keys):
 
 @dataclass(frozen=True)
 class Placement(Keys):
-    """Linker sections for a model's data, so that a linker script can place it."""
+    """Linker sections for a model's data and code, so that a linker script can place them."""
 
     TITLE = "placement"
 
@@ -52,6 +61,8 @@ class Placement(Keys):
     """Sections of classes of constants, instead of ``params``."""
     state: Section | None = None
     """Section of the state that a streaming network keeps between runs: .bss.dtcm"""
+    code: Section | None = None
+    """Section of the operators' functions, which start-up code copies to RAM: .ramfunc"""
 
     def constants(self, name: str) -> str | None:
         """Return the section of the constants of the class ``name``, ``None`` for the compiler's default."""
@@ -66,25 +77,20 @@ class Placement(Keys):
     @property
     def names_constants(self) -> bool:
         """Whether any class of constants has a named section."""
-        return any(name not in MEMORY_CLASSES for name in self.sections)
+        return any(content_of(name) is SectionContent.CONSTANTS for name in self.sections)
 
     def problems(self) -> Iterator[tuple[str, Mistake]]:
-        """Yield (class, mistake) for each section that cannot contain data of that class."""
-        kinds: dict[str, bool] = {}
+        """Yield (class, mistake) for each section that cannot contain that class."""
+        contents: dict[str, SectionContent] = {}
         for name, section in self.sections.items():
-            memory = name in MEMORY_CLASSES
-            mistake = section_problem(section, memory=memory)
+            content = content_of(name)
+            mistake = section_problem(section, content)
+            first = contents.setdefault(section, content)
             if mistake is not None:
                 yield name, mistake
-            elif kinds.setdefault(section, memory) != memory:
-                yield (
-                    name,
-                    Mistake(
-                        "mixed-section",
-                        reason=f"{section} cannot contain both constants and memory",
-                        hint="use two sections",
-                    ),
-                )
+            elif first is not content:
+                reason = f"{section} cannot contain both {first.value} and {content.value}"
+                yield name, Mistake("mixed-section", reason=reason, hint="use two sections")
         if self.shares_workspace and self.workspace is not None:
             yield (
                 "workspace",

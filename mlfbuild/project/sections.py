@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from mlfbuild.project.document import Document, mapping_in
-from mlfbuild.project.placement import CONSTANT_CLASSES, MEMORY_CLASSES, PARAMS
+from mlfbuild.project.placement import CODE, CONSTANT_CLASSES, MEMORY_CLASSES, PARAMS, content_of
 from mlfbuild.project.problems import KeyPath, Mistake, dotted, unknown
-from mlfbuild.project.section_names import SECTION_NAME, is_collected, section_problem, symbol_stem
+from mlfbuild.project.section_names import SECTION_NAME, SectionContent, is_collected, section_problem, symbol_stem
 from mlfbuild.targets import BOARDS
 
 _PARAMS_BINARY = "params-binary"
@@ -31,24 +31,25 @@ def check_sections(document: Document) -> None:
 
 
 def _check_kinds(document: Document, models: Mapping[str, object]) -> None:
-    """Check that every section can contain its kind of data, which is constants or memory in the whole project."""
-    first: dict[str, tuple[bool, KeyPath]] = {}
+    """Check that every section can contain code, constants or memory, and only one of them in the whole project."""
+    first: dict[str, tuple[SectionContent, KeyPath]] = {}
     for path, section in _uses(models):
-        memory = path[3] in MEMORY_CLASSES
-        mistake = section_problem(section, memory=memory)
-        known, place = first.setdefault(section, (memory, path))
+        content = content_of(str(path[3]))
+        mistake = section_problem(section, content)
+        known, place = first.setdefault(section, (content, path))
         if not SECTION_NAME.fullmatch(section):
             continue  # already reported
         if mistake is not None:
             document.add(path, mistake)
-        elif known != memory:
-            wrong, right = ("constants", "memory") if known else ("memory", "constants")
-            reason = f"{section} cannot contain {wrong}, because {dotted(place)} places {right} in it"
+        elif known is not content:
+            reason = f"{section} cannot contain {content.value}, because {dotted(place)} places {known.value} in it"
             document.add(path, Mistake("mixed-section", reason=reason, hint="choose another name"))
 
 
 def _check_params_binaries(document: Document, models: Mapping[str, object]) -> None:
-    constants = dict.fromkeys(section for path, section in _uses(models) if path[3] not in MEMORY_CLASSES)
+    constants = dict.fromkeys(
+        section for path, section in _uses(models) if content_of(str(path[3])) is SectionContent.CONSTANTS
+    )
     for name, firmware in document.mapping("firmware").items():
         section = firmware.get(_PARAMS_BINARY) if isinstance(firmware, dict) else None
         if not isinstance(section, str) or not SECTION_NAME.fullmatch(section) or section in constants:
@@ -62,7 +63,7 @@ def _check_params_binaries(document: Document, models: Mapping[str, object]) -> 
 
 
 def _check_regions(document: Document, name: str, target: Mapping[str, object], models: Mapping[str, object]) -> None:
-    used = dict.fromkeys(section for _, section in _uses(models))
+    used = {section: content_of(str(path[3])) for path, section in _uses(models)}
     symbols: dict[str, str] = {}
     if target.get("cpu") == "host":
         reason = "this machine has no linker script with regions"
@@ -80,7 +81,7 @@ def _check_regions(document: Document, name: str, target: Mapping[str, object], 
             document.add(path, wrong)
 
 
-def _unplaceable(section: str, used: Mapping[str, None], namesake: str) -> Mistake | None:
+def _unplaceable(section: str, used: Mapping[str, SectionContent], namesake: str) -> Mistake | None:
     """Return why no region can be chosen for ``section``, whose symbols are named like those of ``namesake``."""
     if is_collected(section):
         hint = f"choose another name, such as .mlf{section}"
@@ -89,6 +90,9 @@ def _unplaceable(section: str, used: Mapping[str, None], namesake: str) -> Mista
         if used:
             return unknown("section", section, used)
         return Mistake("unused-section", reason="no model of the target places data in it", hint="remove it")
+    if used[section] is SectionContent.CODE:
+        hint = "remove it, and name the section in your linker script, in an output section that is copied"
+        return Mistake("region-of-code", reason="start-up code must copy functions to RAM", hint=hint)
     if namesake != section:
         reason = f"its linker symbols would have the same names as those of {namesake}"
         return Mistake("section-symbols-clash", reason=reason, hint="choose another name")
@@ -118,7 +122,7 @@ def _uses(models: Mapping[str, object]) -> Iterator[Use]:
         found = [
             ((*path, PARAMS), params),
             *(((*path, PARAMS, kind), named.get(kind)) for kind in CONSTANT_CLASSES),
-            *(((*path, kind), placement.get(kind)) for kind in MEMORY_CLASSES),
+            *(((*path, kind), placement.get(kind)) for kind in (*MEMORY_CLASSES, CODE)),
         ]
         yield from ((place, section) for place, section in found if isinstance(section, str))
 

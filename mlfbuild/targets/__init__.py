@@ -1,12 +1,14 @@
-"""The tables of CPUs and boards, the toolchain files for them, and the C compilers that those require.
+"""The tables of CPUs, boards and microcontrollers, the toolchain files for CPUs, and the C compilers they require.
 
     CPUS["cortex-m4"]        a ``Cpu``: architecture, features, compiler flags
     BOARDS["mps2-an386"]     a ``Board`` that QEMU emulates: its CPU and memory regions
+    MCUS["stm32l4r5"]        an ``Mcu`` for the cycle model: clock, memories with wait states, caches, sources
     cpu_called("cortex-m44") a ``UsageError`` with the nearest name
 
-A CPU is one row of ``cpus``, a board one of ``boards``; toolchain files (``cmake/toolchains``), the JSON Schema and the
-reference pages are generated from the rows. ``macros`` has the checks that a compiler compiles for a CPU, ``macs`` the
-lower bounds for instructions. The room does not run builds, and knows nothing about project files.
+A CPU is one row of ``cpus``, a board one of ``boards``, a microcontroller one of ``mcus``; toolchain files
+(``cmake/toolchains``), the JSON Schema and the reference pages are generated from the rows. ``macros`` has the checks
+that a compiler compiles for a CPU, ``macs`` the lower bounds for instructions. The room does not run builds, and knows
+nothing about project files.
 """
 
 from __future__ import annotations
@@ -30,10 +32,12 @@ if TYPE_CHECKING:
         macs_an_instruction as macs_an_instruction,
     )
     from mlfbuild.targets.mcu_types import Mcu as Mcu, MemoryCache as MemoryCache, TimedMemory as TimedMemory
+    from mlfbuild.targets.mcus import MCUS as MCUS, ideal_mcu as ideal_mcu
     from mlfbuild.targets.tables import (
         RUNTIME as RUNTIME,
         board_called as board_called,
         cpu_called as cpu_called,
+        mcu_called as mcu_called,
     )
     from mlfbuild.targets.toolchains import (
         cmake_folder as cmake_folder,

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+from mlfbuild.core import UsageError
+
+KIB, MIB, MHZ = 1 << 10, 1 << 20, 1_000_000
 
 
 @dataclass(frozen=True)
@@ -22,6 +26,8 @@ class MemoryCache:
     """Wait states of an access that hits."""
     write_back: bool = False
     """Whether it holds written lines back, and allocates lines for writes; otherwise writes pass it."""
+    miss: int = 0
+    """Cycles that a miss takes besides those of the memory: look-up, bus matrix, bridge."""
 
 
 @dataclass(frozen=True)
@@ -67,4 +73,29 @@ class Mcu:
     """For memories whose wait states depend on the clock: pairs of the highest clock in Hz and the wait states, in
     ascending order."""
     sources: Sequence[str] = ()
-    """Documents with their sections, and which settings of the part (bank mode, prefetch, caches) are assumed."""
+    """Documents with their sections."""
+    assumptions: Sequence[str] = ()
+    """Settings of the part that are assumed (bank mode, prefetch, caches), and values that no public document has."""
+    error: int = 0
+    """What the memories add to the stated error of the core, in per cent."""
+
+    def at(self, clock: int) -> Mcu:
+        """Return the part at ``clock`` Hz, with the wait states that it needs there.
+
+        Raises ``UsageError`` for a clock that the part does not reach.
+        """
+        if not 0 < clock <= self.clock:
+            reason = f"{self.name} runs at 1 Hz to {self.clock} Hz"
+            raise UsageError(
+                "clock-out-of-range", place=f"{clock} Hz", reason=reason, hint="choose a clock in the range"
+            )
+        slower = {
+            name: replace(self.memories[name], waits=next(waits for highest, waits in steps if clock <= highest))
+            for name, steps in self.wait_states.items()
+        }
+        return replace(self, clock=clock, memories={**self.memories, **slower})
+
+
+def paragraphs(text: str) -> tuple[str, ...]:
+    """Return the paragraphs of ``text``, which blank lines separate, one line each."""
+    return tuple(" ".join(each.split()) for each in text.strip().split("\n\n"))

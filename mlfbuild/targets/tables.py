@@ -1,4 +1,4 @@
-"""Look up CPUs and boards by name."""
+"""Look up CPUs, boards and microcontrollers by name."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TypeVar
 from mlfbuild.core import UsageError
 from mlfbuild.targets.boards import BOARDS
 from mlfbuild.targets.cpus import CPUS
+from mlfbuild.targets.mcu_types import Mcu
 from mlfbuild.targets.types import Board, Cpu
 
 RUNTIME = Path(__file__).resolve().parent.parent / "runtime"
@@ -36,3 +37,10 @@ def cpu_called(name: str) -> Cpu:
 def board_called(name: str) -> Board:
     """Return the board called ``name``; raises ``UsageError`` with the nearest name."""
     return _find(BOARDS, "board", name)
+
+
+def mcu_called(name: str) -> Mcu:
+    """Return the microcontroller called ``name``; raises ``UsageError`` with the nearest name."""
+    from mlfbuild.targets.mcus import MCUS  # a long table that most commands do not use
+
+    return _find(MCUS, "mcu", name)

@@ -46,7 +46,7 @@ class Cost:
     cycles: Fraction
     """Core cycles; 0 for an instruction that is issued together with the one before it."""
     taken: Fraction
-    """Further cycles if it branches."""
+    """Further cycles if it branches; negative if it takes longer not to, because the core predicts that loops go on."""
     kind: WorkKind
 
 
@@ -55,13 +55,19 @@ BlockCosts = Callable[[Sequence[DecodedInstruction], bool], Sequence[Cost]]
 so that its last instructions may overlap with its first ones."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CoreTiming:
     """The pipeline of a core."""
 
     core: str
     """Name in the table of CPUs, without features: ``cortex-m4``."""
     costs: BlockCosts
+    split_target: Fraction = Fraction(0)
+    """Further cycles of a taken branch to an instruction of 32 bits that is not at a word boundary."""
+    unaligned: Fraction = Fraction(0)
+    """Further cycles of a load of two or four bytes at an address that is no multiple of its size."""
+    bus: int = 4
+    """Bytes that the core loads or stores at a time: further accesses of an instruction in them wait for nothing."""
     error: int
     """Stated error of modelled cycles in per cent: the largest that the evidence shows."""
     sources: Sequence[str]

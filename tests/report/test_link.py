@@ -171,3 +171,17 @@ def test_symbols_of_the_linked_files_are_compared(linker: Linker) -> None:
         (),
         ("symbols of gone/libmlf_alpha.a: the map lists it, but there is no such file",),
     )
+
+
+def test_code_in_a_section_that_the_script_does_not_mention(linker: Linker, image: Path) -> None:
+    """Code for RAM stays in flash then, without a word from the linker."""
+    fast = image.parent / "fast"
+    fast.mkdir(exist_ok=True)
+    (fast / "fast.c").write_text('__attribute__((section(".ramfunc"), used)) int fast(void) { return 1; }')
+    gcc = ["arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mthumb", "-O1", "-c", "fast.c", "-o", "fast.o"]
+    subprocess.run(gcc, cwd=fast, check=True)
+    (fast / "libmlf_beta.a").write_bytes((image.parent / "libmlf_beta.a").read_bytes())
+    subprocess.run(["arm-none-eabi-ar", "rcs", "libmlf_beta.a", "fast.o"], cwd=fast, check=True)
+    objects = "main.c.obj libmlf_alpha.a -Wl,--whole-archive fast/libmlf_beta.a -Wl,--no-whole-archive libhelper.a"
+    assert linker.faults(objects=objects) == [("code-not-placed", "model beta")]
+    assert linker.faults(objects=objects, MORE="*(.ramfunc)") == []

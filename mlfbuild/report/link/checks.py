@@ -144,6 +144,13 @@ def _misplaced(
             reason=f"{data.title} are not mentioned in the linker script, so start-up code does not initialise them",
             hint=_placing(data),
         )
+    if data.orphan and data.section.code and known_content(data.name) is None:
+        yield Diagnostic(
+            "code-not-placed",
+            place=place,
+            reason=f"{data.title} are not mentioned in the linker script, so this code runs from flash",
+            hint=f"add *({data.name}) beside *(.data) in the linker script; mlfbuild's boards have .ramfunc there",
+        )
 
 
 def _placing(data: _Data) -> str:

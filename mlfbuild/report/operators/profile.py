@@ -1,11 +1,14 @@
-"""Count the instructions of one run of a module on a board, by call of its operator functions.
+"""Count the instructions of one run of a module on a board, by call of its operator functions, and model its cycles.
 
-A QEMU plugin (``verify/emulator/counter.c``) counts. The counts are instructions, not cycles, and are exact and
-repeatable: QEMU translates an image block by block and executes blocks as a whole.
+A QEMU plugin (``verify/emulator/counter.c``) counts. Counts of instructions are exact: QEMU translates an image block
+by block and executes blocks as a whole. Cycles are modelled for a microcontroller (``mlfbuild/timing``). Both are
+repeatable.
 """
 
 from __future__ import annotations
 
+import functools
+import operator
 import re
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -16,11 +19,11 @@ from typing import Any
 import numpy.typing as npt
 
 from mlfbuild.build.tree import subject_of
-from mlfbuild.core import read_bytes, write_atomic
 from mlfbuild.library import Module, symbol_prefix
 from mlfbuild.report.sizes.image import Symbol, read_image
-from mlfbuild.targets import Board
-from mlfbuild.verify.emulator import checked_runs, counting_plugin
+from mlfbuild.targets import Board, Mcu
+from mlfbuild.timing import CycleCount
+from mlfbuild.verify.emulator import OUTSIDE, REST, Counting, checked_runs
 
 Array = npt.NDArray[Any]
 
@@ -32,7 +35,6 @@ _EXECUTOR = "mlf_execute"
 """The loop of a graph's static executor in ``mlf_executor.h``, unless it is inlined."""
 _VERSION = re.compile(r"(\.(constprop|isra|part)\.\d+)+$")
 """Suffixes that GCC adds to the names of clones of functions."""
-_REST, _OUTSIDE = 0, -1
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,8 @@ class CallCount:
 
     function: str
     instructions: int
+    cycles: CycleCount | None = None
+    """Modelled cycles on the microcontroller, if there is one."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,15 @@ class Profile:
     """Instructions of the run function or the executor between the calls."""
     stack: int
     """Measured bytes of stack: the high-water mark below its caller."""
+    rest_cycles: CycleCount | None = None
+    """Modelled cycles of ``rest``."""
+
+    @property
+    def cycles(self) -> CycleCount | None:
+        """All modelled cycles of the run."""
+        found = [self.rest_cycles, *(call.cycles for call in self.calls)]
+        known = [count for count in found if count is not None]
+        return functools.reduce(operator.add, known) if len(known) == len(found) else None
 
     @property
     def instructions(self) -> int:
@@ -62,28 +75,31 @@ class Profile:
         return self.rest + sum(call.instructions for call in self.calls)
 
 
-def profile_module(module: Module, image: Path, board: Board, inputs: Sequence[Array], timeout: float) -> Profile:
+def profile_module(
+    module: Module, image: Path, board: Board, inputs: Sequence[Array], timeout: float, mcu: Mcu | None = None
+) -> Profile:
     """Count one run of ``module`` in its test firmware ``image`` on ``board``, with the first case of ``inputs``.
 
-    ``inputs`` are arrays (cases, elements) in call order; the run may take ``timeout`` seconds. Raises
-    ``ToolNotFoundError`` without QEMU or a compiler for its plugin, and as ``checked_runs``.
+    ``inputs`` are arrays (cases, elements) in call order; the run may take ``timeout`` seconds. With ``mcu``, the
+    cycles of the run on that part are modelled. Raises ``ToolNotFoundError`` without QEMU or a compiler for its plugin,
+    and as ``checked_runs`` and ``Counting``.
     """
     functions = dict(_functions(read_image(image).symbols, module))
     names = [name for name in dict.fromkeys(functions.values()) if name not in {"", _CALLER}]
-    numbers = {"": _REST, _CALLER: _OUTSIDE, **{name: at for at, name in enumerate(names, 1)}}
-    table = "".join(f"{f.address:x} {f.address + f.size - 1:x} {numbers[name]}\n" for f, name in functions.items())
+    numbers = {"": REST, _CALLER: OUTSIDE, **{name: at for at, name in enumerate(names, 1)}}
+    table = [(f.address, f.address + f.size - 1, numbers[name]) for f, name in functions.items()]
     with tempfile.TemporaryDirectory(prefix="mlfbuild-profile-") as name:
         folder = Path(name)
-        write_atomic(folder / "table", table.encode())
-        plugin = f"{counting_plugin()},table={folder / 'table'},out={folder / 'counts'}"
+        counting = Counting(image, table, folder, board=board, mcu=mcu)
         first, subject = [array[:1] for array in inputs], subject_of(module, board.name)
-        (run,) = checked_runs(image, subject, board, first, folder, timeout, plugin)
-        lines = read_bytes(folder / "counts", "counts of the plugin").decode().splitlines()
+        (run,) = checked_runs(image, subject, board, first, folder, timeout, counting.plugin)
+        counted = counting.calls()
     called = {number: name for name, number in numbers.items()}
-    counted = [(int(number), int(count)) for number, count in (line.split() for line in lines)]
-    calls = tuple(CallCount(called[number], count) for number, count in counted if number != _REST)
-    rest = sum(count for number, count in counted if number == _REST)
-    return Profile(module.name, board.name, calls, rest, int(run["stack"]))
+    calls = tuple(
+        CallCount(called[call.number], call.instructions, call.cycles) for call in counted if call.number != REST
+    )
+    (rest,) = (call for call in counted if call.number == REST)
+    return Profile(module.name, board.name, calls, rest.instructions, int(run["stack"]), rest.cycles)
 
 
 def _functions(symbols: Sequence[Symbol], module: Module) -> Iterator[tuple[Symbol, str]]:

@@ -32,6 +32,7 @@ from mlfbuild.report.operators.model_run import ModelRun
 from mlfbuild.report.operators.operator_runs import operator_runs
 from mlfbuild.report.operators.profile import CallCount, Profile, profile_module
 from mlfbuild.report.text.runs import run_text
+from mlfbuild.timing import CycleCount
 from mlfbuild.verify import SECONDS_A_CASE, load_inputs
 from mlfbuild.verify.emulator import build_harness
 
@@ -129,7 +130,14 @@ def _recorded(path: Path, key: str) -> Profile | None:
     try:
         found = json.loads(path.read_bytes())
         profile = found["profile"]
-        calls = tuple(CallCount(**call) for call in profile.pop("calls"))
-        return Profile(calls=calls, **profile) if found["key"] == key else None
+        calls = tuple(
+            CallCount(call["function"], call["instructions"], _cycles(call["cycles"])) for call in profile.pop("calls")
+        )
+        rest_cycles = _cycles(profile.pop("rest_cycles"))
+        return Profile(calls=calls, rest_cycles=rest_cycles, **profile) if found["key"] == key else None
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return None
+
+
+def _cycles(recorded: dict[str, int] | None) -> CycleCount | None:
+    return None if recorded is None else CycleCount(**recorded)

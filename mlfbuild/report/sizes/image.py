@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlfbuild.c_analysis import check_elf_image
-from mlfbuild.core import InputFileError, printable, read_bytes, sha256
+from mlfbuild.core import InputFileError, read_bytes, sha256
 from mlfbuild.library import DIGEST_LENGTH
+from mlfbuild.timing import damaged_image
 
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
@@ -131,13 +132,6 @@ def read_image(path: Path) -> Image:
             hint="name the ELF file of the firmware",
         )
     return Image(path, sha256(data), sections, symbols, labels)
-
-
-def damaged_image(path: Path, reason: str) -> InputFileError:
-    """Return the error for an ELF file that pyelftools cannot read for a ``reason``."""
-    return InputFileError(
-        "image-damaged", place=path, reason=f"the ELF image is damaged ({printable(reason)})", hint="build it again"
-    )
 
 
 def _sections(elf: ELFFile) -> Iterator[Section]:

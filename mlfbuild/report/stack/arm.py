@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from mlfbuild.report.stack.listing import Instruction
 from mlfbuild.report.stack.steps import (
     SP,
     Entries,
@@ -26,6 +25,7 @@ from mlfbuild.report.stack.steps import (
     subtracted,
     without,
 )
+from mlfbuild.timing import Instruction
 
 _RULES = re.compile(
     r"(b|bl|bx|blx|cbn?z|tb[bh]|le(?:tp)?|wls(?:tp)?|udf|push|pop|vpush|vpop|stm(?:db|fd)|vstmdb|ldm(?:ia|fd|db)?|vldmia"

@@ -11,9 +11,9 @@ import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mlfbuild.report.stack.listing import Disassembly, Instruction, ListedFunction
 from mlfbuild.report.stack.steps import SP, START, Decoder, StackCall, StackPlace, State, Words, joined
 from mlfbuild.report.stack.table import targets_of
+from mlfbuild.timing import Disassembly, Instruction, ListedFunction
 
 _MOST_VISITS = 200
 """Changes of the state before an instruction after which its loop is assumed to push without end."""

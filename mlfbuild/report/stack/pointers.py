@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from mlfbuild.library import symbol_prefix
 from mlfbuild.report.sizes.image import Image, Symbol
 from mlfbuild.report.sizes.linker_map import InputSection
-from mlfbuild.report.stack.listing import ListedFunction
 from mlfbuild.report.stack.objdump import ImageCode
+from mlfbuild.timing import ListedFunction
 
 _CALLS = re.compile(r"mlf_calls(\.\d+)?")
 """The table of an executor: the functions that it calls, in order."""

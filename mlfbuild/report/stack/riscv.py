@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from mlfbuild.report.stack.listing import Instruction
 from mlfbuild.report.stack.steps import (
     SP,
     StackCall,
@@ -22,6 +21,7 @@ from mlfbuild.report.stack.steps import (
     subtracted,
     without,
 )
+from mlfbuild.timing import Instruction
 
 _ADDRESS = re.compile(r"([0-9a-f]+)(?: <|$)")
 _NUMBER = re.compile(r"-?(?:0x[0-9a-f]+|\d+)")

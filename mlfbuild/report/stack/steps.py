@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from mlfbuild.report.stack.listing import Instruction
+from mlfbuild.timing import Instruction
 
 SP = "sp"
 _SIGN, _ALL = 1 << 31, (1 << 32) - 1

@@ -6,8 +6,8 @@ import itertools
 import re
 from collections.abc import Iterator
 
-from mlfbuild.report.stack.listing import ListedFunction
 from mlfbuild.report.stack.steps import Entries, Words
+from mlfbuild.timing import ListedFunction
 
 _INDEX = re.compile(r"\[pc, (\w+)")
 _FIRST = "r0"

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from mlfbuild.core import printable
 from mlfbuild.report.sizes.owners import plain_name
 from mlfbuild.report.stack.function import Frame, frame_of
-from mlfbuild.report.stack.listing import Disassembly
 from mlfbuild.report.stack.steps import Decoder, StackCall, Words
+from mlfbuild.timing import Disassembly
 
 _DEEPEST = 150
 """Maximum depth of nested calls."""

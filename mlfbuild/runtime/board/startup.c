@@ -199,6 +199,19 @@ __attribute__((used, noreturn)) static void report_fault(const struct exception_
 /* The stack may be full or its pointer invalid, so the report uses a separate stack. */
 NO_CANARY __attribute__((naked)) void mlf_board_fault(void)
 {
+#if __ARM_ARCH_ISA_THUMB == 1
+    __asm__ volatile("mov   r0, lr\n\t" /* bit 2: the stack of the exception frame */
+                     "lsr   r0, #3\n\t"
+                     "mrs   r0, psp\n\t"
+                     "bcs   1f\n\t"
+                     "mrs   r0, msp\n"
+                     "1:\n\t"
+                     "ldr   r1, =__fault_stack_top\n\t"
+                     "mov   sp, r1\n\t"
+                     "ldr   r1, =report_fault\n\t"
+                     "bx    r1\n\t"
+                     ".ltorg");
+#else
     __asm__ volatile("tst   lr, #4\n\t" /* the stack of the exception frame */
                      "ite   eq\n\t"
                      "mrseq r0, msp\n\t"
@@ -207,4 +220,5 @@ NO_CANARY __attribute__((naked)) void mlf_board_fault(void)
                      "mov   sp, r1\n\t"
                      "b     report_fault\n\t"
                      ".ltorg");
+#endif
 }

@@ -18,9 +18,12 @@ from mlfbuild.compilers.native.passes import fusion
 from mlfbuild.compilers.native.printing import classes
 from mlfbuild.core.files import sha256
 from mlfbuild.frontends.tflite import parse_tflite
-from mlfbuild.graph import DType, Graph, Node, State, Tensor, ops
+from mlfbuild.graph import DType, Graph, Node, State, Tensor, evaluate, ops
 from mlfbuild.library import Library
-from mlfbuild.targets import CPUS
+from mlfbuild.report.sizes.image import read_image
+from mlfbuild.targets import BOARDS, CPUS
+from mlfbuild.verify.emulator.board_image import board_image
+from mlfbuild.verify.emulator.run import run_on_board
 from support.chain_networks import chain_case
 from support.host_c import build, run, run_cases_on_host, write_tree
 from support.native import generated, request
@@ -91,6 +94,37 @@ def test_constants_of_a_chain_are_in_the_sections_of_their_classes(
     roles = {".w": classes.WEIGHTS, ".b": {*classes.BIASES, "quantization"}, ".t": classes.TABLES}
     wrong = {word: at for word, at in words.items() if word.rstrip("0123456789") not in roles.get(at, {word})}
     assert wrong == {}
+
+
+@pytest.mark.parametrize("compiler", ["gcc for the device", "clang for this machine"])
+def test_functions_are_in_the_section_of_code(
+    tmp_path: Path, tool: Callable[[str], str], newest_clang: dict[str, str], compiler: str
+) -> None:
+    cross = [tool("arm-none-eabi-gcc"), *CPUS["cortex-m4"].flags]
+    command = [newest_clang["MLFBUILD_CLANG"]] if compiler == "clang for this machine" else cross
+    graph = parse_tflite(small_network(), "net", "net")
+    library = compile_graph(graph, request("net", Placement(code=".ramfunc"), cpu="cortex-m4"), sha256(b"net"))
+    sections_of_symbols(library, tmp_path, command)
+    with (tmp_path / "net.o").open("rb") as file:
+        elf = ELFFile(file)
+        functions = [s for s in elf.get_section_by_name(".symtab").iter_symbols() if s["st_info"]["type"] == "STT_FUNC"]
+        found = {symbol.name: elf.get_section(symbol["st_shndx"]).name for symbol in functions}
+    entries = {name for name, section in found.items() if section != ".ramfunc"}
+    assert {name for name in found if "conv2d" in name} and all("_run" in name for name in entries), found
+
+
+def test_functions_run_from_ram(tool: Callable[[str], str]) -> None:
+    tool("qemu-system-arm")
+    graph, board = parse_tflite(small_network(), "net", "net"), BOARDS["mps2-an386"]
+    (module,) = compile_graph(graph, request("net", Placement(code=".ramfunc"), cpu="cortex-m4"), sha256(b"n")).modules
+    (name,) = graph.inputs
+    values = np.random.default_rng(7).integers(-128, 128, (2, *graph.tensor(name).shape), dtype=np.int8)
+    (found,) = run_on_board(module, board, [values.reshape(2, -1)], "net.tar", 30)
+    for row, value in zip(found, values, strict=True):
+        assert np.array_equal(row, evaluate(graph, {name: value})[graph.outputs[0]])
+    symbols = read_image(board_image(module, board, "net.tar")).symbols
+    operators = [symbol.address for symbol in symbols if symbol.function and symbol.name.startswith("tvmgen_net_conv")]
+    assert operators and min(operators) >= board.ram.origin
 
 
 def test_equal_constants_of_two_classes_are_in_two_sections(tmp_path: Path, tool: Callable[[str], str]) -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from mlfbuild.report.stack import arm, riscv
 from mlfbuild.report.stack.function import Frame, frame_of
-from mlfbuild.report.stack.listing import Disassembly
 from mlfbuild.report.stack.steps import Decoder
+from mlfbuild.timing import Disassembly
 
 START = 0x100
 

@@ -16,10 +16,16 @@
 #if defined(__GNUC__)
 /* Kernels are inlined, so that literal sizes specialise their loops. */
 #define MLF_KERNEL static inline __attribute__((always_inline))
+/* The section of operators and their functions that are not inlined, if the firmware runs them from RAM. */
+#if defined(MLF_CODE_SECTION) && defined(__ELF__)
+#define MLF_CODE section(MLF_CODE_SECTION),
+#else
+#define MLF_CODE
+#endif
 /* Operator functions are not inlined, even if they are called several times. */
-#define MLF_NOINLINE __attribute__((noinline))
+#define MLF_NOINLINE __attribute__((MLF_CODE noinline))
 /* A function that is neither inlined nor kept if it is not called. */
-#define MLF_SHARED static __attribute__((noinline, unused))
+#define MLF_SHARED static __attribute__((MLF_CODE noinline, unused))
 #define MLF_UNUSED __attribute__((unused))
 /*
  * A function that consists only of assembly, so that it can use every register. It is aligned to 4, because ADR
@@ -33,9 +39,9 @@
 #endif
 #endif
 #if defined(MLF_NO_CANARY)
-#define MLF_NAKED static __attribute__((MLF_NO_CANARY naked, no_instrument_function, noinline, unused, aligned(4)))
+#define MLF_NAKED static __attribute__((MLF_CODE MLF_NO_CANARY naked, no_instrument_function, noinline, unused, aligned(4)))
 #elif !defined(__SSP_ALL__)
-#define MLF_NAKED static __attribute__((naked, no_instrument_function, noinline, unused, aligned(4)))
+#define MLF_NAKED static __attribute__((MLF_CODE naked, no_instrument_function, noinline, unused, aligned(4)))
 #elif defined(__ARM_FEATURE_DSP) || defined(__ARM_FEATURE_MVE)
 #pragma message("mlfbuild: slower kernels in C, as GCC before 11 adds -fstack-protector-all's canaries to assembly")
 #endif

@@ -33,7 +33,7 @@ def print_source(program: LinkedModel, source: str, model_id: str, placement: Pl
     The model is in the file named ``source``, which has the SHA-256 ``model_id``.
     """
     first = source_notice(source, model_id, program.headers)
-    yield f"{first}\n\n{_includes(program)}\n\n{_sections(program, placement)}"
+    yield f"{first}\n\n{_includes(program, placement)}\n\n{_sections(program, placement)}"
     yield from _constants(program, model_id, placement)
     parts = [
         print_operator_table(program) if program.hook else "",
@@ -50,9 +50,10 @@ def print_source(program: LinkedModel, source: str, model_id: str, placement: Pl
     yield "\n"
 
 
-def _includes(program: LinkedModel) -> str:
+def _includes(program: LinkedModel, placement: Placement) -> str:
     return "\n".join(
         [
+            *([] if placement.code is None else [f'#define MLF_CODE_SECTION "{placement.code}"']),
             f'#include "tvmgen_{program.name}.h"',
             "",
             "#include <stddef.h>",

@@ -71,6 +71,11 @@ class Disassembly:
         self._functions = sorted(functions, key=lambda function: function.address)
         self._addresses = [function.address for function in self._functions]
 
+    @property
+    def functions(self) -> list[ListedFunction]:
+        """All functions by address."""
+        return self._functions
+
     def function_at(self, address: int) -> ListedFunction | None:
         """Return the function with the instruction at ``address``; ``None`` if no instruction begins there."""
         at = bisect_right(self._addresses, address) - 1

@@ -1,0 +1,168 @@
+"""Model the cycles of the MLPerf Tiny networks on the parts of published results, and put both side by side.
+
+    python benchmarks/records.py                     model all and print the table
+    python benchmarks/records.py --update            and write benchmarks/results/cycles.json and docs/performance.md
+    python benchmarks/records.py --parts stm32l4r5   only some parts
+
+Each network is modelled three times: with code and weights in flash, with its code in RAM, and with code and weights in
+RAM, or in tightly coupled memory if the part has any and they fit. Our figures are modelled (docs/cycles.md); those of
+the submitters are measured on silicon. Exit status 2 if something cannot be modelled.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from counting.cycles import PARTS, model_cycles
+from counting.firmware import REPOSITORY, MeasurementError
+from counting.measure import NETWORKS
+from counting.published import PUBLISHED
+from counting.report import put_into_pages, table
+from elftools.elf.elffile import ELFFile
+
+from mlfbuild.compilers import Placement
+from mlfbuild.core import MlfError
+from mlfbuild.targets import Mcu
+from mlfbuild.timing import core_timing
+
+COMMITTED = REPOSITORY / "benchmarks/results/cycles.json"
+_INT8 = tuple(network for network in NETWORKS if not network.endswith("_f32"))
+_CODE, _WEIGHTS = ".ramfunc", ".data.weights"
+PLACEMENTS: Mapping[str, Placement] = {
+    "flash": Placement(),
+    "code": Placement(code=_CODE),
+    "all": Placement(code=_CODE, params=_WEIGHTS),
+}
+"""Where code and weights are: in flash, code in RAM, both in RAM."""
+ROWS = {
+    "m4-zero": _INT8,
+    "stm32l4r5": _INT8,
+    "stm32u575": _INT8,
+    "stm32h7a3": NETWORKS,
+    "stm32g0b1": _INT8,
+    "m55-zero": _INT8,
+}
+"""Networks by part."""
+_ZERO = ("m4-zero", "m55-zero")
+"""Parts whose memories never wait."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """The modelled cycles of a network on a part."""
+
+    part: str
+    network: str
+    place: str
+    """A key of ``PLACEMENTS``."""
+    cycles: int
+    """0 if code, weights or arena do not fit."""
+    waiting: int
+    """Of these, cycles of waiting for memories."""
+    floor: int
+    """Cycles of reading the constants from flash once."""
+
+
+def modelled(part: str, network: str, place: str) -> Record:
+    """Model ``network`` on ``part`` with its code and weights in ``place``."""
+    mcu = PARTS[part]
+    with tempfile.TemporaryDirectory() as folder:
+        close = mcu if place == "flash" else _close(mcu)
+        found = model_cycles(network, close, folder=Path(folder), placement=PLACEMENTS[place])
+        constants, ram = _sizes(found.image)
+    fits = place == "flash" or ram <= list(close.memories.values())[1].size
+    flash = next(iter(mcu.memories.values()))
+    floor = -(-constants // flash.width) * (1 + flash.waits)
+    return Record(part, network, place, found.cycles.total if fits else 0, found.cycles.waiting, floor)
+
+
+def _close(part: Mcu) -> Mcu:
+    """Return ``part`` with tightly coupled memory instead of SRAM, if it has any."""
+    if "dtcm" not in part.memories:
+        return part
+    flash, *_ = part.memories
+    return replace(part, memories={flash: part.memories[flash], "sram": part.memories["dtcm"]})
+
+
+def _sizes(image: Path) -> tuple[int, int]:
+    """Return the bytes of the network's constants, and those of all static RAM without the stack."""
+    with image.open("rb") as file:
+        elf = ELFFile(file)
+        sizes = {section.name: section["sh_size"] for section in elf.iter_sections()}
+        objects = (s for s in elf.get_section_by_name(".symtab").iter_symbols() if s["st_info"]["type"] == "STT_OBJECT")
+        constants = sum(s["st_size"] for s in objects if s.name.startswith("tvmgen_") and "workspace" not in s.name)
+    return constants, sum(sizes.get(name, 0) for name in (".data", ".bss", ".noinit"))
+
+
+def record_table(records: Sequence[Record]) -> str:
+    """Return the Markdown table of ``records`` beside the published latencies."""
+    head = [
+        "part", "network", "modelled, M cycles", "ms", "waiting", "weights once", "code in RAM",
+        "code and weights in RAM", "published, M cycles", "by",
+    ]  # fmt: skip
+    found = {(r.part, r.network, r.place): r for r in records}
+    rows = []
+    for part, networks in ROWS.items():
+        mcu = PARTS[part]
+        ideal = part in _ZERO
+        for network in networks:
+            flash, code, everything = (found.get((part, network, place)) for place in PLACEMENTS)
+            if flash is None:
+                continue
+            error = core_timing(mcu.cpu.partition("+")[0]).error + mcu.error
+            theirs = PUBLISHED.get(part, {}).get(network)
+            rows.append([
+                f"{part}, ±{error} %", network, _million(flash.cycles),
+                "" if ideal else f"{flash.cycles / mcu.clock * 1000:.2f}",
+                f"{100 * flash.waiting / flash.cycles:.0f} %", _million(flash.floor),
+                *("" if each is None or ideal else _million(each.cycles) for each in (code, everything)),
+                *(("", "") if theirs is None else (f"{theirs.cycles:.3f}", theirs.submitter)),
+            ])  # fmt: skip
+    return table(head, rows, right=range(2, 9))
+
+
+def _million(cycles: int) -> str:
+    return f"{cycles / 1e6:.3f}" if cycles else "does not fit"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--parts", nargs="+", choices=ROWS, default=list(ROWS))
+    parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=list(NETWORKS))
+    parser.add_argument("--update", action="store_true", help="write the results into the repository")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    options = parser.parse_args()
+    works = [
+        (part, network, place)
+        for part in options.parts
+        for network in ROWS[part]
+        if network in options.networks
+        for place in PLACEMENTS
+        if place == "flash" or part not in _ZERO
+    ]
+    if options.update and len(works) != sum(len(n) * (1 if p in _ZERO else len(PLACEMENTS)) for p, n in ROWS.items()):
+        parser.error("--update models all; leave --parts and --networks away")
+    try:
+        with ProcessPoolExecutor(options.jobs) as pool:
+            records = list(pool.map(modelled, *zip(*works, strict=True)))
+    except (MeasurementError, MlfError) as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)
+    text = record_table(records)
+    print(text)
+    if options.update:
+        lines = ",\n".join(f"  {json.dumps(asdict(record))}" for record in records)
+        COMMITTED.write_text(f"[\n{lines}\n]\n")
+        put_into_pages({"records": text})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""The page of the microcontrollers that the cycle model knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mlfbuild.targets import MCUS, Mcu, MemoryCache, TimedMemory
+from mlfbuild_reference.markdown import code, page, prose, table
+
+_ABOUT = (
+    "These are the microcontrollers whose cycles mlfbuild models, if a target names one: "
+    "`targets: {m4: {mcu: stm32l4r5, clock: 120 MHz}}`. The first memory has code and constants, the second all data, "
+    "unless `regions` place them elsewhere. Describe other microcontrollers, and other settings of these, with the key "
+    "`timing`."
+)
+_ERROR = (
+    "The error is what the memories add to the stated error of the core's model, in per cent: the more values are "
+    "assumptions, the larger it is. Cycles are modelled, not measured."
+)
+_HEAD = ("mcu", "microcontroller", "core", "MHz", "memories", "caches", "error")
+
+
+def microcontrollers_page() -> str:
+    """Return the page ``reference/microcontrollers.md``."""
+    return page(
+        "Microcontrollers",
+        "the tables in `mlfbuild/targets/mcus.py`",
+        _ABOUT,
+        _ERROR,
+        table(_HEAD, (_row(mcu) for mcu in MCUS.values())),
+        *(part for mcu in MCUS.values() for part in _section(mcu)),
+    )
+
+
+def _row(mcu: Mcu) -> list[str]:
+    memories = (f"{code(name)} {_memory(memory)}" for name, memory in mcu.memories.items())
+    caches = (f"{code(name)} {_cache(cache)}" for name, cache in mcu.caches.items())
+    columns = [code(mcu.name), mcu.title, code(mcu.cpu), _mhz(mcu.clock), "; ".join(memories), "; ".join(caches)]
+    return [*columns, f"{mcu.error} %"]
+
+
+def _memory(memory: TimedMemory) -> str:
+    facts = [
+        _size(memory.size),
+        f"{memory.width * 8} bits",
+        f"{memory.waits} wait state{'s' * (memory.waits > 1)}" if memory.waits else "",
+    ]
+    facts.append(f"{memory.burst} in a burst" if memory.burst >= 0 else "")
+    facts.append("prefetch" if memory.prefetch else "")
+    return ", ".join(filter(None, facts))
+
+
+def _cache(cache: MemoryCache) -> str:
+    lines = cache.size // cache.line
+    ways = "fully associative" if cache.ways == lines else f"{cache.ways} ways" if cache.ways > 1 else "direct-mapped"
+    facts = [_size(cache.size), f"{cache.line}-byte lines", ways, cache.policy.replace("lru", "LRU")]
+    facts.append(f"{cache.hit} wait states on a hit" if cache.hit else "")
+    facts.append(f"{cache.miss} more cycle{'s' * (cache.miss > 1)} on a miss" if cache.miss else "")
+    facts.append("write-back" if cache.write_back else "")
+    return ", ".join(filter(None, facts))
+
+
+def _section(mcu: Mcu) -> Iterator[str]:
+    yield f"## {mcu.name}"
+    for name, steps in mcu.wait_states.items():
+        rows = ([f"to {_mhz(highest)} MHz", str(waits)] for highest, waits in steps)
+        yield table((f"core's clock, {code(name)}", "wait states"), rows)
+    yield "Sources:"
+    yield "\n".join(f"- {prose(text)}" for text in mcu.sources)
+    yield "Assumptions:"
+    yield "\n".join(f"- {prose(text)}" for text in mcu.assumptions)
+
+
+def _mhz(clock: int) -> str:
+    return f"{clock / 1e6:g}"
+
+
+def _size(size: int) -> str:
+    for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size >= unit:
+            return f"{size / unit:g} {name}"
+    return f"{size} bytes"

@@ -1,0 +1,71 @@
+"""Split the code of an image into basic blocks."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from mlfbuild.timing.decode import decoded
+from mlfbuild.timing.listing import Instruction
+from mlfbuild.timing.objdump import LinkedCode
+from mlfbuild.timing.types import DecodedInstruction
+
+_ENDS = frozenset({"b", "bl", "cbz", "cbnz", "bx", "blx", "bxns", "blxns", "tbb", "tbh", "le", "letp", "wls", "wlstp"})
+_WIDE = 0xE800
+"""The first half of an instruction of 32 bits is not less."""
+
+
+class BasicBlock(NamedTuple):
+    """Instructions that are executed together."""
+
+    instructions: tuple[DecodedInstruction, ...]
+    loops: bool
+    """Whether it branches to its own start."""
+
+
+def basic_blocks(code: LinkedCode) -> Iterator[BasicBlock]:
+    """Yield the basic blocks of ``code`` by address.
+
+    A block begins at a function, at the target of a direct branch, and after a branch. Targets of jump tables are not
+    known: a block may continue past them.
+    """
+    runs = [run for function in code.listing.functions for run in _runs(code, function.instructions)]
+    targets = {instruction.target for run in runs for instruction in run}
+    for run in runs:
+        yield from _blocks(run, targets)
+
+
+def _runs(code: LinkedCode, listed: Sequence[Instruction]) -> Iterator[list[DecodedInstruction]]:
+    """Yield instructions that follow each other without data between them."""
+    for is_data, run in itertools.groupby(listed, lambda instruction: instruction.is_data):
+        if not is_data:
+            yield [decoded(instruction, _size(code.half(instruction.address))) for instruction in run]
+
+
+def _size(half: int | None) -> int:
+    """Return the bytes of an instruction that begins with ``half`` (Armv7-M Architecture Reference Manual, A5.1)."""
+    return 4 if half is not None and half >= _WIDE else 2
+
+
+def _blocks(run: Sequence[DecodedInstruction], targets: set[int | None]) -> Iterator[BasicBlock]:
+    block: list[DecodedInstruction] = []
+    for instruction in run:
+        if block and instruction.address in targets:
+            yield _block(block)
+            block = []
+        block.append(instruction)
+        if branches(instruction):
+            yield _block(block)
+            block = []
+    if block:
+        yield _block(block)
+
+
+def _block(instructions: Sequence[DecodedInstruction]) -> BasicBlock:
+    return BasicBlock(tuple(instructions), instructions[-1].target == instructions[0].address)
+
+
+def branches(instruction: DecodedInstruction) -> bool:
+    """Return whether the instruction may branch."""
+    return instruction.mnemonic in _ENDS or "pc" in instruction.writes

@@ -1,0 +1,17 @@
+"""The pipelines of Arm's Cortex-M cores, a file each: costs of instructions without waits for memories.
+
+    CORE_TIMINGS["cortex-m4"].costs(instructions, False)    the cost of each instruction of a basic block
+
+Each file has its costs as tables or functions that can be read beside the manual or the measurements they are from.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mlfbuild.core import lazy_attributes
+
+if TYPE_CHECKING:
+    from mlfbuild.timing.cores.registry import CORE_TIMINGS as CORE_TIMINGS, core_timing as core_timing
+else:
+    __getattr__ = lazy_attributes(__name__)

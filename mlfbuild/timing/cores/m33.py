@@ -1,0 +1,177 @@
+"""Costs of the Cortex-M33: three stages, one instruction per cycle, with few exceptions.
+
+Arm publishes no timings. Sources, by their short names in comments:
+
+- JNK: measurements with an RP2350, https://github.com/jnk0le/random, "pipeline cycle test", doc/cortex_m33.md.
+- SLO: measurements with an RP2350, https://github.com/slothy-optimizer/slothy, targets/arm_v7m/cortex_m33.py; seven of
+  eight kernels within 5 % of a model of them, the other one 6 %.
+
+What neither has measured is that of the Cortex-M4 (its Technical Reference Manual, DDI 0439B): divisions, square roots.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+
+from mlfbuild.timing.cores.issue import InOrderCore, Step, costs, delays
+from mlfbuild.timing.cores.operands import (
+    EXTENDS_AND_ADDS,
+    MULTIPLIES,
+    base_name,
+    inline_shift,
+    is_shifted_constant,
+    loads,
+    made,
+    summed,
+    uses,
+)
+from mlfbuild.timing.types import CoreTiming, Cost, DecodedInstruction, WorkKind
+
+_DELAYS = delays("""
+             any sum added stored fp fp_stored
+    one      1   1   1     1      1  1
+    two      2   1   1     1      2  2
+    word     2   1   2     1      2  1
+    fp       2   2   2     2      2  2
+    fused    3   3   3     3      3  4
+    fp_word  1   1   1     1      1  1
+""")
+"""JNK for all rows but ``fp``.
+
+- ``two``: multiplications, shifted operands, DSP instructions. A following multiplication can add to the result.
+- ``word``: loads. A multiplication can add to the result, and a store can store it, in the next cycle.
+- ``fp``: additions and multiplications, as on the Cortex-M4, where they take "one cycle longer if their result is
+  consumed by the following instruction".
+"""
+
+_DIVIDE = 7
+"""Cortex-M4: 2 to 12, depending on the operands; the middle."""
+_DSP = re.compile(
+    r"pkh(bt|tb)|u?q?(add|sub)(8|16)|[su]h?(add|sub)(8|16)|[su]h?(asx|sax)|u?q(asx|sax)|qd?(add|sub)|[su]sat(16)?"
+    r"|usada?8|[su]xtb16"
+)
+_BRANCHES = frozenset({"b", "bl", "blx", "bx", "blxns", "bxns", "cbz", "cbnz"})
+_FUSED = re.compile(r"vfn?m[as]|vn?ml[as]")
+_FLOAT_CYCLES = {"vdiv": 14, "vsqrt": 14}
+"""Cortex-M4, table 7-1."""
+_REFILL = Fraction(1)
+"""JNK: a taken branch takes one cycle more, and another one if its flags are set in the same cycle."""
+_REFILL_LOAD = Fraction(2)
+"""A branch to an address from memory: an estimate."""
+
+
+def _step(instruction: DecodedInstruction) -> Step:
+    name = base_name(instruction)
+    if name in {"tbb", "tbh"}:
+        return Step(kind=WorkKind.BRANCH, cycles=2, branches=True, tags=frozenset({"loads"}))
+    if instruction.transfers:
+        return _transfer(instruction, name)
+    if name.startswith("v"):
+        return _float_step(instruction, name)
+    if name in _BRANCHES or "pc" in instruction.writes:
+        reads = tuple(uses(instruction, "any")) if "flags" not in instruction.reads else ()
+        return Step(kind=WorkKind.BRANCH, reads=reads, branches=True, tags=_tags(instruction, {"joins"}))
+    if name in {"it", "nop"}:
+        return Step(kind=WorkKind.ARITHMETIC, tags=_tags(instruction, {"joins"}))
+    return _integer_step(instruction, name)
+
+
+def _integer_step(instruction: DecodedInstruction, name: str) -> Step:
+    flags = "flags" in instruction.writes
+    if MULTIPLIES.fullmatch(name):  # JNK: MULS of 16 bits, which sets flags, takes two cycles
+        return _arithmetic(instruction, "two", uses(instruction, "any", special=summed(instruction)), 2 if flags else 1)
+    if EXTENDS_AND_ADDS.fullmatch(name):
+        return _arithmetic(instruction, "two", uses(instruction, "any", special={1: "added"}))
+    if is_shifted_constant(instruction):  # JNK: two cycles if it sets flags
+        return _arithmetic(instruction, "two", uses(instruction, "any"), 2 if flags else 1)
+    shift = inline_shift(instruction)
+    if _DSP.fullmatch(name) or (shift and shift != "lsl"):  # SLO: LSL is for free, LSR, ASR and ROR are not
+        return _arithmetic(instruction, "two", uses(instruction, "any"))
+    return _arithmetic(instruction, "one", uses(instruction, "any"), _DIVIDE if name in {"udiv", "sdiv"} else 1)
+
+
+def _arithmetic(instruction: DecodedInstruction, how: str, reads: Iterable[tuple[str, str]], cycles: int = 1) -> Step:
+    tags = {"flags"} if "flags" in instruction.writes else set()
+    return Step(
+        kind=WorkKind.ARITHMETIC,
+        reads=tuple(reads),
+        writes=made(instruction, how),
+        cycles=cycles,
+        tags=_tags(instruction, tags),
+    )
+
+
+def _transfer(instruction: DecodedInstruction, name: str) -> Step:
+    """Return the step of a load or store, which moves one word per cycle (JNK, also pairs, lists and the FPU)."""
+    floats = name.startswith("v")
+    branches = "pc" in instruction.writes
+    return Step(
+        kind=WorkKind.MEMORY,
+        reads=tuple(uses(instruction, "fp_stored" if floats else "stored", address="any")),
+        writes=made(instruction, "fp_word" if floats else "word", base="one"),
+        cycles=instruction.transfers,
+        lists=1,
+        waits=frozenset({"fpu"} if floats else ()),
+        tags=_tags(instruction, {"loads"} if branches and loads(name) else set()),
+        branches=branches,
+    )
+
+
+def _float_step(instruction: DecodedInstruction, name: str) -> Step:
+    """Return the step of the FPU; after a multiply-accumulate it can do nothing else for two cycles (JNK)."""
+    fused = _FUSED.fullmatch(name) is not None
+    cycles = _FLOAT_CYCLES.get(name, 1)
+    moves = name in {"vmov", "vmrs", "vmsr"}
+    if name == "vmov" and instruction.operands.count(",") > 1:  # two registers of the core: as on the Cortex-M4
+        cycles = 2
+    return Step(
+        kind=WorkKind.ARITHMETIC,
+        reads=tuple(uses(instruction, "fp")),
+        writes=made(instruction, "fused" if fused else "one" if moves else "fp"),
+        cycles=cycles,
+        waits=frozenset({"fpu"}),
+        blocks={"fpu": 3 if fused else cycles},
+        tags=_tags(instruction, set()),
+    )
+
+
+def _tags(instruction: DecodedInstruction, tags: set[str]) -> frozenset[str]:
+    return frozenset(tags | ({"narrow"} if instruction.size == 2 else set()))
+
+
+def _together(first: Step, second: Step) -> Fraction | None:
+    """JNK: two instructions of 16 bits, of which the second one is a branch, ``it`` or ``nop``."""
+    return Fraction(0) if "narrow" in first.tags & second.tags and "joins" in second.tags else None
+
+
+def _taken(step: Step, partner: Step | None) -> Fraction:
+    if "loads" in step.tags:
+        return _REFILL_LOAD
+    return _REFILL + (1 if partner is not None and "flags" in partner.tags else 0)
+
+
+def _never(_steps: Sequence[Step]) -> bool:
+    return False
+
+
+_CORE = InOrderCore(delays=_DELAYS, together=_together, taken=_taken, across_branches=_never)
+
+
+def _costs(block: Sequence[DecodedInstruction], loops: bool) -> list[Cost]:
+    return costs(_CORE, [_step(instruction) for instruction in block], loops)
+
+
+CORTEX_M33 = CoreTiming(
+    core="cortex-m33",
+    costs=_costs,
+    unaligned=Fraction(1),
+    error=10,
+    sources=(
+        "measurements with an RP2350, https://github.com/jnk0le/random, pipeline cycle test, doc/cortex_m33.md",
+        "measurements with an RP2350, https://github.com/slothy-optimizer/slothy, targets/arm_v7m/cortex_m33.py",
+        "divisions and square roots: Cortex-M4 Technical Reference Manual (DDI 0439B)",
+        "loads to PC: estimates",
+    ),
+)

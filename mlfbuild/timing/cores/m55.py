@@ -1,0 +1,268 @@
+"""Costs of the Cortex-M55: one instruction per cycle in order, and vectors of MVE in two halves.
+
+Sources, by their short names in comments:
+
+- HEL: Arm Helium Technology, M-Profile Vector Extension for Arm Cortex-M Processors, Reference Book (Jon Marsh, 2020,
+  https://github.com/arm-university/Arm-Helium-Technology), with cycles of loops in sections 3.2, 8.5 and 9.1.
+- LLVM: the scheduling model that Arm's engineers wrote from the Software Optimization Guide (Arm 102692),
+  llvm/lib/Target/ARM/ARMScheduleM55.td.
+- SLO: https://github.com/slothy-optimizer/slothy, targets/arm_v81m/cortex_m55r1.py, in part by Arm.
+
+MVE has four units: loads and stores, integer, multiplication and float, and control. A vector takes two cycles in its
+unit, but an instruction can begin in each cycle, so that an instruction of another unit overlaps with its second half
+(HEL, figure 3.2). Half of a result is enough to begin with the next instruction:
+
+    cycle              0    1    2    3    4    5
+    vldrb.s8 q0        LS   LS
+    vldrb.s8 q1                  LS   LS
+    vmladava r2,q0,q1                 MUL  MUL        4 cycles per iteration, the next vldrb begins in cycle 4
+
+The end of a loop (LE, LETP) costs nothing once the core has stored its place, which takes one refill per loop; that is
+charged to DLS and WLS. Not modelled: loads just after vector stores in the same bank of the memory, which can take up
+to two cycles more (HEL 3.2, SLO), and MVE instructions at odd half words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from fractions import Fraction
+
+from mlfbuild.timing.cores.issue import InOrderCore, Step, costs, delays
+from mlfbuild.timing.cores.operands import (
+    EXTENDS_AND_ADDS,
+    MULTIPLIES,
+    base_name,
+    inline_shift,
+    is_shifted_constant,
+    loads,
+    made,
+    operand_parts,
+    uses,
+)
+from mlfbuild.timing.types import CoreTiming, Cost, DecodedInstruction, WorkKind
+
+_DELAYS = delays("""
+            any stored scattered
+    one     1   1      5
+    two     2   2      6
+    early   1   1      5
+    late    2   1      6
+    narrow  3   3      7
+    across  4   4      8
+    word    2   2      6
+    vector  1   1      5
+    gather  2   2      6
+    chained 4   4      8
+    long    16  16     20
+    double  15  15     19
+""")
+"""LLVM for all rows: latencies of the core (``one``, ``two``, ``word``) and of MVE and the FPU (others).
+
+- ``early``, ``late``: results of the second and third stage; stores can take the latter a cycle earlier.
+- ``narrow``: results of instructions that narrow elements (``vqmovn``, ``vshrn``).
+- ``scattered``: vectors of addresses are needed four cycles earlier.
+"""
+
+_DIVIDE = 7
+"""The middle of 2 to 12, as on the Cortex-M4: an estimate."""
+_REFILL = Fraction(2)
+"""A taken branch: LLVM's MispredictPenalty of 3 includes the branch. The core does not predict branches."""
+_LOOP_END = 3
+"""The first execution of LE: as a taken branch."""
+_JOINING = frozenset({"nop", "it", "b", "add", "sub", "mov", "uxtb", "uxth", "sxtb", "sxth"})
+"""LLVM: of two instructions of 16 bits that are issued together, one is of these; ``add`` and ``sub`` only with
+constants."""
+_TWO_STAGES = re.compile(
+    r"[su]bfx|q(add|sub)(8|16)?|qd(add|sub)|u?q(add|sub)(8|16)|u?q(asx|sax)|[su]h?(add|sub)(8|16)|[su]h?(asx|sax)"
+    r"|[su]sat(16)?|usada?8|[su]xtb16|[su]q?r?sh[lr]l?|asrl|lsll|lsrl|uqrshll?|sqrshrl?"
+)
+_BRANCHES = frozenset({"b", "bl", "blx", "bx", "blxns", "bxns", "cbz", "cbnz"})
+_LOOP_STARTS = frozenset({"dls", "dlstp", "wls", "wlstp"})
+_LOOP_ENDS = frozenset({"le", "letp"})
+
+_CONTROL = re.compile(r"vpst\w*|vctp|vpnot|vmrs|vmsr")
+_MULTIPLIER = re.compile(
+    r"vr?ml[as]l?d?avh?a?x?|vml[as]l?d?ava?x?|vml[as]s?|vmlas|v(q?r?d?mulh|mul)|vmull[bt]|vqdmull[bt]|vrmulh|vq?r?dmlad?hx?"
+    r"|vq?r?dmls?d?hx?|vqr?dmlas?h|vqdmla?s?h|vadd(l?)va?|vcmp|vpt\w*|vfm[as]s?|vfmas|vc(mul|mla)|vcvt\w*|vrint\w*|v(max|min)nma?"
+)
+"""LLVM, M55UnitVecFPALU: multiplications, sums across vectors, comparisons; and all arithmetic with floats."""
+_LATE = re.compile(
+    r"vml.*|vrml.*|v(q?r?d?mulh|mul)|vmull[bt]|vqdmull[bt]|vrmulh|vq.*ml.*|vaddl?va?|vfm.*|vc(mul|mla)|vcvt\w*|vrint\w*"
+    r"|v[qr]shl|vqrshl|vqshlu|vrshr|vadc|vsbc|v(max|min)n?ma?va?|vabav"
+)
+_NARROWS = re.compile(r"vq?movu?n[bt]|vq?r?shru?n[bt]|vmovn[bt]")
+_FLOAT_LATENCY = {"vdiv": 16, "vsqrt": 16}
+"""LLVM, M55WriteFloatE3Plus14; the unit does nothing else meanwhile (an estimate)."""
+
+
+def _step(instruction: DecodedInstruction) -> Step:
+    name = base_name(instruction)
+    if name in _LOOP_ENDS:
+        return Step(kind=WorkKind.BRANCH, cycles=0, branches=True, tags=frozenset({"loop end"}))
+    if name in _LOOP_STARTS:
+        return Step(
+            kind=WorkKind.BRANCH, reads=tuple(uses(instruction, "any")), cycles=1 + _LOOP_END, branches=name[0] == "w"
+        )
+    if name in {"tbb", "tbh"}:
+        return Step(kind=WorkKind.BRANCH, cycles=2, branches=True)
+    if name.startswith("v"):
+        is_vector = _CONTROL.fullmatch(name) or name.startswith("vpt") or _is_vector(instruction)
+        return _vector_step(instruction, name) if is_vector else _float_step(instruction, name)
+    if instruction.transfers:
+        return _transfer(instruction, name)
+    if name in _BRANCHES or "pc" in instruction.writes:
+        reads = tuple(uses(instruction, "any")) if "flags" not in instruction.reads else ()
+        return Step(kind=WorkKind.BRANCH, reads=reads, branches=True, tags=_tags(instruction, name))
+    return _integer_step(instruction, name)
+
+
+def _integer_step(instruction: DecodedInstruction, name: str) -> Step:
+    slow = (
+        MULTIPLIES.fullmatch(name)
+        or EXTENDS_AND_ADDS.fullmatch(name)
+        or _TWO_STAGES.fullmatch(name)
+        or inline_shift(instruction)
+        or is_shifted_constant(instruction)
+    )
+    return Step(
+        kind=WorkKind.ARITHMETIC,
+        reads=tuple(uses(instruction, "any")),
+        writes=made(instruction, "two" if slow else "one"),
+        cycles=_DIVIDE if name in {"udiv", "sdiv"} else 1,
+        tags=_tags(instruction, name),
+    )
+
+
+def _transfer(instruction: DecodedInstruction, name: str) -> Step:
+    """Return the step of a load or store of the core, which moves two words per cycle (SLO for pairs)."""
+    branches = "pc" in instruction.writes
+    return Step(
+        kind=WorkKind.MEMORY,
+        reads=tuple(uses(instruction, "stored", address="any")),
+        writes=made(instruction, "word", base="one"),
+        cycles=-(-instruction.transfers // 2),
+        lists=2,
+        tags=_tags(instruction, name),
+        branches=branches,
+    )
+
+
+def _float_step(instruction: DecodedInstruction, name: str) -> Step:
+    """Return the step of a scalar of the FPU, which is that of MVE."""
+    double = "f64" in instruction.mnemonic
+    if instruction.transfers:
+        return Step(
+            kind=WorkKind.MEMORY,
+            reads=tuple(uses(instruction, "any", address="any")),
+            writes=made(instruction, "late", base="one"),
+            cycles=-(-instruction.transfers // 2),
+            lists=2,
+            waits=frozenset({"memory"}),
+            blocks={"memory": -(-instruction.transfers // 2)},
+        )
+    cycles = _FLOAT_LATENCY.get(name, 15 if double and name not in {"vmov", "vcmp", "vabs", "vneg"} else 1)
+    how = "double" if cycles == 15 else "long" if cycles > 1 else "chained" if re.match(r"vn?ml", name) else "late"
+    if name in {"vmov", "vcmp", "vcmpe", "vmrs", "vmsr"}:
+        how = "early"
+    return Step(
+        kind=WorkKind.ARITHMETIC,
+        reads=tuple(uses(instruction, "any")),
+        writes=made(instruction, how),
+        waits=frozenset({"multiplier"}),
+        blocks={"multiplier": cycles},
+    )
+
+
+def _is_vector(instruction: DecodedInstruction) -> bool:
+    return any(part.lstrip("{[").startswith("q") for part in operand_parts(instruction.operands))
+
+
+def _vector_step(instruction: DecodedInstruction, name: str) -> Step:
+    if instruction.transfers:
+        return _vector_transfer(instruction, name)
+    if _CONTROL.fullmatch(name):
+        return _vector(instruction, "control", "early", 1)
+    floats = ".f" in instruction.mnemonic
+    how = "narrow" if _NARROWS.fullmatch(name) else "late" if _LATE.fullmatch(name) else "early"
+    if _MULTIPLIER.fullmatch(name) or (floats and name not in {"vmov", "vdup"}):
+        return _vector(instruction, "multiplier", how, 2)
+    if name == "vmov" and instruction.operands.startswith("r"):
+        return _vector(instruction, "multiplier", how, 2)
+    if re.fullmatch(r"v(max|min)a?va?", name):
+        how = {"8": "late", "16": "narrow", "32": "across"}.get(instruction.mnemonic.rpartition(".")[2][1:], "late")
+    return _vector(instruction, "integer", how, 2)
+
+
+def _vector(instruction: DecodedInstruction, unit: str, how: str, cycles: int) -> Step:
+    return Step(
+        kind=WorkKind.ARITHMETIC,
+        reads=tuple(uses(instruction, "any")),
+        writes=made(instruction, how),
+        waits=frozenset({unit}),
+        blocks={unit: cycles},
+    )
+
+
+_GATHERS = re.compile(r"\[\w+, q\d|\[q\d")
+_LANES = {"b": 16, "h": 8, "w": 4, "d": 2}
+
+
+def _vector_transfer(instruction: DecodedInstruction, name: str) -> Step:
+    """Return the step of a vector load or store: 8 bytes per cycle, two elements if their addresses are in a vector."""
+    gathers = any(_GATHERS.match(part) for part in operand_parts(instruction.operands))
+    cycles = 2
+    if gathers:
+        bits = re.search(r"\d+$", instruction.mnemonic)
+        lanes = min(_LANES.get(name[4:5], 4), 128 // int(bits[0]) if bits else 16)
+        cycles = max(2, lanes // 2)
+    loaded = loads(name)
+    return Step(
+        kind=WorkKind.MEMORY,
+        reads=tuple(uses(instruction, "stored", address="scattered" if gathers else "any")),
+        writes=made(instruction, ("gather" if gathers else "vector") if loaded else "one", base="one"),
+        waits=frozenset({"memory"}),
+        blocks={"memory": cycles},
+    )
+
+
+def _tags(instruction: DecodedInstruction, name: str) -> frozenset[str]:
+    if instruction.size == 4:
+        return frozenset()
+    joins = name in _JOINING and (name not in {"add", "sub"} or operand_parts(instruction.operands)[-1].startswith("#"))
+    return frozenset({"narrow", "joins"} if joins else {"narrow"})
+
+
+def _together(first: Step, second: Step) -> Fraction | None:
+    both = first.tags & second.tags
+    return Fraction(0) if "narrow" in both and "joins" in first.tags | second.tags and first.cycles == 1 else None
+
+
+def _taken(step: Step, _partner: Step | None) -> Fraction:
+    return Fraction(0) if "loop end" in step.tags else _REFILL
+
+
+def _never(_steps: Sequence[Step]) -> bool:
+    return False
+
+
+_CORE = InOrderCore(delays=_DELAYS, together=_together, taken=_taken, across_branches=_never)
+
+
+def _costs(block: Sequence[DecodedInstruction], loops: bool) -> list[Cost]:
+    return costs(_CORE, [_step(instruction) for instruction in block], loops)
+
+
+CORTEX_M55 = CoreTiming(
+    core="cortex-m55",
+    costs=_costs,
+    unaligned=Fraction(1),
+    bus=8,
+    error=20,
+    sources=(
+        "Arm Helium Technology, M-Profile Vector Extension for Arm Cortex-M Processors, sections 3.2, 8.5 and 9.1",
+        "scheduling model from Arm's Software Optimization Guide (102692), llvm/lib/Target/ARM/ARMScheduleM55.td",
+        "https://github.com/slothy-optimizer/slothy, targets/arm_v81m/cortex_m55r1.py",
+        "branches and divisions: estimates",
+    ),
+)

@@ -1,0 +1,348 @@
+"""Costs of the Cortex-M7: six stages, two instructions per cycle in order, an early and a late arithmetic unit.
+
+Arm publishes no timings. Sources, by their short names in comments:
+
+- JNK: measurements with an STM32H743, https://github.com/jnk0le/random, "pipeline cycle test", doc/cortex_m7.md.
+- LLVM: the scheduling model that Arm's engineers wrote, llvm/lib/Target/ARM/ARMScheduleM7.td.
+- QUI: measurements with an STM32H730, https://www.quinapalus.com/cm7cycles.html.
+
+Stages are EX1 (addresses, shifts, early arithmetic), EX2 (late arithmetic, words from memory, multiplication), EX3
+(sums of products, bytes and half words from memory) and EX4 (data to store). Two loads are issued together if they
+access different banks, the even and the odd words (JNK). Where addresses are not known to differ in that, half a cycle
+is charged. Not modelled: the number of bytes that are fetched per cycle; the store buffer, which writes bytes at a rate
+of one in 2 to 4 cycles if many follow each other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+
+from mlfbuild.timing.cores.issue import InOrderCore, Step, costs, delays
+from mlfbuild.timing.cores.operands import (
+    EXTENDS_AND_ADDS,
+    MANY,
+    MULTIPLIES,
+    base_name,
+    inline_shift,
+    is_shifted_constant,
+    loads,
+    made,
+    operand_parts,
+    summed,
+    uses,
+)
+from mlfbuild.timing.types import CoreTiming, Cost, DecodedInstruction, WorkKind
+
+_DELAYS = delays("""
+              early late factor sum stored fp fp_factor fp_sum fp_stored moved
+    early     1     0    0      0   0      1  1         1      0         1
+    late      2     1    1      0   0      1  1         1      0         1
+    reversed  2     0    0      0   0      1  1         1      0         1
+    word      2     1    2      1   0      1  1         1      0         1
+    narrow    3     2    2      1   0      1  1         1      0         1
+    product   3     2    2      1   0      1  1         1      0         1
+    saturated 3     2    2      1   0      1  1         1      0         1
+    fp        3     3    3      3   1      3  3         3      1         3
+    fused     5     5    5      5   3      5  5         3      3         5
+    chained   6     6    6      6   4      6  6         3      4         6
+    fp_word   2     2    2      2   1      1  1         3      1         2
+    moved     3     3    3      3   1      3  3         3      1         3
+    double    4     4    4      4   2      4  4         3      2         4
+""")
+"""JNK for all rows but ``saturated`` (LLVM, M7WriteShSIMD2 and M7WriteSIMD2) and ``double`` (LLVM, WriteFPALU64).
+
+- ``early``: the result of EX1 is in time for EX2 of the same cycle. ``add``, ``sub``, ``mov`` and shifts run there if
+  their operands are ready, else in EX2 (``late``).
+- ``reversed``: ``rev`` and ``rbit`` run in EX1, but addresses and shifts cannot use their result in the next cycle.
+- ``word``: multiplications cannot use a word in the cycle after its load, other late arithmetic can.
+- ``fused``, ``chained``: ``vfma`` and ``vmla``.
+"""
+
+_DIVIDE = 7
+"""LLVM, WriteDIV. The real time depends on the operands."""
+_FLEXIBLE = frozenset({"add", "addw", "adr", "sub", "subw", "mov", "movw"})
+_SHIFTS = frozenset({"lsl", "lsr", "asr", "ror"})
+_REVERSES = frozenset({"rev", "rev16", "revsh", "rbit"})
+_FIELDS = re.compile(r"[su]bfx|bf[ci]|pkh(bt|tb)|[su]xta(b|h|b16)")
+_EXTENDS = re.compile(r"[su]xt(b|h|b16)|clz|sel|([su]h?)(add|sub)(8|16)|([su]h?)(asx|sax)")
+_SATURATES = re.compile(r"[su]sat(16)?|u?q(add|sub)(8|16)?|u?q(asx|sax)|qd(add|sub)|usada?8")
+_ALONE = re.compile(r"mrs|msr|dmb|dsb|isb|svc|bkpt|cps\w*|\w*ex[bh]?|clrex|wf[ei]|sev|udf|vmrs|vmsr")
+_EARLY_OPERANDS: Mapping[str, Mapping[int, str]] = {
+    "bfi": {1: "early"}, "pkhbt": {2: "early"}, "pkhtb": {1: "early", 2: "early"},
+}  # fmt: skip
+_BRANCHES = frozenset({"b", "bl", "blx", "bx", "cbz", "cbnz"})
+_FUSED = re.compile(r"vfn?m[as]")
+_CHAINED = re.compile(r"vn?ml[as]")
+_DOUBLE_CYCLES = {"vmul": 5, "vnmul": 5, "vdiv": 30, "vsqrt": 30}
+"""JNK, operands with the same exponent; LLVM for VSQRT."""
+
+_MISPREDICTED = Fraction(8)
+"""JNK: 6 to 8 cycles, 8 if the flags are set within the four or five instructions before the branch."""
+_RETURN = Fraction(3)
+"""A branch to an address from a register or from memory: an estimate."""
+_FORWARD = Fraction(1)
+"""A taken forward branch: an estimate between none, if it is predicted, and 8."""
+
+
+def _step(instruction: DecodedInstruction) -> Step:
+    name = base_name(instruction)
+    if name.startswith("v"):
+        return _float_step(instruction, name)
+    if name in {"tbb", "tbh"}:  # LLVM: alone, two cycles
+        return Step(kind=WorkKind.BRANCH, cycles=2, tags=frozenset({"alone"}), branches=True)
+    if instruction.transfers:
+        return _transfer(instruction, name)
+    if name in _BRANCHES or "pc" in instruction.writes:
+        reads = tuple(uses(instruction, "late")) if name not in {"b", "cbz", "cbnz"} else ()
+        tags = {"branch", _direction(instruction)}
+        return Step(kind=WorkKind.BRANCH, reads=reads, tags=_width(instruction) | tags, branches=True)
+    if MULTIPLIES.fullmatch(name):
+        return _arithmetic(
+            instruction, "product", uses(instruction, "factor", special=summed(instruction)), {"product"}
+        )
+    if name in {"udiv", "sdiv"}:
+        return _arithmetic(instruction, "late", uses(instruction, "late"), {"alone"}, cycles=_DIVIDE)
+    if _ALONE.fullmatch(name):
+        return _arithmetic(instruction, "saturated", uses(instruction, "late"), {"alone"})
+    return _integer(instruction, name)
+
+
+def _integer(instruction: DecodedInstruction, name: str) -> Step:
+    """Return the step of arithmetic without multiplication, and of bit fields and DSP instructions.
+
+    JNK: DSP and bit field instructions are only issued as the first one of a pair. Only one instruction of a pair can
+    have a shifted operand or constant or move a bit field.
+    """
+    if name in _REVERSES:
+        return _arithmetic(instruction, "reversed", uses(instruction, "early"), {"dsp", "shifter"})
+    if _FIELDS.fullmatch(name):
+        early = {2: "early"} if EXTENDS_AND_ADDS.fullmatch(name) else _EARLY_OPERANDS.get(name, {})
+        general = "early" if name in {"ubfx", "sbfx"} else "late"
+        return _arithmetic(instruction, "late", uses(instruction, general, special=early), {"dsp", "shifter"})
+    if _EXTENDS.fullmatch(name):
+        return _arithmetic(instruction, "late", uses(instruction, "late"), {"dsp"})
+    if _SATURATES.fullmatch(name):
+        general = "early" if "sat" in name else "late"
+        return _arithmetic(instruction, "saturated", uses(instruction, general), {"dsp"})
+    if inline_shift(instruction):
+        last = len(operand_parts(instruction.operands)) - 2
+        return _arithmetic(
+            instruction, "late", uses(instruction, "late", special={last: "early"}), {"shifter", "inline"}
+        )
+    if is_shifted_constant(instruction):
+        return _arithmetic(instruction, "late", uses(instruction, "late"), {"shifter", "inline"})
+    if name in _SHIFTS:
+        return _arithmetic(instruction, "late", uses(instruction, "late"), {"shift", "either slot"}, early="early")
+    early_unit = "early" if name in _FLEXIBLE else ""
+    return _arithmetic(instruction, "late", uses(instruction, "late"), set(), early=early_unit)
+
+
+def _arithmetic(
+    instruction: DecodedInstruction,
+    how: str,
+    reads: Iterable[tuple[str, str]],
+    tags: set[str],
+    *,
+    cycles: int = 1,
+    early: str = "",
+) -> Step:
+    # Flags come from late arithmetic whichever unit has the result (JNK).
+    flags = [("flags", "late")] if "flags" in instruction.writes else []
+    results = [(register, way) for register, way in made(instruction, how) if register != "flags"]
+    return Step(
+        kind=WorkKind.ARITHMETIC,
+        reads=tuple(reads),
+        writes=(*results, *flags),
+        cycles=cycles,
+        tags=frozenset(tags) | _width(instruction),
+        early=early if not flags else "",
+    )
+
+
+def _transfer(instruction: DecodedInstruction, name: str) -> Step:
+    """Return the step of a load or store; pairs and lists move two words per cycle and are issued alone (JNK)."""
+    many = MANY.fullmatch(name) is not None or instruction.transfers > 1
+    tags = {"load" if loads(name) else "store"} | ({"alone"} if many or _ALONE.fullmatch(name) else set())
+    branches = "pc" in instruction.writes
+    how = "word" if name in {"ldr", "ldrd", "ldrt", "ldrex"} or many else "narrow"
+    return Step(
+        kind=WorkKind.MEMORY,
+        reads=tuple(uses(instruction, "stored", address="early")),
+        writes=made(instruction, how, base="early"),
+        cycles=-(-instruction.transfers // 2),
+        lists=2,
+        tags=frozenset(tags) | _width(instruction) | ({"return"} if branches else set()),
+        address=_address(instruction) if loads(name) and not many else None,
+        branches=branches,
+    )
+
+
+def _float_step(instruction: DecodedInstruction, name: str) -> Step:
+    types = instruction.mnemonic.partition(".")[2]
+    if instruction.transfers:
+        return _float_transfer(instruction, name)
+    if name == "vmov":
+        return _float_move(instruction)
+    if name in {"vmrs", "vmsr"}:
+        return _float(instruction, "late", {"alone"}, uses(instruction, "late"))
+    if _FUSED.fullmatch(name) or _CHAINED.fullmatch(name):
+        # JNK: VADD, VLDM and others cannot be issued in the three cycles after a multiply-accumulate, nor VFMA in the
+        # next one after VMLA, which rounds in a separate stage.
+        fused = _FUSED.fullmatch(name) is not None
+        cycles = 7 if "f64" in types else 1
+        return _float(
+            instruction,
+            "fused" if fused else "chained",
+            {"fp", "multiply-accumulate"},
+            uses(instruction, "fp_factor", special={0: "fp_sum"}),
+            cycles=cycles,
+            waits={"rounding"} if fused else set(),
+            blocks={"sum": cycles + 3} if fused else {"sum": cycles + 3, "rounding": 2},
+        )
+    waits = {"sum"} if name in {"vadd", "vsub"} else set()
+    if "f64" in types:
+        cycles = _DOUBLE_CYCLES.get(name, 1)
+        return _float(instruction, "double", {"fp"}, uses(instruction, "fp"), cycles=cycles, waits=waits)
+    cycles = {"vdiv": 16, "vsqrt": 14}.get(name, 1)
+    how = "late" if name in {"vcmp", "vcmpe"} else "fp"
+    return _float(instruction, how, {"fp"}, uses(instruction, "fp"), cycles=cycles, waits=waits)
+
+
+def _float(
+    instruction: DecodedInstruction,
+    how: str,
+    tags: set[str],
+    reads: Iterable[tuple[str, str]],
+    *,
+    cycles: int = 1,
+    waits: set[str] | None = None,
+    as_second: set[str] | None = None,
+    blocks: Mapping[str, int] | None = None,
+) -> Step:
+    return Step(
+        kind=WorkKind.ARITHMETIC,
+        reads=tuple(reads),
+        writes=made(instruction, how),
+        cycles=cycles,
+        waits=frozenset(waits or ()),
+        waits_as_second=frozenset(as_second or ()),
+        blocks=blocks or {},
+        tags=frozenset(tags) | _width(instruction),
+    )
+
+
+def _float_move(instruction: DecodedInstruction) -> Step:
+    parts = operand_parts(instruction.operands)
+    if len(parts) > 2:  # two registers of the core
+        return _float(instruction, "moved", {"alone"}, uses(instruction, "moved"))
+    if parts[-1].startswith("#"):
+        return _float(instruction, "moved", {"fp"}, (), waits={"sum"})
+    to_core = parts[0][0] in "rli"
+    return _float(instruction, "late" if to_core else "moved", {"move"}, uses(instruction, "moved"), as_second={"sum"})
+
+
+def _float_transfer(instruction: DecodedInstruction, name: str) -> Step:
+    many = instruction.transfers > 1 or MANY.fullmatch(name) is not None
+    loaded = loads(name)
+    tags = {"load" if loaded else "store", "move", *(("alone",) if many else ())}
+    return Step(
+        kind=WorkKind.MEMORY,
+        reads=tuple(uses(instruction, "fp_stored", address="early")),
+        writes=made(instruction, "fp_word", base="early"),
+        cycles=-(-instruction.transfers // 2),
+        lists=2,
+        waits=frozenset({"sum"} if many else ()),
+        waits_as_second=frozenset({"sum"}),
+        tags=frozenset(tags) | _width(instruction),
+        address=_address(instruction) if loaded and not many else None,
+    )
+
+
+_PLACE = re.compile(r"\[(\w+)(?:, #(-?\d+))?\]")
+
+
+def _address(instruction: DecodedInstruction) -> tuple[str, int] | None:
+    """Return the base register and offset of an address if they are known not to change."""
+    for part in operand_parts(instruction.operands):
+        place = _PLACE.fullmatch(part)
+        if place is not None:
+            return place[1], int(place[2] or 0)
+    return None
+
+
+def _width(instruction: DecodedInstruction) -> frozenset[str]:
+    return frozenset({"narrow"} if instruction.size == 2 else ())
+
+
+def _direction(instruction: DecodedInstruction) -> str:
+    """Return the tag of a branch by which its cost is chosen."""
+    if instruction.target is None:
+        return "return"
+    if not instruction.condition and instruction.mnemonic not in {"cbz", "cbnz"}:
+        return "always"
+    return "backward" if instruction.target <= instruction.address else "forward"
+
+
+_ONE_PER_CYCLE = frozenset({"store", "product", "dsp", "shifter", "fp", "branch"})
+
+
+def _together(first: Step, second: Step) -> Fraction | None:
+    """Return the mean cost of issuing two steps in one cycle; ``None`` if the core never does."""
+    tags = first.tags | second.tags
+    alone = "alone" in tags or first.tags & second.tags & _ONE_PER_CYCLE
+    impossible = (
+        alone
+        or "dsp" in second.tags
+        or {"product", "store"} <= tags
+        or ("shift" in first.tags and "inline" in second.tags)
+        or {"multiply-accumulate", "move"} <= tags
+    )
+    if impossible:
+        return None
+    return _banks(first, second) if "load" in first.tags & second.tags else Fraction(0)
+
+
+def _banks(first: Step, second: Step) -> Fraction | None:
+    """Return the cost of two loads in one cycle: none if one word is even and the other odd."""
+    if first.address is None or second.address is None or first.address[0] != second.address[0]:
+        return Fraction(1, 2)
+    return Fraction(0) if (first.address[1] ^ second.address[1]) & 4 else None
+
+
+def _taken(step: Step, _partner: Step | None) -> Fraction:
+    """Return the further cycles of a taken branch."""
+    if "backward" in step.tags:
+        return -_MISPREDICTED  # the end of a loop takes time: _costs adds as much to the branch
+    if "return" in step.tags:
+        return _RETURN
+    return _FORWARD if "forward" in step.tags else Fraction(0)
+
+
+def _across_branches(steps: Sequence[Step]) -> bool:
+    """JNK: a predicted branch joins the instruction at its target after at least two 16-bit instructions."""
+    return sum("narrow" in step.tags for step in steps[:-1]) >= 2
+
+
+_CORE = InOrderCore(delays=_DELAYS, together=_together, taken=_taken, across_branches=_across_branches)
+
+
+def _costs(block: Sequence[DecodedInstruction], loops: bool) -> list[Cost]:
+    found = costs(_CORE, [_step(instruction) for instruction in block], loops)
+    return [Cost(cost.cycles + _MISPREDICTED, cost.taken, cost.kind) if cost.taken < 0 else cost for cost in found]
+
+
+CORTEX_M7 = CoreTiming(
+    core="cortex-m7",
+    costs=_costs,
+    unaligned=Fraction(3),
+    bus=8,
+    error=15,
+    sources=(
+        "measurements with an STM32H743, https://github.com/jnk0le/random, pipeline cycle test, doc/cortex_m7.md",
+        "scheduling model by Arm's engineers, llvm/lib/Target/ARM/ARMScheduleM7.td",
+        "measurements with an STM32H730, https://www.quinapalus.com/cm7cycles.html",
+        "branches to registers and forward branches: estimates",
+    ),
+)

@@ -1,0 +1,125 @@
+"""How instructions use their registers: the operands that some pipelines need earlier or later than others."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from mlfbuild.timing.decode import address_registers, updates_base
+from mlfbuild.timing.types import DecodedInstruction
+
+_OPERAND = re.compile(r"\{[^}]*\}|\[[^\]]*\]!?|[^,\s][^,]*")
+_REGISTER = re.compile(r"\b(r1[0-5]|r\d|sp|lr|ip|fp|sl|sb|[sdq]\d+)\b")
+_ALIASES = {"sb": "r9", "sl": "r10", "fp": "r11", "ip": "r12"}
+_SHIFT = re.compile(r"(lsl|lsr|asr|ror|rrx)\b")
+_SHIFTS = frozenset({"lsl", "lsr", "asr", "ror", "rrx"})
+_NEVER_MADE = frozenset({"pc"})
+
+MULTIPLIES = re.compile(r"mul|ml[as]|[us]mull|[us]mlal\w*|umaal|smul\w+|smla\w+|smls\w+|smu[as]dx?|smml[as]r?|smmulr?")
+"""Instructions of the multiplier."""
+_LONG_SUM = re.compile(r"[us]mlal\w*|umaal|smlsldx?")
+_SUM = re.compile(r"ml[as]|smla[bt][bt]|smlaw[bt]|smladx?|smlsdx?|smml[as]r?|usada8")
+EXTENDS_AND_ADDS = re.compile(r"[su]xta(b|h|b16)")
+MANY = re.compile(r"v?(ldm|stm|push|pop)\w*|fldm\w*|fstm\w*")
+"""Loads and stores of lists."""
+
+
+def base_name(instruction: DecodedInstruction) -> str:
+    """Return the mnemonic without data types."""
+    return instruction.mnemonic.partition(".")[0]
+
+
+def loads(name: str) -> bool:
+    """Return whether an instruction with ``transfers`` loads."""
+    return name.startswith(("ldr", "ldm", "pop", "vld", "vpop", "fldm"))
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def operand_parts(operands: str) -> Sequence[str]:
+    """Return the operands as they are separated by commas, lists and addresses as a whole."""
+    return tuple(part.strip() for part in _OPERAND.findall(operands))
+
+
+def inline_shift(instruction: DecodedInstruction) -> str:
+    """Return the shift of the last operand, such as ``lsl`` of ``add r0, r1, r2, lsl #2``; empty without one."""
+    parts = operand_parts(instruction.operands)
+    shift = _SHIFT.match(parts[-1]) if parts else None
+    return shift[1] if shift is not None and base_name(instruction) not in _SHIFTS else ""
+
+
+def is_shifted_constant(instruction: DecodedInstruction) -> bool:
+    """Return whether a constant is eight bits at a place other than the lowest one.
+
+    Constants of 16-bit instructions, of ``addw``, ``subw`` and ``movw``, and patterns such as 0x00120012 are not.
+    """
+    parts = operand_parts(instruction.operands)
+    name = base_name(instruction)
+    if instruction.size == 2 or not _CONSTANTS.fullmatch(name) or not parts[-1].startswith("#"):
+        return False
+    value = int(parts[-1][1:].split()[0], 0) & 0xFFFFFFFF
+    low, high = value & 0xFF, (value >> 8) & 0xFF
+    return value not in {low, low * 0x00010001, high * 0x01000100, low * 0x01010101}
+
+
+_CONSTANTS = re.compile(r"adc|add|and|bic|cm[np]|eor|mov|mvn|or[nr]|rsb|sbc|sub|teq|tst")
+
+
+def summed(instruction: DecodedInstruction) -> Mapping[int, str]:
+    """Return the positions of the operands that a multiplication adds its product to, as ``uses`` expects."""
+    name = base_name(instruction)
+    if _LONG_SUM.fullmatch(name):
+        return {0: "sum", 1: "sum"}
+    return {3: "sum"} if _SUM.fullmatch(name) else {}
+
+
+def uses(
+    instruction: DecodedInstruction, general: str, address: str = "", special: Mapping[int, str] | None = None
+) -> Iterator[tuple[str, str]]:
+    """Yield each register that is read and how: ``special`` has uses by position, ``address`` that of addresses."""
+    parts = [frozenset(registers_in(part)) for part in operand_parts(instruction.operands)]
+    positions = special or {}
+    of_address = address_registers(instruction) if address else frozenset()
+    for register in instruction.reads - _NEVER_MADE:
+        found = {use for at, use in positions.items() if at < len(parts) and register in parts[at]}
+        if register in of_address:
+            found.add(address)
+        elsewhere = any(register in part for at, part in enumerate(parts) if at > 0 and at not in positions)
+        if not found or (elsewhere and not of_address):
+            found.add(general)
+        for piece in pieces(register):
+            yield from ((piece, use) for use in found)
+
+
+def made(instruction: DecodedInstruction, how: str, base: str = "") -> Sequence[tuple[str, str]]:
+    """Return each register that is written, in the order of a list; a base register that is written back is last."""
+    back = address_registers(instruction) if base and _writes_back(instruction) else frozenset()
+    results = sorted(instruction.writes - _NEVER_MADE - back, key=_in_lists)
+    ways = [*((name, how) for name in results), *((name, base) for name in back & instruction.writes)]
+    return [(piece, way) for name, way in ways for piece in pieces(name)]
+
+
+def _writes_back(instruction: DecodedInstruction) -> bool:
+    many = instruction.mnemonic.startswith(("push", "pop", "vpush", "vpop"))
+    return many or updates_base(instruction) or operand_parts(instruction.operands)[0].endswith("!")
+
+
+def _in_lists(register: str) -> tuple[str, int]:
+    """Return the place of a register among others: lists are loaded from the lowest number on."""
+    number = register[1:]
+    return (register[0], int(number)) if number.isdigit() else ("r", 14)
+
+
+def registers_in(part: str) -> Sequence[str]:
+    """Return the registers that an operand names; of ranges only their ends."""
+    return [_ALIASES.get(found[1], found[1]) for found in _REGISTER.finditer(part)]
+
+
+@functools.cache
+def pieces(register: str) -> Sequence[str]:
+    """Return the registers of 32 bits that a register consists of: two of ``d1``, four of ``q1``."""
+    kind, number = register[0], register[1:]
+    if kind in "dq" and number.isdigit():
+        size = 2 if kind == "d" else 4
+        return [f"s{size * int(number) + at}" for at in range(size)]
+    return [register]

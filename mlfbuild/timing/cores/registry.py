@@ -1,0 +1,32 @@
+"""The table of cores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from mlfbuild.core import UsageError, listed
+from mlfbuild.timing.cores.m0plus import CORTEX_M0PLUS
+from mlfbuild.timing.cores.m3 import CORTEX_M3
+from mlfbuild.timing.cores.m4 import CORTEX_M4
+from mlfbuild.timing.cores.m7 import CORTEX_M7
+from mlfbuild.timing.cores.m33 import CORTEX_M33
+from mlfbuild.timing.cores.m55 import CORTEX_M55
+from mlfbuild.timing.types import CoreTiming
+
+CORE_TIMINGS: Mapping[str, CoreTiming] = MappingProxyType(
+    {timing.core: timing for timing in (CORTEX_M0PLUS, CORTEX_M3, CORTEX_M4, CORTEX_M7, CORTEX_M33, CORTEX_M55)}
+)
+"""Every modelled core by its name in the table of CPUs, without features."""
+
+
+def core_timing(core: str) -> CoreTiming:
+    """Return the timing of ``core``; raises ``UsageError`` if it is not modelled."""
+    if core not in CORE_TIMINGS:
+        raise UsageError(
+            "core-not-modelled",
+            place=core,
+            reason="mlfbuild has no cycle model of this core",
+            hint=f"choose a part with one of {listed(list(CORE_TIMINGS))}",
+        )
+    return CORE_TIMINGS[core]

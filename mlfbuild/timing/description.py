@@ -1,0 +1,96 @@
+"""Describe the code of an image and a microcontroller to the QEMU plugin that adds up cycles (``counter.c``)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from pathlib import Path
+
+from mlfbuild.core import InputFileError, UsageError
+from mlfbuild.targets import CPUS, Board, Mcu, MemoryRegion, TimedMemory
+from mlfbuild.timing.blocks import basic_blocks
+from mlfbuild.timing.cores import core_timing
+from mlfbuild.timing.objdump import disassembled
+from mlfbuild.timing.types import CoreTiming, Cost, WorkKind
+
+_PLACES = {"ITCM": "itcm", "DTCM": "dtcm", "PSRAM": "external", "DDR": "external"}
+"""The memory of a part that a further region of a board stands for."""
+_KINDS = {kind: at for at, kind in enumerate(WorkKind)}
+
+
+def timing_description(image: Path, board: Board, mcu: Mcu) -> tuple[bytes, int]:
+    """Return the description of ``image``, linked for ``board``, on ``mcu``, and how many of its units are one cycle.
+
+    Raises ``UsageError`` if there is no model of the core, or if the part lacks a memory that the image has code or
+    data in; ``InputFileError`` for an image that is damaged or not for Arm; and as ``disassembled``.
+    """
+    core = core_timing(CPUS[mcu.cpu].core)
+    code = disassembled(image)
+    if code is None or code.machine != "EM_ARM":
+        raise InputFileError(
+            "image-not-for-arm",
+            place=image,
+            reason="mlfbuild models cycles only of code for Arm",
+            hint="choose a target with a Cortex-M core",
+        )
+    _check_placement(image, [start for start, _ in code.sections], board, mcu)
+    costs = {
+        instruction.address: (instruction.size, cost)
+        for block in basic_blocks(code)
+        for instruction, cost in zip(block.instructions, core.costs(block.instructions, block.loops), strict=True)
+    }
+    scale = _scale([cost for _, cost in costs.values()], core)
+    lines = [
+        *_hardware(core, board, mcu, scale),
+        *(_code(address, size, cost, scale) for address, (size, cost) in sorted(costs.items())),
+    ]
+    return "".join(f"{line}\n" for line in lines).encode(), scale
+
+
+def _scale(costs: list[Cost], core: CoreTiming) -> int:
+    """Return the smallest number of units of a cycle in which all costs are whole."""
+    numbers = {core.split_target, core.unaligned, *(number for cost in costs for number in (cost.cycles, cost.taken))}
+    return math.lcm(*(Fraction(number).denominator for number in numbers))
+
+
+def _code(address: int, size: int, cost: Cost, scale: int) -> str:
+    return f"code {address:x} {size} {int(cost.cycles * scale)} {int(cost.taken * scale)} {_KINDS[cost.kind]}"
+
+
+def _hardware(core: CoreTiming, board: Board, mcu: Mcu, scale: int) -> Iterator[str]:
+    yield f"core {scale} {int(core.split_target * scale)} {int(core.unaligned * scale)} {core.bus}"
+    for cache in mcu.caches.values():
+        waits = f"{cache.hit * scale} {cache.miss * scale}"
+        yield f"cache {cache.size} {cache.line} {cache.ways} {cache.policy} {waits} {int(cache.write_back)}"
+    numbers_of_caches = {name: at for at, name in enumerate(mcu.caches)} | {"": -1}
+    for region, memory in regions_of_part(board, mcu):
+        burst = memory.waits if memory.burst < 0 else memory.burst
+        waits = f"{memory.waits * scale} {burst * scale} {memory.write_waits * scale}"
+        found = f"{numbers_of_caches[memory.fetch_cache]} {numbers_of_caches[memory.read_cache]}"
+        last = region.origin + region.size - 1
+        yield f"memory {region.origin:x} {last:x} {memory.width} {waits} {int(memory.prefetch)} {found}"
+
+
+def regions_of_part(board: Board, mcu: Mcu) -> Iterator[tuple[MemoryRegion, TimedMemory]]:
+    """Yield the regions of the board's memory map that stand for memories of the part."""
+    first, *others = mcu.memories.values()
+    places: Mapping[str, TimedMemory] = mcu.memories
+    yield board.flash, first
+    yield board.ram, others[0] if others else first
+    for region in board.others:
+        name = _PLACES.get(region.name, region.name.lower())
+        if name in places:
+            yield region, places[name]
+
+
+def _check_placement(image: Path, starts: list[int], board: Board, mcu: Mcu) -> None:
+    modelled = {region.name for region, _ in regions_of_part(board, mcu)}
+    for region in board.others:
+        if region.name not in modelled and any(region.origin <= at < region.origin + region.size for at in starts):
+            raise UsageError(
+                "memory-not-in-part",
+                place=image,
+                reason=f"it has code or data in {region.name}, but {mcu.name} has no such memory",
+                hint="place them in other memories, or choose another part",
+            )

@@ -1,0 +1,37 @@
+"""Cycles of a run, as the plugin adds them up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class CycleCount:
+    """Modelled cycles of an operator or a run, by what the core does in them."""
+
+    arithmetic: int
+    memory: int
+    """Loads and stores."""
+    branches: int
+    waiting: int
+    """Waiting for memories, beyond accesses without wait states."""
+
+    @property
+    def total(self) -> int:
+        """All cycles."""
+        return self.arithmetic + self.memory + self.branches + self.waiting
+
+    def __add__(self, other: CycleCount) -> CycleCount:
+        return CycleCount(
+            self.arithmetic + other.arithmetic,
+            self.memory + other.memory,
+            self.branches + other.branches,
+            self.waiting + other.waiting,
+        )
+
+
+def cycle_count(units: Sequence[int], scale: int) -> CycleCount:
+    """Return the cycles of ``units``, by kind, of which ``scale`` are one; each is rounded to the nearest cycle."""
+    arithmetic, memory, branches, waiting = ((2 * each + scale) // (2 * scale) for each in units)
+    return CycleCount(arithmetic, memory, branches, waiting)
