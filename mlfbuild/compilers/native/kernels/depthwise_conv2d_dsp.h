@@ -4,8 +4,7 @@
  * DEPTHWISE_CONV_2D of int8 with 3x3 filters, one output channel per input channel, for cores with the DSP extension.
  *
  * Four channels at a time: the lines of the input that a line of the output needs are copied to planes of 16 bits, one
- * per channel, which depthwise_line_dsp.h multiplies. Copying takes 2.1 instructions per input; in total a product of a
- * long line takes 2.0.
+ * per channel, which depthwise_line_dsp.h multiplies. Copying takes 2.1 instructions per input.
  *
  * A plane holds three lines in turn. Its filter is stored as rows 0, 1, 2, 0, 1, of which three consecutive ones always
  * match the order of the lines. Lines are rows or columns of the image, as the compiler chooses; they differ in the
@@ -17,7 +16,8 @@
  * Layout of a filter, int32, for each group of four channels; the last group of a number that is not a multiple of four
  * overlaps the group before:
  *   2 * bias of each channel, the input's zero point folded in, then the multiplier of each (see dsp.h)
- *   the shift of each, one per byte
+ *   the shift of each, one per byte; for the brief requantisation, the power of two that weights and bias are multiplied
+ *   with
  *   nine words of weights, [position across lines][position along a line], one channel per byte
  */
 #ifndef MLF_DEPTHWISE_CONV2D_DSP_H_
@@ -46,7 +46,7 @@ struct mlf_depthwise_dsp {
     int32_t batches;
     int32_t channels;
     int32_t zero_point; /* of the input */
-    int32_t rounding;   /* 2 * the output's zero point + 1 */
+    int32_t rounding;   /* 2 * the output's zero point + 1; 0 if the filter is for the brief requantisation */
     int32_t minimum;    /* of a fused activation; INT8_MIN and INT8_MAX without one */
     int32_t maximum;
 };
@@ -54,15 +54,14 @@ struct mlf_depthwise_dsp {
 /* Memory of the kernel. */
 struct mlf_depthwise_scratch_dsp {
     int16_t planes[4][MLF_PLANE_DSP];
-    int32_t sums[MLF_LINE_DSP];
     struct mlf_plane_filter_dsp filters[4];
 };
 
-/* Return two numbers, doubled, as halfwords. */
-MLF_KERNEL void mlf_double_dsp(int16_t pair[2], int32_t first, int32_t second)
+/* Return two numbers, times a factor, as halfwords. */
+MLF_KERNEL void mlf_scale_pair_dsp(int16_t pair[2], int32_t first, int32_t second, int32_t factor)
 {
-    pair[0] = (int16_t)(2 * first);
-    pair[1] = (int16_t)(2 * second);
+    pair[0] = (int16_t)(factor * first);
+    pair[1] = (int16_t)(factor * second);
 }
 
 /* Expand the filters of a group of four channels. */
@@ -71,17 +70,21 @@ MLF_SHARED void mlf_expand_filters_dsp(const struct mlf_depthwise_dsp *depthwise
 {
     for (int32_t c = 0; c < 4; c++) {
         struct mlf_plane_filter_dsp *const filter = &filters[c];
+        const struct mlf_plane_scale_dsp scale = {group[c], group[4 + c]};
+        const int32_t shift = mlf_byte_of_dsp(group[8], c);
+        const int32_t factor = depthwise->rounding == 0 ? 1 << shift : 2;
         for (int32_t line = 0; line < 3; line++) {
             const int32_t *const row = group + 9 + 3 * line;
             const int32_t middle = mlf_byte_of_dsp(row[1], c);
-            mlf_double_dsp(filter->weights[line], mlf_byte_of_dsp(row[0], c), middle);
-            mlf_double_dsp(filter->weights[line] + 2, middle, mlf_byte_of_dsp(row[2], c));
+            mlf_scale_pair_dsp(filter->weights[line], mlf_byte_of_dsp(row[0], c), middle, factor);
+            mlf_scale_pair_dsp(filter->weights[line] + 2, middle, mlf_byte_of_dsp(row[2], c), factor);
         }
         memcpy(filter->weights[3], filter->weights[0], 2 * sizeof filter->weights[0]);
-        filter->bias = group[c];
-        filter->multiplier = group[4 + c];
-        filter->shift = mlf_byte_of_dsp(group[8], c);
-        filter->addend = (int32_t)((uint32_t)depthwise->rounding << filter->shift);
+        filter->scales[0] = scale;
+        filter->scales[1] = scale;
+        filter->scales[2] = scale;
+        filter->addend = (int32_t)((uint32_t)depthwise->rounding << shift);
+        filter->shift = shift;
     }
 }
 
@@ -163,8 +166,13 @@ MLF_SHARED void mlf_depthwise_part_dsp(const struct mlf_depthwise_dsp *depthwise
 {
     const struct mlf_axis_dsp *const across = &depthwise->across;
     const struct mlf_piece_dsp *const piece = &part->piece;
-    struct mlf_line_call_dsp call = {0, (piece->outputs + 1) / 2, piece->outputs, depthwise->along.output_step,
-                                     scratch->sums};
+    const int32_t step = depthwise->along.output_step;
+    struct mlf_line_call_dsp call = {0,
+                                     step,
+                                     piece->outputs / MLF_OUTPUTS_DSP * MLF_OUTPUTS_DSP * step,
+                                     piece->outputs * step,
+                                     2 * (MLF_PLANE_DSP - depthwise->along.stride * piece->outputs),
+                                     depthwise->rounding};
     int32_t next = part->first * across->stride; /* the line to copy next, counted from the first one of padding */
     int32_t slot = 0;                            /* its place in the planes */
     int32_t first_slot = 0;                      /* that of the first line under the filter */

@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -71,53 +70,62 @@ def _limits() -> tuple[int, int]:
     return int(_INT8.min), int(_INT8.max)
 
 
-_BRIEF_SCALE = 8
-"""Sums are multiplied by 2 to this power before the brief requantisation."""
 _BRIEF_SHIFT = 9
 """The right shift of the brief requantisation after the high multiplication: that of ``MLF_BRIEF_DSP``."""
 _CHANGES = (0, *(sign * change for change in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64) for sign in (1, -1)))
-"""Differences from the nearest multiplier that are tried."""
+"""Differences from the nearest multiplier that are tried, in steps that move the last of 255 outputs by 2 ** -10."""
 _OUTPUTS = np.arange(_INT8.min + 1, _INT8.max + 1, dtype=np.int64)
 
 
-def brief_channels(channels: DspChannels, zero_point: int) -> DspChannels:
+def brief_channels(channels: DspChannels, zero_point: int, scales: Sequence[int] = (8,)) -> DspChannels:
     """Return ``channels`` with constants for the brief requantisation, or as they are if it would not be exact.
 
-    It is ``((256 * sum + bias) * multiplier) >> (32 + 9)``, saturated, in half the instructions. It rounds once, and
-    negative numbers as others. An output grows with its sum: it is exact if each output begins at the same sum.
+    It is ``((2 ** scale * sum + bias) * multiplier) >> (32 + 9)``, saturated, in half the instructions; the shift of
+    each channel becomes one of ``scales``. It rounds once, and negative numbers as others. An output grows with its
+    sum: it is exact if each output begins at the same sum.
     """
-    least, greatest = _sums(channels)
-    begins = _begins(channels, zero_point, least, greatest)
-    constant = least == greatest
-    value = (begins <= least[:, None]).sum(axis=1) + _INT8.min
+    limits = _sums(channels)
+    borders = _Borders(_begins(channels, zero_point, *limits), *limits)
+    constant = borders.least == borders.greatest
+    value = (borders.begins <= borders.least[:, None]).sum(axis=1) + _INT8.min
     bias = np.where(constant, (4 * value + 2) << _BRIEF_SHIFT, 0)
     multiplier = np.where(constant, 1 << 30, 0)
-    factor = channels.multiplier * 2.0 ** (_BRIEF_SHIFT - _BRIEF_SCALE - channels.shift)
-    for change in _CHANGES:
+    shift = np.full_like(bias, scales[0])
+    for scale, change in itertools.product(scales, _CHANGES):
         missing = np.flatnonzero(multiplier == 0)
-        candidate = np.rint(factor[missing]).astype(np.int64) + change
-        limits = begins[missing], least[missing], greatest[missing]
-        offset = _brief_bias(np.clip(candidate, 1, (1 << 31) - 1), *limits)
-        low, high = ((sums[missing] << _BRIEF_SCALE) + offset.data for sums in (least, greatest))
-        exact = ~offset.mask & (candidate > 0) & (candidate < 1 << 31) & (low >= -(1 << 31)) & (high < 1 << 31)
-        multiplier[missing[exact]] = candidate[exact]
-        bias[missing[exact]] = (offset.data + (channels.bias[missing] // 2 << _BRIEF_SCALE))[exact]
-    if not multiplier.all():
-        return channels
-    return DspChannels(channels.weights, bias, multiplier, np.zeros_like(bias), brief=True)
+        factor = channels.multiplier[missing] * 2.0 ** -(channels.shift[missing] + 32)
+        step = np.maximum(np.rint(factor**2 * 2.0 ** (14 + _BRIEF_SHIFT - scale)), 1)
+        candidate = np.rint(factor * 2.0 ** (32 + _BRIEF_SHIFT - scale) + change * step).astype(np.int64)
+        offset, exact = borders.of(missing).offset(candidate, scale)
+        found = missing[exact]
+        multiplier[found], shift[found] = candidate[exact], scale
+        bias[found] = offset[exact] + (channels.bias[found] // 2 << scale)
+    return DspChannels(channels.weights, bias, multiplier, shift, brief=True) if multiplier.all() else channels
 
 
-def _brief_bias(
-    multiplier: Int64Array, begins: Int64Array, least: Int64Array, greatest: Int64Array
-) -> np.ma.MaskedArray[Any, np.dtype[np.int64]]:
-    """Return what to add to 256 times the sum of channels; masked if no number is exact for all sums."""
-    far = 1 << 60
-    scaled = -((-_OUTPUTS << 32 + _BRIEF_SHIFT) // multiplier[:, None])  # the least that gives the output
-    lowest = np.where(begins <= greatest[:, None], scaled - (begins << _BRIEF_SCALE), -far).max(axis=1)
-    before = scaled - (begins - 1 << _BRIEF_SCALE) - 1
-    highest = np.where(begins > least[:, None], before, far).min(axis=1)
-    middle = np.where(lowest == -far, highest, np.where(highest == far, lowest, (lowest + highest) // 2))
-    return np.ma.masked_array(middle, lowest > highest)
+@dataclass(frozen=True)
+class _Borders:
+    """The sums of channels at which outputs begin."""
+
+    begins: Int64Array
+    """As ``_begins`` returns it."""
+    least: Int64Array
+    greatest: Int64Array
+
+    def of(self, channels: Int64Array) -> _Borders:
+        return _Borders(self.begins[channels], self.least[channels], self.greatest[channels])
+
+    def offset(self, multiplier: Int64Array, scale: int) -> tuple[Int64Array, npt.NDArray[np.bool_]]:
+        """Return what to add to 2 ** ``scale`` times the sum of each channel, and whether that is exact."""
+        far = 1 << 60
+        usable = (multiplier > 0) & (multiplier < 1 << 31)
+        needed = -((-_OUTPUTS << 32 + _BRIEF_SHIFT) // np.where(usable, multiplier, 1)[:, None])
+        lowest = np.where(self.begins <= self.greatest[:, None], needed - (self.begins << scale), -far).max(axis=1)
+        before = needed - (self.begins - 1 << scale) - 1
+        highest = np.where(self.begins > self.least[:, None], before, far).min(axis=1)
+        offset = np.where(lowest == -far, highest, np.where(highest == far, lowest, (lowest + highest) // 2))
+        low, high = (self.least << scale) + offset, (self.greatest << scale) + offset
+        return offset, usable & (lowest <= highest) & (low >= -(1 << 31)) & (high < 1 << 31)
 
 
 def _begins(channels: DspChannels, zero_point: int, least: Int64Array, greatest: Int64Array) -> Int64Array:
