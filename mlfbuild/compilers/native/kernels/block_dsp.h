@@ -28,7 +28,8 @@ struct mlf_block_dsp {
 /*
  * All pairs of output channels of a block of pixels: r0 expanded inputs, r1 filter, r2 output, r3 block; r4 is the end
  * of the inputs. On the stack: inputs; where they, the weights and the loop continue after a pair's first group, which
- * precedes the loop of four; output, the end of the first pixel's; pitch, rounding, end of the inputs.
+ * precedes the loop of four; output, the end of the first pixel's; 2 * pitch, plus 1 unless the requantisation is the
+ * brief one; rounding, end of the inputs.
  *
  * Loads stand side by side, with offsets rather than updates of their base: on Cortex-M3 and M4 a row of N loads takes
  * N + 1 cycles.
@@ -37,9 +38,13 @@ struct mlf_block_dsp {
     "push {r4-r8, r10, r11, lr}\n\t"                                                                                   \
     "sub sp, sp, #40\n\t"                                                                                              \
     "ldmia r3, {r3, r5-r7}\n\t" /* groups, pairs, pitch, rounding */                                                   \
-    "strd r6, r7, [sp, #24]\n\t"                                                                                       \
+    "and lr, r7, #1\n\t" /* whether the requantisation is not the brief one */                                         \
+    "add r6, lr, r6, lsl #1\n\t"                                                                                       \
+    "str r6, [sp, #24]\n\t"                                                                                            \
+    "str r7, [sp, #28]\n\t"                                                                                            \
     "add r5, r2, r5, lsl #1\n\t"                                                                                       \
-    "strd r2, r5, [sp, #16]\n\t"                                                                                       \
+    "str r2, [sp, #16]\n\t"                                                                                            \
+    "str r5, [sp, #20]\n\t"                                                                                            \
     "movs r6, #" group_bytes "\n\t"                                                                                    \
     "mla r4, r3, r6, r0\n\t"                                                                                           \
     "rsbs r5, r3, #1\n\t"                                                                                              \
@@ -48,11 +53,13 @@ struct mlf_block_dsp {
     "moveq r5, #4\n\t" /* only one group: go to the end of the loop */                                                 \
     "mls r6, r5, r6, r6\n\t"                                                                                           \
     "add r6, r6, r0\n\t"                                                                                               \
-    "strd r0, r6, [sp]\n\t"                                                                                            \
+    "str r0, [sp]\n\t"                                                                                                 \
+    "str r6, [sp, #4]\n\t"                                                                                             \
     "rsb r6, r5, #1\n\t"                                                                                               \
     "lsl r6, r6, #3\n\t"                                                                                               \
     "add r6, r6, #4\n\t" MLF_ENTRY_DSP("r5", "r3", "r7")                                                               \
-    "strd r6, r5, [sp, #8]\n\t"                                                                                        \
+    "str r6, [sp, #8]\n\t"                                                                                             \
+    "str r5, [sp, #12]\n\t"                                                                                            \
     "str r4, [sp, #32]\n"                                                                                              \
     "1:\n\t"                                                                                                           \
     "ldr r0, [sp]\n\t"                                                                                                 \
@@ -67,13 +74,12 @@ struct mlf_block_dsp {
     "adds r0, #" round_bytes "\n\t"                                                                                    \
     "cmp r0, r4\n\t"                                                                                                   \
     "bne 3b\n\t"                                                                                                       \
-    "ldr r7, [sp, #28]\n\t"                                                                                            \
-    "ldr r0, [sp, #16]\n\t"                                                                                            \
     "ldr r5, [sp, #24]\n\t"                                                                                            \
+    "ldr r0, [sp, #16]\n\t"                                                                                            \
     "ldr r3, [r1]\n\t"                                                                                                 \
     "ldr r6, [r1, #4]\n\t"                                                                                             \
-    "cmp r7, #0\n\t"                                                                                                   \
-    "bne 5f\n\t" brief                                                                                                 \
+    "lsrs r5, r5, #1\n\t"                                                                                              \
+    "bcs 5f\n\t" brief                                                                                                 \
     "adds r0, #2\n\t"                                                                                                  \
     "adds r1, #12\n"                                                                                                   \
     "6:\n\t"                                                                                                           \

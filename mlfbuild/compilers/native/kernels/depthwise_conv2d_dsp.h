@@ -114,6 +114,11 @@ MLF_KERNEL struct mlf_piece_dsp mlf_piece_dsp(const struct mlf_axis_dsp *along, 
         piece.head = piece.before % 2;
         piece.pairs = (inputs - piece.head) / 2;
         piece.tail = (inputs - piece.head) % 2;
+        if (piece.head + piece.tail == 2) { /* pairs that are not aligned take less time */
+            piece.head = 0;
+            piece.tail = 0;
+            piece.pairs++;
+        }
     }
     return piece;
 }
@@ -122,10 +127,12 @@ MLF_KERNEL struct mlf_piece_dsp mlf_piece_dsp(const struct mlf_axis_dsp *along, 
 MLF_SHARED void mlf_fill_padding_dsp(int16_t *planes, int32_t length, int32_t zero_point)
 {
     const int16_t pair[2] = {(int16_t)zero_point, (int16_t)zero_point};
-    for (int32_t c = 0; c < 4; c++, planes += MLF_PLANE_DSP) {
-        for (int32_t i = 0; i < length; i += 2) {
-            memcpy(planes + i, pair, sizeof pair);
-        }
+    const int16_t *const end = planes + length;
+    for (; planes < end; planes += 2) {
+        memcpy(planes, pair, sizeof pair);
+        memcpy(planes + MLF_PLANE_DSP, pair, sizeof pair);
+        memcpy(planes + 2 * MLF_PLANE_DSP, pair, sizeof pair);
+        memcpy(planes + 3 * MLF_PLANE_DSP, pair, sizeof pair);
     }
 }
 

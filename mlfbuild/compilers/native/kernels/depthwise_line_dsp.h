@@ -54,29 +54,40 @@ struct mlf_line_call_dsp {
 
 #if MLF_DSP_ASM
 
+#define MLF_FILL_PAIR_DSP(p0, p1, p2, p3)                                                                              \
+    "ldr r5, [r1, r2]\n\t"                                                                                             \
+    "ldr r4, [r1]\n\t"                                                                                                 \
+    "sxtb16 r7, r5\n\t"                                                                                                \
+    "add r1, r1, r2, lsl #1\n\t"                                                                                       \
+    "sxtb16 r6, r4\n\t"                                                                                                \
+    "sxtb16 r5, r5, ror #8\n\t"                                                                                        \
+    "sxtb16 r4, r4, ror #8\n\t"                                                                                        \
+    "pkhtb r12, r7, r6, asr #16\n\t"                                                                                   \
+    "pkhbt r6, r6, r7, lsl #16\n\t"                                                                                    \
+    "pkhtb lr, r5, r4, asr #16\n\t"                                                                                    \
+    "pkhbt r4, r4, r5, lsl #16\n\t"                                                                                    \
+    "str r6, [r0, #" p0 "]\n\t"                                                                                        \
+    "str r4, [r0, #" p1 "]\n\t"                                                                                        \
+    "str r12, [r0, #" p2 "]\n\t"                                                                                       \
+    "str lr, [r0, #" p3 "]\n\t"
+
 /* Copy pairs of pixels, `step` bytes apart, of four channels to four planes. */
 MLF_NAKED void mlf_fill_planes_dsp(int16_t *planes MLF_UNUSED, const int8_t *input MLF_UNUSED, int32_t step MLF_UNUSED,
                                    int32_t pairs MLF_UNUSED)
 {
-    __asm__ volatile("push {r4-r7, lr}\n"
-                     "1:\n\t"
-                     "ldr r5, [r1, r2]\n\t"
-                     "ldr r4, [r1]\n\t"
-                     "add r1, r1, r2, lsl #1\n\t"
-                     "sxtb16 r7, r5\n\t"
-                     "sxtb16 r6, r4\n\t"
-                     "sxtb16 r5, r5, ror #8\n\t"
-                     "sxtb16 r4, r4, ror #8\n\t"
-                     "pkhtb r12, r7, r6, asr #16\n\t"
-                     "pkhbt r6, r6, r7, lsl #16\n\t"
-                     "pkhtb lr, r5, r4, asr #16\n\t"
-                     "pkhbt r4, r4, r5, lsl #16\n\t"
-                     "str r12, [r0, #768]\n\t"
-                     "str lr, [r0, #1152]\n\t"
-                     "str r4, [r0, #384]\n\t"
-                     "str r6, [r0], #4\n\t"
+    __asm__ volatile("push {r4-r7, lr}\n\t"
+                     "lsrs r3, r3, #1\n\t"
+                     "bcc 2f\n\t" MLF_FILL_PAIR_DSP("0", "384", "768", "1152")
+                     "adds r0, #4\n\t"
+                     "cmp r3, #0\n"
+                     "2:\n\t"
+                     "beq 3f\n"
+                     "1:\n\t" MLF_FILL_PAIR_DSP("0", "384", "768", "1152")
+                     MLF_FILL_PAIR_DSP("4", "388", "772", "1156")
+                     "adds r0, #8\n\t"
                      "subs r3, r3, #1\n\t"
-                     "bne 1b\n\t"
+                     "bne 1b\n"
+                     "3:\n\t"
                      "pop {r4-r7, pc}");
 }
 
@@ -161,7 +172,8 @@ MLF_NAKED void mlf_fill_planes_dsp(int16_t *planes MLF_UNUSED, const int8_t *inp
     "add r3, r2, r3\n\t"                                                                                               \
     "add r4, r2, r4\n\t"                                                                                               \
     "str r2, [sp]\n\t" /* output, the end of blocks, that of the line */                                               \
-    "strd r3, r4, [sp, #4]\n\t"                                                                                        \
+    "str r3, [sp, #4]\n\t"                                                                                             \
+    "str r4, [sp, #8]\n\t"                                                                                             \
     "cmp r2, r3\n\t"                                                                                                   \
     "beq 4f\n"                                                                                                         \
     "2:\n\t"                                                                                                           \

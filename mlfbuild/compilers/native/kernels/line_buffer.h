@@ -38,8 +38,8 @@ mlf_move_bytes(int8_t *to, const int8_t *from, int32_t count)
     (void)mlf_copy_mve(to, from, count);
 #else
     int32_t i = 0;
-    for (; i + 8 <= count; i += 8) {
-        uint32_t words[2];
+    for (; i + 16 <= count; i += 16) {
+        uint32_t words[4];
         memcpy(words, from + i, sizeof words);
         memcpy(to + i, words, sizeof words);
     }

@@ -91,19 +91,19 @@ MLF_SHARED void mlf_matmul_int8_dsp(const struct mlf_matmul_dsp *matmul, const i
 {
     const int32_t depth = matmul->inputs;
     const int32_t pitch = matmul->outputs;
+    const int32_t blocks = depth % 4 == 0 ? matmul->rows / 3 : 0;
     const int32_t backward = pitch > depth;
-    int32_t count;
-    for (int32_t done = 0; done < matmul->rows; done += count) {
-        count = depth % 4 == 0 && matmul->rows - done >= 3 ? 3 : 1;
-        const int32_t row = backward ? matmul->rows - done - count : done;
-        const int8_t *const first = input + row * depth;
-        if (count == 3) {
-            (void)mlf_expand3_dsp(scratch, first, first + depth, first + 2 * depth, depth / 4);
-            mlf_pixels_dsp(matmul, MLF_THREE_PIXELS, scratch, filter, output + row * pitch, pitch);
-        } else {
-            mlf_expand_dsp(scratch, first, depth);
-            mlf_pixels_dsp(matmul, MLF_ONE_PIXEL, scratch, filter, output + row * pitch, pitch);
-        }
+    const int32_t step = backward ? -3 : 3;
+    const int8_t *from = input + (backward ? (matmul->rows - 3) * depth : 0);
+    int8_t *to = output + (backward ? (matmul->rows - 3) * pitch : 0);
+    for (int32_t i = 0; i < blocks; i++, from += step * depth, to += step * pitch) {
+        (void)mlf_expand3_dsp(scratch, from, from + depth, from + 2 * depth, depth / 4);
+        mlf_pixels_dsp(matmul, MLF_THREE_PIXELS, scratch, filter, to, pitch);
+    }
+    for (int32_t done = 3 * blocks; done < matmul->rows; done++) {
+        const int32_t row = backward ? matmul->rows - done - 1 : done;
+        mlf_expand_dsp(scratch, input + row * depth, depth);
+        mlf_pixels_dsp(matmul, MLF_ONE_PIXEL, scratch, filter, output + row * pitch, pitch);
     }
     mlf_activate_dsp(matmul, output);
 }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from mlfbuild.compilers.native.lowering.call import (
 )
 from mlfbuild.compilers.native.lowering.common.activation import zero_point
 from mlfbuild.compilers.native.lowering.common.dsp import DspChannels, brief_channels, dsp_channels, spare_memory
-from mlfbuild.compilers.native.lowering.common.matmul_dsp import groups_of, pack_matmul
+from mlfbuild.compilers.native.lowering.common.matmul_dsp import groups_of, pack_matmul, pack_quads
 from mlfbuild.compilers.native.lowering.common.window import window_fields
 from mlfbuild.graph import Array, Graph, Node, Tensor, activation_range
 from mlfbuild.graph.bases import convolution_tensors
@@ -29,6 +30,11 @@ FEWER_PIXELS = 2
 """The block size if three pixels would raise the network's peak: 6 % more instructions, a third less memory."""
 BYTES = 2
 """Of an expanded input."""
+
+_LARGE = 1024
+"""From this number of weights on, a product with few rows reads them in fours of channels, by a kernel of its own."""
+
+_Pack = Callable[[DspChannels], Array | None]
 
 _LARGEST_ROW = 512
 """Expanding a row of up to this many bytes saves a quarter of the instructions of a product with one vector."""
@@ -46,7 +52,7 @@ def lower_conv2d_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall |
     pixels = output.elements // output.shape[3]
     if weights.shape[1:3] == (1, 1) and operator.stride == (1, 1) and operator.padding == ((0, 0), (0, 0)):
         return _matmul(graph, node, operator, "conv2d", pixels, output)
-    filter_ = _filter(graph, node, whole=True)
+    filter_ = _pairs(graph, node, whole=True)
     if filter_ is None:
         return None
     inputs = weights.elements // weights.shape[0]
@@ -78,9 +84,15 @@ def _matmul(
     source, weights, _, _ = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     inputs = weights.elements // weights.shape[0]
     blocked = rows >= PIXELS and inputs % 4 == 0
-    filter_ = _filter(graph, node, whole=blocked)
+    large = weights.elements >= _LARGE and inputs % 4 == 0 and weights.shape[0] % 4 == 0
+    quads = _filter(graph, node, "quad_dsp.h", pack_quads) if large and rows < PIXELS else None
+    if quads is not None:
+        matmul = matmul_lines(matmul_fields(operator, rows, inputs, output, brief=quads.brief))
+        statement = "mlf_matvec4_int8_dsp(&matmul, input, filter, output);"
+        return KernelCall(word, "quad_dsp.h", dsp_parameters(source, quads.constant, output, 0), (*matmul, statement))
+    filter_ = _pairs(graph, node, whole=blocked)
     if filter_ is None and blocked:
-        blocked, filter_ = False, _filter(graph, node, whole=False)
+        blocked, filter_ = False, _pairs(graph, node, whole=False)
     if filter_ is None:
         return None
     scratch = (PIXELS if blocked else 1) * _row(inputs)
@@ -108,21 +120,26 @@ class PackedFilter(NamedTuple):
     """Whether it has the constants of the brief requantisation."""
 
 
-def _filter(graph: Graph, node: Node, *, whole: bool) -> PackedFilter | None:
-    """Return the filter, packed in pairs of channels, or ``None`` if no such filter gives exact sums."""
+def _pairs(graph: Graph, node: Node, *, whole: bool) -> PackedFilter | None:
+    """Return the filter in pairs of channels, as ``pack_matmul``."""
+    return _filter(graph, node, "matmul_dsp.h", partial(pack_matmul, whole=whole))
+
+
+def _filter(graph: Graph, node: Node, header: str, pack: _Pack) -> PackedFilter | None:
+    """Return the filter that ``pack`` returns for a kernel of ``header``; ``None`` if no such one gives exact sums."""
     channels = _channels(graph, node)
-    packed = None if channels is None else pack_matmul(channels, whole=whole)
+    packed = None if channels is None else pack(channels)
     if channels is None or packed is None:
         return None
 
     def again() -> Array:
         repeated = _channels(graph, node)
         assert repeated is not None
-        words = pack_matmul(repeated, whole=whole)
+        words = pack(repeated)
         assert words is not None
         return words
 
-    return PackedFilter(Constant.packed(packed, "matmul_dsp.h", again), channels.brief)
+    return PackedFilter(Constant.packed(packed, header, again), channels.brief)
 
 
 def _channels(graph: Graph, node: Node) -> DspChannels | None:

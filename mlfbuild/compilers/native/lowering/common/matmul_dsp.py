@@ -40,6 +40,27 @@ def pack_matmul(channels: DspChannels, *, whole: bool) -> npt.NDArray[np.int32] 
     return np.concatenate([part.astype(np.int32) for part in parts], axis=1).reshape(-1)
 
 
+def pack_quads(channels: DspChannels) -> npt.NDArray[np.int32] | None:
+    """Return the filter of ``kernels/quad_dsp.h``; ``None`` as ``pack_matmul`` with the whole sums of odd channels.
+
+    The number of channels is a multiple of four, and so is that of their inputs.
+    """
+    words = pair_words(channels.weights[0::2], channels.weights[1::2], whole=True)
+    if words is None:
+        return None
+    bias, multiplier, shift = (
+        each.reshape(-1, 4) for each in (channels.bias, channels.multiplier, channels.shift.astype(np.int64))
+    )
+    count = len(bias)
+    weights = words.reshape(count, 2, -1, 2).transpose(0, 2, 3, 1).reshape(count, -1)
+    if channels.brief:
+        parts = [bias[:, 1::2], weights, bias[:, 0::2], multiplier]
+    else:
+        shifts = (shift << 8 * np.arange(4)).sum(axis=1, keepdims=True)
+        parts = [np.zeros((count, 2)), weights, bias, multiplier, shifts]
+    return np.concatenate([part.astype(np.int64).astype(np.int32) for part in parts], axis=1).reshape(-1)
+
+
 def pair_words(even: Array, odd: Array, *, whole: bool) -> npt.NDArray[np.int32] | None:
     """Return int32 [channels, groups, 2]: int8 weights [channels, inputs] of two channels that share a word.
 
