@@ -4,7 +4,7 @@
  * Three or two pixels times all pairs of output channels, six or four sums in registers; matmul_dsp.h describes the
  * layout of the filter.
  *
- * On a Cortex-M4 the inner loop for three takes 24 cycles for 24 products, 25.25 with its branch, unrolled for 16 inputs:
+ * On a Cortex-M4 the inner loop for three takes 24 cycles for 24 products, 25 with its branch, unrolled for 20 inputs:
  * twice 4 loads in a row (5 cycles), 1 SXTB16, 6 SMLAD.
  */
 #ifndef MLF_BLOCK_DSP_H_
@@ -21,14 +21,24 @@ struct mlf_block_dsp {
     int32_t pairs;    /* of output channels */
     int32_t pitch;    /* bytes from one pixel's output to the next one's */
     int32_t rounding; /* 2 * the output's zero point + 1; 0 if the filter is for the brief requantisation */
+    int32_t left_out; /* groups of the first round of five that are left out; the first group precedes it */
 };
+
+/* Return the parameters of a layer with `inputs` and `outputs` for a pixel. */
+MLF_KERNEL struct mlf_block_dsp mlf_block_dsp(int32_t inputs, int32_t outputs, int32_t pitch, int32_t rounding)
+{
+    const int32_t groups = (inputs + 3) / 4;
+    const int32_t left_out = groups == 1 ? 5 : 4 - (groups + 3) % 5;
+    const struct mlf_block_dsp block = {groups, outputs / 2, pitch, rounding, left_out};
+    return block;
+}
 
 #if MLF_DSP_ASM
 
 /*
  * All pairs of output channels of a block of pixels: r0 expanded inputs, r1 filter, r2 output, r3 block; r4 is the end
  * of the inputs. On the stack: inputs; where they, the weights and the loop continue after a pair's first group, which
- * precedes the loop of four; output, the end of the first pixel's; 2 * pitch, plus 1 unless the requantisation is the
+ * precedes the loop of five; output, the end of the first pixel's; 2 * pitch, plus 1 unless the requantisation is the
  * brief one; rounding, end of the inputs.
  *
  * Loads stand side by side, with offsets rather than updates of their base: on Cortex-M3 and M4 a row of N loads takes
@@ -37,7 +47,7 @@ struct mlf_block_dsp {
 #define MLF_BLOCK_DSP(group_bytes, round_bytes, first_group, round, brief, general)                                    \
     "push {r4-r8, r10, r11, lr}\n\t"                                                                                   \
     "sub sp, sp, #40\n\t"                                                                                              \
-    "ldmia r3, {r3, r5-r7}\n\t" /* groups, pairs, pitch, rounding */                                                   \
+    "ldmia r3, {r3, r5-r8}\n\t" /* groups, pairs, pitch, rounding, groups to leave out */                              \
     "and lr, r7, #1\n\t" /* whether the requantisation is not the brief one */                                         \
     "add r6, lr, r6, lsl #1\n\t"                                                                                       \
     "str r6, [sp, #24]\n\t"                                                                                            \
@@ -47,19 +57,15 @@ struct mlf_block_dsp {
     "str r5, [sp, #20]\n\t"                                                                                            \
     "movs r6, #" group_bytes "\n\t"                                                                                    \
     "mla r4, r3, r6, r0\n\t"                                                                                           \
-    "rsbs r5, r3, #1\n\t"                                                                                              \
-    "and r5, r5, #3\n\t"                                                                                               \
-    "it eq\n\t"                                                                                                        \
-    "moveq r5, #4\n\t" /* only one group: go to the end of the loop */                                                 \
-    "mls r6, r5, r6, r6\n\t"                                                                                           \
+    "mls r6, r8, r6, r6\n\t"                                                                                           \
     "add r6, r6, r0\n\t"                                                                                               \
     "str r0, [sp]\n\t"                                                                                                 \
     "str r6, [sp, #4]\n\t"                                                                                             \
-    "rsb r6, r5, #1\n\t"                                                                                               \
+    "rsb r6, r8, #1\n\t"                                                                                               \
     "lsl r6, r6, #3\n\t"                                                                                               \
-    "add r6, r6, #4\n\t" MLF_ENTRY_DSP("r5", "r3", "r7")                                                               \
+    "adds r6, #4\n\t" MLF_ENTRY_DSP("r8", "r3", "r7")                                                                  \
     "str r6, [sp, #8]\n\t"                                                                                             \
-    "str r5, [sp, #12]\n\t"                                                                                            \
+    "str r8, [sp, #12]\n\t"                                                                                            \
     "str r4, [sp, #32]\n"                                                                                              \
     "1:\n\t"                                                                                                           \
     "ldr r0, [sp]\n\t"                                                                                                 \
@@ -70,7 +76,7 @@ struct mlf_block_dsp {
     "add r1, r1, r3\n\t"                                                                                               \
     "bx r5\n"                                                                                                          \
     "3:\n\t" round                                                                                                     \
-    "adds r1, #32\n\t"                                                                                                 \
+    "adds r1, #40\n\t"                                                                                                 \
     "adds r0, #" round_bytes "\n\t"                                                                                    \
     "cmp r0, r4\n\t"                                                                                                   \
     "bne 3b\n\t"                                                                                                       \
@@ -78,9 +84,8 @@ struct mlf_block_dsp {
     "ldr r0, [sp, #16]\n\t"                                                                                            \
     "ldr r3, [r1]\n\t"                                                                                                 \
     "ldr r6, [r1, #4]\n\t"                                                                                             \
-    "lsrs r5, r5, #1\n\t"                                                                                              \
+    "asrs r5, r5, #1\n\t"                                                                                              \
     "bcs 5f\n\t" brief                                                                                                 \
-    "adds r0, #2\n\t"                                                                                                  \
     "adds r1, #12\n"                                                                                                   \
     "6:\n\t"                                                                                                           \
     "str r0, [sp, #16]\n\t"                                                                                            \
@@ -151,8 +156,8 @@ struct mlf_block_dsp {
     "ldr r7, [sp, #20]\n\t" MLF_BRIEF_DSP("r8", "r6") MLF_BRIEF_DSP("r2", "r6") MLF_BRIEF_DSP("r10", "r6")             \
     MLF_BRIEF_DSP("r11", "r3") MLF_BRIEF_DSP("r12", "r3") MLF_BRIEF_DSP("lr", "r3")                                    \
     "add r6, r0, r5\n\t"                                                                                               \
-    "strb r8, [r0]\n\t"                                                                                                \
-    "strb r11, [r0, #1]\n\t"                                                                                           \
+    "strb r8, [r0], #1\n\t"                                                                                            \
+    "strb r11, [r0], #1\n\t"                                                                                           \
     "add r3, r6, r5\n\t"                                                                                               \
     "strb r2, [r6]\n\t"                                                                                                \
     "strb r12, [r6, #1]\n\t"                                                                                           \
@@ -169,13 +174,14 @@ MLF_NAKED const int32_t *mlf_pixels3_dsp(const int16_t *rows MLF_UNUSED, const i
                                          int8_t *output MLF_UNUSED, const struct mlf_block_dsp *block MLF_UNUSED)
 {
     __asm__ volatile(MLF_BLOCK_DSP(
-        "24", "96",
+        "24", "120",
         MLF_LOAD3_DSP("4", "0", "4", "8") MLF_STEP3_DSP("smuad", "", "", "", "lr", "lr")
         MLF_LOAD3_DSP("8", "12", "16", "20") MLF_NEXT3_DSP,
         MLF_GROUP3_DSP("0", "4", "0", "4", "8", "12", "16", "20") "4:\n\t"
         MLF_GROUP3_DSP("8", "12", "24", "28", "32", "36", "40", "44")
         MLF_GROUP3_DSP("16", "20", "48", "52", "56", "60", "64", "68")
-        MLF_GROUP3_DSP("24", "28", "72", "76", "80", "84", "88", "92"),
+        MLF_GROUP3_DSP("24", "28", "72", "76", "80", "84", "88", "92")
+        MLF_GROUP3_DSP("32", "36", "96", "100", "104", "108", "112", "116"),
         MLF_BRIEF3_DSP, MLF_GENERAL3_DSP));
 }
 
@@ -206,8 +212,8 @@ MLF_NAKED const int32_t *mlf_pixels3_dsp(const int16_t *rows MLF_UNUSED, const i
     "ldr r3, [r1, #8]\n\t"                                                                                             \
     "ldr r7, [sp, #20]\n\t" MLF_BRIEF_DSP("r8", "r6") MLF_BRIEF_DSP("r2", "r6") MLF_BRIEF_DSP("r11", "r3") MLF_BRIEF_DSP("lr", "r3")\
     "add r6, r0, r5\n\t"                                                                                               \
-    "strb r8, [r0]\n\t"                                                                                                \
-    "strb r11, [r0, #1]\n\t"                                                                                           \
+    "strb r8, [r0], #1\n\t"                                                                                            \
+    "strb r11, [r0], #1\n\t"                                                                                           \
     "strb r2, [r6]\n\t"                                                                                                \
     "strb lr, [r6, #1]\n\t"
 
@@ -221,13 +227,14 @@ MLF_NAKED const int32_t *mlf_pixels2_dsp(const int16_t *rows MLF_UNUSED, const i
                                          int8_t *output MLF_UNUSED, const struct mlf_block_dsp *block MLF_UNUSED)
 {
     __asm__ volatile(MLF_BLOCK_DSP(
-        "16", "64",
+        "16", "80",
         MLF_LOAD2_DSP("4", "8", "0", "4", "8", "12") MLF_STEP2_DSP("smuad", "r3", "r5", "r6", "", "", "lr")
         MLF_NEXT2_DSP("r7", "r10", "r12"),
         MLF_GROUP2_DSP("0", "4", "0", "4", "8", "12") "4:\n\t"
         MLF_GROUP2_DSP("8", "12", "16", "20", "24", "28")
         MLF_GROUP2_DSP("16", "20", "32", "36", "40", "44")
-        MLF_GROUP2_DSP("24", "28", "48", "52", "56", "60"),
+        MLF_GROUP2_DSP("24", "28", "48", "52", "56", "60")
+        MLF_GROUP2_DSP("32", "36", "64", "68", "72", "76"),
         MLF_BRIEF2_DSP, MLF_GENERAL2_DSP));
 }
 

@@ -16,8 +16,7 @@
  * Layout of a filter, int32, for each group of four channels; the last group of a number that is not a multiple of four
  * overlaps the group before:
  *   2 * bias of each channel, the input's zero point folded in, then the multiplier of each (see dsp.h)
- *   the shift of each, one per byte; for the brief requantisation, the power of two that weights and bias are multiplied
- *   with
+ *   the shift of each, one per byte
  *   nine words of weights, [position across lines][position along a line], one channel per byte
  */
 #ifndef MLF_DEPTHWISE_CONV2D_DSP_H_
@@ -57,34 +56,20 @@ struct mlf_depthwise_scratch_dsp {
     struct mlf_plane_filter_dsp filters[4];
 };
 
-/* Return two numbers, times a factor, as halfwords. */
-MLF_KERNEL void mlf_scale_pair_dsp(int16_t pair[2], int32_t first, int32_t second, int32_t factor)
-{
-    pair[0] = (int16_t)(factor * first);
-    pair[1] = (int16_t)(factor * second);
-}
-
 /* Expand the filters of a group of four channels. */
 MLF_SHARED void mlf_expand_filters_dsp(const struct mlf_depthwise_dsp *depthwise, const int32_t *group,
                                        struct mlf_plane_filter_dsp filters[4])
 {
+    mlf_spread_filters_dsp(group + 9, filters);
     for (int32_t c = 0; c < 4; c++) {
         struct mlf_plane_filter_dsp *const filter = &filters[c];
-        const struct mlf_plane_scale_dsp scale = {group[c], group[4 + c]};
-        const int32_t shift = mlf_byte_of_dsp(group[8], c);
-        const int32_t factor = depthwise->rounding == 0 ? 1 << shift : 2;
-        for (int32_t line = 0; line < 3; line++) {
-            const int32_t *const row = group + 9 + 3 * line;
-            const int32_t middle = mlf_byte_of_dsp(row[1], c);
-            mlf_scale_pair_dsp(filter->weights[line], mlf_byte_of_dsp(row[0], c), middle, factor);
-            mlf_scale_pair_dsp(filter->weights[line] + 2, middle, mlf_byte_of_dsp(row[2], c), factor);
-        }
-        memcpy(filter->weights[3], filter->weights[0], 2 * sizeof filter->weights[0]);
+        const struct mlf_plane_scale_dsp scale = {depthwise->rounding == 0 ? group[c] : 0, group[4 + c]};
         filter->scales[0] = scale;
         filter->scales[1] = scale;
         filter->scales[2] = scale;
-        filter->addend = (int32_t)((uint32_t)depthwise->rounding << shift);
-        filter->shift = shift;
+        filter->shift = mlf_byte_of_dsp(group[8], c);
+        filter->addend = (int32_t)((uint32_t)depthwise->rounding << filter->shift);
+        filter->bias = group[c];
     }
 }
 

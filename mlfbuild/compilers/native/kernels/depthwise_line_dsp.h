@@ -32,14 +32,15 @@ struct mlf_plane_scale_dsp {
 };
 
 /*
- * The filter of one channel, rows 0, 1, 2, 0, 1 of (w[0], w[1]), (w[1], w[2]), and how sums become outputs. Weights are
- * multiplied as the requantisation needs it. Bias and multiplier have the same distance from each possible first row.
+ * The filter of one channel, rows 0, 1, 2, 0, 1 of (w[0], w[1]), (w[1], w[2]), all times 256, and how sums become
+ * outputs. Brief bias (otherwise 0) and multiplier have the same distance from each possible first row.
  */
 struct mlf_plane_filter_dsp {
     int16_t weights[5][4];
     struct mlf_plane_scale_dsp scales[3];
     int32_t addend; /* rounding << shift */
     int32_t shift;
+    int32_t bias; /* doubled, unless it is the brief one */
 };
 
 /* The parameters for a line in addition to the planes; assembly reads them by position. */
@@ -49,7 +50,7 @@ struct mlf_line_call_dsp {
     int32_t blocks;  /* bytes of the outputs that are computed together */
     int32_t line;    /* bytes of all outputs */
     int32_t plane;   /* bytes from the end of a line's inputs to those of the next plane */
-    int32_t general; /* 0 for the brief requantisation */
+    int32_t general; /* an odd number, or 0 for the brief requantisation */
 };
 
 #if MLF_DSP_ASM
@@ -89,6 +90,47 @@ MLF_NAKED void mlf_fill_planes_dsp(int16_t *planes MLF_UNUSED, const int8_t *inp
                      "bne 1b\n"
                      "3:\n\t"
                      "pop {r4-r7, pc}");
+}
+
+#define MLF_SPREAD_DSP(first, second, third, low0, low1, high0, high1)                                                 \
+    "pkhbt r11, " first ", " second ", lsl #16\n\t"                                                                    \
+    "pkhbt r12, " second ", " third ", lsl #16\n\t"                                                                    \
+    "str r11, [r1, #" low0 "]\n\t"                                                                                     \
+    "str r12, [r1, #" low0 " + 4]\n\t"                                                                                 \
+    "str r11, [r1, #" low1 "]\n\t"                                                                                     \
+    "str r12, [r1, #" low1 " + 4]\n\t"                                                                                 \
+    "pkhtb r11, " second ", " first ", asr #16\n\t"                                                                    \
+    "pkhtb r12, " third ", " second ", asr #16\n\t"                                                                    \
+    "str r11, [r1, #" high0 "]\n\t"                                                                                    \
+    "str r12, [r1, #" high0 " + 4]\n\t"                                                                                \
+    "str r11, [r1, #" high1 "]\n\t"                                                                                    \
+    "str r12, [r1, #" high1 " + 4]\n\t"
+
+/*
+ * Write nine words of weights, one channel per byte, as the rows of four filters; r2 selects the high bytes of halfwords.
+ * The copy of the third row is followed by the scales, which are written later.
+ */
+MLF_NAKED void mlf_spread_filters_dsp(const int32_t *weights MLF_UNUSED, struct mlf_plane_filter_dsp *filters MLF_UNUSED)
+{
+    __asm__ volatile("push {r4-r8, r10, r11, lr}\n\t"
+                     "mov r2, #0xff00ff00\n\t"
+                     "movs r10, #3\n"
+                     "1:\n\t"
+                     "ldr r3, [r0]\n\t"
+                     "ldr r4, [r0, #4]\n\t"
+                     "ldr r5, [r0, #8]\n\t"
+                     "and r6, r2, r3, lsl #8\n\t"
+                     "and r7, r2, r4, lsl #8\n\t"
+                     "and r8, r2, r5, lsl #8\n\t"
+                     "ands r3, r2\n\t"
+                     "ands r4, r2\n\t"
+                     "ands r5, r2\n\t" MLF_SPREAD_DSP("r6", "r7", "r8", "0", "24", "152", "176")
+                         MLF_SPREAD_DSP("r3", "r4", "r5", "76", "100", "228", "252")
+                     "adds r0, #12\n\t"
+                     "adds r1, #8\n\t"
+                     "subs r10, r10, #1\n\t"
+                     "bne 1b\n\t"
+                     "pop {r4-r8, r10, r11, pc}");
 }
 
 /* r0: plane, r1: filter, r2, r8, r10-r12, lr: six sums, r3, r4: a row of the filter, r5-r7: inputs; bias in lr. */
@@ -162,10 +204,14 @@ MLF_NAKED void mlf_fill_planes_dsp(int16_t *planes MLF_UNUSED, const int8_t *inp
     "add r1, r1, r4\n\t"                                                                                               \
     "rsb r4, r4, #64\n\t"                                                                                              \
     "str r4, [sp, #36]\n\t" /* from the filter to its addend */                                                        \
-    "strd r5, r6, [sp, #12]\n\t" /* step, bytes of blocks */                                                           \
-    "strd r7, r8, [sp, #20]\n\t" /* of a line, to the next plane */                                                    \
-    "add r3, r1, #288\n\t"                                                                                             \
-    "strd r3, r10, [sp, #28]\n" /* the end of the filters, general */                                                  \
+    "and r10, r10, #1\n\t"                                                                                             \
+    "add r5, r10, r5, lsl #1\n\t"                                                                                      \
+    "str r5, [sp, #12]\n\t" /* 2 * step, plus 1 unless the requantisation is the brief one */                          \
+    "str r6, [sp, #16]\n\t" /* bytes of blocks */                                                                      \
+    "str r7, [sp, #20]\n\t" /* of a line */                                                                            \
+    "str r8, [sp, #24]\n\t" /* to the next plane */                                                                    \
+    "add r3, r1, #304\n\t"                                                                                             \
+    "str r3, [sp, #28]\n" /* the end of the filters */                                                                 \
     "1:\n\t"                                                                                                           \
     "ldr r3, [sp, #16]\n\t"                                                                                            \
     "ldr r4, [sp, #20]\n\t"                                                                                            \
@@ -178,13 +224,12 @@ MLF_NAKED void mlf_fill_planes_dsp(int16_t *planes MLF_UNUSED, const int8_t *inp
     "beq 4f\n"                                                                                                         \
     "2:\n\t"                                                                                                           \
     "ldr lr, [r1, #40]\n\t" rows                                                                                       \
-    "ldr r7, [sp, #32]\n\t"                                                                                            \
     "ldr r3, [r1, #44]\n\t"                                                                                            \
     "ldr r4, [sp]\n\t"                                                                                                 \
     "ldr r5, [sp, #12]\n\t"                                                                                            \
     "ldr r6, [sp, #4]\n\t"                                                                                             \
-    "cmp r7, #0\n\t"                                                                                                   \
-    "bne 6f\n\t" MLF_BRIEF_DSP("r2", "r3") MLF_BRIEF_DSP("r8", "r3") MLF_BRIEF_DSP("r10", "r3")                        \
+    "asrs r5, r5, #1\n\t"                                                                                              \
+    "bcs 6f\n\t" MLF_BRIEF_DSP("r2", "r3") MLF_BRIEF_DSP("r8", "r3") MLF_BRIEF_DSP("r10", "r3")                        \
     MLF_BRIEF_DSP("r11", "r3") MLF_BRIEF_DSP("r12", "r3") MLF_BRIEF_DSP("lr", "r3")                                    \
     "add r7, r4, r5\n\t"                                                                                               \
     "strb r2, [r4]\n\t"                                                                                                \
@@ -209,13 +254,12 @@ MLF_NAKED void mlf_fill_planes_dsp(int16_t *planes MLF_UNUSED, const int8_t *inp
     "4:\n\t"                                                                                                           \
     "ldr r2, [r1, #40]\n\t" MLF_SINGLE_ROW_DSP("0", "4", "0", "4")                                                     \
     MLF_SINGLE_ROW_DSP("8", "12", "128", "132") MLF_SINGLE_ROW_DSP("16", "20", "256", "260")                           \
-    "ldr r7, [sp, #32]\n\t"                                                                                            \
     "ldr r3, [r1, #44]\n\t"                                                                                            \
     "ldr r4, [sp]\n\t"                                                                                                 \
     "ldr r5, [sp, #12]\n\t"                                                                                            \
     "ldr r6, [sp, #8]\n\t"                                                                                             \
-    "cmp r7, #0\n\t"                                                                                                   \
-    "bne 8f\n\t" MLF_BRIEF_DSP("r2", "r3")                                                                             \
+    "asrs r5, r5, #1\n\t"                                                                                              \
+    "bcs 8f\n\t" MLF_BRIEF_DSP("r2", "r3")                                                                             \
     "9:\n\t"                                                                                                           \
     "strb r2, [r4]\n\t"                                                                                                \
     "add r4, r4, r5\n\t"                                                                                               \
@@ -228,7 +272,7 @@ MLF_NAKED void mlf_fill_planes_dsp(int16_t *planes MLF_UNUSED, const int8_t *inp
     "ldr r5, [sp, #28]\n\t"                                                                                            \
     "ldr r6, [sp, #20]\n\t"                                                                                            \
     "add r0, r0, r3\n\t"                                                                                               \
-    "add r1, r1, #72\n\t"                                                                                              \
+    "add r1, r1, #76\n\t"                                                                                              \
     "sub r2, r4, r6\n\t"                                                                                               \
     "adds r2, #1\n\t"                                                                                                  \
     "cmp r1, r5\n\t"                                                                                                   \
@@ -241,9 +285,11 @@ MLF_NAKED void mlf_fill_planes_dsp(int16_t *planes MLF_UNUSED, const int8_t *inp
     "ldr r6, [sp, #36]\n\t"                                                                                            \
     "add r6, r6, r1\n\t"                                                                                               \
     "ldrd r8, r10, [r6]\n\t"                                                                                           \
+    "ldr lr, [r6, #8]\n\t"                                                                                             \
     "add r11, r7, #24\n"                                                                                               \
     "7:\n\t"                                                                                                           \
-    "ldr r2, [r7], #4\n\t" MLF_STORE_DSP("r2", "r3", "r8", "r10", "r12", "[r4]")                                       \
+    "ldr r2, [r7], #4\n\t"                                                                                             \
+    "add r2, lr, r2, asr #7\n\t" MLF_STORE_DSP("r2", "r3", "r8", "r10", "r12", "[r4]")                                 \
     "add r4, r4, r5\n\t"                                                                                               \
     "cmp r7, r11\n\t"                                                                                                  \
     "bne 7b\n\t"                                                                                                       \
@@ -253,6 +299,8 @@ MLF_NAKED void mlf_fill_planes_dsp(int16_t *planes MLF_UNUSED, const int8_t *inp
     "ldr r7, [sp, #36]\n\t"                                                                                            \
     "add r7, r7, r1\n\t"                                                                                               \
     "ldrd r8, r10, [r7]\n\t"                                                                                           \
+    "ldr lr, [r7, #8]\n\t"                                                                                             \
+    "add r2, lr, r2, asr #7\n\t"                                                                                       \
     "add r12, r8, r2, asr #31\n\t"                                                                                     \
     "smmlar r2, r2, r3, r12\n\t"                                                                                       \
     "asr r2, r2, r10\n\t"                                                                                              \
@@ -275,6 +323,21 @@ MLF_NAKED void mlf_depthwise_line2_dsp(const int16_t *planes MLF_UNUSED,
 }
 
 #else /* the same in C */
+
+MLF_SHARED void mlf_spread_filters_dsp(const int32_t *weights, struct mlf_plane_filter_dsp *filters)
+{
+    for (int32_t i = 0; i < 60; i++) {
+        const int32_t c = i / 15;
+        const int32_t row = i % 15 / 3;
+        const int32_t column = i % 3;
+        int16_t *const to = filters[c].weights[row];
+        const int16_t weight = (int16_t)(256 * mlf_byte_of_dsp(weights[3 * (row % 3) + column], c));
+        to[column == 2 ? 3 : column] = weight;
+        if (column == 1) {
+            to[2] = weight;
+        }
+    }
+}
 
 MLF_SHARED void mlf_fill_planes_dsp(int16_t *planes, const int8_t *input, int32_t step, int32_t pairs)
 {
@@ -301,10 +364,13 @@ MLF_KERNEL void mlf_depthwise_line_dsp(int32_t stride, const int16_t *planes,
                 sum += (uint32_t)(values[0] * weights[0]) + (uint32_t)(values[1] * weights[1]) +
                        (uint32_t)(values[2] * weights[3]);
             }
-            const uint32_t addend = (uint32_t)filter->addend + (uint32_t)((int32_t)sum >> 31);
-            output[i * call->step + c] = call->general == 0
-                                             ? mlf_brief_dsp(sum, scale->multiplier)
-                                             : mlf_round_dsp(sum, scale->multiplier, addend, filter->shift);
+            if (call->general == 0) {
+                output[i * call->step + c] = mlf_brief_dsp(sum, scale->multiplier);
+            } else {
+                sum = (uint32_t)filter->bias + (uint32_t)((int32_t)sum >> 7);
+                const uint32_t addend = (uint32_t)filter->addend + (uint32_t)((int32_t)sum >> 31);
+                output[i * call->step + c] = mlf_round_dsp(sum, scale->multiplier, addend, filter->shift);
+            }
         }
     }
 }

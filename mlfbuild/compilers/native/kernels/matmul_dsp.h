@@ -73,7 +73,7 @@ MLF_KERNEL const int32_t *mlf_pairs_dsp(enum mlf_form_dsp form, const void *rows
 MLF_KERNEL void mlf_pixels_dsp(const struct mlf_matmul_dsp *matmul, enum mlf_form_dsp form, const void *rows,
                                const int32_t *filter, int8_t *output, int32_t pitch)
 {
-    struct mlf_block_dsp block = {(matmul->inputs + 3) / 4, matmul->outputs / 2, pitch, matmul->rounding};
+    struct mlf_block_dsp block = mlf_block_dsp(matmul->inputs, matmul->outputs, pitch, matmul->rounding);
     filter = mlf_pairs_dsp(form, rows, filter, output, &block);
     if (matmul->outputs % 2 != 0) {
         block.pairs = 1;
@@ -81,26 +81,80 @@ MLF_KERNEL void mlf_pixels_dsp(const struct mlf_matmul_dsp *matmul, enum mlf_for
     }
 }
 
+/* All output channels of a block of three pixels. */
+MLF_KERNEL void mlf_block3_dsp(const struct mlf_block_dsp *block, int32_t outputs, const int16_t *rows,
+                               const int32_t *filter, int8_t *output)
+{
+    filter = mlf_pixels3_dsp(rows, filter, output, block);
+    if (outputs % 2 != 0) {
+        struct mlf_block_dsp last = *block;
+        last.pairs = 1;
+        (void)mlf_pixels3_dsp(rows, filter, output + outputs - 2, &last);
+    }
+}
+
+/* Expand one of the rows of a block of three, and leave the others as they are. */
+MLF_SHARED void mlf_expand_one_dsp(int16_t *rows, const int8_t *input, int32_t groups)
+{
+    for (int32_t i = 0; i < groups; i++, rows += 12, input += 4) {
+        int16_t group[4];
+        mlf_expand4_dsp(group, input);
+        memcpy(rows, group, 4);
+        memcpy(rows + 6, group + 2, 4);
+    }
+}
+
 /*
- * FULLY_CONNECTED and CONV_2D of 1x1 with stride 1: rows of inputs times the filter. `scratch` holds three expanded
- * rows, or one if `inputs` is not a multiple of four. The output may begin at the address of the input: a block is read
- * before it is written, and if the output is larger, blocks are computed from the end to the start.
+ * FULLY_CONNECTED and CONV_2D of 1x1 with stride 1 and a multiple of four inputs: rows of inputs times the filter, in
+ * blocks of three. `scratch` holds three expanded rows. The output may begin at the address of the input: a block is
+ * read before it is written, and if the output is larger, blocks are computed from the end to the start.
+ *
+ * Two rows that are left form a block with the neighbour in the block before, which is still expanded; the output of a
+ * single one is computed three times. There are one row or at least three.
  */
+MLF_SHARED void mlf_matmul3_int8_dsp(const struct mlf_matmul_dsp *matmul, const int8_t *input, const int32_t *filter,
+                                     int8_t *output, int16_t *scratch)
+{
+    const int32_t depth = matmul->inputs;
+    const int32_t pitch = matmul->outputs;
+    const int32_t groups = depth / 4;
+    const int32_t blocks = matmul->rows / 3;
+    const int32_t left = matmul->rows - 3 * blocks;
+    const int32_t backward = pitch > depth;
+    const int32_t step = backward ? -3 : 3;
+    struct mlf_block_dsp block = mlf_block_dsp(depth, pitch, pitch, matmul->rounding);
+    const int8_t *from = input + (backward ? (matmul->rows - 3) * depth : 0);
+    int8_t *to = output + (backward ? (matmul->rows - 3) * pitch : 0);
+    for (int32_t i = 0; i < blocks; i++, from += step * depth, to += step * pitch) {
+        (void)mlf_expand3_dsp(scratch, from, from + depth, from + 2 * depth, groups);
+        mlf_block3_dsp(&block, pitch, scratch, filter, to);
+    }
+    if (left > 0) {
+        const int32_t row = backward ? 0 : 3 * blocks; /* the first one that is left */
+        from = input + row * depth;
+        to = output + row * pitch;
+        if (left == 2) {
+            block.pitch = -pitch;
+            to += backward ? 2 * pitch : pitch;
+            mlf_expand_one_dsp(scratch + (backward ? 2 : 0), from + depth, groups);
+            mlf_expand_one_dsp(scratch + (backward ? 4 : 2), from, groups);
+        } else {
+            block.pitch = 0;
+            (void)mlf_expand3_dsp(scratch, from, from, from, groups);
+        }
+        mlf_block3_dsp(&block, pitch, scratch, filter, to);
+    }
+    mlf_activate_dsp(matmul, output);
+}
+
+/* The same row by row, for any number of inputs. `scratch` holds one expanded row. */
 MLF_SHARED void mlf_matmul_int8_dsp(const struct mlf_matmul_dsp *matmul, const int8_t *input, const int32_t *filter,
                                     int8_t *output, int16_t *scratch)
 {
     const int32_t depth = matmul->inputs;
     const int32_t pitch = matmul->outputs;
-    const int32_t blocks = depth % 4 == 0 ? matmul->rows / 3 : 0;
     const int32_t backward = pitch > depth;
-    const int32_t step = backward ? -3 : 3;
-    const int8_t *from = input + (backward ? (matmul->rows - 3) * depth : 0);
-    int8_t *to = output + (backward ? (matmul->rows - 3) * pitch : 0);
-    for (int32_t i = 0; i < blocks; i++, from += step * depth, to += step * pitch) {
-        (void)mlf_expand3_dsp(scratch, from, from + depth, from + 2 * depth, depth / 4);
-        mlf_pixels_dsp(matmul, MLF_THREE_PIXELS, scratch, filter, to, pitch);
-    }
-    for (int32_t done = 3 * blocks; done < matmul->rows; done++) {
+    for (int32_t done = 0; done < matmul->rows; done++) {
         const int32_t row = backward ? matmul->rows - done - 1 : done;
         mlf_expand_dsp(scratch, input + row * depth, depth);
         mlf_pixels_dsp(matmul, MLF_ONE_PIXEL, scratch, filter, output + row * pitch, pitch);

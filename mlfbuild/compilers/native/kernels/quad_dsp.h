@@ -180,7 +180,7 @@ MLF_SHARED void mlf_quads_dsp(const int8_t *row, const int32_t *filter, int8_t *
 MLF_SHARED void mlf_matvec4_int8_dsp(const struct mlf_matmul_dsp *matmul, const int8_t *input, const int32_t *filter,
                                      int8_t *output)
 {
-    const struct mlf_block_dsp block = {matmul->inputs / 4, matmul->outputs / 2, 0, matmul->rounding};
+    const struct mlf_block_dsp block = mlf_block_dsp(matmul->inputs, matmul->outputs, 0, matmul->rounding);
     for (int32_t row = 0; row < matmul->rows; row++) {
         mlf_quads_dsp(input + row * matmul->inputs, filter, output + row * matmul->outputs, &block);
     }

@@ -83,7 +83,7 @@ def _matmul(
 ) -> KernelCall | None:
     source, weights, _, _ = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     inputs = weights.elements // weights.shape[0]
-    blocked = rows >= PIXELS and inputs % 4 == 0
+    blocked = inputs % 4 == 0 and (rows >= PIXELS or (rows == 1 and PIXELS * _row(inputs) <= spare_memory(graph, node)))
     large = weights.elements >= _LARGE and inputs % 4 == 0 and weights.shape[0] % 4 == 0
     quads = _filter(graph, node, "quad_dsp.h", pack_quads) if large and rows < PIXELS else None
     if quads is not None:
@@ -101,7 +101,7 @@ def _matmul(
         statement = "mlf_matvec_int8_dsp(&matmul, input, filter, output);"
         parameters = dsp_parameters(source, filter_.constant, output, 0)
         return KernelCall(word, "matmul_dsp.h", parameters, (*matmul, statement))
-    statement = "mlf_matmul_int8_dsp(&matmul, input, filter, output, scratch);"
+    statement = f"mlf_matmul{PIXELS if blocked else ''}_int8_dsp(&matmul, input, filter, output, scratch);"
     return KernelCall(
         word, "matmul_dsp.h", dsp_parameters(source, filter_.constant, output, scratch), (*matmul, statement), (0,)
     )

@@ -20,12 +20,9 @@ _GROUP = 4
 _LINE = 64
 """Halfwords of a line of a plane: ``MLF_LINE_DSP``."""
 
-_SCALES = (8, 4)
-"""Powers of two that weights may be multiplied with for the brief requantisation."""
-
 _SCALE_HEADER = "depthwise_scale_dsp.h"
 
-_SCRATCH = 4 * 3 * _LINE * 2 + 4 * 72
+_SCRATCH = 4 * 3 * _LINE * 2 + 4 * 76
 """Bytes of ``struct mlf_depthwise_scratch_dsp``."""
 
 
@@ -51,7 +48,7 @@ def lower_depthwise_conv2d_dsp(graph: Graph, node: Node, operator: DepthwiseConv
     channels = dsp_channels(padded.reshape(len(padded), -1), folded, rescales, zero_point(output))
     if channels is None:
         return None
-    channels = brief_channels(channels, zero_point(output), _SCALES)
+    channels = brief_channels(channels, zero_point(output))
     word = "rows_int8" if by_rows else "int8"
     held = math.prod(output.shape[2:]) if by_rows else 0
     overwrites = (0,) if by_rows else _overwrites(operator, source, output, along)

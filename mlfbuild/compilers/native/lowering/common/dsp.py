@@ -70,6 +70,8 @@ def _limits() -> tuple[int, int]:
     return int(_INT8.min), int(_INT8.max)
 
 
+_BRIEF_SCALE = 8
+"""The power of two that sums are multiplied with before the brief requantisation."""
 _BRIEF_SHIFT = 9
 """The right shift of the brief requantisation after the high multiplication: that of ``MLF_BRIEF_DSP``."""
 _CHANGES = (0, *(sign * change for change in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64) for sign in (1, -1)))
@@ -77,30 +79,31 @@ _CHANGES = (0, *(sign * change for change in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 
 _OUTPUTS = np.arange(_INT8.min + 1, _INT8.max + 1, dtype=np.int64)
 
 
-def brief_channels(channels: DspChannels, zero_point: int, scales: Sequence[int] = (8,)) -> DspChannels:
+def brief_channels(channels: DspChannels, zero_point: int) -> DspChannels:
     """Return ``channels`` with constants for the brief requantisation, or as they are if it would not be exact.
 
-    It is ``((2 ** scale * sum + bias) * multiplier) >> (32 + 9)``, saturated, in half the instructions; the shift of
-    each channel becomes one of ``scales``. It rounds once, and negative numbers as others. An output grows with its
-    sum: it is exact if each output begins at the same sum.
+    It is ``((256 * sum + bias) * multiplier) >> (32 + 9)``, saturated, in half the instructions. It rounds once, and
+    negative numbers as others. An output grows with its sum: it is exact if each output begins at the same sum.
     """
     limits = _sums(channels)
     borders = _Borders(_begins(channels, zero_point, *limits), *limits)
-    constant = borders.least == borders.greatest
     value = (borders.begins <= borders.least[:, None]).sum(axis=1) + _INT8.min
+    constant = borders.least == borders.greatest
     bias = np.where(constant, (4 * value + 2) << _BRIEF_SHIFT, 0)
     multiplier = np.where(constant, 1 << 30, 0)
-    shift = np.full_like(bias, scales[0])
-    for scale, change in itertools.product(scales, _CHANGES):
+    for change in _CHANGES:
         missing = np.flatnonzero(multiplier == 0)
         factor = channels.multiplier[missing] * 2.0 ** -(channels.shift[missing] + 32)
-        step = np.maximum(np.rint(factor**2 * 2.0 ** (14 + _BRIEF_SHIFT - scale)), 1)
-        candidate = np.rint(factor * 2.0 ** (32 + _BRIEF_SHIFT - scale) + change * step).astype(np.int64)
-        offset, exact = borders.of(missing).offset(candidate, scale)
+        step = np.maximum(np.rint(factor**2 * 2.0 ** (14 + _BRIEF_SHIFT - _BRIEF_SCALE)), 1)
+        nearest = factor * 2.0 ** (32 + _BRIEF_SHIFT - _BRIEF_SCALE)
+        candidate = np.rint(nearest + change * step).astype(np.int64)
+        offset, exact = borders.of(missing).offset(candidate)
         found = missing[exact]
-        multiplier[found], shift[found] = candidate[exact], scale
-        bias[found] = offset[exact] + (channels.bias[found] // 2 << scale)
-    return DspChannels(channels.weights, bias, multiplier, shift, brief=True) if multiplier.all() else channels
+        multiplier[found] = candidate[exact]
+        bias[found] = offset[exact] + (channels.bias[found] // 2 << _BRIEF_SCALE)
+    if not multiplier.all():
+        return channels
+    return DspChannels(channels.weights, bias, multiplier, np.zeros_like(bias), brief=True)
 
 
 @dataclass(frozen=True)
@@ -115,8 +118,9 @@ class _Borders:
     def of(self, channels: Int64Array) -> _Borders:
         return _Borders(self.begins[channels], self.least[channels], self.greatest[channels])
 
-    def offset(self, multiplier: Int64Array, scale: int) -> tuple[Int64Array, npt.NDArray[np.bool_]]:
-        """Return what to add to 2 ** ``scale`` times the sum of each channel, and whether that is exact."""
+    def offset(self, multiplier: Int64Array) -> tuple[Int64Array, npt.NDArray[np.bool_]]:
+        """Return what to add to 256 times the sum of each channel, and whether that is exact."""
+        scale = _BRIEF_SCALE
         far = 1 << 60
         usable = (multiplier > 0) & (multiplier < 1 << 31)
         needed = -((-_OUTPUTS << 32 + _BRIEF_SHIFT) // np.where(usable, multiplier, 1)[:, None])
