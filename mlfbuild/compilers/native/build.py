@@ -7,7 +7,7 @@ from dataclasses import replace
 from mlfbuild.compilers.native import graph_executor
 from mlfbuild.compilers.native.kernels import kernel_files
 from mlfbuild.compilers.native.lowering import check_constants, lower, lower_all
-from mlfbuild.compilers.native.memory import plan_memory
+from mlfbuild.compilers.native.memory import plan_memory, use_free_memory
 from mlfbuild.compilers.native.network import compiled_network, removed_from_layers
 from mlfbuild.compilers.native.passes import fuse, remove_dead_channels, rounded_products, run_passes
 from mlfbuild.compilers.native.printing import (
@@ -157,6 +157,7 @@ def _program(
         if smaller.arena_size < plan.arena_size:
             graph, calls, plan = fused, fused_calls, smaller
     check_constants(graph, calls, budget)
+    calls, plan = use_free_memory(calls, plan)
     return link_calls(name, graph, calls, plan, interface, trace=settings.trace, hook=hook)
 
 

@@ -24,6 +24,9 @@
  *     the multipliers of both
  *     shift of the even channel | shift of the odd one << 8
  * If the number of channels is odd, the last two form the last pair, which repeats one channel.
+ *
+ * Each block of pixels reads the whole filter. Where flash has wait states, that is slower than reading it from RAM, so
+ * the first pairs are copied to scratch memory once, as many as fit in a part of the arena that is free in any case.
  */
 #ifndef MLF_MATMUL_DSP_H_
 #define MLF_MATMUL_DSP_H_
@@ -34,6 +37,7 @@
 #include "compiler.h"
 #include "dsp.h"
 #include "expand_dsp.h"
+#include "line_buffer.h"
 #include "pixel_dsp.h"
 
 /* A matrix product, its requantisation and its activation. */
@@ -44,6 +48,7 @@ struct mlf_matmul_dsp {
     int32_t rounding; /* 2 * the output's zero point + 1; 0 if the filter is for the brief requantisation */
     int32_t minimum;  /* of a fused activation; INT8_MIN and INT8_MAX without one */
     int32_t maximum;
+    int32_t copied; /* pairs of channels whose filter is copied to scratch memory */
 };
 
 MLF_KERNEL void mlf_activate_dsp(const struct mlf_matmul_dsp *matmul, int8_t *output)
@@ -81,15 +86,30 @@ MLF_KERNEL void mlf_pixels_dsp(const struct mlf_matmul_dsp *matmul, enum mlf_for
     }
 }
 
-/* All output channels of a block of three pixels. */
-MLF_KERNEL void mlf_block3_dsp(const struct mlf_block_dsp *block, int32_t outputs, const int16_t *rows,
-                               const int32_t *filter, int8_t *output)
+/* Copy the filter of the first `copied` pairs to `copy`; return that of the pairs after them. */
+MLF_KERNEL const int32_t *mlf_copy_pairs_dsp(const struct mlf_matmul_dsp *matmul, const int32_t *filter, int32_t *copy)
 {
-    filter = mlf_pixels3_dsp(rows, filter, output, block);
-    if (outputs % 2 != 0) {
-        struct mlf_block_dsp last = *block;
-        last.pairs = 1;
-        (void)mlf_pixels3_dsp(rows, filter, output + outputs - 2, &last);
+    const int32_t words = matmul->copied * ((matmul->inputs + 3) / 4 * 2 + (matmul->rounding == 0 ? 4 : 6));
+    mlf_move_bytes((int8_t *)copy, (const int8_t *)filter, 4 * words);
+    return filter + words;
+}
+
+/* All output channels of a block of three pixels; `filter` is that of the pairs after those in `copy`. */
+MLF_KERNEL void mlf_block3_dsp(const struct mlf_matmul_dsp *matmul, struct mlf_block_dsp *block, const int16_t *rows,
+                               const int32_t *copy, const int32_t *filter, int8_t *output)
+{
+    const int32_t left = matmul->outputs / 2 - matmul->copied;
+    if (matmul->copied > 0) {
+        block->pairs = matmul->copied;
+        (void)mlf_pixels3_dsp(rows, copy, output, block);
+    }
+    if (left > 0) {
+        block->pairs = left;
+        filter = mlf_pixels3_dsp(rows, filter, output + 2 * matmul->copied, block);
+    }
+    if (matmul->outputs % 2 != 0) {
+        block->pairs = 1;
+        (void)mlf_pixels3_dsp(rows, filter, output + matmul->outputs - 2, block);
     }
 }
 
@@ -106,7 +126,7 @@ MLF_SHARED void mlf_expand_one_dsp(int16_t *rows, const int8_t *input, int32_t g
 
 /*
  * FULLY_CONNECTED and CONV_2D of 1x1 with stride 1 and a multiple of four inputs: rows of inputs times the filter, in
- * blocks of three. `scratch` holds three expanded rows. The output may begin at the address of the input: a block is
+ * blocks of three. `scratch` holds three expanded rows, then the copied pairs. The output may begin at the address of the input: a block is
  * read before it is written, and if the output is larger, blocks are computed from the end to the start.
  *
  * Two rows that are left form a block with the neighbour in the block before, which is still expanded; the output of a
@@ -123,11 +143,13 @@ MLF_SHARED void mlf_matmul3_int8_dsp(const struct mlf_matmul_dsp *matmul, const 
     const int32_t backward = pitch > depth;
     const int32_t step = backward ? -3 : 3;
     struct mlf_block_dsp block = mlf_block_dsp(depth, pitch, pitch, matmul->rounding);
+    int32_t *const copy = (int32_t *)(void *)(scratch + 3 * depth);
     const int8_t *from = input + (backward ? (matmul->rows - 3) * depth : 0);
     int8_t *to = output + (backward ? (matmul->rows - 3) * pitch : 0);
+    filter = mlf_copy_pairs_dsp(matmul, filter, copy);
     for (int32_t i = 0; i < blocks; i++, from += step * depth, to += step * pitch) {
         (void)mlf_expand3_dsp(scratch, from, from + depth, from + 2 * depth, groups);
-        mlf_block3_dsp(&block, pitch, scratch, filter, to);
+        mlf_block3_dsp(matmul, &block, scratch, copy, filter, to);
     }
     if (left > 0) {
         const int32_t row = backward ? 0 : 3 * blocks; /* the first one that is left */
@@ -142,7 +164,7 @@ MLF_SHARED void mlf_matmul3_int8_dsp(const struct mlf_matmul_dsp *matmul, const 
             block.pitch = 0;
             (void)mlf_expand3_dsp(scratch, from, from, from, groups);
         }
-        mlf_block3_dsp(&block, pitch, scratch, filter, to);
+        mlf_block3_dsp(matmul, &block, scratch, copy, filter, to);
     }
     mlf_activate_dsp(matmul, output);
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from zlib import crc32
 
 import numpy as np
@@ -180,6 +180,9 @@ class KernelCall:
     """Other kernel headers that the body needs."""
     updates: tuple[tuple[int, int], ...] = ()
     """(input, output) positions of states that the kernel updates in place, through one pointer."""
+    grown: Callable[[int], tuple[int, tuple[str, ...]]] | None = field(default=None, compare=False)
+    """If more scratch memory than necessary makes the call faster: from the bytes that are free, the scratch memory
+    that it then uses and its body."""
 
     @property
     def scratch(self) -> int:
@@ -187,6 +190,17 @@ class KernelCall:
         return sum(
             parameter.argument.size for parameter in self.parameters if isinstance(parameter.argument, ScratchBuffer)
         )
+
+    def with_room(self, free: int) -> KernelCall:
+        """Return the call that is fastest with up to ``free`` bytes of scratch memory."""
+        if self.grown is None or free <= self.scratch:
+            return self
+        scratch, body = self.grown(free)
+        parameters = tuple(
+            replace(each, argument=ScratchBuffer(scratch)) if isinstance(each.argument, ScratchBuffer) else each
+            for each in self.parameters
+        )
+        return replace(self, parameters=parameters, body=body)
 
 
 def place_of(node: Node) -> str:

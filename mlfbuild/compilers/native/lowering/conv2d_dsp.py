@@ -36,6 +36,11 @@ _LARGE = 1024
 
 _Pack = Callable[[DspChannels], Array | None]
 
+_COPIED = 512
+"""The least bytes of a filter that are worth copying to RAM, because each block then consists of two calls."""
+_READ_AGAIN = 10 * PIXELS
+"""From this number of pixels on, copying takes much less time than the wait states that it avoids."""
+
 _LARGEST_ROW = 512
 """Expanding a row of up to this many bytes saves a quarter of the instructions of a product with one vector."""
 
@@ -72,10 +77,17 @@ def lower_conv2d_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall |
             Parameter("const int8_t *", "padding", padding),
         )
         arguments = "&conv2d, input, filter, padding, output, scratch"
-    return KernelCall("conv2d", "conv2d_dsp.h", parameters, (
-        *conv2d_lines(window, matmul, zero_point(source), block),
-        f"mlf_conv2d_{'gather_' if gathered else ''}int8_dsp({arguments});",
-    ))  # fmt: skip
+
+    def body(copied: int) -> tuple[str, ...]:
+        fields = matmul | _copied(copied)
+        lines = conv2d_lines(window, fields, zero_point(source), block)
+        return (*lines, f"mlf_conv2d_{'gather_' if gathered else ''}int8_dsp({arguments});")
+
+    grown = None
+    if block == PIXELS and pixels >= _READ_AGAIN:
+        scratch = block * (row + row // BYTES if gathered else row)
+        grown = partial(_with_copy, scratch, _pair_size(inputs, brief=filter_.brief), output.shape[3] // 2, body)
+    return KernelCall("conv2d", "conv2d_dsp.h", parameters, body(0), grown=grown)
 
 
 def _matmul(
@@ -96,15 +108,45 @@ def _matmul(
     if filter_ is None:
         return None
     scratch = (PIXELS if blocked else 1) * _row(inputs)
-    matmul = matmul_lines(matmul_fields(operator, rows, inputs, output, brief=filter_.brief))
+    fields = matmul_fields(operator, rows, inputs, output, brief=filter_.brief)
+    matmul = matmul_lines(fields)
     if not blocked and inputs % 4 == 0 and (rows >= PIXELS or scratch > _LARGEST_ROW):
         statement = "mlf_matvec_int8_dsp(&matmul, input, filter, output);"
         parameters = dsp_parameters(source, filter_.constant, output, 0)
         return KernelCall(word, "matmul_dsp.h", parameters, (*matmul, statement))
     statement = f"mlf_matmul{PIXELS if blocked else ''}_int8_dsp(&matmul, input, filter, output, scratch);"
-    return KernelCall(
-        word, "matmul_dsp.h", dsp_parameters(source, filter_.constant, output, scratch), (*matmul, statement), (0,)
-    )
+
+
+    def body(copied: int) -> tuple[str, ...]:
+        return (*matmul_lines(fields | _copied(copied)), statement)
+
+    grown = None
+    if blocked and rows >= _READ_AGAIN:
+        grown = partial(_with_copy, scratch, _pair_size(inputs, brief=filter_.brief), output.shape[-1] // 2, body)
+    parameters = dsp_parameters(source, filter_.constant, output, scratch)
+    return KernelCall(word, "matmul_dsp.h", parameters, body(0), (0,), grown=grown)
+
+
+def _pair_size(inputs: int, *, brief: bool) -> int:
+    """Return the bytes of the filter of a pair of channels."""
+    return 4 * (2 * groups_of(inputs) + (4 if brief else 6))
+
+
+def _with_copy(
+    scratch: int, pair: int, pairs: int, body: Callable[[int], tuple[str, ...]], free: int
+) -> tuple[int, tuple[str, ...]]:
+    """Return scratch memory and body of a call that copies as many of the ``pairs`` of filters as ``free`` permits.
+
+    A pair has ``pair`` bytes, and without a copy the call needs ``scratch`` bytes.
+    """
+    copied = min(pairs, (free - scratch) // pair)
+    if copied < pairs and copied * pair < _COPIED:
+        copied = 0
+    return scratch + copied * pair, body(copied)
+
+
+def _copied(pairs: int) -> dict[str, str]:
+    return {"copied": str(pairs)} if pairs else {}
 
 
 def _row(inputs: int) -> int:

@@ -86,6 +86,12 @@ def lower_chain(lowered: LoweredChain) -> KernelCall:
     memory = Parameter("int8_t *", "memory", ScratchBuffer(lowered.scratch))
     body = tuple(printing.lines())
     words = [call.operator for call in lowered.calls]
+
+    def grown(free: int) -> tuple[int, tuple[str, ...]]:
+        left = free - lowered.offsets[-1]
+        faster = replace(lowered, calls=tuple(call.with_room(left) for call in lowered.calls))
+        return faster.scratch, tuple(_Printing(faster).lines())
+
     return KernelCall(
         f"{words[0]}_to_{words[-1]}" if len(words) > 1 else f"{words[0]}_in_place",
         "line_buffer.h",
@@ -93,6 +99,7 @@ def lower_chain(lowered: LoweredChain) -> KernelCall:
         body,
         _overwrites(lowered),
         tuple(dict.fromkeys(call.header for call in lowered.calls)),
+        grown=grown,
     )
 
 

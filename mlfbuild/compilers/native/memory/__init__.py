@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.compilers.native.memory.plan import Plan as Plan, plan_memory as plan_memory
+    from mlfbuild.compilers.native.memory.plan import (
+        Plan as Plan,
+        plan_memory as plan_memory,
+        use_free_memory as use_free_memory,
+    )
     from mlfbuild.compilers.native.memory.storages import Location as Location, StorageKind as StorageKind
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -11,7 +11,8 @@ new value is written in its place; otherwise it is copied there at the end of th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from mlfbuild.cgen import Buffer, Span, aligned, lower_bound, place
 from mlfbuild.compilers.native.lowering import KernelCall
@@ -46,6 +47,8 @@ class Plan:
     """Bytes in use at the same time: no plan of these calls in this order is smaller."""
     scratch: tuple[int, ...]
     """The offset in the arena of each node's scratch memory; 0 for those that need none."""
+    used: tuple[tuple[int, Span], ...]
+    """The parts of the arena that hold tensors: their offsets, and their bytes and times."""
     copies: tuple[tuple[str, Location], ...]
     """Outputs and states to copy after all nodes, in this order, and their destinations."""
     state_size: int = 0
@@ -80,6 +83,29 @@ def plan_memory(graph: Graph, calls: Sequence[KernelCall]) -> Plan:
         )
     _check_updates(graph, calls, plan.locations)
     return plan
+
+
+def use_free_memory(calls: Sequence[KernelCall], plan: Plan) -> tuple[list[KernelCall], Plan]:
+    """Return ``calls`` with more scratch memory where it is free and makes them faster, and their plan.
+
+    Nothing else moves, and the arena does not grow.
+    """
+    faster, scratch = list(calls), list(plan.scratch)
+    for at, call in enumerate(calls):
+        if call.grown is not None:
+            offset, size = _largest_gap(plan, at)
+            faster[at] = call.with_room(size)
+            if faster[at].scratch > call.scratch:
+                scratch[at] = offset
+    return faster, replace(plan, scratch=tuple(scratch))
+
+
+def _largest_gap(plan: Plan, at: int) -> tuple[int, int]:
+    """Return offset and bytes of the largest part of the arena that no tensor needs during node ``at``."""
+    used = sorted((start, start + span.size) for start, span in plan.used if span.first <= at <= span.last)
+    ends = accumulate((end for _, end in used), max, initial=0)
+    starts = (*(start for start, _ in used), plan.arena_size)
+    return max(((end, start - end) for end, start in zip(ends, starts, strict=True)), key=lambda gap: gap[1])
 
 
 def _check_updates(graph: Graph, calls: Sequence[KernelCall], locations: Mapping[str, Location]) -> None:
@@ -126,6 +152,11 @@ def _plan(graph: Graph, calls: Sequence[KernelCall], apart: frozenset[int]) -> P
         arena_size,
         lower_bound(buffers),
         tuple(storage.position for storage in scratch),
+        tuple(
+            (storage.position, Span(aligned(span.size), span.first, span.last))
+            for storage in _in_arena(storages.values())
+            for span in storage.spans
+        ),
         (*_output_copies(graph, locations), *_state_copies(graph, locations)),
         state_size(graph),
         views,
