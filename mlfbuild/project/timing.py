@@ -20,6 +20,8 @@ _NAME = named("memory", r"[A-Za-z_][A-Za-z0-9_]*", "letters, digits and _, no di
 _CACHE_NAME = named("cache", r"[A-Za-z_][A-Za-z0-9_]*", "letters, digits and _, no digit first")
 TIMED_CORES = ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55")
 """The cores that the cycle model knows; a test compares them with the model's own table."""
+_EXTERNAL = ("qspi", "ospi", "psram", "ddr")
+"""Regions that are the memory ``external`` of a microcontroller without memories of their names."""
 _OWN_ERROR = 5
 """What the memories of a microcontroller that nobody compared with the model add to its error, in per cent."""
 _Row = TypeVar("_Row", "TimedMemory", "MemoryCache")
@@ -119,7 +121,8 @@ def memory_of_region(mcu: Mcu, region: str) -> str | None:
     """Return the memory of ``mcu`` that a region of a linker script is; ``None`` if none has its name."""
     names = {name.lower(): name for name in mcu.memories}
     first, second = list(mcu.memories)[:2]
-    return names.get(region.lower()) or {"flash": first, "ram": second}.get(region.lower())
+    usual = {"flash": first, "ram": second, **dict.fromkeys(_EXTERNAL, names.get("external"))}
+    return names.get(region.lower()) or usual.get(region.lower())
 
 
 def whole_mcu(target: TargetSpec) -> Mcu | None:

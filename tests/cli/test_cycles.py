@@ -107,6 +107,8 @@ def test_placement_in_a_slow_memory_costs_cycles(project: Project) -> None:
     assert external["by_kind"]["waiting"] > internal["by_kind"]["waiting"] + 40 * 64
     project.set_target(f"mcu: stm32l4r5, {PLACED.replace('OSPI', 'FLASH')}")
     assert project.profile()["modelled"]["by_kind"]["waiting"] < 2 * internal["by_kind"]["waiting"]
+    project.set_target("mcu: stm32l4r5, timing: {memories: {flash: {size: 64}}}")
+    assert project.refused("profile") == (4, "microcontroller-too-small", "alpha for nucleo")
 
 
 @pytest.mark.sweep

@@ -66,3 +66,5 @@ def test_memories_of_regions(mcus: dict[str, Mcu | None]) -> None:
     assert external is not None
     found = {region: memory_of_region(external, region) for region in ("OSPI", "FLASH", "RAM", "sram", "ITCM")}
     assert found == {"OSPI": "ospi", "FLASH": "flash", "RAM": "sram", "sram": "sram", "ITCM": None}
+    assert memory_of_region(external, "QSPI") is None
+    assert memory_of_region(MCUS["stm32f746"], "QSPI") == "external"

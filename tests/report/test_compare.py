@@ -119,6 +119,10 @@ def test_changes_of_modelled_cycles() -> None:
     rows = [line.partition(", ")[2] for line in lines if line.startswith("model net, ")]
     assert [row.partition("  ")[0] for row in rows] == ["modelled cycles", "modelled ns", "operators that changed"]
     assert "cycles" in next(line for line in lines if line.split()[:1] == ["bytes"])
+    assert "cycles and ns: modelled, +-12 %" in lines
+    faster = report(image("app for m4", [model("net", [modelled(chain(4), clock=10**8)])], others(), sha256="2" * 64))
+    assert compare_reports(faster, before).images[0].same
+    assert "model net, modelled ns" in text(faster, before), "the same image at another clock"
     without = report(image("app for m4", [model("net", [chain(4)])], others(), sha256="3" * 64))
     assert compare_reports(now, without).images[0].owners[0].cycles == Change(None, None)
     validator(report_schema()).validate({**now, "compared": comparison_json(compare_reports(now, before))})

@@ -111,6 +111,13 @@ class ImageChange:
     ram: Change
     owners: tuple[OwnerChange, ...]
     """The owners of both, largest change first; unchanged ones in the order of the report."""
+    error: int | None
+    """The largest stated error of modelled cycles, in per cent; ``None`` if a report has none."""
+
+    @property
+    def unchanged(self) -> bool:
+        """Whether files and figures are equal; cycles of the same image differ if the clock does."""
+        return self.same and not any(owner.changed for owner in self.owners)
 
 
 @dataclass(frozen=True)
@@ -173,13 +180,20 @@ def _image(now: Report, before: Report) -> ImageChange:
         for group in ("models", "others")
         for name, new, old in _paired(now[group], before[group], lambda owner: str(owner["name"]))
     ]
+    errors = [_error(image) for image in (now, before)]
     return ImageChange(
         *_names(now),
         now["sha256"] == before["sha256"],
         Change(before["flash"], now["flash"]),
         Change(before["ram"], now["ram"]),
         tuple(sorted(owners, key=lambda owner: -owner.weight)),
+        None if None in errors else max(error or 0 for error in errors),
     )
+
+
+def _error(image: Report) -> int | None:
+    profiles = [network.get("profile") or {} for model in image["models"] for network in model.get("networks", ())]
+    return max((profile["modelled"]["error"] for profile in profiles if "modelled" in profile), default=None)
 
 
 def _paired(

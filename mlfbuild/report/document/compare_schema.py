@@ -48,7 +48,8 @@ def _image() -> dict[str, Any]:
     same = {**_FLAG, "description": "Whether the files are identical"}
     owners = {**_array(_owner()), "description": "Owners in both reports, largest change first"}
     needed = {"firmware": _TEXT, "same": same, "flash": _CHANGE, "ram": _CHANGE, "owners": owners}
-    return object_schema(needed, {"target": _TEXT})
+    error = {"type": ["integer", "null"], "minimum": 0, "description": "Of modelled cycles, in per cent"}
+    return object_schema(needed, {"target": _TEXT, "error": error})
 
 
 def _owner() -> dict[str, Any]:

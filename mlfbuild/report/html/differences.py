@@ -37,7 +37,7 @@ class Differences:
 
     found: bool
     same: bool
-    """Whether the files are identical."""
+    """Whether the files are identical, with the same figures."""
     owners: tuple[DifferenceRow, ...]
     """Flash and RAM of the image, its models and other changed owners."""
     runs: tuple[DifferenceRow, ...]
@@ -50,6 +50,8 @@ class Differences:
     """Bytes of functions, constants and variables that changed."""
     more_pieces: int
     repacked: tuple[RepackedRow, ...]
+    error: int | None = None
+    """Of modelled cycles, in per cent, if both reports have some."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ def differences(change: ImageChange | None) -> Differences:
     pieces.sort(key=_weight)
     return Differences(
         True,
-        change.same,
+        change.unchanged,
         (DifferenceRow("the image", "", (change.flash, change.ram)), *_owners(change.owners)),
         tuple(
             DifferenceRow(owner.name, "", figures)
@@ -99,6 +101,7 @@ def differences(change: ImageChange | None) -> Differences:
             for owner in change.owners
             if owner.repacked
         ),
+        change.error,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from mlfbuild.build.tree import PLACEMENT_FOLDER, PlacedSection, placement_files
 from mlfbuild.core import (
     CheckFailedError,
     Tell,
+    UnsupportedModelError,
     find_tool,
     listed,
     package_fingerprint,
@@ -29,7 +31,7 @@ from mlfbuild.core import (
 )
 from mlfbuild.executor import callable_modules, chosen_module, module_network
 from mlfbuild.library import Module, dtype_called
-from mlfbuild.project import MEMORY_CLASSES, Project, is_collected, memory_of_region
+from mlfbuild.project import MEMORY_CLASSES, Project, is_collected, memory_of_region, size_text
 from mlfbuild.report.operators.cycles import TimedPart
 from mlfbuild.report.operators.model_run import ModelRun
 from mlfbuild.report.operators.operator_runs import operator_runs
@@ -101,6 +103,7 @@ def _run(job: ProfileJob, module: Module, emulator: Path, tell: Tell) -> ModelRu
     image = build_harness(
         job.model.tree, module, board, target.toolchain, folder, twice=False, placement=_placement(job), tell=tell
     )
+    _check_memories(job, module, image)
     path = job.vectors.get("") or job.vectors.get(module.name)
     inputs = _first_case(path, module)
     record = folder / "counts.json"
@@ -187,6 +190,36 @@ def _sections(job: ProfileJob) -> Iterator[tuple[PlacedSection, str]]:
     for kind, name in job.model.request.placement.sections.items():
         if target.board is None and kind in MEMORY_CLASSES and name not in known and not is_collected(name):
             yield PlacedSection(name, "", memory=True), second
+
+
+def _check_memories(job: ProfileJob, module: Module, image: Path) -> None:
+    """Raise ``UnsupportedModelError`` if the microcontroller has no room for the module's constants or workspace.
+
+    Their cycles would be those of a memory that they cannot be in.
+    """
+    mcu = job.target.mcu
+    if mcu is None:
+        return
+    first, second = list(mcu.memories)[:2]
+    extents = {section.name: section.size for section in read_image(image).sections}
+    placed = [(section.memory, memory, extents.get(section.name, 0)) for section, memory in _sections(job)]
+    constants, workspace = (
+        sum(getattr(main, key) for main in module.main) for key in ("constants_size", "workspace_size")
+    )
+    taken = Counter({first: constants})
+    taken[second] += workspace
+    for is_memory, memory, size in placed:
+        taken[second if is_memory else first] -= size
+        taken[memory] += size
+    for memory, size in taken.items():
+        if size > mcu.memories[memory].size:
+            raise UnsupportedModelError(
+                "microcontroller-too-small",
+                place=f"{module.name} for {job.target.name}",
+                reason=f"takes {size_text(size)} of {memory}, but that of {mcu.name} has "
+                f"{size_text(mcu.memories[memory].size)}",
+                hint="place data in another memory, or choose another mcu",
+            )
 
 
 def _places(job: ProfileJob, image: Path) -> list[tuple[int, int, str]]:

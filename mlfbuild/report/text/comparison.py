@@ -36,7 +36,7 @@ def _title(firmware: str, target: str | None) -> str:
 
 def _image(image: ImageChange, before: str, *, verbose: bool) -> Iterator[str]:
     title = _title(image.firmware, image.target)
-    if image.same:
+    if image.unchanged:
         yield f"{title}: the same image as in {before}"
         return
     changed = [owner for owner in image.owners if owner.changed]
@@ -50,6 +50,9 @@ def _image(image: ImageChange, before: str, *, verbose: bool) -> Iterator[str]:
     if same:
         yield ""
         yield shortened(f"unchanged: {listed(same)}", WIDTH)
+    if image.error is not None and any(owner.cycles.more or owner.latency.more for owner in changed):
+        yield ""
+        yield f"cycles and ns: modelled, +-{image.error} %"
     yield from _repacked(image.owners)
     for owner in changed:
         yield from _operators(owner, verbose=verbose)

@@ -32,7 +32,7 @@ HEADERS = {
     "CONV_2D": ("conv2d_dsp.h", "matmul_dsp.h"),
     "CONV_2D below the peak": ("conv2d_dsp.h", "matmul_dsp.h"),
     "CONV_2D 1x1": ("matmul_dsp.h",),
-    "FULLY_CONNECTED": ("matmul_dsp.h",),
+    "FULLY_CONNECTED": ("matmul_dsp.h", "quad_dsp.h"),
     "DEPTHWISE_CONV_2D": ("depthwise_conv2d_dsp.h",),
     "DEPTHWISE_CONV_2D in place": ("depthwise_conv2d_dsp.h",),
     "DEPTHWISE_CONV_2D by rows": ("depthwise_conv2d_dsp.h",),
@@ -112,7 +112,7 @@ BIAS = np.array([5, -900, 0, 2000], np.int32)
 
 def check(case: Case, *, dsp: bool) -> None:
     library = compile_bytes(case.model)
-    assert ("mlf_matmul_int8_dsp(" in generated(library)) == dsp
+    assert ("mlf_matmul3_int8_dsp(" in generated(library)) == dsp
     ((got,),) = run_many_on_host([(library, library.modules[0], case.inputs)])
     np.testing.assert_array_equal(got, tflite_micro_run(case.model, case.inputs)[0])
 

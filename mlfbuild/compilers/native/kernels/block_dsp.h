@@ -4,8 +4,8 @@
  * Three or two pixels times all pairs of output channels, six or four sums in registers; matmul_dsp.h describes the
  * layout of the filter.
  *
- * The inner loop for three spends 17 instructions on 24 products (0.71 each, 0.74 with its branch, unrolled for 16
- * inputs): 1 LDM for weights, 2 LDM for activations, 2 SXTB16, 12 SMLAD.
+ * On a Cortex-M4 the inner loop for three takes 24 cycles for 24 products, 25 with its branch, unrolled for 20 inputs:
+ * twice 4 loads in a row (5 cycles), 1 SXTB16, 6 SMLAD.
  */
 #ifndef MLF_BLOCK_DSP_H_
 #define MLF_BLOCK_DSP_H_
@@ -20,125 +20,222 @@ struct mlf_block_dsp {
     int32_t groups;   /* of four inputs */
     int32_t pairs;    /* of output channels */
     int32_t pitch;    /* bytes from one pixel's output to the next one's */
-    int32_t rounding; /* 2 * the output's zero point + 1 */
+    int32_t rounding; /* 2 * the output's zero point + 1; 0 if the filter is for the brief requantisation */
+    int32_t left_out; /* groups of the first round of five that are left out; the first group precedes it */
 };
+
+/* Return the parameters of a layer with `inputs` and `outputs` for a pixel. */
+MLF_KERNEL struct mlf_block_dsp mlf_block_dsp(int32_t inputs, int32_t outputs, int32_t pitch, int32_t rounding)
+{
+    const int32_t groups = (inputs + 3) / 4;
+    const int32_t left_out = groups == 1 ? 5 : 4 - (groups + 3) % 5;
+    const struct mlf_block_dsp block = {groups, outputs / 2, pitch, rounding, left_out};
+    return block;
+}
 
 #if MLF_DSP_ASM
 
 /*
- * All pairs of output channels of a block of pixels: r0 expanded inputs, r1 filter, r2 output, r3 block. On the stack:
- * inputs, their end, where the first round of four groups begins, output, pitch, rounding, end of the first pixel's
- * outputs. The first group of a pair precedes the loop.
+ * All pairs of output channels of a block of pixels: r0 expanded inputs, r1 filter, r2 output, r3 block; r4 is the end
+ * of the inputs. On the stack: inputs; where they, the weights and the loop continue after a pair's first group, which
+ * precedes the loop of five; output, the end of the first pixel's; 2 * pitch, plus 1 unless the requantisation is the
+ * brief one; rounding, end of the inputs.
+ *
+ * Loads stand side by side, with offsets rather than updates of their base: on Cortex-M3 and M4 a row of N loads takes
+ * N + 1 cycles.
  */
-#define MLF_BLOCK_DSP(group_bytes, first_group, group, recover_sums, store_even, store_odd)                            \
+#define MLF_BLOCK_DSP(group_bytes, round_bytes, first_group, round, brief, general)                                    \
     "push {r4-r8, r10, r11, lr}\n\t"                                                                                   \
-    "sub sp, sp, #32\n\t"                                                                                              \
-    "ldmia r3, {r4-r7}\n\t"                                                                                            \
+    "sub sp, sp, #40\n\t"                                                                                              \
+    "ldmia r3, {r3, r5-r8}\n\t" /* groups, pairs, pitch, rounding, groups to leave out */                              \
+    "and lr, r7, #1\n\t" /* whether the requantisation is not the brief one */                                         \
+    "add r6, lr, r6, lsl #1\n\t"                                                                                       \
+    "str r6, [sp, #24]\n\t"                                                                                            \
+    "str r7, [sp, #28]\n\t"                                                                                            \
     "add r5, r2, r5, lsl #1\n\t"                                                                                       \
-    "strd r7, r5, [sp, #20]\n\t"                                                                                       \
-    "strd r2, r6, [sp, #12]\n\t"                                                                                       \
-    "movs r5, #" group_bytes "\n\t"                                                                                    \
-    "mla r5, r4, r5, r0\n\t"                                                                                           \
-    "strd r0, r5, [sp]\n\t"                                                                                            \
-    "rsbs r5, r4, #1\n\t"                                                                                              \
-    "and r5, r5, #3\n\t"                                                                                               \
-    "it eq\n\t"                                                                                                        \
-    "moveq r5, #4\n\t" /* only one group: go to the end of the loop */ MLF_ENTRY_DSP("r5", "r6", "r7")                 \
-    "str r5, [sp, #8]\n"                                                                                               \
+    "str r2, [sp, #16]\n\t"                                                                                            \
+    "str r5, [sp, #20]\n\t"                                                                                            \
+    "movs r6, #" group_bytes "\n\t"                                                                                    \
+    "mla r4, r3, r6, r0\n\t"                                                                                           \
+    "mls r6, r8, r6, r6\n\t"                                                                                           \
+    "add r6, r6, r0\n\t"                                                                                               \
+    "str r0, [sp]\n\t"                                                                                                 \
+    "str r6, [sp, #4]\n\t"                                                                                             \
+    "rsb r6, r8, #1\n\t"                                                                                               \
+    "lsl r6, r6, #3\n\t"                                                                                               \
+    "adds r6, #4\n\t" MLF_ENTRY_DSP("r8", "r3", "r7")                                                                  \
+    "str r6, [sp, #8]\n\t"                                                                                             \
+    "str r8, [sp, #12]\n\t"                                                                                            \
+    "str r4, [sp, #32]\n"                                                                                              \
     "1:\n\t"                                                                                                           \
-    "ldr r0, [sp]\n\t" first_group                                                                                     \
-    "ldr pc, [sp, #8]\n"                                                                                               \
-    "3:\n\t" group "4:\n\t" group group group                                                                          \
-    "ldr r3, [sp, #4]\n\t"                                                                                             \
-    "cmp r0, r3\n\t"                                                                                                   \
+    "ldr r0, [sp]\n\t"                                                                                                 \
+    "ldr lr, [r1]\n\t" first_group                                                                                     \
+    "ldr r0, [sp, #4]\n\t"                                                                                             \
+    "ldr r3, [sp, #8]\n\t"                                                                                             \
+    "ldr r5, [sp, #12]\n\t"                                                                                            \
+    "add r1, r1, r3\n\t"                                                                                               \
+    "bx r5\n"                                                                                                          \
+    "3:\n\t" round                                                                                                     \
+    "adds r1, #40\n\t"                                                                                                 \
+    "adds r0, #" round_bytes "\n\t"                                                                                    \
+    "cmp r0, r4\n\t"                                                                                                   \
     "bne 3b\n\t"                                                                                                       \
-    "ldmia r1!, {r3-r5}\n\t" recover_sums /* biases, multiplier of the even channel */                                 \
-    "ldr r7, [r1, #4]\n\t"              /* shifts */                                                                   \
-    "ldrd r0, r6, [sp, #12]\n\t"                                                                                       \
-    "ldr r3, [sp, #20]\n\t"                                                                                            \
-    "lsl r3, r3, r7\n\t" store_even                                                                                    \
-    "ldr r5, [r1], #8\n\t" /* multiplier of the odd channel */                                                         \
-    "ldr r3, [sp, #20]\n\t"                                                                                            \
-    "lsr r7, r7, #8\n\t"                                                                                               \
-    "lsl r3, r3, r7\n\t" store_odd                                                                                     \
-    "ldr r3, [sp, #24]\n\t"                                                                                            \
-    "str r0, [sp, #12]\n\t"                                                                                            \
-    "cmp r0, r3\n\t"                                                                                                   \
+    "ldr r5, [sp, #24]\n\t"                                                                                            \
+    "ldr r0, [sp, #16]\n\t"                                                                                            \
+    "ldr r3, [r1]\n\t"                                                                                                 \
+    "ldr r6, [r1, #4]\n\t"                                                                                             \
+    "asrs r5, r5, #1\n\t"                                                                                              \
+    "bcs 5f\n\t" brief                                                                                                 \
+    "adds r1, #12\n"                                                                                                   \
+    "6:\n\t"                                                                                                           \
+    "str r0, [sp, #16]\n\t"                                                                                            \
+    "cmp r0, r7\n\t"                                                                                                   \
     "bne 1b\n\t"                                                                                                       \
     "mov r0, r1\n\t"                                                                                                   \
-    "add sp, sp, #32\n\t"                                                                                              \
-    "pop {r4-r8, r10, r11, pc}"
+    "add sp, sp, #40\n\t"                                                                                              \
+    "pop {r4-r8, r10, r11, pc}\n"                                                                                      \
+    "5:\n\t" general                                                                                                   \
+    "ldr r4, [sp, #32]\n\t"                                                                                            \
+    "ldr r7, [sp, #20]\n\t"                                                                                            \
+    "adds r1, #20\n\t"                                                                                                 \
+    "b 6b\n\t"
+
+/* Of a pair: recover doubled sums, then store them as requantize.h defines it. */
+#define MLF_PAIR_DSP(recover, store_even, store_odd)                                                                   \
+    recover                                                                                                            \
+    "ldr r6, [r1, #8]\n\t" /* multiplier of the even channel */                                                        \
+    "ldr r7, [r1, #16]\n\t" /* shifts */                                                                               \
+    "ldr r3, [sp, #28]\n\t"                                                                                            \
+    "lsl r3, r3, r7\n\t" store_even                                                                                    \
+    "ldr r6, [r1, #12]\n\t"                                                                                            \
+    "ldr r3, [sp, #28]\n\t"                                                                                            \
+    "lsr r7, r7, #8\n\t"                                                                                               \
+    "lsl r3, r3, r7\n\t" store_odd
 
 /* From 256 * odd + even and even to twice the sum of each channel; biases are already doubled. */
 #define MLF_RECOVER_DSP(even, odd)                                                                                     \
     "sub " odd ", " odd ", " even "\n\t"                                                                               \
     "add " even ", r3, " even ", lsl #1\n\t"                                                                           \
-    "add " odd ", r4, " odd ", asr #7\n\t"
+    "add " odd ", r6, " odd ", asr #7\n\t"
+
+/* The same for 256 times the sum of each channel; the odd channel's bias is in its sum. */
+#define MLF_RECOVER_BRIEF_DSP(even, odd)                                                                               \
+    "sub " odd ", " odd ", " even "\n\t"                                                                               \
+    "add " even ", r3, " even ", lsl #8\n\t"
+
+#define MLF_ROUND_DSP(sum, place)                                                                                      \
+    MLF_STORE_DSP(sum, "r6", "r3", "r7", "r4", place)
+
+/* Three pixels: r3 weights of two channels; r5-r7 inputs; r8, r2, r10 even sums; r11, r12, lr odd and even ones. */
+#define MLF_LOAD3_DSP(weights, first, second, third)                                                                   \
+    "ldr r3, [r1, #" weights "]\n\t"                                                                                   \
+    "ldr r5, [r0, #" first "]\n\t"                                                                                     \
+    "ldr r6, [r0, #" second "]\n\t"                                                                                    \
+    "ldr r7, [r0, #" third "]\n\t"
 
 /*
- * Three pixels: r3, r4 weights of two channels; r5-r7 inputs; r8, r2, r10 even sums; r11, r12, lr odd and even ones.
- * The instruction adds to sums, and names them, or for the first products it is one that does not.
+ * The instruction adds to the even channel's sums, and names them, or for the first products it is one that does not;
+ * the others begin with the odd channel's bias, in lr.
  */
-#define MLF_STEP3_DSP(smlad, weights, r8, r2, r10, r11, r12, lr)                                                       \
-    "ldmia r0!, {r5-r7}\n\t"                                                                                           \
-    smlad " r11, " weights ", r5" r11 "\n\t"                                                                           \
-    smlad " r12, " weights ", r6" r12 "\n\t"                                                                           \
-    smlad " lr, " weights ", r7" lr "\n\t"                                                                             \
-    "sxtb16 " weights ", " weights "\n\t"                                                                              \
-    smlad " r8, " weights ", r5" r8 "\n\t"                                                                             \
-    smlad " r2, " weights ", r6" r2 "\n\t"                                                                             \
-    smlad " r10, " weights ", r7" r10 "\n\t"
+#define MLF_STEP3_DSP(smlad, r8, r2, r10, r11, r12)                                                                    \
+    "smlad r11, r3, r5, " r11 "\n\t"                                                                                   \
+    "smlad r12, r3, r6, " r12 "\n\t"                                                                                   \
+    "smlad lr, r3, r7, lr\n\t"                                                                                         \
+    "sxtb16 r3, r3\n\t"                                                                                                \
+    smlad " r8, r3, r5" r8 "\n\t"                                                                                      \
+    smlad " r2, r3, r6" r2 "\n\t"                                                                                      \
+    smlad " r10, r3, r7" r10 "\n\t"
 
+#define MLF_NEXT3_DSP MLF_STEP3_DSP("smlad", ", r8", ", r2", ", r10", "r11", "r12")
+#define MLF_GROUP3_DSP(w0, w1, a0, a1, a2, a3, a4, a5)                                                                 \
+    MLF_LOAD3_DSP(w0, a0, a1, a2) MLF_NEXT3_DSP MLF_LOAD3_DSP(w1, a3, a4, a5) MLF_NEXT3_DSP
 
-#define MLF_FIRST3_DSP(weights) MLF_STEP3_DSP("smuad", weights, "", "", "", "", "", "")
-#define MLF_NEXT3_DSP(weights)                                                                                         \
-    MLF_STEP3_DSP("smlad", weights, ", r8", ", r2", ", r10", ", r11", ", r12", ", lr")
+#define MLF_BRIEF3_DSP                                                                                                 \
+    MLF_RECOVER_BRIEF_DSP("r8", "r11") MLF_RECOVER_BRIEF_DSP("r2", "r12") MLF_RECOVER_BRIEF_DSP("r10", "lr")           \
+    "ldr r3, [r1, #8]\n\t"                                                                                             \
+    "ldr r7, [sp, #20]\n\t" MLF_BRIEF_DSP("r8", "r6") MLF_BRIEF_DSP("r2", "r6") MLF_BRIEF_DSP("r10", "r6")             \
+    MLF_BRIEF_DSP("r11", "r3") MLF_BRIEF_DSP("r12", "r3") MLF_BRIEF_DSP("lr", "r3")                                    \
+    "add r6, r0, r5\n\t"                                                                                               \
+    "strb r8, [r0], #1\n\t"                                                                                            \
+    "strb r11, [r0], #1\n\t"                                                                                           \
+    "add r3, r6, r5\n\t"                                                                                               \
+    "strb r2, [r6]\n\t"                                                                                                \
+    "strb r12, [r6, #1]\n\t"                                                                                           \
+    "strb r10, [r3]\n\t"                                                                                               \
+    "strb lr, [r3, #1]\n\t"
+
+#define MLF_GENERAL3_DSP                                                                                               \
+    MLF_PAIR_DSP(MLF_RECOVER_DSP("r8", "r11") MLF_RECOVER_DSP("r2", "r12") MLF_RECOVER_DSP("r10", "lr"),               \
+                 MLF_ROUND_DSP("r10", "[r0, r5, lsl #1]") MLF_ROUND_DSP("r2", "[r0, r5]") MLF_ROUND_DSP("r8", "[r0], #1"),\
+                 MLF_ROUND_DSP("lr", "[r0, r5, lsl #1]") MLF_ROUND_DSP("r12", "[r0, r5]") MLF_ROUND_DSP("r11", "[r0], #1"))
 
 /* All pairs of output channels of three pixels, whose expanded inputs are `rows`. Returns the end of the filter. */
 MLF_NAKED const int32_t *mlf_pixels3_dsp(const int16_t *rows MLF_UNUSED, const int32_t *filter MLF_UNUSED,
                                          int8_t *output MLF_UNUSED, const struct mlf_block_dsp *block MLF_UNUSED)
 {
     __asm__ volatile(MLF_BLOCK_DSP(
-        "24",
-        "ldmia r1!, {r3, r4}\n\t" MLF_FIRST3_DSP("r3") MLF_NEXT3_DSP("r4"),
-        "ldmia r1!, {r3, r4}\n\t" MLF_NEXT3_DSP("r3") MLF_NEXT3_DSP("r4"),
-        MLF_RECOVER_DSP("r8", "r11") MLF_RECOVER_DSP("r2", "r12") MLF_RECOVER_DSP("r10", "lr"),
-        MLF_STORE_DSP("r10", "r5", "r3", "r7", "r4", "[r0, r6, lsl #1]")
-        MLF_STORE_DSP("r2", "r5", "r3", "r7", "r4", "[r0, r6]")
-        MLF_STORE_DSP("r8", "r5", "r3", "r7", "r4", "[r0], #1"),
-        MLF_STORE_DSP("lr", "r5", "r3", "r7", "r4", "[r0, r6, lsl #1]")
-        MLF_STORE_DSP("r12", "r5", "r3", "r7", "r4", "[r0, r6]")
-        MLF_STORE_DSP("r11", "r5", "r3", "r7", "r4", "[r0], #1")));
+        "24", "120",
+        MLF_LOAD3_DSP("4", "0", "4", "8") MLF_STEP3_DSP("smuad", "", "", "", "lr", "lr")
+        MLF_LOAD3_DSP("8", "12", "16", "20") MLF_NEXT3_DSP,
+        MLF_GROUP3_DSP("0", "4", "0", "4", "8", "12", "16", "20") "4:\n\t"
+        MLF_GROUP3_DSP("8", "12", "24", "28", "32", "36", "40", "44")
+        MLF_GROUP3_DSP("16", "20", "48", "52", "56", "60", "64", "68")
+        MLF_GROUP3_DSP("24", "28", "72", "76", "80", "84", "88", "92")
+        MLF_GROUP3_DSP("32", "36", "96", "100", "104", "108", "112", "116"),
+        MLF_BRIEF3_DSP, MLF_GENERAL3_DSP));
 }
 
-/* Two pixels: r3, r4 weights of two channels; r5-r7, r10 inputs; r8, lr even sums; r11, r12 odd and even ones. */
-#define MLF_STEP2_DSP(smlad, weights, first, second, r8, lr, r11, r12)                                                 \
-    smlad " r11, " weights ", " first r11 "\n\t"                                                                       \
-    smlad " r12, " weights ", " second r12 "\n\t"                                                                      \
+/*
+ * Two pixels: r3, r7 weights of two channels; r5, r6, r10, r12 inputs; r8, r2 even sums; r11, lr odd and even ones.
+ */
+#define MLF_LOAD2_DSP(w0, w1, a0, a1, a2, a3)                                                                          \
+    "ldr r3, [r1, #" w0 "]\n\t"                                                                                        \
+    "ldr r7, [r1, #" w1 "]\n\t"                                                                                        \
+    "ldr r5, [r0, #" a0 "]\n\t"                                                                                        \
+    "ldr r6, [r0, #" a1 "]\n\t"                                                                                        \
+    "ldr r10, [r0, #" a2 "]\n\t"                                                                                       \
+    "ldr r12, [r0, #" a3 "]\n\t"
+
+#define MLF_STEP2_DSP(smlad, weights, first, second, r8, r2, r11)                                                      \
+    "smlad r11, " weights ", " first ", " r11 "\n\t"                                                                   \
+    "smlad lr, " weights ", " second ", lr\n\t"                                                                        \
     "sxtb16 " weights ", " weights "\n\t"                                                                              \
     smlad " r8, " weights ", " first r8 "\n\t"                                                                         \
-    smlad " lr, " weights ", " second lr "\n\t"
+    smlad " r2, " weights ", " second r2 "\n\t"
 
+#define MLF_NEXT2_DSP(weights, first, second) MLF_STEP2_DSP("smlad", weights, first, second, ", r8", ", r2", "r11")
+#define MLF_GROUP2_DSP(w0, w1, a0, a1, a2, a3)                                                                         \
+    MLF_LOAD2_DSP(w0, w1, a0, a1, a2, a3) MLF_NEXT2_DSP("r3", "r5", "r6") MLF_NEXT2_DSP("r7", "r10", "r12")
 
-#define MLF_FIRST2_DSP(weights, first, second) MLF_STEP2_DSP("smuad", weights, first, second, "", "", "", "")
-#define MLF_NEXT2_DSP(weights, first, second)                                                                          \
-    MLF_STEP2_DSP("smlad", weights, first, second, ", r8", ", lr", ", r11", ", r12")
+#define MLF_BRIEF2_DSP                                                                                                 \
+    MLF_RECOVER_BRIEF_DSP("r8", "r11") MLF_RECOVER_BRIEF_DSP("r2", "lr")                                               \
+    "ldr r3, [r1, #8]\n\t"                                                                                             \
+    "ldr r7, [sp, #20]\n\t" MLF_BRIEF_DSP("r8", "r6") MLF_BRIEF_DSP("r2", "r6") MLF_BRIEF_DSP("r11", "r3") MLF_BRIEF_DSP("lr", "r3")\
+    "add r6, r0, r5\n\t"                                                                                               \
+    "strb r8, [r0], #1\n\t"                                                                                            \
+    "strb r11, [r0], #1\n\t"                                                                                           \
+    "strb r2, [r6]\n\t"                                                                                                \
+    "strb lr, [r6, #1]\n\t"
 
-#define MLF_LOAD2_DSP "ldmia r1!, {r3, r4}\n\tldmia r0!, {r5-r7, r10}\n\t"
+#define MLF_GENERAL2_DSP                                                                                               \
+    MLF_PAIR_DSP(MLF_RECOVER_DSP("r8", "r11") MLF_RECOVER_DSP("r2", "lr"),                                             \
+                 MLF_ROUND_DSP("r2", "[r0, r5]") MLF_ROUND_DSP("r8", "[r0], #1"),                                      \
+                 MLF_ROUND_DSP("lr", "[r0, r5]") MLF_ROUND_DSP("r11", "[r0], #1"))
 
-/* As mlf_pixels3_dsp for two pixels: 12 instructions for 16 products, 0.78 each with the branch. */
+/* As mlf_pixels3_dsp for two pixels. */
 MLF_NAKED const int32_t *mlf_pixels2_dsp(const int16_t *rows MLF_UNUSED, const int32_t *filter MLF_UNUSED,
                                          int8_t *output MLF_UNUSED, const struct mlf_block_dsp *block MLF_UNUSED)
 {
     __asm__ volatile(MLF_BLOCK_DSP(
-        "16",
-        MLF_LOAD2_DSP MLF_FIRST2_DSP("r3", "r5", "r6") MLF_NEXT2_DSP("r4", "r7", "r10"),
-        MLF_LOAD2_DSP MLF_NEXT2_DSP("r3", "r5", "r6") MLF_NEXT2_DSP("r4", "r7", "r10"),
-        MLF_RECOVER_DSP("r8", "r11") MLF_RECOVER_DSP("lr", "r12"),
-        MLF_STORE_DSP("lr", "r5", "r3", "r7", "r4", "[r0, r6]")
-        MLF_STORE_DSP("r8", "r5", "r3", "r7", "r4", "[r0], #1"),
-        MLF_STORE_DSP("r12", "r5", "r3", "r7", "r4", "[r0, r6]")
-        MLF_STORE_DSP("r11", "r5", "r3", "r7", "r4", "[r0], #1")));
+        "16", "80",
+        MLF_LOAD2_DSP("4", "8", "0", "4", "8", "12") MLF_STEP2_DSP("smuad", "r3", "r5", "r6", "", "", "lr")
+        MLF_NEXT2_DSP("r7", "r10", "r12"),
+        MLF_GROUP2_DSP("0", "4", "0", "4", "8", "12") "4:\n\t"
+        MLF_GROUP2_DSP("8", "12", "16", "20", "24", "28")
+        MLF_GROUP2_DSP("16", "20", "32", "36", "40", "44")
+        MLF_GROUP2_DSP("24", "28", "48", "52", "56", "60")
+        MLF_GROUP2_DSP("32", "36", "64", "68", "72", "76"),
+        MLF_BRIEF2_DSP, MLF_GENERAL2_DSP));
 }
 
 #else /* the same in C */
@@ -158,12 +255,21 @@ MLF_KERNEL int8_t mlf_store_dsp(uint32_t sum, int32_t multiplier, int32_t roundi
     return mlf_round_dsp(sum, multiplier, ((uint32_t)rounding << shift) + negative, shift);
 }
 
-/* Store the sums of a pair of channels, whose parameters follow its weights. */
-MLF_KERNEL void mlf_store_pair_dsp(const int32_t *parameters, uint32_t even, uint32_t odd, int8_t *output,
-                                   const struct mlf_block_dsp *block)
+/*
+ * Store the sums of a pair of channels, whose parameters follow its weights; the odd one's brief bias precedes them.
+ * Returns the end of the pair's filter.
+ */
+MLF_KERNEL const int32_t *mlf_store_pair_dsp(int32_t bias, const int32_t *parameters, uint32_t even, uint32_t odd,
+                                             int8_t *output, const struct mlf_block_dsp *block)
 {
+    if (block->rounding == 0) {
+        output[0] = mlf_brief_dsp((uint32_t)parameters[0] + (even << 8), parameters[1]);
+        output[1] = mlf_brief_dsp((uint32_t)bias + (odd << 8), parameters[2]);
+        return parameters + 3;
+    }
     output[0] = mlf_store_dsp((uint32_t)parameters[0] + 2 * even, parameters[2], block->rounding, parameters[4] & 31);
     output[1] = mlf_store_dsp((uint32_t)parameters[1] + 2 * odd, parameters[3], block->rounding, parameters[4] >> 8);
+    return parameters + 5;
 }
 
 /* One pixel of one pair of channels; groups of its inputs are `step` apart. Returns the end of the pair's filter. */
@@ -171,7 +277,7 @@ MLF_KERNEL const int32_t *mlf_pair_dsp(const int16_t *input, int32_t step, const
                                        const struct mlf_block_dsp *block)
 {
     const int32_t segment = 126; /* groups */
-    const int32_t *const last = filter + 2 * block->groups;
+    const int32_t bias = *filter++;
     uint32_t sums[2] = {0, 0};
     uint32_t odd = 0;
     for (int32_t i = 0; i < block->groups; i++) {
@@ -182,8 +288,7 @@ MLF_KERNEL const int32_t *mlf_pair_dsp(const int16_t *input, int32_t step, const
             sums[1] = sums[0];
         }
     }
-    mlf_store_pair_dsp(last, sums[0], odd, output, block);
-    return last + 5;
+    return mlf_store_pair_dsp(bias, filter + 2 * block->groups, sums[0], odd, output, block);
 }
 
 MLF_KERNEL const int32_t *mlf_block_in_c_dsp(int32_t count, const int16_t *rows, const int32_t *filter, int8_t *output,

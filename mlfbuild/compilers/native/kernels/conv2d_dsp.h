@@ -201,6 +201,8 @@ MLF_KERNEL void mlf_conv2d_gather_int8_dsp(const struct mlf_conv2d_dsp *conv2d, 
     const struct mlf_matmul_dsp *const matmul = &conv2d->matmul;
     const int32_t groups = (matmul->inputs + 3) / 4;
     int8_t *const bytes = (int8_t *)(scratch + 3 * 4 * groups);
+    const int32_t pitch = matmul->rows < 3 ? 0 : matmul->outputs;
+    const struct mlf_block_dsp block = mlf_block_dsp(matmul->inputs, matmul->outputs, pitch, matmul->rounding);
     memset(bytes, 0, (size_t)(3 * 4 * groups));
     for (int32_t pixel = 0; pixel < matmul->rows; pixel = mlf_next_dsp(conv2d, pixel)) {
         struct mlf_corner_dsp corners[3];
@@ -209,7 +211,7 @@ MLF_KERNEL void mlf_conv2d_gather_int8_dsp(const struct mlf_conv2d_dsp *conv2d, 
             mlf_gather_window_dsp(&conv2d->window, &corners[p], conv2d->zero_point, bytes + 4 * groups * p);
         }
         (void)mlf_expand3_dsp(scratch, bytes, bytes + 4 * groups, bytes + 8 * groups, groups);
-        mlf_conv2d_block_dsp(conv2d, MLF_THREE_PIXELS, scratch, filter, output, pixel);
+        mlf_block3_dsp(&block, matmul->outputs, scratch, filter, output + pixel * matmul->outputs);
     }
     mlf_activate_dsp(matmul, output);
 }

@@ -4,8 +4,7 @@
  * DEPTHWISE_CONV_2D of int8 with 3x3 filters, one output channel per input channel, for cores with the DSP extension.
  *
  * Four channels at a time: the lines of the input that a line of the output needs are copied to planes of 16 bits, one
- * per channel, which depthwise_line_dsp.h multiplies. Copying takes 2.1 instructions per input; in total a product of a
- * long line takes 2.0.
+ * per channel, which depthwise_line_dsp.h multiplies. Copying takes 2.1 instructions per input.
  *
  * A plane holds three lines in turn. Its filter is stored as rows 0, 1, 2, 0, 1, of which three consecutive ones always
  * match the order of the lines. Lines are rows or columns of the image, as the compiler chooses; they differ in the
@@ -46,7 +45,7 @@ struct mlf_depthwise_dsp {
     int32_t batches;
     int32_t channels;
     int32_t zero_point; /* of the input */
-    int32_t rounding;   /* 2 * the output's zero point + 1 */
+    int32_t rounding;   /* 2 * the output's zero point + 1; 0 if the filter is for the brief requantisation */
     int32_t minimum;    /* of a fused activation; INT8_MIN and INT8_MAX without one */
     int32_t maximum;
 };
@@ -54,34 +53,23 @@ struct mlf_depthwise_dsp {
 /* Memory of the kernel. */
 struct mlf_depthwise_scratch_dsp {
     int16_t planes[4][MLF_PLANE_DSP];
-    int32_t sums[MLF_LINE_DSP];
     struct mlf_plane_filter_dsp filters[4];
 };
-
-/* Return two numbers, doubled, as halfwords. */
-MLF_KERNEL void mlf_double_dsp(int16_t pair[2], int32_t first, int32_t second)
-{
-    pair[0] = (int16_t)(2 * first);
-    pair[1] = (int16_t)(2 * second);
-}
 
 /* Expand the filters of a group of four channels. */
 MLF_SHARED void mlf_expand_filters_dsp(const struct mlf_depthwise_dsp *depthwise, const int32_t *group,
                                        struct mlf_plane_filter_dsp filters[4])
 {
+    mlf_spread_filters_dsp(group + 9, filters);
     for (int32_t c = 0; c < 4; c++) {
         struct mlf_plane_filter_dsp *const filter = &filters[c];
-        for (int32_t line = 0; line < 3; line++) {
-            const int32_t *const row = group + 9 + 3 * line;
-            const int32_t middle = mlf_byte_of_dsp(row[1], c);
-            mlf_double_dsp(filter->weights[line], mlf_byte_of_dsp(row[0], c), middle);
-            mlf_double_dsp(filter->weights[line] + 2, middle, mlf_byte_of_dsp(row[2], c));
-        }
-        memcpy(filter->weights[3], filter->weights[0], 2 * sizeof filter->weights[0]);
-        filter->bias = group[c];
-        filter->multiplier = group[4 + c];
+        const struct mlf_plane_scale_dsp scale = {depthwise->rounding == 0 ? group[c] : 0, group[4 + c]};
+        filter->scales[0] = scale;
+        filter->scales[1] = scale;
+        filter->scales[2] = scale;
         filter->shift = mlf_byte_of_dsp(group[8], c);
         filter->addend = (int32_t)((uint32_t)depthwise->rounding << filter->shift);
+        filter->bias = group[c];
     }
 }
 
@@ -111,6 +99,11 @@ MLF_KERNEL struct mlf_piece_dsp mlf_piece_dsp(const struct mlf_axis_dsp *along, 
         piece.head = piece.before % 2;
         piece.pairs = (inputs - piece.head) / 2;
         piece.tail = (inputs - piece.head) % 2;
+        if (piece.head + piece.tail == 2) { /* pairs that are not aligned take less time */
+            piece.head = 0;
+            piece.tail = 0;
+            piece.pairs++;
+        }
     }
     return piece;
 }
@@ -119,10 +112,12 @@ MLF_KERNEL struct mlf_piece_dsp mlf_piece_dsp(const struct mlf_axis_dsp *along, 
 MLF_SHARED void mlf_fill_padding_dsp(int16_t *planes, int32_t length, int32_t zero_point)
 {
     const int16_t pair[2] = {(int16_t)zero_point, (int16_t)zero_point};
-    for (int32_t c = 0; c < 4; c++, planes += MLF_PLANE_DSP) {
-        for (int32_t i = 0; i < length; i += 2) {
-            memcpy(planes + i, pair, sizeof pair);
-        }
+    const int16_t *const end = planes + length;
+    for (; planes < end; planes += 2) {
+        memcpy(planes, pair, sizeof pair);
+        memcpy(planes + MLF_PLANE_DSP, pair, sizeof pair);
+        memcpy(planes + 2 * MLF_PLANE_DSP, pair, sizeof pair);
+        memcpy(planes + 3 * MLF_PLANE_DSP, pair, sizeof pair);
     }
 }
 
@@ -163,8 +158,13 @@ MLF_SHARED void mlf_depthwise_part_dsp(const struct mlf_depthwise_dsp *depthwise
 {
     const struct mlf_axis_dsp *const across = &depthwise->across;
     const struct mlf_piece_dsp *const piece = &part->piece;
-    struct mlf_line_call_dsp call = {0, (piece->outputs + 1) / 2, piece->outputs, depthwise->along.output_step,
-                                     scratch->sums};
+    const int32_t step = depthwise->along.output_step;
+    struct mlf_line_call_dsp call = {0,
+                                     step,
+                                     piece->outputs / MLF_OUTPUTS_DSP * MLF_OUTPUTS_DSP * step,
+                                     piece->outputs * step,
+                                     2 * (MLF_PLANE_DSP - depthwise->along.stride * piece->outputs),
+                                     depthwise->rounding};
     int32_t next = part->first * across->stride; /* the line to copy next, counted from the first one of padding */
     int32_t slot = 0;                            /* its place in the planes */
     int32_t first_slot = 0;                      /* that of the first line under the filter */

@@ -7,6 +7,10 @@
  *   r = (y + (y < 0 ? -1 : 0) + 2^(e - 1)) >> e with y = SMMULR(2 * sum, multiplier), e = shift + 1, plus zero point.
  * SMMLAR adds (2 * zero point + 1) << shift in the same step, the sign is that of the sum (if y = 0 it has no effect),
  * SSAT does the last bit of the shift. The compiler proves that nothing overflows, or uses conv2d.h.
+ *
+ * The brief requantisation takes 3 instructions: ((256 * sum + bias) * multiplier) >> (32 + 9), saturated. The compiler
+ * uses it if it has found a bias and a multiplier for each channel that give the same output for every sum, which is
+ * possible if negative results saturate, as those of a ReLU do.
  */
 #ifndef MLF_DSP_H_
 #define MLF_DSP_H_
@@ -39,6 +43,11 @@ MLF_KERNEL int32_t mlf_byte_of_dsp(int32_t word, int32_t position)
     "ssat " sum ", #8, " sum ", asr #1\n\t"                                                                            \
     "strb " sum ", " place "\n\t"
 
+/* From 256 times a sum with its bias to the output: the brief requantisation. */
+#define MLF_BRIEF_DSP(sum, multiplier)                                                                                 \
+    "smmul " sum ", " sum ", " multiplier "\n\t"                                                                       \
+    "ssat " sum ", #8, " sum ", asr #9\n\t"
+
 /*
  * From the number of steps to leave out of a loop that starts at label 3 and whose second step starts at label 4 to the
  * address where it is entered. A table of branches in code could not be read from memory that is only executable.
@@ -58,6 +67,13 @@ MLF_KERNEL int8_t mlf_round_dsp(uint32_t sum, int32_t multiplier, uint32_t adden
     const int64_t product = (int64_t)(int32_t)sum * multiplier;
     const uint32_t high = (uint32_t)(((uint64_t)product + (UINT64_C(1) << 31)) >> 32);
     const int32_t result = (int32_t)(high + addend) >> shift >> 1;
+    return (int8_t)(result < INT8_MIN ? INT8_MIN : result > INT8_MAX ? INT8_MAX : result);
+}
+
+/* From 256 times a sum with its bias to the output: the brief requantisation. */
+MLF_KERNEL int8_t mlf_brief_dsp(uint32_t sum, int32_t multiplier)
+{
+    const int32_t result = (int32_t)(((int64_t)(int32_t)sum * multiplier) >> 32) >> 9;
     return (int8_t)(result < INT8_MIN ? INT8_MIN : result > INT8_MAX ? INT8_MAX : result);
 }
 

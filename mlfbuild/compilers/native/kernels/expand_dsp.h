@@ -12,6 +12,18 @@
 
 #if MLF_DSP_ASM
 
+#define MLF_EXPAND3_DSP(offset)                                                                                        \
+    "ldr r7, [r1, #" offset "]\n\t"                                                                                    \
+    "ldr r8, [r2, #" offset "]\n\t"                                                                                    \
+    "ldr r10, [r3, #" offset "]\n\t"                                                                                   \
+    "sxtb16 r4, r7\n\t"                                                                                                \
+    "sxtb16 r5, r8\n\t"                                                                                                \
+    "sxtb16 r6, r10\n\t"                                                                                               \
+    "sxtb16 r7, r7, ror #8\n\t"                                                                                        \
+    "sxtb16 r8, r8, ror #8\n\t"                                                                                        \
+    "sxtb16 r10, r10, ror #8\n\t"                                                                                      \
+    "stmia r0!, {r4-r8, r10}\n\t"
+
 /*
  * Expand `groups` times four bytes of three pixels to 16 bits: for each group bytes (0, 2) of every pixel, then (1, 3).
  * Return the end of the output.
@@ -21,20 +33,22 @@ MLF_NAKED int16_t *mlf_expand3_dsp(int16_t *rows MLF_UNUSED, const int8_t *first
                                    int32_t groups MLF_UNUSED)
 {
     __asm__ volatile("push {r4-r8, r10, lr}\n\t"
-                     "ldr lr, [sp, #28]\n"
-                     "1:\n\t"
-                     "ldr r7, [r1], #4\n\t"
-                     "ldr r8, [r2], #4\n\t"
-                     "ldr r10, [r3], #4\n\t"
-                     "sxtb16 r4, r7\n\t"
-                     "sxtb16 r5, r8\n\t"
-                     "sxtb16 r6, r10\n\t"
-                     "sxtb16 r7, r7, ror #8\n\t"
-                     "sxtb16 r8, r8, ror #8\n\t"
-                     "sxtb16 r10, r10, ror #8\n\t"
-                     "stmia r0!, {r4-r8, r10}\n\t"
+                     "ldr lr, [sp, #28]\n\t"
+                     "lsrs lr, lr, #1\n\t"
+                     "bcc 2f\n\t" MLF_EXPAND3_DSP("0")
+                     "adds r1, #4\n\t"
+                     "adds r2, #4\n\t"
+                     "adds r3, #4\n\t"
+                     "cmp lr, #0\n"
+                     "2:\n\t"
+                     "beq 3f\n"
+                     "1:\n\t" MLF_EXPAND3_DSP("0") MLF_EXPAND3_DSP("4")
+                     "adds r1, #8\n\t"
+                     "adds r2, #8\n\t"
+                     "adds r3, #8\n\t"
                      "subs lr, lr, #1\n\t"
-                     "bne 1b\n\t"
+                     "bne 1b\n"
+                     "3:\n\t"
                      "pop {r4-r8, r10, pc}");
 }
 
@@ -44,8 +58,10 @@ MLF_NAKED int16_t *mlf_expand2_dsp(int16_t *rows MLF_UNUSED, const int8_t *first
 {
     __asm__ volatile("push {r4-r7, lr}\n"
                      "1:\n\t"
-                     "ldr r6, [r1], #4\n\t"
-                     "ldr r7, [r2], #4\n\t"
+                     "ldr r6, [r1]\n\t"
+                     "ldr r7, [r2]\n\t"
+                     "adds r1, #4\n\t"
+                     "adds r2, #4\n\t"
                      "sxtb16 r4, r6\n\t"
                      "sxtb16 r5, r7\n\t"
                      "sxtb16 r6, r6, ror #8\n\t"

@@ -38,10 +38,16 @@ mlf_move_bytes(int8_t *to, const int8_t *from, int32_t count)
     (void)mlf_copy_mve(to, from, count);
 #else
     int32_t i = 0;
-    for (; i + 8 <= count; i += 8) {
-        uint32_t words[2];
-        memcpy(words, from + i, sizeof words);
-        memcpy(to + i, words, sizeof words);
+    for (; i + 16 <= count; i += 16) {
+        uint32_t first, second, third, fourth; /* GCC keeps an array in memory */
+        memcpy(&first, from + i, 4);
+        memcpy(&second, from + i + 4, 4);
+        memcpy(&third, from + i + 8, 4);
+        memcpy(&fourth, from + i + 12, 4);
+        memcpy(to + i, &first, 4);
+        memcpy(to + i + 4, &second, 4);
+        memcpy(to + i + 8, &third, 4);
+        memcpy(to + i + 12, &fourth, 4);
     }
     for (; i < count; i++) {
         to[i] = from[i];

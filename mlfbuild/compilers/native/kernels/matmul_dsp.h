@@ -14,10 +14,15 @@
  *   256, is the sum of the odd channel. It is exact if that sum fits in 24 bits, which the compiler checks.
  *
  * Layout of a filter, int32, for each pair of output channels, `depth` being the inputs rounded up to four:
+ *   the odd channel's bias for the brief requantisation (see dsp.h), otherwise 0
  *   depth / 2 words of weights, for inputs (0, 2), (1, 3), (4, 6), (5, 7), ...: the order in which SXTB16 expands bytes
- *   2 * bias of both channels, with the input's zero point folded in
- *   the multipliers of both
- *   shift of the even channel | shift of the odd one << 8
+ *   for the brief requantisation
+ *     the even channel's bias
+ *     the multipliers of both
+ *   otherwise
+ *     2 * bias of both channels, with the input's zero point folded in
+ *     the multipliers of both
+ *     shift of the even channel | shift of the odd one << 8
  * If the number of channels is odd, the last two form the last pair, which repeats one channel.
  */
 #ifndef MLF_MATMUL_DSP_H_
@@ -36,7 +41,7 @@ struct mlf_matmul_dsp {
     int32_t rows;
     int32_t inputs;
     int32_t outputs;
-    int32_t rounding; /* 2 * the output's zero point + 1 */
+    int32_t rounding; /* 2 * the output's zero point + 1; 0 if the filter is for the brief requantisation */
     int32_t minimum;  /* of a fused activation; INT8_MIN and INT8_MAX without one */
     int32_t maximum;
 };
@@ -68,7 +73,7 @@ MLF_KERNEL const int32_t *mlf_pairs_dsp(enum mlf_form_dsp form, const void *rows
 MLF_KERNEL void mlf_pixels_dsp(const struct mlf_matmul_dsp *matmul, enum mlf_form_dsp form, const void *rows,
                                const int32_t *filter, int8_t *output, int32_t pitch)
 {
-    struct mlf_block_dsp block = {(matmul->inputs + 3) / 4, matmul->outputs / 2, pitch, matmul->rounding};
+    struct mlf_block_dsp block = mlf_block_dsp(matmul->inputs, matmul->outputs, pitch, matmul->rounding);
     filter = mlf_pairs_dsp(form, rows, filter, output, &block);
     if (matmul->outputs % 2 != 0) {
         block.pairs = 1;
@@ -76,29 +81,83 @@ MLF_KERNEL void mlf_pixels_dsp(const struct mlf_matmul_dsp *matmul, enum mlf_for
     }
 }
 
+/* All output channels of a block of three pixels. */
+MLF_KERNEL void mlf_block3_dsp(const struct mlf_block_dsp *block, int32_t outputs, const int16_t *rows,
+                               const int32_t *filter, int8_t *output)
+{
+    filter = mlf_pixels3_dsp(rows, filter, output, block);
+    if (outputs % 2 != 0) {
+        struct mlf_block_dsp last = *block;
+        last.pairs = 1;
+        (void)mlf_pixels3_dsp(rows, filter, output + outputs - 2, &last);
+    }
+}
+
+/* Expand one of the rows of a block of three, and leave the others as they are. */
+MLF_SHARED void mlf_expand_one_dsp(int16_t *rows, const int8_t *input, int32_t groups)
+{
+    for (int32_t i = 0; i < groups; i++, rows += 12, input += 4) {
+        int16_t group[4];
+        mlf_expand4_dsp(group, input);
+        memcpy(rows, group, 4);
+        memcpy(rows + 6, group + 2, 4);
+    }
+}
+
 /*
- * FULLY_CONNECTED and CONV_2D of 1x1 with stride 1: rows of inputs times the filter. `scratch` holds three expanded
- * rows, or one if `inputs` is not a multiple of four. The output may begin at the address of the input: a block is read
- * before it is written, and if the output is larger, blocks are computed from the end to the start.
+ * FULLY_CONNECTED and CONV_2D of 1x1 with stride 1 and a multiple of four inputs: rows of inputs times the filter, in
+ * blocks of three. `scratch` holds three expanded rows. The output may begin at the address of the input: a block is
+ * read before it is written, and if the output is larger, blocks are computed from the end to the start.
+ *
+ * Two rows that are left form a block with the neighbour in the block before, which is still expanded; the output of a
+ * single one is computed three times. There are one row or at least three.
  */
+MLF_SHARED void mlf_matmul3_int8_dsp(const struct mlf_matmul_dsp *matmul, const int8_t *input, const int32_t *filter,
+                                     int8_t *output, int16_t *scratch)
+{
+    const int32_t depth = matmul->inputs;
+    const int32_t pitch = matmul->outputs;
+    const int32_t groups = depth / 4;
+    const int32_t blocks = matmul->rows / 3;
+    const int32_t left = matmul->rows - 3 * blocks;
+    const int32_t backward = pitch > depth;
+    const int32_t step = backward ? -3 : 3;
+    struct mlf_block_dsp block = mlf_block_dsp(depth, pitch, pitch, matmul->rounding);
+    const int8_t *from = input + (backward ? (matmul->rows - 3) * depth : 0);
+    int8_t *to = output + (backward ? (matmul->rows - 3) * pitch : 0);
+    for (int32_t i = 0; i < blocks; i++, from += step * depth, to += step * pitch) {
+        (void)mlf_expand3_dsp(scratch, from, from + depth, from + 2 * depth, groups);
+        mlf_block3_dsp(&block, pitch, scratch, filter, to);
+    }
+    if (left > 0) {
+        const int32_t row = backward ? 0 : 3 * blocks; /* the first one that is left */
+        from = input + row * depth;
+        to = output + row * pitch;
+        if (left == 2) {
+            block.pitch = -pitch;
+            to += backward ? 2 * pitch : pitch;
+            mlf_expand_one_dsp(scratch + (backward ? 2 : 0), from + depth, groups);
+            mlf_expand_one_dsp(scratch + (backward ? 4 : 2), from, groups);
+        } else {
+            block.pitch = 0;
+            (void)mlf_expand3_dsp(scratch, from, from, from, groups);
+        }
+        mlf_block3_dsp(&block, pitch, scratch, filter, to);
+    }
+    mlf_activate_dsp(matmul, output);
+}
+
+/* The same row by row, for any number of inputs. `scratch` holds one expanded row. */
 MLF_SHARED void mlf_matmul_int8_dsp(const struct mlf_matmul_dsp *matmul, const int8_t *input, const int32_t *filter,
                                     int8_t *output, int16_t *scratch)
 {
     const int32_t depth = matmul->inputs;
     const int32_t pitch = matmul->outputs;
     const int32_t backward = pitch > depth;
-    int32_t count;
-    for (int32_t done = 0; done < matmul->rows; done += count) {
-        count = depth % 4 == 0 && matmul->rows - done >= 3 ? 3 : 1;
-        const int32_t row = backward ? matmul->rows - done - count : done;
-        const int8_t *const first = input + row * depth;
-        if (count == 3) {
-            (void)mlf_expand3_dsp(scratch, first, first + depth, first + 2 * depth, depth / 4);
-            mlf_pixels_dsp(matmul, MLF_THREE_PIXELS, scratch, filter, output + row * pitch, pitch);
-        } else {
-            mlf_expand_dsp(scratch, first, depth);
-            mlf_pixels_dsp(matmul, MLF_ONE_PIXEL, scratch, filter, output + row * pitch, pitch);
-        }
+    for (int32_t done = 0; done < matmul->rows; done++) {
+        const int32_t row = backward ? matmul->rows - done - 1 : done;
+        mlf_expand_dsp(scratch, input + row * depth, depth);
+        mlf_pixels_dsp(matmul, MLF_ONE_PIXEL, scratch, filter, output + row * pitch, pitch);
     }
     mlf_activate_dsp(matmul, output);
 }

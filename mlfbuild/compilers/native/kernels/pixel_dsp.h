@@ -44,7 +44,7 @@
  */
 #define MLF_PIXEL_DSP(load_four, load_eight)                                                                           \
     "push {r4-r8, r10, r11, lr}\n\t"                                                                                   \
-    "sub sp, sp, #36\n\t"                                                                                              \
+    "sub sp, sp, #40\n\t"                                                                                              \
     "ldmia r3, {r4-r7}\n\t"                                                                                            \
     "add r5, r2, r5, lsl #1\n\t"                                                                                       \
     "strd r5, r7, [sp, #16]\n\t" /* the end of the outputs, rounding */                                                \
@@ -67,9 +67,10 @@
     "strd r5, r5, [sp, #24]\n"   /* several segments, and the remaining ones */                                        \
     "2:\n\t"                                                                                                           \
     "ldrd r0, r12, [sp]\n\t"                                                                                           \
+    "ldr r2, [r1], #4\n\t"                                                                                             \
     "mov r10, #0\n\t"                                                                                                  \
     "mov r11, #0\n\t"                                                                                                  \
-    "str r10, [sp, #32]\n\t"    /* what was put aside */                                                               \
+    "strd r10, r2, [sp, #32]\n\t" /* what was put aside, the odd channel's bias */                                    \
     "cmp r12, #0\n\t"                                                                                                  \
     "beq 4f\n"                                                                                                         \
     "3:\n\t"                                                                                                           \
@@ -99,25 +100,37 @@
     "ldr r2, [sp, #24]\n\t"                                                                                            \
     "str r2, [sp, #28]\n"                                                                                              \
     "7:\n\t"                                                                                                           \
-    "ldmia r1!, {r3-r7}\n\t"                                                                                           \
     "sub r11, r11, r10\n\t"                                                                                            \
     "ldr lr, [sp, #32]\n\t"                                                                                            \
+    "ldr r2, [sp, #20]\n\t"                                                                                            \
+    "ldr r0, [sp, #12]\n\t"                                                                                            \
     "add lr, lr, r11, asr #8\n\t"                                                                                      \
+    "cbz r2, 8f\n\t"                                                                                                   \
+    "ldmia r1!, {r3-r7}\n\t"                                                                                           \
     "add r10, r3, r10, lsl #1\n\t"                                                                                     \
     "add r11, r4, lr, lsl #1\n\t"                                                                                      \
-    "ldr r0, [sp, #12]\n\t"                                                                                            \
-    "ldr r2, [sp, #20]\n\t"                                                                                            \
     "lsl r3, r2, r7\n\t"                                                                                               \
     MLF_STORE_DSP("r10", "r5", "r3", "r7", "r4", "[r0], #1")                                                           \
     "lsr r7, r7, #8\n\t"                                                                                               \
     "lsl r3, r2, r7\n\t"                                                                                               \
     MLF_STORE_DSP("r11", "r6", "r3", "r7", "r4", "[r0], #1")                                                           \
+    "b 9f\n"                                                                                                           \
+    "8:\n\t"                                                                                                           \
+    "ldmia r1!, {r3-r5}\n\t"                                                                                           \
+    "ldr r6, [sp, #36]\n\t"                                                                                            \
+    "add r10, r3, r10, lsl #8\n\t"                                                                                     \
+    "add r11, r6, lr, lsl #8\n\t"                                                                                      \
+    MLF_BRIEF_DSP("r10", "r4") MLF_BRIEF_DSP("r11", "r5")                                                              \
+    "strb r10, [r0]\n\t"                                                                                               \
+    "strb r11, [r0, #1]\n\t"                                                                                           \
+    "adds r0, #2\n"                                                                                                    \
+    "9:\n\t"                                                                                                           \
     "ldr r3, [sp, #16]\n\t"                                                                                            \
     "str r0, [sp, #12]\n\t"                                                                                            \
     "cmp r0, r3\n\t"                                                                                                   \
     "bne 2b\n\t"                                                                                                       \
     "mov r0, r1\n\t"                                                                                                   \
-    "add sp, sp, #36\n\t"                                                                                              \
+    "add sp, sp, #40\n\t"                                                                                              \
     "pop {r4-r8, r10, r11, pc}"
 
 /* `row` holds expanded inputs. */
@@ -146,7 +159,7 @@ MLF_SHARED const int32_t *mlf_pixel_int8_dsp(const int8_t *row, const int32_t *f
                                              const struct mlf_block_dsp *block)
 {
     for (int32_t pair = 0; pair < block->pairs; pair++) {
-        const int32_t *const last = filter + 2 * block->groups;
+        const int32_t bias = *filter++;
         uint32_t sums[2] = {0, 0};
         uint32_t odd = 0;
         for (int32_t i = 0; i < block->groups; i++) {
@@ -157,8 +170,7 @@ MLF_SHARED const int32_t *mlf_pixel_int8_dsp(const int8_t *row, const int32_t *f
             odd += (uint32_t)((int32_t)(sums[1] - sums[0]) >> 8);
             sums[1] = sums[0];
         }
-        mlf_store_pair_dsp(last, sums[0], odd, output + 2 * pair, block);
-        filter = last + 5;
+        filter = mlf_store_pair_dsp(bias, filter + 2 * block->groups, sums[0], odd, output + 2 * pair, block);
     }
     return filter;
 }

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from mlfbuild.compilers.native.lowering.call import (
     Constant,
@@ -16,8 +17,8 @@ from mlfbuild.compilers.native.lowering.call import (
     struct_lines,
 )
 from mlfbuild.compilers.native.lowering.common.activation import zero_point
-from mlfbuild.compilers.native.lowering.common.dsp import dsp_channels, spare_memory
-from mlfbuild.compilers.native.lowering.common.matmul_dsp import groups_of, pack_matmul
+from mlfbuild.compilers.native.lowering.common.dsp import DspChannels, brief_channels, dsp_channels, spare_memory
+from mlfbuild.compilers.native.lowering.common.matmul_dsp import groups_of, pack_matmul, pack_quads
 from mlfbuild.compilers.native.lowering.common.window import window_fields
 from mlfbuild.graph import Array, Graph, Node, Tensor, activation_range
 from mlfbuild.graph.bases import convolution_tensors
@@ -29,6 +30,11 @@ FEWER_PIXELS = 2
 """The block size if three pixels would raise the network's peak: 6 % more instructions, a third less memory."""
 BYTES = 2
 """Of an expanded input."""
+
+_LARGE = 1024
+"""From this number of weights on, a product with few rows reads them in fours of channels, by a kernel of its own."""
+
+_Pack = Callable[[DspChannels], Array | None]
 
 _LARGEST_ROW = 512
 """Expanding a row of up to this many bytes saves a quarter of the instructions of a product with one vector."""
@@ -46,23 +52,23 @@ def lower_conv2d_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall |
     pixels = output.elements // output.shape[3]
     if weights.shape[1:3] == (1, 1) and operator.stride == (1, 1) and operator.padding == ((0, 0), (0, 0)):
         return _matmul(graph, node, operator, "conv2d", pixels, output)
-    filter_ = _filter(graph, node, whole=True)
+    filter_ = _pairs(graph, node, whole=True)
     if filter_ is None:
         return None
     inputs = weights.elements // weights.shape[0]
     window = window_fields(node, operator.window(weights), source, output)
-    matmul = matmul_fields(operator, pixels, inputs, output)
+    matmul = matmul_fields(operator, pixels, inputs, output, brief=filter_.brief)
     row = _row(inputs)
     gathered = source.shape[3] % 4 != 0  # pixels are not whole words: windows are copied before they are expanded
     if gathered:
         block = PIXELS
-        parameters = dsp_parameters(source, filter_, output, block * (row + row // BYTES))
+        parameters = dsp_parameters(source, filter_.constant, output, block * (row + row // BYTES))
         arguments = "&conv2d, input, filter, output, scratch"
     else:
         block = PIXELS if PIXELS * row <= spare_memory(graph, node) else FEWER_PIXELS
         padding = Constant.array("padding", "int8_t", np.full(source.shape[3], zero_point(source), np.int8))
         parameters = (
-            *dsp_parameters(source, filter_, output, block * row),
+            *dsp_parameters(source, filter_.constant, output, block * row),
             Parameter("const int8_t *", "padding", padding),
         )
         arguments = "&conv2d, input, filter, padding, output, scratch"
@@ -77,20 +83,27 @@ def _matmul(
 ) -> KernelCall | None:
     source, weights, _, _ = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     inputs = weights.elements // weights.shape[0]
-    blocked = rows >= PIXELS and inputs % 4 == 0
-    filter_ = _filter(graph, node, whole=blocked)
+    blocked = inputs % 4 == 0 and (rows >= PIXELS or (rows == 1 and PIXELS * _row(inputs) <= spare_memory(graph, node)))
+    large = weights.elements >= _LARGE and inputs % 4 == 0 and weights.shape[0] % 4 == 0
+    quads = _filter(graph, node, "quad_dsp.h", pack_quads) if large and rows < PIXELS else None
+    if quads is not None:
+        matmul = matmul_lines(matmul_fields(operator, rows, inputs, output, brief=quads.brief))
+        statement = "mlf_matvec4_int8_dsp(&matmul, input, filter, output);"
+        return KernelCall(word, "quad_dsp.h", dsp_parameters(source, quads.constant, output, 0), (*matmul, statement))
+    filter_ = _pairs(graph, node, whole=blocked)
     if filter_ is None and blocked:
-        blocked, filter_ = False, _filter(graph, node, whole=False)
+        blocked, filter_ = False, _pairs(graph, node, whole=False)
     if filter_ is None:
         return None
     scratch = (PIXELS if blocked else 1) * _row(inputs)
-    matmul = matmul_lines(matmul_fields(operator, rows, inputs, output))
+    matmul = matmul_lines(matmul_fields(operator, rows, inputs, output, brief=filter_.brief))
     if not blocked and inputs % 4 == 0 and (rows >= PIXELS or scratch > _LARGEST_ROW):
         statement = "mlf_matvec_int8_dsp(&matmul, input, filter, output);"
-        return KernelCall(word, "matmul_dsp.h", dsp_parameters(source, filter_, output, 0), (*matmul, statement))
-    statement = "mlf_matmul_int8_dsp(&matmul, input, filter, output, scratch);"
+        parameters = dsp_parameters(source, filter_.constant, output, 0)
+        return KernelCall(word, "matmul_dsp.h", parameters, (*matmul, statement))
+    statement = f"mlf_matmul{PIXELS if blocked else ''}_int8_dsp(&matmul, input, filter, output, scratch);"
     return KernelCall(
-        word, "matmul_dsp.h", dsp_parameters(source, filter_, output, scratch), (*matmul, statement), (0,)
+        word, "matmul_dsp.h", dsp_parameters(source, filter_.constant, output, scratch), (*matmul, statement), (0,)
     )
 
 
@@ -99,19 +112,37 @@ def _row(inputs: int) -> int:
     return groups_of(inputs) * 4 * BYTES
 
 
-def _filter(graph: Graph, node: Node, *, whole: bool) -> Constant | None:
-    """Return the filter, packed in pairs of channels, or ``None`` if no such filter gives exact sums."""
-    packed = _pack(graph, node, whole=whole)
+class PackedFilter(NamedTuple):
+    """A filter for kernels."""
+
+    constant: Constant
+    brief: bool
+    """Whether it has the constants of the brief requantisation."""
+
+
+def _pairs(graph: Graph, node: Node, *, whole: bool) -> PackedFilter | None:
+    """Return the filter in pairs of channels, as ``pack_matmul``."""
+    return _filter(graph, node, "matmul_dsp.h", partial(pack_matmul, whole=whole))
+
+
+def _filter(graph: Graph, node: Node, header: str, pack: _Pack) -> PackedFilter | None:
+    """Return the filter that ``pack`` returns for a kernel of ``header``; ``None`` if no such one gives exact sums."""
+    channels = _channels(graph, node)
+    packed = None if channels is None else pack(channels)
+    if channels is None or packed is None:
+        return None
 
     def again() -> Array:
-        repeated = _pack(graph, node, whole=whole)
+        repeated = _channels(graph, node)
         assert repeated is not None
-        return repeated
+        words = pack(repeated)
+        assert words is not None
+        return words
 
-    return None if packed is None else Constant.packed(packed, "matmul_dsp.h", again)
+    return PackedFilter(Constant.packed(packed, header, again), channels.brief)
 
 
-def _pack(graph: Graph, node: Node, *, whole: bool) -> npt.NDArray[np.int32] | None:
+def _channels(graph: Graph, node: Node) -> DspChannels | None:
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     assert weights.data is not None
     folded = folded_bias(None if bias is None else bias.data, weights.data, 0, zero_point(source))
@@ -119,17 +150,19 @@ def _pack(graph: Graph, node: Node, *, whole: bool) -> npt.NDArray[np.int32] | N
     rescales = node.operator.rescales(source, weights, output)
     matrix = np.asarray(weights.data.reshape(weights.shape[0], -1))
     channels = dsp_channels(matrix, folded, rescales, zero_point(output))
-    return None if channels is None else pack_matmul(channels, whole=whole)
+    return None if channels is None else brief_channels(channels, zero_point(output))
 
 
-def matmul_fields(operator: Conv2D | FullyConnected, rows: int, inputs: int, output: Tensor) -> dict[str, str]:
+def matmul_fields(
+    operator: Conv2D | FullyConnected, rows: int, inputs: int, output: Tensor, *, brief: bool
+) -> dict[str, str]:
     """Return the fields of the ``struct mlf_matmul_dsp``."""
     minimum, maximum = activation_range(operator.activation, output)
     return {
         "rows": str(rows),
         "inputs": str(inputs),
         "outputs": str(output.shape[-1]),
-        "rounding": str(2 * zero_point(output) + 1),
+        "rounding": str(0 if brief else 2 * zero_point(output) + 1),
         "minimum": str(minimum),
         "maximum": str(maximum),
     }

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
-import numpy.typing as npt
 
 from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter, folded_bias
 from mlfbuild.compilers.native.lowering.common.activation import zero_point
-from mlfbuild.compilers.native.lowering.common.dsp import DspChannels, dsp_channels, spare_memory
+from mlfbuild.compilers.native.lowering.common.dsp import DspChannels, brief_channels, dsp_channels, spare_memory
 from mlfbuild.compilers.native.lowering.common.matmul_dsp import groups_of, pack_matmul
 from mlfbuild.compilers.native.lowering.common.offset import wide_weights
 from mlfbuild.compilers.native.lowering.common.window import window_fields
@@ -33,21 +34,24 @@ _LARGEST_ODD = 1 << 23
 def lower_conv2d_offset_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall | None:
     """Return the call of a kernel of ``conv2d_offset_dsp.h``; ``None`` if no packed filter gives exact sums."""
     source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    packed = _pack(graph, node)
-    if packed is None:
+    channels = _channels(graph, node)
+    packed = None if channels is None else pack_matmul(channels, whole=False)
+    if channels is None or packed is None:
         return None
 
     def again() -> Array:
-        repeated = _pack(graph, node)
+        repeated = _channels(graph, node)
         assert repeated is not None
-        return repeated
+        words = pack_matmul(repeated, whole=False)
+        assert words is not None
+        return words
 
     filter_ = Constant.packed(packed, "conv2d_offset_dsp.h", again)
     inputs = weights.elements // weights.shape[0]
     groups = groups_of(inputs)
     row = (groups + _sums(groups)) * 4 * BYTES
     pixels, depth = output.elements // output.shape[3], source.shape[3]
-    matmul = matmul_fields(operator, pixels, row // BYTES, output)
+    matmul = matmul_fields(operator, pixels, row // BYTES, output, brief=channels.brief)
     alone = weights.shape[1:3] == (1, 1) and operator.stride == (1, 1) and operator.padding == ((0, 0), (0, 0))
     if alone and depth % 4 == 0:
         return KernelCall("conv2d", "conv2d_offset_dsp.h", dsp_parameters(source, filter_, output, PIXELS * row), (
@@ -76,8 +80,8 @@ def _sums(groups: int) -> int:
     return -(-groups // _SUMMED)
 
 
-def _pack(graph: Graph, node: Node) -> npt.NDArray[np.int32] | None:
-    """Return the filter; ``None`` if two weights do not fit in 16 bits, or the sum of a channel not in 24."""
+def _channels(graph: Graph, node: Node) -> DspChannels | None:
+    """Return the channels with the weights of sums; ``None`` if the sum of a channel does not fit in 24 bits."""
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     assert weights.data is not None and isinstance(node.operator, Conv2D)
     wide = wide_weights(weights)
@@ -94,4 +98,4 @@ def _pack(graph: Graph, node: Node) -> npt.NDArray[np.int32] | None:
     matrix[:, : rows.shape[1]] = weights.data.reshape(rows.shape)
     matrix[:, 4 * groups :] = offset
     matrix[~channels.weights.any(axis=1)] = 0  # a channel without weights, or with a constant output
-    return pack_matmul(DspChannels(matrix, channels.bias, channels.multiplier, channels.shift), whole=False)
+    return replace(brief_channels(channels, zero_point(output)), weights=matrix)

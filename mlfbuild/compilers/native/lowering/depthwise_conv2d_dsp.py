@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter, ScratchBuffer, folded_bias
 from mlfbuild.compilers.native.lowering.common.activation import zero_point
-from mlfbuild.compilers.native.lowering.common.dsp import DspChannels, dsp_channels, spare_memory
+from mlfbuild.compilers.native.lowering.common.dsp import DspChannels, brief_channels, dsp_channels, spare_memory
 from mlfbuild.graph import Array, Graph, Node, Tensor, activation_range
 from mlfbuild.graph.bases import convolution_tensors
 from mlfbuild.graph.ops import DepthwiseConv2D
@@ -22,7 +22,7 @@ _LINE = 64
 
 _SCALE_HEADER = "depthwise_scale_dsp.h"
 
-_SCRATCH = 4 * 3 * _LINE * 2 + _LINE * 4 + 4 * 56
+_SCRATCH = 4 * 3 * _LINE * 2 + 4 * 76
 """Bytes of ``struct mlf_depthwise_scratch_dsp``."""
 
 
@@ -48,6 +48,7 @@ def lower_depthwise_conv2d_dsp(graph: Graph, node: Node, operator: DepthwiseConv
     channels = dsp_channels(padded.reshape(len(padded), -1), folded, rescales, zero_point(output))
     if channels is None:
         return None
+    channels = brief_channels(channels, zero_point(output))
     word = "rows_int8" if by_rows else "int8"
     held = math.prod(output.shape[2:]) if by_rows else 0
     overwrites = (0,) if by_rows else _overwrites(operator, source, output, along)
@@ -64,7 +65,7 @@ def lower_depthwise_conv2d_dsp(graph: Graph, node: Node, operator: DepthwiseConv
         f"    .batches = {source.shape[0]},",
         f"    .channels = {source.shape[3]},",
         f"    .zero_point = {zero_point(source)},",
-        f"    .rounding = {2 * zero_point(output) + 1},",
+        f"    .rounding = {0 if channels.brief else 2 * zero_point(output) + 1},",
         f"    .minimum = {minimum},",
         f"    .maximum = {maximum},",
         "};",

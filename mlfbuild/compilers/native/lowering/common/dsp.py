@@ -32,6 +32,8 @@ class DspChannels:
     multiplier: Int64Array
     shift: Int64Array
     """The right shift after the high multiplication, minus 1."""
+    brief: bool = False
+    """Whether the constants are those of ``brief_channels``: bias and multiplier have another scale, and no shift."""
 
 
 def dsp_channels(weights: Array, bias: Array, rescales: Sequence[Rescale], zero_point: int) -> DspChannels | None:
@@ -66,6 +68,92 @@ def dsp_channels(weights: Array, bias: Array, rescales: Sequence[Rescale], zero_
 
 def _limits() -> tuple[int, int]:
     return int(_INT8.min), int(_INT8.max)
+
+
+_BRIEF_SCALE = 8
+"""The power of two that sums are multiplied with before the brief requantisation."""
+_BRIEF_SHIFT = 9
+"""The right shift of the brief requantisation after the high multiplication: that of ``MLF_BRIEF_DSP``."""
+_CHANGES = (0, *(sign * change for change in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64) for sign in (1, -1)))
+"""Differences from the nearest multiplier that are tried, in steps that move the last of 255 outputs by 2 ** -10."""
+_OUTPUTS = np.arange(_INT8.min + 1, _INT8.max + 1, dtype=np.int64)
+
+
+def brief_channels(channels: DspChannels, zero_point: int) -> DspChannels:
+    """Return ``channels`` with constants for the brief requantisation, or as they are if it would not be exact.
+
+    It is ``((256 * sum + bias) * multiplier) >> (32 + 9)``, saturated, in half the instructions. It rounds once, and
+    negative numbers as others. An output grows with its sum: it is exact if each output begins at the same sum.
+    """
+    limits = _sums(channels)
+    borders = _Borders(_begins(channels, zero_point, *limits), *limits)
+    value = (borders.begins <= borders.least[:, None]).sum(axis=1) + _INT8.min
+    constant = borders.least == borders.greatest
+    bias = np.where(constant, (4 * value + 2) << _BRIEF_SHIFT, 0)
+    multiplier = np.where(constant, 1 << 30, 0)
+    for change in _CHANGES:
+        missing = np.flatnonzero(multiplier == 0)
+        factor = channels.multiplier[missing] * 2.0 ** -(channels.shift[missing] + 32)
+        step = np.maximum(np.rint(factor**2 * 2.0 ** (14 + _BRIEF_SHIFT - _BRIEF_SCALE)), 1)
+        nearest = factor * 2.0 ** (32 + _BRIEF_SHIFT - _BRIEF_SCALE)
+        candidate = np.rint(nearest + change * step).astype(np.int64)
+        offset, exact = borders.of(missing).offset(candidate)
+        found = missing[exact]
+        multiplier[found] = candidate[exact]
+        bias[found] = offset[exact] + (channels.bias[found] // 2 << _BRIEF_SCALE)
+    if not multiplier.all():
+        return channels
+    return DspChannels(channels.weights, bias, multiplier, np.zeros_like(bias), brief=True)
+
+
+@dataclass(frozen=True)
+class _Borders:
+    """The sums of channels at which outputs begin."""
+
+    begins: Int64Array
+    """As ``_begins`` returns it."""
+    least: Int64Array
+    greatest: Int64Array
+
+    def of(self, channels: Int64Array) -> _Borders:
+        return _Borders(self.begins[channels], self.least[channels], self.greatest[channels])
+
+    def offset(self, multiplier: Int64Array) -> tuple[Int64Array, npt.NDArray[np.bool_]]:
+        """Return what to add to 256 times the sum of each channel, and whether that is exact."""
+        scale = _BRIEF_SCALE
+        far = 1 << 60
+        usable = (multiplier > 0) & (multiplier < 1 << 31)
+        needed = -((-_OUTPUTS << 32 + _BRIEF_SHIFT) // np.where(usable, multiplier, 1)[:, None])
+        lowest = np.where(self.begins <= self.greatest[:, None], needed - (self.begins << scale), -far).max(axis=1)
+        before = needed - (self.begins - 1 << scale) - 1
+        highest = np.where(self.begins > self.least[:, None], before, far).min(axis=1)
+        offset = np.where(lowest == -far, highest, np.where(highest == far, lowest, (lowest + highest) // 2))
+        low, high = (self.least << scale) + offset, (self.greatest << scale) + offset
+        return offset, usable & (lowest <= highest) & (low >= -(1 << 31)) & (high < 1 << 31)
+
+
+def _begins(channels: DspChannels, zero_point: int, least: Int64Array, greatest: Int64Array) -> Int64Array:
+    """Return the sums [channels, outputs] at which each output but the least begins, by the rules of ``dsp.h``.
+
+    It is ``least`` if all sums give more, ``greatest`` + 1 if none gives as much.
+    """
+    low, high = (np.repeat(sums[:, None], len(_OUTPUTS), axis=1) for sums in (least, greatest + 1))
+    multiplier, shift = channels.multiplier[:, None], channels.shift[:, None]
+    while (low < high).any():
+        middle = (low + high) >> 1
+        product = (2 * middle * multiplier + (1 << 31)) >> 32
+        result = ((product + (middle >> 63) + (1 << shift)) >> (shift + 1)) + zero_point
+        enough = result >= _OUTPUTS
+        high = np.where(enough, middle, high)
+        low = np.where(enough, low, np.minimum(middle + 1, high))
+    return low
+
+
+def _sums(channels: DspChannels) -> tuple[Int64Array, Int64Array]:
+    """Return the least and the greatest sum of each channel for any inputs."""
+    weights, bias = channels.weights.astype(np.int64), channels.bias // 2
+    positive, negative = np.maximum(weights, 0).sum(axis=1), np.minimum(weights, 0).sum(axis=1)
+    return bias + _INT8.min * positive + _INT8.max * negative, bias + _INT8.max * positive + _INT8.min * negative
 
 
 def spare_memory(graph: Graph, node: Node) -> int:

@@ -30,12 +30,35 @@ def pack_matmul(channels: DspChannels, *, whole: bool) -> npt.NDArray[np.int32] 
     words = pair_words(weights[even], weights[odd], whole=whole)
     if words is None:
         return None
-    parameters = [
-        channels.bias[even], channels.bias[odd], channels.multiplier[even], channels.multiplier[odd],
-        channels.shift[even] | channels.shift[odd] << 8,
-    ]  # fmt: skip
-    packed = np.concatenate([words.reshape(len(even), -1), np.stack(parameters, axis=1).astype(np.int32)], axis=1)
-    return packed.reshape(-1)
+    biases = channels.bias[even], channels.bias[odd]
+    multipliers = channels.multiplier[even], channels.multiplier[odd]
+    if channels.brief:
+        before, behind = biases[1], [biases[0], *multipliers]
+    else:
+        before, behind = 0 * even, [*biases, *multipliers, channels.shift[even] | channels.shift[odd] << 8]
+    parts = [before[:, None], words.reshape(len(even), -1), np.stack(behind, axis=1)]
+    return np.concatenate([part.astype(np.int32) for part in parts], axis=1).reshape(-1)
+
+
+def pack_quads(channels: DspChannels) -> npt.NDArray[np.int32] | None:
+    """Return the filter of ``kernels/quad_dsp.h``; ``None`` as ``pack_matmul`` with the whole sums of odd channels.
+
+    The number of channels is a multiple of four, and so is that of their inputs.
+    """
+    words = pair_words(channels.weights[0::2], channels.weights[1::2], whole=True)
+    if words is None:
+        return None
+    bias, multiplier, shift = (
+        each.reshape(-1, 4) for each in (channels.bias, channels.multiplier, channels.shift.astype(np.int64))
+    )
+    count = len(bias)
+    weights = words.reshape(count, 2, -1, 2).transpose(0, 2, 3, 1).reshape(count, -1)
+    if channels.brief:
+        parts = [bias[:, 1::2], weights, bias[:, 0::2], multiplier]
+    else:
+        shifts = (shift << 8 * np.arange(4)).sum(axis=1, keepdims=True)
+        parts = [np.zeros((count, 2)), weights, bias, multiplier, shifts]
+    return np.concatenate([part.astype(np.int64).astype(np.int32) for part in parts], axis=1).reshape(-1)
 
 
 def pair_words(even: Array, odd: Array, *, whole: bool) -> npt.NDArray[np.int32] | None:
