@@ -55,6 +55,8 @@ if TYPE_CHECKING:
         ProfileJob as ProfileJob,
         TargetJob as TargetJob,
         image_title as image_title,
+        run_budgets_on as run_budgets_on,
+        run_limits as run_limits,
     )
     from mlfbuild.build.libraries import (
         copied_files as copied_files,

@@ -12,8 +12,8 @@ from mlfbuild.build.budgets import TargetBudgets
 from mlfbuild.build.tree.dependencies import DEPENDENCIES_FOLDER
 from mlfbuild.build.tree.placement import LINKER_SCRIPT, PLACEMENT_FOLDER, PlacedSection
 from mlfbuild.compilers import CompileRequest
-from mlfbuild.project import DEFAULT_LEVEL, Budget, BudgetFile, Provider
-from mlfbuild.targets import Board, Cpu, shared_toolchain_files
+from mlfbuild.project import DEFAULT_LEVEL, RUN_BUDGETS, Budget, BudgetFile, Provider
+from mlfbuild.targets import Board, Cpu, Mcu, emulated_board, shared_toolchain_files
 
 
 @dataclass(frozen=True)
@@ -125,6 +125,13 @@ class TargetJob:
     """All providers of external libraries in the project file, whether required or not."""
     budgets: TargetBudgets | None = None
     """The budgets of its images; ``None`` if they are for this machine, to which no budgets apply."""
+    mcu: Mcu | None = None
+    """The microcontroller, at the target's clock, whose cycles are modelled. It decides no byte that is built."""
+
+    @property
+    def run_board(self) -> Board | None:
+        """The emulated board that counts runs: the target's, or one with its CPU if its cycles are modelled."""
+        return self.board or (emulated_board(self.cpu) if self.mcu else None)
 
     @property
     def toolchain_files(self) -> tuple[Path, ...]:
@@ -161,9 +168,23 @@ class TargetJob:
         return json.dumps(settings)
 
 
+def run_budgets_on(target: TargetJob) -> tuple[str, ...]:
+    """Return the keys of the budgets that runs on ``target`` can check."""
+    return RUN_BUDGETS if target.mcu else RUN_BUDGETS[:1] if target.board else ()
+
+
+def run_limits(budgets: Mapping[str, Budget], target: TargetJob) -> dict[str, dict[str, int]]:
+    """Return those of ``budgets`` that runs on ``target`` can check, by name and key."""
+    keys = run_budgets_on(target)
+    found = {
+        name: {key: limit for key, limit in budget.of_runs.items() if key in keys} for name, budget in budgets.items()
+    }
+    return {name: limits for name, limits in found.items() if limits}
+
+
 @dataclass(frozen=True)
 class ProfileJob:
-    """One run of each module of a model on its target's board, to count instructions."""
+    """One run of each module of a model on an emulated board, to count instructions and model cycles."""
 
     target: TargetJob
     model: CompileJob
@@ -200,7 +221,7 @@ class FirmwareJob:
     budget_file: BudgetFile | None = None
     """The baseline of the image's size, and how much it may grow."""
     runs: tuple[ProfileJob, ...] = ()
-    """The profile runs of its models; none if the target has no board."""
+    """The profile runs of its models; none if the target has neither a board nor a microcontroller."""
 
     @property
     def title(self) -> str:
@@ -219,10 +240,9 @@ class FirmwareJob:
         return self.elf.with_name(f"{self.elf.name}.map")
 
     @property
-    def limits(self) -> Mapping[str, int]:
-        """Model -> budget of instructions; the empty name has the budget of all models of the image together."""
-        budgets = (*self.model_budgets, ("", self.budget))
-        return {name: budget.instructions for name, budget in budgets if budget.instructions is not None}
+    def limits(self) -> Mapping[str, Mapping[str, int]]:
+        """Model -> its budgets of runs; the empty name has those of all models of the image together."""
+        return run_limits({**dict(self.model_budgets), "": self.budget}, self.target)
 
     @property
     def stack_limits(self) -> Mapping[str, int]:

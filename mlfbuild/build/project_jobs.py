@@ -37,6 +37,7 @@ from mlfbuild.project import (
     Project,
     Provider,
     TargetSpec,
+    mcu_of,
     recognised,
     source_suffix,
     suggestion,
@@ -224,6 +225,7 @@ def _target_job(project: Project, target: TargetSpec, models: Sequence[str], bui
         placed=tuple(_placed(project, target)),
         providers=tuple(project.dependencies.values()),
         budgets=None if toolchain is None else budgets_of(project, target.name),
+        mcu=mcu_of(target),
     )
 
 
@@ -409,11 +411,11 @@ def _model_budgets(models: Iterable[ModelSpec]) -> tuple[tuple[str, Budget], ...
 
 
 def profile_jobs(project: Project, target: TargetJob, build: Path) -> list[ProfileJob]:
-    """Return a job for each selected model of ``target``, in the folder ``build``; none if it has no board."""
+    """Return a job for each selected model of ``target``, in the folder ``build``; none if no board can run it."""
     folder = build / "profile" / target.name
     return [
         ProfileJob(target, model, project.models[model.model].vectors, folder / model.model)
-        for model in (target.models if target.board else ())
+        for model in (target.models if target.run_board else ())
     ]
 
 

@@ -32,7 +32,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "verify": "Run every model that has vectors and compare all outputs.",
         "report": "Build, then report the flash and RAM that each model uses.",
         "update": "Replace the file of MODEL by FILE, a newer version.",
-        "profile": "Count the instructions of each operator on emulated boards.",
+        "profile": "Count the instructions of each operator, and model its cycles.",
         "sbom": "Write a software bill of materials.",
     },
     "Files, no project needed": {

@@ -12,15 +12,17 @@ def check(options: SharedOptions) -> None:
     """Check the project file and list every mistake.
 
     Also checks options of compilers, files that the project names, and the dependencies that archives require. It lists
-    budgets that no build of the project checks, and files that another version of mlfbuild wrote into the repository.
+    budgets that no build of the project checks, sections whose memory the cycle model assumes, and files that another
+    version of mlfbuild wrote into the repository.
     """
     from mlfbuild.build import load
-    from mlfbuild.usecases import check_dependencies, unchecked_budgets
+    from mlfbuild.usecases import assumed_places, check_dependencies, unchecked_budgets
     from mlfbuild.usecases.init import outdated_lines
 
     try:
         project = load(options.file)
-        warnings = [*check_dependencies(project), *unchecked_budgets(project), *outdated_lines(options.file)]
+        warnings = [*check_dependencies(project), *unchecked_budgets(project), *assumed_places(project)]
+        warnings += outdated_lines(options.file)
     except ProjectFileError as error:
         if options.json:
             problems = [str(problem) for problem in error.problems]

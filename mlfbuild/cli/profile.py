@@ -9,15 +9,16 @@ from mlfbuild.cli.output import show, show_json
 from mlfbuild.cli.progress import building
 
 if TYPE_CHECKING:
-    from mlfbuild.report import ModelRun
+    from mlfbuild.report import ModelRun, OperatorRun
 
 
 @verb("file", "target", "model", "jobs", "frozen", "offline", "no_wait", "format")
 def profile(options: SharedOptions) -> None:
-    """Count the instructions of each operator on emulated boards.
+    """Count the instructions of each operator, and model its cycles.
 
-    Each model runs once in QEMU, with the first case of its vectors, or with zeros. Counts are exact and repeatable,
-    but they are not cycles. The exit status is 1 if a model, or all models of a firmware, exceed a budget.
+    Each model runs once in QEMU, with the first case of its vectors, or with zeros. Instructions are exact. If the
+    target has a microcontroller (mcu), its cycles and milliseconds are modelled, with a stated error. The exit status
+    is 1 if a model, or all models of a firmware, exceed a budget.
     """
     from mlfbuild.build import load
     from mlfbuild.report import run_text
@@ -37,6 +38,8 @@ def profile(options: SharedOptions) -> None:
 
 
 def _json(found: ModelRun) -> dict[str, Any]:
+    from mlfbuild.report import modelled_json
+
     profile = found.profile
     return {
         "target": found.target,
@@ -47,5 +50,12 @@ def _json(found: ModelRun) -> dict[str, Any]:
         "instructions": profile.instructions,
         "rest": profile.rest,
         "stack": profile.stack,
-        "operators": [vars(each) for each in found.operators],
+        **modelled_json(profile, profile.rest_cycles),
+        "operators": [_operator(each) for each in found.operators],
     }
+
+
+def _operator(each: OperatorRun) -> dict[str, Any]:
+    from mlfbuild.report import cycles_json
+
+    return {**{key: value for key, value in vars(each).items() if key != "cycles"}, **cycles_json(each.cycles)}

@@ -40,7 +40,7 @@ def verify(
     """Run every model that has vectors and compare all outputs.
 
     Models run as test firmware on the boards of their targets, which QEMU emulates, or on this machine. Those with a
-    budget of instructions are also counted; the exit status is 1 if one exceeds it.
+    budget of instructions, cycles or latency are also counted; the exit status is 1 if one exceeds it.
 
     With --elf, run test firmware that another build made: the CMake target mlf_<model>_verify of a tree that
     `mlfbuild build --tree DIR --with-verify` wrote.
@@ -160,7 +160,7 @@ def _write_junit(
         )
         for job, result in results
     ]
-    cases += [JUnitCase("budgets", "instructions", excess)] if excess is not None else []
+    cases += [JUnitCase("budgets", "runs", excess)] if excess is not None else []
     write_junit(junit, [*cases, *(JUnitCase("not verified", line, None) for line in skipped)])
 
 

@@ -118,6 +118,7 @@ class _Planned:
             inputs=tuple(number for number in read if number is not None),
             outputs=tuple(number for number in written if number is not None),
             scratch=self._scratch(function),
+            removed=told.removed if told else None,
         )
 
     def _told(self, at: int, call: PackedCall) -> NetworkOperator | None:

@@ -127,6 +127,7 @@ if TYPE_CHECKING:
         NetworkOperator as NetworkOperator,
         NetworkScratch as NetworkScratch,
         NetworkTensor as NetworkTensor,
+        RemovedChannels as RemovedChannels,
     )
     from mlfbuild.library.numpy_types import dtype_called as dtype_called, is_supported as is_supported
     from mlfbuild.library.params import (

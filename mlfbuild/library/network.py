@@ -5,9 +5,11 @@ Times are indices of operators in order of execution. Sizes and offsets are byte
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import add
 
 ARENA, STATE, INPUT, OUTPUT, CONSTANT = MEMORIES = ("arena", "state", "input", "output", "constant")
 """Places of tensors: the module's workspace, its state, the caller's buffers, or flash."""
@@ -19,6 +21,28 @@ class NetworkScratch:
 
     offset: int
     size: int
+
+
+@dataclass(frozen=True)
+class RemovedChannels:
+    """What the compiler removed from a layer because it is the same for every input, or because nothing reads it."""
+
+    channels: int
+    """Output channels; 0 if only channels that the layer reads were removed."""
+    of: int
+    """Output channels of the layer in the model."""
+    weights: int
+    """Bytes of weights."""
+    macs: int
+    """Multiply-accumulates of one run."""
+
+    def __add__(self, other: RemovedChannels) -> RemovedChannels:
+        return RemovedChannels(
+            self.channels + other.channels,
+            self.of + other.of,
+            self.weights + other.weights,
+            self.macs + other.macs,
+        )
 
 
 @dataclass(frozen=True)
@@ -59,6 +83,8 @@ class NetworkOperator:
     outputs: tuple[int, ...] = ()
     """Indices of the tensors that it writes."""
     scratch: NetworkScratch | None = None
+    removed: RemovedChannels | None = None
+    """What is missing of the layers in the model; ``None`` if nothing is."""
 
 
 DIGEST_LENGTH = 16
@@ -101,6 +127,12 @@ class Network:
         """Multiply-accumulates of one run; ``None`` if those of an operator are unknown."""
         known = [operator.macs for operator in self.operators if operator.macs is not None]
         return sum(known) if len(known) == len(self.operators) else None
+
+    @property
+    def removed(self) -> RemovedChannels | None:
+        """What the compiler removed from all layers; ``None`` if it is nothing."""
+        known = [operator.removed for operator in self.operators if operator.removed is not None]
+        return functools.reduce(add, known) if known else None
 
     @property
     def peak(self) -> int:

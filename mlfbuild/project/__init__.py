@@ -67,9 +67,15 @@ if TYPE_CHECKING:
     from mlfbuild.project.provider import Provider as Provider
     from mlfbuild.project.reader import load_project as load_project
     from mlfbuild.project.schema import json_schema as json_schema
-    from mlfbuild.project.section_names import SECTION_NAME as SECTION_NAME, symbol_stem as symbol_stem
+    from mlfbuild.project.section_names import (
+        SECTION_NAME as SECTION_NAME,
+        is_collected as is_collected,
+        symbol_stem as symbol_stem,
+    )
     from mlfbuild.project.sources import SOURCES as SOURCES, source_suffix as source_suffix
+    from mlfbuild.project.timing import mcu_of as mcu_of, memory_of_region as memory_of_region
     from mlfbuild.project.types import (
+        RUN_BUDGETS as RUN_BUDGETS,
         Budget as Budget,
         BudgetFile as BudgetFile,
         FirmwareSpec as FirmwareSpec,
@@ -78,6 +84,11 @@ if TYPE_CHECKING:
         Project as Project,
         TargetSpec as TargetSpec,
     )
-    from mlfbuild.project.units import parse_size as parse_size, size_text as size_text
+    from mlfbuild.project.units import (
+        duration_text as duration_text,
+        frequency_text as frequency_text,
+        parse_size as parse_size,
+        size_text as size_text,
+    )
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -1,4 +1,4 @@
-"""Checks of budgets in a project file: images of this machine have none, and instructions are counted on a board.
+"""Checks of budgets in a project file: images of this machine have none, and runs need a board or a microcontroller.
 
 Like those in ``references``, they work on the plain values and skip values of the wrong type.
 """
@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from mlfbuild.core import listed
 from mlfbuild.project.document import Document, mapping_in
 from mlfbuild.project.problems import Mistake
-from mlfbuild.targets import BOARDS, CPUS
+from mlfbuild.targets import BOARDS, CPUS, MCUS
 
 _INSTRUCTIONS = "instructions"
+_MODELLED = ("cycles", "latency")
 
 
 def check_targets_of_budgets(document: Document) -> None:
@@ -25,6 +26,9 @@ def check_targets_of_budgets(document: Document) -> None:
                 document.add(path, _of_this_machine(own), at_key=True)
             elif budget.get(_INSTRUCTIONS) is not None and own and not _any_board(own):
                 document.add((*path, _INSTRUCTIONS), _mistake(own), at_key=True)
+            for key in _MODELLED:
+                if budget.get(key) is not None and own and not any(map(_is_modelled, own.values())):
+                    document.add((*path, key), _without_mcu(key, own), at_key=True)
 
 
 def _own_targets(
@@ -50,7 +54,28 @@ def _of_this_machine(targets: Mapping[str, object]) -> Mistake:
 
 
 def _any_board(targets: Mapping[str, Mapping[str, object]]) -> bool:
-    return any(target.get("board") is not None for target in targets.values())
+    return any(target.get("board") is not None or _is_modelled(target) for target in targets.values())
+
+
+def _is_modelled(target: Mapping[str, object]) -> bool:
+    return target.get("mcu") is not None or target.get("timing") is not None
+
+
+def _without_mcu(key: str, targets: Mapping[str, Mapping[str, object]]) -> Mistake:
+    """Return why no target can model ``key``, and a microcontroller that one of the ``targets`` could have."""
+    fitting = (
+        f"add mcu, such as `mcu: {mcu.name}`, to {name}, or remove {key}"
+        for name, target in targets.items()
+        for mcu in MCUS.values()
+        if isinstance(cpu := target.get("cpu"), str) and cpu in CPUS and CPUS[mcu.cpu].core == CPUS[cpu].core
+    )
+    names = ", ".join(targets)
+    which = f"the target {names} has none" if len(targets) == 1 else f"none of the targets {names} has one"
+    hint = next(fitting, f"add mcu or timing to a target, or remove {key}")
+    if key == "cycles":
+        reason = f"cycles are modelled for a microcontroller, and {which}"
+        return Mistake("cycles-without-mcu", reason=reason, hint=hint)
+    return Mistake("latency-without-mcu", reason=f"latency is modelled for a microcontroller, and {which}", hint=hint)
 
 
 def _mistake(targets: Mapping[str, Mapping[str, object]]) -> Mistake:

@@ -49,6 +49,19 @@ class Rule:
 
 
 @dataclass(frozen=True, eq=False)
+class Late:
+    """A rule that is made when a project file or the schema is read, because it needs a table that loads modules."""
+
+    make: Callable[[], Rule]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return self.make().__get_pydantic_core_schema__(source, handler)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return self.make().__get_pydantic_json_schema__(schema, handler)
+
+
+@dataclass(frozen=True, eq=False)
 class Convert:
     """A conversion of a value as written to the annotated type; ``convert`` raises ``Mistake``.
 

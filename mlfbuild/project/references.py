@@ -15,6 +15,7 @@ from mlfbuild.project.program import EXTERNAL_COMPILERS
 from mlfbuild.project.provider import check_dependencies
 from mlfbuild.project.sections import check_sections
 from mlfbuild.project.sources import SOURCES, source_problem, source_suffix
+from mlfbuild.project.timing_checks import check_timing
 from mlfbuild.targets import BOARDS, CLANG, CPUS, GCC
 
 _BLOBS = "_blobs"
@@ -26,6 +27,9 @@ def check_references(document: Document) -> None:
     for section in ("targets", "firmware"):
         _check_folder_names(document, section)
     for name, target in document.entries("targets"):
+        if not {"cpu", "mcu"} & {*target}:
+            mistake = Mistake("missing-key", reason='missing key "cpu"', hint="add cpu")
+            document.add(("targets", name), mistake, at_key=True)
         _check_board(document, ("targets", name), target)
         _check_c_compiler(document, ("targets", name), target)
     for name, model in document.entries("models"):
@@ -37,6 +41,7 @@ def check_references(document: Document) -> None:
     check_dependencies(document)
     check_targets_of_budgets(document)
     check_sections(document)
+    check_timing(document)
 
 
 def _texts(entry: Mapping[str, object], key: str) -> list[tuple[int, str]] | None:

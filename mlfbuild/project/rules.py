@@ -6,7 +6,8 @@ import re
 from collections.abc import Collection
 from typing import Any
 
-from mlfbuild.project.checks import Rule, named, not_blank, one_of
+from mlfbuild import targets
+from mlfbuild.project.checks import Late, Rule, named, not_blank, one_of
 from mlfbuild.project.levels import LEVELS
 from mlfbuild.project.names import NAME
 from mlfbuild.project.problems import Mistake, quoted, suggestion, unknown
@@ -41,6 +42,7 @@ def _board(value: str) -> Mistake | None:
     return Mistake(mistake.code, reason=mistake.reason, hint=hint)
 
 
+MCU = Late(lambda: one_of("mcu", targets.MCUS, enumDescriptions=[mcu.title for mcu in targets.MCUS.values()]))
 BOARD = Rule(_board, {"enum": list(BOARDS)})
 COMPILER = one_of("compiler", COMPILERS)
 EXECUTOR = one_of("executor", EXECUTORS)

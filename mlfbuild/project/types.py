@@ -23,11 +23,15 @@ from mlfbuild.project.problems import KeyPath, Mistake, Position, Problem, in_fi
 from mlfbuild.project.program import EXTERNAL_COMPILERS, Command, CompilerProgram
 from mlfbuild.project.provider import Provider
 from mlfbuild.project.section_names import SECTION
-from mlfbuild.project.units import Count, Percent, Size
+from mlfbuild.project.timing import TimingKeys
+from mlfbuild.project.units import Count, Duration, Frequency, Percent, Size
 
 FORMAT_VERSION = 1
 ALL = ("*",)
 """The default of a list of targets or models: all of them. The reader replaces it with their names."""
+
+RUN_BUDGETS = ("instructions", "cycles", "latency")
+"""The budgets that need a run of the model."""
 
 OptionValue = str | int | float | bool
 _Vectors = Annotated[Mapping[Annotated[str, rules.MODULE_NAME], ProjectPath], NOT_EMPTY]
@@ -46,10 +50,14 @@ class TargetSpec(Keys):
     """One device."""
 
     TITLE = "target"
+    SCHEMA: ClassVar[Mapping[str, Any]] = {
+        "anyOf": [{"required": ["cpu"]}, {"required": ["mcu"]}],
+        "dependentSchemas": {"clock": {"anyOf": [{"required": ["mcu"]}, {"required": ["timing"]}]}},
+    }
 
     name: str = field(metadata=DERIVED)
-    cpu: Annotated[str, rules.CPU]
-    """Processor core to compile for."""
+    cpu: Annotated[str, rules.CPU] = ""
+    """Processor core to compile for. Default: the core of `mcu`."""
     board: Annotated[str, rules.BOARD] | None = None
     """Board that QEMU emulates; adds start-up code and a memory map."""
     c_compiler: Annotated[str, rules.C_COMPILER] | None = None
@@ -58,6 +66,12 @@ class TargetSpec(Keys):
     """CMake toolchain file to use instead of the CPU's own."""
     regions: Mapping[Annotated[str, SECTION], Annotated[str, rules.REGION]] = field(default_factory=dict)
     """Memory region of the linker script for each section that models place data in."""
+    mcu: Annotated[str, rules.MCU] | None = None
+    """Microcontroller whose cycles `profile` models."""
+    clock: Frequency | None = None
+    """Clock of its core: 120 MHz. Default: the highest of the microcontroller."""
+    timing: TimingKeys | None = None
+    """Memories and caches of a microcontroller of your own, or values that differ from those of `mcu`."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +88,15 @@ class Budget(Keys):
     """Bytes of stack at its deepest: of the model, or of main and all functions that it calls: 2 KiB"""
     instructions: Count | None = None
     """Instructions of one run of each model, on QEMU: 3 M"""
+    cycles: Count | None = None
+    """Modelled cycles of one run of each model on the target's `mcu`: 5 M"""
+    latency: Duration | None = None
+    """Modelled time of one run of each model at the target's clock: 40 ms"""
+
+    @property
+    def of_runs(self) -> dict[str, int]:
+        """The limits of ``RUN_BUDGETS``; that of the latency in nanoseconds."""
+        return {key: limit for key in RUN_BUDGETS if (limit := getattr(self, key)) is not None}
 
 
 @dataclass(frozen=True)

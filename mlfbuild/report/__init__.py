@@ -1,9 +1,9 @@
-"""Reports of firmware images: flash, RAM, stack and instructions by model, operator and library.
+"""Reports of firmware images: flash, RAM, stack, instructions and cycles by model, operator and library.
 
 A report goes through these rooms:
 
 - ``sizes`` reads the ELF file and its linker map, and adds up bytes by owner; ``stack`` finds the worst-case stack;
-  ``operators`` divides models by operator and counts instructions of runs.
+  ``operators`` divides models by operator, and counts instructions and cycles of runs.
 - ``document`` is the JSON form: its schema, reading it again, and comparing two reports. ``text`` and ``html`` show it.
 - ``budgets`` checks limits and growth after a link, ``link`` where the linker put models; ``sbom`` writes the bill of
   materials.
@@ -46,8 +46,14 @@ if TYPE_CHECKING:
     from mlfbuild.report.document.schema import FORMAT as FORMAT, report_schema as report_schema
     from mlfbuild.report.operators.image_networks import networks_of as networks_of
     from mlfbuild.report.operators.image_runs import check_boards as check_boards, profiled as profiled
-    from mlfbuild.report.operators.model_run import ModelRun as ModelRun
-    from mlfbuild.report.operators.network import NetworkSizes as NetworkSizes, network_json as network_json
+    from mlfbuild.report.operators.model_run import ModelRun as ModelRun, figures_of as figures_of
+    from mlfbuild.report.operators.network import (
+        NetworkSizes as NetworkSizes,
+        cycles_json as cycles_json,
+        modelled_json as modelled_json,
+        network_json as network_json,
+    )
+    from mlfbuild.report.operators.operator_runs import OperatorRun as OperatorRun
     from mlfbuild.report.operators.runs import profiles as profiles, run_text as run_text, watched_runs as watched_runs
     from mlfbuild.report.operators.source import SourceFacts as SourceFacts, source_facts as source_facts
     from mlfbuild.report.sizes.image import read_image as read_image

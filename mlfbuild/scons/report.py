@@ -18,8 +18,8 @@ def report_builder() -> Any:
 
     Writes the flash and RAM that each model, library and the firmware use, in the form of the suffix. For an image of
     ``MlfFirmware``, models and budgets are those of the project file; for any other image, models are the libraries in
-    its map, ``<image>.map``. With ``MLFPROFILE=True``, models run on the target's board and the report includes their
-    instructions.
+    its map, ``<image>.map``. With ``MLFPROFILE=True``, models run on an emulated board and the report includes their
+    instructions and, if the target has a microcontroller, their modelled cycles.
     """
     return Builder(action=action(_write, "$MLFREPORTCOMSTR"), suffix=".txt", single_source=True, emitter=_emitter)
 
@@ -70,10 +70,11 @@ def _depend_on_runs(target: list[Any], job: FirmwareJob | None, env: Any) -> Non
         raise UsageError(
             "profile-without-board",
             place=target[0],
-            reason="MLFPROFILE requires a board",
-            hint=f"add a board to target {job.target.name!r}",
+            reason="MLFPROFILE requires a board or an mcu",
+            hint=f"add a board or an mcu to target {job.target.name!r}",
         )
-    env.Depends(target, [env.Value(package_fingerprint()), env.Value(job.target.settings())])
+    settings = (package_fingerprint(), job.target.settings(), job.target.mcu)
+    env.Depends(target, [env.Value(str(each)) for each in settings])
     files = [path for run in job.runs for path in (run.model.archive, *run.vectors.values())]
     env.Depends(target, [env.File(str(path)) for path in (*files, *job.target.toolchain_files)])
 

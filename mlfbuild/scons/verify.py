@@ -14,7 +14,7 @@ from mlfbuild.scons.variables import time_limit
 
 @as_user_error
 def mlf_verify(env: Any, models: ModelNodes) -> Any:
-    """Check each model of ``models`` that has vectors, and budgets of instructions; return a node for each check.
+    """Check each model of ``models`` that has vectors, and budgets of runs; return a node for each check.
 
     If an output is wrong, the build fails and prints model, case, element, and the expected and actual value. A model
     is checked again if its tree, its vectors or mlfbuild's harness changed. A case may take ``$MLFTIMEOUT`` seconds. If
@@ -40,11 +40,11 @@ def mlf_verify(env: Any, models: ModelNodes) -> Any:
         env.NoCache(report)  # the result belongs to this machine
         env.Clean(report, env.Dir(str(job.folder)))
         nodes += report
-    return [*nodes, *_instructions(env, models, build)]
+    return [*nodes, *_runs(env, models, build)]
 
 
-def _instructions(env: Any, models: ModelNodes, build: Path) -> Any:
-    """Return the node of a check of all budgets of instructions; empty if there are none."""
+def _runs(env: Any, models: ModelNodes, build: Path) -> Any:
+    """Return the node of a check of all budgets of runs; empty if there are none."""
     from mlfbuild.report.budgets import budgeted_jobs
 
     jobs = budgeted_jobs(models.project, [models.target], build)
@@ -53,14 +53,15 @@ def _instructions(env: Any, models: ModelNodes, build: Path) -> Any:
     checked = env.Command(
         str(build / "profile" / models.target.name / "within-budget.txt"),
         [str(job.model.tree / "RECORD.json") for job in jobs],
-        action(_check_instructions, "$MLFVERIFYCOMSTR"),
+        action(_check_runs, "$MLFVERIFYCOMSTR"),
         MLFPROFILEJOBS=jobs,
         MLFPROJECT=models.project,
     )
     entries = [*models.project.models.values(), *models.project.firmware.values()]
-    limits = {entry.name: entry.budget.instructions for entry in entries}
+    limits = {entry.name: entry.budget.of_runs for entry in entries}
     env.Depends(
-        checked, [env.Value(package_fingerprint()), env.Value(models.target.settings()), env.Value(str(limits))]
+        checked,
+        [env.Value(str(each)) for each in (package_fingerprint(), models.target.settings(), models.target.mcu, limits)],
     )
     files = [path for job in jobs for path in job.vectors.values()]
     env.Depends(checked, [env.File(str(path)) for path in (*files, *models.target.toolchain_files)])
@@ -69,10 +70,10 @@ def _instructions(env: Any, models: ModelNodes, build: Path) -> Any:
     return checked
 
 
-def _check_instructions(target: list[Any], _source: list[Any], env: Any) -> None:
-    from mlfbuild.report.budgets import check_instructions
+def _check_runs(target: list[Any], _source: list[Any], env: Any) -> None:
+    from mlfbuild.report.budgets import check_runs
 
-    check_instructions(env["MLFPROJECT"], env["MLFPROFILEJOBS"])
+    check_runs(env["MLFPROJECT"], env["MLFPROFILEJOBS"])
     write_atomic(Path(target[0].get_abspath()), b"")
 
 

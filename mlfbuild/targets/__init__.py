@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         RUNTIME as RUNTIME,
         board_called as board_called,
         cpu_called as cpu_called,
+        emulated_board as emulated_board,
         mcu_called as mcu_called,
     )
     from mlfbuild.targets.toolchains import (

@@ -28,6 +28,9 @@ class MemoryCache:
     """Whether it holds written lines back, and allocates lines for writes; otherwise writes pass it."""
     miss: int = 0
     """Cycles that a miss takes besides those of the memory: look-up, bus matrix, bridge."""
+    sector: int = 0
+    """Bytes that a miss fills if parts of a line are valid independently; 0 for the whole line. A line has at most 64
+    sectors."""
 
 
 @dataclass(frozen=True)

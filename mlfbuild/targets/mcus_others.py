@@ -230,7 +230,7 @@ _ALIF_E8 = Mcu(
     },
     {
         "icache": MemoryCache(32 * KIB, 32, 2, miss=5),
-        "dcache": MemoryCache(32 * KIB, 32, 4, "pseudo-random", miss=5, write_back=True),
+        "dcache": MemoryCache(32 * KIB, 32, 4, "pseudo-random", miss=5),
     },
     {},
     paragraphs("""
@@ -239,12 +239,14 @@ _ALIF_E8 = Mcu(
 
         Arm Cortex-M55 Processor Technical Reference Manual, L1 caches: lines of 32 bytes, 2 ways for instructions and 4
         for data.
+
+        Alif's device pack, MPU_Load_Regions: the 4 MiB of SRAM at 0x02000000 are write-through.
     """),
     paragraphs("""
         A read of 128 bits of MRAM takes 18 wait states (45 ns) at 400 MHz, and one of SRAM 5; a miss takes 5 cycles for
         the buses besides. No public document has the numbers.
 
-        The caches have 32 KiB each and are on; data are in DTCM.
+        The caches have 32 KiB each and are on; the one for data replaces lines pseudo-randomly. Data are in DTCM.
     """),
     error=25,
 )

@@ -12,6 +12,21 @@ def _steps(*highest: int) -> Sequence[tuple[int, int]]:
     return tuple((clock * MHZ, waits) for waits, clock in enumerate(highest))
 
 
+def _quad_spi(divider: int, fetch_cache: str, read_cache: str) -> TimedMemory:
+    """Return a serial flash on four lines whose clock is the core's by ``divider``.
+
+    It takes 8 clocks of command, 8 of address and mode, 4 of latency, and 8 for each word.
+    """
+    first, further = 28 * divider - 1, 8 * divider - 1
+    return TimedMemory(16 * MIB, 4, first, burst=further, fetch_cache=fetch_cache, read_cache=read_cache)
+
+
+_QUAD_SPI = """
+    External flash is a quad SPI one, memory-mapped, at {clock}: 28 clocks for the first word of a line and 8 for each
+    further one. Bursts that continue with the next line are not modelled.
+"""
+
+
 def _stm32l4r5(name: str, title: str, width: int, bank: str) -> Mcu:
     """Return a row for a mode of the flash: two banks that read 8 bytes, or one that reads 16."""
     return Mcu(
@@ -24,8 +39,8 @@ def _stm32l4r5(name: str, title: str, width: int, bank: str) -> Mcu:
             "sram": TimedMemory(640 * KIB),
         },
         {
-            "icache": MemoryCache(1 * KIB, width, 32 // width),
-            "dcache": MemoryCache(256, width, 32 // width),
+            "icache": MemoryCache(1 * KIB, 32, 32, sector=width),
+            "dcache": MemoryCache(256, 32, 8, sector=width),
         },
         {"flash": _steps(20, 40, 60, 80, 100, 120)},
         paragraphs("""
@@ -41,9 +56,15 @@ def _stm32l4r5(name: str, title: str, width: int, bank: str) -> Mcu:
         """),
         (
             bank,
-            "Prefetch is off.",
-            "A cache of 32 lines of 4 x 64 bits has 32 sets of 4 ways; the manual does not name sets and ways.",
-            "SRAM1, SRAM2 and SRAM3 are one memory without wait states.",
+            *paragraphs("""
+                Prefetch is off.
+
+                The caches are fully associative, and a miss fills a quarter of a line (half of one with a single bank).
+                The manual does not name sets and ways; of the readings that it permits, this is the closest to the
+                latencies of the STM32L4R5 in docs/performance.md.
+
+                SRAM1, SRAM2 and SRAM3 are one memory without wait states.
+            """),
         ),
         error=3,
     )
@@ -57,6 +78,7 @@ _U575 = Mcu(
     {
         "flash": TimedMemory(2 * MIB, 16, 4, fetch_cache="icache", read_cache="icache"),
         "sram": TimedMemory(768 * KIB),
+        "external": _quad_spi(2, "icache", "icache"),
     },
     {"icache": MemoryCache(8 * KIB, 16, 2, miss=1)},
     {"flash": _steps(32, 64, 96, 128, 160)},
@@ -73,6 +95,7 @@ _U575 = Mcu(
         "Prefetch of the flash is off; it is an option in STM32CubeMX.",
         "A miss takes one cycle for the look-up before the cache reads the flash.",
         "SRAM has no wait states.",
+        *paragraphs(_QUAD_SPI.format(clock="half the core's clock, remapped so that the cache serves it")),
     ),
     error=5,
 )
@@ -81,12 +104,14 @@ _L1 = paragraphs("""
     Both caches are on, and SRAM is write-back and write-allocate, which is the default memory map of the core. Zephyr
     turns them on, in STM32CubeMX they are an option.
 
+    Lines are replaced pseudo-randomly.
+
     A miss takes 5 cycles for the bus interface of the core and the bus matrix, besides those of the memory. No public
     document has the number.
 """)
 _L1_SOURCE = """
-    Arm Cortex-M7 Processor Technical Reference Manual, L1 caches: lines of 32 bytes, 2 ways for instructions and 4 ways
-    for data, pseudo-random replacement.
+    Arm Cortex-M7 Processor Technical Reference Manual (DDI 0489F), section 5.9, L1 caches: lines of 32 bytes, 2 ways
+    for instructions and 4 ways for data; fills begin with the word that the core waits for.
 """
 
 
@@ -108,6 +133,7 @@ _H7A3 = Mcu(
         "sram": TimedMemory(1 * MIB, 8, fetch_cache="icache", read_cache="dcache"),
         "dtcm": TimedMemory(128 * KIB, 8),
         "itcm": TimedMemory(64 * KIB, 8),
+        "external": _quad_spi(3, "icache", "dcache"),
     },
     _l1(16 * KIB),
     {"flash": _steps(44, 88, 132, 176, 220, 264, 280)},
@@ -120,7 +146,11 @@ _H7A3 = Mcu(
 
         {_L1_SOURCE}
     """),
-    (*_L1, "The data are in AXI SRAM, as in ST's linker scripts."),
+    (
+        *_L1,
+        "The data are in AXI SRAM, as in ST's linker scripts.",
+        *paragraphs(_QUAD_SPI.format(clock="a third of the core's clock")),
+    ),
     error=8,
 )
 
@@ -134,6 +164,7 @@ _F746 = Mcu(
         "sram": TimedMemory(256 * KIB, 4, fetch_cache="icache", read_cache="dcache"),
         "dtcm": TimedMemory(64 * KIB, 8),
         "itcm": TimedMemory(16 * KIB, 8),
+        "external": _quad_spi(2, "icache", "dcache"),
     },
     _l1(4 * KIB),
     {"flash": _steps(30, 60, 90, 120, 150, 180, 210, 216)},
@@ -147,6 +178,7 @@ _F746 = Mcu(
     """),
     (
         *_L1,
+        *paragraphs(_QUAD_SPI.format(clock="half the core's clock")),
         *paragraphs("""
             Code is linked for the AXI interface of the flash at 0x08000000, as in ST's linker scripts. The ART
             Accelerator is on the other interface, ITCM, and has no effect.

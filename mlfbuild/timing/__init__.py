@@ -11,7 +11,11 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     from mlfbuild.timing.blocks import BasicBlock as BasicBlock, basic_blocks as basic_blocks, branches as branches
-    from mlfbuild.timing.cores import CORE_TIMINGS as CORE_TIMINGS, core_timing as core_timing
+    from mlfbuild.timing.cores import (
+        CORE_TIMINGS as CORE_TIMINGS,
+        core_timing as core_timing,
+        modelled_error as modelled_error,
+    )
     from mlfbuild.timing.description import (
         regions_of_part as regions_of_part,
         timing_description as timing_description,

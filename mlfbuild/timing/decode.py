@@ -44,12 +44,12 @@ _GREATER_OR_EQUAL = re.compile(r"[su](add|sub)(8|16)|[su](asx|sax)")
 """Instructions that write the flags GE, which ``sel`` reads."""
 _NO_RESULT = _COMPARES | _words("pld pli msr tbb tbh bx bxns cbz cbnz b svc nop udf bkpt it cpsie cpsid dmb dsb isb")
 _TWO_RESULTS = re.compile(
-    r"ldrd|[us]mull|[us]mlal\w*|umaal|smlsldx?|lsll|lsrl|asrl|\w+shll|\w+shrl|uqrshll|sqrshrl|v(rml[as]|ml[as]|add)ldav\w*"
-    r"|vaddlva?|vrmlaldavha?x?|vrmlsldavha?x?"
+    r"ldrd|[us]mull|[us]mlal\w*|umaal|smlsldx?|lsll|lsrl|asrl|\w+shll|\w+shrl|uqrshll|sqrshrl"
+    r"|vr?ml[as]ldavh?\w*|vr?mlalvh?a?|vaddlva?"
 )
 _READS_RESULT = re.compile(
     r"movt|bfi|bfc|[us]mlal\w*|umaal|smlsldx?|lsll|lsrl|asrl|\w+shll|\w+shrl|s?q?r?sh[lr]|[su]q?r?sh[lr]|uqrshl|sqrshr"
-    r"|vf?n?ml[as](l[tb])?|vfn?m[as]|vmla|vmlas|vfmas|vml[as]d?l?avh?a\w*|vml[as]l?davax?|vrml[as]ldavhax?|vaddl?va"
+    r"|vf?n?ml[as](l[tb])?|vfn?m[as]|vmla|vmlas|vfmas|vr?ml[as]\w*avh?ax?|vmlava|vr?mlalvh?a|vaddl?va"
     r"|vabav|vsri|vsli|vmovn[tb]|vqmovu?n[tb]|v\w*shru?n[tb]|vq?r?dmladhx?|vq?r?dmlsdhx?|vqr?dmlas?h|vcmlaq?|letp|le|vcadd"
     r"|vins|vpnot|vmaxn?ma|vminn?ma|v(max|min)(nm)?a?v"
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 
@@ -16,12 +16,15 @@ from mlfbuild.timing.types import CoreTiming, Cost, WorkKind
 
 _PLACES = {"ITCM": "itcm", "DTCM": "dtcm", "PSRAM": "external", "DDR": "external"}
 """The memory of a part that a further region of a board stands for."""
+Place = tuple[int, int, str]
+"""First and last address of a section, and the name of the memory of the part that it is in."""
 _KINDS = {kind: at for at, kind in enumerate(WorkKind)}
 
 
-def timing_description(image: Path, board: Board, mcu: Mcu) -> tuple[bytes, int]:
+def timing_description(image: Path, board: Board, mcu: Mcu, places: Sequence[Place] = ()) -> tuple[bytes, int]:
     """Return the description of ``image``, linked for ``board``, on ``mcu``, and how many of its units are one cycle.
 
+    ``places`` stand for other memories of the part than those of their regions.
     Raises ``UsageError`` if there is no model of the core, or if the part lacks a memory that the image has code or
     data in; ``InputFileError`` for an image that is damaged or not for Arm; and as ``disassembled``.
     """
@@ -34,7 +37,8 @@ def timing_description(image: Path, board: Board, mcu: Mcu) -> tuple[bytes, int]
             reason="mlfbuild models cycles only of code for Arm",
             hint="choose a target with a Cortex-M core",
         )
-    _check_placement(image, [start for start, _ in code.sections], board, mcu)
+    starts = [start for start, _ in code.sections if not any(first <= start <= last for first, last, _ in places)]
+    _check_placement(image, starts, board, mcu)
     costs = {
         instruction.address: (instruction.size, cost)
         for block in basic_blocks(code)
@@ -42,7 +46,7 @@ def timing_description(image: Path, board: Board, mcu: Mcu) -> tuple[bytes, int]
     }
     scale = _scale([cost for _, cost in costs.values()], core)
     lines = [
-        *_hardware(core, board, mcu, scale),
+        *_hardware(core, board, mcu, scale, places),
         *(_code(address, size, cost, scale) for address, (size, cost) in sorted(costs.items())),
     ]
     return "".join(f"{line}\n" for line in lines).encode(), scale
@@ -58,18 +62,26 @@ def _code(address: int, size: int, cost: Cost, scale: int) -> str:
     return f"code {address:x} {size} {int(cost.cycles * scale)} {int(cost.taken * scale)} {_KINDS[cost.kind]}"
 
 
-def _hardware(core: CoreTiming, board: Board, mcu: Mcu, scale: int) -> Iterator[str]:
+def _hardware(core: CoreTiming, board: Board, mcu: Mcu, scale: int, places: Sequence[Place]) -> Iterator[str]:
     yield f"core {scale} {int(core.split_target * scale)} {int(core.unaligned * scale)} {core.bus}"
     for cache in mcu.caches.values():
         waits = f"{cache.hit * scale} {cache.miss * scale}"
-        yield f"cache {cache.size} {cache.line} {cache.ways} {cache.policy} {waits} {int(cache.write_back)}"
+        lines = f"{cache.size} {cache.line} {cache.sector or cache.line} {cache.ways} {cache.policy}"
+        yield f"cache {lines} {waits} {int(cache.write_back)}"
     numbers_of_caches = {name: at for at, name in enumerate(mcu.caches)} | {"": -1}
-    for region, memory in regions_of_part(board, mcu):
+    for region, memory in _around(regions_of_part(board, mcu), places, mcu):
+        if not region.size:
+            continue
         burst = memory.waits if memory.burst < 0 else memory.burst
         waits = f"{memory.waits * scale} {burst * scale} {memory.write_waits * scale}"
         found = f"{numbers_of_caches[memory.fetch_cache]} {numbers_of_caches[memory.read_cache]}"
         last = region.origin + region.size - 1
-        yield f"memory {region.origin:x} {last:x} {memory.width} {waits} {int(memory.prefetch)} {found}"
+        numbers = f"{memory.width} {waits} {int(memory.prefetch)} {found} {_number(memory, mcu)}"
+        yield f"memory {region.origin:x} {last:x} {numbers}"
+
+
+def _number(memory: TimedMemory, mcu: Mcu) -> int:
+    return next(at for at, each in enumerate(mcu.memories.values()) if each is memory)
 
 
 def regions_of_part(board: Board, mcu: Mcu) -> Iterator[tuple[MemoryRegion, TimedMemory]]:
@@ -82,6 +94,21 @@ def regions_of_part(board: Board, mcu: Mcu) -> Iterator[tuple[MemoryRegion, Time
         name = _PLACES.get(region.name, region.name.lower())
         if name in places:
             yield region, places[name]
+
+
+def _around(
+    regions: Iterable[tuple[MemoryRegion, TimedMemory]], places: Sequence[Place], mcu: Mcu
+) -> Iterator[tuple[MemoryRegion, TimedMemory]]:
+    """Yield ``regions`` without ``places``, and these with their own memories."""
+    for region, memory in regions:
+        start, end = region.origin, region.origin + region.size
+        for first, last, _ in sorted(places):
+            if start <= first and last < end:
+                yield MemoryRegion(region.name, start, first - start), memory
+                start = last + 1
+        yield MemoryRegion(region.name, start, end - start), memory
+    for first, last, name in places:
+        yield MemoryRegion(name, first, last + 1 - first), mcu.memories[name]
 
 
 def _check_placement(image: Path, starts: list[int], board: Board, mcu: Mcu) -> None:

@@ -66,7 +66,7 @@ class Disassembly:
         ends = [*(head.start() for head in heads[1:]), len(text)]
         functions = [
             ListedFunction(head[2], int(head[1], 16), text[head.end() : end])
-            for head, end in zip(heads, ends, strict=True)
+            for head, end in zip(heads, ends[: len(heads)], strict=True)
         ]
         self._functions = sorted(functions, key=lambda function: function.address)
         self._addresses = [function.address for function in self._functions]

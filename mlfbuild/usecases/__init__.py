@@ -21,7 +21,11 @@ if TYPE_CHECKING:
         build_firmware as build_firmware,
         build_project as build_project,
     )
-    from mlfbuild.usecases.check import check_dependencies as check_dependencies, unchecked_budgets as unchecked_budgets
+    from mlfbuild.usecases.check import (
+        assumed_places as assumed_places,
+        check_dependencies as check_dependencies,
+        unchecked_budgets as unchecked_budgets,
+    )
     from mlfbuild.usecases.clashes import compare_linked as compare_linked
     from mlfbuild.usecases.cmake_dir import cmake_package_folder as cmake_package_folder
     from mlfbuild.usecases.compare import compare_archives as compare_archives, compare_runs as compare_runs

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from mlfbuild.build import toolchain_of
 from mlfbuild.core import Diagnostic, MlfError, ProjectFileError, listed
 from mlfbuild.library import Requirement
-from mlfbuild.project import KeyPath, Mistake, ModelSpec, Project, Provider
+from mlfbuild.project import CODE, MEMORY_CLASSES, KeyPath, Mistake, ModelSpec, Project, Provider, TargetSpec, mcu_of
 from mlfbuild.requirements import file_lists, folder_library, model_requirements, requirement_problems
 
 
@@ -40,6 +40,38 @@ def unchecked_budgets(project: Project) -> list[str]:
         reason = "the project has no firmware for a target other than this machine, so no growth is checked"
         found.append((("budget-file",), Mistake("growth-not-checked", reason=reason, hint="add one under firmware")))
     return [str(problem) for problem in project.problems(found)]
+
+
+def assumed_places(project: Project) -> list[str]:
+    """Return a line for each section whose memory the cycle model assumes, because the target gives it no region."""
+    found = [
+        (("targets", target.name), _assumed(section, memory))
+        for target in project.targets.values()
+        for section, memory in _without_region(project, target).items()
+    ]
+    return [str(problem) for problem in project.problems(found)]
+
+
+def _without_region(project: Project, target: TargetSpec) -> Mapping[str, str]:
+    """Return the memories of the target's microcontroller that sections without a region count as, by section."""
+    mcu = mcu_of(target)
+    if mcu is None or target.board is not None:
+        return {}
+    first, second = list(mcu.memories)[:2]
+    placed = [item for model in project.models_on(target.name) for item in model.placement.sections.items()]
+    return {
+        section: second if kind in MEMORY_CLASSES else first
+        for kind, section in placed
+        if section not in target.regions and kind != CODE
+    }
+
+
+def _assumed(section: str, memory: str) -> Mistake:
+    return Mistake(
+        "place-assumed",
+        reason=f"{section} has no region, so cycles are modelled as if it were in {memory}",
+        hint="add it to regions if your linker script puts it elsewhere",
+    )
 
 
 def _unchecked_of_models(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:

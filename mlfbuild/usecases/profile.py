@@ -1,4 +1,4 @@
-"""Count the instructions of each operator on the emulated boards of a project."""
+"""Count the instructions of each operator on emulated boards, and model its cycles."""
 
 from __future__ import annotations
 

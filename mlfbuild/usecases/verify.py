@@ -11,7 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from mlfbuild import archive, executor, verify
-from mlfbuild.build import CompileJob, Progress, Silent, TargetJob, Task, outline_of, target_jobs, vectors_of
+from mlfbuild.build import (
+    CompileJob,
+    Progress,
+    Silent,
+    TargetJob,
+    Task,
+    outline_of,
+    run_budgets_on,
+    target_jobs,
+    vectors_of,
+)
 from mlfbuild.build.tree import HOST, RECORD
 from mlfbuild.core import (
     CheckFailedError,
@@ -88,15 +98,15 @@ def verify_project(
 
 
 def budget_error(project: Project, targets: Sequence[TargetJob], progress: Progress | None = None) -> MlfError | None:
-    """Return why budgets of instructions of the models of ``targets`` are not kept, or cannot be checked.
+    """Return why budgets of runs of the models of ``targets`` are not kept, or cannot be checked.
 
-    Models with such a budget run on the boards of their targets, unless nothing changed since their last run. Their
-    trees have been built.
+    Models with such a budget run on emulated boards, unless nothing changed since their last run. Their trees have been
+    built.
     """
     from mlfbuild.report import budgets  # few projects have budgets
 
     try:
-        budgets.check_instructions(project, budgets.budgeted_jobs(project, targets), progress)
+        budgets.check_runs(project, budgets.budgeted_jobs(project, targets), progress)
     except MlfError as error:
         return error
     return None
@@ -106,15 +116,17 @@ def unchecked_in_runs(project: Project, targets: Sequence[TargetJob]) -> list[st
     """Return a line for each model of ``targets`` with budgets that ``budget_error`` does not check."""
     models = dict.fromkeys(model.model for target in targets for model in target.models)
     crossed = {model.model for target in targets if target.toolchain is not None for model in target.models}
-    counted = {model.model for target in targets if target.board is not None for model in target.models}
+    checked = {(model.model, key) for target in targets for model in target.models for key in run_budgets_on(target)}
     lines = []
     for name in models:
         budget = project.models[name].budget
         kinds = [kind for kind in ("flash", "ram", "stack") if getattr(budget, kind) is not None]
-        if budget.instructions is not None and name not in counted:
-            other = next(target for target in project.models[name].targets if project.targets[target].board)
+        for key in (key for key in budget.of_runs if (name, key) not in checked):
+            others = target_jobs(project, project.models[name].targets, [name])
+            other = next(target.name for target in others if key in run_budgets_on(target))
+            lacking = "a board" if key == "instructions" else "an mcu"
             command = f"run `mlfbuild verify --target {other}`"
-            lines.append(f"instructions of model {name} (no selected target has a board; {command})")
+            lines.append(f"{key} of model {name} (no selected target has {lacking}; {command})")
         if kinds and name in crossed:
             lines.append(f"{listed(kinds)} of model {name} (links check that, such as those of `mlfbuild build`)")
     return lines

@@ -208,7 +208,7 @@ def test_a_report_with_a_run_of_each_model(project: Project) -> None:
     assert run.startswith(f"{count:,} instructions for the first case of alpha.npz\n")
     assert "beta for m4 on" not in ended.out, "it has no part of the image"
     assert run.endswith(
-        f"\n\nbudgets of instructions\n  model alpha: {count:,} of 1 instructions ({count}00 %)\n"
+        f"\n\nbudgets of runs\n  model alpha: {count:,} of 1 instructions ({count}00 %)\n"
         f"  all models of the image: {count:,} of 1,000,000 instructions (0 %)\n"
     )
     project.new_runs()

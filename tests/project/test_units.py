@@ -7,7 +7,16 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, strategies as st
 
-from mlfbuild.project.units import parse_count, parse_percent, parse_size, size_text
+from mlfbuild.project.units import (
+    duration_text,
+    frequency_text,
+    parse_count,
+    parse_duration,
+    parse_frequency,
+    parse_percent,
+    parse_size,
+    size_text,
+)
 
 
 @pytest.mark.parametrize(
@@ -42,6 +51,35 @@ def test_counts(text: str, count: int | None) -> None:
 )  # fmt: skip
 def test_percentages(text: str, percent: str | None) -> None:
     assert parse_percent(text) == (None if percent is None else Decimal(percent))
+
+
+@pytest.mark.parametrize(
+    ("text", "hertz"),
+    [
+        ("120 MHz", 120_000_000), ("120mhz", 120_000_000), ("32.768 kHz", 32_768), ("1 GHz", 10**9),
+        ("64000000", 64_000_000),
+        ("120 M", None), ("0.5 Hz", None), ("0 MHz", None), ("fast", None),
+    ],
+)  # fmt: skip
+def test_frequencies(text: str, hertz: int | None) -> None:
+    assert parse_frequency(text) == hertz
+
+
+@pytest.mark.parametrize(
+    ("text", "nanoseconds"),
+    [
+        ("40 ms", 40_000_000), ("1.5 s", 1_500_000_000), ("250us", 250_000), ("0.125 us", 125), ("7 ns", 7),
+        ("40", None), ("0.5 ns", None), ("40 min", None), ("-1 ms", None),
+    ],
+)  # fmt: skip
+def test_times(text: str, nanoseconds: int | None) -> None:
+    assert parse_duration(text) == nanoseconds
+
+
+@given(st.integers(1, 1 << 40))
+def test_quantities_in_messages_are_exact(value: int) -> None:
+    assert parse_frequency(frequency_text(value).replace(",", "")) == value
+    assert parse_duration(duration_text(value).replace(",", "")) == value
 
 
 @given(st.integers(0, 1 << 40))

@@ -10,7 +10,7 @@ import pytest
 from mlfbuild.report.document.compare import Change, compare_reports, comparison_json
 from mlfbuild.report.document.schema import report_schema
 from mlfbuild.report.text.comparison import comparison_text
-from support.report_sketch import chain, model
+from support.report_sketch import chain, model, modelled
 from support.reports import image, kws, others, owner, piece, report
 from support.schemas import validator
 
@@ -104,6 +104,28 @@ def test_changes_of_instructions_in_text() -> None:
     row = next(line for line in lines if line.startswith("model net, instructions "))
     assert row.split()[3:] == ["480,940", "490,940", "+10,000", "+2.1", "%"]
     assert lines[-1].endswith("  conv_1 (CONV_2D)"), "its size is the same"
+
+
+def test_changes_of_modelled_cycles() -> None:
+    before, now = (
+        report(image("app for m4", [model("net", [modelled(chain(4), waiting=waiting)])], others(), sha256=sha * 64))
+        for waiting, sha in ((10, "2"), (5, "1"))
+    )
+    owner = compare_reports(now, before).images[0].owners[0]
+    assert owner.changed and owner.instructions.more == 0
+    assert owner.cycles.more == sum(each.cycles.more for each in owner.operators) > 0
+    assert owner.latency.more > 0
+    lines = text(now, before).splitlines()
+    rows = [line.partition(", ")[2] for line in lines if line.startswith("model net, ")]
+    assert [row.partition("  ")[0] for row in rows] == ["modelled cycles", "modelled ns", "operators that changed"]
+    assert "cycles" in next(line for line in lines if line.split()[:1] == ["bytes"])
+    assert "cycles and ns: modelled, +-12 %" in lines
+    faster = report(image("app for m4", [model("net", [modelled(chain(4), clock=10**8)])], others(), sha256="2" * 64))
+    assert compare_reports(faster, before).images[0].same
+    assert "model net, modelled ns" in text(faster, before), "the same image at another clock"
+    without = report(image("app for m4", [model("net", [chain(4)])], others(), sha256="3" * 64))
+    assert compare_reports(now, without).images[0].owners[0].cycles == Change(None, None)
+    validator(report_schema()).validate({**now, "compared": comparison_json(compare_reports(now, before))})
 
 
 def test_the_same_image() -> None:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from mlfbuild.library import Network, NetworkOperator, NetworkTensor
-from mlfbuild.report.budgets.instructions import excesses
 from mlfbuild.report.budgets.record import BudgetRecord
-from mlfbuild.report.operators.model_run import ModelRun, counts_of
+from mlfbuild.report.budgets.runs import excesses
+from mlfbuild.report.operators.cycles import TimedPart
+from mlfbuild.report.operators.model_run import ModelRun, figures_of
 from mlfbuild.report.operators.operator_runs import operator_runs, short_name, total
 from mlfbuild.report.operators.profile import CallCount, Profile
 from mlfbuild.report.text.runs import run_text
 from mlfbuild.targets import CPUS
+from mlfbuild.timing import CycleCount
 
 M4, M3 = CPUS["cortex-m4"], CPUS["cortex-m3"]
 TENSOR = NetworkTensor("x", "int8", (1, 4), 4, "arena", 0, 0, 1)
@@ -32,6 +35,11 @@ PROFILE = Profile("net", "mps2-an386", CALLS, 100, 64)
 
 def run_of(network: Network | None, profile: Profile = PROFILE, model: str = "net", inputs: str = "") -> ModelRun:
     return ModelRun("m4", model, inputs, profile, operator_runs(profile, network, M4))
+
+
+def instructions(image: int | None = None, **models: int) -> dict[str, dict[str, int]]:
+    whole = {} if image is None else {"": image}
+    return {name: {"instructions": count} for name, count in {**whole, **models}.items()}
 
 
 def test_operators_without_function_have_no_call() -> None:
@@ -92,16 +100,16 @@ def test_table_of_a_run_fits_a_terminal() -> None:
 def test_names_are_escaped() -> None:
     hostile = NetworkOperator("net/\x1b[2J", "CONV\r", "conv", macs=1, inputs=(0,))
     run = run_of(Network(4, (TENSOR,), (hostile,)), Profile("net", "b", CALLS[:1], 0, 0))
-    for text in (run_text(run), run_text(run, verbose=True), *map(str, excesses([run], {"net": 0}, NONE))):
+    for text in (run_text(run), run_text(run, verbose=True), *map(str, excesses([run], instructions(net=0), NONE))):
         assert text.replace("\n", "").isprintable()
 
 
 def test_exceeded_budgets_of_instructions() -> None:
     runs = [run_of(NETWORK, inputs="net.npz"), run_of(None, Profile("b", "b", CALLS[2:], 100, 0), model="b")]
-    assert counts_of(runs) == {"": 13_000, "net": 12_000, "b": 1_000}
-    assert list(excesses(runs, {"net": 12_000, "b": 1_000, "": 13_000}, NONE)) == []
+    assert figures_of(runs) == instructions(13_000, net=12_000, b=1_000)
+    assert list(excesses(runs, instructions(13_000, net=12_000, b=1_000), NONE)) == []
     before = BudgetRecord(Path("none.json"), "", {"net": {"instructions": 11_000}, "": {"instructions": 13_001}})
-    model, image = excesses(runs, {"net": 11_000, "": 12_999}, before)
+    model, image = excesses(runs, instructions(12_999, net=11_000), before)
     assert (model.code, model.place) == ("instructions-over-budget", "model net")
     for fact in ("12,000", "the first case of net.npz", "1,000 over", "11,000", "1,000 more"):
         assert fact in model.reason
@@ -112,9 +120,43 @@ def test_exceeded_budgets_of_instructions() -> None:
     assert "net 12,000, b 1,000" in image.hint
 
 
+PART = TimedPart("stm32l4r5", 120_000_000, 12)
+TIMED = replace(
+    PROFILE,
+    calls=tuple(
+        replace(call, cycles=CycleCount(call.instructions, call.instructions // 2, 100, 900)) for call in CALLS
+    ),
+    part=PART,
+    rest_cycles=CycleCount(60, 30, 10, 100),
+)
+
+
+def test_table_of_modelled_cycles(golden: Callable[[str, str], None]) -> None:
+    golden(run_text(run_of(NETWORK, TIMED)) + "\n", "table.txt")
+
+
+def test_exceeded_budgets_of_cycles_and_latency() -> None:
+    run = run_of(NETWORK, TIMED, inputs="net.npz")
+    cycles = sum(call.cycles.total for call in TIMED.calls if call.cycles) + 200
+    latency = -(-cycles * 10**9 // PART.clock)
+    assert figures_of([run])["net"] == {"instructions": 12_000, "cycles": cycles, "latency": latency}
+    assert list(excesses([run], {"net": {"cycles": cycles, "latency": latency}}, NONE)) == []
+    before = BudgetRecord(Path("none.json"), "", {"net": {"cycles": cycles - 3}})
+    limits = {"net": {"cycles": cycles - 1, "latency": latency - 1}, "": {"latency": 1_000}}
+    of_cycles, of_latency, of_image = excesses([run], limits, before)
+    assert [each.code for each in (of_cycles, of_latency)] == ["cycles-over-budget", "latency-over-budget"]
+    for fact in (f"{cycles:,} cycles (modelled, +-12 %)", "stm32l4r5 at 120 MHz", "net.npz, 1 over", "3 more than in"):
+        assert fact in of_cycles.reason
+    assert "a/Relu (CONV_2D) 10,000, b/Relu (CONV_2D) 8,500" in of_cycles.hint, "the parts with most cycles"
+    assert "(modelled, +-12 %)" in of_latency.reason and "0.001 us over" in of_latency.reason
+    assert of_image.place == "the models of the image" and "over the budget of 1 us" in of_image.reason
+    assert "net 2" in of_image.hint
+    assert list(excesses([run_of(NETWORK)], limits, NONE)) == [], "a run without a microcontroller has no cycles"
+
+
 def test_modules_of_one_model_add_up() -> None:
     runs = [run_of(NETWORK), run_of(NETWORK, inputs="two.npz")]
-    assert counts_of(runs) == {"": 24_000, "net": 24_000}
-    (found,) = excesses(runs, {"net": 0}, NONE)
+    assert figures_of(runs) == instructions(24_000, net=24_000)
+    (found,) = excesses(runs, instructions(net=0), NONE)
     assert (found.code, found.place) == ("instructions-over-budget", "model net")
     assert all(fact in found.reason for fact in ("24,000 instructions for zeros and", "two.npz, 24,000 over"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from mlfbuild.executor.network import module_network
 from mlfbuild.library import Module
 from mlfbuild.report.operators.operator_runs import operator_runs
 from mlfbuild.report.operators.profile import Profile, profile_module
-from mlfbuild.targets import BOARDS, CPUS, Board
+from mlfbuild.targets import BOARDS, CPUS, MCUS, Board, ideal_mcu
 from mlfbuild.verify.emulator.run import runnable
 from mlfbuild.verify.vectors import load_inputs
 
@@ -52,6 +53,24 @@ def committed(network: str, cpu: str) -> int | None:
     version = subprocess.run(["arm-none-eabi-gcc", "-dumpfullversion"], capture_output=True, text=True).stdout.strip()
     found = {(each["network"], each["cpu"], each["memory"]): each["instructions"] for each in known["results"]}
     return found[network, cpu, "balanced"] if known["compiler"] == version else None
+
+
+@pytest.mark.sweep
+def test_cycles_on_a_part_are_those_of_its_core_and_waits_for_its_memories(shared: Path) -> None:
+    module = kws(shared, "aot")
+    image, _ = runnable(module, BOARD, "kws.tar")
+    inputs = load_inputs(shared / "golden/kws_int8.npz", module)[1]
+    parts = (ideal_mcu("cortex-m4"), MCUS["stm32l4r5"], MCUS["stm32l4r5"])
+    ideal, real, again = (profile_module(module, image, BOARD, inputs, 120, part) for part in parts)
+    assert real == again
+    assert ideal.instructions == real.instructions == counted(module, shared / "golden/kws_int8.npz").instructions
+    assert ideal.cycles is not None
+    assert real.cycles is not None
+    assert ideal.cycles == replace(real.cycles, waiting=0)
+    assert real.cycles.waiting > 0
+    calls = [call.cycles for call in real.calls if call.cycles is not None]
+    assert real.rest_cycles is not None
+    assert real.cycles.total == real.rest_cycles.total + sum(call.total for call in calls)
 
 
 def test_counts_agree_with_another_counter_and_repeat(shared: Path) -> None:

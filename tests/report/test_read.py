@@ -21,7 +21,7 @@ from mlfbuild.report.document.schema_check import mistake_in
 from mlfbuild.report.html import page
 from mlfbuild.report.text.comparison import comparison_text
 from mlfbuild.report.text.sizes import sizes_text
-from support.report_sketch import chain, model
+from support.report_sketch import chain, model, modelled
 from support.reports import budget, image, kws, others, report
 from support.schemas import validator
 
@@ -36,7 +36,7 @@ GOOD = report(
         baseline={"": {"flash": 1, "ram": 2}},
         stack=UNKNOWN,
     ),
-    image("app for m7", [kws(), model("net", [chain(3)])], others()),
+    image("app for m7", [kws(), model("net", [modelled(chain(3))])], others()),
 )
 GOOD["compared"] = comparison_json(compare_reports(GOOD, report(image("app for m4", [kws(7000)], others()))))
 
@@ -95,6 +95,23 @@ def test_runs_read_back(tmp_path: Path) -> None:
     assert f"{run.profile.instructions:,}" in error.reason and f"{run.profile.instructions + 1:,}" in error.reason
     network["profile"]["instructions"] = 0
     assert refusal(json.dumps(made), tmp_path).place == "images[0].models[0].networks[0].profile.instructions"
+
+
+def test_modelled_cycles_read_back(tmp_path: Path) -> None:
+    network = GOOD["images"][1]["models"][1]["networks"][0]
+    path = tmp_path / "old.json"
+    path.write_text(json.dumps(GOOD))
+    (run,) = runs_in(read_report(path)["images"][1])
+    found = run.profile.cycles
+    assert found is not None and run.profile.part is not None
+    assert (vars(found), found.total) == (
+        network["profile"]["modelled"]["by_kind"],
+        network["profile"]["modelled"]["cycles"],
+    )
+    assert run.profile.part.exactness == "modelled, +-12 %"
+    shown = saved_report(path, operators=True).as_text()
+    assert f"{found.total:,} cycles, " in shown and "(modelled, +-12 %)" in shown
+    assert "removed, because it is the same for every input or nothing reads it" in shown
 
 
 @pytest.mark.parametrize("content", ["{}", "[]", '{"mlfbuild_sizes": 1, "images": {}}'])
@@ -158,6 +175,21 @@ def test_other_versions_are_refused(version: int, tmp_path: Path) -> None:
          "images[1].models[1].networks[0].tensors[1]"),
         ("images/1/models/1/networks/0/tensors/1/first", 2,
          "images[1].models[1].networks[0].tensors[1]"),
+        (
+            "images/1/models/1/networks/0/profile/modelled/by_kind/waiting",
+            1,
+            "images[1].models[1].networks[0].profile.modelled.by_kind.waiting",
+        ),
+        (
+            "images/1/models/1/networks/0/profile/modelled/cycles",
+            1,
+            "images[1].models[1].networks[0].profile.modelled.cycles",
+        ),
+        (
+            "images/1/models/1/networks/0/operators/1/cycles",
+            1,
+            "images[1].models[1].networks[0].operators[1].cycles",
+        ),
         ("images/1/models/1/networks/0/profile/rest", 41, "images[1].models[1].networks[0].profile.instructions"),
         ("images/0/models/0/stack/frames/1", 241,
          "images[0].models[0].stack.worst_case"),

@@ -102,6 +102,23 @@ def chain(length: int = 6, *, counted: bool = True, name: str = "") -> Json:
     return sketch.json()
 
 
+def modelled(network: Json, *, clock: int = 120_000_000, waiting: int = 5) -> Json:
+    """Return ``network``, whose runs were counted, with cycles on a microcontroller."""
+    for operator in network["operators"]:
+        if operator["instructions"] is not None:
+            count = operator["instructions"]
+            kinds = {"arithmetic": count, "memory": count // 2, "branches": count // 10, "waiting": count // waiting}
+            operator |= {"cycles": sum(kinds.values()), "cycles_by_kind": kinds}
+            operator["removed"] = {"channels": 4, "of": 12, "weights": 300, "macs": 1000}
+    rest = {"arithmetic": 40, "memory": 20, "branches": 10, "waiting": 30}
+    parts = [rest, *(operator["cycles_by_kind"] for operator in network["operators"] if "cycles" in operator)]
+    by_kind = {kind: sum(part[kind] for part in parts) for kind in rest}
+    cycles = sum(by_kind.values())
+    figures = {"cycles": cycles, "latency": -(-cycles * 10**9 // clock), "by_kind": by_kind, "rest": rest}
+    network["profile"]["modelled"] = {"mcu": "stm32l4r5", "clock": clock, "error": 12, **figures}
+    return network
+
+
 def residual() -> Json:
     """Return a network with a skip over two convolutions, a shortcut with a convolution, and four joined branches."""
     sketch = Sketch()

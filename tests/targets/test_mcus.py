@@ -36,8 +36,8 @@ def test_flash_has_the_wait_states_of_the_manual(name: str, clock: int, waits: i
 def test_the_bank_mode_decides_what_one_read_of_the_flash_gives() -> None:
     dual, single = MCUS["stm32l4r5"], MCUS["stm32l4r5-single-bank"]
     assert (dual.memories["flash"].width, single.memories["flash"].width) == (8, 16)
-    lines = [(part.caches["icache"].line, part.caches["icache"].ways) for part in (dual, single)]
-    assert lines == [(8, 4), (16, 2)]
+    lines = [(part.caches["icache"].line, part.caches["icache"].sector) for part in (dual, single)]
+    assert lines == [(32, 8), (32, 16)]
     assert (dual.caches["icache"].size, dual.caches["dcache"].size) == (1024, 256)
 
 

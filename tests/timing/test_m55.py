@@ -105,11 +105,18 @@ def test_instructions_of_different_units_overlap(text: str, expected: list[int])
         ("vqrdmulh.s32 q0, q1, q2", "vrshl.s32 q0, q0, q3", 2),
         ("vrshl.s32 q0, q0, q3", "vmax.s32 q0, q0, q1", 2),
         ("vqmovnb.s32 q0, q1", "vstrw.32 q0, [r0]", 3),
+        ("vmaxv.s8 r0, q1", "add r1, r0, r2", 4),
+        ("vmov.i32 q0, #0", "vadd.i32 q1, q0, q2", 2),
         ("vidup.u32 q0, r0, #1", "vldrw.u32 q1, [r1, q0]", 5),
         ("vmladava.s8 r2, q0, q1", "add r3, r2, r4", 2),
         ("ldr r0, [r1]", "add r2, r0, r3", 2),
         ("mul r0, r1, r2", "add r3, r0, r4", 2),
         ("add r0, r1, r2", "add r3, r0, r4", 1),
+        ("eor r1, r2, r3", "eor r4, r5, r1, ror #13", 2),
+        ("eor r1, r2, r3", "eor r4, r1, r5, ror #13", 1),
+        ("eor r1, r2, r3, ror #13", "eor r4, r1, r5", 1),
+        ("eor r1, r2, r3", "mov r4, r1, ror #13", 1),
+        ("ubfx r0, r1, #2, #3", "add r3, r0, r4", 1),
         ("ldr r0, [r1]", "vdup.32 q0, r0", 2),
         ("vfma.f32 s0, s1, s2", "vfma.f32 s0, s3, s4", 2),
     ],
@@ -122,3 +129,8 @@ def test_the_end_of_a_loop_is_free_and_its_start_is_not() -> None:
     assert [cost.cycles for cost in M55.costs(block("dls lr, r0"), False)] == [4]
     end = M55.costs(block(ONE_ROW), True)[-1]
     assert (end.cycles, end.taken) == (0, 0)
+
+
+@pytest.mark.parametrize("text", ["subs.n r0, #1\nbne.n loop", "subs r0, #1\nbne loop", "subs.n r0, #1\nbne loop"])
+def test_a_taken_branch_takes_three_cycles_with_its_place(text: str) -> None:
+    assert iteration(M55, text) == 4

@@ -24,6 +24,8 @@ PAIRS = [
     ("and r0, r1, #255", "add r2, r3, r4, lsl #2"),
     ("eor r0, r1, #0x1b1b1b1b", "add r2, r3, r4, lsl #2"),
     ("ldr r4, [r5], #4", "add r5, r5, #1"),
+    ("mov r3, r3, ror #18", "mov r4, r4, ror #22"),
+    ("mov r3, r3, ror #18", "bic r1, r5, r3"),
     ("subs r0, r0, #1", "bne loop"),
     ("vmul.f32 s0, s1, s2", "vldr s4, [r0]"),
     ("vadd.f32 s0, s1, s2", "vstr s0, [r0]"),
@@ -70,6 +72,9 @@ def test_loads_of_unknown_banks_cost_half_a_cycle_together() -> None:
         ("ldr r0, [r1]", "and r2, r0, r3", 1),
         ("ldr r0, [r1]", "ldr r2, [r0]", 2),
         ("ldr r0, [r1]", "add r2, r3, r0, lsl #2", 2),
+        ("ldr r0, [r1]", "add r2, r0, r3, lsl #2", 2),
+        ("ldrb r0, [r1]", "add r2, r0, r3, lsl #2", 2),
+        ("and r0, r1, r2", "add r2, r0, r3, lsl #2", 1),
         ("ldr r0, [r1]", "smlad r2, r0, r3, r2", 2),
         ("ldrb r0, [r1]", "and r2, r0, r3", 2),
         ("ldrb r0, [r1]", "ldr r2, [r3, r0]", 3),
@@ -129,5 +134,8 @@ def test_three_chains_of_multiply_accumulates_hide_the_latency() -> None:
 def test_the_end_of_a_loop_is_mispredicted() -> None:
     branch = M7.costs(block("subs.n r0, #1\nbne.n loop"), True)[1]
     assert (branch.cycles, branch.taken) == (8, -8)
+    early = "subs.n r0, #1\nldrd r2, r3, [r1]\nldrd r4, r5, [r1]\nldrd r6, r7, [r1]\nbne.n loop"
+    branch = M7.costs(block(early), True)[-1]
+    assert (branch.cycles, branch.taken) == (7, -6)
     forward = M7.costs(block("subs.n r0, #1\nbne.n behind"), False)[1]
     assert (forward.cycles, forward.taken) == (0, 1)

@@ -104,7 +104,7 @@ def test_instruction_budgets_require_the_emulator(machine: Callable[..., Path]) 
     project.write_text(PROJECT.replace("net.tflite}", "net.tflite, budget: {instructions: 1 M}}"))
     assert states(diagnose(project, ["m4"]))["m4"][0] == (), "no firmware holds it"
     project.write_text(project.read_text() + "firmware: {app: {sources: [main.c], targets: [m4, m0]}}\n")
-    words = "is missing (required to check the instruction budget)"
+    words = "is missing (required to check budgets of runs)"
     found = diagnose(project, ["m4", "m0"])
     assert states(found)["m4"] == ((f"qemu-system-arm {words}", f"cc {words}"), "qemu-system-arm is missing")
     assert states(found)["m0"][0] == (), "a target without a board has no such budgets"

@@ -53,7 +53,8 @@ def _memory(memory: TimedMemory) -> str:
 def _cache(cache: MemoryCache) -> str:
     lines = cache.size // cache.line
     ways = "fully associative" if cache.ways == lines else f"{cache.ways} ways" if cache.ways > 1 else "direct-mapped"
-    facts = [_size(cache.size), f"{cache.line}-byte lines", ways, cache.policy.replace("lru", "LRU")]
+    sectors = f" in {cache.sector}-byte sectors" if cache.sector else ""
+    facts = [_size(cache.size), f"{cache.line}-byte lines{sectors}", ways, cache.policy.replace("lru", "LRU")]
     facts.append(f"{cache.hit} wait states on a hit" if cache.hit else "")
     facts.append(f"{cache.miss} more cycle{'s' * (cache.miss > 1)} on a miss" if cache.miss else "")
     facts.append("write-back" if cache.write_back else "")

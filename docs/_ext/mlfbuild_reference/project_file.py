@@ -7,13 +7,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mlfbuild.project import json_schema
-from mlfbuild.project.units import COUNT_SCHEMA, PERCENT_SCHEMA, SIZE_SCHEMA
+from mlfbuild.project.units import COUNT_SCHEMA, DURATION_SCHEMA, FREQUENCY_SCHEMA, PERCENT_SCHEMA, SIZE_SCHEMA
 from mlfbuild_reference.markdown import code, page, prose, table
 
 _UNITS = (
     (SIZE_SCHEMA, "size: `98304`, `96 KiB`, `96k`"),
     (COUNT_SCHEMA, "number: `3200000`, `3.2 M`, `300k`"),
     (PERCENT_SCHEMA, "percentage: `2 %`"),
+    (FREQUENCY_SCHEMA, "frequency: `120 MHz`, `120000000`"),
+    (DURATION_SCHEMA, "time: `40 ms`, `1.5 s`, `250 us`"),
 )
 _DEFAULT = re.compile(r" ?Default: ([^.;]+(?:; [^.]+)?)\.?$")
 

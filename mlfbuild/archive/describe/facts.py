@@ -110,7 +110,11 @@ def largest(sizes: list[dict[str, Any]]) -> int:
 def _network(module: Module) -> dict[str, Any] | None:
     """Return the number of operators and of their multiply-accumulates, or ``None`` if unknown."""
     network = module.network
-    return None if network is None else {"operators": len(network.operators), "macs": network.macs}
+    if network is None:
+        return None
+    total = network.removed
+    removed = {} if total is None else {"removed": {"weights": total.weights, "macs": total.macs}}
+    return {"operators": len(network.operators), "macs": network.macs, **removed}
 
 
 def _graph(module: Module) -> dict[str, Any] | None:

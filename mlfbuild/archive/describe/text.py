@@ -134,6 +134,10 @@ def _network(network: dict[str, Any] | None) -> Iterator[_Row]:
     if network is not None:
         macs = "" if network["macs"] is None else f", {network['macs']:,} multiply-accumulates per run"
         yield "network", None, f"{counted(network['operators'], 'operator')}{macs}"
+        removed = network.get("removed")
+        if removed is not None:
+            macs = f"{removed['macs']:,} multiply-accumulates"
+            yield "removed", None, f"{removed['weights']:,} bytes of weights, {macs}"
 
 
 def _trace(tensors: Sequence[dict[str, Any]]) -> Iterator[_Row]:

@@ -28,7 +28,11 @@ if TYPE_CHECKING:
         write_dependencies as write_dependencies,
     )
     from mlfbuild.build.tree.parts import parts_of as parts_of
-    from mlfbuild.build.tree.placement import PLACEMENT_FOLDER as PLACEMENT_FOLDER
+    from mlfbuild.build.tree.placement import (
+        PLACEMENT_FOLDER as PLACEMENT_FOLDER,
+        PlacedSection as PlacedSection,
+        placement_files as placement_files,
+    )
     from mlfbuild.build.tree.record import (
         RECORD as RECORD,
         Record as Record,

@@ -8,7 +8,7 @@ from mlfbuild.compilers.native import graph_executor
 from mlfbuild.compilers.native.kernels import kernel_files
 from mlfbuild.compilers.native.lowering import check_constants, lower, lower_all
 from mlfbuild.compilers.native.memory import plan_memory
-from mlfbuild.compilers.native.network import compiled_network
+from mlfbuild.compilers.native.network import compiled_network, removed_from_layers
 from mlfbuild.compilers.native.passes import fuse, remove_dead_channels, rounded_products, run_passes
 from mlfbuild.compilers.native.printing import (
     Interface,
@@ -127,7 +127,7 @@ def compile_graph(
         state_size=program.plan.state_size,
         workspace_bound=program.plan.lower_bound,
         trace=traced_tensors(program),
-        network=compiled_network(program),
+        network=compiled_network(program, removed_from_layers(whole, optimised)),
         hook=hook,
         tflm=tflm_of(request, graph),
         notes=optimised.notes,

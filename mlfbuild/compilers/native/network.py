@@ -2,28 +2,60 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Mapping
+from operator import add
 from typing import TYPE_CHECKING
 
 from mlfbuild.compilers.native.lowering import Constant
 from mlfbuild.compilers.native.memory import StorageKind
 from mlfbuild.compilers.native.printing import LinkedModel, ModelStep, operator_label
 from mlfbuild.graph import Graph, Node, Tensor
-from mlfbuild.library import Network, NetworkConstant, NetworkOperator, NetworkScratch, NetworkTensor
+from mlfbuild.graph.ops import Fused
+from mlfbuild.library import (
+    Network,
+    NetworkConstant,
+    NetworkOperator,
+    NetworkScratch,
+    NetworkTensor,
+    RemovedChannels,
+)
 from mlfbuild.library.graph_json import CALL
 
 if TYPE_CHECKING:
     from mlfbuild.compilers.native.graph_executor import GraphProgram, PackedFunction
 
+RemovedByOutput = Mapping[str, RemovedChannels]
+"""What dead channels took from layers, by the name of a layer's output."""
 
-def compiled_network(program: LinkedModel) -> Network:
-    """Return the network of ``program``, with an operator for each of its steps."""
+
+def removed_from_layers(whole: Graph, graph: Graph) -> dict[str, RemovedChannels]:
+    """Return what ``graph`` lacks of the layers of ``whole``, from which dead channels were removed."""
+    found = {}
+    for before, now in zip(whole.nodes, graph.nodes, strict=True):
+        macs = macs_of(whole, before) - macs_of(graph, now)
+        weights, left = (_weights_of(*each) for each in ((whole, before), (graph, now)))
+        if macs or weights != left:
+            channels, of = (each.shape[-1] for each in (graph.tensor(now.outputs[0]), whole.tensor(before.outputs[0])))
+            found[now.outputs[0]] = RemovedChannels(of - channels, of, weights - left, macs)
+    return found
+
+
+def _weights_of(graph: Graph, node: Node) -> int:
+    """Return the bytes of the constant matrix or filter of a layer; 0 for other nodes."""
+    tensors = graph.inputs_of(node)
+    weights = tensors[1] if len(tensors) > 1 else None
+    return weights.size if weights is not None and weights.constant and macs_of(graph, node) else 0
+
+
+def compiled_network(program: LinkedModel, removed: RemovedByOutput) -> Network:
+    """Return the network of ``program``, with an operator for each of its steps; ``removed`` is missing in nodes."""
     graph = program.graph
     lives = _lives(program)
     numbers = {name: at for at, name in enumerate(lives)}
     tensors = tuple(_tensor(program, graph.tensor(name), *life) for name, life in lives.items())
     constants = frozenset(constant.name for constant in program.constants)
-    operators = tuple(_operator(program, step, numbers, constants) for step in program.steps)
+    operators = tuple(_operator(program, step, numbers, constants, removed) for step in program.steps)
     return Network(program.plan.arena_size, tensors, operators, tuple(_origins(program.constants)))
 
 
@@ -33,7 +65,7 @@ def _origins(constants: Iterable[Constant]) -> Iterator[NetworkConstant]:
             yield NetworkConstant(constant.name, constant.origin.tensor, constant.origin.digest())
 
 
-def graph_network(program: GraphProgram) -> Network:
+def graph_network(program: GraphProgram, removed: RemovedByOutput) -> Network:
     """Return the operators of ``program``, one for each call of its graph; the executor places the tensors."""
     constants = frozenset(constant.name for constant in program.constants)
     packed = {function.name: function for function in program.functions}
@@ -43,15 +75,32 @@ def graph_network(program: GraphProgram) -> Network:
         arena=0,
         tensors=(),
         operators=tuple(
-            _call(program.graph, node, packed[name], constants) for node, name in zip(nodes, calls, strict=True)
+            _call(program.graph, node, packed[name], constants, removed)
+            for node, name in zip(nodes, calls, strict=True)
         ),
         constants=tuple(_origins(program.constants)),
     )
 
 
-def _call(graph: Graph, node: Node, packed: PackedFunction, constants: frozenset[str]) -> NetworkOperator:
+def _call(
+    graph: Graph, node: Node, packed: PackedFunction, constants: frozenset[str], removed: RemovedByOutput
+) -> NetworkOperator:
     symbols = dict.fromkeys([packed.function.name, *_constants_in(packed.arguments, constants)])
-    return NetworkOperator(node.name, operator_label(node), packed.name, tuple(symbols), macs_of(graph, node))
+    return NetworkOperator(
+        node.name,
+        operator_label(node),
+        packed.name,
+        tuple(symbols),
+        macs_of(graph, node),
+        removed=_removed(node, removed),
+    )
+
+
+def _removed(node: Node, removed: RemovedByOutput) -> RemovedChannels | None:
+    """Return what is missing in ``node``, or in the nodes of which a chain consists."""
+    nodes = node.operator.part.nodes if isinstance(node.operator, Fused) else (node,)
+    found = [removed[each.outputs[0]] for each in nodes if each.outputs[0] in removed]
+    return functools.reduce(add, found) if found else None
 
 
 def macs_of(graph: Graph, node: Node) -> int:
@@ -83,7 +132,11 @@ def _tensor(program: LinkedModel, tensor: Tensor, first: int, last: int) -> Netw
 
 
 def _operator(
-    program: LinkedModel, step: ModelStep, numbers: Mapping[str, int], constants: frozenset[str]
+    program: LinkedModel,
+    step: ModelStep,
+    numbers: Mapping[str, int],
+    constants: frozenset[str],
+    removed: RemovedByOutput,
 ) -> NetworkOperator:
     scratch = step.function.call.scratch if step.function is not None else 0
     return NetworkOperator(
@@ -95,6 +148,7 @@ def _operator(
         inputs=tuple(_numbers(step.node.inputs, numbers)),
         outputs=tuple(_numbers(step.node.outputs, numbers)),
         scratch=NetworkScratch(program.plan.scratch[step.index], scratch) if scratch else None,
+        removed=_removed(step.node, removed),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 from mlfbuild.core import InputFileError, quoted
@@ -18,6 +19,7 @@ from mlfbuild.library.network import (
     NetworkOperator,
     NetworkScratch,
     NetworkTensor,
+    RemovedChannels,
 )
 from mlfbuild.library.numpy_types import is_supported
 
@@ -35,24 +37,25 @@ def network_json(network: Network) -> dict[str, Any]:
 def _operator_json(operator: NetworkOperator) -> dict[str, Any]:
     lists = {key: list(getattr(operator, key)) or None for key in ("symbols", "inputs", "outputs")}
     scratch = None if operator.scratch is None else vars(operator.scratch)
-    return _without_none({**vars(operator), **lists, "scratch": scratch})
+    removed = None if operator.removed is None else vars(operator.removed)
+    return _without_none({**vars(operator), **lists, "scratch": scratch, "removed": removed})
 
 
 def _without_none(members: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in members.items() if value is not None}
 
 
-def read_network(fields: Fields, state_size: int) -> Network:
-    """Return the network in ``fields``, for a module with ``state_size`` bytes of state.
+def read_network(members: Fields, state_size: int) -> Network:
+    """Return the network in ``members``, for a module with ``state_size`` bytes of state.
 
     Raises ``InputFileError`` if a value has the wrong type, a tensor is outside the arena or the state, or an index is
     out of range.
     """
-    arena, entries = fields.integer("arena"), fields.objects("operators")
+    arena, entries = members.integer("arena"), members.objects("operators")
     sizes = {ARENA: arena, STATE: state_size}
-    tensors = tuple(_tensor(entry, sizes, len(entries)) for entry in fields.objects("tensors"))
+    tensors = tuple(_tensor(entry, sizes, len(entries)) for entry in members.objects("tensors"))
     operators = tuple(_operator(entry, arena, len(tensors)) for entry in entries)
-    return Network(arena, tensors, operators, tuple(_constant(entry) for entry in fields.objects("constants")))
+    return Network(arena, tensors, operators, tuple(_constant(entry) for entry in members.objects("constants")))
 
 
 def _constant(entry: Fields) -> NetworkConstant:
@@ -85,7 +88,15 @@ def _operator(entry: Fields, arena: int, tensors: int) -> NetworkOperator:
         inputs=_numbers(entry, "inputs", tensors),
         outputs=_numbers(entry, "outputs", tensors),
         scratch=_scratch(entry.member("scratch"), arena) if "scratch" in entry else None,
+        removed=_removed(entry.member("removed")) if "removed" in entry else None,
     )
+
+
+def _removed(entry: Fields) -> RemovedChannels:
+    found = RemovedChannels(*(entry.integer(field.name) for field in fields(RemovedChannels)))
+    if found.channels > found.of:
+        raise _invalid(entry, "channels", f"is more than the {found.of} of the layer")
+    return found
 
 
 def _numbers(entry: Fields, key: str, tensors: int) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Budgets of a linked image: flash, RAM, stack, instructions, and growth since a baseline.
+"""Budgets of a linked image: flash, RAM, stack, instructions, cycles, latency, and growth since a baseline.
 
 ``check`` runs all of them after a link; the others each measure one kind.
 """
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
         unchecked as unchecked,
         update_baseline as update_baseline,
     )
-    from mlfbuild.report.budgets.instructions import (
-        budgeted_jobs as budgeted_jobs,
-        check_instructions as check_instructions,
-        check_profiles as check_profiles,
-    )
     from mlfbuild.report.budgets.link import (
         LinkBudgets as LinkBudgets,
         exceeded as exceeded,
         link_budgets as link_budgets,
         not_checked as not_checked,
         without_budget as without_budget,
+    )
+    from mlfbuild.report.budgets.runs import (
+        budgeted_jobs as budgeted_jobs,
+        check_profiles as check_profiles,
+        check_runs as check_runs,
     )
 else:
     __getattr__ = lazy_attributes(__name__)

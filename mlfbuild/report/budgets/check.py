@@ -1,4 +1,4 @@
-"""All budgets of a firmware image: flash, RAM, stack, and instructions of its models."""
+"""All budgets of a firmware image: flash, RAM, stack, and runs of its models."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from mlfbuild.build import FirmwareJob
 from mlfbuild.core import OverBudgetError, Tell, tell_nobody
-from mlfbuild.report.budgets.instructions import exceeded_instructions
+from mlfbuild.report.budgets.runs import exceeded_runs
 from mlfbuild.report.budgets.sizes import exceeded_sizes
 from mlfbuild.report.budgets.stack import exceeded_stacks
 from mlfbuild.report.sizes.images import ImageSizes
@@ -19,10 +19,10 @@ def check_budgets(job: FirmwareJob, read: Callable[[], ImageSizes], tell: Tell =
     The allowed growth since a baseline counts as a budget.
 
     Nothing is read or run again if nothing changed since the budgets were last checked and kept. ``tell`` receives
-    progress. Raises as ``exceeded_sizes``, ``exceeded_stacks`` and ``exceeded_instructions`` if a budget cannot be
+    progress. Raises as ``exceeded_sizes``, ``exceeded_stacks`` and ``exceeded_runs`` if a budget cannot be
     checked.
     """
-    found = [*exceeded_sizes(job, read), *exceeded_stacks(job, read), *exceeded_instructions(job, tell)]
+    found = [*exceeded_sizes(job, read), *exceeded_stacks(job, read), *exceeded_runs(job, tell)]
     if found:
         place = f"{job.elf.name} for {job.target.name}"
         raise OverBudgetError([replace(each, place=f"{place}: {each.place}") for each in found])

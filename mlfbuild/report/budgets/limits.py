@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from mlfbuild.report.budgets.record import Taken
@@ -61,10 +61,13 @@ def largest(numbers: Sequence[tuple[str, int]]) -> str:
     return ", ".join(f"{name} {number:,}" for name, number in ordered)
 
 
-def since_last(now: int, before: int | None) -> str:
-    """Return a clause with the difference from the last build within its budget; empty if that is unknown."""
+def since_last(now: int, before: int | None, text: Callable[[int], str] = "{:,}".format) -> str:
+    """Return a clause with the difference from the last build within its budget; empty if that is unknown.
+
+    ``text`` formats the difference.
+    """
     if before is None:
         return ""
     if now == before:
         return ", as in the last build within its budget"
-    return f", {abs(now - before):,} {'more' if now > before else 'fewer'} than in the last build within its budget"
+    return f", {text(abs(now - before))} {'more' if now > before else 'fewer'} than in the last build within its budget"

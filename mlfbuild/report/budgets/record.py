@@ -14,7 +14,7 @@ from pathlib import Path
 from mlfbuild.core import sha256, write_if_changed
 
 Taken = Mapping[str, Mapping[str, int]]
-"""Bytes or instructions by model and measure (``flash``, ``ram``, ``stack``, ``instructions``).
+"""Figures by model and measure, which is the key of a budget.
 
 The empty name is the whole image.
 """

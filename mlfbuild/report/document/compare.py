@@ -59,6 +59,8 @@ class OperatorChange:
     """``None`` if unknown."""
     instructions: Change
     """``None`` if not counted."""
+    cycles: Change
+    """``None`` if not modelled."""
 
 
 @dataclass(frozen=True)
@@ -81,11 +83,15 @@ class OwnerChange:
     """Instructions of one run of a model; ``None`` in both reports unless both have counted them."""
     stack: Change
     """Worst-case stack of a model in bytes; ``None`` in both reports unless both know it."""
+    cycles: Change
+    """Modelled cycles of one run of a model; ``None`` in both reports unless both have them."""
+    latency: Change
+    """Modelled nanoseconds of one run of a model; ``None`` in both reports unless both have them."""
 
     @property
     def changed(self) -> bool:
         """Whether a number changed."""
-        return self.weight > 0 or self.instructions.more != 0 or self.stack.more != 0
+        return self.weight > 0 or any(each.more for each in (self.instructions, self.stack, self.cycles, self.latency))
 
     @property
     def weight(self) -> int:
@@ -105,6 +111,13 @@ class ImageChange:
     ram: Change
     owners: tuple[OwnerChange, ...]
     """The owners of both, largest change first; unchanged ones in the order of the report."""
+    error: int | None
+    """The largest stated error of modelled cycles, in per cent; ``None`` if a report has none."""
+
+    @property
+    def unchanged(self) -> bool:
+        """Whether files and figures are equal; cycles of the same image differ if the clock does."""
+        return self.same and not any(owner.changed for owner in self.owners)
 
 
 @dataclass(frozen=True)
@@ -167,13 +180,20 @@ def _image(now: Report, before: Report) -> ImageChange:
         for group in ("models", "others")
         for name, new, old in _paired(now[group], before[group], lambda owner: str(owner["name"]))
     ]
+    errors = [_error(image) for image in (now, before)]
     return ImageChange(
         *_names(now),
         now["sha256"] == before["sha256"],
         Change(before["flash"], now["flash"]),
         Change(before["ram"], now["ram"]),
         tuple(sorted(owners, key=lambda owner: -owner.weight)),
+        None if None in errors else max(error or 0 for error in errors),
     )
+
+
+def _error(image: Report) -> int | None:
+    profiles = [network.get("profile") or {} for model in image["models"] for network in model.get("networks", ())]
+    return max((profile["modelled"]["error"] for profile in profiles if "modelled" in profile), default=None)
 
 
 def _paired(
@@ -208,6 +228,8 @@ def _owner(name: str, now: Report | None, before: Report | None, *, model: bool)
         _operators(now, before),
         _where_known(now, before, _instructions),
         _where_known(now, before, lambda owner: (owner.get("stack") or {}).get("worst_case")),
+        _where_known(now, before, lambda owner: modelled_in(owner, "cycles")),
+        _where_known(now, before, lambda owner: modelled_in(owner, "latency")),
     )
 
 
@@ -221,6 +243,13 @@ def _where_known(now: Report | None, before: Report | None, figure: Callable[[Re
 def _instructions(owner: Report) -> int | None:
     profiles = [network.get("profile") for network in owner.get("networks", ())]
     return sum(profile["instructions"] for profile in profiles) if profiles and all(profiles) else None
+
+
+def modelled_in(owner: Report, key: str) -> int | None:
+    """Return the modelled cycles or latency of all networks of a model; ``None`` if one of them has none."""
+    profiles = [network.get("profile") or {} for network in owner.get("networks", ())]
+    known = [profile["modelled"][key] for profile in profiles if "modelled" in profile]
+    return sum(known) if known and len(known) == len(profiles) else None
 
 
 def _figure(owner: Report | None, way: Iterable[str]) -> int | None:
@@ -264,12 +293,12 @@ def _operators(now: Report | None, before: Report | None) -> tuple[OperatorChang
 
 
 def _figures(operator: OperatorChange) -> tuple[Change, ...]:
-    return operator.bytes, operator.instructions, operator.macs
+    return operator.bytes, operator.cycles, operator.instructions, operator.macs
 
 
 def _operator(module: str, now: Sequence[Report], before: Sequence[Report]) -> OperatorChange:
     def figure(key: str) -> Change:
-        known = all(operator[key] is not None for operator in (*now, *before))
+        known = all(operator.get(key) is not None for operator in (*now, *before))
         return Change(_sum(before, key), _sum(now, key)) if known else Change(None, None)
 
     named = min((side for side in (now, before) if side), key=len)  # the names of fused operators are joined already
@@ -280,6 +309,7 @@ def _operator(module: str, now: Sequence[Report], before: Sequence[Report]) -> O
         Change(_sum(before, *FLASH_KINDS), _sum(now, *FLASH_KINDS)),
         figure("macs"),
         figure("instructions"),
+        figure("cycles"),
     )
 
 

@@ -48,7 +48,8 @@ def _image() -> dict[str, Any]:
     same = {**_FLAG, "description": "Whether the files are identical"}
     owners = {**_array(_owner()), "description": "Owners in both reports, largest change first"}
     needed = {"firmware": _TEXT, "same": same, "flash": _CHANGE, "ram": _CHANGE, "owners": owners}
-    return object_schema(needed, {"target": _TEXT})
+    error = {"type": ["integer", "null"], "minimum": 0, "description": "Of modelled cycles, in per cent"}
+    return object_schema(needed, {"target": _TEXT, "error": error})
 
 
 def _owner() -> dict[str, Any]:
@@ -58,7 +59,7 @@ def _owner() -> dict[str, Any]:
     piece = object_schema(members)
     repacked = "Constants whose part of the model is unchanged, at another place or in another layout of the same size"
     figures = dict.fromkeys(("bytes", "macs", "instructions"), _CHANGE)
-    operator = object_schema({"module": _TEXT, "name": _TEXT, "operator": _TEXT, **figures})
+    operator = object_schema({"module": _TEXT, "name": _TEXT, "operator": _TEXT, **figures}, {"cycles": _CHANGE})
     changed = "that changed, largest change first"
     return object_schema({
         "name": _TEXT,
@@ -71,4 +72,4 @@ def _owner() -> dict[str, Any]:
         "operators": {**_array(operator), "description": f"Operators {changed}; only if both have networks"},
         "instructions": _CHANGE,
         "stack": _CHANGE,
-    })  # fmt: skip
+    }, {"cycles": _CHANGE, "latency": {**_CHANGE, "description": "In nanoseconds"}})  # fmt: skip

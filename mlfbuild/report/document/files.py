@@ -142,9 +142,8 @@ def _image_text(image: Report, path: Path, *, verbose: bool, operators: bool) ->
     if operators:
         networks = {printable(model["name"]): networks_in(model) for model in image["models"]}
         parts += all_operators(sizes.models, networks)
-    limits = {name: budget.instructions for name, budget in {**budgets, "": whole}.items()}
-    known = {name: limit for name, limit in limits.items() if limit is not None}
-    parts += all_runs(runs_in(image), known, verbose=verbose)
+    limits = {name: budget.of_runs for name, budget in {**budgets, "": whole}.items()}
+    parts += all_runs(runs_in(image), limits, verbose=verbose)
     return "\n\n".join(parts)
 
 

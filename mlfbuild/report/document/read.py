@@ -7,18 +7,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from mlfbuild.core import InputFileError, counted, printable, read_bytes, shown
-from mlfbuild.library import Network, NetworkOperator, NetworkScratch, NetworkTensor, parse_json
+from mlfbuild.library import Network, NetworkOperator, NetworkScratch, NetworkTensor, RemovedChannels, parse_json
 from mlfbuild.project import Budget
 from mlfbuild.report.document.schema import FORMAT, report_schema
 from mlfbuild.report.document.schema_check import mistake_in
+from mlfbuild.report.operators.cycles import TimedPart
 from mlfbuild.report.operators.model_run import ModelRun
 from mlfbuild.report.operators.network import FlashPart, NetworkSizes
 from mlfbuild.report.operators.operator_runs import OperatorRun
 from mlfbuild.report.sizes.owners import FLASH_KINDS, Owner, SizedSymbol, Sizes
+from mlfbuild.timing import CycleCount
 
 Report = Mapping[str, Any]
 """The JSON form of a report."""
@@ -78,6 +81,7 @@ def _network(found: Report) -> NetworkSizes:
             inputs=tuple(operator["inputs"]),
             outputs=tuple(operator["outputs"]),
             scratch=NetworkScratch(**operator["scratch"]) if operator["scratch"] else None,
+            removed=RemovedChannels(**operator["removed"]) if "removed" in operator else None,
         )
         for operator in found["operators"]
     )
@@ -108,13 +112,18 @@ def _run(image: Report, model: str, network: Report) -> ModelRun:
             operator=operator["operator"],
             macs=operator["macs"],
             bound=operator["bound"],
+            cycles=CycleCount(**operator["cycles_by_kind"]) if "cycles_by_kind" in operator else None,
         )
         for number, operator in enumerate(network["operators"])
         if operator["function"] and operator["instructions"] is not None
     )
     found = network["profile"]
-    calls = tuple(CallCount(each.function, each.instructions) for each in operators)
+    calls = tuple(CallCount(each.function, each.instructions, each.cycles) for each in operators)
     profile = Profile(printable(network["module"]), printable(found["board"]), calls, found["rest"], stack=0)
+    modelled = found.get("modelled")
+    if modelled is not None:
+        part = TimedPart(printable(modelled["mcu"]), modelled["clock"], modelled["error"])
+        profile = replace(profile, part=part, rest_cycles=CycleCount(**modelled["rest"]))
     return ModelRun(
         printable(image.get("target", "")), printable(model), printable(found["inputs"]), profile, operators
     )
@@ -194,6 +203,17 @@ def _wrong_counts(network: Report, where: str) -> Iterator[_Mistake]:
         counts = [operator["instructions"] or 0 for operator in network["operators"]]
         parts = sum(counts) + profile["rest"]
         yield from _unless(f"{where}.profile.instructions", profile["instructions"], parts, "operators and rest")
+    modelled = (profile or {}).get("modelled")
+    if modelled is not None:
+        kinds = [operator.get("cycles_by_kind", {}) for operator in network["operators"]] + [modelled["rest"]]
+        for kind, cycles in modelled["by_kind"].items():
+            whole = sum(each.get(kind, 0) for each in kinds)
+            yield from _unless(f"{where}.profile.modelled.by_kind.{kind}", cycles, whole, "operators and rest")
+        total = sum(modelled["by_kind"].values())
+        yield from _unless(f"{where}.profile.modelled.cycles", modelled["cycles"], total, "its kinds")
+    for at, operator in enumerate(network["operators"]):
+        own = sum(operator.get("cycles_by_kind", {}).values())
+        yield from _unless(f"{where}.operators[{at}].cycles", operator.get("cycles", 0), own, "its kinds")
 
 
 def _wrong_numbers(network: Report, where: str) -> Iterator[_Mistake]:

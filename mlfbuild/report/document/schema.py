@@ -10,6 +10,7 @@ from mlfbuild.library import MEMORIES as TENSOR_MEMORIES
 from mlfbuild.project import Budget
 from mlfbuild.report.budgets.limits import MEMORIES
 from mlfbuild.report.document.compare_schema import comparison_definitions, object_schema
+from mlfbuild.report.operators.cycles import CYCLE_KINDS
 from mlfbuild.report.sizes.image import Berkeley
 from mlfbuild.report.sizes.owners import FLASH_KINDS, RAM_KINDS
 
@@ -51,6 +52,8 @@ def report_schema() -> dict[str, Any]:
             "network": _network(),
             "tensor": _tensor(),
             "operator": _operator(),
+            "modelled": modelled_schema(),
+            "cycles": cycles_schema(),
             **comparison_definitions(),
         },
     }
@@ -157,7 +160,8 @@ def _network() -> dict[str, Any]:
         "instructions": {"type": "integer", "minimum": 1},
         "rest": {**_INDEX, "description": "Instructions outside of operators"},
     }
-    optional = {"profile": object_schema(profile, about="One run; only with --profile")}
+    modelled = {"modelled": {"$ref": "#/$defs/modelled"}}
+    optional = {"profile": object_schema(profile, modelled, "One run; only with --profile")}
     return object_schema(
         needed, optional, "A module of the archive; operators and rest of all add up to the model's flash"
     )
@@ -193,7 +197,41 @@ def _operator() -> dict[str, Any]:
         "bound": {**_MAYBE, "description": "Lower bound of the instructions; null if unknown"},
     }
     about = "Shared functions and constants count for the first operator that uses them"
-    return object_schema(needed, {"nodes": {**_array("node"), "description": "Nodes of the model's file"}}, about)
+    optional = {
+        "nodes": {**_array("node"), "description": "Nodes of the model's file"},
+        "cycles": {**_INDEX, "description": "Modelled cycles; only for a target with a microcontroller"},
+        "cycles_by_kind": {"$ref": "#/$defs/cycles"},
+        "removed": object_schema(
+            {
+                "channels": {**_INDEX, "description": "Output channels; 0 if only input channels were removed"},
+                "of": {**_INDEX, "description": "Output channels in the model"},
+                "weights": {**_BYTES, "description": "Bytes of weights"},
+                "macs": {**_INDEX, "description": "Multiply-accumulates of a run"},
+            },
+            about="What the compiler removed, because it is the same for every input or nothing reads it",
+        ),
+    }
+    return object_schema(needed, optional, about)
+
+
+def modelled_schema() -> dict[str, Any]:
+    """Return the schema of the modelled cycles of a run."""
+    needed = {
+        "mcu": {**_TEXT, "description": "The microcontroller; the name of the target if it is one of the project"},
+        "clock": {"type": "integer", "minimum": 1, "description": "Of its core, in Hz"},
+        "error": {**_INDEX, "description": "Stated error of the model, in per cent"},
+        "cycles": _INDEX,
+        "latency": {**_INDEX, "description": "In nanoseconds, rounded up"},
+        "by_kind": {"$ref": "#/$defs/cycles"},
+        "rest": {"$ref": "#/$defs/cycles"},
+    }
+    return object_schema(needed, about="Modelled cycles of the run, and of its rest outside of operators")
+
+
+def cycles_schema() -> dict[str, Any]:
+    """Return the schema of cycles by kind."""
+    kinds = {key: {**_INDEX, "description": name.capitalize()} for key, name in CYCLE_KINDS.items()}
+    return object_schema(kinds, about="Modelled cycles by what the core does in them")
 
 
 def _node() -> dict[str, Any]:
@@ -229,4 +267,6 @@ def _verify() -> dict[str, Any]:
 
 def _budget() -> dict[str, Any]:
     limit = {"type": ["integer", "null"], "minimum": 0}
-    return object_schema({field.name: limit for field in fields(Budget)}, about="Upper limits; null is no limit")
+    limits = {field.name: limit for field in fields(Budget)}
+    later = {"cycles": limits.pop("cycles"), "latency": {**limits.pop("latency"), "description": "In nanoseconds"}}
+    return object_schema(limits, later, "Upper limits; null is no limit")

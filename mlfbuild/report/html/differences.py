@@ -37,19 +37,21 @@ class Differences:
 
     found: bool
     same: bool
-    """Whether the files are identical."""
+    """Whether the files are identical, with the same figures."""
     owners: tuple[DifferenceRow, ...]
     """Flash and RAM of the image, its models and other changed owners."""
     runs: tuple[DifferenceRow, ...]
-    """Instructions and stack of models, if both reports have one of them."""
+    """Instructions, stack and cycles of models, if both reports have one of them."""
     operators: tuple[DifferenceRow, ...]
-    """Flash, MACs and instructions of changed operators."""
+    """Flash, MACs, instructions and cycles of changed operators."""
     more_operators: int
     """Number of other changed operators."""
     pieces: tuple[DifferenceRow, ...]
     """Bytes of functions, constants and variables that changed."""
     more_pieces: int
     repacked: tuple[RepackedRow, ...]
+    error: int | None = None
+    """Of modelled cycles, in per cent, if both reports have some."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,9 @@ def differences(change: ImageChange | None) -> Differences:
         return Differences(False, False, (), (), (), 0, (), 0, ())
     operators = [
         DifferenceRow(
-            f"{each.operator} {short_name(each.name)}", owner.name, _known(each.bytes, each.macs, each.instructions)
+            f"{each.operator} {short_name(each.name)}",
+            owner.name,
+            _known(each.bytes, each.macs, each.instructions, each.cycles),
         )
         for owner in change.owners
         for each in owner.operators
@@ -81,12 +85,12 @@ def differences(change: ImageChange | None) -> Differences:
     pieces.sort(key=_weight)
     return Differences(
         True,
-        change.same,
+        change.unchanged,
         (DifferenceRow("the image", "", (change.flash, change.ram)), *_owners(change.owners)),
         tuple(
             DifferenceRow(owner.name, "", figures)
             for owner in change.owners
-            if any(figures := _known(owner.instructions, owner.stack))
+            if any(figures := _known(owner.instructions, owner.stack, owner.cycles))
         ),
         tuple(operators[:_SHOWN]),
         len(operators[_SHOWN:]),
@@ -97,6 +101,7 @@ def differences(change: ImageChange | None) -> Differences:
             for owner in change.owners
             if owner.repacked
         ),
+        change.error,
     )
 
 

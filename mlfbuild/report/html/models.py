@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from mlfbuild.report.document.compare import Change
+from mlfbuild.report.document.compare import Change, modelled_in
 from mlfbuild.report.html import nodes, numbers, operators, owners
 from mlfbuild.report.html.graph import Block
 from mlfbuild.report.html.timeline import Timeline, tensor_title, timeline
 from mlfbuild.report.html.verified import VerifiedView, verified_views
+from mlfbuild.report.operators.cycles import CYCLE_KINDS, TimedPart, latency_text
 from mlfbuild.report.sizes.owners import FLASH_KINDS
 
 _Json = Mapping[str, Any]
@@ -59,6 +60,20 @@ class NetworkView:
     """The last rows of the table: the bytes of no operator, and the total."""
     tensors: tuple[TensorRow, ...]
     profile: _Json | None
+    removed: tuple[RemovedRow, ...]
+    """What the compiler removed from layers, and the total; empty if it is nothing."""
+
+
+@dataclass(frozen=True)
+class RemovedRow:
+    """What the compiler removed from a layer, or from all."""
+
+    index: int | None
+    operator: str
+    name: str
+    channels: str
+    weights: str
+    macs: str
 
 
 @dataclass(frozen=True)
@@ -113,6 +128,23 @@ def _limits(model: _Json, old: _Json | None) -> Iterator[owners.Bar]:
             before = figure(old) if old else None
             change = None if before is None else Change(before, value)
             yield owners.bar(title, unit, {kind: value}, budget.get(key), change)
+    yield from _modelled_bars(model, old)
+
+
+def _modelled_bars(model: _Json, old: _Json | None) -> Iterator[owners.Bar]:
+    """Yield the bars of modelled cycles, by kind, and of their time, if they are known."""
+    budget, networks = model.get("budget", {}), model.get("networks", ())
+    cycles, latency = (modelled_in(model, key) for key in ("cycles", "latency"))
+    part = next((found for network in networks if (found := operators.modelled(network))), None)
+    if cycles is None or latency is None or part is None:
+        return
+    before = modelled_in(old, "cycles") if old else None
+    change = None if before is None else Change(before, cycles)
+    kinds = {kind: sum(network["profile"]["modelled"]["by_kind"][kind] for network in networks) for kind in CYCLE_KINDS}
+    unit = f"cycles on {part.title} ({part.exactness})"
+    yield owners.bar("Cycles", unit, kinds, budget.get("cycles"), change)
+    time = owners.bar("Latency", f"({part.exactness})", {"arithmetic": latency}, budget.get("latency"))
+    yield replace(time, show=latency_text)
 
 
 def stack_of(model: _Json) -> int | None:
@@ -143,6 +175,10 @@ def _facts(model: _Json) -> Iterator[Fact]:
         if stack.get("measured") is not None:
             yield Fact("Stack, measured", numbers.size(stack["measured"]))
     for network in networks:
+        part = operators.modelled(network)
+        if part is not None:
+            latency = network["profile"]["modelled"]["latency"]
+            yield Fact("Latency", latency_text(latency), f"{part.exactness}, on {part.title}")
         if network.get("profile"):
             profile = network["profile"]
             yield Fact(
@@ -168,7 +204,19 @@ def _network(key: str, network: _Json, old: _Json | None) -> NetworkView:
         tuple(_sums(network, old)),
         tuple(_tensors(network)),
         network.get("profile"),
+        tuple(_removed(network["operators"])),
     )
+
+
+def _removed(listed: Sequence[_Json]) -> Iterator[RemovedRow]:
+    found = [(at, each, each["removed"]) for at, each in enumerate(listed) if "removed" in each]
+    for at, each, removed in found:
+        channels = f"{removed['channels']:,} of {removed['of']:,}"
+        figures = (numbers.count(removed[key]) for key in ("weights", "macs"))
+        yield RemovedRow(at, each["operator"], each["name"], channels, *figures)
+    if found:
+        weights, macs = (numbers.count(sum(removed[key] for *_, removed in found)) for key in ("weights", "macs"))
+        yield RemovedRow(None, "total", "", "", weights, macs)  # several layers have the same channels
 
 
 def _sums(network: _Json, old: _Json | None) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -179,14 +227,25 @@ def _sums(network: _Json, old: _Json | None) -> Iterator[tuple[str, tuple[str, .
     macs = sum(operator.get("macs") or 0 for operator in listed)
     bound = sum(operator.get("bound") or 0 for operator in listed)
     columns = operators.headings(network, old)
-    yield "no operator", _sum(columns, {**rest, "instructions": profile.get("rest")})
+    modelled, part = profile.get("modelled"), operators.modelled(network)
+    rest_cycles = sum(modelled["rest"].values()) if modelled else None
+    yield "no operator", _sum(columns, {**rest, "instructions": profile.get("rest"), "cycles": rest_cycles}, part=part)
     done = profile.get("instructions")
     per_mac = done / macs if done and macs else None
-    yield "total", _sum(columns, {**total, "MACs": macs, "instructions": done, "lower bound": bound}, per_mac)
+    figures = {**total, "MACs": macs, "instructions": done, "lower bound": bound}
+    yield "total", _sum(columns, {**figures, "cycles": modelled and modelled["cycles"]}, per_mac, part)
 
 
-def _sum(columns: Iterable[str], figures: Mapping[str, int | None], per_mac: float | None = None) -> tuple[str, ...]:
+def _sum(
+    columns: Iterable[str],
+    figures: Mapping[str, int | None],
+    per_mac: float | None = None,
+    part: TimedPart | None = None,
+) -> tuple[str, ...]:
     texts = {name: numbers.count(value) for name, value in figures.items() if value is not None}
+    cycles = figures.get("cycles")
+    if part is not None and cycles is not None:
+        texts["ms"] = f"{part.latency(cycles) / 10**6:,.3f}"
     return tuple(
         numbers.ratio(per_mac) if name == "instr. / MAC" and per_mac else texts.get(name, "") for name in columns
     )

@@ -75,7 +75,8 @@ def drawing(network: Mapping[str, Any]) -> tuple[tuple[Block, tuple[DrawnNode, .
         for index, operator in enumerate(operators)
     ]
     vertices += [Vertex(-1 - index, (index,), ()) for index in outputs]
-    work = [operator.get("instructions") or operator.get("macs") or 0 for operator in operators]
+    key = next((key for key in ("cycles", "instructions") if any(each.get(key) for each in operators)), "macs")
+    work = [operator.get(key) or 0 for operator in operators]
     most = max([1, *work])
     return tuple(
         (

@@ -9,6 +9,9 @@ from typing import Any
 from mlfbuild.report.document.compare import Change
 from mlfbuild.report.document.pairing import paired_operators
 from mlfbuild.report.html import numbers
+from mlfbuild.report.html.owners import BarSegment, bar
+from mlfbuild.report.operators.cycles import CYCLE_KINDS, TimedPart
+from mlfbuild.report.operators.operator_runs import total
 from mlfbuild.report.sizes.owners import FLASH_KINDS
 
 
@@ -21,6 +24,8 @@ class Cell:
     kind: str
     sign: str = ""
     """The sign of a difference, as ``numbers.sign``."""
+    parts: tuple[BarSegment, ...] = ()
+    """The parts of its bar, if it is split into kinds; ``step`` is 0 then."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +58,22 @@ class Columns:
     """A chart with a column for each operator and, if known, its lower bound."""
 
     title: str
+    note: str
+    """What the chart shows besides."""
     most: int
-    bars: tuple[tuple[str, str, str | None], ...]
-    """Top and height of each column, and the position of the lower bound from the top."""
+    kinds: tuple[tuple[str, str], ...]
+    """Kinds of the segments, with their names in the legend; one kind needs no legend."""
+    bars: tuple[tuple[tuple[ColumnSegment, ...], str | None], ...]
+    """The segments of each column, and the position of the lower bound from the top."""
+
+
+@dataclass(frozen=True)
+class ColumnSegment:
+    """A segment of a column."""
+
+    kind: str
+    y: str
+    height: str
 
 
 def headings(network: Mapping[str, Any], old: Mapping[str, Any] | None) -> tuple[str, ...]:
@@ -67,7 +85,17 @@ def headings(network: Mapping[str, Any], old: Mapping[str, Any] | None) -> tuple
         names += ["instructions", "instr. / MAC", "lower bound"]
         if old is not None:
             names.append("instructions ±")
+    if modelled(network):
+        names += ["cycles", "ms"]
+        if old is not None:
+            names.append("cycles ±")
     return tuple(names)
+
+
+def modelled(network: Mapping[str, Any]) -> TimedPart | None:
+    """Return the microcontroller whose cycles were modelled; ``None`` if they were not."""
+    found = (network.get("profile") or {}).get("modelled")
+    return None if found is None else TimedPart(found["mcu"], found["clock"], found["error"])
 
 
 def counted(network: Mapping[str, Any]) -> bool:
@@ -81,9 +109,9 @@ def rows(network: Mapping[str, Any], old: Mapping[str, Any] | None) -> tuple[Ope
     before = earlier(operators, old["operators"]) if old else [None] * len(operators)
     most = {
         key: max((operator.get(key) or 0 for operator in operators), default=0)
-        for key in ("macs", *FLASH_KINDS, "instructions")
+        for key in ("macs", *FLASH_KINDS, "instructions", "cycles")
     }
-    profile = counted(network)
+    profile, part = counted(network), modelled(network)
     return tuple(
         OperatorRow(
             index,
@@ -93,7 +121,10 @@ def rows(network: Mapping[str, Any], old: Mapping[str, Any] | None) -> tuple[Ope
             shapes(operator["outputs"], tensors),
             known(operator["inputs"], tensors),
             known(operator["outputs"], tensors),
-            tuple(_cells(operator, before[index], most, profile=profile, compared=old is not None)),
+            (
+                *_cells(operator, before[index], most, profile=profile, compared=old is not None),
+                *(_cycle_cells(operator, before[index], most, part, compared=old is not None) if part else ()),
+            ),
             operator_title(index, operator, tensors),
             tuple(NodeFacts(node["operator"], tuple(_facts(node))) for node in operator.get("nodes", ())),
         )
@@ -140,9 +171,10 @@ def earlier(now: Sequence[Mapping[str, Any]], before: Sequence[Mapping[str, Any]
 
 
 def _together(operators: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    counts = [operator.get("instructions") for operator in operators]
     sizes = {kind: sum(operator[kind] for operator in operators) for kind in FLASH_KINDS}
-    return {**sizes, "instructions": None if None in counts else sum(count or 0 for count in counts)}
+    cycles = total([each.get("cycles") for each in operators])
+    instructions = total([each.get("instructions") for each in operators])
+    return {**sizes, "instructions": instructions, **({} if cycles is None else {"cycles": cycles})}
 
 
 def flash_of(operator: Mapping[str, Any] | None) -> int | None:
@@ -176,6 +208,29 @@ def _cells(
             yield _change(change, added=old is None) if known else unknown
 
 
+def _cycle_cells(
+    operator: Mapping[str, Any],
+    old: Mapping[str, Any] | None,
+    most: Mapping[str, int],
+    part: TimedPart,
+    *,
+    compared: bool,
+) -> Iterator[Cell]:
+    cycles = operator.get("cycles")
+    split = split_bar(operator.get("cycles_by_kind", {}), most["cycles"])
+    yield Cell(numbers.count(cycles), 0, "cycles", parts=split)
+    yield Cell(numbers.NONE if cycles is None else f"{part.latency(cycles) / 10**6:,.3f}", 0, "ms")
+    if compared:
+        before = (old or {}).get("cycles")
+        known = cycles is not None and (old is None or before is not None)
+        yield _change(Change(before, cycles), added=old is None) if known else Cell(numbers.NONE, 0, "change")
+
+
+def split_bar(kinds: Mapping[str, int], whole: int) -> tuple[BarSegment, ...]:
+    """Return the segments of a bar of cycles; ``whole`` is that of full length."""
+    return bar("", "", kinds, whole).parts
+
+
 def _change(change: Change, *, added: bool) -> Cell:
     text = "new" if added else numbers.signed(change.more)
     return Cell(text, 0, "change", "more" if added else numbers.sign(change))
@@ -203,13 +258,18 @@ def operator_title(index: int, operator: Mapping[str, Any], tensors: Sequence[Ma
         for key, name in (("macs", "MACs"), ("instructions", "instructions"), ("bound", "at least"))
         if operator.get(key) is not None
     ]
+    if operator.get("cycles"):
+        by_kind = operator["cycles_by_kind"].items()
+        split = ", ".join(f"{numbers.share(each, operator['cycles'])} {CYCLE_KINDS[kind]}" for kind, each in by_kind)
+        lines.append(f"{operator['cycles']:,} cycles: {split}")
     flash = ", ".join(f"{operator[kind]:,} {kind}" for kind in FLASH_KINDS if operator[kind])
     return "\n".join([*lines, *([f"flash: {flash}"] if flash else [])])
 
 
 def columns(network: Mapping[str, Any]) -> Columns | None:
-    """Return the chart of instructions or, if they were not counted, of MACs; ``None`` if it is empty."""
-    key = "instructions" if counted(network) else "macs"
+    """Return the chart of cycles, of instructions or of MACs, whichever is known; ``None`` if it is empty."""
+    part = modelled(network)
+    key = "cycles" if part else "instructions" if counted(network) else "macs"
     values = [operator.get(key) or 0 for operator in network["operators"]]
     bounds = [operator.get("bound") if key == "instructions" else None for operator in network["operators"]]
     most = max([0, *values, *(bound or 0 for bound in bounds)])
@@ -217,10 +277,19 @@ def columns(network: Mapping[str, Any]) -> Columns | None:
         return None
     bars = tuple(
         (
-            numbers.per_cent(most - value, most),
-            numbers.per_cent(value, most),
+            tuple(_segments(operator.get("cycles_by_kind", {}) if part else {key: operator.get(key) or 0}, most)),
             None if bound is None else numbers.per_cent(most - bound, most),
         )
-        for value, bound in zip(values, bounds, strict=True)
+        for operator, bound in zip(network["operators"], bounds, strict=True)
     )
-    return Columns("instructions" if key == "instructions" else "MACs", most, bars)
+    note = f" on {part.title}, {part.exactness}" if part else ""
+    note += "; the line is the lower bound" if key == "instructions" else ""
+    return Columns("MACs" if key == "macs" else key, note, most, tuple(CYCLE_KINDS.items()) if part else (), bars)
+
+
+def _segments(kinds: Mapping[str, int], most: int) -> Iterator[ColumnSegment]:
+    """Yield the segments of a column, the first at the bottom."""
+    below = 0
+    for kind, value in kinds.items():
+        below += value
+        yield ColumnSegment(kind, numbers.per_cent(most - below, most), numbers.per_cent(value, most))

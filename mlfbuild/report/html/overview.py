@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mlfbuild.report.document.compare import Change
+from mlfbuild.report.document.compare import Change, modelled_in
 from mlfbuild.report.html import numbers
 from mlfbuild.report.html.models import instructions_of, stack_of
 from mlfbuild.report.html.operators import Cell
@@ -14,7 +14,8 @@ from mlfbuild.report.html.verified import state_of
 
 _Json = Mapping[str, Any]
 _FIGURES = ("flash", "ram", "stack", "instructions")
-"""The kinds of rows, which budgets limit."""
+_MODELLED = ("cycles", "latency")
+"""The figures that budgets limit; the latter are shown if an image has them."""
 
 
 @dataclass(frozen=True)
@@ -45,13 +46,17 @@ def overview(images: Iterable[tuple[str, str, _Json, _Json | None]]) -> tuple[Ov
     Without another report, changes are those since the baseline, if the project has one.
     """
     listed = list(images)
-    figures = [{name: figure_of(image, name) for name in _FIGURES} for _, _, image, _ in listed]
-    most = {name: max((found[name] or 0 for found in figures), default=0) for name in _FIGURES}
+    names = [
+        *_FIGURES,
+        *(["cycles"] if any(figure_of(image, "cycles") is not None for _, _, image, _ in listed) else []),
+    ]
+    figures = [{name: figure_of(image, name) for name in names} for _, _, image, _ in listed]
+    most = {name: max((found[name] or 0 for found in figures), default=0) for name in names}
     return tuple(
         OverviewRow(
             key,
             title,
-            tuple(Cell(numbers.count(found[name]), numbers.step(found[name], most[name]), name) for name in _FIGURES),
+            tuple(Cell(numbers.count(found[name]), numbers.step(found[name], most[name]), name) for name in names),
             _most_used(image),
             tuple(_changes(image, old)),
             state_of(image["models"]),
@@ -61,9 +66,10 @@ def overview(images: Iterable[tuple[str, str, _Json, _Json | None]]) -> tuple[Ov
 
 
 def figure_of(image: _Json, name: str) -> int | None:
-    """Return flash, RAM, stack or instructions of an image; ``None`` if unknown.
+    """Return flash, RAM, stack, instructions, modelled cycles or latency of an image; ``None`` if unknown.
 
-    The stack is that of its main, otherwise the deepest of its models; instructions are those of one run of each model.
+    The stack is that of its main, otherwise the deepest of its models; the last three are those of one run of each
+    model.
     """
     if name in {"flash", "ram"}:
         return int(image[name])
@@ -71,7 +77,7 @@ def figure_of(image: _Json, name: str) -> int | None:
         main = (image.get("stack") or {}).get("worst_case")
         stacks = [stack_of(model) for model in image["models"]]
         return max((value for value in stacks if value is not None), default=None) if main is None else int(main)
-    counts = [instructions_of(model) for model in image["models"]]
+    counts = [_of_run(model, name) for model in image["models"]]
     known = [count for count in counts if count is not None]
     return sum(known) if known and len(known) == len(counts) else None
 
@@ -87,7 +93,7 @@ def _most_used(image: _Json) -> BudgetUse | None:
 def _uses(image: _Json) -> Iterator[tuple[float, str, int, int]]:
     """Yield (part, whose, taken, limit) of each budget whose figure is known."""
     for owner in (image, *image["models"]):
-        for name in _FIGURES:
+        for name in (*_FIGURES, *_MODELLED):
             limit = owner.get("budget", {}).get(name)
             taken = _figure_of_owner(image, owner, name)
             if limit is not None and taken is not None:
@@ -101,7 +107,11 @@ def _figure_of_owner(image: _Json, owner: _Json, name: str) -> int | None:
         return figure_of(image, name)
     if name in {"flash", "ram"}:
         return int(owner[name])
-    return stack_of(owner) if name == "stack" else instructions_of(owner)
+    return stack_of(owner) if name == "stack" else _of_run(owner, name)
+
+
+def _of_run(model: _Json, name: str) -> int | None:
+    return instructions_of(model) if name == "instructions" else modelled_in(model, name)
 
 
 def _changes(image: _Json, old: _Json | None) -> Iterator[tuple[str, Change]]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mlfbuild.report.document.compare import Change
 from mlfbuild.report.document.pairing import earlier_sizes, paired_units
 from mlfbuild.report.html import numbers
+from mlfbuild.report.operators.cycles import CYCLE_KINDS
 from mlfbuild.report.sizes.owners import FLASH_KINDS, RAM_KINDS
 
 STACK = "stack"
@@ -22,17 +23,19 @@ _LISTED = 200
 
 @dataclass(frozen=True)
 class BarSegment:
-    """A segment of a bar: the bytes of a kind."""
+    """A segment of a bar: the bytes or cycles of a kind."""
 
     kind: str
     x: str
     width: str
     size: int
+    name: str
+    """The name of the kind in the legend."""
 
 
 @dataclass(frozen=True)
 class Bar:
-    """Bytes or instructions, with their limit."""
+    """Bytes, instructions or cycles, with their limit."""
 
     title: str
     unit: str
@@ -40,6 +43,8 @@ class Bar:
     limit: int | None
     parts: tuple[BarSegment, ...]
     change: Change | None
+    show: Callable[[int], str] = numbers.count
+    """Formats its numbers."""
 
     @property
     def over(self) -> bool:
@@ -84,7 +89,8 @@ def bar(title: str, unit: str, kinds: Mapping[str, int], limit: int | None, chan
     whole = max(taken, limit or 0)
     parts, start = [], 0
     for kind, size in kinds.items():
-        parts.append(BarSegment(kind, numbers.per_cent(start, whole), numbers.per_cent(size, whole), size))
+        place = numbers.per_cent(start, whole), numbers.per_cent(size, whole)
+        parts.append(BarSegment(kind, *place, size, CYCLE_KINDS.get(kind, kind)))
         start += size
     return Bar(title, unit, taken, limit, tuple(parts), change)
 

@@ -13,12 +13,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mlfbuild.library import Network, NetworkOperator, NetworkTensor
+from mlfbuild.report.operators.cycles import sum_of_cycles
 from mlfbuild.report.sizes.owners import FLASH_KINDS, TABLES, Owner, SizedSymbol
 
 if TYPE_CHECKING:
     from mlfbuild.report.operators.model_run import ModelRun
     from mlfbuild.report.operators.operator_runs import OperatorRun
+    from mlfbuild.report.operators.profile import Profile
     from mlfbuild.report.operators.source import SourceFacts
+    from mlfbuild.timing import CycleCount
 
 
 @dataclass(frozen=True)
@@ -113,12 +116,31 @@ def network_json(sizes: NetworkSizes, run: ModelRun | None = None, facts: Source
 def _profile_json(run: ModelRun) -> dict[str, Any]:
     profile = run.profile
     operators = sum(each.instructions for each in run.operators if each.number is not None)
+    unknown = [each.cycles for each in run.operators if each.number is None]
     return {
         "board": profile.board,
         "inputs": run.inputs,
         "instructions": profile.instructions,
         "rest": profile.instructions - operators,
+        **modelled_json(profile, sum_of_cycles([profile.rest_cycles, *unknown])),
     }
+
+
+def modelled_json(profile: Profile, rest: CycleCount | None) -> dict[str, Any]:
+    """Return the modelled cycles of a run, of which ``rest`` belong to no operator, as JSON values.
+
+    They are empty if the cycles are unknown.
+    """
+    part, cycles = profile.part, profile.cycles
+    if part is None or cycles is None or rest is None:
+        return {}
+    figures = {"cycles": cycles.total, "latency": part.latency(cycles.total)}
+    return {"modelled": {**vars(part), **figures, "by_kind": vars(cycles), "rest": vars(rest)}}
+
+
+def cycles_json(cycles: CycleCount | None) -> dict[str, Any]:
+    """Return the modelled cycles of an operator as JSON values; empty if they are unknown."""
+    return {} if cycles is None else {"cycles": cycles.total, "cycles_by_kind": vars(cycles)}
 
 
 def _tensor_json(tensor: NetworkTensor) -> dict[str, Any]:
@@ -136,6 +158,7 @@ def _operator_json(operator: NetworkOperator, part: FlashPart) -> dict[str, Any]
         "scratch": None if operator.scratch is None else vars(operator.scratch),
         **part.kinds,
         "pieces": list(dict.fromkeys(piece.name for piece in part.pieces)),
+        **({} if operator.removed is None else {"removed": vars(operator.removed)}),
     }
 
 
@@ -144,4 +167,4 @@ def _counts_json(operator: NetworkOperator, run: OperatorRun | None, *, counted:
     if run is None:
         nothing = 0 if counted and not operator.function else None
         return {"instructions": nothing, "bound": nothing}
-    return {"instructions": run.instructions, "bound": run.bound}
+    return {"instructions": run.instructions, "bound": run.bound, **cycles_json(run.cycles)}

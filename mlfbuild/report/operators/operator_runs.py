@@ -12,6 +12,7 @@ from mlfbuild.targets import Cpu, fewest_instructions
 
 if TYPE_CHECKING:
     from mlfbuild.report.operators.profile import Profile
+    from mlfbuild.timing import CycleCount
 
 _LONGEST_NAME = 60
 
@@ -33,6 +34,8 @@ class OperatorRun:
     """Multiply-accumulates."""
     bound: int | None = None
     """Lower bound of the instructions for them on the CPU."""
+    cycles: CycleCount | None = None
+    """Modelled cycles; ``None`` without a microcontroller."""
 
     @property
     def title(self) -> str:
@@ -59,7 +62,7 @@ def operator_runs(profile: Profile, network: Network | None, cpu: Cpu) -> tuple[
     """
     called = [] if network is None else [(at, each) for at, each in enumerate(network.operators) if each.function]
     if network is None or [each.function for _, each in called] != [call.function for call in profile.calls]:
-        return tuple(OperatorRun(call.function, call.instructions) for call in profile.calls)
+        return tuple(OperatorRun(call.function, call.instructions, cycles=call.cycles) for call in profile.calls)
     return tuple(
         OperatorRun(
             function=call.function,
@@ -69,6 +72,7 @@ def operator_runs(profile: Profile, network: Network | None, cpu: Cpu) -> tuple[
             operator=operator.operator,
             macs=operator.macs,
             bound=_bound(network, operator, cpu),
+            cycles=call.cycles,
         )
         for call, (number, operator) in zip(profile.calls, called, strict=True)
     )

@@ -7,8 +7,6 @@ repeatable.
 
 from __future__ import annotations
 
-import functools
-import operator
 import re
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -20,9 +18,10 @@ import numpy.typing as npt
 
 from mlfbuild.build.tree import subject_of
 from mlfbuild.library import Module, symbol_prefix
+from mlfbuild.report.operators.cycles import TimedPart, sum_of_cycles
 from mlfbuild.report.sizes.image import Symbol, read_image
 from mlfbuild.targets import Board, Mcu
-from mlfbuild.timing import CycleCount
+from mlfbuild.timing import CycleCount, modelled_error
 from mlfbuild.verify.emulator import OUTSIDE, REST, Counting, checked_runs
 
 Array = npt.NDArray[Any]
@@ -59,30 +58,37 @@ class Profile:
     """Instructions of the run function or the executor between the calls."""
     stack: int
     """Measured bytes of stack: the high-water mark below its caller."""
+    part: TimedPart | None = None
+    """The microcontroller whose cycles are modelled; ``None`` if they are not."""
     rest_cycles: CycleCount | None = None
     """Modelled cycles of ``rest``."""
-
-    @property
-    def cycles(self) -> CycleCount | None:
-        """All modelled cycles of the run."""
-        found = [self.rest_cycles, *(call.cycles for call in self.calls)]
-        known = [count for count in found if count is not None]
-        return functools.reduce(operator.add, known) if len(known) == len(found) else None
 
     @property
     def instructions(self) -> int:
         """All instructions of the run."""
         return self.rest + sum(call.instructions for call in self.calls)
 
+    @property
+    def cycles(self) -> CycleCount | None:
+        """All modelled cycles of the run."""
+        return sum_of_cycles([self.rest_cycles, *(call.cycles for call in self.calls)])
+
 
 def profile_module(
-    module: Module, image: Path, board: Board, inputs: Sequence[Array], timeout: float, mcu: Mcu | None = None
+    module: Module,
+    image: Path,
+    board: Board,
+    inputs: Sequence[Array],
+    timeout: float,
+    mcu: Mcu | None = None,
+    places: Sequence[tuple[int, int, str]] = (),
 ) -> Profile:
     """Count one run of ``module`` in its test firmware ``image`` on ``board``, with the first case of ``inputs``.
 
     ``inputs`` are arrays (cases, elements) in call order; the run may take ``timeout`` seconds. With ``mcu``, the
-    cycles of the run on that part are modelled. Raises ``ToolNotFoundError`` without QEMU or a compiler for its plugin,
-    and as ``checked_runs`` and ``Counting``.
+    cycles of the run on that part are modelled; ``places`` are the first and last addresses of sections in other
+    memories of it than those that the board's regions stand for. Raises ``ToolNotFoundError`` without QEMU or a
+    compiler for its plugin, and as ``checked_runs`` and ``Counting``.
     """
     functions = dict(_functions(read_image(image).symbols, module))
     names = [name for name in dict.fromkeys(functions.values()) if name not in {"", _CALLER}]
@@ -90,7 +96,7 @@ def profile_module(
     table = [(f.address, f.address + f.size - 1, numbers[name]) for f, name in functions.items()]
     with tempfile.TemporaryDirectory(prefix="mlfbuild-profile-") as name:
         folder = Path(name)
-        counting = Counting(image, table, folder, board=board, mcu=mcu)
+        counting = Counting(image, table, folder, board=board, mcu=mcu, places=places)
         first, subject = [array[:1] for array in inputs], subject_of(module, board.name)
         (run,) = checked_runs(image, subject, board, first, folder, timeout, counting.plugin)
         counted = counting.calls()
@@ -99,7 +105,8 @@ def profile_module(
         CallCount(called[call.number], call.instructions, call.cycles) for call in counted if call.number != REST
     )
     (rest,) = (call for call in counted if call.number == REST)
-    return Profile(module.name, board.name, calls, rest.instructions, int(run["stack"]), rest.cycles)
+    part = None if mcu is None else TimedPart(mcu.name, mcu.clock, modelled_error(mcu))
+    return Profile(module.name, board.name, calls, rest.instructions, int(run["stack"]), part, rest.cycles)
 
 
 def _functions(symbols: Sequence[Symbol], module: Module) -> Iterator[tuple[Symbol, str]]:

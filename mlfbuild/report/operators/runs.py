@@ -1,11 +1,12 @@
-"""Instructions of each model's operators on the boards of a project: build test firmware, run it, count once."""
+"""Instructions and cycles of each model's operators on emulated boards: build test firmware, run it, count once."""
 
 from __future__ import annotations
 
 import functools
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,11 @@ import numpy.typing as npt
 
 from mlfbuild.archive import open_archive
 from mlfbuild.build import BUILD_FOLDER, ProfileJob, Progress, Silent, TargetJob, Task, profile_jobs, watched
+from mlfbuild.build.tree import PLACEMENT_FOLDER, PlacedSection, placement_files
 from mlfbuild.core import (
     CheckFailedError,
     Tell,
+    UnsupportedModelError,
     find_tool,
     listed,
     package_fingerprint,
@@ -24,14 +27,18 @@ from mlfbuild.core import (
     sha256,
     tell_nobody,
     write_atomic,
+    write_if_changed,
 )
 from mlfbuild.executor import callable_modules, chosen_module, module_network
 from mlfbuild.library import Module, dtype_called
-from mlfbuild.project import Project
+from mlfbuild.project import MEMORY_CLASSES, Project, is_collected, memory_of_region, size_text
+from mlfbuild.report.operators.cycles import TimedPart
 from mlfbuild.report.operators.model_run import ModelRun
 from mlfbuild.report.operators.operator_runs import operator_runs
 from mlfbuild.report.operators.profile import CallCount, Profile, profile_module
+from mlfbuild.report.sizes.image import read_image
 from mlfbuild.report.text.runs import run_text
+from mlfbuild.targets import Mcu
 from mlfbuild.timing import CycleCount
 from mlfbuild.verify import SECONDS_A_CASE, load_inputs
 from mlfbuild.verify.emulator import build_harness
@@ -50,7 +57,7 @@ def profiles(project: Project, targets: Sequence[TargetJob], progress: Progress 
     board, and as ``model_runs``.
     """
     watch = progress or Silent()
-    if not any(target.board for target in targets):
+    if not any(target.run_board for target in targets):
         raise nothing_to_profile([target.name for target in targets], project.path)
     for job in (job for target in targets for job in profile_jobs(project, target, project.root / BUILD_FOLDER)):
         yield from watched_runs(job, watch)
@@ -62,7 +69,7 @@ def nothing_to_profile(targets: Sequence[str], place: object = "") -> CheckFaile
         "nothing-to-profile",
         place=place,
         reason=f"no board that QEMU emulates for {listed(targets) or 'any firmware'}",
-        hint="add `board` to a target",
+        hint="add `board` or `mcu` to a target",
     )
 
 
@@ -91,19 +98,20 @@ def model_runs(job: ProfileJob, tell: Tell = tell_nobody) -> Iterator[ModelRun]:
 
 def _run(job: ProfileJob, module: Module, emulator: Path, tell: Tell) -> ModelRun:
     target, folder = job.target, job.folder / module.name
-    assert target.board is not None
+    board = target.run_board
+    assert board is not None
     image = build_harness(
-        job.model.tree, module, target.board, target.toolchain, folder,
-        twice=False, placement=target.placement_fragment if target.placed else None, tell=tell,
-    )  # fmt: skip
+        job.model.tree, module, board, target.toolchain, folder, twice=False, placement=_placement(job), tell=tell
+    )
+    _check_memories(job, module, image)
     path = job.vectors.get("") or job.vectors.get(module.name)
     inputs = _first_case(path, module)
     record = folder / "counts.json"
-    key = _key(image, inputs, emulator)
+    key = _key(image, inputs, emulator, target.mcu)
     profile = _recorded(record, key)
     if profile is None:
         tell("running", 0, 0)
-        profile = profile_module(module, image, target.board, inputs, SECONDS_A_CASE)
+        profile = profile_module(module, image, board, inputs, SECONDS_A_CASE, target.mcu, _places(job, image))
         write_atomic(record, json.dumps({"key": key, "profile": asdict(profile)}).encode())
     operators = operator_runs(profile, module_network(module), target.cpu)
     return ModelRun(target.name, job.model.model, path.name if path else "", profile, operators)
@@ -117,11 +125,11 @@ def _first_case(path: Path | None, module: Module) -> list[Array]:
     return [np.zeros((1, size // dtype.itemsize), dtype) for dtype, size in types]
 
 
-def _key(image: Path, inputs: Sequence[Array], emulator: Path) -> str:
-    """Return the hash of everything that decides a run: the image, its input, the emulator and this package."""
+def _key(image: Path, inputs: Sequence[Array], emulator: Path, mcu: Mcu | None) -> str:
+    """Return the hash of everything that decides a run: image, input, emulator, microcontroller and this package."""
     program = emulator.stat()
     parts = [sha256(read_bytes(image, "image")), *(sha256(array.tobytes()) for array in inputs)]
-    parts += [f"{program.st_size} {program.st_mtime_ns}", package_fingerprint()]
+    parts += [f"{program.st_size} {program.st_mtime_ns}", package_fingerprint(), str(mcu)]
     return sha256("\n".join(parts).encode())
 
 
@@ -129,15 +137,96 @@ def _recorded(path: Path, key: str) -> Profile | None:
     """Return the last profile if it was counted with the same ``key``."""
     try:
         found = json.loads(path.read_bytes())
-        profile = found["profile"]
-        calls = tuple(
-            CallCount(call["function"], call["instructions"], _cycles(call["cycles"])) for call in profile.pop("calls")
-        )
-        rest_cycles = _cycles(profile.pop("rest_cycles"))
-        return Profile(calls=calls, rest_cycles=rest_cycles, **profile) if found["key"] == key else None
+        return _profile(found["profile"]) if found["key"] == key else None
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return None
 
 
-def _cycles(recorded: dict[str, int] | None) -> CycleCount | None:
-    return None if recorded is None else CycleCount(**recorded)
+def _profile(found: dict[str, Any]) -> Profile:
+    """Return a profile from its ``asdict``."""
+    calls = tuple(CallCount(**{**call, "cycles": _cycles(call["cycles"])}) for call in found["calls"])
+    part = None if found["part"] is None else TimedPart(**found["part"])
+    return Profile(**{**found, "calls": calls, "part": part, "rest_cycles": _cycles(found["rest_cycles"])})
+
+
+def _cycles(found: dict[str, int] | None) -> CycleCount | None:
+    return None if found is None else CycleCount(**found)
+
+
+def _placement(job: ProfileJob) -> Path | None:
+    """Return the fragment that places the target's sections on the board of the run; ``None`` without such sections.
+
+    If the board is not the target's own, it has other regions: constants in the first memory of the microcontroller are
+    in its flash, and all others in its last region, where ``_places`` tells them apart.
+    """
+    target, board = job.target, job.target.run_board
+    if target.board is not None:
+        return target.placement_fragment if target.placed else None
+    assert board is not None and target.mcu is not None
+    flash = next(iter(target.mcu.memories))
+    sections = [
+        replace(section, region=(board.flash if memory == flash and not section.memory else board.others[-1]).name)
+        for section, memory in _sections(job)
+    ]
+    for name, content in placement_files(sections, on_board=True).items():
+        write_if_changed(job.folder / name, content)
+    return job.folder / PLACEMENT_FOLDER / target.placement_fragment.name if sections else None
+
+
+def _sections(job: ProfileJob) -> Iterator[tuple[PlacedSection, str]]:
+    """Yield the sections to be placed, each with its memory of the microcontroller.
+
+    The firmware's own linker script places those that the target gives no region; they count as its second memory.
+    Constants then count as its first one, in which a board's script puts them anyway.
+    """
+    target, mcu = job.target, job.target.mcu
+    if mcu is None:
+        return
+    for section in target.placed:
+        memory = memory_of_region(mcu, section.region)
+        if memory is not None:
+            yield section, memory
+    known, second = {section.name for section in target.placed}, list(mcu.memories)[1]
+    for kind, name in job.model.request.placement.sections.items():
+        if target.board is None and kind in MEMORY_CLASSES and name not in known and not is_collected(name):
+            yield PlacedSection(name, "", memory=True), second
+
+
+def _check_memories(job: ProfileJob, module: Module, image: Path) -> None:
+    """Raise ``UnsupportedModelError`` if the microcontroller has no room for the module's constants or workspace.
+
+    Their cycles would be those of a memory that they cannot be in.
+    """
+    mcu = job.target.mcu
+    if mcu is None:
+        return
+    first, second = list(mcu.memories)[:2]
+    extents = {section.name: section.size for section in read_image(image).sections}
+    placed = [(section.memory, memory, extents.get(section.name, 0)) for section, memory in _sections(job)]
+    constants, workspace = (
+        sum(getattr(main, key) for main in module.main) for key in ("constants_size", "workspace_size")
+    )
+    taken = Counter({first: constants})
+    taken[second] += workspace
+    for is_memory, memory, size in placed:
+        taken[second if is_memory else first] -= size
+        taken[memory] += size
+    for memory, size in taken.items():
+        if size > mcu.memories[memory].size:
+            raise UnsupportedModelError(
+                "microcontroller-too-small",
+                place=f"{module.name} for {job.target.name}",
+                reason=f"takes {size_text(size)} of {memory}, but that of {mcu.name} has "
+                f"{size_text(mcu.memories[memory].size)}",
+                hint="place data in another memory, or choose another mcu",
+            )
+
+
+def _places(job: ProfileJob, image: Path) -> list[tuple[int, int, str]]:
+    """Return the first and last address of each placed section, with its memory of the microcontroller."""
+    extents = {section.name: section for section in read_image(image).sections}
+    return [
+        (extent.address, extent.address + extent.size - 1, memory)
+        for section, memory in _sections(job)
+        if (extent := extents.get(section.name)) is not None  # the model has no data of this kind otherwise
+    ]

@@ -36,7 +36,7 @@ def _title(firmware: str, target: str | None) -> str:
 
 def _image(image: ImageChange, before: str, *, verbose: bool) -> Iterator[str]:
     title = _title(image.firmware, image.target)
-    if image.same:
+    if image.unchanged:
         yield f"{title}: the same image as in {before}"
         return
     changed = [owner for owner in image.owners if owner.changed]
@@ -50,6 +50,9 @@ def _image(image: ImageChange, before: str, *, verbose: bool) -> Iterator[str]:
     if same:
         yield ""
         yield shortened(f"unchanged: {listed(same)}", WIDTH)
+    if image.error is not None and any(owner.cycles.more or owner.latency.more for owner in changed):
+        yield ""
+        yield f"cycles and ns: modelled, +-{image.error} %"
     yield from _repacked(image.owners)
     for owner in changed:
         yield from _operators(owner, verbose=verbose)
@@ -86,7 +89,12 @@ def _owner(owner: OwnerChange) -> Iterator[tuple[str, ...]]:
         if change.more or of_kinds:
             yield _row(f"{shortened(name, _NAME - 7)}, {memory}", change)
             yield from (_row(f"  {kind}", each) for kind, each in of_kinds)
-    for title, change in (("stack", owner.stack), ("instructions", owner.instructions)):
+    for title, change in (
+        ("stack", owner.stack),
+        ("instructions", owner.instructions),
+        ("modelled cycles", owner.cycles),
+        ("modelled ns", owner.latency),
+    ):
         if change.more:
             yield _row(f"{shortened(name, _NAME - len(title) - 2)}, {title}", change)
 
@@ -97,12 +105,15 @@ def _operators(owner: OwnerChange, *, verbose: bool) -> Iterator[str]:
     shown = owner.operators if verbose else owner.operators[:_SHOWN]
     yield ""
     yield f"model {printable(owner.name)}, operators that changed"
-    yield fitted_table([*map(_operator, shown)], header=("bytes", "MACs", "instructions", ""), align="rrr")
+    modelled = any(operator.cycles.more for operator in shown)
+    header = ("bytes", "MACs", "instructions", *(("cycles",) if modelled else ()), "")
+    rows = [_operator(operator, modelled=modelled) for operator in shown]
+    yield fitted_table(rows, header=header, align="r" * (len(header) - 1))
     yield from _rest(owner.operators, shown)
 
 
-def _operator(operator: OperatorChange) -> tuple[str, ...]:
-    figures = (operator.bytes, operator.macs, operator.instructions)
+def _operator(operator: OperatorChange, *, modelled: bool) -> tuple[str, ...]:
+    figures = (operator.bytes, operator.macs, operator.instructions, *((operator.cycles,) if modelled else ()))
     state = _share(operator.bytes) if None in {operator.bytes.before, operator.bytes.now} else ""
     name = f"{operator.name} ({operator.operator}){state and f', {state}'}"
     return *(f"{change.more:+,}" if change.more else "" for change in figures), name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from mlfbuild.core import counted, printable, text_table
-from mlfbuild.library import ARENA, NetworkOperator
+from mlfbuild.library import ARENA, Network, NetworkOperator, RemovedChannels
 from mlfbuild.report.operators.network import FlashPart, NetworkSizes
 from mlfbuild.report.sizes.owners import FLASH_KINDS, Owner
 
@@ -37,7 +37,26 @@ def operators_text(model: str, sizes: NetworkSizes) -> str:
     whole = FlashPart(tuple(piece for part in (*sizes.parts, sizes.rest) for piece in part.pieces))
     rows += [_row("", "outside operators", None, sizes.rest), _row("", "total", network.macs, whole)]
     table = text_table(rows, header=("", "", "MACs", *FLASH_KINDS, "output"), align="rlrrrrr")
-    return "\n".join([f"model {title}, {counted(len(network.operators), 'operator')}", table, *_fullest(sizes)])
+    head = f"model {title}, {counted(len(network.operators), 'operator')}"
+    return "\n".join([head, table, *_removed(network), *_fullest(sizes)])
+
+
+def _removed(network: Network) -> Iterator[str]:
+    """Yield the table of what the compiler removed from layers."""
+    total = network.removed
+    if total is None:
+        return
+    found = [(at, each, each.removed) for at, each in enumerate(network.operators) if each.removed is not None]
+    rows = [(f"{at}", _label(operator), *_of_removed(removed)) for at, operator, removed in found]
+    yield ""
+    yield "removed, because it is the same for every input or nothing reads it"
+    header = ("", "", "channels", "of", "weights", "MACs")
+    whole = ("", "total", "", "", f"{total.weights:,}", f"{total.macs:,}")  # several layers have the same channels
+    yield text_table([*rows, whole], header=header, align="rlrrrr")
+
+
+def _of_removed(removed: RemovedChannels) -> tuple[str, ...]:
+    return tuple(f"{number:,}" for number in (removed.channels, removed.of, removed.weights, removed.macs))
 
 
 def _row(index: str, label: str, macs: int | None, part: FlashPart, output: str = "") -> tuple[str, ...]:

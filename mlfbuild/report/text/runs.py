@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from mlfbuild.core import shown, text_table
-from mlfbuild.report.operators.model_run import ModelRun, counts_of
+from mlfbuild.project import duration_text
+from mlfbuild.report.operators.cycles import TimedPart, latency_text
+from mlfbuild.report.operators.model_run import ModelRun, figures_of
 from mlfbuild.report.operators.operator_runs import OperatorRun, short_name, total
 from mlfbuild.report.text.columns import fitted_table
+from mlfbuild.timing import CycleCount
 
 _LONGEST = 1000
 """Maximum characters of a name with ``verbose``."""
@@ -19,29 +22,42 @@ def run_text(run: ModelRun, *, verbose: bool = False) -> str:
     """Return the table of a run: a line for each operator, with full names and C functions if ``verbose``.
 
     Columns: instructions, share, multiply-accumulates (MACs), instructions per MAC, and the lower bound of instructions
-    for the MACs. Unknown numbers and zero MACs are left blank.
+    for the MACs. Unknown numbers and zero MACs are left blank. A second table has modelled cycles, if they are known,
+    with their time and the share of each kind.
     """
     profile = run.profile
     module = "" if profile.module == run.model else f" (module {profile.module})"
     head = f"{run.model}{module} for {run.target} on {profile.board}: "
-    return f"{head}{profile.instructions:,} instructions for {run.inputs_text}\n{_table(run, verbose=verbose)}"
+    text = f"{head}{profile.instructions:,} instructions for {run.inputs_text}\n{_table(run, verbose=verbose)}"
+    cycles, part = profile.cycles, profile.part
+    if cycles is None or part is None:
+        return text
+    time = latency_text(part.latency(cycles.total))
+    told = f"{run.model}{module} for {run.target} on {part.title}: {cycles.total:,} cycles, {time} ({part.exactness})"
+    return f"{text}\n\n{told}\n{_cycles_table(run, cycles, part, verbose=verbose)}"
 
 
-def all_runs(runs: Sequence[ModelRun], limits: Mapping[str, int], *, verbose: bool) -> Iterator[str]:
+def all_runs(runs: Sequence[ModelRun], limits: Mapping[str, Mapping[str, int]], *, verbose: bool) -> Iterator[str]:
     """Yield the table of each of ``runs``, and the used part of the budgets ``limits``."""
     yield from (run_text(run, verbose=verbose) for run in runs)
     lines = list(_budget_lines(runs, limits))
     if lines:
-        yield "\n".join(["budgets of instructions", *lines])
+        yield "\n".join(["budgets of runs", *lines])
 
 
-def _budget_lines(runs: Sequence[ModelRun], limits: Mapping[str, int]) -> Iterator[str]:
-    counts = counts_of(runs)
-    for name, limit in limits.items():
-        if name in counts:
+def _budget_lines(runs: Sequence[ModelRun], limits: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
+    figures = figures_of(runs)
+    parts = [run.profile.part for run in runs if run.profile.part]
+    for name, key, limit in ((name, key, limit) for name, own in limits.items() for key, limit in own.items()):
+        found = figures.get(name, {}).get(key)
+        if found is not None:
             subject = f"model {name}" if name else "all models of the image"
-            share = f"{100 * counts[name] / limit:.0f} %" if limit else "over"
-            yield f"  {subject}: {counts[name]:,} of {limit:,} instructions ({share})"
+            share = f"{100 * found / limit:.0f} %" if limit else "over"
+            modelled = f"; {parts[0].exactness}" if key != "instructions" and parts else ""
+            figure = (
+                f"{latency_text(found)} of {duration_text(limit)}" if key == "latency" else f"{found:,} of {limit:,}"
+            )
+            yield f"  {subject}: {figure} {'' if key == 'latency' else f'{key} '}({share}{modelled})"
 
 
 def _table(run: ModelRun, *, verbose: bool) -> str:
@@ -64,6 +80,28 @@ def _numbers(instructions: int, everything: int, macs: int | None, bound: int | 
     if not macs:
         return (*counted, "", "", "")
     return (*counted, f"{macs:,}", f"{instructions / macs:.2f}", "" if bound is None else f"{bound:,}")
+
+
+_SPLIT = {"arithmetic": "arith.", "memory": "ld/st", "branches": "branch", "waiting": "wait"}
+"""The headings of the kinds of cycles."""
+
+
+def _cycles_table(run: ModelRun, all_cycles: CycleCount, part: TimedPart, *, verbose: bool) -> str:
+    rows = [
+        *((each.cycles, _label(each, verbose=verbose)) for each in run.operators),
+        (run.profile.rest_cycles, "between operators"),
+        (all_cycles, "total"),
+    ]
+    cells = [(*_cycle_numbers(cycles, all_cycles.total, part), label) for cycles, label in rows if cycles is not None]
+    header = ("cycles", "share", "ms", *_SPLIT.values(), "operator" if run.operators[0].operator else "function")
+    return (text_table if verbose else fitted_table)(cells, header=header, align="r" * (3 + len(_SPLIT)))
+
+
+def _cycle_numbers(cycles: CycleCount, everything: int, part: TimedPart) -> tuple[str, ...]:
+    total = cycles.total
+    kinds = (f"{100 * getattr(cycles, kind) / total:.0f}%" if total else "" for kind in _SPLIT)
+    share = f"{100 * total / everything:.1f}%" if everything else ""
+    return f"{total:,}", share, f"{part.latency(total) / 10**6:,.3f}", *kinds
 
 
 def _label(each: OperatorRun, *, verbose: bool) -> str:

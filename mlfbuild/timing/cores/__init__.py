@@ -12,6 +12,10 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.timing.cores.registry import CORE_TIMINGS as CORE_TIMINGS, core_timing as core_timing
+    from mlfbuild.timing.cores.registry import (
+        CORE_TIMINGS as CORE_TIMINGS,
+        core_timing as core_timing,
+        modelled_error as modelled_error,
+    )
 else:
     __getattr__ = lazy_attributes(__name__)

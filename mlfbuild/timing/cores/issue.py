@@ -13,6 +13,7 @@ next. Other blocks begin with all registers ready.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -101,10 +102,10 @@ class _Issue:
 
     def __init__(self, core: InOrderCore) -> None:
         self._core = core
-        self._now = Fraction(0)  # the first cycle in which nothing is issued
+        self._now = 0  # the first cycle in which nothing is issued
         self._first: Step | None = None  # issued alone in the cycle before, so that a second one can join it
-        self._made: dict[str, tuple[Fraction, str]] = {}
-        self._free: dict[str, Fraction] = {}
+        self._made: dict[str, tuple[int, str]] = {}
+        self._free: dict[str, int] = {}
 
     def run(self, steps: Sequence[Step]) -> Iterator[tuple[Fraction, Fraction]]:
         """Issue the steps; yield the cycles of each, and its further ones if it branches."""
@@ -118,11 +119,14 @@ class _Issue:
                 start = max(self._now, self._ready(step, step.waits))
                 self._now, self._first = start + step.cycles, step
             self._use(step, start, start + step.cycles - 1, partner)
-            yield self._now - before + (mean or 0), self._core.taken(step, partner) if step.branches else Fraction(0)
+            yield (
+                self._now - before + (mean or Fraction(0)),
+                self._core.taken(step, partner) if step.branches else Fraction(0),
+            )
 
     def repeat(self, taken: Fraction, joined: bool) -> None:
         """Continue at the start of the loop after its branch, whose refill takes ``taken`` cycles."""
-        self._now += max(taken, Fraction(0))
+        self._now += max(math.ceil(taken), 0)
         if not joined or taken > 0:
             self._first = None
 
@@ -134,18 +138,18 @@ class _Issue:
             return None
         return self._core.together(self._first, step)
 
-    def _ready(self, step: Step, units: frozenset[str]) -> Fraction:
+    def _ready(self, step: Step, units: frozenset[str]) -> int:
         """Return the first cycle in which operands and units are ready."""
         ready = [self._available(register, use) for register, use in step.reads]
-        return max((*ready, *(self._free[unit] for unit in units if unit in self._free)), default=Fraction(0))
+        return max((*ready, *(self._free[unit] for unit in units if unit in self._free)), default=0)
 
-    def _available(self, register: str, use: str) -> Fraction:
+    def _available(self, register: str, use: str) -> int:
         if register not in self._made:
-            return Fraction(0)
+            return 0
         at, made = self._made[register]
         return at + self._core.delays[made, use]
 
-    def _use(self, step: Step, start: Fraction, end: Fraction, partner: Step | None) -> None:
+    def _use(self, step: Step, start: int, end: int, partner: Step | None) -> None:
         early = step.early and (partner is None or "either slot" in step.tags)
         if early and all(self._available(register, "early") <= start for register, _ in step.reads):
             early_results = {register: step.early for register, _ in step.writes}

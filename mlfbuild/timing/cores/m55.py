@@ -7,6 +7,7 @@ Sources, by their short names in comments:
 - LLVM: the scheduling model that Arm's engineers wrote from the Software Optimization Guide (Arm 102692),
   llvm/lib/Target/ARM/ARMScheduleM55.td.
 - SLO: https://github.com/slothy-optimizer/slothy, targets/arm_v81m/cortex_m55r1.py, in part by Arm.
+- SOG: rows of the Software Optimization Guide that changes to SLO quote (pull requests 403, 414, 417, 461, 464).
 
 MVE has four units: loads and stores, integer, multiplication and float, and control. A vector takes two cycles in its
 unit, but an instruction can begin in each cycle, so that an instruction of another unit overlaps with its second half
@@ -34,7 +35,6 @@ from mlfbuild.timing.cores.operands import (
     MULTIPLIES,
     base_name,
     inline_shift,
-    is_shifted_constant,
     loads,
     made,
     operand_parts,
@@ -43,39 +43,43 @@ from mlfbuild.timing.cores.operands import (
 from mlfbuild.timing.types import CoreTiming, Cost, DecodedInstruction, WorkKind
 
 _DELAYS = delays("""
-            any stored scattered
-    one     1   1      5
-    two     2   2      6
-    early   1   1      5
-    late    2   1      6
-    narrow  3   3      7
-    across  4   4      8
-    word    2   2      6
-    vector  1   1      5
-    gather  2   2      6
-    chained 4   4      8
-    long    16  16     20
-    double  15  15     19
+            any stored shifted scattered
+    one     1   1      2       5
+    two     2   2      3       6
+    early   1   1      2       5
+    late    2   1      3       6
+    narrow  3   3      4       7
+    across  4   4      5       8
+    word    2   2      3       6
+    vector  1   1      2       5
+    gather  2   2      3       6
+    chained 4   4      5       8
+    long    16  16     17      20
+    double  15  15     16      19
 """)
-"""LLVM for all rows: latencies of the core (``one``, ``two``, ``word``) and of MVE and the FPU (others).
+"""Latencies of the core (``one``, ``two``, ``word``: SOG) and of MVE and the FPU (others: LLVM).
 
 - ``early``, ``late``: results of the second and third stage; stores can take the latter a cycle earlier.
-- ``narrow``: results of instructions that narrow elements (``vqmovn``, ``vshrn``).
+- ``narrow``: results of instructions that narrow elements (``vqmovn``, ``vshrn``), and of ``vmaxv`` of half words.
+- ``across``: results of ``vmaxv`` and ``vminv`` of bytes.
+- ``shifted``: a register that the instruction shifts is needed a cycle earlier (SOG; measured with an STM32N6,
+  https://github.com/slothy-optimizer/slothy/issues/463).
 - ``scattered``: vectors of addresses are needed four cycles earlier.
 """
 
 _DIVIDE = 7
 """The middle of 2 to 12, as on the Cortex-M4: an estimate."""
 _REFILL = Fraction(2)
-"""A taken branch: LLVM's MispredictPenalty of 3 includes the branch. The core does not predict branches."""
+"""A taken branch; another cycle if its flags are set in the same cycle. LLVM's MispredictPenalty is 3, with the branch.
+The core does not predict branches."""
 _LOOP_END = 3
 """The first execution of LE: as a taken branch."""
 _JOINING = frozenset({"nop", "it", "b", "add", "sub", "mov", "uxtb", "uxth", "sxtb", "sxth"})
 """LLVM: of two instructions of 16 bits that are issued together, one is of these; ``add`` and ``sub`` only with
 constants."""
 _TWO_STAGES = re.compile(
-    r"[su]bfx|q(add|sub)(8|16)?|qd(add|sub)|u?q(add|sub)(8|16)|u?q(asx|sax)|[su]h?(add|sub)(8|16)|[su]h?(asx|sax)"
-    r"|[su]sat(16)?|usada?8|[su]xtb16|[su]q?r?sh[lr]l?|asrl|lsll|lsrl|uqrshll?|sqrshrl?"
+    r"pkh(bt|tb)|q(add|sub)(8|16)?|qd(add|sub)|u?q(add|sub)(8|16)|u?q(asx|sax)|[su]h?(add|sub)(8|16)|[su]h?(asx|sax)"
+    r"|[su]sat(16)?|usada?8|[su]q?r?sh[lr]l?|asrl|lsll|lsrl|uqrshll?|sqrshrl?"
 )
 _BRANCHES = frozenset({"b", "bl", "blx", "bx", "blxns", "bxns", "cbz", "cbnz"})
 _LOOP_STARTS = frozenset({"dls", "dlstp", "wls", "wlstp"})
@@ -89,9 +93,9 @@ _MULTIPLIER = re.compile(
 """LLVM, M55UnitVecFPALU: multiplications, sums across vectors, comparisons; and all arithmetic with floats."""
 _LATE = re.compile(
     r"vml.*|vrml.*|v(q?r?d?mulh|mul)|vmull[bt]|vqdmull[bt]|vrmulh|vq.*ml.*|vaddl?va?|vfm.*|vc(mul|mla)|vcvt\w*|vrint\w*"
-    r"|v[qr]shl|vqrshl|vqshlu|vrshr|vadc|vsbc|v(max|min)n?ma?va?|vabav"
+    r"|v[qr]shl|vqrshl|vqshlu|vrshr|vadc|vsbc|v(max|min)n?ma?va?"
 )
-_NARROWS = re.compile(r"vq?movu?n[bt]|vq?r?shru?n[bt]|vmovn[bt]")
+_NARROWS = re.compile(r"vq?movu?n[bt]|vq?r?shru?n[bt]|vabav")
 _FLOAT_LATENCY = {"vdiv": 16, "vsqrt": 16}
 """LLVM, M55WriteFloatE3Plus14; the unit does nothing else meanwhile (an estimate)."""
 
@@ -118,16 +122,11 @@ def _step(instruction: DecodedInstruction) -> Step:
 
 
 def _integer_step(instruction: DecodedInstruction, name: str) -> Step:
-    slow = (
-        MULTIPLIES.fullmatch(name)
-        or EXTENDS_AND_ADDS.fullmatch(name)
-        or _TWO_STAGES.fullmatch(name)
-        or inline_shift(instruction)
-        or is_shifted_constant(instruction)
-    )
+    slow = MULTIPLIES.fullmatch(name) or EXTENDS_AND_ADDS.fullmatch(name) or _TWO_STAGES.fullmatch(name)
+    shifted = len(operand_parts(instruction.operands)) - 2 if inline_shift(instruction) else -1
     return Step(
         kind=WorkKind.ARITHMETIC,
-        reads=tuple(uses(instruction, "any")),
+        reads=tuple(uses(instruction, "any", special={shifted: "shifted"})),
         writes=made(instruction, "two" if slow else "one"),
         cycles=_DIVIDE if name in {"udiv", "sdiv"} else 1,
         tags=_tags(instruction, name),
@@ -184,13 +183,17 @@ def _vector_step(instruction: DecodedInstruction, name: str) -> Step:
     if _CONTROL.fullmatch(name):
         return _vector(instruction, "control", "early", 1)
     floats = ".f" in instruction.mnemonic
-    how = "narrow" if _NARROWS.fullmatch(name) else "late" if _LATE.fullmatch(name) else "early"
+    operands = operand_parts(instruction.operands)
+    late = _LATE.fullmatch(name) or (floats and name in {"vadd", "vsub"} and not operands[-1].startswith("q"))
+    how = "narrow" if _NARROWS.fullmatch(name) else "late" if late else "early"
     if _MULTIPLIER.fullmatch(name) or (floats and name not in {"vmov", "vdup"}):
         return _vector(instruction, "multiplier", how, 2)
-    if name == "vmov" and instruction.operands.startswith("r"):
+    if name == "vmov" and operands[-1].startswith("#"):
+        return _vector(instruction, "multiplier", "late", 2)
+    if name == "vmov" and operands[0].startswith("r"):
         return _vector(instruction, "multiplier", how, 2)
     if re.fullmatch(r"v(max|min)a?va?", name):
-        how = {"8": "late", "16": "narrow", "32": "across"}.get(instruction.mnemonic.rpartition(".")[2][1:], "late")
+        how = {"8": "across", "16": "narrow"}.get(instruction.mnemonic.rpartition(".")[2][1:], "late")
     return _vector(instruction, "integer", how, 2)
 
 
@@ -204,7 +207,7 @@ def _vector(instruction: DecodedInstruction, unit: str, how: str, cycles: int) -
     )
 
 
-_GATHERS = re.compile(r"\[\w+, q\d|\[q\d")
+_GATHERS = re.compile(r"\[(\w+, ?)?q\d")
 _LANES = {"b": 16, "h": 8, "w": 4, "d": 2}
 
 
@@ -229,8 +232,9 @@ def _vector_transfer(instruction: DecodedInstruction, name: str) -> Step:
 def _tags(instruction: DecodedInstruction, name: str) -> frozenset[str]:
     if instruction.size == 4:
         return frozenset()
+    flags = {"flags"} if "flags" in instruction.writes else set()
     joins = name in _JOINING and (name not in {"add", "sub"} or operand_parts(instruction.operands)[-1].startswith("#"))
-    return frozenset({"narrow", "joins"} if joins else {"narrow"})
+    return frozenset({"narrow", *flags, *({"joins"} if joins else ())})
 
 
 def _together(first: Step, second: Step) -> Fraction | None:
@@ -238,8 +242,10 @@ def _together(first: Step, second: Step) -> Fraction | None:
     return Fraction(0) if "narrow" in both and "joins" in first.tags | second.tags and first.cycles == 1 else None
 
 
-def _taken(step: Step, _partner: Step | None) -> Fraction:
-    return Fraction(0) if "loop end" in step.tags else _REFILL
+def _taken(step: Step, partner: Step | None) -> Fraction:
+    if "loop end" in step.tags:
+        return Fraction(0)
+    return _REFILL + (1 if partner is not None and "flags" in partner.tags else 0)
 
 
 def _never(_steps: Sequence[Step]) -> bool:
@@ -258,7 +264,7 @@ CORTEX_M55 = CoreTiming(
     costs=_costs,
     unaligned=Fraction(1),
     bus=8,
-    error=20,
+    error=25,
     sources=(
         "Arm Helium Technology, M-Profile Vector Extension for Arm Cortex-M Processors, sections 3.2, 8.5 and 9.1",
         "scheduling model from Arm's Software Optimization Guide (102692), llvm/lib/Target/ARM/ARMScheduleM55.td",

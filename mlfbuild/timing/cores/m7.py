@@ -36,27 +36,28 @@ from mlfbuild.timing.cores.operands import (
 from mlfbuild.timing.types import CoreTiming, Cost, DecodedInstruction, WorkKind
 
 _DELAYS = delays("""
-              early late factor sum stored fp fp_factor fp_sum fp_stored moved
-    early     1     0    0      0   0      1  1         1      0         1
-    late      2     1    1      0   0      1  1         1      0         1
-    reversed  2     0    0      0   0      1  1         1      0         1
-    word      2     1    2      1   0      1  1         1      0         1
-    narrow    3     2    2      1   0      1  1         1      0         1
-    product   3     2    2      1   0      1  1         1      0         1
-    saturated 3     2    2      1   0      1  1         1      0         1
-    fp        3     3    3      3   1      3  3         3      1         3
-    fused     5     5    5      5   3      5  5         3      3         5
-    chained   6     6    6      6   4      6  6         3      4         6
-    fp_word   2     2    2      2   1      1  1         3      1         2
-    moved     3     3    3      3   1      3  3         3      1         3
-    double    4     4    4      4   2      4  4         3      2         4
+              early late beside factor sum stored fp fp_factor fp_sum fp_stored moved
+    early     1     0    0      0      0   0      1  1         1      0         1
+    late      2     1    1      1      0   0      1  1         1      0         1
+    reversed  2     0    0      0      0   0      1  1         1      0         1
+    word      2     1    2      2      1   0      1  1         1      0         1
+    narrow    3     2    2      2      1   0      1  1         1      0         1
+    product   3     2    2      2      1   0      1  1         1      0         1
+    saturated 3     2    2      2      1   0      1  1         1      0         1
+    fp        3     3    3      3      3   1      3  3         3      1         3
+    fused     5     5    5      5      5   3      5  5         3      3         5
+    chained   6     6    6      6      6   4      6  6         3      4         6
+    fp_word   2     2    2      2      2   1      1  1         3      1         2
+    moved     3     3    3      3      3   1      3  3         3      1         3
+    double    4     4    4      4      4   2      4  4         3      2         4
 """)
 """JNK for all rows but ``saturated`` (LLVM, M7WriteShSIMD2 and M7WriteSIMD2) and ``double`` (LLVM, WriteFPALU64).
 
 - ``early``: the result of EX1 is in time for EX2 of the same cycle. ``add``, ``sub``, ``mov`` and shifts run there if
   their operands are ready, else in EX2 (``late``).
 - ``reversed``: ``rev`` and ``rbit`` run in EX1, but addresses and shifts cannot use their result in the next cycle.
-- ``word``: multiplications cannot use a word in the cycle after its load, other late arithmetic can.
+- ``word``: in the cycle after its load, late arithmetic can use a word, but neither multiplications can, nor
+  instructions that need another operand early (``beside``).
 - ``fused``, ``chained``: ``vfma`` and ``vmla``.
 """
 
@@ -79,7 +80,9 @@ _DOUBLE_CYCLES = {"vmul": 5, "vnmul": 5, "vdiv": 30, "vsqrt": 30}
 """JNK, operands with the same exponent; LLVM for VSQRT."""
 
 _MISPREDICTED = Fraction(8)
-"""JNK: 6 to 8 cycles, 8 if the flags are set within the four or five instructions before the branch."""
+"""A branch that ends a loop. JNK: 8 cycles, and 6 if the flags are set at least ``_EARLY_FLAGS`` cycles before."""
+_MISPREDICTED_EARLY = Fraction(6)
+_EARLY_FLAGS = 3
 _RETURN = Fraction(3)
 """A branch to an address from a register or from memory: an estimate."""
 _FORWARD = Fraction(1)
@@ -119,7 +122,7 @@ def _integer(instruction: DecodedInstruction, name: str) -> Step:
         return _arithmetic(instruction, "reversed", uses(instruction, "early"), {"dsp", "shifter"})
     if _FIELDS.fullmatch(name):
         early = {2: "early"} if EXTENDS_AND_ADDS.fullmatch(name) else _EARLY_OPERANDS.get(name, {})
-        general = "early" if name in {"ubfx", "sbfx"} else "late"
+        general = "early" if name in {"ubfx", "sbfx"} else "beside"
         return _arithmetic(instruction, "late", uses(instruction, general, special=early), {"dsp", "shifter"})
     if _EXTENDS.fullmatch(name):
         return _arithmetic(instruction, "late", uses(instruction, "late"), {"dsp"})
@@ -127,10 +130,8 @@ def _integer(instruction: DecodedInstruction, name: str) -> Step:
         general = "early" if "sat" in name else "late"
         return _arithmetic(instruction, "saturated", uses(instruction, general), {"dsp"})
     if inline_shift(instruction):
-        last = len(operand_parts(instruction.operands)) - 2
-        return _arithmetic(
-            instruction, "late", uses(instruction, "late", special={last: "early"}), {"shifter", "inline"}
-        )
+        shifted = {len(operand_parts(instruction.operands)) - 2: "early"}
+        return _arithmetic(instruction, "late", uses(instruction, "beside", special=shifted), {"shifter", "inline"})
     if is_shifted_constant(instruction):
         return _arithmetic(instruction, "late", uses(instruction, "late"), {"shifter", "inline"})
     if name in _SHIFTS:
@@ -313,8 +314,6 @@ def _banks(first: Step, second: Step) -> Fraction | None:
 
 def _taken(step: Step, _partner: Step | None) -> Fraction:
     """Return the further cycles of a taken branch."""
-    if "backward" in step.tags:
-        return -_MISPREDICTED  # the end of a loop takes time: _costs adds as much to the branch
     if "return" in step.tags:
         return _RETURN
     return _FORWARD if "forward" in step.tags else Fraction(0)
@@ -329,8 +328,23 @@ _CORE = InOrderCore(delays=_DELAYS, together=_together, taken=_taken, across_bra
 
 
 def _costs(block: Sequence[DecodedInstruction], loops: bool) -> list[Cost]:
-    found = costs(_CORE, [_step(instruction) for instruction in block], loops)
-    return [Cost(cost.cycles + _MISPREDICTED, cost.taken, cost.kind) if cost.taken < 0 else cost for cost in found]
+    steps = [_step(instruction) for instruction in block]
+    found = costs(_CORE, steps, loops)
+    if "backward" not in steps[-1].tags:
+        return found
+    missed = _end_of_loop(block, found)
+    last = found[-1]
+    return [*found[:-1], Cost(last.cycles + missed, last.taken - missed, last.kind)]
+
+
+def _end_of_loop(block: Sequence[DecodedInstruction], found: Sequence[Cost]) -> Fraction:
+    """Return the cycles of the misprediction at the end of a loop."""
+    since = Fraction(0)
+    for instruction, cost in zip(reversed(block), reversed(found), strict=True):
+        if "flags" in instruction.writes:
+            return _MISPREDICTED_EARLY if since >= _EARLY_FLAGS else _MISPREDICTED
+        since += cost.cycles
+    return _MISPREDICTED
 
 
 CORTEX_M7 = CoreTiming(

@@ -26,8 +26,9 @@ MANY = re.compile(r"v?(ldm|stm|push|pop)\w*|fldm\w*|fstm\w*")
 
 
 def base_name(instruction: DecodedInstruction) -> str:
-    """Return the mnemonic without data types."""
-    return instruction.mnemonic.partition(".")[0]
+    """Return the mnemonic without data types; ``ror`` for ``mov r0, r1, ror #8``, as objdump prints that."""
+    name = instruction.mnemonic.partition(".")[0]
+    return _last_shift(instruction) or name if name == "mov" else name
 
 
 def loads(name: str) -> bool:
@@ -43,9 +44,13 @@ def operand_parts(operands: str) -> Sequence[str]:
 
 def inline_shift(instruction: DecodedInstruction) -> str:
     """Return the shift of the last operand, such as ``lsl`` of ``add r0, r1, r2, lsl #2``; empty without one."""
+    return "" if base_name(instruction) in _SHIFTS else _last_shift(instruction)
+
+
+def _last_shift(instruction: DecodedInstruction) -> str:
     parts = operand_parts(instruction.operands)
     shift = _SHIFT.match(parts[-1]) if parts else None
-    return shift[1] if shift is not None and base_name(instruction) not in _SHIFTS else ""
+    return shift[1] if shift is not None else ""
 
 
 def is_shifted_constant(instruction: DecodedInstruction) -> bool:
@@ -81,7 +86,7 @@ def uses(
     positions = special or {}
     of_address = address_registers(instruction) if address else frozenset()
     for register in instruction.reads - _NEVER_MADE:
-        found = {use for at, use in positions.items() if at < len(parts) and register in parts[at]}
+        found = {use for at, use in positions.items() if -len(parts) <= at < len(parts) and register in parts[at]}
         if register in of_address:
             found.add(address)
         elsewhere = any(register in part for at, part in enumerate(parts) if at > 0 and at not in positions)

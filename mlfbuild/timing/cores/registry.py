@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from mlfbuild.core import UsageError, listed
+from mlfbuild.targets import CPUS, Mcu
 from mlfbuild.timing.cores.m0plus import CORTEX_M0PLUS
 from mlfbuild.timing.cores.m3 import CORTEX_M3
 from mlfbuild.timing.cores.m4 import CORTEX_M4
@@ -30,3 +31,8 @@ def core_timing(core: str) -> CoreTiming:
             hint=f"choose a part with one of {listed(list(CORE_TIMINGS))}",
         )
     return CORE_TIMINGS[core]
+
+
+def modelled_error(mcu: Mcu) -> int:
+    """Return the stated error of cycles on ``mcu`` in per cent: that of the core and what its memories add."""
+    return core_timing(CPUS[mcu.cpu].core).error + mcu.error

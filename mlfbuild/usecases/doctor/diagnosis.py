@@ -14,7 +14,7 @@ from pathlib import Path
 
 from mlfbuild.build import chosen_names, toolchain_of
 from mlfbuild.core import HOST_COMPILER, ToolNotFoundError, find_tool, how_to_install, tool_variable
-from mlfbuild.project import ModelSpec, Project, load_project
+from mlfbuild.project import ModelSpec, Project, TargetSpec, load_project
 from mlfbuild.targets import (
     BOARDS,
     CPUS,
@@ -139,7 +139,7 @@ def _remedies(needed: Sequence[str]) -> Iterator[str]:
 
 
 _Wanted = tuple[str, Cpu, Board | None, Path | None, bool]
-"""Name, CPU, board and toolchain file of a target, and whether its builds count instructions."""
+"""Name, CPU, board and toolchain file of a target, and whether its builds run models for budgets."""
 
 
 def _models_of(project: Project, targets: Sequence[str]) -> Iterator[ModelSpec]:
@@ -162,18 +162,19 @@ def _targets_of(project: Project, names: Sequence[str]) -> Iterator[_Wanted]:
     for name in chosen_names("target", names, project.targets):
         target = project.targets[name]
         board = BOARDS[target.board] if target.board else None
-        yield name, CPUS[target.cpu], board, toolchain_of(target), board is not None and _counts(project, name)
+        yield name, CPUS[target.cpu], board, toolchain_of(target), _counts(project, target)
 
 
-def _counts(project: Project, target: str) -> bool:
-    """Return whether a firmware for ``target``, or a model in it, has an instruction budget."""
+def _counts(project: Project, target: TargetSpec) -> bool:
+    """Return whether a firmware for ``target``, or a model in it, has a budget that a run on it checks."""
+    modelled = target.mcu is not None or target.timing is not None
     budgets = (
         budget
         for spec in project.firmware.values()
-        if target in spec.targets
-        for budget in (spec.budget, *(model.budget for model in project.models_on(target, spec.name)))
+        if target.name in spec.targets
+        for budget in (spec.budget, *(model.budget for model in project.models_on(target.name, spec.name)))
     )
-    return any(budget.instructions is not None for budget in budgets)
+    return any(budget.of_runs if modelled else target.board and budget.instructions is not None for budget in budgets)
 
 
 def _cpus() -> Iterator[_Wanted]:
@@ -225,11 +226,11 @@ def _reason(error: ToolNotFoundError) -> str:
 
 
 def _missing_to_count(needed: list[str]) -> Iterator[str]:
-    """Yield why instructions cannot be counted; the emulator's plugin is compiled for this machine."""
+    """Yield why runs cannot be counted; the emulator's plugin is compiled for this machine."""
     for name in (EMULATOR, HOST_COMPILER):
         if _found(name) is None:
             needed.append(name)
-            yield f"{name} is missing (required to check the instruction budget)"
+            yield f"{name} is missing (required to check budgets of runs)"
 
 
 def _compilers(cpu: Cpu, toolchain: Path | None) -> Iterator[str]:

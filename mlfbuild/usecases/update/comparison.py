@@ -135,9 +135,9 @@ def _memory(library: Library) -> dict[str, int]:
 
 
 def _instructions(before: Side, now: Side, watch: Progress, notes: list[str]) -> Iterator[UpdatedFigure]:
-    """Yield the instructions of a run on each board; raises ``OverBudgetError`` if the new version has too many."""
-    if not any(target.board for target in now.targets):
-        notes.append("instructions were not counted: no target has a board that QEMU emulates")
+    """Yield the figures of a run on each target; raises ``OverBudgetError`` for those of the new version."""
+    if not any(target.run_board for target in now.targets):
+        notes.append("instructions were not counted: no target has a board that QEMU emulates, or an mcu")
         return
     try:
         runs = [list(side.runs(watch)) for side in (before, now)]
@@ -145,6 +145,8 @@ def _instructions(before: Side, now: Side, watch: Progress, notes: list[str]) ->
         notes.append(f"instructions were not counted: {error}")
         return
     check_profiles(now.project, runs[1])
-    for target in (target.name for target in now.targets if target.board):
-        counts = [sum(run.profile.instructions for run in side if run.target == target) for side in runs]
-        yield UpdatedFigure(target, "instructions", counts[0], counts[1])
+    for target in (target.name for target in now.targets if target.run_board):
+        old, new = (report.figures_of([run for run in side if run.target == target])[""] for side in runs)
+        for key, name in (("instructions", "instructions"), ("cycles", "modelled cycles")):
+            if key in old and key in new:
+                yield UpdatedFigure(target, name, old[key], new[key])

@@ -15,11 +15,11 @@
  * for memories. The file describes the costs of instructions and the memories of a microcontroller:
  *
  *   core SCALE SPLIT_TARGET UNALIGNED BUS                        SCALE units are one cycle; see `CoreTiming` in Python
- *   cache SIZE LINE WAYS POLICY HIT MISS WRITE_BACK
- *   memory FIRST LAST WIDTH WAITS BURST WRITE_WAITS PREFETCH FETCH_CACHE READ_CACHE
+ *   cache SIZE LINE SECTOR WAYS POLICY HIT MISS WRITE_BACK
+ *   memory FIRST LAST WIDTH WAITS BURST WRITE_WAITS PREFETCH FETCH_CACHE READ_CACHE NUMBER
  *   code ADDRESS SIZE UNITS TAKEN KIND                           an instruction; in order of address
  *
- * Numbers are decimal, addresses hexadecimal. The units of a block of instructions are added when it begins; whether its
+ * Memories of several ranges with the same number are one. Numbers are decimal, addresses hexadecimal. The units of a block of instructions are added when it begins; whether its
  * last instruction branched is known when the next block begins. `memories.h` has the waits for instructions and data.
  * If an instruction or an address is in no line, the output has a line `unknown ADDRESS`. `blocks` is written: a line for
  * each block that was executed, with its first address, that behind it, how often, and the units as above.
@@ -133,7 +133,8 @@ static struct block *present; /* the block that is executed, and */
 static size_t step;           /* its next step, */
 static uint64_t began;        /* the time of its begin, moved by the time that it waited */
 static const struct instruction *accessing; /* the last instruction that accessed data, and */
-static uint64_t accessed_word;              /* which word, in units of the bus */
+static uint64_t accessed_word;              /* which word, in units of the bus, */
+static uint64_t accesses;                   /* and how many words in this execution of it */
 
 /* The number of the function that begins at `address`, INSIDE for blocks in the middle of functions. */
 static int kind_of(uint64_t address)
@@ -241,10 +242,11 @@ static void access_data(unsigned int cpu, uint32_t info, uint64_t address, void 
     if (!memory->timed || (accessing == instruction && accessed_word == address / bus)) {
         return;
     }
+    accesses = accessing == instruction ? accesses + 1 : 0;
     accessing = instruction;
     accessed_word = address / bus;
     fetch_until(instruction->before);
-    wait_for(transfer(memory, address, store, began + instruction->before));
+    wait_for(transfer(memory, address, store, began + instruction->before + accesses * cycle));
 }
 
 static const struct code *code_at(uint64_t address)
@@ -402,9 +404,10 @@ static bool read_code(FILE *file)
 static bool read_memory(FILE *file)
 {
     struct memory m = {0};
-    return fscanf(file, "%" SCNx64 " %" SCNx64 " %u %" SCNu64 " %" SCNu64 " %" SCNu64 " %d %d %d", &m.first, &m.last, &m.width,
-                  &m.waits, &m.burst, &m.write_waits, &m.prefetch, &m.fetch_cache, &m.read_cache) == 9 &&
-           add_memory(&m);
+    unsigned int port;
+    return fscanf(file, "%" SCNx64 " %" SCNx64 " %u %" SCNu64 " %" SCNu64 " %" SCNu64 " %d %d %d %u", &m.first, &m.last,
+                  &m.width, &m.waits, &m.burst, &m.write_waits, &m.prefetch, &m.fetch_cache, &m.read_cache, &port) == 10 &&
+           add_memory(&m, port);
 }
 
 static bool read_cache(FILE *file)
@@ -412,8 +415,8 @@ static bool read_cache(FILE *file)
     struct cache c = {0};
     uint32_t size;
     char policy[16];
-    return fscanf(file, "%u %u %u %15s %" SCNu64 " %" SCNu64 " %d", &size, &c.line, &c.ways, policy, &c.hit, &c.miss,
-                  &c.write_back) == 7 &&
+    return fscanf(file, "%u %u %u %u %15s %" SCNu64 " %" SCNu64 " %d", &size, &c.line, &c.sector, &c.ways, policy, &c.hit,
+                  &c.miss, &c.write_back) == 8 &&
            add_cache(&c, size, policy);
 }
 

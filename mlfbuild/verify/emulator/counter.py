@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,6 +54,7 @@ class Counting:
         *,
         board: Board | None = None,
         mcu: Mcu | None = None,
+        places: Sequence[tuple[int, int, str]] = (),
     ) -> None:
         self._image, self._folder, self._scale = image, folder, 0
         table = "".join(f"{first:x} {last:x} {number}\n" for first, last, number in functions)
@@ -61,7 +62,7 @@ class Counting:
         self.plugin = f"{counting_plugin()},table={folder / 'table'},out={folder / 'counts'}"
         """The plugin with its arguments, for ``run_elf``."""
         if mcu is not None and board is not None:
-            described, self._scale = timing_description(image, board, mcu)
+            described, self._scale = timing_description(image, board, mcu, places)
             write_atomic(folder / "timing", described)
             self.plugin += f",timing={folder / 'timing'},blocks={folder / 'blocks'}"
 

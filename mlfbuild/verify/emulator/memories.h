@@ -4,10 +4,11 @@
  * Memories and caches of a microcontroller: how long the core waits for each access, beyond an access without waits.
  *
  * Times are units of cycles (`scale` units are one cycle). A read that begins at time t has its data at t + waits, and
- * keeps the memory busy until t + waits + 1 cycle. A cache fills a line from the requested part on, in a circle: the core
- * goes on with the first part while the others follow. A memory that prefetches begins to read the next part of the
- * code when it is free; such parts stay in the prefetch buffer and do not enter the cache. A read that began is not
- * abandoned. Writes go through a write buffer unless `write_waits` says otherwise.
+ * keeps the memory busy until t + waits + 1 cycle. A cache fills a sector of a line, which may be all of it, from the
+ * requested part on, in a circle: the core goes on with the first part while the others follow. A memory that prefetches reads the part of the code behind each
+ * one that the core takes from it, when it is free; such parts stay in the prefetch buffer, and enter the cache only if
+ * they miss later. A read that began is not abandoned. Writes go through a write buffer unless `write_waits` says
+ * otherwise.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -15,20 +16,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NO_CACHE = -1, MOST_MEMORIES = 16, MOST_CACHES = 8 };
+enum { NO_CACHE = -1, MOST_MEMORIES = 64, MOST_CACHES = 8, MOST_SECTORS = 64 };
 enum policy { LRU = 0, ROUND_ROBIN = 1, PSEUDO_RANDOM = 2 };
 #define NOTHING UINT64_MAX
 
 struct line {
     uint64_t address; /* NOTHING: empty */
     uint64_t used;    /* time of the last access, for LRU */
-    uint64_t arrival; /* time when the first part of its fill has arrived */
-    uint32_t first;   /* number of that part */
+    uint64_t arrival; /* time when the first part of its last fill has arrived */
+    uint32_t first;   /* number of that part in its sector */
+    uint32_t filled;  /* number of the sector that was filled last */
+    uint64_t present; /* a bit for each sector that it has */
     bool dirty;
 };
 
 struct cache {
-    uint32_t line, ways, sets;
+    uint32_t line, ways, sector, sets;
     uint64_t hit, miss; /* units that an access waits */
     int policy, write_back;
     struct line *lines; /* set by set */
@@ -36,19 +39,25 @@ struct cache {
     uint64_t accesses;
 };
 
-struct memory {
-    uint64_t first, last; /* addresses */
-    uint32_t width;
-    uint64_t waits, burst, write_waits;
-    int prefetch, fetch_cache, read_cache;
-    bool timed;           /* whether an access may wait */
-    uint32_t granule;     /* bytes of code that are fetched together */
+/* What a memory is doing; the memories of several ranges of addresses may be the same one. */
+struct port {
     uint64_t free_at;     /* time when the last read ends */
     uint64_t buffered;    /* address of the part in the fetch buffer, without a cache */
     uint64_t ahead;       /* address of the part in the prefetch buffer */
     uint64_t ahead_ready; /* time of its arrival */
 };
 
+struct memory {
+    uint64_t first, last; /* addresses */
+    struct port *port;
+    uint32_t width;
+    uint64_t waits, burst, write_waits;
+    int prefetch, fetch_cache, read_cache;
+    bool timed;           /* whether an access may wait */
+    uint32_t granule;     /* bytes of code that are fetched together */
+};
+
+static struct port ports[MOST_MEMORIES];
 static struct memory memories[MOST_MEMORIES];
 static struct cache caches[MOST_CACHES];
 static size_t number_of_memories, number_of_caches;
@@ -78,7 +87,12 @@ static struct line *set_of(const struct cache *cache, uint64_t address)
     return cache->lines + (address / cache->line % cache->sets) * cache->ways;
 }
 
-/* The line with `address`, or NULL. */
+static uint32_t sector_of(const struct cache *cache, uint64_t address)
+{
+    return (uint32_t)(address % cache->line / cache->sector);
+}
+
+/* The line that `address` belongs to, whether or not its sector is there; or NULL. */
 static struct line *find_line(const struct cache *cache, uint64_t address)
 {
     struct line *const set = set_of(cache, address);
@@ -90,9 +104,16 @@ static struct line *find_line(const struct cache *cache, uint64_t address)
     return NULL;
 }
 
-static struct line *used_line(struct cache *cache, uint64_t address)
+/* The line with `address`, or NULL. */
+static struct line *line_with(const struct cache *cache, uint64_t address)
 {
     struct line *const line = find_line(cache, address);
+    return line != NULL && (line->present >> sector_of(cache, address) & 1) != 0 ? line : NULL;
+}
+
+static struct line *used_line(struct cache *cache, uint64_t address)
+{
+    struct line *const line = line_with(cache, address);
     if (line != NULL) {
         line->used = ++cache->accesses;
     }
@@ -125,36 +146,41 @@ static struct line *replaced_line(struct cache *cache, uint64_t address)
 /* Read `bytes` in parts of the memory's width, from time `now` on; returns the time of arrival of the first part. */
 static uint64_t read_parts(struct memory *memory, uint32_t bytes, uint64_t now)
 {
-    const uint64_t arrival = at_least(now, memory->free_at) + memory->waits;
+    const uint64_t arrival = at_least(now, memory->port->free_at) + memory->waits;
     const uint64_t further = bytes > memory->width ? (bytes - 1) / memory->width : 0;
-    memory->free_at = arrival + cycle + further * (memory->burst + cycle);
+    memory->port->free_at = arrival + cycle + further * (memory->burst + cycle);
     return arrival;
 }
 
-/* Make a line of `cache` for `address` and return it. A line that was written is written back after the read. */
+/* Fill the sector with `address` and return its line. A line that was written is written back after the read. */
 static struct line *fill_line(struct cache *cache, struct memory *memory, uint64_t address, uint64_t now)
 {
-    struct line *const line = replaced_line(cache, address);
-    struct memory *const written = line->address != NOTHING && line->dirty ? memory_of(line->address) : NULL;
-    const uint64_t start = address / cache->line * cache->line;
-    line->arrival = read_parts(memory, cache->line, now + cache->miss);
-    line->first = (uint32_t)((address - start) / memory->width);
-    line->address = start;
+    struct line *const present = find_line(cache, address);
+    struct line *const line = present != NULL ? present : replaced_line(cache, address);
+    struct memory *const written = present == NULL && line->dirty ? memory_of(line->address) : NULL;
+    line->arrival = read_parts(memory, cache->sector, now + cache->miss);
+    line->first = (uint32_t)(address % cache->sector / memory->width);
+    line->filled = sector_of(cache, address);
+    line->present = (present != NULL ? line->present : 0) | UINT64_C(1) << line->filled;
+    line->address = address / cache->line * cache->line;
     line->used = ++cache->accesses;
-    line->dirty = false;
+    line->dirty = present != NULL && line->dirty;
     if (written != NULL) {
         const uint64_t parts = (cache->line + written->width - 1) / written->width;
-        written->free_at = at_least(now, written->free_at) + parts * (written->write_waits + cycle);
+        written->port->free_at = at_least(now, written->port->free_at) + parts * (written->write_waits + cycle);
     }
     return line;
 }
 
-/* The time when the part of a line with `address` is there. */
+/* The time when the part of a line with `address` is there. The core waited for its other sectors. */
 static uint64_t part_arrival(const struct cache *cache, const struct memory *memory, const struct line *line,
                              uint64_t address)
 {
-    const uint32_t parts = cache->line > memory->width ? cache->line / memory->width : 1;
-    const uint32_t part = (uint32_t)((address - line->address) / memory->width);
+    const uint32_t parts = cache->sector > memory->width ? cache->sector / memory->width : 1;
+    const uint32_t part = (uint32_t)(address % cache->sector / memory->width);
+    if (line->filled != sector_of(cache, address)) {
+        return 0;
+    }
     return line->arrival + (part + parts - line->first) % parts * (memory->burst + cycle);
 }
 
@@ -166,7 +192,7 @@ static uint64_t wait_until(uint64_t arrival, uint64_t now)
 static bool is_there(const struct memory *memory, uint64_t part)
 {
     const struct cache *const cache = memory->fetch_cache == NO_CACHE ? NULL : &caches[memory->fetch_cache];
-    return cache == NULL ? memory->buffered == part : find_line(cache, part) != NULL;
+    return cache == NULL ? memory->port->buffered == part : line_with(cache, part) != NULL;
 }
 
 /* Fetch the instructions at `address` at time `now`; returns the time that the core waits. */
@@ -177,20 +203,23 @@ static uint64_t fetch(struct memory *memory, uint64_t address, uint64_t now)
     struct line *const line = cache == NULL ? NULL : used_line(cache, address);
     uint64_t wait;
     if (line != NULL) {
-        wait = cache->hit + wait_until(part_arrival(cache, memory, line, address), now);
-    } else if (cache == NULL && memory->buffered == part) {
-        return 0;
-    } else if (memory->ahead == part) {
-        wait = wait_until(memory->ahead_ready, now);
+        memory->port->buffered = part;
+        return cache->hit + wait_until(part_arrival(cache, memory, line, address), now);
+    }
+    if (memory->port->buffered == part && (cache == NULL || memory->prefetch)) {
+        return 0; /* with a cache, a part that came from the prefetch buffer */
+    }
+    if (memory->port->ahead == part) {
+        wait = wait_until(memory->port->ahead_ready, now);
     } else if (cache != NULL) {
         wait = cache->hit + wait_until(fill_line(cache, memory, address, now)->arrival, now);
     } else {
         wait = wait_until(read_parts(memory, memory->width, now), now);
     }
-    memory->buffered = part;
-    if (memory->prefetch && memory->ahead != part + memory->width && !is_there(memory, part + memory->width)) {
-        memory->ahead = part + memory->width;
-        memory->ahead_ready = read_parts(memory, memory->width, now + wait);
+    memory->port->buffered = part;
+    if (memory->prefetch && memory->port->ahead != part + memory->width && !is_there(memory, part + memory->width)) {
+        memory->port->ahead = part + memory->width;
+        memory->port->ahead_ready = read_parts(memory, memory->width, now + wait);
     }
     return wait;
 }
@@ -223,7 +252,8 @@ static int named_policy(const char *name)
 static bool add_cache(const struct cache *described, uint32_t size, const char *policy)
 {
     const uint32_t set = described->line * described->ways;
-    if (number_of_caches == MOST_CACHES || set == 0 || size < set) {
+    if (number_of_caches == MOST_CACHES || set == 0 || size < set || described->sector == 0 ||
+        described->line / described->sector > MOST_SECTORS) {
         return false;
     }
     struct cache *const cache = &caches[number_of_caches++];
@@ -239,20 +269,22 @@ static bool add_cache(const struct cache *described, uint32_t size, const char *
     return cache->lines != NULL;
 }
 
-static bool add_memory(const struct memory *described)
+static bool add_memory(const struct memory *described, unsigned int port)
 {
     const int most = (int)number_of_caches;
-    if (number_of_memories == MOST_MEMORIES || described->width == 0 || described->fetch_cache >= most ||
-        described->read_cache >= most) {
+    if (number_of_memories == MOST_MEMORIES || port >= MOST_MEMORIES || described->width == 0 ||
+        described->fetch_cache >= most || described->read_cache >= most) {
         return false;
     }
     struct memory *const memory = &memories[number_of_memories++];
     *memory = *described;
-    memory->buffered = memory->ahead = NOTHING;
+    memory->port = &ports[port];
+    memory->port->buffered = memory->port->ahead = NOTHING;
     memory->granule = memory->width;
     if (memory->fetch_cache != NO_CACHE && caches[memory->fetch_cache].line < memory->width) {
         memory->granule = caches[memory->fetch_cache].line;
     }
-    memory->timed = memory->waits + memory->write_waits + memory->burst > 0;
+    memory->timed = memory->waits + memory->write_waits + memory->burst > 0 || memory->fetch_cache != NO_CACHE ||
+                    memory->read_cache != NO_CACHE;
     return true;
 }

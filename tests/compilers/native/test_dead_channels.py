@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from mlfbuild.archive import open_archive, write_archive
 from mlfbuild.compilers.native.build import compile_graph
 from mlfbuild.compilers.native.passes import remove_dead_channels, run_passes
 from mlfbuild.core.files import sha256
@@ -29,6 +31,7 @@ from mlfbuild.graph.ops import (
     Relu,
     Reshape,
 )
+from mlfbuild.library import RemovedChannels
 from mlfbuild.project import OptionValue
 from support.chain_networks import chain_case
 from support.host_c import run_many_on_host
@@ -393,6 +396,20 @@ def test_an_option_keeps_all_channels() -> None:
         module = compile_graph(graph, replace(wanted, options=options), sha256(b"")).modules[0]
         assert bool(module.notes) is names
         assert ('"first": int8[1,6,6,4]' in module.source_text.decode()) is names
+        assert module.network is not None and (module.network.removed is not None) is names
+
+
+@pytest.mark.parametrize("executor", ["aot", "graph"])
+def test_archives_list_what_was_removed_from_each_layer(executor: str, tmp_path: Path) -> None:
+    made = compile_graph(Layers(bias=900).ended("first"), replace(request("net"), executor=executor), sha256(b""))
+    write_archive(made, tmp_path / "net.tar")
+    library = open_archive(tmp_path / "net.tar")
+    network = library.modules[0].network
+    assert network is not None
+    removed = [each for operator in network.operators for each in (operator.removed,) if each is not None]
+    wide, narrow = RemovedChannels(8, 12, 8 * 4, 36 * 8 * 4), RemovedChannels(0, 3, 3 * 8, 36 * 3 * 8)
+    assert removed in ([wide, narrow], [wide + narrow]), "two layers, or a chain of them"
+    assert network.removed == wide + narrow
 
 
 @pytest.mark.parametrize("number", [np.inf, np.nan, 3e38])

@@ -25,6 +25,7 @@ def everything() -> sketch.Json:
         sketch.model("digits", [sketch.chain(6, name=LONG)], budget={"flash": 4096, "ram": 8192}),
         sketch.model("branches", [sketch.residual()]),
         sketch.model("keyword", [sketch.stateful(), sketch.chain(3)]),
+        sketch.model("timed", [sketch.modelled(sketch.chain(9))], budget={"cycles": 9, "latency": 10**9}),
     ]
     return sketch.report(sketch.image(models), digits(target="m55"))
 
@@ -187,7 +188,7 @@ def test_tables_are_complete_without_a_script(browser: Browser) -> None:
     shown = [
         element.is_displayed() for element in browser.driver.find_elements("css selector", ".model .operators table")
     ]
-    assert len(shown) == 10 and sum(shown) == 5, "those of tensors are folded"
+    assert len(shown) == 13 and sum(shown) == 6, "those of tensors and removed channels are folded"
     assert not browser.one(".treemap").is_displayed() and not browser.one("#theme").is_displayed()
 
 

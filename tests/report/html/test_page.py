@@ -11,6 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 from mlfbuild.report.document.schema import report_schema
 from mlfbuild.report.html import page
+from mlfbuild.report.operators.cycles import CYCLE_KINDS
 from support import report_sketch as sketch
 from support.schemas import validator
 
@@ -105,6 +106,29 @@ def test_reports_fit_the_schema() -> None:
     budget = {"flash": 1, "ram": 2, "stack": None, "instructions": 3}
     report = sketch.report(sketch.image([sketch.model("all", networks, budget=budget, stack=stack)], budget=budget))
     validator(report_schema()).validate(report)
+
+
+def test_modelled_cycles_are_split_and_say_that_they_are_modelled() -> None:
+    networks = [sketch.modelled(sketch.chain(), waiting=waiting) for waiting in (5, 10)]
+    budget = {"cycles": 1, "latency": 10**12}
+    now, before = (
+        sketch.report(sketch.image([sketch.model("digits", [network], budget=budget)]), sketch.image([], target="m7"))
+        for network in networks
+    )
+    validator(report_schema()).validate(now)
+    elements = Elements(page(now, before))
+    modelled = networks[0]["profile"]["modelled"]
+    words = elements.words
+    assert words.count("modelled, +-12 %") >= 4 and "stm32l4r5 at 120 MHz" in words
+    for kind, name in CYCLE_KINDS.items():
+        assert f"{name} {modelled['by_kind'][kind]:,}" in words
+        bars = [each for tag, each in elements.found if tag == "rect" and each.get("class") == f"k-{kind}"]
+        assert len(bars) >= 2 * len(networks[0]["operators"]), "in the chart and in the table"
+    assert f"{modelled['cycles']:,} of 1 cycles" in words and "of 1,000,000.000 ms" in words
+    assert "Removed: dead channels with 1,800 bytes of weights, 6,000 MACs" in words
+    assert "4 of 12" in words
+    instructions_only = Elements(page(digits())).words
+    assert "modelled" not in instructions_only and "Removed" not in instructions_only
 
 
 def test_tables_need_no_script() -> None:

@@ -9,7 +9,7 @@ from mlfbuild.compilers.native.graph_executor.source import print_facts, print_f
 from mlfbuild.compilers.native.graph_executor.storage import StoragePlan, plan_storage
 from mlfbuild.compilers.native.kernels import kernel_files
 from mlfbuild.compilers.native.lowering import KernelCall, check_constants, lower, lower_all
-from mlfbuild.compilers.native.network import graph_network
+from mlfbuild.compilers.native.network import graph_network, removed_from_layers
 from mlfbuild.compilers.native.passes import fuse
 from mlfbuild.compilers.native.printing import (
     Interface,
@@ -76,7 +76,7 @@ def graph_module(
         source_text=graph_text(graph).encode(),
         model_id=model_id,
         trace=tuple(_trace(program)),
-        network=graph_network(program),
+        network=graph_network(program, removed_from_layers(whole, graph)),
         hook=bool(request.options.get("hook", False)),
     )
 

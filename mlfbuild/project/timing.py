@@ -1,0 +1,162 @@
+"""The microcontroller of a target for the cycle model: its row in the table, changed by the project's own values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+from mlfbuild import targets
+from mlfbuild.project.checks import NOT_EMPTY, Rule, named, one_of
+from mlfbuild.project.keys import Keys
+from mlfbuild.project.problems import Mistake, quoted
+from mlfbuild.project.units import Count, Frequency, Size, parse_frequency
+
+if TYPE_CHECKING:
+    from mlfbuild.project.types import TargetSpec
+    from mlfbuild.targets import Mcu, MemoryCache, TimedMemory
+
+_NAME = named("memory", r"[A-Za-z_][A-Za-z0-9_]*", "letters, digits and _, no digit first")
+_CACHE_NAME = named("cache", r"[A-Za-z_][A-Za-z0-9_]*", "letters, digits and _, no digit first")
+TIMED_CORES = ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55")
+"""The cores that the cycle model knows; a test compares them with the model's own table."""
+_EXTERNAL = ("qspi", "ospi", "psram", "ddr")
+"""Regions that are the memory ``external`` of a microcontroller without memories of their names."""
+_OWN_ERROR = 5
+"""What the memories of a microcontroller that nobody compared with the model add to its error, in per cent."""
+_Row = TypeVar("_Row", "TimedMemory", "MemoryCache")
+
+
+def _positive(value: int) -> Mistake | None:
+    return None if value > 0 else Mistake("not-positive", reason=f"{value} is too small", hint="use a number above 0")
+
+
+def _clock(value: str) -> Mistake | None:
+    if parse_frequency(value) is not None:
+        return None
+    reason = f"{quoted(value)} is not a frequency"
+    return Mistake("invalid-quantity", reason=reason, hint="write it like 120 MHz")
+
+
+_Positive = Annotated[Count, Rule(_positive)]
+_PositiveSize = Annotated[Size, Rule(_positive)]
+_ClockName = Annotated[str, Rule(_clock, {"pattern": r"^[0-9_]+(\.[0-9]+)? ?([KkMmGg]?[Hh][Zz])?$"})]
+_Policy = one_of("policy", ("lru", "round-robin", "pseudo-random"))
+
+
+@dataclass(frozen=True)
+class CacheKeys(Keys):
+    """A cache between the core and its memories; a value that is left out is that of the table."""
+
+    TITLE = "cache"
+
+    size: _PositiveSize | None = None
+    """Bytes: 8 KiB"""
+    line: _PositiveSize | None = None
+    """Bytes of one line: 32"""
+    ways: _Positive | None = None
+    """Lines of a set; size divided by line for a fully associative cache: 4"""
+    policy: Annotated[str, _Policy] | None = None
+    """Which line of a set is replaced. Default: lru."""
+    hit: Count | None = None
+    """Wait states of an access that hits. Default: 0."""
+    miss: Count | None = None
+    """Cycles that a miss takes besides those of the memory. Default: 0."""
+    write_back: bool | None = None
+    """Whether it holds written lines back, and allocates lines for writes. Default: false."""
+    sector: _PositiveSize | None = None
+    """Bytes that a miss fills if parts of a line are valid independently. Default: the whole line."""
+
+
+@dataclass(frozen=True)
+class MemoryKeys(Keys):
+    """A memory as the core sees it; a value that is left out is that of the table."""
+
+    TITLE = "memory"
+
+    size: _PositiveSize | None = None
+    """Bytes: 1 MiB"""
+    width: _PositiveSize | None = None
+    """Bytes that one access reads, such as 16 for a flash that reads 128 bits at a time. Default: 4."""
+    waits: Count | None = None
+    """Wait states of an access. Default: 0, or those of `wait-states` at the target's clock."""
+    wait_states: Annotated[Mapping[_ClockName, Count], NOT_EMPTY] = field(default_factory=dict)
+    """Wait states by the highest clock that they suffice for, in ascending order: {24 MHz: 0, 48 MHz: 1}"""
+    burst: Count | None = None
+    """Wait states of each further access of a line fill. Default: those of the first."""
+    write_waits: Count | None = None
+    """Wait states of a write. Default: 0."""
+    prefetch: bool | None = None
+    """Whether it reads the next `width` bytes of code while the core executes. Default: false."""
+    fetch_cache: str | None = None
+    """Cache that instruction fetches pass, by its name in `caches`; "" for none."""
+    read_cache: str | None = None
+    """Cache that loads pass, by its name in `caches`; "" for none."""
+
+
+@dataclass(frozen=True)
+class TimingKeys(Keys):
+    """A microcontroller of your own for the cycle model, or values that differ from those of `mcu`."""
+
+    TITLE = "timing"
+
+    clock: Frequency | None = None
+    """Highest clock of the core. Default: that of `mcu`, or the target's clock."""
+    memories: Mapping[Annotated[str, _NAME], MemoryKeys] = field(default_factory=dict)
+    """Memories by name: the first has code and constants, the second all other data. Names of linker `regions`, in
+    lower case, have what is placed there."""
+    caches: Mapping[Annotated[str, _CACHE_NAME], CacheKeys] = field(default_factory=dict)
+    """Caches and line buffers, by the name that memories use."""
+
+
+def mcu_of(target: TargetSpec) -> Mcu | None:
+    """Return the microcontroller of ``target`` at its clock; ``None`` if its cycles are not modelled."""
+    mcu = whole_mcu(target)
+    if mcu is None:
+        return None
+    return mcu.at(target.clock or mcu.clock)
+
+
+def memory_of_region(mcu: Mcu, region: str) -> str | None:
+    """Return the memory of ``mcu`` that a region of a linker script is; ``None`` if none has its name."""
+    names = {name.lower(): name for name in mcu.memories}
+    first, second = list(mcu.memories)[:2]
+    usual = {"flash": first, "ram": second, **dict.fromkeys(_EXTERNAL, names.get("external"))}
+    return names.get(region.lower()) or usual.get(region.lower())
+
+
+def whole_mcu(target: TargetSpec) -> Mcu | None:
+    """Return the microcontroller of ``target`` at its highest clock, with the project's own values, if it has one."""
+    own, base = target.timing, targets.MCUS.get(target.mcu or "")
+    if own is None:
+        return base
+    if base is None:
+        core = targets.CPUS[target.cpu].core
+        clock = own.clock or target.clock or 0
+        base = targets.Mcu(target.name, f"{target.name} of the project", core, clock, {}, error=_OWN_ERROR)
+    else:
+        base = replace(base, name=f"{base.name} with own timing")
+    memories = dict(base.memories)
+    steps = dict(base.wait_states)
+    for name, keys in own.memories.items():
+        memories[name] = _merged(memories.get(name), keys, targets.TimedMemory)
+        if keys.waits is not None:
+            steps.pop(name, None)
+        if keys.wait_states:
+            steps[name] = [(parse_frequency(clock) or 0, waits) for clock, waits in keys.wait_states.items()]
+    caches = dict(base.caches)
+    for name, changed in own.caches.items():
+        caches[name] = _merged(caches.get(name), changed, targets.MemoryCache)
+    return replace(base, clock=own.clock or base.clock, memories=memories, caches=caches, wait_states=steps)
+
+
+def _merged(base: _Row | None, keys: Keys, row: type[_Row]) -> _Row:
+    """Return ``base``, or a new ``row``, with the values that ``keys`` has; those required of a new one may lack."""
+    known = {each.name for each in fields(row)}
+    given = {name: value for name, value in vars(keys).items() if name in known and value is not None}
+    return replace(base, **given) if base is not None else row(**{**dict.fromkeys(needed_keys(row), 0), **given})
+
+
+def needed_keys(row: type[TimedMemory | MemoryCache]) -> tuple[str, ...]:
+    """Return the fields that a new memory or cache must have."""
+    return ("size",) if row is targets.TimedMemory else ("size", "line", "ways")

@@ -1,0 +1,147 @@
+"""Checks of the microcontrollers in a project file, each on one target whose keys are valid one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mlfbuild.core import listed
+from mlfbuild.project.document import Document
+from mlfbuild.project.keys import Keys, spelled
+from mlfbuild.project.problems import KeyPath, Mistake, quoted, unknown
+from mlfbuild.project.timing import TIMED_CORES, MemoryKeys, TimingKeys, memory_of_region, needed_keys, whole_mcu
+from mlfbuild.project.units import frequency_text, parse_frequency
+from mlfbuild.targets import CPUS, MCUS, Mcu, MemoryCache, TimedMemory
+
+if TYPE_CHECKING:
+    from mlfbuild.project.types import TargetSpec
+
+_KEYS = {"mcu", "clock", "timing"}
+_MOST_SECTORS = 64
+"""Sectors of a line that the plugin of QEMU can simulate (``verify/emulator/memories.h``)."""
+
+
+def complete_cpus(document: Document) -> None:
+    """Give each target without a CPU that of its microcontroller, so that all other checks see it."""
+    for _, entry in document.entries("targets"):
+        mcu = entry.get("mcu")
+        if isinstance(entry, dict) and "cpu" not in entry and isinstance(mcu, str) and mcu in MCUS:
+            entry["cpu"] = MCUS[mcu].cpu
+
+
+def check_timing(document: Document) -> None:
+    """Add the mistakes about microcontrollers to the problems of ``document``; skip targets with other mistakes."""
+    chosen = {name: entry for name, entry in document.entries("targets") if _KEYS & {*entry}}
+    if not chosen:
+        return
+    from pydantic import TypeAdapter, ValidationError
+
+    from mlfbuild.project.types import TargetSpec
+
+    adapter = TypeAdapter(TargetSpec)
+    for name, entry in chosen.items():
+        try:
+            target = adapter.validate_python(entry, context=Path())
+        except ValidationError:
+            continue  # already reported
+        for path, mistake in _problems(replace(target, name=name)) if target.cpu else ():
+            document.add(("targets", name, *path), mistake)
+
+
+def _problems(target: TargetSpec) -> Iterator[tuple[KeyPath, Mistake]]:
+    base, own = MCUS.get(target.mcu or ""), target.timing
+    if base is None and own is None:
+        reason = "has no effect without mcu, the microcontroller that is modelled"
+        yield ("clock",), Mistake("misplaced-key", reason=reason, hint="add mcu or timing, or remove clock")
+        return
+    core = CPUS[target.cpu].core
+    if base is not None and CPUS[base.cpu].core != core:
+        reason = f"{base.name} has a {base.cpu}, but the target's cpu is {target.cpu}"
+        yield ("mcu",), Mistake("mcu-of-another-cpu", reason=reason, hint=f"use cpu: {base.cpu}, or remove cpu")
+        return
+    if core not in TIMED_CORES:
+        reason = f"there is no cycle model of {core}"
+        hint = f"remove timing, or use a target with one of {listed(TIMED_CORES)}"
+        yield ("timing",), Mistake("core-without-timing", reason=reason, hint=hint)
+        return
+    found = [*_incomplete(base, target)]
+    yield from found
+    if not found:
+        mcu = whole_mcu(target)
+        assert mcu is not None
+        yield from _misfits(mcu, target)
+
+
+def _incomplete(base: Mcu | None, target: TargetSpec) -> Iterator[tuple[KeyPath, Mistake]]:
+    """Yield what is missing in the description of a target's own microcontroller, memory or cache."""
+    own = target.timing
+    if own is None:
+        return
+    if base is None and target.clock is None and own.clock is None:
+        hint = "add clock, such as `clock: 64 MHz`"
+        yield ("timing",), Mistake("missing-key", reason="the clock of the microcontroller is unknown", hint=hint)
+    if base is None and len(own.memories) < 2:
+        reason = "a microcontroller has at least two memories: the first for code and constants, the second for data"
+        hint = "describe both, such as `memories: {flash: {size: 1 MiB, waits: 3}, sram: {size: 256 KiB}}`"
+        yield ("timing",), Mistake("missing-memory", reason=reason, hint=hint)
+    rows: tuple[tuple[str, Mapping[str, Keys], Mapping[str, Any], type[TimedMemory | MemoryCache]], ...] = (
+        ("memories", own.memories, base.memories if base else {}, TimedMemory),
+        ("caches", own.caches, base.caches if base else {}, MemoryCache),
+    )
+    for key, entries, known, row in rows:
+        for name, keys in entries.items():
+            missing = [] if name in known else [each for each in needed_keys(row) if getattr(keys, each) is None]
+            if missing:
+                of = f", or use a name that {target.mcu} has: {listed(list(known))}" if known else ""
+                reason = f"{listed([spelled(each) for each in missing])} must be known"
+                hint = f"add {listed([spelled(each) for each in missing])}{of}"
+                yield ("timing", key, name), Mistake("missing-key", reason=reason, hint=hint)
+
+
+def _misfits(mcu: Mcu, target: TargetSpec) -> Iterator[tuple[KeyPath, Mistake]]:
+    """Yield values that do not fit each other."""
+    own = target.timing or TimingKeys()
+    if target.clock is not None and target.clock > mcu.clock:
+        reason = f"{frequency_text(target.clock)} is above the highest clock of {mcu.name}, {frequency_text(mcu.clock)}"
+        yield ("clock",), Mistake("clock-too-high", reason=reason, hint=f"use at most {frequency_text(mcu.clock)}")
+    clock = min(target.clock or mcu.clock, mcu.clock)
+    for name, keys in own.memories.items():
+        yield from _of_memory(mcu, name, keys)
+    for name, steps in mcu.wait_states.items():
+        if clock > max(highest for highest, _ in steps):
+            own_steps = name in own.memories and own.memories[name].wait_states
+            path = ("timing", "memories", name, "wait-states") if own_steps else ("timing", "clock")
+            reason = f"the wait states of {name} at {frequency_text(clock)} are unknown"
+            hint = f"write them: `timing: {{memories: {{{name}: {{waits: 3}}}}}}`, or lower the clock"
+            yield path, Mistake("no-wait-states", reason=reason, hint=hint)
+    for name in own.caches:
+        cache = mcu.caches[name]
+        if cache.size % (cache.line * cache.ways):
+            reason = f"{cache.size} bytes are no multiple of {cache.ways} lines of {cache.line} bytes"
+            yield ("timing", "caches", name), Mistake("cache-of-no-size", reason=reason, hint="correct size or ways")
+        if cache.sector and (cache.line % cache.sector or cache.line // cache.sector > _MOST_SECTORS):
+            reason = f"{cache.line} bytes of a line are not 1 to {_MOST_SECTORS} sectors of {cache.sector} bytes"
+            yield ("timing", "caches", name), Mistake("cache-of-no-size", reason=reason, hint="correct line or sector")
+    for section, region in target.regions.items():
+        if memory_of_region(mcu, region) is None:
+            reason = f"the cycle model does not know how fast {region} is; {mcu.name} has {listed(list(mcu.memories))}"
+            hint = f"describe it, such as `timing: {{memories: {{{region.lower()}: {{size: 64 KiB, waits: 1}}}}}}`"
+            yield ("regions", section), Mistake("region-without-timing", reason=reason, hint=hint)
+
+
+def _of_memory(mcu: Mcu, name: str, keys: MemoryKeys) -> Iterator[tuple[KeyPath, Mistake]]:
+    path = ("timing", "memories", name)
+    for key in ("fetch_cache", "read_cache"):
+        cache = getattr(keys, key)
+        if cache and cache not in mcu.caches:
+            none = Mistake("unknown-cache", reason=f"there is no cache {quoted(cache)}", hint="describe it in caches")
+            yield (*path, spelled(key)), unknown("cache", cache, mcu.caches) if mcu.caches else none
+    clocks = [parse_frequency(text) or 0 for text in keys.wait_states]
+    if keys.waits is not None and clocks:
+        reason = "is not accepted together with wait-states, which have the wait states at each clock"
+        yield (*path, "waits"), Mistake("misplaced-key", reason=reason, hint="remove one of them")
+    elif clocks != sorted(set(clocks)):
+        mistake = Mistake("clocks-not-ascending", reason="the clocks do not ascend", hint="begin with the lowest clock")
+        yield (*path, "wait-states"), mistake

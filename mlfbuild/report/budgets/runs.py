@@ -1,0 +1,184 @@
+"""Budgets of instructions, cycles and latency: models run on emulated boards if something changed since."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mlfbuild.build import BUILD_FOLDER, FirmwareJob, ProfileJob, Progress, Silent, TargetJob, profile_jobs, run_limits
+from mlfbuild.core import (
+    Diagnostic,
+    OverBudgetError,
+    Tell,
+    file_sha256,
+    open_binary,
+    package_fingerprint,
+    tell_nobody,
+)
+from mlfbuild.project import Project, duration_text
+from mlfbuild.report.budgets.limits import largest, since_last
+from mlfbuild.report.budgets.record import BudgetRecord, read_record, state_of
+from mlfbuild.targets import cpu_of_toolchain
+
+if TYPE_CHECKING:
+    from mlfbuild.report.operators.model_run import ModelRun
+
+Limits = Mapping[str, Mapping[str, int]]
+"""Budgets of runs, by model and key; the empty name has those of the sum of all models of an image."""
+
+
+def exceeded_runs(job: FirmwareJob, tell: Tell = tell_nobody) -> list[Diagnostic]:
+    """Return each budget of runs, of the job's image or a model in it, that a run exceeds.
+
+    Nothing runs if there are no budgets, or if nothing changed since they were last checked and kept. ``tell`` receives
+    the model that is being counted. Raises as ``model_runs``.
+    """
+    if not job.budgeted_runs:
+        return []
+    record, state = read_record(job.build / ".mlfbuild-instructions.json"), _state(job)
+    if record.state == state:
+        return []
+    from mlfbuild.report.operators.runs import model_runs  # loads the emulator, which most builds do not need
+
+    runs: list[ModelRun] = []
+    for each in job.budgeted_runs:
+        tell(f"counting {each.model.model}", 0, 0)
+        runs += model_runs(each)
+    return _checked(runs, job.limits, record, state)
+
+
+def budgeted_jobs(project: Project, targets: Sequence[TargetJob], build: Path | None = None) -> list[ProfileJob]:
+    """Return the runs of ``targets`` that decide whether budgets of runs are kept.
+
+    ``build`` is the output folder, as for ``target_jobs``. Targets without a board and a microcontroller have no such
+    budgets.
+    """
+    folder = build or project.root / BUILD_FOLDER
+    return [
+        job
+        for target in targets
+        for job in profile_jobs(project, target, folder)
+        if job.model.model in _limited(project, target)
+    ]
+
+
+def _limited(project: Project, target: TargetJob) -> set[str]:
+    """Return the models whose runs on ``target`` have a budget, of their own or of a firmware."""
+    wanted = {*run_limits({name: model.budget for name, model in project.models.items()}, target)}
+    for firmware in project.firmware.values():
+        wanted |= {*firmware.models} if run_limits({"": firmware.budget}, target) else set()
+    return wanted
+
+
+def check_runs(project: Project, jobs: Sequence[ProfileJob], progress: Progress | None = None) -> None:
+    """Run ``jobs``, whose models have been built, and raise as ``check_profiles`` and ``model_runs``."""
+    if jobs:
+        from mlfbuild.report.operators.runs import watched_runs  # loads the emulator
+
+        check_profiles(project, [run for job in jobs for run in watched_runs(job, progress or Silent())])
+
+
+def check_profiles(project: Project, runs: Sequence[ModelRun]) -> None:
+    """Raise ``OverBudgetError`` if ``runs`` take more than a budget allows.
+
+    Budgets of firmware count if ``runs`` has all models that it has for the target.
+    """
+    limits = {name: model.budget.of_runs for name, model in project.models.items() if model.budget.of_runs}
+    found = []
+    for target in dict.fromkeys(run.target for run in runs):
+        own = [run for run in runs if run.target == target]
+        record = read_record(project.root / BUILD_FOLDER / "profile" / target / "within-budget.json")
+        place = f"{target} on {own[0].profile.board}"
+        found += [replace(each, place=f"{place}: {each.place}") for each in _checked(own, limits, record, "")]
+        for firmware in project.firmware.values():
+            models = {model.name for model in project.models_on(target, firmware.name)}
+            theirs = [run for run in own if run.model in models]
+            limit = firmware.budget.of_runs if target in firmware.targets else {}
+            if limit and models == {run.model for run in theirs}:
+                over = excesses(theirs, {"": limit}, BudgetRecord(Path()))
+                found += [replace(each, place=f"{firmware.name} for {place}: {each.place}") for each in over]
+    if found:
+        raise OverBudgetError(found)
+
+
+def _checked(runs: Sequence[ModelRun], limits: Limits, record: BudgetRecord, state: str) -> list[Diagnostic]:
+    """Return each of ``limits`` that ``runs`` exceed; if there is none, record the runs."""
+    from mlfbuild.report.operators.model_run import figures_of
+
+    found = list(excesses(runs, limits, record))
+    if not found:
+        taken = {name: figures for name, figures in figures_of(runs).items() if name or name in limits}
+        record.write(state, {**record.taken, **taken})
+    return found
+
+
+def excesses(runs: Sequence[ModelRun], limits: Limits, record: BudgetRecord) -> Iterator[Diagnostic]:
+    """Yield each of ``limits`` that ``runs`` exceed, with the difference from the build in ``record``.
+
+    Runs without a microcontroller have no cycles, which are then not compared.
+    """
+    from mlfbuild.report.operators.model_run import figures_of
+
+    figures = figures_of(runs)
+    for name in [*filter(None, figures), ""]:
+        for key, limit in limits.get(name, {}).items():
+            found = figures[name].get(key)
+            if found is not None and found > limit:
+                own = [run for run in runs if name in {"", run.model}]
+                yield _excess(own, name, key, found, limit, record.before(name, key))
+
+
+def _excess(runs: Sequence[ModelRun], name: str, key: str, found: int, limit: int, before: int | None) -> Diagnostic:
+    """Return the finding about ``found``, the figure ``key`` of the model ``name``, or of all models of the image."""
+    from mlfbuild.report.operators.cycles import latency_text
+
+    text = latency_text if key == "latency" else "{:,}".format
+    allowed = duration_text(limit) if key == "latency" else text(limit)
+    part = runs[0].profile.part
+    figure = text(found) if key == "latency" else f"{text(found)} {key}"
+    if key != "instructions" and part is not None:
+        figure += f" ({part.exactness}) on {part.title}"
+    inputs = " and ".join(dict.fromkeys(run.inputs_text for run in runs)) if name else "one run of each model"
+    place = f"model {name}" if name else "the models of the image"
+    last = since_last(found, before, text)
+    reason = f"{figure} for {inputs}, {text(found - limit)} over the budget of {allowed}{last}"
+    hint = f"reduce the largest parts ({_largest(runs, name, key)}; `mlfbuild profile` lists all), or raise the budget"
+    if key == "instructions":
+        return Diagnostic("instructions-over-budget", place=place, reason=reason, hint=hint)
+    if key == "cycles":
+        return Diagnostic("cycles-over-budget", place=place, reason=reason, hint=hint)
+    return Diagnostic("latency-over-budget", place=place, reason=reason, hint=hint)
+
+
+def _largest(runs: Sequence[ModelRun], name: str, key: str) -> str:
+    """Return the operators of a model, or the models of an image, with the most cycles or instructions."""
+    from mlfbuild.report.operators.model_run import figures_of
+
+    counted = "instructions" if key == "instructions" else "cycles"
+    if not name:
+        return largest([(model, figures[counted]) for model, figures in figures_of(runs).items() if model])
+    operators = [operator for run in runs for operator in run.operators]
+    if counted == "cycles":
+        return largest([(each.title, each.cycles.total) for each in operators if each.cycles])
+    return largest([(each.title, each.instructions) for each in operators])
+
+
+def _state(job: FirmwareJob) -> str:
+    """Return the hash of the job's limits and of everything that decides its runs."""
+    target = job.target
+    mcu = asdict(target.mcu) if target.mcu else None
+    parts: list[object] = [job.limits, target.settings(), mcu, package_fingerprint()]
+    for run in job.budgeted_runs:
+        vectors = [(module, path.name, _hash(path)) for module, path in sorted(run.vectors.items())]
+        parts.append([run.model.model, _hash(run.model.archive), vectors])
+    parts += [_hash(path) for path in target.toolchain_files]
+    if target.toolchain is not None and cpu_of_toolchain(target.toolchain) is None:
+        parts.append(job.elf.stat().st_mtime_ns)  # only CMake knows which files a user's toolchain file includes
+    return state_of(*parts)
+
+
+def _hash(path: Path) -> str:
+    with open_binary(path, "file") as file:
+        return file_sha256(file)

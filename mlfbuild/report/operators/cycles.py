@@ -1,0 +1,60 @@
+"""Modelled cycles of a run, split by what the core does in them."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mlfbuild.project import frequency_text
+
+if TYPE_CHECKING:
+    from mlfbuild.timing import CycleCount
+
+CYCLE_KINDS: Mapping[str, str] = {
+    "arithmetic": "arithmetic",
+    "memory": "loads and stores",
+    "branches": "branches",
+    "waiting": "waiting for memory",
+}
+"""The fields of ``CycleCount``, each with its name in tables and charts."""
+
+
+@dataclass(frozen=True)
+class TimedPart:
+    """What cycles are modelled for."""
+
+    mcu: str
+    """The name of the microcontroller."""
+    clock: int
+    """Of its core, in Hz."""
+    error: int
+    """Stated error of the model for the core, in per cent."""
+
+    @property
+    def title(self) -> str:
+        """The microcontroller with its clock: ``stm32l4r5 at 120 MHz``."""
+        return f"{self.mcu} at {frequency_text(self.clock)}"
+
+    @property
+    def exactness(self) -> str:
+        """The words that accompany every figure: ``modelled, +-15 %``."""
+        return f"modelled, +-{self.error} %"
+
+    def latency(self, cycles: int) -> int:
+        """Return the nanoseconds that ``cycles`` take, rounded up, so that budgets compare exactly."""
+        return -(-cycles * 10**9 // self.clock)
+
+
+def sum_of_cycles(parts: Iterable[CycleCount | None]) -> CycleCount | None:
+    """Return the sum; ``None`` if one of the parts is unknown."""
+    found = list(parts)
+    known = [part for part in found if part is not None]
+    return functools.reduce(operator.add, known) if known and len(known) == len(found) else None
+
+
+def latency_text(nanoseconds: int) -> str:
+    """Return a time with three decimals: ``39.871 ms``."""
+    return f"{nanoseconds / 10**6:,.3f} ms" if nanoseconds >= 10**6 else f"{nanoseconds / 10**3:,.3f} us"

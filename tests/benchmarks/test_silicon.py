@@ -1,0 +1,99 @@
+"""The committed comparison of modelled cycles with silicon, and the script that made it."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import silicon
+from counting.firmware import BOARD_SUPPORT, COMPILER, MeasurementError
+from counting.report import PAGES
+from silicon import COMMITTED, LAYERS, MEAN, MOST, NETWORKS, POINTS, Point, Result, Results
+
+from mlfbuild.targets import BOARDS, CPUS
+
+KWS = NETWORKS[0]
+FIRMWARE = r"""
+#include "mlf_board.h"
+static volatile int sum;
+__attribute__((noinline)) int {name}(int times) {{ for (int i = 0; i < times; i++) sum += i; return sum; }}
+int main(void) {{ return {name}(100) != 4950; }}
+"""
+
+
+@pytest.fixture(scope="module")
+def committed() -> Results:
+    return silicon.load()
+
+
+def test_every_point_is_committed_and_written_in_one_way(committed: Results, tmp_path: Path) -> None:
+    assert list(committed) == [point.name for point in POINTS]
+    silicon.save(committed, tmp_path / "silicon.json")
+    assert (tmp_path / "silicon.json").read_bytes() == COMMITTED.read_bytes()
+
+
+def test_the_page_has_the_committed_figures(committed: Results) -> None:
+    (page,) = (page for page in PAGES if page.name == "performance.md")
+    text = page.read_text()
+    for name, block in silicon.blocks(committed).items():
+        assert f"<!-- counts: {name} -->\n{block}<!-- end -->" in text
+
+
+def test_the_model_meets_its_limits(committed: Results) -> None:
+    assert list(silicon.exceeded(committed)) == []
+    assert silicon.mean_error(committed, NETWORKS) <= MEAN
+    assert max(abs(committed[point.name].error(point)) for point in NETWORKS) <= MOST
+
+
+def with_error(committed: Results, point: Point, percent: float) -> Results:
+    cycles = round(point.measured * (1 + percent / 100))
+    result = Result(1, arithmetic=cycles, memory=0, branches=0, waiting=0)
+    return {**committed, point.name: result}
+
+
+def test_exceeded_limits_are_reported(committed: Results) -> None:
+    limit, stated_for_part = silicon.exceeded(with_error(committed, KWS, MOST + 0.5))
+    assert limit == f"{KWS.name}: the error is +15.5 %, limit {MOST:g} %"
+    assert stated_for_part == f"{KWS.name}: the error is +15.5 %, stated for the part: {silicon.stated_error(KWS)} %"
+    (mean, *_) = silicon.exceeded(with_error(committed, KWS, -100))
+    assert mean.startswith("the mean error is ") and mean.endswith(f" %, limit {MEAN:g} %")
+    stated = silicon.stated_error(LAYERS[0])
+    assert list(silicon.exceeded(with_error(committed, LAYERS[0], -stated))) == []
+    (line,) = silicon.exceeded(with_error(committed, LAYERS[0], -stated - 1))
+    assert line.startswith(LAYERS[0].name) and f"stated for the part: {stated} %" in line
+
+
+def test_data_are_in_the_named_memory() -> None:
+    assert list(KWS.mcu.memories)[:2] == ["flash", "sram"]
+    assert list(LAYERS[0].mcu.memories)[:2] == ["flash", "sram"]
+    assert list(replace(LAYERS[0], data="").mcu.memories)[1] == "dtcm"
+
+
+def image(folder: Path, name: str) -> Path:
+    source, elf = folder / f"{name}.c", folder / f"{name}.elf"
+    source.write_text(FIRMWARE.format(name=name))
+    board = BOARDS["mps2-an386"]
+    subprocess.run(
+        [
+            COMPILER, *CPUS["cortex-m4"].flags, "-O1", "-fno-ipa-cp", "--specs=nano.specs", "-I", BOARD_SUPPORT, source,
+            *sorted(BOARD_SUPPORT.glob("*.c")), "-nostartfiles", "-L", BOARD_SUPPORT,
+            "-T", BOARD_SUPPORT / f"{board.name}.ld", "-o", elf,
+        ],
+        check=True,
+    )  # fmt: skip
+    return elf
+
+
+def test_an_image_is_modelled(tmp_path: Path, tool: Callable[[str], str]) -> None:
+    for name in ("arm-none-eabi-gcc", "qemu-system-arm", "gcc"):
+        tool(name)
+    found = silicon.modelled(KWS, image(tmp_path, "infer"), tmp_path)
+    assert found.instructions > 500  # a hundred iterations of LDR, ADD, STR, ADD or CMP, and BNE
+    assert found.memory >= 300  # LDR 2, STR 1
+    assert found.branches >= 198
+    assert found.instructions < found.cycles < 3 * found.instructions
+    with pytest.raises(MeasurementError, match="no function infer"):
+        silicon.modelled(KWS, image(tmp_path, "other"), tmp_path)

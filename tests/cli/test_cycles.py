@@ -1,0 +1,139 @@
+"""Modelled cycles: the keys of a target decide the figure and rebuild nothing, and budgets fail builds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.command import Folder
+from support.firmware_repo import two_layers
+from support.schemas import validator
+
+PROJECT = """\
+mlfbuild: 1
+targets:
+  nucleo: {TARGET}
+models:
+  alpha: {source: alpha.tflite, placement: {params: .mlf_w, workspace: .mlf_a}, budget: {BUDGET}}
+"""
+PLACED = "regions: {.mlf_w: OSPI}, timing: {memories: {ospi: {size: 8 MiB, waits: 40, width: 1}}}"
+
+
+class Project(Folder):
+    """A project with one model and one target without a board."""
+
+    def set_target(self, target: str, budget: str = "") -> None:
+        self.write("mlfbuild.yml", PROJECT.replace("TARGET", target).replace("BUDGET", budget))
+
+    def profile(self, *arguments: str) -> dict[str, Any]:
+        (found,) = self.run("profile", "--format", "json", *arguments).json["profiles"]
+        return dict(found)
+
+    def built(self) -> dict[Path, int]:
+        """Return the time of each file that compiling and linking write."""
+        folders = (self.root / "build/mlf", self.root / "build/profile/nucleo/alpha/alpha/build")
+        suffixes = {".tar", ".c", ".a", ".elf"}
+        found = [path for folder in folders for path in folder.rglob("*") if path.suffix in suffixes]
+        assert {path.suffix for path in found} == suffixes
+        return {path: path.stat().st_mtime_ns for path in found}
+
+
+@pytest.fixture
+def project(folder: Folder, tool: Callable[[str], str], capsys: pytest.CaptureFixture[str]) -> Project:
+    for name in ("cmake", "ninja", "arm-none-eabi-gcc", "gcc", "qemu-system-arm"):
+        tool(name)
+    found = Project(folder.root, capsys)
+    found.write("alpha.tflite", two_layers(64))
+    return found
+
+
+def test_clock_and_memories_change_the_figure_but_build_nothing(project: Project) -> None:
+    project.set_target("mcu: stm32l4r5")
+    fast = project.profile()
+    modelled = fast["modelled"]
+    assert fast["board"] == "mps2-an386", "chosen for the CPU of the microcontroller"
+    assert (modelled["mcu"], modelled["clock"]) == ("stm32l4r5", 120_000_000)
+    assert modelled["error"] > 0
+    parts = [operator["cycles"] for operator in fast["operators"]]
+    assert sum(parts) + sum(modelled["rest"].values()) == modelled["cycles"] == sum(modelled["by_kind"].values())
+    assert modelled["latency"] == -(-modelled["cycles"] * 1000 // 120)
+    assert modelled["by_kind"]["waiting"] > 0
+    before = project.built()
+    project.set_target("mcu: stm32l4r5, clock: 16 MHz")
+    slow = project.profile()["modelled"]
+    assert slow["cycles"] < modelled["cycles"], "flash has no wait states"
+    assert slow["latency"] > 5 * modelled["latency"]
+    assert slow["by_kind"]["arithmetic"] == modelled["by_kind"]["arithmetic"]
+    assert project.built() == before
+    project.set_target("mcu: stm32l4r5")
+    assert project.profile() == fast, "figures are repeatable"
+    assert project.built() == before
+    place = "mlfbuild.yml:3:11: targets.nucleo: "
+    warnings = project.run("check", "--format", "json").json["warnings"]
+    assert [line.partition(";")[0] for line in warnings] == [
+        f"{place}.mlf_w has no region, so cycles are modelled as if it were in flash",
+        f"{place}.mlf_a has no region, so cycles are modelled as if it were in sram",
+    ]
+    text = project.run("profile").out
+    assert f"{modelled['cycles']:,} cycles, " in text
+    assert f"(modelled, +-{modelled['error']} %)" in text
+    project.set_target("cpu: cortex-m4, mcu: stm32l4r5", f"cycles: {modelled['cycles'] - 1}, latency: 1 us")
+    ended = project.run("profile", "--format", "json")
+    assert ended.status == 1
+    assert [(problem["code"], problem["place"]) for problem in ended.error["problems"]] == [
+        ("cycles-over-budget", "nucleo on mps2-an386: model alpha"),
+        ("latency-over-budget", "nucleo on mps2-an386: model alpha"),
+    ]
+    assert all("(modelled, +-" in problem["reason"] for problem in ended.error["problems"])
+    assert project.built() == before
+    project.set_target("cpu: cortex-m4, mcu: stm32l4r5", f"cycles: {modelled['cycles']}, latency: 1 s")
+    assert project.run("profile").status == 0
+    project.set_target("cpu: cortex-m4, board: mps2-an386", "cycles: 1 M")
+    (problem,) = project.run("profile", "--format", "json").error["problems"]
+    assert problem["code"] == "cycles-without-mcu"
+    assert problem["place"].endswith(": models.alpha.budget.cycles")
+
+
+@pytest.mark.sweep
+def test_placement_in_a_slow_memory_costs_cycles(project: Project) -> None:
+    project.set_target("mcu: stm32l4r5")
+    internal = project.profile()["modelled"]
+    project.set_target(f"mcu: stm32l4r5, {PLACED}")
+    external = project.profile()["modelled"]
+    assert external["mcu"] == "stm32l4r5 with own timing"
+    assert external["by_kind"]["waiting"] > internal["by_kind"]["waiting"] + 40 * 64
+    project.set_target(f"mcu: stm32l4r5, {PLACED.replace('OSPI', 'FLASH')}")
+    assert project.profile()["modelled"]["by_kind"]["waiting"] < 2 * internal["by_kind"]["waiting"]
+    project.set_target("mcu: stm32l4r5, timing: {memories: {flash: {size: 64}}}")
+    assert project.refused("profile") == (4, "microcontroller-too-small", "alpha for nucleo")
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("mcu", ["stm32g0b1", "stm32f746", "stm32u575", "mps3-an547"])
+def test_microcontrollers_of_other_cores(project: Project, mcu: str) -> None:
+    project.set_target(f"mcu: {mcu}")
+    found = project.profile()
+    assert found["modelled"]["cycles"] > found["instructions"] / 4
+
+
+@pytest.mark.sweep
+def test_builds_and_reports_check_budgets_of_cycles(project: Project) -> None:
+    project.write("main.c", "int main(void) { return 0; }\n")
+    text = PROJECT.replace("TARGET", "mcu: stm32l4r5, board: mps2-an386").replace("BUDGET", "cycles: 10")
+    firmware = "firmware: {app: {sources: [main.c], budget: {latency: 1 us}}}\n"
+    project.write("mlfbuild.yml", text.replace("placement: {params: .mlf_w, workspace: .mlf_a}, ", "") + firmware)
+    ended = project.run("build", "--format", "json")
+    assert ended.status == 1
+    assert [(problem["code"], problem["place"]) for problem in ended.error["problems"]] == [
+        ("cycles-over-budget", "app.elf for nucleo: model alpha"),
+        ("latency-over-budget", "app.elf for nucleo: the models of the image"),
+    ]
+    assert project.run("report", "--profile", "-o", "report.json").status == 1
+    saved = project.run("report", "--from", "report.json", "--format", "json").json
+    validator(project.run("schema", "--report").json).validate(saved)
+    ended = project.run("report", "--elf", "build/nucleo/app/app.elf", "--fail-over-budget")
+    assert "not checked: cycles of model alpha: run `mlfbuild profile --target nucleo --model alpha`" in ended.err
+    assert "not checked: latency of all models: run `mlfbuild profile --target nucleo`" in ended.err
