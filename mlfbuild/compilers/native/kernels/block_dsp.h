@@ -10,6 +10,7 @@
 #ifndef MLF_BLOCK_DSP_H_
 #define MLF_BLOCK_DSP_H_
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "compiler.h"
@@ -22,6 +23,8 @@ struct mlf_block_dsp {
     int32_t pitch;    /* bytes from one pixel's output to the next one's */
     int32_t rounding; /* 2 * the output's zero point + 1; 0 if the filter is for the brief requantisation */
     int32_t left_out; /* groups of the first round of five that are left out; the first group precedes it */
+    int32_t others;   /* further pairs of output channels, whose filter is elsewhere */
+    const int32_t *filter_of_others;
 };
 
 /* Return the parameters of a layer with `inputs` and `outputs` for a pixel. */
@@ -29,7 +32,7 @@ MLF_KERNEL struct mlf_block_dsp mlf_block_dsp(int32_t inputs, int32_t outputs, i
 {
     const int32_t groups = (inputs + 3) / 4;
     const int32_t left_out = groups == 1 ? 5 : 4 - (groups + 3) % 5;
-    const struct mlf_block_dsp block = {groups, outputs / 2, pitch, rounding, left_out};
+    const struct mlf_block_dsp block = {groups, outputs / 2, pitch, rounding, left_out, 0, NULL};
     return block;
 }
 
@@ -39,7 +42,7 @@ MLF_KERNEL struct mlf_block_dsp mlf_block_dsp(int32_t inputs, int32_t outputs, i
  * All pairs of output channels of a block of pixels: r0 expanded inputs, r1 filter, r2 output, r3 block; r4 is the end
  * of the inputs. On the stack: inputs; where they, the weights and the loop continue after a pair's first group, which
  * precedes the loop of five; output, the end of the first pixel's; 2 * pitch, plus 1 unless the requantisation is the
- * brief one; rounding, end of the inputs.
+ * brief one; rounding, end of the inputs; the block, until its other pairs begin.
  *
  * Loads stand side by side, with offsets rather than updates of their base: on Cortex-M3 and M4 a row of N loads takes
  * N + 1 cycles.
@@ -47,6 +50,7 @@ MLF_KERNEL struct mlf_block_dsp mlf_block_dsp(int32_t inputs, int32_t outputs, i
 #define MLF_BLOCK_DSP(group_bytes, round_bytes, first_group, round, brief, general)                                    \
     "push {r4-r8, r10, r11, lr}\n\t"                                                                                   \
     "sub sp, sp, #40\n\t"                                                                                              \
+    "str r3, [sp, #36]\n\t"                                                                                            \
     "ldmia r3, {r3, r5-r8}\n\t" /* groups, pairs, pitch, rounding, groups to leave out */                              \
     "and lr, r7, #1\n\t" /* whether the requantisation is not the brief one */                                         \
     "add r6, lr, r6, lsl #1\n\t"                                                                                       \
@@ -91,6 +95,17 @@ MLF_KERNEL struct mlf_block_dsp mlf_block_dsp(int32_t inputs, int32_t outputs, i
     "str r0, [sp, #16]\n\t"                                                                                            \
     "cmp r0, r7\n\t"                                                                                                   \
     "bne 1b\n\t"                                                                                                       \
+    "ldr r3, [sp, #36]\n\t"                                                                                            \
+    "cbz r3, 8f\n\t"                                                                                                   \
+    "ldr r5, [r3, #20]\n\t"                                                                                            \
+    "cbz r5, 8f\n\t"                                                                                                   \
+    "ldr r1, [r3, #24]\n\t" /* the filter of the others */                                                           \
+    "add r7, r0, r5, lsl #1\n\t"                                                                                       \
+    "str r7, [sp, #20]\n\t"                                                                                            \
+    "movs r3, #0\n\t"                                                                                                  \
+    "str r3, [sp, #36]\n\t"                                                                                            \
+    "b 1b\n"                                                                                                           \
+    "8:\n\t"                                                                                                           \
     "mov r0, r1\n\t"                                                                                                   \
     "add sp, sp, #40\n\t"                                                                                              \
     "pop {r4-r8, r10, r11, pc}\n"                                                                                      \
@@ -166,8 +181,10 @@ MLF_KERNEL struct mlf_block_dsp mlf_block_dsp(int32_t inputs, int32_t outputs, i
 
 #define MLF_GENERAL3_DSP                                                                                               \
     MLF_PAIR_DSP(MLF_RECOVER_DSP("r8", "r11") MLF_RECOVER_DSP("r2", "r12") MLF_RECOVER_DSP("r10", "lr"),               \
-                 MLF_ROUND_DSP("r10", "[r0, r5, lsl #1]") MLF_ROUND_DSP("r2", "[r0, r5]") MLF_ROUND_DSP("r8", "[r0], #1"),\
-                 MLF_ROUND_DSP("lr", "[r0, r5, lsl #1]") MLF_ROUND_DSP("r12", "[r0, r5]") MLF_ROUND_DSP("r11", "[r0], #1"))
+                 MLF_ROUND_DSP("r10", "[r0, r5, lsl #1]") MLF_ROUND_DSP("r2", "[r0, r5]")                              \
+                     MLF_ROUND_DSP("r8", "[r0], #1"),                                                                  \
+                 MLF_ROUND_DSP("lr", "[r0, r5, lsl #1]") MLF_ROUND_DSP("r12", "[r0, r5]")                              \
+                     MLF_ROUND_DSP("r11", "[r0], #1"))
 
 /* All pairs of output channels of three pixels, whose expanded inputs are `rows`. Returns the end of the filter. */
 MLF_NAKED const int32_t *mlf_pixels3_dsp(const int16_t *rows MLF_UNUSED, const int32_t *filter MLF_UNUSED,
@@ -210,7 +227,8 @@ MLF_NAKED const int32_t *mlf_pixels3_dsp(const int16_t *rows MLF_UNUSED, const i
 #define MLF_BRIEF2_DSP                                                                                                 \
     MLF_RECOVER_BRIEF_DSP("r8", "r11") MLF_RECOVER_BRIEF_DSP("r2", "lr")                                               \
     "ldr r3, [r1, #8]\n\t"                                                                                             \
-    "ldr r7, [sp, #20]\n\t" MLF_BRIEF_DSP("r8", "r6") MLF_BRIEF_DSP("r2", "r6") MLF_BRIEF_DSP("r11", "r3") MLF_BRIEF_DSP("lr", "r3")\
+    "ldr r7, [sp, #20]\n\t" MLF_BRIEF_DSP("r8", "r6") MLF_BRIEF_DSP("r2", "r6")                                        \
+    MLF_BRIEF_DSP("r11", "r3") MLF_BRIEF_DSP("lr", "r3")                                                               \
     "add r6, r0, r5\n\t"                                                                                               \
     "strb r8, [r0], #1\n\t"                                                                                            \
     "strb r11, [r0], #1\n\t"                                                                                           \
@@ -294,8 +312,8 @@ MLF_KERNEL const int32_t *mlf_pair_dsp(const int16_t *input, int32_t step, const
 MLF_KERNEL const int32_t *mlf_block_in_c_dsp(int32_t count, const int16_t *rows, const int32_t *filter, int8_t *output,
                                              const struct mlf_block_dsp *block)
 {
-    for (int32_t pair = 0; pair < block->pairs; pair++) {
-        const int32_t *end = filter;
+    for (int32_t pair = 0; pair < block->pairs + block->others; pair++) {
+        const int32_t *end = filter = pair == block->pairs ? block->filter_of_others : filter;
         for (int32_t p = 0; p < count; p++) {
             end = mlf_pair_dsp(rows + 2 * p, count, filter, output + p * block->pitch + 2 * pair, block);
         }

@@ -189,14 +189,13 @@ MLF_SHARED void mlf_conv2d_int8_dsp(const struct mlf_conv2d_dsp *conv2d, const i
     const struct mlf_matmul_dsp *const matmul = &conv2d->matmul;
     const int32_t pitch = matmul->rows < conv2d->pixels ? 0 : matmul->outputs;
     struct mlf_block_dsp block = mlf_block_dsp(matmul->inputs, matmul->outputs, pitch, matmul->rounding);
-    int32_t *const copy = (int32_t *)(void *)(scratch + 3 * matmul->inputs);
-    filter = mlf_copy_pairs_dsp(matmul, filter, copy);
+    filter = mlf_copy_pairs_dsp(matmul, filter, (int32_t *)(void *)(scratch + 3 * matmul->inputs), &block);
     for (int32_t pixel = 0; pixel < matmul->rows; pixel = mlf_next_dsp(conv2d, pixel)) {
         struct mlf_corner_dsp corners[3];
         mlf_corners_dsp(conv2d, input, pixel, corners);
         mlf_expand_windows_dsp(conv2d, corners, padding, scratch);
         if (conv2d->pixels == 3) {
-            mlf_block3_dsp(matmul, &block, scratch, copy, filter, output + pixel * matmul->outputs);
+            mlf_block3_dsp(&block, matmul->outputs, scratch, filter, output + pixel * matmul->outputs);
         } else {
             mlf_conv2d_block_dsp(conv2d, MLF_TWO_PIXELS, scratch, filter, output, pixel);
         }
@@ -214,8 +213,7 @@ MLF_KERNEL void mlf_conv2d_gather_int8_dsp(const struct mlf_conv2d_dsp *conv2d, 
     int8_t *const bytes = (int8_t *)(scratch + 3 * 4 * groups);
     const int32_t pitch = matmul->rows < 3 ? 0 : matmul->outputs;
     struct mlf_block_dsp block = mlf_block_dsp(matmul->inputs, matmul->outputs, pitch, matmul->rounding);
-    int32_t *const copy = (int32_t *)(void *)(bytes + 3 * 4 * groups);
-    filter = mlf_copy_pairs_dsp(matmul, filter, copy);
+    filter = mlf_copy_pairs_dsp(matmul, filter, (int32_t *)(void *)(bytes + 3 * 4 * groups), &block);
     memset(bytes, 0, (size_t)(3 * 4 * groups));
     for (int32_t pixel = 0; pixel < matmul->rows; pixel = mlf_next_dsp(conv2d, pixel)) {
         struct mlf_corner_dsp corners[3];
@@ -224,7 +222,7 @@ MLF_KERNEL void mlf_conv2d_gather_int8_dsp(const struct mlf_conv2d_dsp *conv2d, 
             mlf_gather_window_dsp(&conv2d->window, &corners[p], conv2d->zero_point, bytes + 4 * groups * p);
         }
         (void)mlf_expand3_dsp(scratch, bytes, bytes + 4 * groups, bytes + 8 * groups, groups);
-        mlf_block3_dsp(matmul, &block, scratch, copy, filter, output + pixel * matmul->outputs);
+        mlf_block3_dsp(&block, matmul->outputs, scratch, filter, output + pixel * matmul->outputs);
     }
     mlf_activate_dsp(matmul, output);
 }

@@ -37,7 +37,7 @@ _LARGE = 1024
 _Pack = Callable[[DspChannels], Array | None]
 
 _COPIED = 512
-"""The least bytes of a filter that are worth copying to RAM, because each block then consists of two calls."""
+"""The least bytes of a filter that are worth copying to RAM if the others remain in flash."""
 _READ_AGAIN = 10 * PIXELS
 """From this number of pixels on, copying takes much less time than the wait states that it avoids."""
 
@@ -84,7 +84,7 @@ def lower_conv2d_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall |
         return (*lines, f"mlf_conv2d_{'gather_' if gathered else ''}int8_dsp({arguments});")
 
     grown = None
-    if block == PIXELS and pixels >= _READ_AGAIN:
+    if block == PIXELS and pixels >= _READ_AGAIN and output.shape[3] % 2 == 0:
         scratch = block * (row + row // BYTES if gathered else row)
         grown = partial(_with_copy, scratch, _pair_size(inputs, brief=filter_.brief), output.shape[3] // 2, body)
     return KernelCall("conv2d", "conv2d_dsp.h", parameters, body(0), grown=grown)
@@ -116,12 +116,11 @@ def _matmul(
         return KernelCall(word, "matmul_dsp.h", parameters, (*matmul, statement))
     statement = f"mlf_matmul{PIXELS if blocked else ''}_int8_dsp(&matmul, input, filter, output, scratch);"
 
-
     def body(copied: int) -> tuple[str, ...]:
         return (*matmul_lines(fields | _copied(copied)), statement)
 
     grown = None
-    if blocked and rows >= _READ_AGAIN:
+    if blocked and rows >= _READ_AGAIN and output.shape[-1] % 2 == 0:
         grown = partial(_with_copy, scratch, _pair_size(inputs, brief=filter_.brief), output.shape[-1] // 2, body)
     parameters = dsp_parameters(source, filter_.constant, output, scratch)
     return KernelCall(word, "matmul_dsp.h", parameters, body(0), (0,), grown=grown)
