@@ -42,6 +42,8 @@ from mlfbuild.project import better_error
 from mlfbuild.targets import Cpu
 
 _LARGEST_TENSOR = (1 << 31) - 1
+_WITH_CACHE = "cortex-m7"
+"""Cores whose data cache holds the weights that are read again, so that copying them to RAM costs more than it saves."""
 
 
 def compile_model(request: CompileRequest) -> Library:
@@ -157,7 +159,8 @@ def _program(
         if smaller.arena_size < plan.arena_size:
             graph, calls, plan = fused, fused_calls, smaller
     check_constants(graph, calls, budget)
-    calls, plan = use_free_memory(calls, plan)
+    if not settings.cpu.name.startswith(_WITH_CACHE):
+        calls, plan = use_free_memory(calls, plan)
     return link_calls(name, graph, calls, plan, interface, trace=settings.trace, hook=hook)
 
 

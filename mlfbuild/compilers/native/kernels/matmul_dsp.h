@@ -100,27 +100,20 @@ MLF_KERNEL void mlf_block3_dsp(const struct mlf_block_dsp *block, int32_t output
 
 #if MLF_DSP_ASM
 
-/* Copy an even number of words: 22 cycles for eight. The memcpy of small C libraries copies single bytes. */
+/* Copy an even number of words, at least four: 14 cycles for four. The memcpy of small C libraries copies single bytes. */
 MLF_NAKED void mlf_copy_words_dsp(int32_t *to MLF_UNUSED, const int32_t *from MLF_UNUSED, int32_t words MLF_UNUSED)
 {
-    __asm__ volatile("push {r4-r8, r10, r11, lr}\n\t"
-                     "ands r3, r2, #7\n\t"
-                     "beq 2f\n"
+    __asm__ volatile("push {r4-r6, lr}\n\t"
+                     "lsrs r2, r2, #2\n\t"
+                     "bcc 1f\n\t"
+                     "ldmia r1!, {r3, r4}\n\t"
+                     "stmia r0!, {r3, r4}\n"
                      "1:\n\t"
-                     "ldmia r1!, {r4, r5}\n\t"
-                     "stmia r0!, {r4, r5}\n\t"
-                     "subs r3, r3, #2\n\t"
-                     "bne 1b\n"
-                     "2:\n\t"
-                     "lsrs r2, r2, #3\n\t"
-                     "beq 4f\n"
-                     "3:\n\t"
-                     "ldmia r1!, {r3-r8, r10, r11}\n\t"
-                     "stmia r0!, {r3-r8, r10, r11}\n\t"
+                     "ldmia r1!, {r3-r6}\n\t"
+                     "stmia r0!, {r3-r6}\n\t"
                      "subs r2, r2, #1\n\t"
-                     "bne 3b\n"
-                     "4:\n\t"
-                     "pop {r4-r8, r10, r11, pc}");
+                     "bne 1b\n\t"
+                     "pop {r4-r6, pc}");
 }
 
 #else

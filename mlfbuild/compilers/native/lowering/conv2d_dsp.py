@@ -78,6 +78,8 @@ def lower_conv2d_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall |
         )
         arguments = "&conv2d, input, filter, padding, output, scratch"
 
+    pair = _pair_size(inputs, brief=filter_.brief)
+
     def body(copied: int) -> tuple[str, ...]:
         fields = matmul | _copied(copied)
         lines = conv2d_lines(window, fields, zero_point(source), block)
@@ -86,7 +88,9 @@ def lower_conv2d_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall |
     grown = None
     if block == PIXELS and pixels >= _READ_AGAIN and output.shape[3] % 2 == 0:
         scratch = block * (row + row // BYTES if gathered else row)
-        grown = partial(_with_copy, scratch, _pair_size(inputs, brief=filter_.brief), output.shape[3] // 2, body)
+        pairs = output.shape[3] // 2
+        least = pairs * pair if gathered else _COPIED  # code that gathers is specialised, and would become longer
+        grown = partial(_with_copy, scratch, pair, pairs, least, body)
     return KernelCall("conv2d", "conv2d_dsp.h", parameters, body(0), grown=grown)
 
 
@@ -116,12 +120,14 @@ def _matmul(
         return KernelCall(word, "matmul_dsp.h", parameters, (*matmul, statement))
     statement = f"mlf_matmul{PIXELS if blocked else ''}_int8_dsp(&matmul, input, filter, output, scratch);"
 
+    pair = _pair_size(inputs, brief=filter_.brief)
+
     def body(copied: int) -> tuple[str, ...]:
         return (*matmul_lines(fields | _copied(copied)), statement)
 
     grown = None
     if blocked and rows >= _READ_AGAIN and output.shape[-1] % 2 == 0:
-        grown = partial(_with_copy, scratch, _pair_size(inputs, brief=filter_.brief), output.shape[-1] // 2, body)
+        grown = partial(_with_copy, scratch, pair, output.shape[-1] // 2, _COPIED, body)
     parameters = dsp_parameters(source, filter_.constant, output, scratch)
     return KernelCall(word, "matmul_dsp.h", parameters, body(0), (0,), grown=grown)
 
@@ -132,14 +138,15 @@ def _pair_size(inputs: int, *, brief: bool) -> int:
 
 
 def _with_copy(
-    scratch: int, pair: int, pairs: int, body: Callable[[int], tuple[str, ...]], free: int
+    scratch: int, pair: int, pairs: int, least: int, body: Callable[[int], tuple[str, ...]], free: int
 ) -> tuple[int, tuple[str, ...]]:
     """Return scratch memory and body of a call that copies as many of the ``pairs`` of filters as ``free`` permits.
 
-    A pair has ``pair`` bytes, and without a copy the call needs ``scratch`` bytes.
+    A pair has ``pair`` bytes, and without a copy the call needs ``scratch`` bytes. A copy of only some of the pairs has
+    at least ``least`` bytes.
     """
     copied = min(pairs, (free - scratch) // pair)
-    if copied < pairs and copied * pair < _COPIED:
+    if copied < pairs and copied * pair < least:
         copied = 0
     return scratch + copied * pair, body(copied)
 
