@@ -81,6 +81,10 @@ class Layers:
         affine = self.affine(source, weights[0].size, channels)
         return self.network.conv2d(source, weights, **affine, **self.window(shape))
 
+    def conv2d_same(self, source: int, channels: int, side: int) -> int:
+        weights = self.weights(channels, side, side, self.network.tensors[source].shape[3])
+        return self.network.conv2d(source, weights, **self.affine(source, weights[0].size, channels), padding="SAME")
+
     def pointwise(self, source: int, channels: int) -> int:
         depth = self.network.tensors[source].shape[3]
         return self.network.conv2d(source, self.weights(channels, 1, 1, depth), **self.affine(source, depth, channels))
@@ -110,6 +114,15 @@ def conv2d_below_peak(seed: int, *, extreme: bool = False) -> Case:
     image = layers.input(1, layers.size(9, 12), layers.size(9, 14), 4)
     image = layers.pointwise(layers.pointwise(image, 48), layers.pick(4, 8, 12))
     return layers.case(layers.conv2d(image, layers.size(2, 9), shape))
+
+
+def conv2d_copied(seed: int, *, extreme: bool = False) -> Case:
+    """Return convolutions of many pixels below the peak, so that some or all pairs of filters are copied to RAM."""
+    layers = Layers(seed, extreme=extreme)
+    image = layers.input(1, layers.size(9, 12), layers.size(9, 14), layers.pick(3, 4, 8))
+    image = layers.pointwise(layers.conv2d_same(image, layers.pick(32, 48), 1), layers.pick(8, 12, 16))
+    image = layers.conv2d_same(image, layers.pick(8, 12, 20), layers.pick(1, 3))
+    return layers.case(layers.conv2d_same(image, layers.pick(4, 5, 10), layers.pick(1, 3)))
 
 
 def pointwise(seed: int, *, extreme: bool = False) -> Case:
@@ -199,6 +212,7 @@ def pool(seed: int, *, extreme: bool = False, channels: int = 1) -> Case:
 KINDS: dict[str, Callable[..., Case]] = {
     "CONV_2D": conv2d,
     "CONV_2D below the peak": conv2d_below_peak,
+    "CONV_2D copied": conv2d_copied,
     "CONV_2D 1x1": pointwise,
     "FULLY_CONNECTED": fully_connected,
     "FULLY_CONNECTED in fours": fully_connected_in_fours,

@@ -43,7 +43,7 @@ from mlfbuild.targets import Cpu
 
 _LARGEST_TENSOR = (1 << 31) - 1
 _WITH_CACHE = "cortex-m7"
-"""Cores whose data cache holds the weights that are read again, so that copying them to RAM costs more than it saves."""
+"""The core whose data cache holds the weights that are read again: copying them to RAM costs more than it saves."""
 
 
 def compile_model(request: CompileRequest) -> Library:

@@ -32,6 +32,7 @@ SWEEP_NETWORKS = 120
 HEADERS = {
     "CONV_2D": ("conv2d_dsp.h", "matmul_dsp.h"),
     "CONV_2D below the peak": ("conv2d_dsp.h", "matmul_dsp.h"),
+    "CONV_2D copied": ("conv2d_dsp.h", "matmul_dsp.h"),
     "CONV_2D 1x1": ("matmul_dsp.h",),
     "FULLY_CONNECTED": ("matmul_dsp.h", "quad_dsp.h"),
     "FULLY_CONNECTED in fours": ("quad_dsp.h",),
@@ -77,6 +78,18 @@ def test_larger_blocks_are_used_if_they_need_no_memory() -> None:
         direct = [text for text in texts if "mlf_conv2d_int8_dsp(" in text]
         assert direct
         assert {re.findall(r"\.pixels = (\d)", text)[0] for text in direct} == pixels
+
+
+def test_filters_are_copied_to_free_memory_except_on_cores_with_a_cache() -> None:
+    cases = drawn("CONV_2D copied", range(NETWORKS))
+    texts = [generated(compile_bytes(case.model)) for case in cases]
+    layers = [
+        fields
+        for text in texts
+        for fields in re.findall(r"\.outputs = (\d+),(?:\s+\.\w+ = -?\d+,){3}\s+\.copied = (\d+)", text)
+    ]
+    assert {int(outputs) // 2 == int(copied) for outputs, copied in layers} == {False, True}
+    assert not any(".copied" in generated(compile_bytes(case.model, cpu="cortex-m7")) for case in cases)
 
 
 def test_depthwise_convolutions_shrink_in_place() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 from mlfbuild.cgen.alignment import ALIGNMENT
 from mlfbuild.compilers.native.lowering.call import KernelCall, Parameter, ScratchBuffer
 from mlfbuild.compilers.native.lowering.dispatch import lower
-from mlfbuild.compilers.native.memory.plan import Plan, plan_memory
+from mlfbuild.compilers.native.memory.plan import Plan, plan_memory, use_free_memory
 from mlfbuild.compilers.native.memory.storages import Location, StorageKind
 from mlfbuild.compilers.native.memory.views import views_of
 from mlfbuild.compilers.native.settings import CodegenSettings
@@ -107,7 +107,12 @@ def values_of(graph: Graph) -> dict[str, list[object]]:
 def with_scratch(call: KernelCall, size: int) -> KernelCall:
     """Return ``call`` with a parameter for ``size`` bytes of scratch memory; unchanged for 0."""
     scratch = (Parameter("void *", "scratch", ScratchBuffer(size)),) if size else ()
-    return replace(call, parameters=(*call.parameters, *scratch))
+    alone = scratch and not call.scratch
+    return replace(
+        call,
+        parameters=(*call.parameters, *scratch),
+        grown=(lambda free: (free, call.body)) if alone else None,
+    )
 
 
 @settings(max_examples=examples(150), deadline=None, derandomize=True)
@@ -121,6 +126,10 @@ def test_values_are_in_memory_when_they_are_read(data: st.DataObject, graph: Gra
         assert (caught.value.code, caught.value.place) == ("states-swapped", graph.name)
         return
     plan = plan_memory(graph, calls)
+    if data.draw(st.booleans()):
+        size = plan.arena_size
+        calls, plan = use_free_memory(calls, plan)
+        assert plan.arena_size == size
     value = values_of(graph)
     memory: dict[tuple[object, ...], object] = {}
     assert [plan.locations[name] for name in graph.inputs] == [
