@@ -8,6 +8,7 @@ from mlfbuild.compilers.native.lowering.common.offset import has_offset, lower_c
 from mlfbuild.compilers.native.lowering.common.specialised import Specialised
 from mlfbuild.compilers.native.lowering.conv2d_dsp import lower_conv2d_dsp
 from mlfbuild.compilers.native.lowering.conv2d_float_mve import lower_conv2d_float_mve
+from mlfbuild.compilers.native.lowering.conv2d_float_vfp import lower_conv2d_float_vfp
 from mlfbuild.compilers.native.lowering.conv2d_int16_dsp import lower_conv2d_int16_dsp
 from mlfbuild.compilers.native.lowering.conv2d_int16_mve import lower_conv2d_int16_mve
 from mlfbuild.compilers.native.lowering.conv2d_mve import lower_conv2d_mve
@@ -24,6 +25,7 @@ _SPECIALISED = Specialised[Conv2D](
     lower_conv2d_int16_mve,
     lower_conv2d_int16_dsp,
     lower_conv2d_thumb,
+    lower_conv2d_float_vfp,
 )
 
 

@@ -23,6 +23,7 @@ from mlfbuild.compilers.native.lowering.common.offset import (
 from mlfbuild.compilers.native.lowering.common.specialised import Specialised
 from mlfbuild.compilers.native.lowering.conv2d_dsp import lower_fully_connected_dsp
 from mlfbuild.compilers.native.lowering.conv2d_float_mve import lower_fully_connected_float_mve
+from mlfbuild.compilers.native.lowering.conv2d_float_vfp import lower_fully_connected_float_vfp
 from mlfbuild.compilers.native.lowering.conv2d_int16_dsp import lower_fully_connected_int16_dsp
 from mlfbuild.compilers.native.lowering.conv2d_int16_mve import lower_fully_connected_int16_mve
 from mlfbuild.compilers.native.lowering.conv2d_thumb import lower_fully_connected_thumb
@@ -39,6 +40,7 @@ _SPECIALISED = Specialised[FullyConnected](
     lower_fully_connected_int16_mve,
     lower_fully_connected_int16_dsp,
     lower_fully_connected_thumb,
+    lower_fully_connected_float_vfp,
 )
 
 
