@@ -66,10 +66,11 @@ MLF_KERNEL struct mlf_block_dsp mlf_block_dsp(int32_t inputs, int32_t outputs, i
     "adds r6, #4\n\t" MLF_ENTRY_DSP("r8", "r3", "r7")                                                                  \
     "str r6, [sp, #8]\n\t"                                                                                             \
     "str r8, [sp, #12]\n\t"                                                                                            \
-    "str r4, [sp, #32]\n"                                                                                              \
+    "str r4, [sp, #32]\n\t"                                                                                            \
+    ".balign 4\n" /* loads of 32 bits at word boundaries can overlap */                                                \
     "1:\n\t"                                                                                                           \
-    "ldr r0, [sp]\n\t"                                                                                                 \
-    "ldr lr, [r1]\n\t" first_group                                                                                     \
+    "ldr lr, [r1]\n\t"                                                                                                 \
+    "ldr r0, [sp]\n\t" first_group                                                                                     \
     "ldr r0, [sp, #4]\n\t"                                                                                             \
     "ldr r3, [sp, #8]\n\t"                                                                                             \
     "ldr r5, [sp, #12]\n\t"                                                                                            \
