@@ -84,9 +84,8 @@ MLF_NAKED void mlf_fill_planes_dsp(int16_t *planes MLF_UNUSED, const int8_t *inp
                      "2:\n\t"
                      "beq 3f\n"
                      "1:\n\t" MLF_FILL_PAIR_DSP("0", "384", "768", "1152")
-                     MLF_FILL_PAIR_DSP("4", "388", "772", "1156")
-                     "adds r0, #8\n\t"
-                     "subs r3, r3, #1\n\t"
+                     "subs r3, r3, #1\n\t" MLF_FILL_PAIR_DSP("4", "388", "772", "1156")
+                     "add r0, r0, #8\n\t"
                      "bne 1b\n"
                      "3:\n\t"
                      "pop {r4-r7, pc}");
