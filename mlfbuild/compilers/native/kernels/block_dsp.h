@@ -66,10 +66,12 @@ MLF_KERNEL struct mlf_block_dsp mlf_block_dsp(int32_t inputs, int32_t outputs, i
     "adds r6, #4\n\t" MLF_ENTRY_DSP("r8", "r3", "r7")                                                                  \
     "str r6, [sp, #8]\n\t"                                                                                             \
     "str r8, [sp, #12]\n\t"                                                                                            \
-    "str r4, [sp, #32]\n"                                                                                              \
+    "str r4, [sp, #32]\n\t"                                                                                            \
+    ".balign 4\n" /* loads of 32 bits at word boundaries can overlap */                                                \
     "1:\n\t"                                                                                                           \
-    "ldr r0, [sp]\n\t" first_group MLF_ENTER_LOOP_DSP                                                                  \
-    "3:\n\t" round MLF_ADVANCE_DSP(round_bytes)                                                                        \
+    first_group MLF_ENTER_LOOP_DSP                                                                                     \
+    "3:
+	" round MLF_ADVANCE_DSP(round_bytes)                                                                        \
     "cmp r0, r4\n\t"                                                                                                   \
     "bne 3b\n\t" last                                                                                                  \
     "ldr r5, [sp, #24]\n\t"                                                                                            \
@@ -159,6 +161,7 @@ MLF_KERNEL struct mlf_block_dsp mlf_block_dsp(int32_t inputs, int32_t outputs, i
 
 /* A round of groups begins with the second step of one, so that the last step is after the loop. */
 #define MLF_FIRST3_DSP                                                                                                 \
+    "ldr r0, [sp]\n\t"                                                                                                 \
     MLF_LOAD_DSP("lr", "r1") MLF_LOAD_DSP("r3", "r1") MLF_LOAD_DSP("r5", "r0") MLF_LOAD_DSP("r6", "r0")                \
     MLF_STEP3_DSP("smuad", MLF_LOAD_DSP, "", "", "", "lr", "lr")
 #define MLF_ROUND_OF_GROUPS3_DSP                                                                                       \
@@ -193,7 +196,8 @@ MLF_KERNEL struct mlf_block_dsp mlf_block_dsp(int32_t inputs, int32_t outputs, i
     MLF_LOAD3_DSP(w0, a0, a1, a2) MLF_NEXT3_DSP MLF_LOAD3_DSP(w1, a3, a4, a5) MLF_NEXT3_DSP
 
 #define MLF_FIRST3_DSP                                                                                                 \
-    "ldr lr, [r1]\n\t" MLF_LOAD3_DSP("4", "0", "4", "8") MLF_STEP3_DSP("smuad", "", "", "", "lr", "lr")                \
+    "ldr lr, [r1]\n\t"                                                                                                 \
+    "ldr r0, [sp]\n\t" MLF_LOAD3_DSP("4", "0", "4", "8") MLF_STEP3_DSP("smuad", "", "", "", "lr", "lr")                \
     MLF_LOAD3_DSP("8", "12", "16", "20") MLF_NEXT3_DSP
 #define MLF_ROUND_OF_GROUPS3_DSP                                                                                       \
     MLF_GROUP3_DSP("0", "4", "0", "4", "8", "12", "16", "20") "4:\n\t"                                                 \
@@ -249,6 +253,7 @@ MLF_NAKED const int32_t *mlf_pixels3_dsp(const int16_t *rows MLF_UNUSED, const i
 #define MLF_GROUP2_DSP                                                                                                 \
     MLF_NEXT2_DSP(MLF_LOAD_DSP, "r7", "r10", "r5", "r6") MLF_NEXT2_DSP(MLF_LOAD_DSP, "r5", "r6", "r7", "r10")
 #define MLF_FIRST2_DSP                                                                                                 \
+    "ldr r0, [sp]\n\t"                                                                                                 \
     MLF_LOAD_DSP("lr", "r1") MLF_LOAD_DSP("r3", "r1") MLF_LOAD_DSP("r5", "r0") MLF_LOAD_DSP("r6", "r0")                \
     MLF_STEP2_DSP("smuad", MLF_LOAD_DSP, "r5", "r6", "r7", "r10", "", "", "lr")
 #define MLF_ROUND_OF_GROUPS2_DSP                                                                                       \
@@ -280,7 +285,8 @@ MLF_NAKED const int32_t *mlf_pixels3_dsp(const int16_t *rows MLF_UNUSED, const i
     MLF_LOAD2_DSP(w0, w1, a0, a1, a2, a3) MLF_NEXT2_DSP("r3", "r5", "r6") MLF_NEXT2_DSP("r7", "r10", "r12")
 
 #define MLF_FIRST2_DSP                                                                                                 \
-    "ldr lr, [r1]\n\t" MLF_LOAD2_DSP("4", "8", "0", "4", "8", "12")                                                    \
+    "ldr lr, [r1]\n\t"                                                                                                 \
+    "ldr r0, [sp]\n\t" MLF_LOAD2_DSP("4", "8", "0", "4", "8", "12")                                                    \
     MLF_STEP2_DSP("smuad", "r3", "r5", "r6", "", "", "lr") MLF_NEXT2_DSP("r7", "r10", "r12")
 #define MLF_ROUND_OF_GROUPS2_DSP                                                                                       \
     MLF_GROUP2_DSP("0", "4", "0", "4", "8", "12") "4:\n\t"                                                             \

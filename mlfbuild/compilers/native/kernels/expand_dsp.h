@@ -51,11 +51,11 @@ MLF_NAKED int16_t *mlf_expand3_dsp(int16_t *rows MLF_UNUSED, const int8_t *first
                      "cmp lr, #0\n"
                      "2:\n\t"
                      "beq 3f\n"
-                     "1:\n\t" MLF_EXPAND3_DSP("0") MLF_EXPAND3_DSP("4")
-                     "adds r1, #8\n\t"
-                     "adds r2, #8\n\t"
-                     "adds r3, #8\n\t"
-                     "subs lr, lr, #1\n\t"
+                     "1:\n\t" MLF_EXPAND3_DSP("0")
+                     "subs lr, lr, #1\n\t" MLF_EXPAND3_DSP("4")
+                     "add r1, r1, #8\n\t"
+                     "add r2, r2, #8\n\t"
+                     "add r3, r3, #8\n\t"
                      "bne 1b\n"
                      "3:\n\t"
                      "pop {r4-r8, r10, pc}");
