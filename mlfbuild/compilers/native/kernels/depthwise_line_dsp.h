@@ -230,8 +230,10 @@ MLF_NAKED void mlf_spread_filters_dsp(const int32_t *weights MLF_UNUSED,
     "ldr r5, [sp, #12]\n\t"                                                                                            \
     "ldr r6, [sp, #4]\n\t"                                                                                             \
     "asrs r5, r5, #1\n\t"                                                                                              \
-    "bcs 6f\n\t" MLF_BRIEF_DSP("r2", "r3") MLF_BRIEF_DSP("r8", "r3") MLF_BRIEF_DSP("r10", "r3")                        \
-    MLF_BRIEF_DSP("r11", "r3") MLF_BRIEF_DSP("r12", "r3") MLF_BRIEF_DSP("lr", "r3")                                    \
+    "bcs 6f\n\t" MLF_SCALE_BRIEF_DSP("r2", "r3") MLF_SCALE_BRIEF_DSP("r8", "r3") MLF_SCALE_BRIEF_DSP("r10", "r3")      \
+    MLF_SCALE_BRIEF_DSP("r11", "r3") MLF_SATURATE_BRIEF_DSP("r2") MLF_SCALE_BRIEF_DSP("r12", "r3")                     \
+    MLF_SATURATE_BRIEF_DSP("r8") MLF_SCALE_BRIEF_DSP("lr", "r3") MLF_SATURATE_BRIEF_DSP("r10")                         \
+    MLF_SATURATE_BRIEF_DSP("r11") MLF_SATURATE_BRIEF_DSP("r12") MLF_SATURATE_BRIEF_DSP("lr")                           \
     "add r7, r4, r5\n\t"                                                                                               \
     "strb r2, [r4]\n\t"                                                                                                \
     "add r4, r7, r5\n\t"                                                                                               \
