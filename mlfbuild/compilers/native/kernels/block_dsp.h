@@ -70,8 +70,7 @@ MLF_KERNEL struct mlf_block_dsp mlf_block_dsp(int32_t inputs, int32_t outputs, i
     ".balign 4\n" /* loads of 32 bits at word boundaries can overlap */                                                \
     "1:\n\t"                                                                                                           \
     first_group MLF_ENTER_LOOP_DSP                                                                                     \
-    "3:
-	" round MLF_ADVANCE_DSP(round_bytes)                                                                        \
+    "3:\n\t" round MLF_ADVANCE_DSP(round_bytes)                                                                        \
     "cmp r0, r4\n\t"                                                                                                   \
     "bne 3b\n\t" last                                                                                                  \
     "ldr r5, [sp, #24]\n\t"                                                                                            \
