@@ -107,6 +107,11 @@ def test_placement_in_a_slow_memory_costs_cycles(project: Project) -> None:
     assert external["by_kind"]["waiting"] > internal["by_kind"]["waiting"] + 40 * 64
     project.set_target(f"mcu: stm32l4r5, {PLACED.replace('OSPI', 'FLASH')}")
     assert project.profile()["modelled"]["by_kind"]["waiting"] < 2 * internal["by_kind"]["waiting"]
+    fast = PLACED.replace("{memories: {", "{memories: {fast: {size: 8 MiB, width: 1}, ")
+    for region in ("OSPI", "FAST"):  # the same image, because no board has either region
+        project.set_target(f"mcu: stm32l4r5, {fast.replace('OSPI', region)}")
+        external = project.profile()["modelled"]
+    assert external["by_kind"]["waiting"] < internal["by_kind"]["waiting"] + 40 * 64
     project.set_target("mcu: stm32l4r5, timing: {memories: {flash: {size: 64}}}")
     assert project.refused("profile") == (4, "microcontroller-too-small", "alpha for nucleo")
 
