@@ -45,6 +45,7 @@ PLACEMENTS: Mapping[str, Placement] = {
 ROWS = {
     "m4-zero": _INT8,
     "stm32l4r5": _INT8,
+    "stm32l4r5-single-bank": _INT8,
     "stm32u575": _INT8,
     "stm32h7a3": NETWORKS,
     "stm32g0b1": _INT8,
@@ -118,7 +119,7 @@ def record_table(records: Sequence[Record]) -> str:
             if flash is None:
                 continue
             error = core_timing(mcu.cpu.partition("+")[0]).error + mcu.error
-            theirs = PUBLISHED.get(part, {}).get(network)
+            theirs = PUBLISHED.get(part.removesuffix("-single-bank"), {}).get(network)
             rows.append([
                 f"{part}, ±{error} %", network, _million(flash.cycles),
                 "" if ideal else f"{flash.cycles / mcu.clock * 1000:.2f}",

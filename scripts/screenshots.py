@@ -57,7 +57,8 @@ def reports(folder: Path) -> tuple[Path, Path]:
     shutil.copytree(ROOT / "examples/digits", project, ignore=shutil.ignore_patterns("build", ".scons*"))
     settings = project / "mlfbuild.yml"
     text = settings.read_text().replace("    source:", f"{BUDGETS}    source:")
-    settings.write_text(text.replace("models: [digits]}", "models: [digits], budget: {flash: 96 KiB, ram: 32 KiB}}"))
+    text = text.replace("models: [digits]}", "models: [digits], budget: {flash: 96 KiB, ram: 32 KiB}}")
+    settings.write_text(text.replace("board: mps2-an386", "board: mps2-an386, mcu: stm32l4r5"))
     command = [sys.executable, "-m", "mlfbuild", "report", "-q", "-C", str(project), "--target", "m4", "--profile"]
     pages = folder / "report.html", folder / "changes.html"
     before = folder / "report.json"

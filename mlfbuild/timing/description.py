@@ -54,16 +54,23 @@ def timing_description(image: Path, board: Board, mcu: Mcu, places: Sequence[Pla
 
 def _scale(costs: list[Cost], core: CoreTiming) -> int:
     """Return the smallest number of units of a cycle in which all costs are whole."""
-    numbers = {core.split_target, core.unaligned, *(number for cost in costs for number in (cost.cycles, cost.taken))}
+    numbers = {
+        core.split_target,
+        core.unaligned,
+        core.other_memory,
+        *(number for cost in costs for number in (cost.cycles, cost.taken)),
+    }
     return math.lcm(*(Fraction(number).denominator for number in numbers))
 
 
 def _code(address: int, size: int, cost: Cost, scale: int) -> str:
-    return f"code {address:x} {size} {int(cost.cycles * scale)} {int(cost.taken * scale)} {_KINDS[cost.kind]}"
+    units = f"{int(cost.cycles * scale)} {int(cost.taken * scale)}"
+    return f"code {address:x} {size} {units} {_KINDS[cost.kind]} {int(cost.overlaps)}"
 
 
 def _hardware(core: CoreTiming, board: Board, mcu: Mcu, scale: int, places: Sequence[Place]) -> Iterator[str]:
-    yield f"core {scale} {int(core.split_target * scale)} {int(core.unaligned * scale)} {core.bus}"
+    further = (int(number * scale) for number in (core.split_target, core.unaligned, core.other_memory))
+    yield f"core {scale} {' '.join(map(str, further))} {core.bus}"
     for cache in mcu.caches.values():
         waits = f"{cache.hit * scale} {cache.miss * scale}"
         lines = f"{cache.size} {cache.line} {cache.sector or cache.line} {cache.ways} {cache.policy}"

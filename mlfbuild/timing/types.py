@@ -48,6 +48,8 @@ class Cost:
     taken: Fraction
     """Further cycles if it branches; negative if it takes longer not to, because the core predicts that loops go on."""
     kind: WorkKind
+    overlaps: bool = False
+    """Whether it is a load or store that overlaps with the load before it, if both access the same memory."""
 
 
 BlockCosts = Callable[[Sequence[DecodedInstruction], bool], Sequence[Cost]]
@@ -66,6 +68,8 @@ class CoreTiming:
     """Further cycles of a taken branch to an instruction of 32 bits that is not at a word boundary."""
     unaligned: Fraction = Fraction(0)
     """Further cycles of a load of two or four bytes at an address that is no multiple of its size."""
+    other_memory: Fraction = Fraction(0)
+    """Further cycles of a load or store that overlaps with the one before it, if that accesses another memory."""
     bus: int = 4
     """Bytes that the core loads or stores at a time: further accesses of an instruction in them wait for nothing."""
     error: int

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from mlfbuild.timing import CORE_TIMINGS, DecodedInstruction, Instruction, WorkKind
@@ -46,9 +48,15 @@ def test_lists_of_float_registers_take_one_cycle_more_than_their_words() -> None
         ("ldr r0, [r1, #0]; ldr r2, [r0, #0]", [2, 2]),  # the address depends on the load before
         ("str r0, [r1, #4]", [1]),
         ("str r0, [r1, r2]", [2]),
-        ("str r0, [r1, #0]; ldr r2, [r3, #0]", [1, 2]),  # nothing can be pipelined after a store
-        ("ldr r0, [r1], #4; ldr r2, [r3, #0]", [2, 2]),  # nor with a load that updates its base
-        ("ldr r0, [r1], #4; movs r2, #1", [1, 1]),
+        ("str r0, [r1, #0]; ldr r2, [r3, #0]", [2, 2]),  # nothing can be pipelined after a store
+        ("str r0, [r1, #0]; ldmia r3!, {r2, r4}", [2, 3]),
+        ("str r0, [r1, #0]; str r2, [r3, #0]", [1, 1]),
+        ("ldr r0, [r1], #4; ldr r2, [r3, #0]", [2, 1]),
+        ("ldr r0, [r1], #4; ldr r2, [r1], #4", [2, 2]),  # the same base
+        ("strb r0, [r1], #1; strb r2, [r1], #1", [1, 2]),
+        ("strb r0, [r1], #1; strb r2, [r3], #1", [1, 1]),
+        ("ldr r0, [r1, #0]; nop", [1, 1]),
+        ("ldr r0, [r1, #0]; cmp r2, #1", [2, 1]),
         ("ldrd r0, r1, [r2]; ldr r3, [r4, #0]", [3, 2]),
         ("strd r0, r1, [r2]", [3]),
         ("adds r1, #4; ldr r0, [r1, #0]", [1, 3]),  # there is no forwarding path to the address
@@ -58,6 +66,18 @@ def test_lists_of_float_registers_take_one_cycle_more_than_their_words() -> None
 )
 def test_loads_and_stores_overlap_as_the_manual_says(core: str, text: str, expected: list[int]) -> None:
     assert cycles(core, text) == expected
+
+
+def test_only_the_m4_overlaps_loads_that_update_different_bases() -> None:
+    text = "ldr r0, [r1], #4; ldr r2, [r3], #4; ldr r4, [r5, #0]"
+    assert (cycles(M3, text, size=4), cycles(M4, text, size=4)) == ([2, 2, 1], [2, 1, 1])
+
+
+def test_loads_of_32_bits_across_words_do_not_overlap() -> None:
+    text = "ldr.w r0, [r1, #0]; ldr.w r2, [r3, #0]; str.w r2, [r3, #0]"
+    across = [replace(each, address=each.address + 2) for each in block(text, size=4)]
+    assert cycles(M4, text, size=4) == [2, 1, 1]
+    assert [int(cost.cycles) for cost in CORE_TIMINGS[M4].costs(across, False)] == [2, 2, 1]
 
 
 @pytest.mark.parametrize(

@@ -220,6 +220,15 @@ def test_load_multiple_waits_for_each_word(counted: Counted) -> None:
     assert waiting[0].memory == waiting[1].memory == 2 + 5
 
 
+def test_loads_overlap_only_in_the_same_memory(counted: Counted) -> None:
+    """Two literals and a word of `constants`, all in flash, and the last word."""
+    body = "ldr r1, ={}\nldr r2, =constants\nnop\nldr r0, [r2]\nldr r3, [r1]\nbx lr\n.ltorg"
+    flash, ram = TimedMemory(4 << 20), TimedMemory(4 << 20)
+    assert counted(body.format("constants"), flash, ram).memory == 2 + 1 + 2 + 1
+    assert counted(body.format("variables"), flash, ram).memory == 2 + 1 + 2 + 2
+    assert counted(body.format("variables"), flash, flash).memory == 2 + 1 + 2 + 1
+
+
 def test_loads_through_a_cache_wait_once_for_a_line(counted: Counted) -> None:
     flash = replace(SLOW, read_cache="data")
     loads = "ldr r2, [r1]\nldr r3, [r1, #12]\nldr r4, [r1, #16]"
@@ -241,11 +250,11 @@ def test_written_lines_go_back_before_the_next_read(counted: Counted) -> None:
     line = MemoryCache(16, 16, 1, write_back=True)
     body = "ldr r1, =variables\nldr r2, [r1]\n{}\nldr r2, [r1, #16]\nldr r2, [r1, #32]\nbx lr\n.ltorg"
     flash = replace(FLASH, waits=0)
-    clean, dirty = (counted(body.format(each), flash, ram, data=line) for each in ("nop", "str r2, [r1]"))
+    clean, dirty = (counted(body.format(each), flash, ram, data=line) for each in ("mov r3, r2", "str r2, [r1]"))
     assert (
         clean.waiting == 4 + (3 + 4) + 4
     )  # the first one evicts the stack, which `run` wrote: three more for the next
-    assert dirty.waiting - clean.waiting == 4  # the next read comes one cycle after the write of five began
+    assert dirty.waiting == 4 + (2 + 4) + (4 + 4)  # the write of the line keeps the memory busy
 
 
 def test_code_and_data_outside_the_part_are_refused(counted: Counted) -> None:

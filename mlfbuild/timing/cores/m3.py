@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mlfbuild.timing.cores.three_stages import SPLIT_TARGET, UNALIGNED, costs
+from mlfbuild.timing.cores.three_stages import OTHER_MEMORY, SPLIT_TARGET, UNALIGNED, costs
 from mlfbuild.timing.types import CoreTiming, Cost, DecodedInstruction
 
 _CYCLES = {
@@ -26,7 +26,7 @@ def _arithmetic(instruction: DecodedInstruction, _before: DecodedInstruction | N
 
 
 def _costs(block: Sequence[DecodedInstruction], _loops: bool) -> list[Cost]:
-    return costs(block, _arithmetic)
+    return costs(block, _arithmetic, updates_overlap=False)
 
 
 CORTEX_M3 = CoreTiming(
@@ -34,6 +34,7 @@ CORTEX_M3 = CoreTiming(
     costs=_costs,
     split_target=SPLIT_TARGET,
     unaligned=UNALIGNED,
+    other_memory=OTHER_MEMORY,
     error=10,
     sources=("Cortex-M3 Technical Reference Manual (DDI 0337I), table 3-1, Load/store timings",),
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from mlfbuild.timing.cores.three_stages import SPLIT_TARGET, UNALIGNED, costs
+from mlfbuild.timing.cores.three_stages import OTHER_MEMORY, SPLIT_TARGET, UNALIGNED, costs
 from mlfbuild.timing.types import CoreTiming, Cost, DecodedInstruction
 
 _DIVIDE = 7
@@ -49,7 +49,7 @@ def _waits_for_result(name: str, instruction: DecodedInstruction, before: Decode
 
 
 def _costs(block: Sequence[DecodedInstruction], _loops: bool) -> list[Cost]:
-    return costs(block, _arithmetic)
+    return costs(block, _arithmetic, updates_overlap=True)
 
 
 CORTEX_M4 = CoreTiming(
@@ -57,6 +57,7 @@ CORTEX_M4 = CoreTiming(
     costs=_costs,
     split_target=SPLIT_TARGET,
     unaligned=UNALIGNED,
+    other_memory=OTHER_MEMORY,
     error=7,
     sources=(
         "Cortex-M4 Technical Reference Manual (DDI 0439B), tables 3-1 and 7-1, Load/store timings",

@@ -4,6 +4,8 @@ Sources, by their short names in comments:
 
 - TRM: Cortex-M3 Technical Reference Manual (DDI 0337I) and Cortex-M4 Technical Reference Manual (DDI 0439B), table 3-1
   and "Load/store timings", which has the same rules in both.
+- JNK: measurements with an STM32F103 (M3) and an STM32F407 (M4), https://github.com/jnk0le/random, "pipeline cycle
+  test", doc/cortex_m3m4.md.
 - L4: measurements with the cycle counter of an STM32L4, https://compendium.i-0.nl, "Branch timing".
 """
 
@@ -28,6 +30,8 @@ REFILL_LOAD = 3
 """P of loads to PC, TBB and TBH. TRM: "three cycles for the pipeline reload"."""
 SPLIT_TARGET = Fraction(1)
 """See ``REFILL_DIRECT``."""
+OTHER_MEMORY = Fraction(1)
+"""JNK: loads overlap only if both access the same memory."""
 UNALIGNED = Fraction(1)
 """TRM: a word at a half-word boundary or a half word at a byte boundary takes one cycle more; a word at an odd address
 takes two more, which compilers' and our code does not have."""
@@ -35,13 +39,15 @@ takes two more, which compilers' and our code does not have."""
 _DIRECT = frozenset({"b", "bl", "cbz", "cbnz"})
 _TABLE = frozenset({"tbb", "tbh"})
 _MANY = ("ldm", "stm", "push", "pop", "vldm", "vstm", "vpush", "vpop", "ldrd", "strd")
-_ALWAYS_THERE = frozenset({"flags", "pc"})
 
 
-def costs(block: Sequence[DecodedInstruction], arithmetic: Arithmetic) -> list[Cost]:
-    """Return the costs of the instructions of a basic block."""
+def costs(block: Sequence[DecodedInstruction], arithmetic: Arithmetic, *, updates_overlap: bool) -> list[Cost]:
+    """Return the costs of the instructions of a basic block.
+
+    ``updates_overlap`` says whether loads and stores that update their base overlap with the load before them.
+    """
     neighbours = zip(block, (None, *block), (*block[1:], None), strict=False)
-    return [_cost(instruction, before, behind, arithmetic) for instruction, before, behind in neighbours]
+    return [_cost(*each, arithmetic, updates_overlap) for each in neighbours]
 
 
 def _cost(
@@ -49,13 +55,13 @@ def _cost(
     before: DecodedInstruction | None,
     behind: DecodedInstruction | None,
     arithmetic: Arithmetic,
+    updates_overlap: bool,
 ) -> Cost:
     name = instruction.mnemonic
     if name in _TABLE:  # TRM: two cycles for the load, one for the add, three for the reload
         return _of(3, WorkKind.BRANCH, REFILL_LOAD)
     if instruction.transfers:
-        loads_pc = "pc" in instruction.writes
-        return _of(_transfer(instruction, before, behind), WorkKind.MEMORY, REFILL_LOAD if loads_pc else 0)
+        return _transfer(instruction, before, behind, updates_overlap)
     if name in _DIRECT:
         return _of(1, WorkKind.BRANCH, REFILL_DIRECT)
     if name in {"bx", "blx"} or "pc" in instruction.writes:
@@ -70,35 +76,56 @@ def _of(cycles: int, kind: WorkKind, taken: int = 0) -> Cost:
 
 
 def _transfer(
-    instruction: DecodedInstruction, before: DecodedInstruction | None, behind: DecodedInstruction | None
-) -> int:
-    """Return the cycles of a load or store, by the rules of "Load/store timings"."""
+    instruction: DecodedInstruction,
+    before: DecodedInstruction | None,
+    behind: DecodedInstruction | None,
+    updates_overlap: bool,
+) -> Cost:
+    """Return the cycles of a load or store, by the rules of "Load/store timings" and of JNK."""
     stall = int(_address_is_new(instruction, before))
-    if instruction.mnemonic.startswith(_MANY) or instruction.transfers > 1:
-        return 1 + instruction.transfers + stall  # TRM: cannot be pipelined, but its elements are, together
-    overlaps = before is not None and _is_single_load(before) and not before.writes & address_registers(instruction)
-    if _loads(instruction):
-        if updates_base(instruction):
-            free = behind is not None and not behind.reads - _ALWAYS_THERE
-            return (1 if free else 2) + stall
-        return (1 if overlaps else 2) + stall
-    # TRM: STR with an immediate offset takes one cycle; with a register, one more that overlaps after a load
-    return (1 if overlaps or len(address_registers(instruction)) == 1 else 2) + stall
+    overlaps = _overlaps(instruction, before, updates_overlap)
+    if _moves_many(instruction):
+        cycles = 1 + instruction.transfers  # TRM: cannot be pipelined, but its elements are, together
+    elif _loads(instruction):
+        cycles = 1 if overlaps or (behind is not None and behind.mnemonic == "nop") else 2  # JNK: hides a NOP
+    else:
+        # TRM: STR with an immediate offset takes one cycle; with a register, one more that overlaps after a load
+        cycles = 1 if overlaps or len(address_registers(instruction)) == 1 else 2
+    if not _loads(instruction) and behind is not None and behind.transfers and _loads(behind):
+        cycles += 1  # TRM: nothing can be pipelined after the store; JNK: that adds a cycle to the store
+    taken = REFILL_LOAD if "pc" in instruction.writes else 0
+    return Cost(Fraction(cycles + stall), Fraction(taken), WorkKind.MEMORY, overlaps=overlaps)
 
 
-def _is_single_load(instruction: DecodedInstruction) -> bool:
-    """Return whether the next load or store can overlap with this one."""
-    single = instruction.transfers == 1 and not instruction.mnemonic.startswith(_MANY)
-    return single and _loads(instruction) and not updates_base(instruction) and "pc" not in instruction.writes
+def _overlaps(instruction: DecodedInstruction, before: DecodedInstruction | None, updates_overlap: bool) -> bool:
+    """Return whether a load or store of one word overlaps with the load before it.
+
+    JNK: on the M3, only the first one in a chain may update its base; on the M4, all may, of different bases. Loads of
+    32 bits "may fail to pipeline correctly if they are not positioned at word aligned boundaries": they do not here.
+    """
+    if instruction.size == 4 and instruction.address % 4 and _loads(instruction):
+        return False
+    if before is None or not before.transfers or _moves_many(before) or _moves_many(instruction):
+        return False
+    if not _loads(before) or "pc" in before.writes or before.writes & address_registers(instruction):
+        return False
+    return updates_overlap or not updates_base(instruction)
+
+
+def _moves_many(instruction: DecodedInstruction) -> bool:
+    return instruction.transfers > 1 or instruction.mnemonic.startswith(_MANY)
 
 
 def _loads(instruction: DecodedInstruction) -> bool:
-    return instruction.mnemonic.startswith(("ldr", "vldr"))
+    return instruction.mnemonic.startswith(("ldr", "ldm", "pop", "vldr", "vldm", "vpop"))
 
 
 def _address_is_new(instruction: DecodedInstruction, before: DecodedInstruction | None) -> bool:
-    """Return whether the address depends on a data-processing instruction just before.
+    """Return whether the address depends on the instruction just before, which is not a load that it waits for anyway.
 
-    TRM: that stalls for an additional cycle, because there is no forwarding path.
+    TRM: that stalls for an additional cycle, because there is no forwarding path. JNK: as do two stores that update the
+    same base.
     """
-    return before is not None and not before.transfers and bool(before.writes & address_registers(instruction))
+    if before is None or (before.transfers and _loads(before)):
+        return False
+    return bool(before.writes & address_registers(instruction))

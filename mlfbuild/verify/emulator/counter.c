@@ -14,10 +14,10 @@
  * With `timing`, each line also has the units of cycles of arithmetic, of loads and stores, of branches, and of waiting
  * for memories. The file describes the costs of instructions and the memories of a microcontroller:
  *
- *   core SCALE SPLIT_TARGET UNALIGNED BUS                        SCALE units are one cycle; see `CoreTiming` in Python
+ *   core SCALE SPLIT_TARGET UNALIGNED OTHER_MEMORY BUS           SCALE units are one cycle; see `CoreTiming` in Python
  *   cache SIZE LINE SECTOR WAYS POLICY HIT MISS WRITE_BACK
  *   memory FIRST LAST WIDTH WAITS BURST WRITE_WAITS PREFETCH FETCH_CACHE READ_CACHE NUMBER
- *   code ADDRESS SIZE UNITS TAKEN KIND                           an instruction; in order of address
+ *   code ADDRESS SIZE UNITS TAKEN KIND OVERLAPS                  an instruction; in order of address
  *
  * Memories of several ranges with the same number are one. Numbers are decimal, addresses hexadecimal. The units of a block of instructions are added when it begins; whether its
  * last instruction branched is known when the next block begins. `memories.h` has the waits for instructions and data.
@@ -82,7 +82,7 @@ struct code {
     uint64_t address;
     uint32_t size, units;
     int32_t taken; /* negative if it takes longer not to branch, by at most `units` */
-    int kind;
+    int kind, overlaps;
 };
 
 /* An access of a block's instructions to memory: a part of the code that must be there before `address` is executed. */
@@ -111,6 +111,7 @@ struct block {
 struct instruction {
     const struct block *block;
     uint32_t before;
+    bool overlaps;
 };
 
 static struct function functions[4096];
@@ -125,7 +126,7 @@ static const char *output, *blocks_output;
 static bool timing;
 static struct code *code;
 static size_t number_of_codes, room_for_codes;
-static uint64_t split_target, unaligned, bus = 4;
+static uint64_t split_target, unaligned, other_memory, bus = 4;
 static uint64_t unknown = NOTHING;
 static struct block *blocks;
 
@@ -135,6 +136,7 @@ static uint64_t began;        /* the time of its begin, moved by the time that i
 static const struct instruction *accessing; /* the last instruction that accessed data, and */
 static uint64_t accessed_word;              /* which word, in units of the bus, */
 static uint64_t accesses;                   /* and how many words in this execution of it */
+static const struct port *accessed_port;    /* the memory of the last access to data */
 
 /* The number of the function that begins at `address`, INSIDE for blocks in the middle of functions. */
 static int kind_of(uint64_t address)
@@ -239,6 +241,11 @@ static void access_data(unsigned int cpu, uint32_t info, uint64_t address, void 
         spend(unaligned, MEMORY);
         began += unaligned;
     }
+    if (instruction->overlaps && accessed_port != memory->port && accessing != instruction) {
+        spend(other_memory, MEMORY);
+        began += other_memory;
+    }
+    accessed_port = memory->port;
     if (!memory->timed || (accessing == instruction && accessed_word == address / bus)) {
         return;
     }
@@ -301,7 +308,7 @@ static void time_block(struct block *block, struct qemu_plugin_tb *tb)
             continue;
         }
         add_steps(block, c);
-        instructions[i] = (struct instruction){block, (uint32_t)block->total};
+        instructions[i] = (struct instruction){block, (uint32_t)block->total, c->overlaps};
         qemu_plugin_register_vcpu_mem_cb(insn, access_data, 0, 3, &instructions[i]);
         block->units[c->kind] += c->units;
         block->total += c->units;
@@ -397,7 +404,8 @@ static bool read_code(FILE *file)
         code = realloc(code, room_for_codes * sizeof *code);
     }
     struct code *const c = code == NULL ? NULL : &code[number_of_codes++];
-    return c != NULL && fscanf(file, "%" SCNx64 " %u %u %d %d", &c->address, &c->size, &c->units, &c->taken, &c->kind) == 5 &&
+    return c != NULL && fscanf(file, "%" SCNx64 " %u %u %d %d %d", &c->address, &c->size, &c->units, &c->taken, &c->kind,
+                               &c->overlaps) == 6 &&
            c->kind >= 0 && c->kind < WAITING;
 }
 
@@ -422,7 +430,8 @@ static bool read_cache(FILE *file)
 
 static bool read_core(FILE *file)
 {
-    return fscanf(file, "%" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, &cycle, &split_target, &unaligned, &bus) == 4;
+    return fscanf(file, "%" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, &cycle, &split_target, &unaligned,
+                  &other_memory, &bus) == 5;
 }
 
 static int read_timing(const char *path)
