@@ -102,7 +102,7 @@ class MemoryKeys(Keys):
     wait_states: Annotated[Mapping[_ClockName, _Waits], NOT_EMPTY] = field(default_factory=dict)
     """Wait states by the highest clock that they suffice for, in ascending order: {24 MHz: 0, 48 MHz: 1}"""
     burst: _Waits | None = None
-    """Wait states of each further access of a line fill. Default: those of the first."""
+    """Wait states of each further access of a line fill, or of a word that is wider. Default: those of the first."""
     write_waits: _Waits | None = None
     """Wait states of a write. Default: 0."""
     prefetch: bool | None = None
