@@ -56,12 +56,16 @@ class Layers:
         output = float(np.float32(self.random.uniform(0.01, 0.1)))
         scales = [float(np.float32(factor * output / self.network.tensors[source].scales[0])) for factor in factors]
         bias = self.random.integers(-1, 2, channels) * self.random.integers(0, int(spread), channels)
+        given = bool(self.random.integers(4))
+        zero_point, activation = self.zero_point(), self.pick(*ACTIVATIONS)
+        if activation != "NONE" and channels % 2 == 0:
+            zero_point = -128  # as converters choose it: negative numbers saturate
         return {
             "weight_scales": scales,
-            "bias": bias.astype(np.int32) if self.random.integers(4) else None,
+            "bias": bias.astype(np.int32) if given else None,
             "scale": output,
-            "zero_point": self.zero_point(),
-            "activation": self.pick(*ACTIVATIONS),
+            "zero_point": zero_point,
+            "activation": activation,
         }
 
     def window(self, shape: tuple[int, int]) -> dict[str, Any]:
@@ -123,6 +127,13 @@ def fully_connected(seed: int, *, extreme: bool = False) -> Case:
     depth = layers.pick(1, 3, 4, 7, 8, 20, 36, 64, 100, 508, 512, 516, 640, 1500)
     source = layers.input(layers.pick(1, 1, 2, 3, 7), depth)
     return layers.case(layers.fully_connected(source, layers.size(2, 9)))
+
+
+def fully_connected_in_fours(seed: int, *, extreme: bool = False) -> Case:
+    """Return a product with many weights, in fours of channels, and one or two rows."""
+    layers = Layers(seed, extreme=extreme)
+    source = layers.input(layers.size(1, 2), layers.pick(128, 132, 148, 256, 512))
+    return layers.case(layers.fully_connected(source, layers.pick(8, 12, 20)))
 
 
 def depthwise(seed: int, *, extreme: bool = False) -> Case:
@@ -190,6 +201,7 @@ KINDS: dict[str, Callable[..., Case]] = {
     "CONV_2D below the peak": conv2d_below_peak,
     "CONV_2D 1x1": pointwise,
     "FULLY_CONNECTED": fully_connected,
+    "FULLY_CONNECTED in fours": fully_connected_in_fours,
     "DEPTHWISE_CONV_2D": depthwise,
     "DEPTHWISE_CONV_2D in place": depthwise_in_place,
     "DEPTHWISE_CONV_2D by rows": depthwise_by_rows,

@@ -51,10 +51,13 @@ def test_lists_of_float_registers_take_one_cycle_more_than_their_words() -> None
         ("str r0, [r1, #0]; ldr r2, [r3, #0]", [2, 2]),  # nothing can be pipelined after a store
         ("str r0, [r1, #0]; ldmia r3!, {r2, r4}", [2, 3]),
         ("str r0, [r1, #0]; str r2, [r3, #0]", [1, 1]),
+        ("str r0, [r1, r2]; ldr r2, [r3, #0]", [2, 2]),  # its second cycle is in its cost already
+        ("stmia r1!, {r0, r2}; ldr r4, [r3, #0]", [3, 2]),
         ("ldr r0, [r1], #4; ldr r2, [r3, #0]", [2, 1]),
         ("ldr r0, [r1], #4; ldr r2, [r1], #4", [2, 2]),  # the same base
         ("strb r0, [r1], #1; strb r2, [r1], #1", [1, 2]),
         ("strb r0, [r1], #1; strb r2, [r3], #1", [1, 1]),
+        ("push {r4, lr}; ldr r4, [sp, #8]", [3, 2]),
         ("ldr r0, [r1, #0]; nop", [1, 1]),
         ("ldr r0, [r1, #0]; cmp r2, #1", [2, 1]),
         ("ldrd r0, r1, [r2]; ldr r3, [r4, #0]", [3, 2]),

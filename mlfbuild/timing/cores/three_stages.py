@@ -91,8 +91,8 @@ def _transfer(
     else:
         # TRM: STR with an immediate offset takes one cycle; with a register, one more that overlaps after a load
         cycles = 1 if overlaps or len(address_registers(instruction)) == 1 else 2
-    if not _loads(instruction) and behind is not None and behind.transfers and _loads(behind):
-        cycles += 1  # TRM: nothing can be pipelined after the store; JNK: that adds a cycle to the store
+        if behind is not None and behind.transfers and _loads(behind):
+            cycles = 2  # TRM: nothing can be pipelined after the store; JNK: that adds a cycle to the store
     taken = REFILL_LOAD if "pc" in instruction.writes else 0
     return Cost(Fraction(cycles + stall), Fraction(taken), WorkKind.MEMORY, overlaps=overlaps)
 
@@ -121,11 +121,11 @@ def _loads(instruction: DecodedInstruction) -> bool:
 
 
 def _address_is_new(instruction: DecodedInstruction, before: DecodedInstruction | None) -> bool:
-    """Return whether the address depends on the instruction just before, which is not a load that it waits for anyway.
+    """Return whether the address depends on a data-processing instruction just before.
 
     TRM: that stalls for an additional cycle, because there is no forwarding path. JNK: as do two stores that update the
     same base.
     """
-    if before is None or (before.transfers and _loads(before)):
+    if before is None or not before.writes & address_registers(instruction):
         return False
-    return bool(before.writes & address_registers(instruction))
+    return not before.transfers or not (_loads(before) or _loads(instruction) or _moves_many(before))

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from mlfbuild.compilers.native.lowering.common.dsp import dsp_channels
+from mlfbuild.compilers.native.lowering.common.dsp import DspChannels, brief_channels, dsp_channels
+from mlfbuild.graph import multiply_by_quantized_multiplier
 from mlfbuild.graph.quantize import Rescale
 from mlfbuild.library import Library
 from support.board_cases import Job, wrong_networks
@@ -33,6 +34,7 @@ HEADERS = {
     "CONV_2D below the peak": ("conv2d_dsp.h", "matmul_dsp.h"),
     "CONV_2D 1x1": ("matmul_dsp.h",),
     "FULLY_CONNECTED": ("matmul_dsp.h", "quad_dsp.h"),
+    "FULLY_CONNECTED in fours": ("quad_dsp.h",),
     "DEPTHWISE_CONV_2D": ("depthwise_conv2d_dsp.h",),
     "DEPTHWISE_CONV_2D in place": ("depthwise_conv2d_dsp.h",),
     "DEPTHWISE_CONV_2D by rows": ("depthwise_conv2d_dsp.h",),
@@ -148,3 +150,43 @@ def test_wrapping_outputs_are_not_constant() -> None:
     """After a left shift even sums are 0 and odd ones are not; the least and the greatest sum are even."""
     weights, bias = np.array([[-64, -64]], np.int8), np.zeros(1, np.int32)
     assert dsp_channels(weights, bias, [Rescale(1 << 30, 25)], 0) is None
+
+
+def channel(seed: int) -> DspChannels:
+    """Return a channel of nine weights with any factor of 1/8 to 1/4096."""
+    random = np.random.default_rng(seed)
+    multiplier, shift = random.integers(1 << 30, 1 << 31, 1), random.integers(2, 12, 1)
+    return DspChannels(
+        random.integers(-127, 128, (1, 9), dtype=np.int8), 2 * random.integers(-9000, 9000, 1), multiplier, shift
+    )
+
+
+def outputs(sums: Array, given: DspChannels, zero_point: int) -> Array:
+    """Return the outputs of ``sums`` by the rules of TensorFlow Lite Micro."""
+    rescaled = multiply_by_quantized_multiplier(sums, given.multiplier, -(given.shift + 1))
+    return np.clip(rescaled.astype(np.int64) + zero_point, -128, 127)
+
+
+def test_brief_requantisation_is_exact_for_every_sum() -> None:
+    brief = 0
+    for seed in range(40):
+        given = channel(seed)
+        found = brief_channels(given, -128)
+        reach = 128 * int(np.abs(given.weights.astype(np.int64)).sum())
+        products = np.arange(-reach, reach + 1)
+        if found.brief:
+            brief += 1
+            got = ((256 * products + found.bias) * found.multiplier) >> 41
+            np.testing.assert_array_equal(np.clip(got, -128, 127), outputs(products + given.bias // 2, given, -128))
+            assert abs(256 * products + found.bias).max() < 1 << 31
+        else:
+            assert found is given
+    assert brief >= 38
+
+
+def test_two_roundings_remain_if_negative_numbers_do_not_saturate() -> None:
+    assert not any(brief_channels(given, 3).brief for given in map(channel, range(10)))
+
+
+def test_outputs_of_a_relu_are_requantised_briefly() -> None:
+    assert ".rounding = 0," in generated(compile_bytes(pointwise(WEIGHTS, BIAS, SCALES).model))

@@ -166,8 +166,10 @@ MLF_KERNEL struct mlf_block_dsp mlf_block_dsp(int32_t inputs, int32_t outputs, i
 
 #define MLF_GENERAL3_DSP                                                                                               \
     MLF_PAIR_DSP(MLF_RECOVER_DSP("r8", "r11") MLF_RECOVER_DSP("r2", "r12") MLF_RECOVER_DSP("r10", "lr"),               \
-                 MLF_ROUND_DSP("r10", "[r0, r5, lsl #1]") MLF_ROUND_DSP("r2", "[r0, r5]") MLF_ROUND_DSP("r8", "[r0], #1"),\
-                 MLF_ROUND_DSP("lr", "[r0, r5, lsl #1]") MLF_ROUND_DSP("r12", "[r0, r5]") MLF_ROUND_DSP("r11", "[r0], #1"))
+                 MLF_ROUND_DSP("r10", "[r0, r5, lsl #1]") MLF_ROUND_DSP("r2", "[r0, r5]")                              \
+                     MLF_ROUND_DSP("r8", "[r0], #1"),                                                                  \
+                 MLF_ROUND_DSP("lr", "[r0, r5, lsl #1]") MLF_ROUND_DSP("r12", "[r0, r5]")                              \
+                     MLF_ROUND_DSP("r11", "[r0], #1"))
 
 /* All pairs of output channels of three pixels, whose expanded inputs are `rows`. Returns the end of the filter. */
 MLF_NAKED const int32_t *mlf_pixels3_dsp(const int16_t *rows MLF_UNUSED, const int32_t *filter MLF_UNUSED,
@@ -210,7 +212,8 @@ MLF_NAKED const int32_t *mlf_pixels3_dsp(const int16_t *rows MLF_UNUSED, const i
 #define MLF_BRIEF2_DSP                                                                                                 \
     MLF_RECOVER_BRIEF_DSP("r8", "r11") MLF_RECOVER_BRIEF_DSP("r2", "lr")                                               \
     "ldr r3, [r1, #8]\n\t"                                                                                             \
-    "ldr r7, [sp, #20]\n\t" MLF_BRIEF_DSP("r8", "r6") MLF_BRIEF_DSP("r2", "r6") MLF_BRIEF_DSP("r11", "r3") MLF_BRIEF_DSP("lr", "r3")\
+    "ldr r7, [sp, #20]\n\t" MLF_BRIEF_DSP("r8", "r6") MLF_BRIEF_DSP("r2", "r6")                                        \
+    MLF_BRIEF_DSP("r11", "r3") MLF_BRIEF_DSP("lr", "r3")                                                               \
     "add r6, r0, r5\n\t"                                                                                               \
     "strb r8, [r0], #1\n\t"                                                                                            \
     "strb r11, [r0], #1\n\t"                                                                                           \

@@ -184,12 +184,17 @@ MLF_SHARED void mlf_conv2d_int8_dsp(const struct mlf_conv2d_dsp *conv2d, const i
                                     const int8_t *padding, int8_t *output, int16_t *scratch)
 {
     const struct mlf_matmul_dsp *const matmul = &conv2d->matmul;
+    const int32_t pitch = matmul->rows < conv2d->pixels ? 0 : matmul->outputs;
+    const struct mlf_block_dsp block = mlf_block_dsp(matmul->inputs, matmul->outputs, pitch, matmul->rounding);
     for (int32_t pixel = 0; pixel < matmul->rows; pixel = mlf_next_dsp(conv2d, pixel)) {
         struct mlf_corner_dsp corners[3];
         mlf_corners_dsp(conv2d, input, pixel, corners);
         mlf_expand_windows_dsp(conv2d, corners, padding, scratch);
-        mlf_conv2d_block_dsp(conv2d, conv2d->pixels == 3 ? MLF_THREE_PIXELS : MLF_TWO_PIXELS, scratch, filter, output,
-                             pixel);
+        if (conv2d->pixels == 3) {
+            mlf_block3_dsp(&block, matmul->outputs, scratch, filter, output + pixel * matmul->outputs);
+        } else {
+            mlf_conv2d_block_dsp(conv2d, MLF_TWO_PIXELS, scratch, filter, output, pixel);
+        }
     }
     mlf_activate_dsp(matmul, output);
 }

@@ -9,7 +9,7 @@
  *   stride 2:  sum[0] = SMLAD(d0, w01) + SMLABT(d1, w12), and d1 is the next output's d0
  *
  * Six outputs share the loads of a row of inputs and of the filter: 20 cycles on a Cortex-M4 with stride 1, 24 with
- * stride 2, and their sums stay in registers until they are requantised. The last outputs of a line are computed singly.
+ * stride 2, and their sums stay in registers until they are requantised. The last outputs are computed singly.
  */
 #ifndef MLF_DEPTHWISE_LINE_DSP_H_
 #define MLF_DEPTHWISE_LINE_DSP_H_
@@ -107,10 +107,11 @@ MLF_NAKED void mlf_fill_planes_dsp(int16_t *planes MLF_UNUSED, const int8_t *inp
     "str r12, [r1, #" high1 " + 4]\n\t"
 
 /*
- * Write nine words of weights, one channel per byte, as the rows of four filters; r2 selects the high bytes of halfwords.
+ * Write nine words of weights, one channel per byte, as the rows of four filters; r2 selects high bytes of halfwords.
  * The copy of the third row is followed by the scales, which are written later.
  */
-MLF_NAKED void mlf_spread_filters_dsp(const int32_t *weights MLF_UNUSED, struct mlf_plane_filter_dsp *filters MLF_UNUSED)
+MLF_NAKED void mlf_spread_filters_dsp(const int32_t *weights MLF_UNUSED,
+                                      struct mlf_plane_filter_dsp *filters MLF_UNUSED)
 {
     __asm__ volatile("push {r4-r8, r10, r11, lr}\n\t"
                      "mov r2, #0xff00ff00\n\t"

@@ -29,7 +29,7 @@
 
 #if MLF_DSP_ASM
 
-#define MLF_QUAD_PRODUCT_DSP(weights, input, odd, even)                                                                     \
+#define MLF_QUAD_PRODUCT_DSP(weights, input, odd, even)                                                                \
     "smlad " odd ", " weights ", " input ", " odd "\n\t"                                                               \
     "sxtb16 " weights ", " weights "\n\t"                                                                              \
     "smlad " even ", " weights ", " input ", " even "\n\t"
@@ -43,7 +43,8 @@
     "ldr r7, [r1, #" w3 "]\n\t"                                                                                        \
     "sxtb16 r2, r3\n\t"                                                                                                \
     "sxtb16 r3, r3, ror #8\n\t"                                                                                        \
-    MLF_QUAD_PRODUCT_DSP("r4", "r2", "r10", "r11") MLF_QUAD_PRODUCT_DSP("r5", "r2", "r12", "lr")                                 \
+    MLF_QUAD_PRODUCT_DSP("r4", "r2", "r10", "r11")                                                                     \
+    MLF_QUAD_PRODUCT_DSP("r5", "r2", "r12", "lr")                                                                      \
     MLF_QUAD_PRODUCT_DSP("r6", "r3", "r10", "r11") MLF_QUAD_PRODUCT_DSP("r7", "r3", "r12", "lr")
 
 /* As mlf_pixel_int8_dsp for whole fours of channels, whose sums fit in 24 bits. */

@@ -40,9 +40,9 @@ TVMGEN_SEPARABLE_PARAMS static const uint32_t tvmgen_separable_depthwise_conv2d_
 };
 
 /* Packed as matmul_dsp.h describes. */
-TVMGEN_SEPARABLE_PARAMS static const uint32_t tvmgen_separable_conv2d_1_packed[14] = {
-    0x02ff00fd, 0xfd0001fe, 0x00000024, 0xffffffee, 0x51eb851f, 0x51eb851f, 0x00000404, 0xfd0001fe, 0xfe0102ff,
-    0x0000000c, 0, 0x51eb851f, 0x51eb851f, 0x00000404,
+TVMGEN_SEPARABLE_PARAMS static const uint32_t tvmgen_separable_conv2d_1_packed[16] = {
+    0, 0x02ff00fd, 0xfd0001fe, 0x00000024, 0xffffffee, 0x51eb851f, 0x51eb851f, 0x00000404, 0,
+    0xfd0001fe, 0xfe0102ff, 0x0000000c, 0, 0x51eb851f, 0x51eb851f, 0x00000404,
 };
 
 /* Packed as depthwise_conv2d_dsp.h describes. */
@@ -52,9 +52,9 @@ TVMGEN_SEPARABLE_PARAMS static const uint32_t tvmgen_separable_depthwise_conv2d_
 };
 
 /* Packed as matmul_dsp.h describes. */
-TVMGEN_SEPARABLE_PARAMS static const uint32_t tvmgen_separable_conv2d_3_packed[14] = {
-    0xfd01ff03, 0x0300fe02, 0xffffffdc, 0x00000012, 0x51eb851f, 0x51eb851f, 0x00000404, 0x0300fe02, 0x01fffd01,
-    0xfffffff4, 0, 0x51eb851f, 0x51eb851f, 0x00000404,
+TVMGEN_SEPARABLE_PARAMS static const uint32_t tvmgen_separable_conv2d_3_packed[16] = {
+    0, 0xfd01ff03, 0x0300fe02, 0xffffffdc, 0x00000012, 0x51eb851f, 0x51eb851f, 0x00000404, 0,
+    0x0300fe02, 0x01fffd01, 0xfffffff4, 0, 0x51eb851f, 0x51eb851f, 0x00000404,
 };
 
 TVMGEN_SEPARABLE_PARAMS static const struct mlf_add_linear tvmgen_separable_add_4_numbers = {
@@ -64,16 +64,16 @@ TVMGEN_SEPARABLE_PARAMS static const struct mlf_add_linear tvmgen_separable_add_
 };
 
 /* Packed as matmul_dsp.h describes. */
-TVMGEN_SEPARABLE_PARAMS static const uint32_t tvmgen_separable_fully_connected_6_packed[74] = {
-    0xfffffdfd, 0x0100fefe, 0xfd030201, 0xfdfd0302, 0x0100fefe, 0x0201ffff, 0xfdfd0302, 0xfefefd03, 0x0201ffff,
-    0x03020100, 0xfefefd03, 0xfffffdfd, 0x03020100, 0xfd030201, 0xfffffdfd, 0x0100fefe, 0xfd030201, 0xfdfd0302,
-    0x0100fefe, 0x0201ffff, 0xfdfd0302, 0xfefefd03, 0x0201ffff, 0x03020100, 0xfefefd03, 0xfffffdfd, 0x03020100,
-    0xfd030201, 0xfffffdfd, 0x0100fefe, 0xfd030201, 0xfdfd0302, 0x00000012, 0x0000000c, 0x4189374c, 0x4189374c,
-    0x00000606, 0x0100fefe, 0x0201ffff, 0xfdfd0302, 0xfefefd03, 0x0201ffff, 0x03020100, 0xfefefd03, 0xfffffdfd,
-    0x03020100, 0xfd030201, 0xfffffdfd, 0x0100fefe, 0xfd030201, 0xfdfd0302, 0x0100fefe, 0x0201ffff, 0xfdfd0302,
-    0xfefefd03, 0x0201ffff, 0x03020100, 0xfefefd03, 0xfffffdfd, 0x03020100, 0xfd030201, 0xfffffdfd, 0x0100fefe,
-    0xfd030201, 0xfdfd0302, 0x0100fefe, 0x0201ffff, 0xfdfd0302, 0xfefefd03, 0x0000000c, 0x00000006, 0x4189374c,
-    0x4189374c, 0x00000606,
+TVMGEN_SEPARABLE_PARAMS static const uint32_t tvmgen_separable_fully_connected_6_packed[76] = {
+    0, 0xfffffdfd, 0x0100fefe, 0xfd030201, 0xfdfd0302, 0x0100fefe, 0x0201ffff, 0xfdfd0302, 0xfefefd03,
+    0x0201ffff, 0x03020100, 0xfefefd03, 0xfffffdfd, 0x03020100, 0xfd030201, 0xfffffdfd, 0x0100fefe, 0xfd030201,
+    0xfdfd0302, 0x0100fefe, 0x0201ffff, 0xfdfd0302, 0xfefefd03, 0x0201ffff, 0x03020100, 0xfefefd03, 0xfffffdfd,
+    0x03020100, 0xfd030201, 0xfffffdfd, 0x0100fefe, 0xfd030201, 0xfdfd0302, 0x00000012, 0x0000000c, 0x4189374c,
+    0x4189374c, 0x00000606, 0, 0x0100fefe, 0x0201ffff, 0xfdfd0302, 0xfefefd03, 0x0201ffff, 0x03020100,
+    0xfefefd03, 0xfffffdfd, 0x03020100, 0xfd030201, 0xfffffdfd, 0x0100fefe, 0xfd030201, 0xfdfd0302, 0x0100fefe,
+    0x0201ffff, 0xfdfd0302, 0xfefefd03, 0x0201ffff, 0x03020100, 0xfefefd03, 0xfffffdfd, 0x03020100, 0xfd030201,
+    0xfffffdfd, 0x0100fefe, 0xfd030201, 0xfdfd0302, 0x0100fefe, 0x0201ffff, 0xfdfd0302, 0xfefefd03, 0x0000000c,
+    0x00000006, 0x4189374c, 0x4189374c, 0x00000606,
 };
 
 TVMGEN_SEPARABLE_PARAMS static const struct mlf_softmax_quantization tvmgen_separable_softmax_7_quantization = {
@@ -81,8 +81,8 @@ TVMGEN_SEPARABLE_PARAMS static const struct mlf_softmax_quantization tvmgen_sepa
     .least_difference = -31,
 };
 
-/* Peak use: 2144 of 2144 bytes. */
-TVMGEN_SEPARABLE_WORKSPACE static uint8_t tvmgen_separable_workspace[2144];
+/* Peak use: 1968 of 1968 bytes. */
+TVMGEN_SEPARABLE_WORKSPACE static uint8_t tvmgen_separable_workspace[1968];
 
 /* DEPTHWISE_CONV_2D int8[1,4,4,4], int8[1,3,3,4] -> int8[1,4,4,4] */
 MLF_NOINLINE static void tvmgen_separable_depthwise_conv2d_0(const int8_t *input, const int32_t *filter,
@@ -127,7 +127,7 @@ MLF_NOINLINE static void tvmgen_separable_conv2d_1(const int8_t *input, const in
         .minimum = -128,
         .maximum = 127,
     };
-    mlf_matmul_int8_dsp(&matmul, input, filter, output, scratch);
+    mlf_matmul3_int8_dsp(&matmul, input, filter, output, scratch);
 }
 
 /* ADD int8[1,4,4,4], int8[1,4,4,4] -> int8[1,4,4,4] */
@@ -176,29 +176,29 @@ int32_t mlf_separable_run(const struct tvmgen_separable_inputs *inputs,
     /* 0: node block 1 depthwise
        DEPTHWISE_CONV_2D int8[1,4,4,4], int8[1,3,3,4] -> int8[1,4,4,4] */
     tvmgen_separable_depthwise_conv2d_0((const int8_t *)inputs->image,
-        (const int32_t *)tvmgen_separable_depthwise_conv2d_0_packed, (int8_t *)&arena[2016],
+        (const int32_t *)tvmgen_separable_depthwise_conv2d_0_packed, (int8_t *)&arena[1840],
         (struct mlf_depthwise_scratch_dsp *)(void *)&arena[0]);
 
     /* 1: node block 1
        CONV_2D int8[1,4,4,4], int8[4,1,1,4] -> int8[1,4,4,4] */
-    tvmgen_separable_conv2d_1((const int8_t *)&arena[2016], (const int32_t *)tvmgen_separable_conv2d_1_packed,
-        (int8_t *)&arena[2016], (int16_t *)(void *)&arena[0]);
+    tvmgen_separable_conv2d_1((const int8_t *)&arena[1840], (const int32_t *)tvmgen_separable_conv2d_1_packed,
+        (int8_t *)&arena[1840], (int16_t *)(void *)&arena[0]);
 
     /* 2: node block 2 depthwise
        DEPTHWISE_CONV_2D int8[1,4,4,4], int8[1,3,3,4] -> int8[1,4,4,4] */
-    tvmgen_separable_depthwise_conv2d_0((const int8_t *)&arena[2016],
-        (const int32_t *)tvmgen_separable_depthwise_conv2d_2_packed, (int8_t *)&arena[2080],
+    tvmgen_separable_depthwise_conv2d_0((const int8_t *)&arena[1840],
+        (const int32_t *)tvmgen_separable_depthwise_conv2d_2_packed, (int8_t *)&arena[1904],
         (struct mlf_depthwise_scratch_dsp *)(void *)&arena[0]);
 
     /* 3: node block 2
        CONV_2D int8[1,4,4,4], int8[4,1,1,4] -> int8[1,4,4,4] */
-    tvmgen_separable_conv2d_1((const int8_t *)&arena[2080], (const int32_t *)tvmgen_separable_conv2d_3_packed,
-        (int8_t *)&arena[2080], (int16_t *)(void *)&arena[0]);
+    tvmgen_separable_conv2d_1((const int8_t *)&arena[1904], (const int32_t *)tvmgen_separable_conv2d_3_packed,
+        (int8_t *)&arena[1904], (int16_t *)(void *)&arena[0]);
 
     /* 4: node sum
        ADD int8[1,4,4,4], int8[1,4,4,4] -> int8[1,4,4,4] */
-    tvmgen_separable_add_4(&tvmgen_separable_add_4_numbers, (const int8_t *)&arena[2080],
-        (const int8_t *)&arena[2016], (int8_t *)&arena[2080]);
+    tvmgen_separable_add_4(&tvmgen_separable_add_4_numbers, (const int8_t *)&arena[1904],
+        (const int8_t *)&arena[1840], (int8_t *)&arena[1904]);
 
     /* 5: node flat
        RESHAPE int8[1,4,4,4] -> int8[1,64] */
@@ -206,13 +206,13 @@ int32_t mlf_separable_run(const struct tvmgen_separable_inputs *inputs,
 
     /* 6: node logits
        FULLY_CONNECTED int8[1,64], int8[3,64] -> int8[1,3] */
-    tvmgen_separable_fully_connected_6((const int8_t *)&arena[2080],
-        (const int32_t *)tvmgen_separable_fully_connected_6_packed, (int8_t *)&arena[2080],
+    tvmgen_separable_fully_connected_6((const int8_t *)&arena[1904],
+        (const int32_t *)tvmgen_separable_fully_connected_6_packed, (int8_t *)&arena[1904],
         (int16_t *)(void *)&arena[0]);
 
     /* 7: node classes
        SOFTMAX int8[1,3] -> int8[1,3] */
-    tvmgen_separable_softmax_7(&tvmgen_separable_softmax_7_quantization, (const int8_t *)&arena[2080],
+    tvmgen_separable_softmax_7(&tvmgen_separable_softmax_7_quantization, (const int8_t *)&arena[1904],
         (int8_t *)outputs->classes);
 
     return 0;

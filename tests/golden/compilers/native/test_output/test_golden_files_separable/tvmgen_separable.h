@@ -52,7 +52,7 @@ int32_t tvmgen_separable_run(
 /*!
  * \brief Workspace size for TVM module "separable"
  */
-#define TVMGEN_SEPARABLE_WORKSPACE_SIZE 2144
+#define TVMGEN_SEPARABLE_WORKSPACE_SIZE 1968
 
 /*!
  * \brief Alignment of a workspace in bytes

@@ -31,8 +31,8 @@ TVMGEN_NET_PARAMS const char mlf_net_model_id[] =
     "mlf:net:a08a0fcbdeafd3c1b3a4b495b9a9c9d96850f08946b52bc0622347d3b6e73b78:0.1.0";
 
 /* Packed as matmul_dsp.h describes. */
-TVMGEN_NET_PARAMS static const uint32_t tvmgen_net_fully_connected_0_packed[7] = {
-    0xfe0000fe, 0x000001ff, 0x00000012, 0xfffffffa, 0x51eb851f, 0x51eb851f, 0x00000404,
+TVMGEN_NET_PARAMS static const uint32_t tvmgen_net_fully_connected_0_packed[8] = {
+    0, 0xfe0000fe, 0x000001ff, 0x00000012, 0xfffffffa, 0x51eb851f, 0x51eb851f, 0x00000404,
 };
 
 #if defined(__GNUC__) && defined(__ELF__) && !defined(__PIC__)
