@@ -117,6 +117,19 @@ def test_placement_in_a_slow_memory_costs_cycles(project: Project) -> None:
 
 
 @pytest.mark.sweep
+def test_code_in_a_section_that_the_firmware_copies_to_ram_costs_fewer_cycles(project: Project) -> None:
+    """The script of a board copies only .ramfunc; start-up code of the product copies .RamFunc, too."""
+    found = []
+    for section in (".text.model", ".ramfunc", ".RamFunc"):
+        project.set_target("mcu: stm32l4r5")
+        text = (project.root / "mlfbuild.yml").read_text()
+        project.write("mlfbuild.yml", text.replace("workspace: .mlf_a", f"code: {section}"))
+        found.append(project.profile()["modelled"]["by_kind"]["waiting"])
+    assert found[0] > 1.3 * max(found[1:]), found
+    assert found[2] == pytest.approx(found[1], rel=0.2)
+
+
+@pytest.mark.sweep
 @pytest.mark.parametrize("mcu", ["stm32g0b1", "stm32f746", "stm32u575", "mps3-an547"])
 def test_microcontrollers_of_other_cores(project: Project, mcu: str) -> None:
     project.set_target(f"mcu: {mcu}")

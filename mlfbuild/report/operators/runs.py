@@ -223,10 +223,18 @@ def _check_memories(job: ProfileJob, module: Module, image: Path) -> None:
 
 
 def _places(job: ProfileJob, image: Path) -> list[tuple[int, int, str]]:
-    """Return the first and last address of each placed section, with its memory of the microcontroller."""
+    """Return the first and last address of each placed section, with its memory of the microcontroller.
+
+    The scripts of boards copy only ``.ramfunc`` to RAM. Code in a section that the firmware's own script copies counts
+    as the second memory, wherever the linker put it.
+    """
+    target, code = job.target, job.model.request.placement.code
+    places = [(section.name, memory) for section, memory in _sections(job)]
+    if target.mcu is not None and target.board is None and code is not None:
+        places.append((code, list(target.mcu.memories)[1]))
     extents = {section.name: section for section in read_image(image).sections}
     return [
         (extent.address, extent.address + extent.size - 1, memory)
-        for section, memory in _sections(job)
-        if (extent := extents.get(section.name)) is not None  # the model has no data of this kind otherwise
+        for name, memory in places
+        if (extent := extents.get(name)) is not None  # the model has nothing of this kind, or .ramfunc is in .data
     ]
