@@ -19,7 +19,7 @@ from mlfbuild.report.text.runs import run_text
 from mlfbuild.targets import CPUS
 from mlfbuild.timing import CycleCount
 
-M4, M3 = CPUS["cortex-m4"], CPUS["cortex-m3"]
+M4 = CPUS["cortex-m4"]
 TENSOR = NetworkTensor("x", "int8", (1, 4), 4, "arena", 0, 0, 1)
 OPERATORS = (
     NetworkOperator("net/a/Relu;net/a/BiasAdd", "CONV_2D", "conv", macs=3001, inputs=(0,)),
@@ -48,7 +48,7 @@ def test_operators_without_function_have_no_call() -> None:
     assert (first.instructions, second.instructions, last.instructions) == (6000, 5000, 900)
     assert (second.name, second.operator, second.macs, second.bound) == ("net/b/Relu", "CONV_2D", 3001, 1501)
     assert (last.macs, last.bound) == (0, 0)
-    assert [each.bound for each in operator_runs(PROFILE, NETWORK, M3)] == [3001, 3001, 0]
+    assert [each.bound for each in operator_runs(PROFILE, NETWORK, CPUS["cortex-m23"])] == [3001, 3001, 0]
 
 
 @pytest.mark.parametrize(
