@@ -37,9 +37,9 @@ from mlfbuild.timing.cores.operands import (
     inline_shift,
     loads,
     made,
-    operand_parts,
     uses,
 )
+from mlfbuild.timing.decode import operand_parts
 from mlfbuild.timing.types import CoreTiming, Cost, DecodedInstruction, WorkKind
 
 _DELAYS = delays("""
