@@ -31,7 +31,7 @@ from elftools.elf.elffile import ELFFile
 from mlfbuild.compilers import Placement
 from mlfbuild.core import MlfError
 from mlfbuild.targets import Mcu
-from mlfbuild.timing import core_timing
+from mlfbuild.timing import modelled_error
 
 COMMITTED = REPOSITORY / "benchmarks/results/cycles.json"
 _INT8 = tuple(network for network in NETWORKS if not network.endswith("_f32"))
@@ -118,7 +118,7 @@ def record_table(records: Sequence[Record]) -> str:
             flash, code, everything = (found.get((part, network, place)) for place in PLACEMENTS)
             if flash is None:
                 continue
-            error = core_timing(mcu.cpu.partition("+")[0]).error + mcu.error
+            error = modelled_error(mcu)
             theirs = PUBLISHED.get(part.removesuffix("-single-bank"), {}).get(network)
             rows.append([
                 f"{part}, ±{error} %", network, _million(flash.cycles),
@@ -150,7 +150,7 @@ def main() -> None:
         if place == "flash" or part not in _ZERO
     ]
     if options.update and len(works) != sum(len(n) * (1 if p in _ZERO else len(PLACEMENTS)) for p, n in ROWS.items()):
-        parser.error("--update models all; leave --parts and --networks away")
+        parser.error("--update models all; omit --parts and --networks")
     try:
         with ProcessPoolExecutor(options.jobs) as pool:
             records = list(pool.map(modelled, *zip(*works, strict=True)))

@@ -25,7 +25,7 @@ from elftools.elf.elffile import ELFFile
 
 from mlfbuild.core import MlfError
 from mlfbuild.targets import BOARDS, CPUS, MCUS, Mcu
-from mlfbuild.timing import CycleCount, core_timing
+from mlfbuild.timing import CycleCount, modelled_error
 from mlfbuild.verify.emulator import OUTSIDE, REST, Counting, run_elf
 
 COMMITTED = REPOSITORY / "benchmarks/results/silicon.json"
@@ -148,7 +148,7 @@ def mean_error(results: Results, points: Sequence[Point]) -> float:
 
 def stated_error(point: Point) -> int:
     """Return the error in per cent that mlfbuild states for the point's part."""
-    return core_timing(CPUS[point.mcu.cpu].core).error + point.mcu.error
+    return modelled_error(point.mcu)
 
 
 def exceeded(results: Results) -> Iterator[str]:

@@ -25,6 +25,7 @@ CASES = (
         for network, cpu, memory in product(NETWORKS, ("cortex-m4", "cortex-m55"), ("fastest", "smallest"))
         if not network.endswith("_f32")
     ),
+    *(Case(network, "cortex-m0plus") for network in NETWORKS if not network.endswith("_f32")),
 )
 """The cases that are measured and committed."""
 Results = Mapping[Case, Result]

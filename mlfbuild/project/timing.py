@@ -31,6 +31,21 @@ def _positive(value: int) -> Mistake | None:
     return None if value > 0 else Mistake("not-positive", reason=f"{value} is too small", hint="use a number above 0")
 
 
+def _at_most(largest: int) -> Rule:
+    def check(value: int) -> Mistake | None:
+        if value <= largest:
+            return None
+        return Mistake("number-too-large", reason=f"{value:,} is too large", hint=f"use at most {largest:,}")
+
+    return Rule(check)
+
+
+def _power_of_two(value: int) -> Mistake | None:
+    if value <= 0 or value & (value - 1) == 0:
+        return _positive(value)
+    return Mistake("not-a-power-of-two", reason=f"{value} is no power of two", hint="use one, such as 16")
+
+
 def _clock(value: str) -> Mistake | None:
     if parse_frequency(value) is not None:
         return None
@@ -40,6 +55,10 @@ def _clock(value: str) -> Mistake | None:
 
 _Positive = Annotated[Count, Rule(_positive)]
 _PositiveSize = Annotated[Size, Rule(_positive)]
+_CacheSize = Annotated[Size, Rule(_positive), _at_most(16 << 20)]
+_Width = Annotated[Size, Rule(_power_of_two), _at_most(4096)]
+_Waits = Annotated[Count, _at_most(10_000)]
+"""These limits are far beyond real parts. Without them, the plugin's sums of 64 bits could overflow."""
 _ClockName = Annotated[str, Rule(_clock, {"pattern": r"^[0-9_]+(\.[0-9]+)? ?([KkMmGg]?[Hh][Zz])?$"})]
 _Policy = one_of("policy", ("lru", "round-robin", "pseudo-random"))
 
@@ -50,21 +69,21 @@ class CacheKeys(Keys):
 
     TITLE = "cache"
 
-    size: _PositiveSize | None = None
+    size: _CacheSize | None = None
     """Bytes: 8 KiB"""
-    line: _PositiveSize | None = None
+    line: _Width | None = None
     """Bytes of one line: 32"""
     ways: _Positive | None = None
     """Lines of a set; size divided by line for a fully associative cache: 4"""
     policy: Annotated[str, _Policy] | None = None
     """Which line of a set is replaced. Default: lru."""
-    hit: Count | None = None
+    hit: _Waits | None = None
     """Wait states of an access that hits. Default: 0."""
-    miss: Count | None = None
+    miss: _Waits | None = None
     """Cycles that a miss takes besides those of the memory. Default: 0."""
     write_back: bool | None = None
     """Whether it holds written lines back, and allocates lines for writes. Default: false."""
-    sector: _PositiveSize | None = None
+    sector: _Width | None = None
     """Bytes that a miss fills if parts of a line are valid independently. Default: the whole line."""
 
 
@@ -76,15 +95,15 @@ class MemoryKeys(Keys):
 
     size: _PositiveSize | None = None
     """Bytes: 1 MiB"""
-    width: _PositiveSize | None = None
+    width: _Width | None = None
     """Bytes that one access reads, such as 16 for a flash that reads 128 bits at a time. Default: 4."""
-    waits: Count | None = None
+    waits: _Waits | None = None
     """Wait states of an access. Default: 0, or those of `wait-states` at the target's clock."""
-    wait_states: Annotated[Mapping[_ClockName, Count], NOT_EMPTY] = field(default_factory=dict)
+    wait_states: Annotated[Mapping[_ClockName, _Waits], NOT_EMPTY] = field(default_factory=dict)
     """Wait states by the highest clock that they suffice for, in ascending order: {24 MHz: 0, 48 MHz: 1}"""
-    burst: Count | None = None
-    """Wait states of each further access of a line fill. Default: those of the first."""
-    write_waits: Count | None = None
+    burst: _Waits | None = None
+    """Wait states of each further access of a line fill, or of a word that is wider. Default: those of the first."""
+    write_waits: _Waits | None = None
     """Wait states of a write. Default: 0."""
     prefetch: bool | None = None
     """Whether it reads the next `width` bytes of code while the core executes. Default: false."""

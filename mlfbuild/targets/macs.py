@@ -7,7 +7,8 @@ The instructions are those that the architectures have for this purpose:
 - Neon (Armv7-A and Armv7-R manual, DDI 0406): VMLAL.S8 has 8 lanes, VMLAL.S16 and VMLA of 32 bits have 4.
 - DSP (Armv7-M manual, DDI 0403, and DDI 0553): SMLAD adds two products of 16 bits, to which 8 bits are
   extended first.
-- The other CPUs with Armv7-M or Armv8-M Mainline have MLA, and VFMA if they have an FPU: one product each.
+- The other CPUs with Armv7-M or Armv8-M Mainline have MLA, and VFMA if they have an FPU: one product each, or two of
+  8 bits, if one factor is a word that holds two numbers 16 bits apart.
 - Armv6-M, Armv8-M Baseline and RISC-V have none: a multiplication and an addition.
 """
 
@@ -22,7 +23,7 @@ from mlfbuild.targets.types import Cpu
 _MVE = {"int8": 16, "uint8": 16, "int16": 8, "int32": 4, "float16": 8, "float32": 4}
 _NEON = {"int8": 8, "uint8": 8, "int16": 4, "int32": 4, "float32": 4}
 _DSP = {"int8": 2, "uint8": 2, "int16": 2, "int32": 1}
-_SCALAR = {"int8": 1, "uint8": 1, "int16": 1, "int32": 1}
+_SCALAR = {"int8": 2, "uint8": 2, "int16": 1, "int32": 1}
 _NO_MLA = frozenset({"armv6s-m", "armv8-m.base", "rv32imc"})
 
 
@@ -34,7 +35,7 @@ def macs_an_instruction(cpu: Cpu, dtype: str) -> Fraction | None:
     if cpu.architecture == "host":
         return None
     if dtype in _SCALAR and cpu.architecture in _NO_MLA:
-        return Fraction(1, 2)
+        return Fraction(_SCALAR[dtype], 2)
     found = max((lanes.get(dtype, 0) for lanes in _tables(cpu)), default=0)
     return Fraction(found) if found else None
 

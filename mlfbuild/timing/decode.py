@@ -88,6 +88,16 @@ def decoded(instruction: Instruction, size: int) -> DecodedInstruction:
     )  # fmt: skip
 
 
+def operand_parts(operands: str) -> Sequence[str]:
+    """Return the operands as they are separated by commas, lists and addresses as a whole."""
+    return [part.strip() for part in _OPERAND.findall(operands)]
+
+
+def registers_in(part: str) -> Sequence[str]:
+    """Return the registers that an operand names; of ranges only their ends."""
+    return [_ALIASES.get(found[1], found[1]) for found in _REGISTER.finditer(part)]
+
+
 def address_registers(instruction: DecodedInstruction) -> frozenset[str]:
     """Return the registers that a load or store computes its address from."""
     return _address(instruction.mnemonic, instruction.operands)
@@ -95,23 +105,23 @@ def address_registers(instruction: DecodedInstruction) -> frozenset[str]:
 
 def updates_base(instruction: DecodedInstruction) -> bool:
     """Return whether a load or store with one address writes that back."""
-    return bool(_written_back([part.strip() for part in _OPERAND.findall(instruction.operands)]))
+    return bool(_written_back(operand_parts(instruction.operands)))
 
 
 @functools.lru_cache(maxsize=1 << 16)
 def _address(name: str, operands: str) -> frozenset[str]:
     if name in {"push", "pop", "vpush", "vpop"}:
         return frozenset({"sp"})
-    parts = _OPERAND.findall(operands)
+    parts = operand_parts(operands)
     places = [part for part in parts if part.startswith("[")] or parts[:1]
-    return frozenset(name for place in places for name in _named(place))
+    return frozenset(name for place in places for name in registers_in(place))
 
 
 @functools.lru_cache(maxsize=1 << 16)
 def _shape(text: str, operands: str) -> _Shape:
     name, condition, sets_flags = _name(text, " q" in f" {operands}")
     base = name.partition(".")[0]
-    parts = [part.strip() for part in _OPERAND.findall(operands)]
+    parts = operand_parts(operands)
     target = next((int(found[1], 16) for part in parts[-1:] if (found := _TARGET.match(part))), None)
     if base not in _BRANCHES:
         target = None
@@ -159,14 +169,14 @@ def _registers(base: str, parts: Sequence[str]) -> tuple[set[str], set[str]]:
     if base in {"push", "vpush", "pop", "vpop"} or base.startswith(("ldm", "stm", "vldm", "vstm")):
         return _many_registers(base, parts)
     if base.startswith(("str", "vst")):
-        data = [name for part in parts for name in (_listed(part) if part.startswith("{") else _named(part))]
+        data = [name for part in parts for name in (_listed(part) if part.startswith("{") else registers_in(part))]
         status = data[:1] if base.startswith("strex") else []
         return set(data[len(status) :]), {*status, *_written_back(parts)}
     if base.startswith("vld") and parts[:1] and parts[0].startswith("{"):  # vld20.8 {q0, q1}, [r0]
-        return set(_named(parts[1])), set(_listed(parts[0])) | _written_back(parts)
+        return set(registers_in(parts[1])), set(_listed(parts[0])) | _written_back(parts)
     if base == "clrm":
         return set(), set(_listed(parts[0]))
-    named = {name for part in parts for name in _named(part)}
+    named = {name for part in parts for name in registers_in(part)}
     if base in {"bl", "blx", "blxns"}:
         return named, {"lr"}
     if base in _NO_RESULT or base.startswith("vpst"):
@@ -177,7 +187,7 @@ def _registers(base: str, parts: Sequence[str]) -> tuple[set[str], set[str]]:
 def _many_registers(base: str, parts: Sequence[str]) -> tuple[set[str], set[str]]:
     """Return the registers of a load or store of a list; the address of ``push`` and ``pop`` is not printed."""
     stack = "push" in base or "pop" in base
-    address = {"sp"} if stack else set(_named(parts[0]))
+    address = {"sp"} if stack else set(registers_in(parts[0]))
     back = address if stack or parts[0].endswith("!") else set()
     listed = set(_listed(parts[-1]))
     return (address, listed | back) if "ldm" in base or "pop" in base else (address | listed, back)
@@ -186,20 +196,20 @@ def _many_registers(base: str, parts: Sequence[str]) -> tuple[set[str], set[str]
 def _status_registers(base: str, parts: Sequence[str], named: set[str]) -> tuple[set[str], set[str]] | None:
     """Return the registers of moves and comparisons that have a status register; ``None`` for others."""
     if base == "vmrs":
-        return {parts[1].lower()}, {FLAGS} if "APSR" in parts[0] else set(_named(parts[0]))
+        return {parts[1].lower()}, {FLAGS} if "APSR" in parts[0] else set(registers_in(parts[0]))
     if base == "vmsr":
-        return set(_named(parts[1])), {parts[0].lower()}
+        return set(registers_in(parts[1])), {parts[0].lower()}
     if base in {"vcmp", "vcmpe"}:
         return named, {"p0" if any(name.startswith("q") for name in named) else "fpscr"}
     return (named, {"p0"}) if base == "vctp" or base.startswith("vpt") else None
 
 
 def _data_registers(base: str, parts: Sequence[str]) -> tuple[set[str], set[str]]:
-    operands = [list(_named(part)) for part in parts]
+    operands = [registers_in(part) for part in parts]
     results = _results(base, parts, operands)
     writes = {name for names in operands[:results] for name in names}
     reads = {name for names in operands[results:] for name in names}
-    reads |= {name for part in parts[:results] if part.startswith("[") for name in _named(part)}
+    reads |= {name for part in parts[:results] if part.startswith("[") for name in registers_in(part)}
     lane = base == "vmov" and any("[" in part for part in parts[:results])
     if _READS_RESULT.fullmatch(base) or lane or (base in _SHORT and len(parts) == 2):
         reads |= writes
@@ -221,13 +231,8 @@ def _written_back(parts: Sequence[str]) -> set[str]:
     """Return the base register of a load or store that changes it."""
     for at, part in enumerate(parts):
         if part.startswith("[") and (part.endswith("!") or at + 1 < len(parts)):
-            return set(list(_named(part))[:1])
+            return set(registers_in(part)[:1])
     return set()
-
-
-def _named(part: str) -> Iterator[str]:
-    for found in _REGISTER.finditer(part):
-        yield _ALIASES.get(found[1], found[1])
 
 
 def _listed(text: str) -> Iterator[str]:

@@ -107,8 +107,26 @@ def test_placement_in_a_slow_memory_costs_cycles(project: Project) -> None:
     assert external["by_kind"]["waiting"] > internal["by_kind"]["waiting"] + 40 * 64
     project.set_target(f"mcu: stm32l4r5, {PLACED.replace('OSPI', 'FLASH')}")
     assert project.profile()["modelled"]["by_kind"]["waiting"] < 2 * internal["by_kind"]["waiting"]
+    fast = PLACED.replace("{memories: {", "{memories: {fast: {size: 8 MiB, width: 1}, ")
+    for region in ("OSPI", "FAST"):  # the same image, because no board has either region
+        project.set_target(f"mcu: stm32l4r5, {fast.replace('OSPI', region)}")
+        external = project.profile()["modelled"]
+    assert external["by_kind"]["waiting"] < internal["by_kind"]["waiting"] + 40 * 64
     project.set_target("mcu: stm32l4r5, timing: {memories: {flash: {size: 64}}}")
     assert project.refused("profile") == (4, "microcontroller-too-small", "alpha for nucleo")
+
+
+@pytest.mark.sweep
+def test_code_in_a_section_that_the_firmware_copies_to_ram_costs_fewer_cycles(project: Project) -> None:
+    """The script of a board copies only .ramfunc; start-up code of the product copies .RamFunc, too."""
+    found = []
+    for section in (".text.model", ".ramfunc", ".RamFunc"):
+        project.set_target("mcu: stm32l4r5")
+        text = (project.root / "mlfbuild.yml").read_text()
+        project.write("mlfbuild.yml", text.replace("workspace: .mlf_a", f"code: {section}"))
+        found.append(project.profile()["modelled"]["by_kind"]["waiting"])
+    assert found[0] > 1.3 * max(found[1:]), found
+    assert found[2] == pytest.approx(found[1], rel=0.2)
 
 
 @pytest.mark.sweep

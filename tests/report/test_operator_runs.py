@@ -19,7 +19,7 @@ from mlfbuild.report.text.runs import run_text
 from mlfbuild.targets import CPUS
 from mlfbuild.timing import CycleCount
 
-M4, M3 = CPUS["cortex-m4"], CPUS["cortex-m3"]
+M4 = CPUS["cortex-m4"]
 TENSOR = NetworkTensor("x", "int8", (1, 4), 4, "arena", 0, 0, 1)
 OPERATORS = (
     NetworkOperator("net/a/Relu;net/a/BiasAdd", "CONV_2D", "conv", macs=3001, inputs=(0,)),
@@ -48,7 +48,7 @@ def test_operators_without_function_have_no_call() -> None:
     assert (first.instructions, second.instructions, last.instructions) == (6000, 5000, 900)
     assert (second.name, second.operator, second.macs, second.bound) == ("net/b/Relu", "CONV_2D", 3001, 1501)
     assert (last.macs, last.bound) == (0, 0)
-    assert [each.bound for each in operator_runs(PROFILE, NETWORK, M3)] == [3001, 3001, 0]
+    assert [each.bound for each in operator_runs(PROFILE, NETWORK, CPUS["cortex-m23"])] == [3001, 3001, 0]
 
 
 @pytest.mark.parametrize(
@@ -135,6 +135,11 @@ def test_table_of_modelled_cycles(golden: Callable[[str, str], None]) -> None:
     golden(run_text(run_of(NETWORK, TIMED)) + "\n", "table.txt")
 
 
+def test_a_run_without_calls_has_a_table_of_modelled_cycles() -> None:
+    run = run_of(NETWORK, replace(TIMED, calls=()))
+    assert run_text(run).splitlines()[-1].split()[0] == "200"
+
+
 def test_exceeded_budgets_of_cycles_and_latency() -> None:
     run = run_of(NETWORK, TIMED, inputs="net.npz")
     cycles = sum(call.cycles.total for call in TIMED.calls if call.cycles) + 200
@@ -144,6 +149,8 @@ def test_exceeded_budgets_of_cycles_and_latency() -> None:
     before = BudgetRecord(Path("none.json"), "", {"net": {"cycles": cycles - 3}})
     limits = {"net": {"cycles": cycles - 1, "latency": latency - 1}, "": {"latency": 1_000}}
     of_cycles, of_latency, of_image = excesses([run], limits, before)
+    later = BudgetRecord(Path("none.json"), "", {"net": {"latency": latency + 1_000}})
+    assert "1.000 us less than in the last build" in next(excesses([run], {"net": {"latency": 1}}, later)).reason
     assert [each.code for each in (of_cycles, of_latency)] == ["cycles-over-budget", "latency-over-budget"]
     for fact in (f"{cycles:,} cycles (modelled, +-12 %)", "stm32l4r5 at 120 MHz", "net.npz, 1 over", "3 more than in"):
         assert fact in of_cycles.reason

@@ -13,15 +13,15 @@ from support.drawing import Case
 from support.native import compile_bytes
 from support.oracle import tflite_micro_run
 
-CORES = ("cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55")
-"""The cores of the emulated boards."""
+CORES = ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55")
+"""The cores of the emulated boards, and the M0+, whose code the board of the M3 runs."""
 
 
 _Family = Mapping[str, Callable[..., Case]]
 _SEEDS: dict[bool, list[tuple[_Family, dict[str, tuple[int, ...]]]]] = {
     False: [
         (dsp_networks.KINDS, {
-            "CONV_2D": (5,), "CONV_2D below the peak": (6,), "CONV_2D 1x1": (8,), "FULLY_CONNECTED": (2,),
+            "CONV_2D": (5,), "CONV_2D below the peak": (6,), "CONV_2D 1x1": (8,), "FULLY_CONNECTED": (2, 5),
             "DEPTHWISE_CONV_2D": (1,), "DEPTHWISE_CONV_2D in place": (11,), "DEPTHWISE_CONV_2D by rows": (6,),
             "POOL_2D": (3,),
         }),

@@ -60,6 +60,8 @@ le lr, loop"""
         pytest.param(ONE_ROW, 4, id="9.1: one accumulator"),
         pytest.param(TWO_ROWS, 6, id="9.1: two accumulators"),
         pytest.param(FOUR_ROWS, 10, id="9.1: four accumulators"),
+        pytest.param(FOUR_ROWS.replace("vmladava", "vmlava"), 10, id="9.1: as objdump writes it"),
+        pytest.param("vmlava.s8 r2, q0, q1\nvadd.i32 q2, q2, q3\nle lr, loop", 2, id="sums beside additions"),
         pytest.param(COMPLEX, 8, id="8.5: complex product"),
         pytest.param(COMPLEX_UNROLLED, 12, id="8.5: complex product, unrolled"),
         pytest.param(SCALARS, 8, id="3.2: product of scalars"),

@@ -32,7 +32,7 @@ int main(void)
             const bool is_fetch = strcmp(word, "fetch") == 0;
             const uint64_t wait = !m->timed  ? 0
                                   : is_fetch ? fetch(m, address, now)
-                                             : transfer(m, address, strcmp(word, "write") == 0, now);
+                                             : transfer(m, address, 4, strcmp(word, "write") == 0, now);
             printf("%" PRIu64 "\n", wait);
             now += wait + gap;
         }

@@ -11,7 +11,7 @@ import pytest
 
 import mlfbuild
 from mlfbuild.core import find_tool
-from mlfbuild.targets import MCUS, Mcu
+from mlfbuild.targets import MCUS, Mcu, MemoryCache, TimedMemory
 
 MHZ = 1_000_000
 FLASH, SRAM = 0, 1 << 28
@@ -152,3 +152,25 @@ def test_f746_reads_a_line_from_flash_at_once_and_from_sram_word_by_word(waits: 
 def test_nrf5340_caches_lines_of_128_bits(waits: Waits) -> None:
     assert waits(MCUS["nrf5340"], each("read", FLASH, 32)) == [10, 0, 0, 0] * 2
     assert waits(MCUS["nrf5340"].at(64 * MHZ), each("read", FLASH, 16)) == [5, 0, 0, 0]
+
+
+def narrow(width: int, *caches: str) -> Mcu:
+    names = dict(zip(("fetch_cache", "read_cache"), caches, strict=False))
+    memory = TimedMemory(1 << 20, width, waits=10, burst=1, **names)
+    return Mcu("narrow", "", "cortex-m4", MHZ, {"flash": memory}, {"l1": MemoryCache(64, 16, 4)} if caches else {})
+
+
+@pytest.mark.parametrize("kind", ["fetch", "read"])
+@pytest.mark.parametrize(("width", "wait"), [(4, 10), (2, 10 + 2), (1, 10 + 3 * 2)])
+def test_a_word_takes_several_reads_of_a_narrow_memory(waits: Waits, kind: str, width: int, wait: int) -> None:
+    assert waits(narrow(width), each(kind, FLASH, 8)) == [wait, wait]
+    assert waits(narrow(width, "l1", "l1"), each(kind, FLASH, 8)) == [wait, 0]
+    second = 10 + (8 // width - 1) * 2 - (wait + 1)
+    assert waits(narrow(width, "l1", "l1"), each(kind, FLASH, 16), gap=1)[1] == second
+
+
+def test_half_words_of_code_come_from_a_narrow_memory_together(waits: Waits) -> None:
+    prefetching = narrow(1)
+    prefetching = replace(prefetching, memories={"flash": replace(prefetching.memories["flash"], prefetch=True)})
+    assert waits(narrow(1), each("fetch", FLASH, 8, 2)) == [16, 0] * 2
+    assert waits(prefetching, each("fetch", FLASH, 8, 2)) == [16, 0, 0, 0]

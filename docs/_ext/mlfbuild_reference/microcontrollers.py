@@ -46,6 +46,7 @@ def _memory(memory: TimedMemory) -> str:
         f"{memory.waits} wait state{'s' * (memory.waits > 1)}" if memory.waits else "",
     ]
     facts.append(f"{memory.burst} in a burst" if memory.burst >= 0 else "")
+    facts.append(f"{memory.write_waits} on a write" if memory.write_waits else "")
     facts.append("prefetch" if memory.prefetch else "")
     return ", ".join(filter(None, facts))
 

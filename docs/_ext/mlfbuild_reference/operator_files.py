@@ -88,7 +88,7 @@ def _files(folder: str) -> Mapping[str, list[Path]]:
 
 
 def _is_plain(path: Path) -> bool:
-    return not path.stem.endswith(("_dsp", "_mve", "_int16", "_float", "_linear"))
+    return not path.stem.endswith(("_dsp", "_mve", "_vfp", "_int16", "_float", "_linear"))
 
 
 @cache

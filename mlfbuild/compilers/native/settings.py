@@ -20,6 +20,9 @@ default."""
 DEAD_CHANNELS = ("remove", "keep")
 """The values of the option ``dead-channels``; the first one is the default."""
 
+_PLAIN_THUMB = ("armv6s-m", "armv7-m", "armv8-m.base")
+"""Architectures with Thumb instructions and without SIMD."""
+
 
 def most_constants(options: Mapping[str, OptionValue]) -> int | None:
     """Return the value of the option ``max-constants`` in bytes; ``None`` if it is not set or not a size."""
@@ -41,6 +44,11 @@ class CodegenSettings:
     def has(self, feature: str) -> bool:
         """Return whether the CPU has ``feature``, a word of ``Cpu.features``."""
         return feature in self.cpu.features
+
+    @property
+    def is_plain_thumb(self) -> bool:
+        """Whether the CPU is a Cortex-M without SIMD."""
+        return self.cpu.architecture in _PLAIN_THUMB
 
 
 def tflm_of(request: CompileRequest, graph: Graph) -> str:

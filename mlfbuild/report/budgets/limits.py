@@ -61,13 +61,13 @@ def largest(numbers: Sequence[tuple[str, int]]) -> str:
     return ", ".join(f"{name} {number:,}" for name, number in ordered)
 
 
-def since_last(now: int, before: int | None, text: Callable[[int], str] = "{:,}".format) -> str:
+def since_last(now: int, before: int | None, text: Callable[[int], str] = "{:,}".format, fewer: str = "fewer") -> str:
     """Return a clause with the difference from the last build within its budget; empty if that is unknown.
 
-    ``text`` formats the difference.
+    ``text`` formats the difference; ``fewer`` is the word for a smaller figure.
     """
     if before is None:
         return ""
     if now == before:
         return ", as in the last build within its budget"
-    return f", {text(abs(now - before))} {'more' if now > before else 'fewer'} than in the last build within its budget"
+    return f", {text(abs(now - before))} {'more' if now > before else fewer} than in the last build within its budget"

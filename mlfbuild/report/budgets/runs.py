@@ -142,7 +142,7 @@ def _excess(runs: Sequence[ModelRun], name: str, key: str, found: int, limit: in
         figure += f" ({part.exactness}) on {part.title}"
     inputs = " and ".join(dict.fromkeys(run.inputs_text for run in runs)) if name else "one run of each model"
     place = f"model {name}" if name else "the models of the image"
-    last = since_last(found, before, text)
+    last = since_last(found, before, text, "less" if key == "latency" else "fewer")
     reason = f"{figure} for {inputs}, {text(found - limit)} over the budget of {allowed}{last}"
     hint = f"reduce the largest parts ({_largest(runs, name, key)}; `mlfbuild profile` lists all), or raise the budget"
     if key == "instructions":

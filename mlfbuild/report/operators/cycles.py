@@ -31,7 +31,7 @@ class TimedPart:
     clock: int
     """Of its core, in Hz."""
     error: int
-    """Stated error of the model for the core, in per cent."""
+    """Stated error of the model for the core and its memories, in per cent."""
 
     @property
     def title(self) -> str:

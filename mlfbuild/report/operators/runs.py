@@ -38,7 +38,6 @@ from mlfbuild.report.operators.operator_runs import operator_runs
 from mlfbuild.report.operators.profile import CallCount, Profile, profile_module
 from mlfbuild.report.sizes.image import read_image
 from mlfbuild.report.text.runs import run_text
-from mlfbuild.targets import Mcu
 from mlfbuild.timing import CycleCount
 from mlfbuild.verify import SECONDS_A_CASE, load_inputs
 from mlfbuild.verify.emulator import build_harness
@@ -107,11 +106,12 @@ def _run(job: ProfileJob, module: Module, emulator: Path, tell: Tell) -> ModelRu
     path = job.vectors.get("") or job.vectors.get(module.name)
     inputs = _first_case(path, module)
     record = folder / "counts.json"
-    key = _key(image, inputs, emulator, target.mcu)
+    places = _places(job, image)
+    key = _key(image, inputs, emulator, f"{target.mcu} {places}")
     profile = _recorded(record, key)
     if profile is None:
         tell("running", 0, 0)
-        profile = profile_module(module, image, board, inputs, SECONDS_A_CASE, target.mcu, _places(job, image))
+        profile = profile_module(module, image, board, inputs, SECONDS_A_CASE, target.mcu, places)
         write_atomic(record, json.dumps({"key": key, "profile": asdict(profile)}).encode())
     operators = operator_runs(profile, module_network(module), target.cpu)
     return ModelRun(target.name, job.model.model, path.name if path else "", profile, operators)
@@ -125,11 +125,11 @@ def _first_case(path: Path | None, module: Module) -> list[Array]:
     return [np.zeros((1, size // dtype.itemsize), dtype) for dtype, size in types]
 
 
-def _key(image: Path, inputs: Sequence[Array], emulator: Path, mcu: Mcu | None) -> str:
-    """Return the hash of everything that decides a run: image, input, emulator, microcontroller and this package."""
+def _key(image: Path, inputs: Sequence[Array], emulator: Path, modelled: str) -> str:
+    """Return the hash of everything that decides a run: image, input, emulator, this package, and what is modelled."""
     program = emulator.stat()
     parts = [sha256(read_bytes(image, "image")), *(sha256(array.tobytes()) for array in inputs)]
-    parts += [f"{program.st_size} {program.st_mtime_ns}", package_fingerprint(), str(mcu)]
+    parts += [f"{program.st_size} {program.st_mtime_ns}", package_fingerprint(), modelled]
     return sha256("\n".join(parts).encode())
 
 
@@ -223,10 +223,18 @@ def _check_memories(job: ProfileJob, module: Module, image: Path) -> None:
 
 
 def _places(job: ProfileJob, image: Path) -> list[tuple[int, int, str]]:
-    """Return the first and last address of each placed section, with its memory of the microcontroller."""
+    """Return the first and last address of each placed section, with its memory of the microcontroller.
+
+    The scripts of boards copy only ``.ramfunc`` to RAM. Code in a section that the firmware's own script copies counts
+    as the second memory, wherever the linker put it.
+    """
+    target, code = job.target, job.model.request.placement.code
+    places = [(section.name, memory) for section, memory in _sections(job)]
+    if target.mcu is not None and target.board is None and code is not None:
+        places.append((code, list(target.mcu.memories)[1]))
     extents = {section.name: section for section in read_image(image).sections}
     return [
         (extent.address, extent.address + extent.size - 1, memory)
-        for section, memory in _sections(job)
-        if (extent := extents.get(section.name)) is not None  # the model has no data of this kind otherwise
+        for name, memory in places
+        if (extent := extents.get(name)) is not None  # the model has nothing of this kind, or .ramfunc is in .data
     ]

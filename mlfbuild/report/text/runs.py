@@ -71,8 +71,12 @@ def _table(run: ModelRun, *, verbose: bool) -> str:
         (*_numbers(everything, everything, macs, bound), "total"),
     ]  # fmt: skip
     cells = [(*row[: len(columns)], row[-1]) for row in rows]
-    header = (*columns, "operator" if any(each.operator for each in run.operators) else "function")
+    header = (*columns, _subject(run))
     return (text_table if verbose else fitted_table)(cells, header=header, align="r" * len(columns))
+
+
+def _subject(run: ModelRun) -> str:
+    return "operator" if any(each.operator for each in run.operators) else "function"
 
 
 def _numbers(instructions: int, everything: int, macs: int | None, bound: int | None) -> tuple[str, ...]:
@@ -93,7 +97,7 @@ def _cycles_table(run: ModelRun, all_cycles: CycleCount, part: TimedPart, *, ver
         (all_cycles, "total"),
     ]
     cells = [(*_cycle_numbers(cycles, all_cycles.total, part), label) for cycles, label in rows if cycles is not None]
-    header = ("cycles", "share", "ms", *_SPLIT.values(), "operator" if run.operators[0].operator else "function")
+    header = ("cycles", "share", "ms", *_SPLIT.values(), _subject(run))
     return (text_table if verbose else fitted_table)(cells, header=header, align="r" * (3 + len(_SPLIT)))
 
 

@@ -200,8 +200,9 @@ __attribute__((used, noreturn)) static void report_fault(const struct exception_
 NO_CANARY __attribute__((naked)) void mlf_board_fault(void)
 {
 #if __ARM_ARCH_ISA_THUMB == 1
-    __asm__ volatile("mov   r0, lr\n\t" /* bit 2: the stack of the exception frame */
-                     "lsr   r0, #3\n\t"
+    __asm__ volatile(".syntax unified\n\t"
+                     "mov   r0, lr\n\t"
+                     "lsrs  r0, r0, #3\n\t" /* bit 2: the stack of the exception frame */
                      "mrs   r0, psp\n\t"
                      "bcs   1f\n\t"
                      "mrs   r0, msp\n"

@@ -37,9 +37,9 @@ from mlfbuild.timing.cores.operands import (
     inline_shift,
     loads,
     made,
-    operand_parts,
     uses,
 )
+from mlfbuild.timing.decode import operand_parts
 from mlfbuild.timing.types import CoreTiming, Cost, DecodedInstruction, WorkKind
 
 _DELAYS = delays("""
@@ -87,10 +87,11 @@ _LOOP_ENDS = frozenset({"le", "letp"})
 
 _CONTROL = re.compile(r"vpst\w*|vctp|vpnot|vmrs|vmsr")
 _MULTIPLIER = re.compile(
-    r"vr?ml[as]l?d?avh?a?x?|vml[as]l?d?ava?x?|vml[as]s?|vmlas|v(q?r?d?mulh|mul)|vmull[bt]|vqdmull[bt]|vrmulh|vq?r?dmlad?hx?"
+    r"vr?ml[as]l?(da)?vh?a?x?|vml[as]s?|vmlas|v(q?r?d?mulh|mul)|vmull[bt]|vqdmull[bt]|vrmulh|vq?r?dmlad?hx?"
     r"|vq?r?dmls?d?hx?|vqr?dmlas?h|vqdmla?s?h|vadd(l?)va?|vcmp|vpt\w*|vfm[as]s?|vfmas|vc(mul|mla)|vcvt\w*|vrint\w*|v(max|min)nma?"
 )
-"""LLVM, M55UnitVecFPALU: multiplications, sums across vectors, comparisons; and all arithmetic with floats."""
+"""LLVM, M55UnitVecFPALU: multiplications, sums across vectors (``vmlav`` is ``vmladav`` in listings), comparisons; and
+all arithmetic with floats."""
 _LATE = re.compile(
     r"vml.*|vrml.*|v(q?r?d?mulh|mul)|vmull[bt]|vqdmull[bt]|vrmulh|vq.*ml.*|vaddl?va?|vfm.*|vc(mul|mla)|vcvt\w*|vrint\w*"
     r"|v[qr]shl|vqrshl|vqshlu|vrshr|vadc|vsbc|v(max|min)n?ma?va?"

@@ -29,10 +29,10 @@ from mlfbuild.timing.cores.operands import (
     is_shifted_constant,
     loads,
     made,
-    operand_parts,
     summed,
     uses,
 )
+from mlfbuild.timing.decode import operand_parts
 from mlfbuild.timing.types import CoreTiming, Cost, DecodedInstruction, WorkKind
 
 _DELAYS = delays("""

@@ -6,12 +6,9 @@ import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from mlfbuild.timing.decode import address_registers, updates_base
+from mlfbuild.timing.decode import address_registers, operand_parts, registers_in, updates_base
 from mlfbuild.timing.types import DecodedInstruction
 
-_OPERAND = re.compile(r"\{[^}]*\}|\[[^\]]*\]!?|[^,\s][^,]*")
-_REGISTER = re.compile(r"\b(r1[0-5]|r\d|sp|lr|ip|fp|sl|sb|[sdq]\d+)\b")
-_ALIASES = {"sb": "r9", "sl": "r10", "fp": "r11", "ip": "r12"}
 _SHIFT = re.compile(r"(lsl|lsr|asr|ror|rrx)\b")
 _SHIFTS = frozenset({"lsl", "lsr", "asr", "ror", "rrx"})
 _NEVER_MADE = frozenset({"pc"})
@@ -37,11 +34,6 @@ def loads(name: str) -> bool:
 
 
 @functools.lru_cache(maxsize=1 << 14)
-def operand_parts(operands: str) -> Sequence[str]:
-    """Return the operands as they are separated by commas, lists and addresses as a whole."""
-    return tuple(part.strip() for part in _OPERAND.findall(operands))
-
-
 def inline_shift(instruction: DecodedInstruction) -> str:
     """Return the shift of the last operand, such as ``lsl`` of ``add r0, r1, r2, lsl #2``; empty without one."""
     return "" if base_name(instruction) in _SHIFTS else _last_shift(instruction)
@@ -113,11 +105,6 @@ def _in_lists(register: str) -> tuple[str, int]:
     """Return the place of a register among others: lists are loaded from the lowest number on."""
     number = register[1:]
     return (register[0], int(number)) if number.isdigit() else ("r", 14)
-
-
-def registers_in(part: str) -> Sequence[str]:
-    """Return the registers that an operand names; of ranges only their ends."""
-    return [_ALIASES.get(found[1], found[1]) for found in _REGISTER.finditer(part)]
 
 
 @functools.cache

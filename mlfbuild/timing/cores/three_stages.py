@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
+from mlfbuild.timing.cores.operands import loads
 from mlfbuild.timing.decode import address_registers, updates_base
 from mlfbuild.timing.types import Cost, DecodedInstruction, WorkKind
 
@@ -86,12 +87,12 @@ def _transfer(
     overlaps = _overlaps(instruction, before, updates_overlap)
     if _moves_many(instruction):
         cycles = 1 + instruction.transfers  # TRM: cannot be pipelined, but its elements are, together
-    elif _loads(instruction):
+    elif loads(instruction.mnemonic):
         cycles = 1 if overlaps or (behind is not None and behind.mnemonic == "nop") else 2  # JNK: hides a NOP
     else:
         # TRM: STR with an immediate offset takes one cycle; with a register, one more that overlaps after a load
         cycles = 1 if overlaps or len(address_registers(instruction)) == 1 else 2
-        if behind is not None and behind.transfers and _loads(behind):
+        if behind is not None and behind.transfers and loads(behind.mnemonic):
             cycles = 2  # TRM: nothing can be pipelined after the store; JNK: that adds a cycle to the store
     taken = REFILL_LOAD if "pc" in instruction.writes else 0
     return Cost(Fraction(cycles + stall), Fraction(taken), WorkKind.MEMORY, overlaps=overlaps)
@@ -103,21 +104,17 @@ def _overlaps(instruction: DecodedInstruction, before: DecodedInstruction | None
     JNK: on the M3, only the first one in a chain may update its base; on the M4, all may, of different bases. Loads of
     32 bits "may fail to pipeline correctly if they are not positioned at word aligned boundaries": they do not here.
     """
-    if instruction.size == 4 and instruction.address % 4 and _loads(instruction):
+    if instruction.size == 4 and instruction.address % 4 and loads(instruction.mnemonic):
         return False
     if before is None or not before.transfers or _moves_many(before) or _moves_many(instruction):
         return False
-    if not _loads(before) or "pc" in before.writes or before.writes & address_registers(instruction):
+    if not loads(before.mnemonic) or "pc" in before.writes or before.writes & address_registers(instruction):
         return False
     return updates_overlap or not updates_base(instruction)
 
 
 def _moves_many(instruction: DecodedInstruction) -> bool:
     return instruction.transfers > 1 or instruction.mnemonic.startswith(_MANY)
-
-
-def _loads(instruction: DecodedInstruction) -> bool:
-    return instruction.mnemonic.startswith(("ldr", "ldm", "pop", "vldr", "vldm", "vpop"))
 
 
 def _address_is_new(instruction: DecodedInstruction, before: DecodedInstruction | None) -> bool:
@@ -128,4 +125,4 @@ def _address_is_new(instruction: DecodedInstruction, before: DecodedInstruction 
     """
     if before is None or not before.writes & address_registers(instruction):
         return False
-    return not before.transfers or not (_loads(before) or _loads(instruction) or _moves_many(before))
+    return not before.transfers or not (loads(before.mnemonic) or loads(instruction.mnemonic) or _moves_many(before))

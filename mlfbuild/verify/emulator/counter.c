@@ -19,10 +19,11 @@
  *   memory FIRST LAST WIDTH WAITS BURST WRITE_WAITS PREFETCH FETCH_CACHE READ_CACHE NUMBER
  *   code ADDRESS SIZE UNITS TAKEN KIND OVERLAPS                  an instruction; in order of address
  *
- * Memories of several ranges with the same number are one. Numbers are decimal, addresses hexadecimal. The units of a block of instructions are added when it begins; whether its
- * last instruction branched is known when the next block begins. `memories.h` has the waits for instructions and data.
- * If an instruction or an address is in no line, the output has a line `unknown ADDRESS`. `blocks` is written: a line for
- * each block that was executed, with its first address, that behind it, how often, and the units as above.
+ * Memories of several ranges with the same number are one. Numbers are decimal, addresses hexadecimal. The units of a
+ * block of instructions are added when it begins; whether its last instruction branched is known when the next block
+ * begins. `memories.h` has the waits for instructions and data. If an instruction or an address is in no line, the output
+ * has a line `unknown ADDRESS`. `blocks` is written: a line for each block that was executed, with its first address,
+ * the one after it, how often it was executed, and the units as above.
  *
  * QEMU translates blocks of instructions, which run to their end unless a fault occurs. The few functions of its
  * interface (qemu-plugin.h, version 1) are declared here, because distributions ship no header.
@@ -253,7 +254,7 @@ static void access_data(unsigned int cpu, uint32_t info, uint64_t address, void 
     accessing = instruction;
     accessed_word = address / bus;
     fetch_until(instruction->before);
-    wait_for(transfer(memory, address, store, began + instruction->before + accesses * cycle));
+    wait_for(transfer(memory, address, size, store, began + instruction->before + accesses * cycle));
 }
 
 static const struct code *code_at(uint64_t address)

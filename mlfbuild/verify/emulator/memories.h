@@ -4,11 +4,11 @@
  * Memories and caches of a microcontroller: how long the core waits for each access, beyond an access without waits.
  *
  * Times are units of cycles (`scale` units are one cycle). A read that begins at time t has its data at t + waits, and
- * keeps the memory busy until t + waits + 1 cycle. A cache fills a sector of a line, which may be all of it, from the
- * requested part on, in a circle: the core goes on with the first part while the others follow. A memory that prefetches reads the part of the code behind each
- * one that the core takes from it, when it is free; such parts stay in the prefetch buffer, and enter the cache only if
- * they miss later. A read that began is not abandoned. Writes go through a write buffer unless `write_waits` says
- * otherwise.
+ * keeps the memory busy until t + waits + 1 cycle. An access that is wider than the memory takes several reads. A cache
+ * fills a sector of a line, which may be all of it, from the requested part on, in a circle: the core goes on with the
+ * first part while the others follow. A memory that prefetches reads the part of the code behind each one that the core
+ * takes from it, when it is free; such parts stay in the prefetch buffer, and enter the cache only if they miss later. A
+ * read that began is not abandoned. Writes go through a write buffer unless `write_waits` says otherwise.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -50,7 +50,7 @@ struct port {
 struct memory {
     uint64_t first, last; /* addresses */
     struct port *port;
-    uint32_t width;
+    uint32_t width, code_width; /* bytes of a read, and of a fetch, which is at least a word */
     uint64_t waits, burst, write_waits;
     int prefetch, fetch_cache, read_cache;
     bool timed;           /* whether an access may wait */
@@ -143,13 +143,24 @@ static struct line *replaced_line(struct cache *cache, uint64_t address)
     return &set[(cache->next >> 16) % cache->ways];
 }
 
+/* The time from the arrival of the first part of `bytes` to that of the last one. */
+static uint64_t burst_time(const struct memory *memory, uint64_t bytes)
+{
+    return (bytes - 1) / memory->width * (memory->burst + cycle);
+}
+
 /* Read `bytes` in parts of the memory's width, from time `now` on; returns the time of arrival of the first part. */
-static uint64_t read_parts(struct memory *memory, uint32_t bytes, uint64_t now)
+static uint64_t read_parts(struct memory *memory, uint64_t bytes, uint64_t now)
 {
     const uint64_t arrival = at_least(now, memory->port->free_at) + memory->waits;
-    const uint64_t further = bytes > memory->width ? (bytes - 1) / memory->width : 0;
-    memory->port->free_at = arrival + cycle + further * (memory->burst + cycle);
+    memory->port->free_at = arrival + cycle + burst_time(memory, bytes);
     return arrival;
+}
+
+/* Read `bytes` and return the time of arrival of the last part. */
+static uint64_t read_all(struct memory *memory, uint64_t bytes, uint64_t now)
+{
+    return read_parts(memory, bytes, now) + burst_time(memory, bytes);
 }
 
 /* Fill the sector with `address` and return its line. A line that was written is written back after the read. */
@@ -172,12 +183,14 @@ static struct line *fill_line(struct cache *cache, struct memory *memory, uint64
     return line;
 }
 
-/* The time when the part of a line with `address` is there. The core waited for its other sectors. */
+/* The time when the part of a line with the last of the `bytes` at `address` is there, or that with the last ones of the
+ * sector. The core waited for its other sectors. */
 static uint64_t part_arrival(const struct cache *cache, const struct memory *memory, const struct line *line,
-                             uint64_t address)
+                             uint64_t address, uint64_t bytes)
 {
-    const uint32_t parts = cache->sector > memory->width ? cache->sector / memory->width : 1;
-    const uint32_t part = (uint32_t)(address % cache->sector / memory->width);
+    const uint64_t parts = cache->sector > memory->width ? cache->sector / memory->width : 1;
+    const uint64_t offset = address % cache->sector + bytes - 1;
+    const uint64_t part = offset < cache->sector ? offset / memory->width : parts - 1;
     if (line->filled != sector_of(cache, address)) {
         return 0;
     }
@@ -198,13 +211,14 @@ static bool is_there(const struct memory *memory, uint64_t part)
 /* Fetch the instructions at `address` at time `now`; returns the time that the core waits. */
 static uint64_t fetch(struct memory *memory, uint64_t address, uint64_t now)
 {
-    const uint64_t part = address / memory->width * memory->width;
+    const uint32_t width = memory->code_width;
+    const uint64_t part = address / width * width, bytes = part + width - address;
     struct cache *const cache = memory->fetch_cache == NO_CACHE ? NULL : &caches[memory->fetch_cache];
-    struct line *const line = cache == NULL ? NULL : used_line(cache, address);
+    struct line *line = cache == NULL ? NULL : used_line(cache, address);
     uint64_t wait;
     if (line != NULL) {
         memory->port->buffered = part;
-        return cache->hit + wait_until(part_arrival(cache, memory, line, address), now);
+        return cache->hit + wait_until(part_arrival(cache, memory, line, address, bytes), now);
     }
     if (memory->port->buffered == part && (cache == NULL || memory->prefetch)) {
         return 0; /* with a cache, a part that came from the prefetch buffer */
@@ -212,24 +226,25 @@ static uint64_t fetch(struct memory *memory, uint64_t address, uint64_t now)
     if (memory->port->ahead == part) {
         wait = wait_until(memory->port->ahead_ready, now);
     } else if (cache != NULL) {
-        wait = cache->hit + wait_until(fill_line(cache, memory, address, now)->arrival, now);
+        line = fill_line(cache, memory, address, now);
+        wait = cache->hit + wait_until(part_arrival(cache, memory, line, address, bytes), now);
     } else {
-        wait = wait_until(read_parts(memory, memory->width, now), now);
+        wait = wait_until(read_all(memory, width, now), now);
     }
     memory->port->buffered = part;
-    if (memory->prefetch && memory->port->ahead != part + memory->width && !is_there(memory, part + memory->width)) {
-        memory->port->ahead = part + memory->width;
-        memory->port->ahead_ready = read_parts(memory, memory->width, now + wait);
+    if (memory->prefetch && memory->port->ahead != part + width && !is_there(memory, part + width)) {
+        memory->port->ahead = part + width;
+        memory->port->ahead_ready = read_all(memory, width, now + wait);
     }
     return wait;
 }
 
-/* Read or write data at `address` at time `now`; returns the time that the core waits. */
-static uint64_t transfer(struct memory *memory, uint64_t address, bool store, uint64_t now)
+/* Read or write `bytes` of data at `address` at time `now`; returns the time that the core waits. */
+static uint64_t transfer(struct memory *memory, uint64_t address, uint64_t bytes, bool store, uint64_t now)
 {
     struct cache *const cache = memory->read_cache == NO_CACHE ? NULL : &caches[memory->read_cache];
     if (cache == NULL || (store && !cache->write_back)) {
-        return store ? memory->write_waits : wait_until(read_parts(memory, memory->width, now), now);
+        return store ? memory->write_waits : wait_until(read_all(memory, bytes, now), now);
     }
     struct line *line = used_line(cache, address);
     const bool found = line != NULL;
@@ -240,7 +255,7 @@ static uint64_t transfer(struct memory *memory, uint64_t address, bool store, ui
     if (store) { /* the write buffer waits for the line */
         return 0;
     }
-    return cache->hit + wait_until(part_arrival(cache, memory, line, address), now);
+    return cache->hit + wait_until(part_arrival(cache, memory, line, address, bytes), now);
 }
 
 static int named_policy(const char *name)
@@ -280,11 +295,12 @@ static bool add_memory(const struct memory *described, unsigned int port)
     *memory = *described;
     memory->port = &ports[port];
     memory->port->buffered = memory->port->ahead = NOTHING;
-    memory->granule = memory->width;
-    if (memory->fetch_cache != NO_CACHE && caches[memory->fetch_cache].line < memory->width) {
+    memory->code_width = memory->width < 4 ? 4 : memory->width;
+    memory->granule = memory->code_width;
+    if (memory->fetch_cache != NO_CACHE && caches[memory->fetch_cache].line < memory->granule) {
         memory->granule = caches[memory->fetch_cache].line;
     }
-    memory->timed = memory->waits + memory->write_waits + memory->burst > 0 || memory->fetch_cache != NO_CACHE ||
-                    memory->read_cache != NO_CACHE;
+    memory->timed = memory->waits + memory->write_waits + memory->burst > 0 || memory->width < memory->code_width ||
+                    memory->fetch_cache != NO_CACHE || memory->read_cache != NO_CACHE;
     return true;
 }

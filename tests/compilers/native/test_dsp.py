@@ -97,7 +97,7 @@ def test_depthwise_convolutions_shrink_in_place() -> None:
         assert "mlf_depthwise_conv2d_rows_int8_dsp(" in generated(library)
 
 
-@pytest.mark.parametrize(("cpu", "count"), [("cortex-m4", 6), ("cortex-m33", 2)])
+@pytest.mark.parametrize(("cpu", "count"), [("cortex-m4", 6), ("cortex-m7", 3), ("cortex-m33", 2)])
 def test_assembly_equals_tensorflow_lite_micro(
     cpu: str, count: int, tmp_path: Path, tool: Callable[[str], str]
 ) -> None:

@@ -62,7 +62,7 @@ def test_tensor_that_is_several_outputs_has_several_names() -> None:
 
 def test_arena_of_a_chain_is_one_tensor() -> None:
     graph = in_place_chain()  # for a core whose kernels need no scratch memory
-    (module,) = compile_graph(graph, request(graph.name, cpu="cortex-m3"), sha256(b"")).modules
+    (module,) = compile_graph(graph, request(graph.name, cpu="rv32imc"), sha256(b"")).modules
     assert module.main[0].workspace_size == 336  # 9 * 9 * 4 = 324, aligned to 16
 
 

@@ -45,14 +45,18 @@ MLF_KERNEL int8_t mlf_add_element_mve(const struct mlf_add_mve *add, int8_t firs
 
 #if defined(MLF_MVE)
 
-/* Four sums in x; y is scratch. */
-#define MLF_ADD_FOUR(x, y, shift)                                                                                      \
-    "vldrb.s32 " x ", [r1], #4\n vmlas.s32 " x ", q4, r4\n vqrdmulh.s32 " x ", " x ", r6\n"                            \
-    "vldrb.s32 " y ", [r2], #4\n vmlas.s32 " y ", q5, r5\n vqrdmulh.s32 " y ", " y ", r7\n"                            \
-    "vadd.i32 " x ", " x ", " y "\n vqrdmulh.s32 " x ", " x ", r8\n" shift(x, y)
+/* Rescaling the sum x; y is scratch. */
 #define MLF_ADD_SHIFT_RELU(x, y) "vrshl.s32 " x ", r11\n"
 #define MLF_ADD_SHIFT_RIGHT(x, y)                                                                                      \
     "vshr.s32 " y ", " x ", #31\n vadd.i32 " x ", " x ", " y "\n" MLF_ADD_SHIFT_RELU(x, y)
+/* Eight sums; loads, multiplications and other arithmetic alternate, because they overlap. */
+#define MLF_ADD_EIGHT(shift)                                                                                           \
+    "vldrb.s32 q0, [r1], #4\n vmlas.s32 q0, q4, r4\n"                                                                  \
+    "vldrb.s32 q1, [r2], #4\n vmlas.s32 q1, q5, r5\n"                                                                  \
+    "vldrb.s32 q2, [r1], #4\n vqrdmulh.s32 q0, q0, r6\n vqrdmulh.s32 q1, q1, r7\n vmlas.s32 q2, q4, r4\n"              \
+    "vadd.i32 q0, q0, q1\n vldrb.s32 q1, [r2], #4\n vqrdmulh.s32 q0, q0, r8\n vmlas.s32 q1, q5, r5\n"                  \
+    "vqrdmulh.s32 q2, q2, r6\n vqrdmulh.s32 q1, q1, r7\n vadd.i32 q2, q2, q1\n"                                        \
+    shift("q0", "q1") "vqrdmulh.s32 q2, q2, r8\n vqmovnb.s32 q0, q0\n" shift("q2", "q1") "vqmovnt.s32 q0, q2\n"
 
 #define MLF_ADD(name, rounding, away)                                                                                  \
     MLF_NAKED void name(const struct mlf_add_mve *add MLF_UNUSED, const int8_t *first MLF_UNUSED,                      \
@@ -65,9 +69,7 @@ MLF_KERNEL int8_t mlf_add_element_mve(const struct mlf_add_mve *add, int8_t firs
                 "movs r0, #0\n vidup.u32 q0, r0, #1\n vmov.i32 q3, #0x40000\n vorr q3, q3, q0\n"                       \
                 "vshl.i32 q0, q0, #16\n vorr q3, q3, q0\n" /* 0 4 1 5 2 6 3 7 */                                       \
                 "dls lr, lr\n"                                                                                         \
-                "1:\n" MLF_ADD_FOUR("q0", "q1", MLF_ADD_SHIFT_##rounding)                                              \
-                MLF_ADD_FOUR("q1", "q2", MLF_ADD_SHIFT_##rounding)                                                     \
-                "vqmovnb.s32 q0, q0\n vqmovnt.s32 q0, q1\n"                                                            \
+                "1:\n" MLF_ADD_EIGHT(MLF_ADD_SHIFT_##rounding)                                                         \
                 "vqadd.s16 q0, q0, r10\n vmax.s16 q0, q0, q6\n vmin.s16 q0, q0, q7\n"                                  \
                 "vstrb.16 q0, [r3, q3]\n adds r3, #8\n"                                                                \
                 "le lr, 1b\n" MLF_LEAVE);                                                                              \

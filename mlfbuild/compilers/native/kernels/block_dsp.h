@@ -47,7 +47,7 @@ MLF_KERNEL struct mlf_block_dsp mlf_block_dsp(int32_t inputs, int32_t outputs, i
  * Loads stand side by side, with offsets rather than updates of their base: on Cortex-M3 and M4 a row of N loads takes
  * N + 1 cycles.
  */
-#define MLF_BLOCK_DSP(group_bytes, round_bytes, first_group, round, brief, general)                                    \
+#define MLF_BLOCK_DSP(group_bytes, round_bytes, adjust_end, first_group, round, last, brief, general)                  \
     "push {r4-r8, r10, r11, lr}\n\t"                                                                                   \
     "sub sp, sp, #40\n\t"                                                                                              \
     "str r3, [sp, #36]\n\t"                                                                                            \
@@ -60,7 +60,7 @@ MLF_KERNEL struct mlf_block_dsp mlf_block_dsp(int32_t inputs, int32_t outputs, i
     "str r2, [sp, #16]\n\t"                                                                                            \
     "str r5, [sp, #20]\n\t"                                                                                            \
     "movs r6, #" group_bytes "\n\t"                                                                                    \
-    "mla r4, r3, r6, r0\n\t"                                                                                           \
+    "mla r4, r3, r6, r0\n\t" adjust_end                                                                                \
     "mls r6, r8, r6, r6\n\t"                                                                                           \
     "add r6, r6, r0\n\t"                                                                                               \
     "str r0, [sp]\n\t"                                                                                                 \
@@ -70,20 +70,13 @@ MLF_KERNEL struct mlf_block_dsp mlf_block_dsp(int32_t inputs, int32_t outputs, i
     "adds r6, #4\n\t" MLF_ENTRY_DSP("r8", "r3", "r7")                                                                  \
     "str r6, [sp, #8]\n\t"                                                                                             \
     "str r8, [sp, #12]\n\t"                                                                                            \
-    "str r4, [sp, #32]\n"                                                                                              \
+    "str r4, [sp, #32]\n\t"                                                                                            \
+    ".balign 4\n" /* loads of 32 bits at word boundaries can overlap */                                                \
     "1:\n\t"                                                                                                           \
-    "ldr r0, [sp]\n\t"                                                                                                 \
-    "ldr lr, [r1]\n\t" first_group                                                                                     \
-    "ldr r0, [sp, #4]\n\t"                                                                                             \
-    "ldr r3, [sp, #8]\n\t"                                                                                             \
-    "ldr r5, [sp, #12]\n\t"                                                                                            \
-    "add r1, r1, r3\n\t"                                                                                               \
-    "bx r5\n"                                                                                                          \
-    "3:\n\t" round                                                                                                     \
-    "adds r1, #40\n\t"                                                                                                 \
-    "adds r0, #" round_bytes "\n\t"                                                                                    \
+    first_group MLF_ENTER_LOOP_DSP                                                                                     \
+    "3:\n\t" round MLF_ADVANCE_DSP(round_bytes)                                                                        \
     "cmp r0, r4\n\t"                                                                                                   \
-    "bne 3b\n\t"                                                                                                       \
+    "bne 3b\n\t" last                                                                                                  \
     "ldr r5, [sp, #24]\n\t"                                                                                            \
     "ldr r0, [sp, #16]\n\t"                                                                                            \
     "ldr r3, [r1]\n\t"                                                                                                 \
@@ -138,8 +131,59 @@ MLF_KERNEL struct mlf_block_dsp mlf_block_dsp(int32_t inputs, int32_t outputs, i
     "sub " odd ", " odd ", " even "\n\t"                                                                               \
     "add " even ", r3, " even ", lsl #8\n\t"
 
-#define MLF_ROUND_DSP(sum, place)                                                                                      \
-    MLF_STORE_DSP(sum, "r6", "r3", "r7", "r4", place)
+#define MLF_ROUND3_DSP(a, b, c)                                                                                        \
+    MLF_STORE3_DSP(a, b, c, "r6", "r3", "r7", "r4", "[r0, r5, lsl #1]", "[r0, r5]", "[r0], #1")
+#define MLF_ROUND2_DSP(a, b) MLF_STORE2_DSP(a, b, "r6", "r3", "r7", "r4", "[r0, r5]", "[r0], #1")
+
+#if MLF_DUAL_ISSUE
+#define MLF_ENTER_LOOP_DSP "ldr pc, [sp, #12]\n"
+#define MLF_ADVANCE_DSP(round_bytes) "ldr r4, [sp, #32]\n\t"
+#define MLF_LOAD_DSP(x, pointer) "ldr " x ", [" pointer "], #4\n\t"
+#define MLF_LOAD_NONE_DSP(x, pointer)
+#else
+#define MLF_ENTER_LOOP_DSP                                                                                             \
+    "ldr r0, [sp, #4]\n\t"                                                                                             \
+    "ldr r3, [sp, #8]\n\t"                                                                                             \
+    "ldr r5, [sp, #12]\n\t"                                                                                            \
+    "add r1, r1, r3\n\t"                                                                                               \
+    "bx r5\n"
+#define MLF_ADVANCE_DSP(round_bytes)                                                                                   \
+    "adds r1, #40\n\t"                                                                                                 \
+    "adds r0, #" round_bytes "\n\t"
+#endif
+
+#if MLF_DUAL_ISSUE
+
+/*
+ * Three pixels on a Cortex-M7: r3, r4 weights of two channels and their expanded form; r5-r7 inputs; r8, r2, r10 even
+ * sums; r11, r12, lr odd and even ones. Six cycles for the 12 products of a step: each load is issued with a
+ * multiplication, two cycles before its use. `load` loads the weights and two inputs of the next step.
+ * The instruction adds to the even channel's sums, and names them, or for the first products it is one that does not;
+ * the others begin with the odd channel's bias, in lr.
+ */
+#define MLF_STEP3_DSP(smlad, load, r8, r2, r10, r11, r12)                                                              \
+    "smlad r11, r3, r5, " r11 "\n\t"                                                                                   \
+    "ldr r7, [r0], #4\n\t"                                                                                             \
+    "smlad r12, r3, r6, " r12 "\n\t"                                                                                   \
+    "sxtb16 r4, r3\n\t"                                                                                                \
+    "smlad lr, r3, r7, lr\n\t"                                                                                         \
+    smlad " r8, r4, r5" r8 "\n\t" load("r3", "r1")                                                                     \
+    smlad " r2, r4, r6" r2 "\n\t" load("r5", "r0")                                                                     \
+    smlad " r10, r4, r7" r10 "\n\t" load("r6", "r0")
+#define MLF_NEXT3_DSP(load) MLF_STEP3_DSP("smlad", load, ", r8", ", r2", ", r10", "r11", "r12")
+#define MLF_GROUP3_DSP MLF_NEXT3_DSP(MLF_LOAD_DSP) MLF_NEXT3_DSP(MLF_LOAD_DSP)
+
+/* A round of groups begins with the second step of one, so that the last step is after the loop. */
+#define MLF_FIRST3_DSP                                                                                                 \
+    "ldr r0, [sp]\n\t"                                                                                                 \
+    MLF_LOAD_DSP("lr", "r1") MLF_LOAD_DSP("r3", "r1") MLF_LOAD_DSP("r5", "r0") MLF_LOAD_DSP("r6", "r0")                \
+    MLF_STEP3_DSP("smuad", MLF_LOAD_DSP, "", "", "", "lr", "lr")
+#define MLF_ROUND_OF_GROUPS3_DSP                                                                                       \
+    MLF_GROUP3_DSP "4: .rept 4\n\t" MLF_GROUP3_DSP ".endr\n\t"
+#define MLF_LAST3_DSP MLF_NEXT3_DSP(MLF_LOAD_NONE_DSP)
+#define MLF_END3_DSP "subs r4, r4, #4\n\t" /* the third input of the last step is not loaded before it */
+
+#else
 
 /* Three pixels: r3 weights of two channels; r5-r7 inputs; r8, r2, r10 even sums; r11, r12, lr odd and even ones. */
 #define MLF_LOAD3_DSP(weights, first, second, third)                                                                   \
@@ -165,42 +209,72 @@ MLF_KERNEL struct mlf_block_dsp mlf_block_dsp(int32_t inputs, int32_t outputs, i
 #define MLF_GROUP3_DSP(w0, w1, a0, a1, a2, a3, a4, a5)                                                                 \
     MLF_LOAD3_DSP(w0, a0, a1, a2) MLF_NEXT3_DSP MLF_LOAD3_DSP(w1, a3, a4, a5) MLF_NEXT3_DSP
 
+#define MLF_FIRST3_DSP                                                                                                 \
+    "ldr lr, [r1]\n\t"                                                                                                 \
+    "ldr r0, [sp]\n\t" MLF_LOAD3_DSP("4", "0", "4", "8") MLF_STEP3_DSP("smuad", "", "", "", "lr", "lr")                \
+    MLF_LOAD3_DSP("8", "12", "16", "20") MLF_NEXT3_DSP
+#define MLF_ROUND_OF_GROUPS3_DSP                                                                                       \
+    MLF_GROUP3_DSP("0", "4", "0", "4", "8", "12", "16", "20") "4:\n\t"                                                 \
+    MLF_GROUP3_DSP("8", "12", "24", "28", "32", "36", "40", "44")                                                      \
+    MLF_GROUP3_DSP("16", "20", "48", "52", "56", "60", "64", "68")                                                     \
+    MLF_GROUP3_DSP("24", "28", "72", "76", "80", "84", "88", "92")                                                     \
+    MLF_GROUP3_DSP("32", "36", "96", "100", "104", "108", "112", "116")
+#define MLF_LAST3_DSP
+#define MLF_END3_DSP
+
+#endif
+
 #define MLF_BRIEF3_DSP                                                                                                 \
     MLF_RECOVER_BRIEF_DSP("r8", "r11") MLF_RECOVER_BRIEF_DSP("r2", "r12") MLF_RECOVER_BRIEF_DSP("r10", "lr")           \
     "ldr r3, [r1, #8]\n\t"                                                                                             \
-    "ldr r7, [sp, #20]\n\t" MLF_BRIEF_DSP("r8", "r6") MLF_BRIEF_DSP("r2", "r6") MLF_BRIEF_DSP("r10", "r6")             \
-    MLF_BRIEF_DSP("r11", "r3") MLF_BRIEF_DSP("r12", "r3") MLF_BRIEF_DSP("lr", "r3")                                    \
-    "add r6, r0, r5\n\t"                                                                                               \
-    "strb r8, [r0], #1\n\t"                                                                                            \
-    "strb r11, [r0], #1\n\t"                                                                                           \
-    "add r3, r6, r5\n\t"                                                                                               \
-    "strb r2, [r6]\n\t"                                                                                                \
-    "strb r12, [r6, #1]\n\t"                                                                                           \
-    "strb r10, [r3]\n\t"                                                                                               \
-    "strb lr, [r3, #1]\n\t"
+    "ldr r7, [sp, #20]\n\t"                                                                                            \
+    MLF_SCALE_BRIEF_DSP("r8", "r6") MLF_SCALE_BRIEF_DSP("r2", "r6") MLF_SCALE_BRIEF_DSP("r10", "r6")                   \
+    "add r6, r0, r5\n\t" MLF_SATURATE_BRIEF_DSP("r8") MLF_SCALE_BRIEF_DSP("r11", "r3")                                 \
+    MLF_SATURATE_BRIEF_DSP("r2") MLF_SCALE_BRIEF_DSP("r12", "r3")                                                      \
+    MLF_SATURATE_BRIEF_DSP("r10") MLF_SCALE_BRIEF_DSP("lr", "r3")                                                      \
+    "add r3, r6, r5\n\t" MLF_SATURATE_BRIEF_DSP("r11") MLF_BYTE_DSP("r8", "[r0], #1")                                  \
+    MLF_SATURATE_BRIEF_DSP("r12") MLF_BYTE_DSP("r2", "[r6]")                                                           \
+    MLF_SATURATE_BRIEF_DSP("lr") MLF_BYTE_DSP("r10", "[r3]")                                                           \
+    MLF_BYTE_DSP("r11", "[r0], #1") MLF_BYTE_DSP("r12", "[r6, #1]") MLF_BYTE_DSP("lr", "[r3, #1]")
 
 #define MLF_GENERAL3_DSP                                                                                               \
     MLF_PAIR_DSP(MLF_RECOVER_DSP("r8", "r11") MLF_RECOVER_DSP("r2", "r12") MLF_RECOVER_DSP("r10", "lr"),               \
-                 MLF_ROUND_DSP("r10", "[r0, r5, lsl #1]") MLF_ROUND_DSP("r2", "[r0, r5]")                              \
-                     MLF_ROUND_DSP("r8", "[r0], #1"),                                                                  \
-                 MLF_ROUND_DSP("lr", "[r0, r5, lsl #1]") MLF_ROUND_DSP("r12", "[r0, r5]")                              \
-                     MLF_ROUND_DSP("r11", "[r0], #1"))
+                 MLF_ROUND3_DSP("r10", "r2", "r8"), MLF_ROUND3_DSP("lr", "r12", "r11"))
 
 /* All pairs of output channels of three pixels, whose expanded inputs are `rows`. Returns the end of the filter. */
 MLF_NAKED const int32_t *mlf_pixels3_dsp(const int16_t *rows MLF_UNUSED, const int32_t *filter MLF_UNUSED,
                                          int8_t *output MLF_UNUSED, const struct mlf_block_dsp *block MLF_UNUSED)
 {
     __asm__ volatile(MLF_BLOCK_DSP(
-        "24", "120",
-        MLF_LOAD3_DSP("4", "0", "4", "8") MLF_STEP3_DSP("smuad", "", "", "", "lr", "lr")
-        MLF_LOAD3_DSP("8", "12", "16", "20") MLF_NEXT3_DSP,
-        MLF_GROUP3_DSP("0", "4", "0", "4", "8", "12", "16", "20") "4:\n\t"
-        MLF_GROUP3_DSP("8", "12", "24", "28", "32", "36", "40", "44")
-        MLF_GROUP3_DSP("16", "20", "48", "52", "56", "60", "64", "68")
-        MLF_GROUP3_DSP("24", "28", "72", "76", "80", "84", "88", "92")
-        MLF_GROUP3_DSP("32", "36", "96", "100", "104", "108", "112", "116"),
+        "24", "120", MLF_END3_DSP, MLF_FIRST3_DSP, MLF_ROUND_OF_GROUPS3_DSP, MLF_LAST3_DSP,
         MLF_BRIEF3_DSP, MLF_GENERAL3_DSP));
 }
+
+#if MLF_DUAL_ISSUE
+
+/*
+ * Two pixels on a Cortex-M7: r3, r4 weights of two channels and their expanded form; r5, r6 and r7, r10 inputs of
+ * alternate steps; r8, r2 even sums; r11, lr odd and even ones. Four cycles for the eight products of a step.
+ */
+#define MLF_STEP2_DSP(smlad, load, first, second, next_first, next_second, r8, r2, r11)                                \
+    "smlad r11, r3, " first ", " r11 "\n\t" load(next_first, "r0")                                                     \
+    "sxtb16 r4, r3\n\t"                                                                                                \
+    "smlad lr, r3, " second ", lr\n\t"                                                                                 \
+    smlad " r8, r4, " first r8 "\n\t" load("r3", "r1")                                                                 \
+    smlad " r2, r4, " second r2 "\n\t" load(next_second, "r0")
+#define MLF_NEXT2_DSP(load, first, second, next_first, next_second)                                                    \
+    MLF_STEP2_DSP("smlad", load, first, second, next_first, next_second, ", r8", ", r2", "r11")
+#define MLF_GROUP2_DSP                                                                                                 \
+    MLF_NEXT2_DSP(MLF_LOAD_DSP, "r7", "r10", "r5", "r6") MLF_NEXT2_DSP(MLF_LOAD_DSP, "r5", "r6", "r7", "r10")
+#define MLF_FIRST2_DSP                                                                                                 \
+    "ldr r0, [sp]\n\t"                                                                                                 \
+    MLF_LOAD_DSP("lr", "r1") MLF_LOAD_DSP("r3", "r1") MLF_LOAD_DSP("r5", "r0") MLF_LOAD_DSP("r6", "r0")                \
+    MLF_STEP2_DSP("smuad", MLF_LOAD_DSP, "r5", "r6", "r7", "r10", "", "", "lr")
+#define MLF_ROUND_OF_GROUPS2_DSP                                                                                       \
+    MLF_GROUP2_DSP "4: .rept 4\n\t" MLF_GROUP2_DSP ".endr\n\t"
+#define MLF_LAST2_DSP MLF_NEXT2_DSP(MLF_LOAD_NONE_DSP, "r7", "r10", "", "")
+
+#else
 
 /*
  * Two pixels: r3, r7 weights of two channels; r5, r6, r10, r12 inputs; r8, r2 even sums; r11, lr odd and even ones.
@@ -224,35 +298,39 @@ MLF_NAKED const int32_t *mlf_pixels3_dsp(const int16_t *rows MLF_UNUSED, const i
 #define MLF_GROUP2_DSP(w0, w1, a0, a1, a2, a3)                                                                         \
     MLF_LOAD2_DSP(w0, w1, a0, a1, a2, a3) MLF_NEXT2_DSP("r3", "r5", "r6") MLF_NEXT2_DSP("r7", "r10", "r12")
 
+#define MLF_FIRST2_DSP                                                                                                 \
+    "ldr lr, [r1]\n\t"                                                                                                 \
+    "ldr r0, [sp]\n\t" MLF_LOAD2_DSP("4", "8", "0", "4", "8", "12")                                                    \
+    MLF_STEP2_DSP("smuad", "r3", "r5", "r6", "", "", "lr") MLF_NEXT2_DSP("r7", "r10", "r12")
+#define MLF_ROUND_OF_GROUPS2_DSP                                                                                       \
+    MLF_GROUP2_DSP("0", "4", "0", "4", "8", "12") "4:\n\t"                                                             \
+    MLF_GROUP2_DSP("8", "12", "16", "20", "24", "28")                                                                  \
+    MLF_GROUP2_DSP("16", "20", "32", "36", "40", "44")                                                                 \
+    MLF_GROUP2_DSP("24", "28", "48", "52", "56", "60")                                                                 \
+    MLF_GROUP2_DSP("32", "36", "64", "68", "72", "76")
+#define MLF_LAST2_DSP
+
+#endif
+
 #define MLF_BRIEF2_DSP                                                                                                 \
     MLF_RECOVER_BRIEF_DSP("r8", "r11") MLF_RECOVER_BRIEF_DSP("r2", "lr")                                               \
     "ldr r3, [r1, #8]\n\t"                                                                                             \
-    "ldr r7, [sp, #20]\n\t" MLF_BRIEF_DSP("r8", "r6") MLF_BRIEF_DSP("r2", "r6")                                        \
-    MLF_BRIEF_DSP("r11", "r3") MLF_BRIEF_DSP("lr", "r3")                                                               \
-    "add r6, r0, r5\n\t"                                                                                               \
-    "strb r8, [r0], #1\n\t"                                                                                            \
-    "strb r11, [r0], #1\n\t"                                                                                           \
-    "strb r2, [r6]\n\t"                                                                                                \
-    "strb lr, [r6, #1]\n\t"
+    "ldr r7, [sp, #20]\n\t" MLF_SCALE_BRIEF_DSP("r8", "r6") MLF_SCALE_BRIEF_DSP("r2", "r6")                            \
+    "add r6, r0, r5\n\t" MLF_SCALE_BRIEF_DSP("r11", "r3") MLF_SCALE_BRIEF_DSP("lr", "r3")                              \
+    MLF_SATURATE_BRIEF_DSP("r8") MLF_SATURATE_BRIEF_DSP("r2") MLF_BYTE_DSP("r8", "[r0], #1")                           \
+    MLF_SATURATE_BRIEF_DSP("r11") MLF_BYTE_DSP("r2", "[r6]") MLF_SATURATE_BRIEF_DSP("lr")                              \
+    MLF_BYTE_DSP("r11", "[r0], #1") MLF_BYTE_DSP("lr", "[r6, #1]")
 
 #define MLF_GENERAL2_DSP                                                                                               \
     MLF_PAIR_DSP(MLF_RECOVER_DSP("r8", "r11") MLF_RECOVER_DSP("r2", "lr"),                                             \
-                 MLF_ROUND_DSP("r2", "[r0, r5]") MLF_ROUND_DSP("r8", "[r0], #1"),                                      \
-                 MLF_ROUND_DSP("lr", "[r0, r5]") MLF_ROUND_DSP("r11", "[r0], #1"))
+                 MLF_ROUND2_DSP("r2", "r8"), MLF_ROUND2_DSP("lr", "r11"))
 
 /* As mlf_pixels3_dsp for two pixels. */
 MLF_NAKED const int32_t *mlf_pixels2_dsp(const int16_t *rows MLF_UNUSED, const int32_t *filter MLF_UNUSED,
                                          int8_t *output MLF_UNUSED, const struct mlf_block_dsp *block MLF_UNUSED)
 {
     __asm__ volatile(MLF_BLOCK_DSP(
-        "16", "80",
-        MLF_LOAD2_DSP("4", "8", "0", "4", "8", "12") MLF_STEP2_DSP("smuad", "r3", "r5", "r6", "", "", "lr")
-        MLF_NEXT2_DSP("r7", "r10", "r12"),
-        MLF_GROUP2_DSP("0", "4", "0", "4", "8", "12") "4:\n\t"
-        MLF_GROUP2_DSP("8", "12", "16", "20", "24", "28")
-        MLF_GROUP2_DSP("16", "20", "32", "36", "40", "44")
-        MLF_GROUP2_DSP("24", "28", "48", "52", "56", "60")
-        MLF_GROUP2_DSP("32", "36", "64", "68", "72", "76"),
+        "16", "80", "", MLF_FIRST2_DSP, MLF_ROUND_OF_GROUPS2_DSP, MLF_LAST2_DSP,
         MLF_BRIEF2_DSP, MLF_GENERAL2_DSP));
 }
 

@@ -39,7 +39,8 @@
 #endif
 #endif
 #if defined(MLF_NO_CANARY)
-#define MLF_NAKED static __attribute__((MLF_CODE MLF_NO_CANARY naked, no_instrument_function, noinline, unused, aligned(4)))
+#define MLF_NAKED                                                                                                      \
+    static __attribute__((MLF_CODE MLF_NO_CANARY naked, no_instrument_function, noinline, unused, aligned(4)))
 #elif !defined(__SSP_ALL__)
 #define MLF_NAKED static __attribute__((MLF_CODE naked, no_instrument_function, noinline, unused, aligned(4)))
 #elif defined(__ARM_FEATURE_DSP) || defined(__ARM_FEATURE_MVE)

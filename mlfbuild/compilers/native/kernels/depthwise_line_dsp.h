@@ -84,9 +84,8 @@ MLF_NAKED void mlf_fill_planes_dsp(int16_t *planes MLF_UNUSED, const int8_t *inp
                      "2:\n\t"
                      "beq 3f\n"
                      "1:\n\t" MLF_FILL_PAIR_DSP("0", "384", "768", "1152")
-                     MLF_FILL_PAIR_DSP("4", "388", "772", "1156")
-                     "adds r0, #8\n\t"
-                     "subs r3, r3, #1\n\t"
+                     "subs r3, r3, #1\n\t" MLF_FILL_PAIR_DSP("4", "388", "772", "1156")
+                     "add r0, r0, #8\n\t"
                      "bne 1b\n"
                      "3:\n\t"
                      "pop {r4-r7, pc}");
@@ -222,7 +221,8 @@ MLF_NAKED void mlf_spread_filters_dsp(const int32_t *weights MLF_UNUSED,
     "str r3, [sp, #4]\n\t"                                                                                             \
     "str r4, [sp, #8]\n\t"                                                                                             \
     "cmp r2, r3\n\t"                                                                                                   \
-    "beq 4f\n"                                                                                                         \
+    "beq 4f\n\t"                                                                                                       \
+    ".balign 4\n" /* loads of 32 bits at word boundaries can overlap */                                                \
     "2:\n\t"                                                                                                           \
     "ldr lr, [r1, #40]\n\t" rows                                                                                       \
     "ldr r3, [r1, #44]\n\t"                                                                                            \
@@ -230,8 +230,10 @@ MLF_NAKED void mlf_spread_filters_dsp(const int32_t *weights MLF_UNUSED,
     "ldr r5, [sp, #12]\n\t"                                                                                            \
     "ldr r6, [sp, #4]\n\t"                                                                                             \
     "asrs r5, r5, #1\n\t"                                                                                              \
-    "bcs 6f\n\t" MLF_BRIEF_DSP("r2", "r3") MLF_BRIEF_DSP("r8", "r3") MLF_BRIEF_DSP("r10", "r3")                        \
-    MLF_BRIEF_DSP("r11", "r3") MLF_BRIEF_DSP("r12", "r3") MLF_BRIEF_DSP("lr", "r3")                                    \
+    "bcs 6f\n\t" MLF_SCALE_BRIEF_DSP("r2", "r3") MLF_SCALE_BRIEF_DSP("r8", "r3") MLF_SCALE_BRIEF_DSP("r10", "r3")      \
+    MLF_SCALE_BRIEF_DSP("r11", "r3") MLF_SATURATE_BRIEF_DSP("r2") MLF_SCALE_BRIEF_DSP("r12", "r3")                     \
+    MLF_SATURATE_BRIEF_DSP("r8") MLF_SCALE_BRIEF_DSP("lr", "r3") MLF_SATURATE_BRIEF_DSP("r10")                         \
+    MLF_SATURATE_BRIEF_DSP("r11") MLF_SATURATE_BRIEF_DSP("r12") MLF_SATURATE_BRIEF_DSP("lr")                           \
     "add r7, r4, r5\n\t"                                                                                               \
     "strb r2, [r4]\n\t"                                                                                                \
     "add r4, r7, r5\n\t"                                                                                               \
@@ -251,7 +253,9 @@ MLF_NAKED void mlf_spread_filters_dsp(const int32_t *weights MLF_UNUSED,
     "bne 2b\n\t"                                                                                                       \
     "ldr r6, [sp, #8]\n\t"                                                                                             \
     "cmp r4, r6\n\t"                                                                                                   \
-    "beq 5f\n"                                                                                                         \
+    "beq 5f\n\t"                                                                                                       \
+    ".balign 4\n\t"                                                                                                    \
+    "nop\n"                                                                                                            \
     "4:\n\t"                                                                                                           \
     "ldr r2, [r1, #40]\n\t" MLF_SINGLE_ROW_DSP("0", "4", "0", "4")                                                     \
     MLF_SINGLE_ROW_DSP("8", "12", "128", "132") MLF_SINGLE_ROW_DSP("16", "20", "256", "260")                           \

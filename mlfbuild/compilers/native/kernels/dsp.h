@@ -27,6 +27,16 @@
 #define MLF_DSP_ASM 0
 #endif
 
+/*
+ * Whether loads are written beside multiplications, for the Cortex-M7, which issues both in one cycle but LDM and LDRD
+ * only alone. It is the only core of Armv7E-M that can have an FPU for doubles.
+ */
+#if MLF_DSP_ASM && defined(__ARM_ARCH_7EM__) && defined(__ARM_FP) && (__ARM_FP & 8) != 0
+#define MLF_DUAL_ISSUE 1
+#else
+#define MLF_DUAL_ISSUE 0
+#endif
+
 /* Return a byte of a word, as a signed number; 0 is the lowest. */
 MLF_KERNEL int32_t mlf_byte_of_dsp(int32_t word, int32_t position)
 {
@@ -35,18 +45,32 @@ MLF_KERNEL int32_t mlf_byte_of_dsp(int32_t word, int32_t position)
 
 #if MLF_DSP_ASM
 
-/* From twice a sum to the stored byte; changes `scratch`, and uses the low byte of `shift`. */
-#define MLF_STORE_DSP(sum, multiplier, addend, shift, scratch, place)                                                  \
+/* From twice a sum to the byte to store; changes `scratch`, and uses the low byte of `shift`. */
+#define MLF_RESCALE_DSP(sum, multiplier, addend, scratch)                                                              \
     "add " scratch ", " addend ", " sum ", asr #31\n\t"                                                                \
-    "smmlar " sum ", " sum ", " multiplier ", " scratch "\n\t"                                                         \
-    "asr " sum ", " sum ", " shift "\n\t"                                                                              \
-    "ssat " sum ", #8, " sum ", asr #1\n\t"                                                                            \
-    "strb " sum ", " place "\n\t"
+    "smmlar " sum ", " sum ", " multiplier ", " scratch "\n\t"
+#define MLF_SHIFT_DSP(sum, shift) "asr " sum ", " sum ", " shift "\n\t"
+#define MLF_SATURATE_DSP(sum) "ssat " sum ", #8, " sum ", asr #1\n\t"
+#define MLF_BYTE_DSP(sum, place) "strb " sum ", " place "\n\t"
+
+/* The same for one, two or three sums, and stored; their steps alternate, because each waits for the one before. */
+#define MLF_STORE_DSP(sum, multiplier, addend, shift, scratch, place)                                                  \
+    MLF_RESCALE_DSP(sum, multiplier, addend, scratch)                                                                  \
+    MLF_SHIFT_DSP(sum, shift) MLF_SATURATE_DSP(sum) MLF_BYTE_DSP(sum, place)
+#define MLF_STORE2_DSP(a, b, multiplier, addend, shift, scratch, place_a, place_b)                                     \
+    MLF_RESCALE_DSP(a, multiplier, addend, scratch) MLF_RESCALE_DSP(b, multiplier, addend, scratch)                    \
+    MLF_SHIFT_DSP(a, shift) MLF_SHIFT_DSP(b, shift) MLF_SATURATE_DSP(a) MLF_SATURATE_DSP(b)                            \
+    MLF_BYTE_DSP(a, place_a) MLF_BYTE_DSP(b, place_b)
+#define MLF_STORE3_DSP(a, b, c, multiplier, addend, shift, scratch, place_a, place_b, place_c)                         \
+    MLF_RESCALE_DSP(a, multiplier, addend, scratch) MLF_RESCALE_DSP(b, multiplier, addend, scratch)                    \
+    MLF_RESCALE_DSP(c, multiplier, addend, scratch)                                                                    \
+    MLF_SHIFT_DSP(a, shift) MLF_SHIFT_DSP(b, shift) MLF_SATURATE_DSP(a) MLF_SHIFT_DSP(c, shift) MLF_SATURATE_DSP(b)    \
+    MLF_BYTE_DSP(a, place_a) MLF_SATURATE_DSP(c) MLF_BYTE_DSP(b, place_b) MLF_BYTE_DSP(c, place_c)
 
 /* From 256 times a sum with its bias to the output: the brief requantisation. */
-#define MLF_BRIEF_DSP(sum, multiplier)                                                                                 \
-    "smmul " sum ", " sum ", " multiplier "\n\t"                                                                       \
-    "ssat " sum ", #8, " sum ", asr #9\n\t"
+#define MLF_SCALE_BRIEF_DSP(sum, multiplier) "smmul " sum ", " sum ", " multiplier "\n\t"
+#define MLF_SATURATE_BRIEF_DSP(sum) "ssat " sum ", #8, " sum ", asr #9\n\t"
+#define MLF_BRIEF_DSP(sum, multiplier) MLF_SCALE_BRIEF_DSP(sum, multiplier) MLF_SATURATE_BRIEF_DSP(sum)
 
 /*
  * From the number of steps to leave out of a loop that starts at label 3 and whose second step starts at label 4 to the

@@ -12,17 +12,26 @@
 
 #if MLF_DSP_ASM
 
+/* Words are stored one by one where a store can be issued with an SXTB16, else all at once. */
+#if MLF_DUAL_ISSUE
+#define MLF_STORE_EXPANDED_DSP(x) "str " x ", [r0], #4\n\t"
+#define MLF_STORE_ALL_EXPANDED_DSP(list)
+#else
+#define MLF_STORE_EXPANDED_DSP(x)
+#define MLF_STORE_ALL_EXPANDED_DSP(list) "stmia r0!, " list "\n\t"
+#endif
+
 #define MLF_EXPAND3_DSP(offset)                                                                                        \
     "ldr r7, [r1, #" offset "]\n\t"                                                                                    \
     "ldr r8, [r2, #" offset "]\n\t"                                                                                    \
     "ldr r10, [r3, #" offset "]\n\t"                                                                                   \
     "sxtb16 r4, r7\n\t"                                                                                                \
-    "sxtb16 r5, r8\n\t"                                                                                                \
-    "sxtb16 r6, r10\n\t"                                                                                               \
-    "sxtb16 r7, r7, ror #8\n\t"                                                                                        \
-    "sxtb16 r8, r8, ror #8\n\t"                                                                                        \
-    "sxtb16 r10, r10, ror #8\n\t"                                                                                      \
-    "stmia r0!, {r4-r8, r10}\n\t"
+    "sxtb16 r5, r8\n\t" MLF_STORE_EXPANDED_DSP("r4")                                                                   \
+    "sxtb16 r6, r10\n\t" MLF_STORE_EXPANDED_DSP("r5")                                                                  \
+    "sxtb16 r7, r7, ror #8\n\t" MLF_STORE_EXPANDED_DSP("r6")                                                           \
+    "sxtb16 r8, r8, ror #8\n\t" MLF_STORE_EXPANDED_DSP("r7")                                                           \
+    "sxtb16 r10, r10, ror #8\n\t" MLF_STORE_EXPANDED_DSP("r8") MLF_STORE_EXPANDED_DSP("r10")                           \
+    MLF_STORE_ALL_EXPANDED_DSP("{r4-r8, r10}")
 
 /*
  * Expand `groups` times four bytes of three pixels to 16 bits: for each group bytes (0, 2) of every pixel, then (1, 3).
@@ -42,11 +51,11 @@ MLF_NAKED int16_t *mlf_expand3_dsp(int16_t *rows MLF_UNUSED, const int8_t *first
                      "cmp lr, #0\n"
                      "2:\n\t"
                      "beq 3f\n"
-                     "1:\n\t" MLF_EXPAND3_DSP("0") MLF_EXPAND3_DSP("4")
-                     "adds r1, #8\n\t"
-                     "adds r2, #8\n\t"
-                     "adds r3, #8\n\t"
-                     "subs lr, lr, #1\n\t"
+                     "1:\n\t" MLF_EXPAND3_DSP("0")
+                     "subs lr, lr, #1\n\t" MLF_EXPAND3_DSP("4")
+                     "add r1, r1, #8\n\t"
+                     "add r2, r2, #8\n\t"
+                     "add r3, r3, #8\n\t"
                      "bne 1b\n"
                      "3:\n\t"
                      "pop {r4-r8, r10, pc}");

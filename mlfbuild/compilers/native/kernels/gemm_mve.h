@@ -5,14 +5,15 @@
  *
  * mlf_gemm_*: two pixels times all output channels, four channels at a time. The eight sums stay in the even core
  * registers, to which VMLADAVA adds 16 products at once: 2 loads of pixels, 4 of weights and 8 VMLADAVA for 128
- * products, and about 28 further instructions for 8 outputs, 20 of which gather, rescale and store.
+ * products. The 8 outputs are gathered, rescaled and stored during the first step of the next four channels.
  *
  * A pixel's window consists of `rows` pieces of memory of 16 * `vectors` + `tail` bytes, read in place. Weights are in
  * the order in which they are read: for every four channels and every row, first 16 bytes of each channel for each
  * vector, then `tail` bytes of each. Up to 15 bytes after the last tail are read.
  *
  * In names, VECTORS has no tail, TAIL no vector and MIXED both, all with one row; ROWS and MIXED_ROWS have any number
- * of rows. RELU, RIGHT and ANY are those of requantize_mve.h.
+ * of rows. VECTORS4, ROWS3, MIXED1 and MIXED2 have as many vectors. ALL is RELU of requantize_mve.h with the range of
+ * int8 as its clamp, RIGHT has that range too, and RELU and ANY have any clamp.
  */
 #ifndef MLF_GEMM_MVE_H_
 #define MLF_GEMM_MVE_H_
@@ -47,53 +48,113 @@ typedef void (*mlf_gemm_function)(const struct mlf_gemm *gemm);
 
 #if defined(MLF_MVE)
 
-/* r3 and r5 point to the pixels, r1 to the weights; `multiply` is VMLADAV for the first products of a sum. */
-#define MLF_GEMM_STEP(multiply)                                                                                        \
-    "vldrb.u8 q0, [r3], #16\n"                                                                                         \
-    "vldrb.u8 q2, [r1], #16\n" multiply " r0, q0, q2\n"                                                                \
-    "vldrb.u8 q1, [r5], #16\n" multiply " r8, q1, q2\n"                                                                \
-    "vldrb.u8 q3, [r1], #16\n" multiply " r2, q0, q3\n" multiply " r10, q1, q3\n"                                      \
-    "vldrb.u8 q2, [r1], #16\n" multiply " r4, q0, q2\n" multiply " r12, q1, q2\n"                                      \
-    "vldrb.u8 q3, [r1], #16\n" multiply " r6, q0, q3\n" multiply " lr, q1, q3\n"
+/*
+ * A step: r3 and r5 point to the pixels, r1 to the weights. Each load is between two VMLADAVA, which it overlaps with.
+ * The last product of a step is left to the next one (MLF_GEMM_LAST), so that q0 is loaded meanwhile.
+ */
+#define MLF_GEMM_STEP                                                                                                  \
+    "vldrb.u8 q0, [r3], #16\n vmladava.s8 lr, q1, q3\n"                                                                \
+    "vldrb.u8 q2, [r1], #16\n vmladava.s8 r0, q0, q2\n"                                                                \
+    "vldrb.u8 q1, [r5], #16\n vmladava.s8 r8, q1, q2\n"                                                                \
+    "vldrb.u8 q3, [r1], #16\n vmladava.s8 r2, q0, q3\n"                                                                \
+    "vldrb.u8 q2, [r1], #16\n vmladava.s8 r10, q1, q3\n"                                                               \
+    "vldrb.u8 q3, [r1], #16\n vmladava.s8 r4, q0, q2\n"                                                                \
+    "vmladava.s8 r12, q1, q2\n vmladava.s8 r6, q0, q3\n"
+#define MLF_GEMM_LAST "vmladava.s8 lr, q1, q3\n"
 
 /* Bytes of the pixels beyond the tail count as 0, so that the bytes read as their weights have no effect. */
-#define MLF_GEMM_TAIL(multiply)                                                                                        \
+#define MLF_GEMM_TAIL                                                                                                  \
     "ldr r11, [sp, #28]\n"                                                                                             \
-    "vpstt\n"                                                                                                          \
-    "vldrbt.u8 q0, [r3]\n"                                                                                             \
-    "vldrbt.u8 q1, [r5]\n"                                                                                             \
-    "vldrb.u8 q2, [r1]\n add r1, r11\n" multiply " r0, q0, q2\n" multiply " r8, q1, q2\n"                              \
-    "vldrb.u8 q3, [r1]\n add r1, r11\n" multiply " r2, q0, q3\n" multiply " r10, q1, q3\n"                             \
-    "vldrb.u8 q2, [r1]\n add r1, r11\n" multiply " r4, q0, q2\n" multiply " r12, q1, q2\n"                             \
-    "vldrb.u8 q3, [r1]\n add r1, r11\n" multiply " r6, q0, q3\n" multiply " lr, q1, q3\n"
+    "vpst\n vldrbt.u8 q0, [r3]\n vmladava.s8 lr, q1, q3\n"                                                             \
+    "vldrb.u8 q2, [r1]\n add r1, r11\n vmladava.s8 r0, q0, q2\n"                                                       \
+    "vpst\n vldrbt.u8 q1, [r5]\n vmladava.s8 r8, q1, q2\n"                                                             \
+    "vldrb.u8 q3, [r1]\n add r1, r11\n vmladava.s8 r2, q0, q3\n"                                                       \
+    "vldrb.u8 q2, [r1]\n add r1, r11\n vmladava.s8 r10, q1, q3\n"                                                      \
+    "vldrb.u8 q3, [r1]\n add r1, r11\n vmladava.s8 r4, q0, q2\n"                                                       \
+    "vmladava.s8 r12, q1, q2\n vmladava.s8 r6, q0, q3\n"
 
 /*
- * The loop over the vectors of a row is entered in its middle, so that four steps are one iteration. The entry and the
- * number of iterations are at sp + 64 for the first row, whose first step is before the loop, else at sp + 72.
+ * The first step of four channels, together with the outputs of the four before, which use the integer unit: sums
+ * become q4 and q5, and r7 points to the channels, r11 to 4 bytes before the outputs. The spaces between its parts
+ * belong to the roundings below.
  */
-#define MLF_GEMM_VECTORS_LOOP                                                                                          \
-    "ldr r11, [sp, #64]\n" MLF_GEMM_STEP("vmladav.s8")                                                                 \
-    "ldr pc, [sp, #68]\n"                                                                                              \
-    "4: .rept 4\n" MLF_GEMM_STEP("vmladava.s8") ".endr\n"                                                              \
+#define MLF_GEMM_FIRST(load, next, rounding, zero)                                                                     \
+    "vmov q4[2], q4[0], r0, r4\n" load("q0", "r3")                                                                     \
+    "vmov q4[3], q4[1], r2, r6\n vldrb.u8 q2, [r1]" next                                                               \
+    "vmov q5[2], q5[0], r8, r12\n vmladav.s8 r0, q0, q2\n"                                                             \
+    "vmov q5[3], q5[1], r10, lr\n" load##_LENGTH load("q1", "r5") "vmladav.s8 r8, q1, q2\n" load##_ADVANCE             \
+    "vldrw.u32 q6, [r7], #16\n vadd.i32 q4, q4, q6\n"                                                                  \
+    "vldrb.u8 q3, [r1]" next load##_ADVANCE "vadd.i32 q5, q5, q6\n vmladav.s8 r2, q0, q3\n" MLF_GEMM_LEFT_##rounding   \
+    "vldrw.u32 q6, [r7], #16\n vqrdmulh.s32 q4, q4, q6\n"                                                              \
+    "vldrb.u8 q2, [r1]" next load##_ADVANCE "vqrdmulh.s32 q5, q5, q6\n"                                                \
+    "vldrb.s32 q6, [r7], #4\n vmladav.s8 r10, q1, q3\n" MLF_GEMM_SHIFT1_##rounding                                     \
+    "vmladav.s8 r4, q0, q2\n" MLF_GEMM_SHIFT2_##rounding                                                               \
+    "vldrb.u8 q3, [r1]" next load##_ADVANCE MLF_GEMM_SHIFT3_##rounding "vmladav.s8 r12, q1, q2\n"                      \
+    MLF_GEMM_SHIFT4_##rounding "add r11, #4\n" MLF_GEMM_SHIFT5_##rounding "vmladav.s8 r6, q0, q3\n"                    \
+    MLF_GEMM_SHIFT6_##rounding(zero)
+#define MLF_GEMM_ZERO "ldr lr, [sp, #52]\n"
+#define MLF_GEMM_STORE(clamp)                                                                                          \
+    "strd r7, r11, [sp, #80]\n vqadd.s16 q4, q4, lr\n ldr r7, [sp, #36]\n mov lr, #0\n" MLF_GEMM_CLAMP_##clamp         \
+    "vstrb.16 q4, [r11, q7]\n"
+#define MLF_GEMM_LOAD(x, pointer) "vldrb.u8 " x ", [" pointer "], #16\n"
+#define MLF_GEMM_LOAD_LENGTH
+#define MLF_GEMM_LOAD_ADVANCE
+#define MLF_GEMM_LOAD_TAIL(x, pointer) "vpst\n vldrbt.u8 " x ", [" pointer "]\n"
+#define MLF_GEMM_LOAD_TAIL_LENGTH "ldr lr, [sp, #28]\n"
+#define MLF_GEMM_LOAD_TAIL_ADVANCE "add r1, lr\n"
+
+/* Roundings other than RELU use q7 for what they add to negative sums. */
+#define MLF_GEMM_LEFT_RELU
+#define MLF_GEMM_SHIFT1_RELU "vrshl.s32 q4, q4, q6\n"
+#define MLF_GEMM_SHIFT2_RELU "vrshl.s32 q5, q5, q6\n"
+#define MLF_GEMM_SHIFT3_RELU
+#define MLF_GEMM_SHIFT4_RELU "vqmovnb.s32 q4, q4\n"
+#define MLF_GEMM_SHIFT5_RELU
+#define MLF_GEMM_SHIFT6_RELU(zero) zero "vqmovnt.s32 q4, q5\n"
+#define MLF_GEMM_LEFT_RIGHT
+#define MLF_GEMM_SHIFT1_RIGHT "vand q7, q4, q6\n"
+#define MLF_GEMM_SHIFT2_RIGHT "vshr.s32 q7, q7, #31\n"
+#define MLF_GEMM_SHIFT3_RIGHT "vadd.i32 q4, q4, q7\n"
+#define MLF_GEMM_SHIFT4_RIGHT "vand q7, q5, q6\n"
+#define MLF_GEMM_SHIFT5_RIGHT "vrshl.s32 q4, q4, q6\n"
+#define MLF_GEMM_SHIFT6_RIGHT(zero)                                                                                    \
+    "vshr.s32 q7, q7, #31\n" zero "vadd.i32 q5, q5, q7\n vldrh.u16 q7, [sp, #112]\n vqmovnb.s32 q4, q4\n"              \
+    "vrshl.s32 q5, q5, q6\n vqmovnt.s32 q4, q5\n"
+#define MLF_GEMM_LEFT_ANY                                                                                              \
+    "vldrb.s32 q6, [r7, #16]\n vmov.i32 q7, #0\n vmax.s32 q6, q6, q7\n vshl.s32 q4, q4, q6\n vshl.s32 q5, q5, q6\n"
+#define MLF_GEMM_SHIFT1_ANY "vmov.i32 q7, #0\n vmin.s32 q6, q6, q7\n" MLF_GEMM_SHIFT1_RIGHT
+#define MLF_GEMM_SHIFT2_ANY MLF_GEMM_SHIFT2_RIGHT
+#define MLF_GEMM_SHIFT3_ANY MLF_GEMM_SHIFT3_RIGHT
+#define MLF_GEMM_SHIFT4_ANY MLF_GEMM_SHIFT4_RIGHT
+#define MLF_GEMM_SHIFT5_ANY MLF_GEMM_SHIFT5_RIGHT
+#define MLF_GEMM_SHIFT6_ANY MLF_GEMM_SHIFT6_RIGHT
+/* ALL is the range of int8. */
+#define MLF_GEMM_CLAMP_ALL "vqmovnb.s16 q4, q4\n"
+#define MLF_GEMM_CLAMP_BOUNDS                                                                                          \
+    "vldrh.u16 q6, [sp, #128]\n vmax.s16 q4, q4, q6\n vldrh.u16 q6, [sp, #144]\n vmin.s16 q4, q4, q6\n"
+
+/*
+ * After the first step, the other vectors of the row in r11 iterations of four steps, the first of which is entered in
+ * its middle. The address is at sp + 92; for the first group of a pair, it is that of label 7, and of label 8 after
+ * the last group. Number and address are at sp + 96 for rows other than the first.
+ */
+#define MLF_GEMM_VECTORS                                                                                               \
+    "ldr r11, [sp, #88]\n ldr pc, [sp, #92]\n"                                                                         \
+    "4: .rept 4\n" MLF_GEMM_STEP ".endr\n"                                                                             \
     "5: subs r11, #1\n bne 4b\n"
 #define MLF_GEMM_ENTRIES                                                                                               \
     "ldr r1, [sp, #24]\n"                                                                                              \
     "adr.w r2, 5f\n adds r2, #1\n movs r3, #56\n" /* a step has 14 instructions of 4 bytes */                          \
-    "and r5, r1, #3\n mls r5, r5, r3, r2\n lsrs r4, r1, #2\n adds r4, #1\n strd r4, r5, [sp, #72]\n"                   \
+    "and r5, r1, #3\n mls r5, r5, r3, r2\n lsrs r4, r1, #2\n adds r4, #1\n strd r4, r5, [sp, #96]\n"                   \
     "subs r1, #1\n"                                                                                                    \
-    "and r5, r1, #3\n mls r5, r5, r3, r2\n lsrs r4, r1, #2\n adds r4, #1\n strd r4, r5, [sp, #64]\n"
+    "and r5, r1, #3\n mls r5, r5, r3, r2\n lsrs r4, r1, #2\n adds r4, #1\n str r4, [sp, #88]\n str r5, [sp, #104]\n"
 #define MLF_GEMM_PREDICATE "ldr r1, [sp, #28]\n vctp.8 r1\n"
-
-/* While r11 counts vectors, the output is saved at sp + 84; while r7 counts rows, the channels are saved at sp + 80. */
-#define MLF_GEMM_OUTPUT "ldr r11, [sp, #84]\n"
 #define MLF_GEMM_ROWS_BEGIN "ldr r7, [sp, #16]\n"
 #define MLF_GEMM_ROWS_END                                                                                              \
     "subs r7, #1\n beq 6f\n"                                                                                           \
     "ldr r11, [sp, #20]\n add r3, r11\n add r5, r11\n"                                                                 \
-    "ldr r11, [sp, #72]\n ldr pc, [sp, #76]\n"                                                                         \
-    "6: ldrd r7, r11, [sp, #80]\n"
-#define MLF_GEMM_SAVE "str r11, [sp, #84]\n"
-#define MLF_GEMM_SAVE_BOTH "strd r7, r11, [sp, #80]\n"
+    "ldr r11, [sp, #96]\n ldr pc, [sp, #100]\n"                                                                        \
+    "6: ldr r7, [sp, #36]\n"
 
 #define MLF_GEMM_PREPARE_VECTORS MLF_GEMM_ENTRIES
 #define MLF_GEMM_PREPARE_MIXED MLF_GEMM_PREDICATE MLF_GEMM_ENTRIES
@@ -101,43 +162,138 @@ typedef void (*mlf_gemm_function)(const struct mlf_gemm *gemm);
 #define MLF_GEMM_PREPARE_ROWS MLF_GEMM_ENTRIES
 #define MLF_GEMM_PREPARE_MIXED_ROWS MLF_GEMM_PREDICATE MLF_GEMM_ENTRIES
 
-#define MLF_GEMM_SUM_VECTORS MLF_GEMM_VECTORS_LOOP MLF_GEMM_OUTPUT
-#define MLF_GEMM_SUM_MIXED MLF_GEMM_VECTORS_LOOP MLF_GEMM_TAIL("vmladava.s8") MLF_GEMM_OUTPUT
-#define MLF_GEMM_SUM_TAIL MLF_GEMM_TAIL("vmladav.s8") MLF_GEMM_OUTPUT
-#define MLF_GEMM_SUM_ROWS MLF_GEMM_ROWS_BEGIN MLF_GEMM_VECTORS_LOOP MLF_GEMM_ROWS_END
-#define MLF_GEMM_SUM_MIXED_ROWS                                                                                        \
-    MLF_GEMM_ROWS_BEGIN MLF_GEMM_VECTORS_LOOP MLF_GEMM_TAIL("vmladava.s8") MLF_GEMM_ROWS_END
+#define MLF_GEMM_SUM_VECTORS MLF_GEMM_VECTORS
+#define MLF_GEMM_SUM_MIXED MLF_GEMM_VECTORS MLF_GEMM_TAIL
+#define MLF_GEMM_SUM_TAIL "beq 7f\n 9:\n"
+#define MLF_GEMM_SUM_ROWS MLF_GEMM_ROWS_BEGIN MLF_GEMM_VECTORS MLF_GEMM_ROWS_END
+#define MLF_GEMM_SUM_MIXED_ROWS MLF_GEMM_ROWS_BEGIN MLF_GEMM_VECTORS MLF_GEMM_TAIL MLF_GEMM_ROWS_END
 
-#define MLF_GEMM_KEEP_VECTORS MLF_GEMM_SAVE
-#define MLF_GEMM_KEEP_MIXED MLF_GEMM_SAVE
-#define MLF_GEMM_KEEP_TAIL MLF_GEMM_SAVE
-#define MLF_GEMM_KEEP_ROWS MLF_GEMM_SAVE_BOTH
-#define MLF_GEMM_KEEP_MIXED_ROWS MLF_GEMM_SAVE_BOTH
+#define MLF_GEMM_FIRST_VECTORS(rounding) MLF_GEMM_FIRST(MLF_GEMM_LOAD, ", #16\n", rounding, MLF_GEMM_ZERO)
+#define MLF_GEMM_FIRST_MIXED MLF_GEMM_FIRST_VECTORS
+#define MLF_GEMM_FIRST_TAIL(rounding) MLF_GEMM_FIRST(MLF_GEMM_LOAD_TAIL, "\n", rounding, MLF_GEMM_ZERO)
+#define MLF_GEMM_FIRST_ROWS MLF_GEMM_FIRST_VECTORS
+#define MLF_GEMM_FIRST_MIXED_ROWS MLF_GEMM_FIRST_VECTORS
 
-/* r7 points to the channels, r11 to the output. The struct is copied to the stack. */
-#define MLF_GEMM(name, shape, rounding)                                                                                \
+/*
+ * How the first group of a pair (BEGIN), what follows its first step (BEGUN) and the outputs of the last group (FLUSH)
+ * are reached: by the address at sp + 92; without other vectors by the flag Z and by a negative number of pairs.
+ */
+#define MLF_GEMM_JUMP(label) "adr.w r11, " label "\n add r11, #1\n str r11, [sp, #92]\n"
+#define MLF_GEMM_BEGIN_VECTORS MLF_GEMM_JUMP("7f")
+#define MLF_GEMM_BEGIN_MIXED MLF_GEMM_JUMP("7f")
+#define MLF_GEMM_BEGIN_TAIL "cmp r3, r3\n"
+#define MLF_GEMM_BEGIN_ROWS MLF_GEMM_JUMP("7f")
+#define MLF_GEMM_BEGIN_MIXED_ROWS MLF_GEMM_JUMP("7f")
+#define MLF_GEMM_CONTINUE "ldr r11, [sp, #104]\n str r11, [sp, #92]\n ldr r11, [sp, #88]\n ldr pc, [sp, #92]\n"
+#define MLF_GEMM_BEGUN_VECTORS MLF_GEMM_CONTINUE
+#define MLF_GEMM_BEGUN_MIXED MLF_GEMM_CONTINUE
+#define MLF_GEMM_BEGUN_TAIL "b 9b\n"
+#define MLF_GEMM_BEGUN_ROWS MLF_GEMM_ROWS_BEGIN MLF_GEMM_CONTINUE
+#define MLF_GEMM_BEGUN_MIXED_ROWS MLF_GEMM_ROWS_BEGIN MLF_GEMM_CONTINUE
+#define MLF_GEMM_FLUSH_VECTORS MLF_GEMM_JUMP("8f")
+#define MLF_GEMM_FLUSH_MIXED MLF_GEMM_JUMP("8f")
+#define MLF_GEMM_FLUSH_TAIL                                                                                            \
+    "bmi 8f\n ldr r11, [sp, #28]\n add r11, r1, r11, lsl #2\n str r11, [sp, #36]\n movs r7, #1\n"
+#define MLF_GEMM_FLUSH_ROWS MLF_GEMM_JUMP("8f")
+#define MLF_GEMM_FLUSH_MIXED_ROWS MLF_GEMM_JUMP("8f")
+
+/*
+ * On the stack: the struct; at 80 the channels of the last group and 4 bytes before its outputs; at 104 the address
+ * after a first step; at 112 the offsets of its outputs; at 128 and 144 the clamp. The outputs "of the group before the
+ * first" are written to sp + 160.
+ */
+#define MLF_GEMM(name, shape, rounding, clamp)                                                                         \
     MLF_NAKED void name(const struct mlf_gemm *gemm MLF_UNUSED)                                                        \
     {                                                                                                                  \
-        __asm__(MLF_ENTER "sub sp, #88\n"                                                                              \
+        __asm__(MLF_ENTER "sub sp, #176\n"                                                                             \
                 "vldrw.u32 q0, [r0]\n vldrw.u32 q1, [r0, #16]\n vldrw.u32 q2, [r0, #32]\n vldrw.u32 q3, [r0, #48]\n"   \
                 "vldrh.u16 q7, [r0, #64]\n"                                                                            \
                 "mov r0, sp\n"                                                                                         \
                 "vstrw.32 q0, [r0]\n vstrw.32 q1, [r0, #16]\n vstrw.32 q2, [r0, #32]\n vstrw.32 q3, [r0, #48]\n"       \
-                "ldrd r1, r2, [sp, #52]\n ldr r3, [sp, #60]\n"                                                         \
-                "vdup.16 q4, r1\n vdup.16 q5, r2\n vdup.16 q6, r3\n" MLF_GEMM_PREPARE_##shape                          \
-                "1: ldr r1, [sp, #32]\n"                                                                               \
-                "ldrd r7, r11, [sp, #40]\n" MLF_GEMM_KEEP_##shape                                                      \
-                "2: ldrd r3, r5, [sp]\n" MLF_GEMM_SUM_##shape MLF_SUMS_TO_VECTORS                                      \
-                MLF_RESCALE_##rounding(MLF_BOTH, "r7") MLF_STORE_OUTPUTS                                               \
-                "add r11, #4\n" MLF_GEMM_KEEP_##shape                                                                  \
-                "ldr r0, [sp, #36]\n cmp r1, r0\n bne 2b\n"                                                            \
-                "ldrd r3, r5, [sp]\n ldrd r0, r1, [sp, #8]\n"                                                          \
-                "add r3, r1\n add r5, r1\n strd r3, r5, [sp]\n"                                                        \
-                "ldrd r2, r3, [sp, #44]\n add r2, r3\n str r2, [sp, #44]\n"                                            \
-                "subs r0, #1\n str r0, [sp, #8]\n bne 1b\n"                                                            \
-                "add sp, #88\n" MLF_LEAVE);                                                                            \
+                "ldrd r1, r3, [sp, #56]\n vdup.16 q0, r1\n vdup.16 q1, r3\n"                                           \
+                "vstrh.16 q7, [r0, #64]\n movs r2, #0\n vidup.u16 q7, r2, #1\n vstrh.16 q7, [r0, #112]\n"              \
+                "vstrh.16 q0, [r0, #128]\n vstrh.16 q1, [r0, #144]\n" MLF_GEMM_PREPARE_##shape                         \
+                "ldr r7, [sp, #40]\n add r11, sp, #156\n strd r7, r11, [sp, #80]\n"                                    \
+                "ldrd r3, r5, [sp]\n"                                                                                  \
+                "1: " MLF_GEMM_BEGIN_##shape "ldr r1, [sp, #32]\n ldrd r7, r11, [sp, #80]\n"                           \
+                "2: " MLF_GEMM_FIRST_##shape(rounding) MLF_GEMM_STORE(clamp) MLF_GEMM_SUM_##shape                      \
+                "ldrd r3, r5, [sp]\n" MLF_GEMM_LAST "cmp r1, r7\n ldrd r7, r11, [sp, #80]\n bne 2b\n"                  \
+                "ldr r11, [sp, #8]\n subs r11, #1\n str r11, [sp, #8]\n ble 3f\n"                                      \
+                "ldr r11, [sp, #12]\n add r3, r11\n add r5, r11\n strd r3, r5, [sp]\n"                                 \
+                "ldrd r1, r11, [sp, #44]\n add r1, r11\n str r1, [sp, #44]\n b 1b\n"                                   \
+                "3: ldr r1, [sp, #32]\n" MLF_GEMM_FLUSH_##shape "ldrd r7, r11, [sp, #80]\n b 2b\n"                     \
+                "7: ldrd r7, r11, [sp, #40]\n sub r11, #4\n strd r7, r11, [sp, #80]\n"                                 \
+                "vldrh.u16 q7, [sp, #64]\n vstrh.16 q7, [sp, #112]\n ldr r7, [sp, #36]\n" MLF_GEMM_BEGUN_##shape       \
+                "8: add sp, #176\n" MLF_LEAVE);                                                                        \
     }
 
+/*
+ * The same for windows with a known number of vectors: steps follow each other without jumps, r7 and r11 stay as they
+ * are, and scalar instructions are where VMLADAVA do not overlap with loads. Z is set in the first step of a pair.
+ */
+#define MLF_GEMM_FIXED_STEP(begin, space1, space2, space3)                                                             \
+    "vldrb.u8 q0, [r3], #16\n" begin "vldrb.u8 q2, [r1], #16\n vmladava.s8 r0, q0, q2\n" space1                        \
+    "vldrb.u8 q1, [r5], #16\n vmladava.s8 r8, q1, q2\n"                                                                \
+    "vldrb.u8 q3, [r1], #16\n vmladava.s8 r2, q0, q3\n"                                                                \
+    "vldrb.u8 q2, [r1], #16\n vmladava.s8 r10, q1, q3\n"                                                               \
+    "vldrb.u8 q3, [r1], #16\n vmladava.s8 r4, q0, q2\n" space2                                                         \
+    "vmladava.s8 r12, q1, q2\n" space3 "vmladava.s8 r6, q0, q3\n"
+#define MLF_GEMM_FIXED_TAIL(begin, space1, space2, space3)                                                             \
+    "vpst\n vldrbt.u8 q0, [r3]\n" begin "ldr r3, [sp, #28]\n"                                                          \
+    "vldrb.u8 q2, [r1]\n vmladava.s8 r0, q0, q2\n add r1, r3\n" space1                                                 \
+    "vpst\n vldrbt.u8 q1, [r5]\n vmladava.s8 r8, q1, q2\n ldr r5, [sp, #36]\n"                                         \
+    "vldrb.u8 q3, [r1]\n vmladava.s8 r2, q0, q3\n add r1, r3\n"                                                        \
+    "vldrb.u8 q2, [r1]\n vmladava.s8 r10, q1, q3\n add r1, r3\n"                                                       \
+    "vldrb.u8 q3, [r1]\n vmladava.s8 r4, q0, q2\n add r1, r3\n" space2                                                 \
+    "vmladava.s8 r12, q1, q2\n" space3 "cmp r1, r5\n vmladava.s8 r6, q0, q3\n"
+
+/* The second step, with the rest of the outputs of the group before. */
+#define MLF_GEMM_SECOND(step, clamp)                                                                                   \
+    step("vqadd.s16 q4, q4, q6\n", MLF_GEMM_CLAMP_##clamp, "vstrb.16 q4, [r11, q7]\n", "beq 7f\n 9:\n")
+/* In the last step of a row, r7 counts rows and r11 has the bytes between them. */
+#define MLF_GEMM_FIXED_ROW(spare)                                                                                      \
+    MLF_GEMM_FIXED_STEP(MLF_GEMM_LAST, spare, "add r3, r11\n add r5, r11\n", "subs r7, #1\n")
+#define MLF_GEMM_FIXED_MIDDLE MLF_GEMM_FIXED_STEP(MLF_GEMM_LAST, "", "", "")
+#define MLF_GEMM_FIXED_END "ldrd r3, r5, [sp]\n" MLF_GEMM_LAST "bne 2b\n"
+#define MLF_GEMM_REST_VECTORS4(clamp)                                                                                  \
+    MLF_GEMM_SECOND(MLF_GEMM_FIXED_STEP, clamp) MLF_GEMM_FIXED_MIDDLE                                                  \
+    MLF_GEMM_FIXED_STEP(MLF_GEMM_LAST, "", "ldr r5, [sp, #36]\n", "cmp r1, r5\n") MLF_GEMM_FIXED_END
+#define MLF_GEMM_REST_MIXED1(clamp) MLF_GEMM_SECOND(MLF_GEMM_FIXED_TAIL, clamp) MLF_GEMM_FIXED_END
+#define MLF_GEMM_REST_MIXED2(clamp)                                                                                    \
+    MLF_GEMM_SECOND(MLF_GEMM_FIXED_STEP, clamp)                                                                        \
+    MLF_GEMM_FIXED_TAIL(MLF_GEMM_LAST, "", "", "") MLF_GEMM_FIXED_END
+#define MLF_GEMM_REST_ROWS3(clamp)                                                                                     \
+    MLF_GEMM_SECOND(MLF_GEMM_FIXED_STEP, clamp)                                                                        \
+    MLF_GEMM_FIXED_ROW("strd r7, r11, [sp, #80]\n ldrd r7, r11, [sp, #16]\n")                                          \
+    "4: " MLF_GEMM_FIXED_MIDDLE MLF_GEMM_FIXED_MIDDLE MLF_GEMM_FIXED_ROW("") "bne 4b\n"                                \
+    "ldr r7, [sp, #36]\n ldrd r3, r5, [sp]\n" MLF_GEMM_LAST "cmp r1, r7\n ldrd r7, r11, [sp, #80]\n bne 2b\n"
+#define MLF_GEMM_PREPARE_VECTORS4
+#define MLF_GEMM_PREPARE_MIXED1 MLF_GEMM_PREDICATE
+#define MLF_GEMM_PREPARE_MIXED2 MLF_GEMM_PREDICATE
+#define MLF_GEMM_PREPARE_ROWS3
+#define MLF_GEMM_FIXED(name, shape, rounding, clamp)                                                                   \
+    MLF_NAKED void name(const struct mlf_gemm *gemm MLF_UNUSED)                                                        \
+    {                                                                                                                  \
+        __asm__(MLF_ENTER "sub sp, #192\n"                                                                             \
+                "vldrw.u32 q0, [r0]\n vldrw.u32 q1, [r0, #16]\n vldrw.u32 q2, [r0, #32]\n vldrw.u32 q3, [r0, #48]\n"   \
+                "vldrh.u16 q7, [r0, #64]\n"                                                                            \
+                "mov r0, sp\n"                                                                                         \
+                "vstrw.32 q0, [r0]\n vstrw.32 q1, [r0, #16]\n vstrw.32 q2, [r0, #32]\n vstrw.32 q3, [r0, #48]\n"       \
+                "ldrd r1, r3, [sp, #56]\n ldr r5, [sp, #52]\n vdup.16 q0, r1\n vdup.16 q1, r3\n vdup.16 q2, r5\n"      \
+                "vstrh.16 q7, [r0, #64]\n movs r2, #0\n vidup.u16 q7, r2, #1\n vstrh.16 q7, [r0, #112]\n"              \
+                "vstrh.16 q0, [r0, #128]\n vstrh.16 q1, [r0, #144]\n vstrh.16 q2, [r0, #176]\n"                        \
+                MLF_GEMM_PREPARE_##shape "ldr r7, [sp, #40]\n add r11, sp, #156\n ldrd r3, r5, [sp]\n b 1f\n"          \
+                "2: " MLF_GEMM_FIRST(MLF_GEMM_LOAD, ", #16\n", rounding, "")                                           \
+                "vldrh.u16 q6, [sp, #176]\n vmladav.s8 lr, q1, q3\n"                                                   \
+                MLF_GEMM_REST_##shape(clamp)                                                                           \
+                "ldr r1, [sp, #8]\n subs r1, #1\n str r1, [sp, #8]\n beq 1f\n"                                         \
+                "ldrd r3, r5, [sp, #44]\n add r3, r5\n str r3, [sp, #44]\n"                                            \
+                "ldr r1, [sp, #12]\n ldrd r3, r5, [sp]\n add r3, r1\n add r5, r1\n strd r3, r5, [sp]\n"                \
+                "1: ldr r1, [sp, #32]\n cmp r1, r1\n b 2b\n"                                                           \
+                "7: ldr r7, [sp, #8]\n cmp r7, #0\n beq 8f\n" /* were these the last outputs? */                       \
+                "ldrd r7, r11, [sp, #40]\n sub r11, #4\n vldrh.u16 q7, [sp, #64]\n vstrh.16 q7, [sp, #112]\n b 9b\n"   \
+                "8: add sp, #192\n" MLF_LEAVE);                                                                        \
+    }
 #else
 
 /* The same in C, for all shapes and roundings. */
@@ -189,29 +345,51 @@ MLF_SHARED void mlf_gemm_portable(const struct mlf_gemm *gemm)
     }
 }
 
-#define MLF_GEMM(name, shape, rounding)                                                                                \
+#define MLF_GEMM(name, shape, rounding, clamp)                                                                         \
     MLF_KERNEL void name(const struct mlf_gemm *gemm)                                                                  \
     {                                                                                                                  \
         mlf_gemm_portable(gemm);                                                                                       \
     }
 
+#define MLF_GEMM_FIXED MLF_GEMM
+
 #endif /* MLF_MVE */
 
-MLF_GEMM(mlf_gemm_vectors_relu, VECTORS, RELU)
-MLF_GEMM(mlf_gemm_vectors_right, VECTORS, RIGHT)
-MLF_GEMM(mlf_gemm_vectors_any, VECTORS, ANY)
-MLF_GEMM(mlf_gemm_mixed_relu, MIXED, RELU)
-MLF_GEMM(mlf_gemm_mixed_right, MIXED, RIGHT)
-MLF_GEMM(mlf_gemm_mixed_any, MIXED, ANY)
-MLF_GEMM(mlf_gemm_tail_relu, TAIL, RELU)
-MLF_GEMM(mlf_gemm_tail_right, TAIL, RIGHT)
-MLF_GEMM(mlf_gemm_tail_any, TAIL, ANY)
-MLF_GEMM(mlf_gemm_rows_relu, ROWS, RELU)
-MLF_GEMM(mlf_gemm_rows_right, ROWS, RIGHT)
-MLF_GEMM(mlf_gemm_rows_any, ROWS, ANY)
-MLF_GEMM(mlf_gemm_mixed_rows_relu, MIXED_ROWS, RELU)
-MLF_GEMM(mlf_gemm_mixed_rows_right, MIXED_ROWS, RIGHT)
-MLF_GEMM(mlf_gemm_mixed_rows_any, MIXED_ROWS, ANY)
-
+MLF_GEMM(mlf_gemm_vectors_all, VECTORS, RELU, ALL)
+MLF_GEMM(mlf_gemm_vectors_relu, VECTORS, RELU, BOUNDS)
+MLF_GEMM(mlf_gemm_vectors_right, VECTORS, RIGHT, ALL)
+MLF_GEMM(mlf_gemm_vectors_any, VECTORS, ANY, BOUNDS)
+MLF_GEMM(mlf_gemm_mixed_all, MIXED, RELU, ALL)
+MLF_GEMM(mlf_gemm_mixed_relu, MIXED, RELU, BOUNDS)
+MLF_GEMM(mlf_gemm_mixed_right, MIXED, RIGHT, ALL)
+MLF_GEMM(mlf_gemm_mixed_any, MIXED, ANY, BOUNDS)
+MLF_GEMM(mlf_gemm_tail_all, TAIL, RELU, ALL)
+MLF_GEMM(mlf_gemm_tail_relu, TAIL, RELU, BOUNDS)
+MLF_GEMM(mlf_gemm_tail_right, TAIL, RIGHT, ALL)
+MLF_GEMM(mlf_gemm_tail_any, TAIL, ANY, BOUNDS)
+MLF_GEMM(mlf_gemm_rows_all, ROWS, RELU, ALL)
+MLF_GEMM(mlf_gemm_rows_relu, ROWS, RELU, BOUNDS)
+MLF_GEMM(mlf_gemm_rows_right, ROWS, RIGHT, ALL)
+MLF_GEMM(mlf_gemm_rows_any, ROWS, ANY, BOUNDS)
+MLF_GEMM(mlf_gemm_mixed_rows_all, MIXED_ROWS, RELU, ALL)
+MLF_GEMM(mlf_gemm_mixed_rows_relu, MIXED_ROWS, RELU, BOUNDS)
+MLF_GEMM(mlf_gemm_mixed_rows_right, MIXED_ROWS, RIGHT, ALL)
+MLF_GEMM(mlf_gemm_mixed_rows_any, MIXED_ROWS, ANY, BOUNDS)
+MLF_GEMM_FIXED(mlf_gemm_vectors4_all, VECTORS4, RELU, ALL)
+MLF_GEMM_FIXED(mlf_gemm_vectors4_relu, VECTORS4, RELU, BOUNDS)
+MLF_GEMM_FIXED(mlf_gemm_vectors4_right, VECTORS4, RIGHT, ALL)
+MLF_GEMM_FIXED(mlf_gemm_vectors4_any, VECTORS4, ANY, BOUNDS)
+MLF_GEMM_FIXED(mlf_gemm_mixed2_all, MIXED2, RELU, ALL)
+MLF_GEMM_FIXED(mlf_gemm_mixed2_relu, MIXED2, RELU, BOUNDS)
+MLF_GEMM_FIXED(mlf_gemm_mixed2_right, MIXED2, RIGHT, ALL)
+MLF_GEMM_FIXED(mlf_gemm_mixed2_any, MIXED2, ANY, BOUNDS)
+MLF_GEMM_FIXED(mlf_gemm_mixed1_all, MIXED1, RELU, ALL)
+MLF_GEMM_FIXED(mlf_gemm_mixed1_relu, MIXED1, RELU, BOUNDS)
+MLF_GEMM_FIXED(mlf_gemm_mixed1_right, MIXED1, RIGHT, ALL)
+MLF_GEMM_FIXED(mlf_gemm_mixed1_any, MIXED1, ANY, BOUNDS)
+MLF_GEMM_FIXED(mlf_gemm_rows3_all, ROWS3, RELU, ALL)
+MLF_GEMM_FIXED(mlf_gemm_rows3_relu, ROWS3, RELU, BOUNDS)
+MLF_GEMM_FIXED(mlf_gemm_rows3_right, ROWS3, RIGHT, ALL)
+MLF_GEMM_FIXED(mlf_gemm_rows3_any, ROWS3, ANY, BOUNDS)
 
 #endif /* MLF_GEMM_MVE_H_ */

@@ -37,7 +37,7 @@ typedef void (*mlf_gemv_function)(const struct mlf_gemv *gemv);
 
 #if defined(MLF_MVE)
 
-/* r3 points to the row, r1 and r5 to the weights of two groups. While r11 counts vectors, the output is in the struct. */
+/* r3 points to the row, r1 and r5 to the weights of two groups. r11 counts vectors; the output is in the struct. */
 #define MLF_GEMV_STEP(multiply)                                                                                        \
     "vldrb.u8 q0, [r3], #16\n"                                                                                         \
     "vldrb.u8 q1, [r1], #16\n" multiply " r0, q0, q1\n"                                                                \
@@ -80,7 +80,39 @@ typedef void (*mlf_gemv_function)(const struct mlf_gemv *gemv);
 #define MLF_GEMV_SUM_MIXED MLF_GEMV_VECTORS_LOOP MLF_GEMV_TAIL("vmladava.s8")
 #define MLF_GEMV_SUM_TAIL MLF_GEMV_TAIL("vmladav.s8")
 
-#define MLF_GEMV(name, shape, rounding)                                                                                \
+/*
+ * The sums become outputs in q0: r7 points to the channels of the first group, r0 to those of the second without the
+ * 36 bytes between them, q5 and q6 are the clamp. q4 is what RIGHT and ANY add to negative sums.
+ */
+#define MLF_GEMV_OUTPUTS(rounding, clamp)                                                                              \
+    "vmov q0[2], q0[0], r0, r4\n ldr r0, [sp, #32]\n"                                                                  \
+    "vmov q0[3], q0[1], r2, r6\n vldrw.u32 q2, [r7]\n add r0, r7\n"                                                    \
+    "vmov q1[2], q1[0], r8, r12\n vldrw.u32 q3, [r0, #36]\n"                                                           \
+    "vmov q1[3], q1[1], r10, lr\n ldr r2, [sp, #40]\n"                                                                 \
+    "vadd.i32 q0, q0, q2\n" MLF_GEMV_LEFT1_##rounding "vldrw.u32 q2, [r7, #16]\n"                                      \
+    "vadd.i32 q1, q1, q3\n" MLF_GEMV_LEFT2_##rounding "vqrdmulh.s32 q0, q0, q2\n vldrw.u32 q3, [r0, #52]\n"            \
+    "ldr r11, [sp, #36]\n vqrdmulh.s32 q1, q1, q3\n ldr r4, [sp, #24]\n vldrb.s32 q2, [r7, #32]\n ldrd r3, r6, [sp]\n" \
+    MLF_GEMV_SHIFT_##rounding("q0", "q2")                                                                              \
+    "vldrb.s32 q3, [r0, #68]\n" MLF_GEMV_SHIFT_##rounding("q1", "q3")                                                  \
+    "mov r1, r5\n vqmovnb.s32 q0, q0\n add r5, r4\n add r8, r11, #8\n vqmovnt.s32 q0, q1\n"                            \
+    "str r8, [sp, #36]\n subs r6, #1\n vqadd.s16 q0, q0, r2\n str r6, [sp, #4]\n" clamp                                \
+    "add r7, r0, #72\n vstrb.16 q0, [r11, q7]\n"
+#define MLF_GEMV_LEFT1_RELU
+#define MLF_GEMV_LEFT2_RELU
+#define MLF_GEMV_SHIFT_RELU(x, shift) "vrshl.s32 " x ", " x ", " shift "\n"
+#define MLF_GEMV_LEFT1_RIGHT
+#define MLF_GEMV_LEFT2_RIGHT
+#define MLF_GEMV_SHIFT_RIGHT(x, shift)                                                                                 \
+    "vand q4, " x ", " shift "\n vshr.s32 q4, q4, #31\n vadd.i32 " x ", " x ", q4\n" MLF_GEMV_SHIFT_RELU(x, shift)
+#define MLF_GEMV_LEFT1_ANY                                                                                             \
+    "vldrb.s32 q2, [r7, #32]\n vmov.i32 q4, #0\n vmax.s32 q2, q2, q4\n vshl.s32 q0, q0, q2\n"
+#define MLF_GEMV_LEFT2_ANY "vldrb.s32 q3, [r0, #68]\n vmax.s32 q3, q3, q4\n vshl.s32 q1, q1, q3\n"
+#define MLF_GEMV_SHIFT_ANY(x, shift)                                                                                   \
+    "vmov.i32 q4, #0\n vmin.s32 " shift ", " shift ", q4\n" MLF_GEMV_SHIFT_RIGHT(x, shift)
+#define MLF_GEMV_ALL "vqmovnb.s16 q0, q0\n"
+#define MLF_GEMV_BOUNDS "vmax.s16 q0, q0, q5\n vmin.s16 q0, q0, q6\n"
+
+#define MLF_GEMV(name, shape, rounding, clamp)                                                                         \
     MLF_NAKED void name(const struct mlf_gemv *gemv MLF_UNUSED)                                                        \
     {                                                                                                                  \
         __asm__(MLF_ENTER "sub sp, #72\n"                                                                              \
@@ -88,15 +120,12 @@ typedef void (*mlf_gemv_function)(const struct mlf_gemv *gemv);
                 "vldrh.u16 q7, [r0, #52]\n ldr r3, [r0, #48]\n"                                                        \
                 "mov r0, sp\n"                                                                                         \
                 "vstrw.32 q0, [r0]\n vstrw.32 q1, [r0, #16]\n vstrw.32 q2, [r0, #32]\n"                                \
-                "ldrd r1, r2, [sp, #40]\n"                                                                             \
-                "vdup.16 q4, r1\n vdup.16 q5, r2\n vdup.16 q6, r3\n" MLF_GEMV_PREPARE_##shape                          \
+                "ldr r2, [sp, #44]\n"                                                                                  \
+                "vdup.16 q5, r2\n vdup.16 q6, r3\n" MLF_GEMV_PREPARE_##shape                                           \
                 "ldrd r1, r5, [sp, #16]\n"                                                                             \
-                "ldr r7, [sp, #28]\n"                                                                                  \
-                "2: ldr r3, [sp]\n" MLF_GEMV_SUM_##shape "ldr r11, [sp, #36]\n" MLF_SUMS_TO_VECTORS MLF_RESCALE_##rounding(MLF_FIRST, "r7")\
-                "ldr r0, [sp, #32]\n add r7, r0\n" MLF_RESCALE_##rounding(MLF_SECOND, "r7") MLF_STORE_OUTPUTS          \
-                "add r11, #8\n str r11, [sp, #36]\n"                                                                   \
-                "ldr r0, [sp, #24]\n mov r1, r5\n add r5, r0\n"                                                        \
-                "ldr r0, [sp, #4]\n subs r0, #1\n str r0, [sp, #4]\n bne 2b\n"                                         \
+                "ldr r7, [sp, #28]\n ldr r3, [sp]\n"                                                                   \
+                "2:\n" MLF_GEMV_SUM_##shape MLF_GEMV_OUTPUTS(rounding, clamp)                                          \
+                "bne 2b\n"                                                                                             \
                 "add sp, #72\n" MLF_LEAVE);                                                                            \
     }
 
@@ -120,7 +149,7 @@ MLF_SHARED void mlf_gemv_portable(const struct mlf_gemv *gemv)
     }
 }
 
-#define MLF_GEMV(name, shape, rounding)                                                                                \
+#define MLF_GEMV(name, shape, rounding, clamp)                                                                         \
     MLF_KERNEL void name(const struct mlf_gemv *gemv)                                                                  \
     {                                                                                                                  \
         mlf_gemv_portable(gemv);                                                                                       \
@@ -128,14 +157,17 @@ MLF_SHARED void mlf_gemv_portable(const struct mlf_gemv *gemv)
 
 #endif /* MLF_MVE */
 
-MLF_GEMV(mlf_gemv_vectors_relu, VECTORS, RELU)
-MLF_GEMV(mlf_gemv_vectors_right, VECTORS, RIGHT)
-MLF_GEMV(mlf_gemv_vectors_any, VECTORS, ANY)
-MLF_GEMV(mlf_gemv_mixed_relu, MIXED, RELU)
-MLF_GEMV(mlf_gemv_mixed_right, MIXED, RIGHT)
-MLF_GEMV(mlf_gemv_mixed_any, MIXED, ANY)
-MLF_GEMV(mlf_gemv_tail_relu, TAIL, RELU)
-MLF_GEMV(mlf_gemv_tail_right, TAIL, RIGHT)
-MLF_GEMV(mlf_gemv_tail_any, TAIL, ANY)
+MLF_GEMV(mlf_gemv_vectors_all, VECTORS, RELU, MLF_GEMV_ALL)
+MLF_GEMV(mlf_gemv_vectors_relu, VECTORS, RELU, MLF_GEMV_BOUNDS)
+MLF_GEMV(mlf_gemv_vectors_right, VECTORS, RIGHT, MLF_GEMV_ALL)
+MLF_GEMV(mlf_gemv_vectors_any, VECTORS, ANY, MLF_GEMV_BOUNDS)
+MLF_GEMV(mlf_gemv_mixed_all, MIXED, RELU, MLF_GEMV_ALL)
+MLF_GEMV(mlf_gemv_mixed_relu, MIXED, RELU, MLF_GEMV_BOUNDS)
+MLF_GEMV(mlf_gemv_mixed_right, MIXED, RIGHT, MLF_GEMV_ALL)
+MLF_GEMV(mlf_gemv_mixed_any, MIXED, ANY, MLF_GEMV_BOUNDS)
+MLF_GEMV(mlf_gemv_tail_all, TAIL, RELU, MLF_GEMV_ALL)
+MLF_GEMV(mlf_gemv_tail_relu, TAIL, RELU, MLF_GEMV_BOUNDS)
+MLF_GEMV(mlf_gemv_tail_right, TAIL, RIGHT, MLF_GEMV_ALL)
+MLF_GEMV(mlf_gemv_tail_any, TAIL, ANY, MLF_GEMV_BOUNDS)
 
 #endif /* MLF_GEMV_MVE_H_ */

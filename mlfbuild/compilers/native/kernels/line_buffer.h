@@ -38,6 +38,13 @@ mlf_move_bytes(int8_t *to, const int8_t *from, int32_t count)
     (void)mlf_copy_mve(to, from, count);
 #else
     int32_t i = 0;
+#if defined(__GNUC__) && defined(__arm__) && !defined(__ARM_FEATURE_UNALIGNED)
+    for (; ((uintptr_t)to | (uintptr_t)from) % 4 == 0 && i + 16 <= count; i += 16) {
+        uint32_t words[4];
+        memcpy(words, __builtin_assume_aligned(from + i, 4), sizeof words);
+        memcpy(__builtin_assume_aligned(to + i, 4), words, sizeof words);
+    }
+#else
     for (; i + 16 <= count; i += 16) {
         uint32_t first, second, third, fourth; /* GCC keeps an array in memory */
         memcpy(&first, from + i, 4);
@@ -49,6 +56,7 @@ mlf_move_bytes(int8_t *to, const int8_t *from, int32_t count)
         memcpy(to + i + 8, &third, 4);
         memcpy(to + i + 12, &fourth, 4);
     }
+#endif
     for (; i < count; i++) {
         to[i] = from[i];
     }

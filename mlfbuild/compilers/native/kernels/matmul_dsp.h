@@ -100,7 +100,7 @@ MLF_KERNEL void mlf_block3_dsp(const struct mlf_block_dsp *block, int32_t output
 
 #if MLF_DSP_ASM
 
-/* Copy an even number of words, at least four: 14 cycles for four. The memcpy of small C libraries copies single bytes. */
+/* Copy an even number of words, at least four. The memcpy of small C libraries copies single bytes. */
 MLF_NAKED void mlf_copy_words_dsp(int32_t *to MLF_UNUSED, const int32_t *from MLF_UNUSED, int32_t words MLF_UNUSED)
 {
     __asm__ volatile("push {r4-r6, lr}\n\t"

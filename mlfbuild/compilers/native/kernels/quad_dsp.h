@@ -35,6 +35,28 @@
     "smlad " even ", " weights ", " input ", " even "\n\t"
 
 /* r0: inputs, r1: filter, r2, r3: four inputs, r4-r7: their weights, r8: end of the inputs, r10-r12, lr: sums. */
+#if MLF_DUAL_ISSUE
+#define MLF_QUAD_GROUP_DSP(input, w0, w1, w2, w3)                                                                      \
+    "ldr r3, [r0, #" input "]\n\t"                                                                                     \
+    "ldr r4, [r1, #" w0 "]\n\t"                                                                                        \
+    "ldr r5, [r1, #" w1 "]\n\t"                                                                                        \
+    "sxtb16 r2, r3\n\t"                                                                                                \
+    "ldr r6, [r1, #" w2 "]\n\t"                                                                                        \
+    "sxtb16 r3, r3, ror #8\n\t"                                                                                        \
+    "smlad r10, r4, r2, r10\n\t"                                                                                       \
+    "sxtb16 r4, r4\n\t"                                                                                                \
+    "smlad r12, r5, r2, r12\n\t"                                                                                       \
+    "sxtb16 r5, r5\n\t"                                                                                                \
+    "smlad r11, r4, r2, r11\n\t"                                                                                       \
+    "ldr r7, [r1, #" w3 "]\n\t"                                                                                        \
+    "smlad lr, r5, r2, lr\n\t"                                                                                         \
+    "smlad r10, r6, r3, r10\n\t"                                                                                       \
+    "sxtb16 r6, r6\n\t"                                                                                                \
+    "smlad r12, r7, r3, r12\n\t"                                                                                       \
+    "sxtb16 r7, r7\n\t"                                                                                                \
+    "smlad r11, r6, r3, r11\n\t"                                                                                       \
+    "smlad lr, r7, r3, lr\n\t"
+#else
 #define MLF_QUAD_GROUP_DSP(input, w0, w1, w2, w3)                                                                      \
     "ldr r3, [r0, #" input "]\n\t"                                                                                     \
     "ldr r4, [r1, #" w0 "]\n\t"                                                                                        \
@@ -46,6 +68,7 @@
     MLF_QUAD_PRODUCT_DSP("r4", "r2", "r10", "r11")                                                                     \
     MLF_QUAD_PRODUCT_DSP("r5", "r2", "r12", "lr")                                                                      \
     MLF_QUAD_PRODUCT_DSP("r6", "r3", "r10", "r11") MLF_QUAD_PRODUCT_DSP("r7", "r3", "r12", "lr")
+#endif
 
 /* As mlf_pixel_int8_dsp for whole fours of channels, whose sums fit in 24 bits. */
 MLF_NAKED void mlf_quads_dsp(const int8_t *row MLF_UNUSED, const int32_t *filter MLF_UNUSED, int8_t *output MLF_UNUSED,
@@ -102,7 +125,9 @@ MLF_NAKED void mlf_quads_dsp(const int8_t *row MLF_UNUSED, const int32_t *filter
         "ldr r2, [r1, #20]\n\t"
         "add r11, r3, r11, lsl #8\n\t"
         "add lr, r4, lr, lsl #8\n\t"
-        MLF_BRIEF_DSP("r11", "r5") MLF_BRIEF_DSP("r10", "r6") MLF_BRIEF_DSP("lr", "r7") MLF_BRIEF_DSP("r12", "r2")
+        MLF_SCALE_BRIEF_DSP("r11", "r5") MLF_SCALE_BRIEF_DSP("r10", "r6") MLF_SCALE_BRIEF_DSP("lr", "r7")
+        MLF_SCALE_BRIEF_DSP("r12", "r2") MLF_SATURATE_BRIEF_DSP("r11") MLF_SATURATE_BRIEF_DSP("r10")
+        MLF_SATURATE_BRIEF_DSP("lr") MLF_SATURATE_BRIEF_DSP("r12")
         "strb r11, [r0]\n\t"
         "strb r10, [r0, #1]\n\t"
         "strb lr, [r0, #2]\n\t"

@@ -8,16 +8,24 @@ from mlfbuild.compilers.native.lowering.common.offset import has_offset, lower_c
 from mlfbuild.compilers.native.lowering.common.specialised import Specialised
 from mlfbuild.compilers.native.lowering.conv2d_dsp import lower_conv2d_dsp
 from mlfbuild.compilers.native.lowering.conv2d_float_mve import lower_conv2d_float_mve
+from mlfbuild.compilers.native.lowering.conv2d_float_vfp import lower_conv2d_float_vfp
 from mlfbuild.compilers.native.lowering.conv2d_int16_dsp import lower_conv2d_int16_dsp
 from mlfbuild.compilers.native.lowering.conv2d_int16_mve import lower_conv2d_int16_mve
 from mlfbuild.compilers.native.lowering.conv2d_mve import lower_conv2d_mve
 from mlfbuild.compilers.native.lowering.conv2d_offset_dsp import lower_conv2d_offset_dsp
+from mlfbuild.compilers.native.lowering.conv2d_thumb import lower_conv2d_thumb
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import Graph, Node
 from mlfbuild.graph.ops import Conv2D
 
 _SPECIALISED = Specialised[Conv2D](
-    lower_conv2d_float_mve, lower_conv2d_mve, lower_conv2d_dsp, lower_conv2d_int16_mve, lower_conv2d_int16_dsp
+    lower_conv2d_float_mve,
+    lower_conv2d_mve,
+    lower_conv2d_dsp,
+    lower_conv2d_int16_mve,
+    lower_conv2d_int16_dsp,
+    lower_conv2d_thumb,
+    lower_conv2d_float_vfp,
 )
 
 

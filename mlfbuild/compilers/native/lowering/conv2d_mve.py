@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from mlfbuild.compilers.native.lowering.call import KernelCall, Parameter, ScratchBuffer
@@ -14,13 +15,15 @@ from mlfbuild.compilers.native.lowering.common.mve import (
     static_lines,
 )
 from mlfbuild.compilers.native.lowering.common.window import window_lines
-from mlfbuild.graph import Graph, Node, Tensor
+from mlfbuild.graph import DType, Graph, Node, Tensor
 from mlfbuild.graph.bases import Window, convolution_tensors
 from mlfbuild.graph.ops import Conv2D
 
 _COPIES = 1024
 """Bytes of windows that are copied at a time, unless a single one is larger."""
 _MOST_COPIES = 16
+_FIXED = frozenset({("vectors", 4), ("mixed", 1), ("mixed", 2), ("rows", 3)})
+"""Kernels for a fixed number of vectors: 64 channels; first layers of three and of one; 3x3 filters of 16."""
 _PIXELS = 512
 """Bytes of pixels that a 1x1 filter copies at a time, unless two are larger."""
 
@@ -32,10 +35,12 @@ def lower_conv2d_mve(graph: Graph, node: Node, operator: Conv2D) -> KernelCall |
         return None
     window = operator.window(weights)
     copied = _is_copied(window, source)
-    rows = 1 if copied else window.filter[0]
-    length = weights.elements // (weights.shape[0] * rows)
+    rows, length = _pieces(window, source, weights)
     rescales = operator.rescales(source, weights, output)
-    function = f"mlf_gemm_{shape_word(length, rows)}_{rounding(rescales, operator.activation, output)}"
+    word, way = _word(graph, rows, length), rounding(rescales, operator.activation, output)
+    if (word, way) == ("rows", "all"):
+        way = "right"  # as exact, and most networks with ReLU have further layers without it
+    function = f"mlf_gemm_{word}_{way}"
     parameters = matrix_parameters(source, weights, bias, output, operator.activation, rescales, rows)
     lines = static_lines(window_lines(node, window, *as_one_row(window, source, output)))
     if _is_pointwise(window):
@@ -48,6 +53,32 @@ def lower_conv2d_mve(graph: Graph, node: Node, operator: Conv2D) -> KernelCall |
     scratch = ScratchBuffer((batch or 2) * rows * length + VECTOR)
     body = (*lines, f"mlf_conv2d_int8_mve({arguments}, scratch, output);")
     return KernelCall("conv2d", "conv2d_mve.h", (*parameters, Parameter("void *", "scratch", scratch)), body)
+
+
+def _pieces(window: Window, source: Tensor, weights: Tensor) -> tuple[int, int]:
+    """Return the rows that a window consists of in memory, and the bytes of each."""
+    rows = 1 if _is_copied(window, source) else window.filter[0]
+    return rows, weights.elements // (weights.shape[0] * rows)
+
+
+def _word(graph: Graph, rows: int, length: int) -> str:
+    """Return the shape in the name of the kernel for ``rows`` pieces of ``length`` bytes.
+
+    A kernel for a fixed number of vectors is faster. Except for the long sums of windows of several rows, it is used
+    only if it replaces the general one.
+    """
+    word, vectors = shape_word(length, rows), length // VECTOR
+    same = (each // VECTOR == vectors for each_rows, each in _all_pieces(graph) if shape_word(each, each_rows) == word)
+    return f"{word}{vectors}" if (word, vectors) in _FIXED and (word == "rows" or all(same)) else word
+
+
+def _all_pieces(graph: Graph) -> Iterator[tuple[int, int]]:
+    """Yield what ``_pieces`` returns for each int8 convolution of ``graph``."""
+    for node in graph.nodes:
+        if isinstance(node.operator, Conv2D):
+            source, weights = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))[:2]
+            if weights.dtype is DType.INT8:
+                yield _pieces(node.operator.window(weights), source, weights)
 
 
 def _is_pointwise(window: Window) -> bool:

@@ -13,6 +13,7 @@ from mlfbuild.compilers.native.lowering.depthwise_conv2d_int16 import (
     lower_depthwise_conv2d_int16_mve,
 )
 from mlfbuild.compilers.native.lowering.depthwise_conv2d_mve import lower_depthwise_conv2d_mve
+from mlfbuild.compilers.native.lowering.depthwise_conv2d_thumb import lower_depthwise_conv2d_thumb
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import Graph, Node
 from mlfbuild.graph.ops import DepthwiseConv2D
@@ -23,6 +24,7 @@ _SPECIALISED = Specialised[DepthwiseConv2D](
     lower_depthwise_conv2d_dsp,
     lower_depthwise_conv2d_int16_mve,
     lower_depthwise_conv2d_int16_dsp,
+    lower_depthwise_conv2d_thumb,
 )
 
 

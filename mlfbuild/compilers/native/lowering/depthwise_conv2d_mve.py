@@ -17,7 +17,7 @@ from mlfbuild.compilers.native.lowering.call import (
 )
 from mlfbuild.compilers.native.lowering.common.activation import quantization_constant, zero_point
 from mlfbuild.compilers.native.lowering.common.mve import GROUP, VECTOR, channels_in_fours, rounding, static_lines
-from mlfbuild.graph import Array, Graph, Node, Rescale, Tensor, activation_range, integer_range
+from mlfbuild.graph import Array, Graph, Node, Tensor
 from mlfbuild.graph.bases import Window, convolution_tensors
 from mlfbuild.graph.ops import DepthwiseConv2D
 
@@ -56,7 +56,7 @@ def lower_depthwise_conv2d_mve(graph: Graph, node: Node, operator: DepthwiseConv
     taps = weights.data[0].transpose((2, 0, 1) if turned else (2, 1, 0))
     rows = axes["outer"]["filter"]
     step = rows * axes["inner"]["stride"]
-    word = f"step{step if step in (3, 6) else ''}_{_ending(operator, rescales, output)}"
+    word = f"step{step if step in (3, 6) else ''}_{rounding(rescales, operator.activation, output)}"
     arguments = "&image, quantization, input, filter, channels, order"
     scratch = 2 * VECTOR + min(source.shape[3], _MOST_CHANNELS) * pitch + VECTOR
     return KernelCall("depthwise_conv2d", "depthwise_conv2d_mve.h", (
@@ -72,13 +72,6 @@ def lower_depthwise_conv2d_mve(graph: Graph, node: Node, operator: DepthwiseConv
         *_image_lines(source, axes),
         f"mlf_depthwise_conv2d_int8_mve({arguments}, mlf_depthwise_{word}, scratch, output);",
     ), _overwrites(source, output, turned=turned))  # fmt: skip
-
-
-def _ending(operator: DepthwiseConv2D, rescales: Sequence[Rescale], output: Tensor) -> str:
-    """Return the rounding of the kernel, or ``all`` if a ReLU's output may have any int8 value."""
-    word = rounding(rescales, operator.activation, output)
-    whole = activation_range(operator.activation, output) == integer_range(output.dtype)
-    return "all" if word == "relu" and whole else word
 
 
 def _fits(operator: DepthwiseConv2D, window: Window, source: Tensor, output: Tensor) -> bool:

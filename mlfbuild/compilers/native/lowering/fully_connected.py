@@ -23,8 +23,10 @@ from mlfbuild.compilers.native.lowering.common.offset import (
 from mlfbuild.compilers.native.lowering.common.specialised import Specialised
 from mlfbuild.compilers.native.lowering.conv2d_dsp import lower_fully_connected_dsp
 from mlfbuild.compilers.native.lowering.conv2d_float_mve import lower_fully_connected_float_mve
+from mlfbuild.compilers.native.lowering.conv2d_float_vfp import lower_fully_connected_float_vfp
 from mlfbuild.compilers.native.lowering.conv2d_int16_dsp import lower_fully_connected_int16_dsp
 from mlfbuild.compilers.native.lowering.conv2d_int16_mve import lower_fully_connected_int16_mve
+from mlfbuild.compilers.native.lowering.conv2d_thumb import lower_fully_connected_thumb
 from mlfbuild.compilers.native.lowering.fully_connected_mve import lower_fully_connected_mve
 from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.graph import DType, Graph, Node, Tensor, double_scale
@@ -37,6 +39,8 @@ _SPECIALISED = Specialised[FullyConnected](
     lower_fully_connected_dsp,
     lower_fully_connected_int16_mve,
     lower_fully_connected_int16_dsp,
+    lower_fully_connected_thumb,
+    lower_fully_connected_float_vfp,
 )
 
 

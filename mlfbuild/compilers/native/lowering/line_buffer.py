@@ -10,7 +10,8 @@ import numpy as np
 
 from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter, ScratchBuffer
 from mlfbuild.compilers.native.lowering.chains import Chain, ImageRows, Stage, whole_images
-from mlfbuild.graph import DType, Graph, Node, Operator, Tensor
+from mlfbuild.compilers.native.lowering.common.dsp import tensors_beside_rows
+from mlfbuild.graph import Graph, Node, Operator, Tensor
 from mlfbuild.graph.bases import Convolution
 from mlfbuild.graph.ops import Pool2D, Reshape
 
@@ -70,7 +71,7 @@ def _without_padding(operator: Operator) -> Operator:
 
 def _beside_spare_memory(name: str, tensors: list[Tensor], node: Node) -> Graph:
     """Return a graph of ``node`` and nodes that need more memory than it, so that its call may use scratch memory."""
-    spare = [Tensor(f"\0spare{at}", (_SPARE,), DType.INT8) for at in range(3)]
+    spare = tensors_beside_rows(_SPARE, 3)
     others = [Node("spare", Reshape(), (a.name,), (b.name,)) for a, b in pairwise(spare)]
     inputs = [tensor.name for tensor in tensors if tensor.name in node.inputs and not tensor.constant]
     return Graph(name, [*tensors, *spare], [node, *others], [*inputs, spare[0].name], [*node.outputs, spare[-1].name])

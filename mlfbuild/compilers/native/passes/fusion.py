@@ -39,6 +39,8 @@ from mlfbuild.graph.ops import Fused, Reshape
 
 MOST_EXTRA = {"balanced": 0.01, "smallest": 0.25}
 """Value of the option ``memory`` -> extra instructions of chains, relative to the instructions without chains."""
+_EXTRA_OF_THUMB = 0.02
+"""At least this much on cores without SIMD, whose fast kernels need scratch memory that the portable ones do not."""
 _LONGEST = 12
 """The most operators of a chain."""
 _SOUGHT = 400
@@ -69,6 +71,8 @@ def fuse(
     chains, because a chain never has a complete intermediate tensor in memory.
     """
     most = MOST_EXTRA.get(settings.memory)
+    if most is not None and settings.is_plain_thumb:
+        most = max(most, _EXTRA_OF_THUMB)
     if most is None or not calls or settings.trace:
         return graph, list(calls)
     cutting = _Cutting(graph, calls, settings, lower)

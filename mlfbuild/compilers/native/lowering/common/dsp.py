@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.graph import Array, Graph, Node, Rescale, multiply_by_quantized_multiplier
+from mlfbuild.graph import Array, DType, Graph, Node, Rescale, Tensor, multiply_by_quantized_multiplier
 from mlfbuild.graph.bases import Convolution
 
 Int64Array = npt.NDArray[np.int64]
@@ -154,6 +154,20 @@ def _sums(channels: DspChannels) -> tuple[Int64Array, Int64Array]:
     weights, bias = channels.weights.astype(np.int64), channels.bias // 2
     positive, negative = np.maximum(weights, 0).sum(axis=1), np.minimum(weights, 0).sum(axis=1)
     return bias + _INT8.min * positive + _INT8.max * negative, bias + _INT8.max * positive + _INT8.min * negative
+
+
+_SPARE = "\0spare"
+"""The beginning of the names of tensors that stand for the complete images of a chain."""
+
+
+def tensors_beside_rows(size: int, count: int) -> list[Tensor]:
+    """Return tensors for the graph of a call on a few rows, so that it may use ``size`` bytes of scratch memory."""
+    return [Tensor(f"{_SPARE}{at}", (size,), DType.INT8) for at in range(count)]
+
+
+def is_of_few_rows(graph: Graph) -> bool:
+    """Return whether the call that is lowered is for a few rows, beside line buffers."""
+    return f"{_SPARE}0" in graph.tensors
 
 
 def spare_memory(graph: Graph, node: Node) -> int:

@@ -53,10 +53,14 @@ def channels_in_fours(bias: Array, rescales: Sequence[Rescale]) -> Constant:
 
 
 def rounding(rescales: Sequence[Rescale], activation: Activation, output: Tensor) -> str:
-    """Return the rounding of ``requantize_mve.h`` that the channels need: ``relu``, ``right`` or ``any``."""
+    """Return the rounding of ``gemm_mve.h`` that the channels need: ``all``, ``relu``, ``right`` or ``any``."""
     if any(rescale.shift > 0 for rescale in rescales):
         return "any"
-    return "relu" if activation_range(activation, output)[0] >= zero_point(output) else "right"
+    clamp = activation_range(activation, output)
+    whole = clamp == (-128, 127)
+    if clamp[0] >= zero_point(output):
+        return "all" if whole else "relu"
+    return "right" if whole else "any"
 
 
 def static_lines(lines: Sequence[str]) -> tuple[str, ...]:

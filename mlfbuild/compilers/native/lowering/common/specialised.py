@@ -23,6 +23,8 @@ class Specialised(Generic[_Kind]):
     int8_dsp: _Lowering[_Kind]
     int16_mve: _Lowering[_Kind]
     int16_dsp: _Lowering[_Kind]
+    int8_thumb: _Lowering[_Kind]
+    float_vfp: _Lowering[_Kind] | None = None
 
     def lower(self, graph: Graph, node: Node, operator: _Kind, settings: CodegenSettings) -> KernelCall | None:
         """Return the call for ``node``, whose operator is ``operator``; ``None`` if only portable C supports it."""
@@ -30,10 +32,14 @@ class Specialised(Generic[_Kind]):
         call = None
         if dtype is DType.FLOAT32 and settings.has("mve") and settings.has("fpu"):
             call = self.float_mve(graph, node, operator)
+        elif dtype is DType.FLOAT32 and settings.has("fpu") and self.float_vfp is not None:
+            call = self.float_vfp(graph, node, operator)
         if dtype is DType.INT8 and settings.has("mve"):
             call = self.int8_mve(graph, node, operator)
         if call is None and dtype is DType.INT8 and settings.has("dsp"):
             call = self.int8_dsp(graph, node, operator)
+        if dtype is DType.INT8 and settings.is_plain_thumb:
+            call = self.int8_thumb(graph, node, operator)
         if dtype is DType.INT16 and settings.has("mve"):
             call = self.int16_mve(graph, node, operator)
         if call is None and dtype is DType.INT16 and settings.has("dsp"):
