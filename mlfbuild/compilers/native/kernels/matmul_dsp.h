@@ -156,7 +156,9 @@ MLF_SHARED void mlf_expand_one_dsp(int16_t *rows, const int8_t *input, int32_t g
 
 /*
  * FULLY_CONNECTED and CONV_2D of 1x1 with stride 1 and a multiple of four inputs: rows of inputs times the filter, in
- * blocks of three. `scratch` holds three expanded rows, then the copied pairs. The output may begin at the address of the input: a block is
+ * blocks of three. `scratch` holds three expanded rows, then the copied pairs.
+ *
+ * The output may begin at the address of the input: a block is
  * read before it is written, and if the output is larger, blocks are computed from the end to the start.
  *
  * Two rows that are left form a block with the neighbour in the block before, which is still expanded; the output of a

@@ -38,7 +38,7 @@ _Pack = Callable[[DspChannels], Array | None]
 
 _COPIED = 512
 """The least bytes of a filter that are worth copying to RAM if the others remain in flash."""
-_READ_AGAIN = 10 * PIXELS
+_READ_AGAIN = 16 * PIXELS
 """From this number of pixels on, copying takes much less time than the wait states that it avoids."""
 
 _LARGEST_ROW = 512
