@@ -7,7 +7,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from mlfbuild.build import toolchain_of
 from mlfbuild.core import Diagnostic, MlfError, ProjectFileError, listed
 from mlfbuild.library import Requirement
-from mlfbuild.project import CODE, MEMORY_CLASSES, KeyPath, Mistake, ModelSpec, Project, Provider, TargetSpec, mcu_of
+from mlfbuild.project import (
+    CODE,
+    MEMORY_CLASSES,
+    RUN_BUDGETS,
+    KeyPath,
+    Mistake,
+    ModelSpec,
+    Project,
+    Provider,
+    TargetSpec,
+    mcu_of,
+)
 from mlfbuild.requirements import file_lists, folder_library, model_requirements, requirement_problems
 
 
@@ -91,6 +102,29 @@ def _unchecked_of_models(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
                     "with `mlfbuild report --elf FILE --fail-over-budget`",
                 ),
             )
+        counted = {
+            key
+            for each in project.firmware.values()
+            if model.name in each.models
+            for target in crossed & {*each.targets}
+            for key in _run_budgets(project.targets[target])
+        }
+        runs = [key for key in model.budget.of_runs if key not in counted]
+        if runs:
+            yield (
+                place,
+                Mistake(
+                    "run-budget-without-firmware",
+                    reason=f"no firmware of the project that links the model can check {listed(runs)}, so "
+                    "`mlfbuild build` does not",
+                    hint="run `mlfbuild profile`, which checks them",
+                ),
+            )
+
+
+def _run_budgets(target: TargetSpec) -> Sequence[str]:
+    """Return the keys of the budgets that runs for ``target`` can check."""
+    return RUN_BUDGETS if mcu_of(target) is not None else RUN_BUDGETS[:1] if target.board else ()
 
 
 def _crossed(project: Project, targets: Iterable[str]) -> set[str]:

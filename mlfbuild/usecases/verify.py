@@ -123,9 +123,9 @@ def unchecked_in_runs(project: Project, targets: Sequence[TargetJob]) -> list[st
         kinds = [kind for kind in ("flash", "ram", "stack") if getattr(budget, kind) is not None]
         for key in (key for key in budget.of_runs if (name, key) not in checked):
             others = target_jobs(project, project.models[name].targets, [name])
-            other = next(target.name for target in others if key in run_budgets_on(target))
+            other = next(target for target in others if key in run_budgets_on(target))
             lacking = "a board" if key == "instructions" else "an mcu"
-            command = f"run `mlfbuild verify --target {other}`"
+            command = f"run `mlfbuild {'verify' if other.board else 'profile'} --target {other.name}`"
             lines.append(f"{key} of model {name} (no selected target has {lacking}; {command})")
         if kinds and name in crossed:
             lines.append(f"{listed(kinds)} of model {name} (links check that, such as those of `mlfbuild build`)")

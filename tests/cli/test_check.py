@@ -63,6 +63,12 @@ def test_budgets_that_no_build_checks_are_warnings(folder: Folder) -> None:
     (first,) = ended.err.splitlines()
     place = "warning: mlfbuild.yml:4:48: models.alpha.budget"
     assert_printed(first, "budget-without-firmware", place, "flash, stack", "--fail-over-budget")
+    folder.write(
+        "mlfbuild.yml",
+        BUDGETS.replace("cortex-m4}", "cortex-m4, mcu: stm32l4r5}").replace("64 KiB,", "64k, latency: 1 s,"),
+    )
+    latency = folder.run("check").err.splitlines()[1]
+    assert_printed(latency, "run-budget-without-firmware", place, "latency", "mlfbuild profile")
     folder.write("mlfbuild.yml", BUDGETS + "budget-file: sizes.json\n")
     warnings = folder.run("check", "--format", "json").json["warnings"]
     assert [line.split(": ")[1] for line in warnings] == ["models.alpha.budget", "budget-file"]

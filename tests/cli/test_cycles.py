@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from mlfbuild.build import target_jobs
+from mlfbuild.project import load_project
+from mlfbuild.usecases import unchecked_in_runs
 from support.command import Folder
 from support.firmware_repo import two_layers
 from support.schemas import validator
@@ -95,6 +98,16 @@ def test_clock_and_memories_change_the_figure_but_build_nothing(project: Project
     (problem,) = project.run("profile", "--format", "json").error["problems"]
     assert problem["code"] == "cycles-without-mcu"
     assert problem["place"].endswith(": models.alpha.budget.cycles")
+
+
+def test_a_budget_that_no_selected_target_checks_names_the_command_that_does(project: Project) -> None:
+    for board, command in (("", "profile"), (", board: mps2-an386", "verify")):
+        project.set_target(f"mcu: stm32l4r5{board}", "latency: 1 ms")
+        text = (project.root / "mlfbuild.yml").read_text()
+        project.write("mlfbuild.yml", text.replace("models:", "  plain: {cpu: cortex-m4, board: mps2-an386}\nmodels:"))
+        found = load_project(project.root / "mlfbuild.yml")
+        (line,) = unchecked_in_runs(found, target_jobs(found, ["plain"]))
+        assert line.endswith(f"(no selected target has an mcu; run `mlfbuild {command} --target nucleo`)")
 
 
 @pytest.mark.sweep
