@@ -36,7 +36,7 @@ _ONLY_OF_PROJECTS = {
 @click.option("-o", "outputs", type=_FILE, multiple=True, metavar="FILE", help="Also write FILE (.txt, .json, .html).")
 @click.option("--update-baseline", "update", is_flag=True, help="Accept the sizes: write the budget-file.")
 @click.option("--operators", is_flag=True, help="Also list the operators and peak RAM of each model.")
-@click.option("--profile", is_flag=True, help="Also count the instructions of each model, and model its cycles.")
+@click.option("--profile", is_flag=True, help="Also count instructions and model cycles of each model.")
 def report(
     options: SharedOptions,
     elf: Path | None,

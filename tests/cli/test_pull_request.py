@@ -56,7 +56,7 @@ def main_branch(folder: Folder, tool: Callable[[str], str]) -> Folder:
     folder.write(".gitignore", "build/\n")
     folder.write("mlfbuild.yml", PROJECT)
     folder.write("main.c", MAIN)
-    folder.write("models/kws.tflite", two_layers(64))
+    folder.write("models/kws.tflite", two_layers(256))
     folder.write("models/wake.tflite", tiny_network(2))
     ended = folder.run("report", "--update-baseline", "-q", "-o", "build/main.json")
     assert (ended.status, ended.out) == (0, ""), ended.err
@@ -79,7 +79,7 @@ def number(pattern: str, text: str) -> int:
 
 def test_from_the_failing_build_to_the_accepted_change(main_branch: Folder, golden: Callable[[str, str], None]) -> None:
     git(main_branch.root, "checkout", "-q", "-b", "better-kws")
-    main_branch.write("models/kws.tflite", two_layers(320))
+    main_branch.write("models/kws.tflite", two_layers(512))
 
     failed = main_branch.run("build")
     assert failed.status == 1
