@@ -43,7 +43,7 @@ ISOLATED = """
 from pathlib import Path
 from support.libraries import native_library
 from mlfbuild.verify.host.isolated import Child
-child = Child(Path("hang.so"), native_library("net").modules[0], 600)
+child = Child(Path("hang.so").resolve(), native_library("net").modules[0], 600)
 child._process = child._start()
 print("begun", flush=True)
 child.run([])
