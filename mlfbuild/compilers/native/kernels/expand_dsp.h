@@ -43,13 +43,11 @@ MLF_NAKED int16_t *mlf_expand3_dsp(int16_t *rows MLF_UNUSED, const int8_t *first
 {
     __asm__ volatile("push {r4-r8, r10, lr}\n\t"
                      "ldr lr, [sp, #28]\n\t"
-                     "adds lr, lr, #1\n\t"
                      "lsrs lr, lr, #1\n\t"
-                     "bcc 2f\n\t"
-                     ".balign 4\n" /* loads of 32 bits at word boundaries can overlap */
+                     "bcs.w 2f\n" /* loads of 32 bits at word boundaries can overlap */
                      "1:\n\t" MLF_EXPAND3_DSP
+                     "subs lr, lr, #1\n" /* no other instruction changes flags */
                      "2:\n\t" MLF_EXPAND3_DSP
-                     "subs lr, lr, #1\n\t"
                      "bne 1b\n\t"
                      "pop {r4-r8, r10, pc}");
 }
