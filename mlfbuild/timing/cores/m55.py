@@ -39,7 +39,7 @@ from mlfbuild.timing.cores.operands import (
     made,
     uses,
 )
-from mlfbuild.timing.decode import operand_parts
+from mlfbuild.timing.syntax import operand_parts
 from mlfbuild.timing.types import CoreTiming, Cost, DecodedInstruction, WorkKind
 
 _DELAYS = delays("""

@@ -32,7 +32,7 @@ from mlfbuild.timing.cores.operands import (
     summed,
     uses,
 )
-from mlfbuild.timing.decode import operand_parts
+from mlfbuild.timing.syntax import operand_parts
 from mlfbuild.timing.types import CoreTiming, Cost, DecodedInstruction, WorkKind
 
 _DELAYS = delays("""
