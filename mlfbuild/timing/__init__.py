@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.timing.blocks import BasicBlock as BasicBlock, basic_blocks as basic_blocks, branches as branches
+    from mlfbuild.timing.blocks import instruction_costs as instruction_costs
     from mlfbuild.timing.cores import (
         CORE_TIMINGS as CORE_TIMINGS,
         core_timing as core_timing,
