@@ -98,6 +98,12 @@ class Mcu:
         }
         return replace(self, clock=clock, memories={**self.memories, **slower})
 
+    def with_data_in(self, memory: str) -> Mcu:
+        """Return the part with its data in ``memory`` instead of its second one."""
+        code, *_ = self.memories
+        order = dict.fromkeys((code, memory, *self.memories))
+        return replace(self, memories={name: self.memories[name] for name in order})
+
 
 def paragraphs(text: str) -> tuple[str, ...]:
     """Return the paragraphs of ``text``, which blank lines separate, one line each."""

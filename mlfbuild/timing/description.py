@@ -9,10 +9,10 @@ from pathlib import Path
 
 from mlfbuild.core import InputFileError, UsageError
 from mlfbuild.targets import CPUS, Board, Mcu, MemoryRegion, TimedMemory
-from mlfbuild.timing.blocks import basic_blocks
+from mlfbuild.timing.blocks import instruction_costs
 from mlfbuild.timing.cores import core_timing
 from mlfbuild.timing.objdump import disassembled
-from mlfbuild.timing.types import CoreTiming, Cost, WorkKind
+from mlfbuild.timing.types import CoreTiming, Cost, DecodedInstruction, WorkKind
 
 _PLACES = {"ITCM": "itcm", "DTCM": "dtcm", "PSRAM": "external", "DDR": "external"}
 """The memory of a part that a further region of a board stands for."""
@@ -39,15 +39,11 @@ def timing_description(image: Path, board: Board, mcu: Mcu, places: Sequence[Pla
         )
     starts = [start for start, _ in code.sections if not any(first <= start <= last for first, last, _ in places)]
     _check_placement(image, starts, board, mcu)
-    costs = {
-        instruction.address: (instruction.size, cost)
-        for block in basic_blocks(code)
-        for instruction, cost in zip(block.instructions, core.costs(block.instructions, block.loops), strict=True)
-    }
+    costs = instruction_costs(code, core)
     scale = _scale([cost for _, cost in costs.values()], core)
     lines = [
         *_hardware(core, board, mcu, scale, places),
-        *(_code(address, size, cost, scale) for address, (size, cost) in sorted(costs.items())),
+        *(_code(instruction, cost, scale) for _, (instruction, cost) in sorted(costs.items())),
     ]
     return "".join(f"{line}\n" for line in lines).encode(), scale
 
@@ -63,9 +59,9 @@ def _scale(costs: list[Cost], core: CoreTiming) -> int:
     return math.lcm(*(Fraction(number).denominator for number in numbers))
 
 
-def _code(address: int, size: int, cost: Cost, scale: int) -> str:
+def _code(instruction: DecodedInstruction, cost: Cost, scale: int) -> str:
     units = f"{int(cost.cycles * scale)} {int(cost.taken * scale)}"
-    return f"code {address:x} {size} {units} {_KINDS[cost.kind]} {int(cost.overlaps)}"
+    return f"code {instruction.address:x} {instruction.size} {units} {_KINDS[cost.kind]} {int(cost.overlaps)}"
 
 
 def _hardware(core: CoreTiming, board: Board, mcu: Mcu, scale: int, places: Sequence[Place]) -> Iterator[str]:

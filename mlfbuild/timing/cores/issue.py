@@ -14,11 +14,11 @@ next. Other blocks begin with all registers ready.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from mlfbuild.timing.types import Cost, WorkKind
+from mlfbuild.timing.types import BlockCosts, Cost, DecodedInstruction, WorkKind
 
 Delays = Mapping[tuple[str, str], int]
 """Cycles by how a result is made and how it is used."""
@@ -67,6 +67,15 @@ class Step:
     branches: bool = False
 
 
+def tagged(instruction: DecodedInstruction, names: Iterable[str] = ()) -> frozenset[str]:
+    """Return the tags ``names`` of an instruction, and ``narrow`` if it has 16 bits."""
+    return frozenset({*names, "narrow"} if instruction.size == 2 else names)
+
+
+def _never(_steps: Sequence[Step]) -> bool:
+    return False
+
+
 @dataclass(frozen=True, kw_only=True)
 class InOrderCore:
     """The rules of a core."""
@@ -76,8 +85,13 @@ class InOrderCore:
     """Returns the mean cost of issuing the second step with the first one; ``None`` if that is impossible."""
     taken: Callable[[Step, Step | None], Fraction]
     """Returns the further cycles of a taken branch; the second step is the one that it is issued together with."""
-    across_branches: Callable[[Sequence[Step]], bool]
+    across_branches: Callable[[Sequence[Step]], bool] = _never
     """Whether the branch at the end of a loop can be issued together with the first instruction of the loop."""
+
+
+def block_costs(core: InOrderCore, step: Callable[[DecodedInstruction], Step]) -> BlockCosts:
+    """Return the function for the costs of a basic block on ``core``, whose instructions ``step`` describes."""
+    return lambda block, loops: costs(core, [step(instruction) for instruction in block], loops)
 
 
 def costs(core: InOrderCore, steps: Sequence[Step], loops: bool) -> list[Cost]:

@@ -6,7 +6,8 @@ import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from mlfbuild.timing.decode import address_registers, operand_parts, registers_in, updates_base
+from mlfbuild.timing.decode import address_registers, updates_base
+from mlfbuild.timing.syntax import operand_parts, registers_in
 from mlfbuild.timing.types import DecodedInstruction
 
 _SHIFT = re.compile(r"(lsl|lsr|asr|ror|rrx)\b")
