@@ -6,7 +6,7 @@
 
 Each network is modelled three times: with code and weights in flash, with its code in RAM, and with code and weights in
 RAM, or in tightly coupled memory if the part has any and they fit. Our figures are modelled (docs/cycles.md); those of
-the submitters are measured on silicon. Exit status 2 if something cannot be modelled.
+the submitters are measured on silicon. Exit status 2 if a network cannot be modelled.
 """
 
 from __future__ import annotations

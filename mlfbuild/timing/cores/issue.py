@@ -41,7 +41,7 @@ def delays(table: str) -> Delays:
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """What an instruction demands of its core."""
+    """An instruction as the pipeline sees it: operands, results, and the units that it needs."""
 
     kind: WorkKind
     reads: Sequence[tuple[str, str]] = ()
