@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
+    from mlfbuild.runners.open import device_memory as device_memory, open_runner as open_runner
     from mlfbuild.runners.types import Runner as Runner
 else:
     __getattr__ = lazy_attributes(__name__)
