@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         HostRun as HostRun,
         opener_in as opener_in,
     )
-    from mlfbuild.runners.open import open_runner as open_runner
+    from mlfbuild.runners.open import device_memory as device_memory, open_runner as open_runner
     from mlfbuild.runners.types import Runner as Runner
 else:
     __getattr__ = lazy_attributes(__name__)
