@@ -38,6 +38,7 @@ DEBIAN = System(
         "riscv64-unknown-elf-objdump": "binutils-riscv64-unknown-elf",
         "riscv64-unknown-elf-gcc": "gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf",
         "qemu-system-arm": "qemu-system-arm",
+        "gdb-multiarch": "gdb-multiarch",
     },
 )
 _COMMON = {"cmake": "cmake", "git": "git", "clang": "clang", "qemu-system-arm": "qemu-system-arm"}
@@ -62,6 +63,7 @@ SYSTEMS: Mapping[str, System] = {
             HOST_COMPILER: "gcc",
             "ninja": "ninja",
             "arm-none-eabi-gcc": "arm-none-eabi-gcc arm-none-eabi-newlib",
+            "gdb-multiarch": "arm-none-eabi-gdb",
         },
     ),
     "alpine": System(
@@ -72,6 +74,7 @@ SYSTEMS: Mapping[str, System] = {
             HOST_COMPILER: "gcc musl-dev",
             "ninja": "samurai",
             "arm-none-eabi-gcc": "gcc-arm-none-eabi newlib-arm-none-eabi",
+            "gdb-multiarch": "gdb-multiarch",
         },
     ),
     "darwin": System(
@@ -82,6 +85,7 @@ SYSTEMS: Mapping[str, System] = {
             "git": "git",
             "ninja": "ninja",
             "arm-none-eabi-gcc": "--cask gcc-arm-embedded",
+            "gdb-multiarch": "--cask gcc-arm-embedded",
             "clang": "llvm",
             "qemu-system-arm": "qemu",
         },
@@ -100,6 +104,7 @@ _PAGES = {
         "the RISC-V GNU Toolchain from https://github.com/riscv-collab/riscv-gnu-toolchain/releases"
     ),
     "qemu-system-arm": "QEMU from https://www.qemu.org/download",
+    "gdb-multiarch": "GDB for Arm from https://developer.arm.com/downloads/-/arm-gnu-toolchain-downloads",
 }
 
 

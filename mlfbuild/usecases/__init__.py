@@ -96,6 +96,7 @@ if TYPE_CHECKING:
         verify_job as verify_job,
         verify_jobs as verify_jobs,
         verify_project as verify_project,
+        without_runners as without_runners,
         wrong_outputs as wrong_outputs,
     )
     from mlfbuild.usecases.watch import (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import tempfile
@@ -27,6 +28,7 @@ from mlfbuild.core import (
     CheckFailedError,
     Diagnostic,
     MlfError,
+    ProcessFailedError,
     ProjectFileError,
     Tell,
     listed,
@@ -39,6 +41,7 @@ from mlfbuild.library import Library
 from mlfbuild.project import KeyPath, Mistake, Project
 from mlfbuild.targets import board_called
 from mlfbuild.usecases.build import build_project
+from mlfbuild.verify import Connection
 
 _RESULT = "result.json"
 
@@ -56,6 +59,8 @@ class VerifyJob:
     """Folder of the test firmware and the report."""
     timeout: float | None = None
     """Time limit of a case in seconds; ``None`` for the default."""
+    place: str = ""
+    """Place of the target's runner in the project file, if it has one."""
 
     @property
     def title(self) -> str:
@@ -68,8 +73,16 @@ class VerifyJob:
         board = self.target.board.name if self.target.board else None
         source = self.model.request.source.name
         placed = [asdict(section) for section in self.target.placed]
+        runner = {"runner": repr(self.target.runner)} if self.target.runner else {}
         return json.dumps(
-            {"board": board, "placed": placed, "toolchain": toolchain, "source": source, "module": self.module}
+            {
+                "board": board,
+                "placed": placed,
+                "toolchain": toolchain,
+                "source": source,
+                "module": self.module,
+                **runner,
+            }
         )
 
 
@@ -94,7 +107,33 @@ def verify_project(
     watch.expect(len(jobs))
     lenders = target_jobs(project)
     build_project(targets, lenders=lenders, jobs=workers, progress=watch, locked=project if frozen else None)
-    return [(job, _watched(job, watch)) for job in jobs]
+    with contextlib.ExitStack() as stack:
+        devices = _Devices(stack)
+        return [(job, _watched(job, watch, devices)) for job in jobs]
+
+
+class _Devices:
+    """The connection to the device of the target in work: one for all its models."""
+
+    def __init__(self, stack: contextlib.ExitStack) -> None:
+        self._stack = stack
+        self._place = ""
+        self._connection: Connection | None = None
+
+    def of(self, job: VerifyJob) -> Connection | None:
+        """Return the connection to the device of the job's target, ``None`` if it has none."""
+        if job.target.runner is None:
+            return None
+        if self._connection is None or self._place != job.place:
+            self.release()
+            device = verify.device_of(job.target, job.place)
+            self._connection, self._place = self._stack.enter_context(verify.connected(device)), job.place
+        return self._connection
+
+    def release(self) -> None:
+        """Reset and release the device."""
+        self._connection = None
+        self._stack.close()
 
 
 def budget_error(project: Project, targets: Sequence[TargetJob], progress: Progress | None = None) -> MlfError | None:
@@ -132,12 +171,14 @@ def unchecked_in_runs(project: Project, targets: Sequence[TargetJob]) -> list[st
     return lines
 
 
-def _watched(job: VerifyJob, watch: Progress) -> verify.VerifyReport | MlfError:
+def _watched(job: VerifyJob, watch: Progress, devices: _Devices) -> verify.VerifyReport | MlfError:
     task = Task("verify", job.title, job.target.name, model=job.model.model)
     watch.start(task)
     try:
-        report = verify_job(job, functools.partial(watch.step, task))
+        report = _verified(job, devices.of(job), functools.partial(watch.step, task))
     except MlfError as error:
+        if isinstance(error, ProcessFailedError):
+            devices.release()  # the next job connects again
         watch.fail(task, "could not be checked")
         return error
     if report.passed:
@@ -166,6 +207,7 @@ def verify_jobs(
         for module, path in vectors[model.model].items()
         if _can_run(target)
     ]
+    jobs = [replace(job, place=runner_place(project, job.target)) if job.target.runner else job for job in jobs]
     if not jobs:
         reasons = left_out(project, targets)
         raise CheckFailedError(
@@ -192,7 +234,8 @@ def left_out(project: Project, targets: Sequence[TargetJob]) -> list[str]:
             for module in missing
         ]
     return lines + [
-        f"target {target.name} has no board that QEMU emulates (add one, or another target with the same CPU)"
+        f"target {target.name} has no runner and no board that QEMU emulates (add one, or another target with the same "
+        "CPU)"
         for target in targets
         if not _can_run(target)
     ]
@@ -228,16 +271,34 @@ def _modules(model: CompileJob) -> list[str]:
 
 
 def _can_run(target: TargetJob) -> bool:
-    return target.board is not None or target.toolchain is None
+    return target.board is not None or target.runner is not None or target.toolchain is None
+
+
+def runner_place(project: Project, target: TargetJob) -> str:
+    """Return the place of the runner of ``target`` in the project file, for messages."""
+    return f"{project.path}: targets.{target.name}.runner"
+
+
+def without_runners(targets: Sequence[TargetJob]) -> list[TargetJob]:
+    """Return ``targets`` so that they run on their boards instead of devices."""
+    return [replace(target, runner=None) for target in targets]
 
 
 def verify_job(job: VerifyJob, tell: Tell = tell_nobody) -> verify.VerifyReport:
     """Build the model's test firmware, run every case on the target, and return a report of all differences.
 
-    Writes ``report.txt`` into the job's folder if there are none; ``tell`` is called with the progress. Raises
-    ``ToolNotFoundError``, ``ProcessFailedError``, ``InputFileError`` if the vectors do not fit the module, and
-    ``UsageError`` if the archive has no such module.
+    The target is its device, if it has a runner, its board, or this machine. Writes ``report.txt`` into the job's
+    folder if there are no differences; ``tell`` is called with the progress. Raises ``ToolNotFoundError``,
+    ``ProcessFailedError``, ``InputFileError`` if the vectors do not fit the module, and ``UsageError`` if the archive
+    has no such module.
     """
+    if job.target.runner is None:
+        return _verified(job, None, tell)
+    with verify.connected(verify.device_of(job.target, job.place)) as connection:
+        return _verified(job, connection, tell)
+
+
+def _verified(job: VerifyJob, connection: Connection | None, tell: Tell) -> verify.VerifyReport:
     module = executor.chosen_module(archive.open_archive(job.model.archive), job.module or None, str(job.model.archive))
     report = verify.verify_module(
         job.model.tree,
@@ -248,12 +309,14 @@ def verify_job(job: VerifyJob, tell: Tell = tell_nobody) -> verify.VerifyReport:
         toolchain=job.target.toolchain,
         timeout=job.timeout,
         placement=job.target.placement_fragment if job.target.placed else None,
+        connection=connection,
         tell=tell,
     )
     _record(job, report)
     if report.wrong:
         tell("looking for the first wrong operator", 0, 0)
-        return replace(report, hint=verify.first_wrong_operator(job.model, job.target, job.vectors, job.folder, report))
+        hint = verify.first_wrong_operator(job.model, job.target, job.vectors, job.folder, report, connection)
+        return replace(report, hint=hint)
     if report.passed:
         write_atomic(job.folder / "report.txt", f"{report.text()}\n".encode())
     return report

@@ -41,7 +41,7 @@ def delays(table: str) -> Delays:
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """What an instruction demands of its core."""
+    """An instruction as the pipeline sees it: operands, results, and the units that it needs."""
 
     kind: WorkKind
     reads: Sequence[tuple[str, str]] = ()
@@ -59,7 +59,8 @@ class Step:
     tags: frozenset[str] = frozenset()
     """Properties that the rules of the core for pairs know."""
     early: str = ""
-    """How the results are made if the operands are ready early enough for the use ``early``."""
+    """How the results are made if the operands are ready early enough for the use ``early``, and the step is not the
+    second one of a pair; with the tag ``either slot`` it may be."""
     lists: int = 0
     """Words per cycle of a load of a list, whose results are made one after the other; 0 for other steps."""
     address: tuple[str, int] | None = None

@@ -6,7 +6,7 @@ Arm publishes no timings. Sources, by their short names in comments:
 - SLO: measurements with an RP2350, https://github.com/slothy-optimizer/slothy, targets/arm_v7m/cortex_m33.py; seven of
   eight kernels within 5 % of a model of them, the other one 6 %.
 
-What neither has measured is that of the Cortex-M4 (its Technical Reference Manual, DDI 0439B): divisions, square roots.
+Neither measured divisions and square roots: they are those of the Cortex-M4 (Technical Reference Manual, DDI 0439B).
 """
 
 from __future__ import annotations

@@ -7,6 +7,8 @@ Sources, by their short names in comments:
 - JNK: measurements with an STM32F103 (M3) and an STM32F407 (M4), https://github.com/jnk0le/random, "pipeline cycle
   test", doc/cortex_m3m4.md.
 - L4: measurements with the cycle counter of an STM32L4, https://compendium.i-0.nl, "Branch timing".
+
+P is the manuals' name for the cycles of a pipeline refill after a branch.
 """
 
 from __future__ import annotations

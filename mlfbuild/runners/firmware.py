@@ -1,0 +1,123 @@
+"""What a runner's host must know about a firmware image: entry, symbols, memory, and the lines of addresses."""
+
+from __future__ import annotations
+
+import io
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from mlfbuild.c_analysis import check_elf_image
+from mlfbuild.core import InputFileError, read_bytes
+
+if TYPE_CHECKING:
+    from elftools.elf.elffile import ELFFile
+
+_ALLOC = 2  # SHF_ALLOC
+_VECTORS = 16
+"""Words at the start of a vector table that every core has: the stack pointer and exceptions 1 to 15."""
+
+
+@dataclass(frozen=True)
+class Firmware:
+    """An ELF image for a 32-bit core."""
+
+    path: Path
+    machine: str
+    """ELF's name of the architecture: ``EM_ARM``."""
+    entry: int
+    """Address of the first instruction, without Thumb's bit 0."""
+    functions: Mapping[str, tuple[int, int]]
+    """Address and size of each function, without Thumb's bit 0."""
+    objects: Mapping[str, int]
+    """Address of each other symbol."""
+    segments: tuple[tuple[int, bytes], ...]
+    """Contents to load, by address."""
+    sections: tuple[tuple[int, int], ...]
+    """First address and size of each section that occupies memory of the device, in ascending order."""
+    _elf: ELFFile = field(repr=False, compare=False)
+
+    def function(self, name: str) -> int | None:
+        """Return the address of the function ``name``, ``None`` if the image has no such symbol."""
+        found = self.functions.get(name)
+        return None if found is None else found[0]
+
+    def vectors(self) -> tuple[int, tuple[int, ...]] | None:
+        """Return the address and the first words of the vector table of an M-profile core.
+
+        It is at the start of a segment, and its second word is the entry. ``None`` if there is none.
+        """
+        for address, data in self.segments:
+            if len(data) >= 4 * _VECTORS:
+                words = struct.unpack_from(f"<{_VECTORS}I", data)
+                if words[1] == self.entry | 1:
+                    return address, words
+        return None
+
+    def place_of(self, address: int) -> str:
+        """Return the function, file and line of ``address``: ``main (main.c:12)``; the address if it has none."""
+        name = next((name for name, (start, size) in self.functions.items() if start <= address < start + size), None)
+        line = self._line_of(address)
+        if name is None:
+            return f"{address:#010x}"
+        return f"{name} ({line})" if line else name
+
+    def _line_of(self, address: int) -> str:
+        try:
+            return next(self._lines_around(address), "") if self._elf.has_dwarf_info() else ""
+        except Exception:  # noqa: BLE001 - pyelftools raises many types, and a line is only a help
+            return ""
+
+    def _lines_around(self, address: int) -> Iterator[str]:
+        dwarf = self._elf.get_dwarf_info()
+        for unit in dwarf.iter_CUs():
+            program = dwarf.line_program_for_CU(unit)
+            before = None
+            for entry in () if program is None else program.get_entries():
+                state = entry.state
+                if state is None:
+                    continue
+                if before is not None and before.address <= address < state.address:
+                    first = 0 if program["version"] >= 5 else 1
+                    name = program["file_entry"][before.file - first].name.decode(errors="replace")
+                    yield f"{PurePosixPath(name).name}:{before.line}"
+                before = None if state.end_sequence else state
+
+
+def read_firmware(image: Path) -> Firmware:
+    """Return the content of the ELF file ``image``; raises ``InputFileError`` if it is none, or is damaged."""
+    data = read_bytes(image, "firmware image")
+    check_elf_image(data, image)
+    try:
+        return _firmware(image, data)
+    except InputFileError:
+        raise
+    except Exception as error:  # noqa: BLE001 - pyelftools raises KeyError, AttributeError, its own errors, ...
+        reason = f"damaged ELF image: {type(error).__name__} while it was read"
+        raise InputFileError("image-damaged", place=image, reason=reason, hint="link it again") from None
+
+
+def _firmware(image: Path, data: bytes) -> Firmware:
+    from elftools.elf.elffile import ELFFile
+
+    elf = ELFFile(io.BytesIO(data))
+    functions, objects = {}, {}
+    for table in elf.iter_sections("SHT_SYMTAB"):
+        for symbol in table.iter_symbols():
+            if symbol["st_shndx"] == "SHN_UNDEF" or not symbol.name:
+                continue
+            if symbol["st_info"]["type"] == "STT_FUNC":
+                functions[symbol.name] = (symbol["st_value"] & ~1, symbol["st_size"])
+            else:
+                objects[symbol.name] = symbol["st_value"]
+    segments = tuple(
+        (segment["p_paddr"], segment.data()) for segment in elf.iter_segments("PT_LOAD") if segment["p_filesz"]
+    )
+    sections = sorted(
+        (section["sh_addr"], section["sh_size"])
+        for section in elf.iter_sections()
+        if section["sh_flags"] & _ALLOC and section["sh_size"]
+    )
+    return Firmware(image, elf["e_machine"], elf["e_entry"] & ~1, functions, objects, segments, tuple(sections), elf)
