@@ -3,8 +3,8 @@
     runner: {labgrid: nucleo}  ->  acquire  ->  {gdb: "farm:3333", console: "socket://farm:4001"}  ->  release
 
 A place names its GDB server in the tag ``gdb``: ``labgrid-client -p nucleo set-tags gdb=farm:3333``, or only ``:3333``
-if the place has a NetworkService, whose address is used. A NetworkSerialPort is the console of such a place. A place
-without the tag is reached through its NetworkSerialPort by firmware that contains mlf_serial.c.
+if the place has a NetworkService, whose address is used. A NetworkSerialPort is the console of such a place. If the
+project file has a command ``flash``, the NetworkSerialPort is the way itself, for firmware with mlf_serial.c.
 
 The coordinator is that of labgrid's own tools: the environment variable ``LG_COORDINATOR``, or this machine. A place
 that the same user has acquired on this machine before is used and stays acquired.
@@ -143,21 +143,24 @@ def _client(place: str, verb: str, where: str) -> None:
 def _reached(keys: RunnerKeys, place: LabgridPlace, where: str) -> RunnerKeys:
     """Return keys with the way to the device that ``place`` offers."""
     port = _serial_url(place)
+    if keys.over_serial and port is not None:
+        baud = _parameters(place, "NetworkSerialPort").get("speed", keys.baud)
+        return replace(keys, labgrid=None, serial=port, baud=baud)
     remote = place.tags.get("gdb")
-    if remote is not None:
-        host = _parameters(place, "NetworkService").get("address", "localhost")
-        remote = f"{host}{remote}" if remote.startswith(":") else f"{host}:{remote}" if remote.isdigit() else remote
-        server = keys.server or place.tags.get("gdb-server")
-        return replace(keys, labgrid=None, gdb=remote, server=server, console=port)
-    if port is None:
+    if keys.over_serial or remote is None:
+        missing = "NetworkSerialPort" if keys.over_serial else "tag gdb"
         raise UsageError(
             "labgrid-place-without-way",
             place=where,
-            reason=f"the place {quoted(place.name)} has neither a tag gdb nor a NetworkSerialPort",
-            hint=f"name its GDB server: labgrid-client -p {place.name} set-tags gdb=HOST:PORT",
+            reason=f"the place {quoted(place.name)} has no {missing}",
+            hint="export its serial port"
+            if keys.over_serial
+            else f"name its GDB server: labgrid-client -p {place.name} set-tags gdb=HOST:PORT",
         )
-    baud = _parameters(place, "NetworkSerialPort").get("speed", keys.baud)
-    return replace(keys, labgrid=None, serial=port, baud=baud)
+    host = _parameters(place, "NetworkService").get("address", "localhost")
+    remote = f"{host}{remote}" if remote.startswith(":") else f"{host}:{remote}" if remote.isdigit() else remote
+    server = keys.server or place.tags.get("gdb-server")
+    return replace(keys, labgrid=None, gdb=remote, server=server, console=port)
 
 
 def _parameters(place: LabgridPlace, kind: str) -> Mapping[str, Any]:
