@@ -29,6 +29,7 @@ _MODES = {1: "rb", 3: "r+b", 5: "wb", 9: "ab"}
 _CONSOLE = b":tt"
 _LONGEST_NAME, _LONGEST_TEXT, _CHUNK = 255, 1 << 16, 64
 _VTOR = 0xE000ED08
+"""Vector table offset register; cores without it ignore the write."""
 _THUMB = 1 << 24
 """Bit of xPSR."""
 
@@ -95,13 +96,13 @@ class HostCalls:
         if stop is None or call is None or vectors is None:
             raise InputFileError(
                 "image-without-host-link",
-                place=firmware.path,
+                place=firmware.image.path,
                 reason="the image does not call its host through mlf_host_stop, or is stripped",
                 hint="build it with the board support of mlfbuild and MLF_HOST_LINK",
             )
         self._runner, self._firmware, self._opener, self._printed = runner, firmware, opener, printed
-        self._stop, self._call, self._vectors = stop, call, vectors
-        self._fault = vectors[1][3] & ~1
+        self._stop, self._call, self._vectors = stop, call, vectors[1]
+        self._fault = self._vectors[3] & ~1
         self._command_line = " ".join(["firmware", *arguments]).encode() + b"\0"
         self._files: dict[int, BinaryIO | None] = {}  # None: the console
         self._output: list[str] = []
