@@ -67,6 +67,8 @@ def mlf_run(env: Any, elf: Any, models: ModelNodes) -> Any:
         )
     log = env.Command(f"{image}.log", image, action(_run, "$MLFRUNCOMSTR"), MLFTARGETJOB=target)
     env.Depends(log, env.Value(f"{target.settings()} {target.runner}"))
+    if target.runner is not None:
+        env.AlwaysBuild(log)  # a device may contain another image by now
     env.NoCache(log)  # the output belongs to this machine
     return log
 
