@@ -27,6 +27,10 @@ class Firmware:
     path: Path
     machine: str
     """ELF's name of the architecture: ``EM_ARM``."""
+    bits: int
+    little_endian: bool
+    architecture: int | None
+    """Tag_CPU_arch of Arm's build attributes; ``None`` without them."""
     entry: int
     """Address of the first instruction, without Thumb's bit 0."""
     functions: Mapping[str, tuple[int, int]]
@@ -120,4 +124,18 @@ def _firmware(image: Path, data: bytes) -> Firmware:
         for section in elf.iter_sections()
         if section["sh_flags"] & _ALLOC and section["sh_size"]
     )
-    return Firmware(image, elf["e_machine"], elf["e_entry"] & ~1, functions, objects, segments, tuple(sections), elf)
+    machine = (elf["e_machine"], elf.elfclass, elf.little_endian, _architecture(elf))
+    return Firmware(image, *machine, elf["e_entry"] & ~1, functions, objects, segments, tuple(sections), elf)
+
+
+def _architecture(elf: ELFFile) -> int | None:
+    from elftools.elf.sections import ARMAttributesSection
+
+    section = elf.get_section_by_name(".ARM.attributes")
+    attributes = (
+        attribute
+        for part in (section.iter_subsections() if isinstance(section, ARMAttributesSection) else ())
+        for scope in part.iter_subsubsections()
+        for attribute in scope.iter_attributes("TAG_CPU_ARCH")
+    )
+    return max((int(attribute.value) for attribute in attributes), default=None)
