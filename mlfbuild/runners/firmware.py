@@ -1,4 +1,4 @@
-"""Symbols, sections and lines of a firmware image, besides what a loader reads of it."""
+"""Symbols and lines of a firmware image, besides what a loader reads of it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from mlfbuild.runners.device_image import DeviceImage, device_image
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
 
-_ALLOC = 2  # SHF_ALLOC
 _VECTORS = 16
 """Words at the start of a vector table that every core has: the stack pointer and exceptions 1 to 15."""
 
@@ -29,8 +28,6 @@ class Firmware:
     """Address and size of each function, without Thumb's bit 0."""
     objects: Mapping[str, int]
     """Address of each other symbol."""
-    sections: tuple[tuple[int, int], ...]
-    """First address and size of each section that occupies memory of the device, in ascending order."""
     _elf: ELFFile = field(repr=False, compare=False)
 
     @property
@@ -112,9 +109,4 @@ def _firmware(image: DeviceImage, data: bytes) -> Firmware:
                 functions[symbol.name] = (symbol["st_value"] & ~1, symbol["st_size"])
             else:
                 objects[symbol.name] = symbol["st_value"]
-    sections = sorted(
-        (section["sh_addr"], section["sh_size"])
-        for section in elf.iter_sections()
-        if section["sh_flags"] & _ALLOC and section["sh_size"]
-    )
-    return Firmware(image, functions, objects, tuple(sections), elf)
+    return Firmware(image, functions, objects, elf)
