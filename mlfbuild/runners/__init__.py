@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         opener_in as opener_in,
     )
     from mlfbuild.runners.open import device_memory as device_memory, open_runner as open_runner
-    from mlfbuild.runners.whole_run import run_to_end as run_to_end
     from mlfbuild.runners.types import Runner as Runner
+    from mlfbuild.runners.whole_run import run_to_end as run_to_end
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -55,7 +55,7 @@ def mlfbuild(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 def test_firmware_is_built_flashed_and_run_on_the_device(desk: Path) -> None:
     done = mlfbuild(desk, "run-firmware", "nucleo", "--target", "nucleo")
-    assert (done.returncode, done.stdout) == (0, "answers 0123456789\r\nall right\r\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "answers 0123456789\nall right\n"), done.stderr
     flashed = mlfbuild(desk, "flash", "--format", "json")
     assert json.loads(flashed.stdout)["device"].startswith("gdb localhost:"), flashed.stderr
 
@@ -67,7 +67,7 @@ def test_the_status_of_the_firmware_is_found_without_semihosting(desk: Path, tmp
     samples = folder / "src/samples.c"
     samples.write_text(samples.read_text().replace("{0, {", "{1, {", 1))
     done = mlfbuild(folder, "run-firmware")
-    assert (done.returncode, done.stdout) == (7, "answers 0123456789\r\nwrong\r\n")
+    assert (done.returncode, done.stdout) == (7, "answers 0123456789\nwrong\n")
     assert "exit status 1 on gdb localhost:" in done.stderr
 
 
@@ -78,7 +78,7 @@ def test_firmware_that_never_ends_is_stopped(desk: Path, tmp_path: Path) -> None
     main = folder / "src/main.c"
     main.write_text(main.read_text().replace("return (int)wrong;", "for (;;) {\n    }"))
     done = mlfbuild(folder, "run-firmware", "--timeout", "2")
-    assert (done.returncode, done.stdout) == (7, "answers 0123456789\r\nall right\r\n")
+    assert (done.returncode, done.stdout) == (7, "answers 0123456789\nall right\n")
     assert "Traceback" not in done.stderr
 
 
@@ -88,7 +88,7 @@ def test_scons_flashes_and_runs(desk: Path) -> None:
     (desk / "site_scons/site_tools").mkdir(parents=True, exist_ok=True)
     (desk / "site_scons/site_tools/mlf.py").write_text("from mlfbuild.scons import exists, generate\n")
     for alias in ("flash", "run", "run"):
-        done = warm.run("scons", "-Q", alias, cwd=desk)
+        done = warm.run("SCons", "-Q", alias, cwd=desk)
         assert done.returncode == 0, done.stdout
         assert ("Flashing" if alias == "flash" else "Running") in done.stdout
         assert ("all right" in done.stdout) == (alias == "run")
