@@ -24,6 +24,7 @@ from mlfbuild.targets import (
     Cpu,
     compiler_program,
     cpu_of_toolchain,
+    emulated_board,
     has_c_library,
     require_compiler,
     toolchain_file,
@@ -161,19 +162,25 @@ def _with_dependencies(state: TargetState, project: Project, found: Sequence[Pro
 def _targets_of(project: Project, names: Sequence[str]) -> Iterator[_Wanted]:
     for name in chosen_names("target", names, project.targets):
         target = project.targets[name]
-        board = BOARDS[target.board] if target.board else None
+        board = (
+            BOARDS[target.board] if target.board else emulated_board(CPUS[target.cpu]) if _modelled(target) else None
+        )
         yield name, CPUS[target.cpu], board, toolchain_of(target), _counts(project, target)
+
+
+def _modelled(target: TargetSpec) -> bool:
+    return target.mcu is not None or target.timing is not None
 
 
 def _counts(project: Project, target: TargetSpec) -> bool:
     """Return whether a firmware for ``target``, or a model in it, has a budget that a run on it checks."""
-    modelled = target.mcu is not None or target.timing is not None
     budgets = (
         budget
         for spec in project.firmware.values()
         if target.name in spec.targets
         for budget in (spec.budget, *(model.budget for model in project.models_on(target.name, spec.name)))
     )
+    modelled = _modelled(target)
     return any(budget.of_runs if modelled else target.board and budget.instructions is not None for budget in budgets)
 
 
