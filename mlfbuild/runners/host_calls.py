@@ -28,7 +28,6 @@ _BLOCK = {_OPEN: 3, _CLOSE: 1, _WRITE: 3, _READ: 3, _SEEK: 2, _FLEN: 1, _CMDLINE
 _MODES = {1: "rb", 3: "r+b", 5: "wb", 9: "ab"}
 _CONSOLE = b":tt"
 _LONGEST_NAME, _LONGEST_TEXT, _CHUNK = 255, 1 << 16, 64
-_VTOR = 0xE000ED08
 _THUMB = 1 << 24
 """Bit of xPSR."""
 
@@ -85,13 +84,13 @@ class HostCalls:
         if stop is None or call is None or vectors is None:
             raise InputFileError(
                 "image-without-host-link",
-                place=firmware.path,
+                place=firmware.image.path,
                 reason="the image does not call its host through mlf_host_stop, or is stripped",
                 hint="build it with the board support of mlfbuild and MLF_HOST_LINK",
             )
         self._runner, self._firmware, self._opener, self._printed = runner, firmware, opener, printed
-        self._stop, self._call, self._vectors = stop, call, vectors
-        self._fault = vectors[1][3] & ~1
+        self._stop, self._call, self._vectors = stop, call, vectors[1]
+        self._fault = self._vectors[3] & ~1
         self._command_line = " ".join(["firmware", *arguments]).encode() + b"\0"
         self._files: dict[int, BinaryIO | None] = {}  # None: the console
         self._output: list[str] = []
@@ -148,10 +147,8 @@ class HostCalls:
         """Let the core begin with the image, also if it is in RAM, or behind a boot loader or boot ROM."""
         self._runner.reset()
         self._started = True
-        address, words = self._vectors
         if self._runner.registers()["pc"] & ~1 != self._firmware.entry:
-            self._runner.write(_VTOR, struct.pack("<I", address))
-            self._runner.set_registers({"sp": words[0], "pc": self._firmware.entry, "xpsr": _THUMB})
+            self._runner.set_registers({"sp": self._vectors[0], "pc": self._firmware.entry, "xpsr": _THUMB})
 
     def _end(self, status: int | None, stopped: str = "") -> None:
         self._ended = HostRun(self.output, status, stopped)

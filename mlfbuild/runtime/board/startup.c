@@ -129,8 +129,18 @@ static void guard_stack(void)
 #endif
 }
 
+/* A device may have started from elsewhere: with code in RAM, behind a boot loader or a boot ROM. */
+static void use_own_vectors(void)
+{
+#ifdef MLF_HOST_LINK
+    volatile uint32_t *const vtor = (volatile uint32_t *)0xE000ED08u;
+    *vtor = (uint32_t)(uintptr_t)&mlf_board_vectors;
+#endif
+}
+
 void Reset_Handler(void)
 {
+    use_own_vectors();
     enable_floating_point();
     guard_stack();
     start();

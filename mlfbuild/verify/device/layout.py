@@ -60,8 +60,10 @@ class Device:
 
     def definitions(self, folder: Path) -> Mapping[str, str]:
         """Return the variables of CMake that link test firmware for it; write its linker script into ``folder``."""
-        link = "serial" if self.name == "serial" else "debugger"
-        settings = {"MLF_HOST_LINK": link, "MLF_STACK_SIZE": str(self.stack_size)}
+        settings = {
+            "MLF_HOST_LINK": "serial" if self.keys.over_serial else "debugger",
+            "MLF_STACK_SIZE": str(self.stack_size),
+        }
         if self.board is not None:
             return {**settings, "MLF_BOARD": self.board.name}
         script = folder / "device.ld"
