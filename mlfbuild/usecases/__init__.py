@@ -62,7 +62,7 @@ if TYPE_CHECKING:
         plan_lines as plan_lines,
         plan_text as plan_text,
     )
-    from mlfbuild.usecases.profile import profile_models as profile_models
+    from mlfbuild.usecases.profile import not_profiled as not_profiled, profile_models as profile_models
     from mlfbuild.usecases.report import (
         LinkReport as LinkReport,
         ProjectReport as ProjectReport,
