@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -11,6 +12,7 @@ from mlfbuild.cgen import braces
 from mlfbuild.compilers.native.lowering.call import Constant, Parameter, folded_bias, record_words
 from mlfbuild.compilers.native.lowering.common.activation import quantization_constant, zero_point
 from mlfbuild.graph import Activation, Array, Rescale, Tensor, activation_range
+from mlfbuild.graph.bases import Window
 
 VECTOR = 16
 """Bytes of a vector."""
@@ -98,4 +100,20 @@ def matrix_parameters(
         Parameter("const int8_t *", "filter", Constant.array("filter", "int8_t", block(), block, order="gemm_mve.h")),
         Parameter("const struct mlf_channels4 *", "channels", channels_in_fours(folded, rescales)),
         Parameter("int8_t *", "output", output.name),
+    )
+
+
+def is_pointwise(window: Window) -> bool:
+    """Return whether each output pixel depends on the input pixel at the same position only."""
+    return window.filter == (1, 1) and window.stride == (1, 1) and window.padding == ((0, 0), (0, 0))
+
+
+def as_one_row(window: Window, source: Tensor, output: Tensor) -> tuple[Tensor, Tensor]:
+    """Return both images as one long row if each output pixel depends on one input pixel only, else unchanged."""
+    if not is_pointwise(window):
+        return source, output
+    pixels = source.shape[0] * source.shape[1] * source.shape[2]
+    return (
+        replace(source, shape=(1, 1, pixels, source.shape[3])),
+        replace(output, shape=(1, 1, pixels, output.shape[3])),
     )
