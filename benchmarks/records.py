@@ -6,7 +6,7 @@
 
 Each network is modelled three times: with code and weights in flash, with its code in RAM, and with code and weights in
 RAM, or in tightly coupled memory if the part has any and they fit. Our figures are modelled (docs/cycles.md); those of
-the submitters are measured on silicon. Exit status 2 if something cannot be modelled.
+the submitters are measured on silicon. Exit status 2 if a network cannot be modelled.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from counting.cycles import PARTS, model_cycles
@@ -86,11 +86,8 @@ def modelled(part: str, network: str, place: str) -> Record:
 
 
 def _close(part: Mcu) -> Mcu:
-    """Return ``part`` with tightly coupled memory instead of SRAM, if it has any."""
-    if "dtcm" not in part.memories:
-        return part
-    flash, *_ = part.memories
-    return replace(part, memories={flash: part.memories[flash], "sram": part.memories["dtcm"]})
+    """Return ``part`` with data in tightly coupled memory instead of SRAM, if it has any."""
+    return part.with_data_in("dtcm") if "dtcm" in part.memories else part
 
 
 def _sizes(image: Path) -> tuple[int, int]:

@@ -16,7 +16,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from counting.firmware import BOARDS as BOARD_OF_CPU, REPOSITORY, MeasurementError
@@ -50,11 +50,7 @@ class Point:
     def mcu(self) -> Mcu:
         """The part, with its data in the right memory."""
         mcu = MCUS[self.part]
-        if not self.data:
-            return mcu
-        code, *others = mcu.memories
-        order = (code, self.data, *(name for name in others if name != self.data))
-        return replace(mcu, memories={name: mcu.memories[name] for name in order})
+        return mcu.with_data_in(self.data) if self.data else mcu
 
     @property
     def name(self) -> str:
@@ -146,11 +142,6 @@ def mean_error(results: Results, points: Sequence[Point]) -> float:
     return sum(abs(results[point.name].error(point)) for point in points) / len(points)
 
 
-def stated_error(point: Point) -> int:
-    """Return the error in per cent that mlfbuild states for the point's part."""
-    return modelled_error(point.mcu)
-
-
 def exceeded(results: Results) -> Iterator[str]:
     """Yield a line for each limit that the results exceed."""
     if (mean := mean_error(results, NETWORKS)) > MEAN:
@@ -159,8 +150,9 @@ def exceeded(results: Results) -> Iterator[str]:
         if abs(error := results[point.name].error(point)) > MOST:
             yield f"{point.name}: the error is {error:+.1f} %, limit {MOST:g} %"
     for point in POINTS:
-        if abs(error := results[point.name].error(point)) > stated_error(point):
-            yield f"{point.name}: the error is {error:+.1f} %, stated for the part: {stated_error(point)} %"
+        stated = modelled_error(point.mcu)
+        if abs(error := results[point.name].error(point)) > stated:
+            yield f"{point.name}: the error is {error:+.1f} %, stated for the part: {stated} %"
 
 
 def blocks(results: Results) -> Mapping[str, str]:

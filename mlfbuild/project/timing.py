@@ -23,7 +23,7 @@ TIMED_CORES = ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m
 _EXTERNAL = ("qspi", "ospi", "psram", "ddr")
 """Regions that are the memory ``external`` of a microcontroller without memories of their names."""
 _OWN_ERROR = 5
-"""What the memories of a microcontroller that nobody compared with the model add to its error, in per cent."""
+"""Added to the stated error of the core, in per cent: the model was not compared with the project's own memories."""
 _Row = TypeVar("_Row", "TimedMemory", "MemoryCache")
 
 

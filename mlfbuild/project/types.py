@@ -22,6 +22,7 @@ from mlfbuild.project.placement import Placement, PlacementKeys
 from mlfbuild.project.problems import KeyPath, Mistake, Position, Problem, in_file_order
 from mlfbuild.project.program import EXTERNAL_COMPILERS, Command, CompilerProgram
 from mlfbuild.project.provider import Provider
+from mlfbuild.project.runner import RunnerKeys
 from mlfbuild.project.section_names import SECTION
 from mlfbuild.project.timing import TimingKeys
 from mlfbuild.project.units import Count, Duration, Frequency, Percent, Size
@@ -72,6 +73,8 @@ class TargetSpec(Keys):
     """Clock of its core: 120 MHz. Default: the highest of the microcontroller."""
     timing: TimingKeys | None = None
     """Memories and caches of a microcontroller of your own, or values that differ from those of `mcu`."""
+    runner: RunnerKeys | None = None
+    """Device that `verify`, `profile`, `flash` and `run-firmware` use instead of `board`."""
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from counting.report import PAGES
 from silicon import COMMITTED, LAYERS, MEAN, MOST, NETWORKS, POINTS, Point, Result, Results
 
 from mlfbuild.targets import BOARDS, CPUS
+from mlfbuild.timing import modelled_error
 
 KWS = NETWORKS[0]
 FIRMWARE = r"""
@@ -57,10 +58,10 @@ def with_error(committed: Results, point: Point, percent: float) -> Results:
 def test_exceeded_limits_are_reported(committed: Results) -> None:
     limit, stated_for_part = silicon.exceeded(with_error(committed, KWS, MOST + 0.5))
     assert limit == f"{KWS.name}: the error is +15.5 %, limit {MOST:g} %"
-    assert stated_for_part == f"{KWS.name}: the error is +15.5 %, stated for the part: {silicon.stated_error(KWS)} %"
+    assert stated_for_part == f"{KWS.name}: the error is +15.5 %, stated for the part: {modelled_error(KWS.mcu)} %"
     (mean, *_) = silicon.exceeded(with_error(committed, KWS, -100))
     assert mean.startswith("the mean error is ") and mean.endswith(f" %, limit {MEAN:g} %")
-    stated = silicon.stated_error(LAYERS[0])
+    stated = modelled_error(LAYERS[0].mcu)
     assert list(silicon.exceeded(with_error(committed, LAYERS[0], -stated))) == []
     (line,) = silicon.exceeded(with_error(committed, LAYERS[0], -stated - 1))
     assert line.startswith(LAYERS[0].name) and f"stated for the part: {stated} %" in line

@@ -61,12 +61,12 @@ class NetworkView:
     tensors: tuple[TensorRow, ...]
     profile: _Json | None
     removed: tuple[RemovedRow, ...]
-    """What the compiler removed from layers, and the total; empty if it is nothing."""
+    """Channels that the compiler removed from layers, and the total; empty if it removed none."""
 
 
 @dataclass(frozen=True)
 class RemovedRow:
-    """What the compiler removed from a layer, or from all."""
+    """Channels that the compiler removed from a layer, or from all."""
 
     index: int | None
     operator: str

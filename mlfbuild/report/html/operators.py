@@ -59,7 +59,7 @@ class Columns:
 
     title: str
     note: str
-    """What the chart shows besides."""
+    """Words after the title: the microcontroller with the stated error, and the meaning of the line in columns."""
     most: int
     kinds: tuple[tuple[str, str], ...]
     """Kinds of the segments, with their names in the legend; one kind needs no legend."""

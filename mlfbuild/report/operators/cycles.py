@@ -24,7 +24,7 @@ CYCLE_KINDS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class TimedPart:
-    """What cycles are modelled for."""
+    """A microcontroller that cycles are modelled for."""
 
     mcu: str
     """The name of the microcontroller."""

@@ -18,6 +18,25 @@ enum operation {
 
 #define ADP_STOPPED_APPLICATION_EXIT 0x20026u
 
+#ifdef MLF_HOST_LINK
+#include "mlf_host_link.h"
+
+volatile struct mlf_host_call mlf_host_call;
+
+/* The host has a breakpoint here. mlf_serial.c replaces it by one that talks to the host itself. */
+__attribute__((weak, noinline)) void mlf_host_stop(void)
+{
+    __asm__ volatile("" ::: "memory");
+}
+
+static int32_t call(enum operation operation, const void *argument)
+{
+    mlf_host_call.operation = (uint32_t)operation;
+    mlf_host_call.argument = (uint32_t)(uintptr_t)argument;
+    mlf_host_stop();
+    return mlf_host_call.result;
+}
+#else
 /* On M-profile cores the call is breakpoint 0xAB: operation in r0, argument in r1, result in r0. */
 static int32_t call(enum operation operation, const void *argument)
 {
@@ -26,6 +45,7 @@ static int32_t call(enum operation operation, const void *argument)
     __asm__ volatile("bkpt 0xab" : "+r"(r0) : "r"(r1) : "memory");
     return r0;
 }
+#endif
 
 static uint32_t word(const void *pointer)
 {

@@ -77,7 +77,7 @@ def test_larger_blocks_are_used_if_they_need_no_memory() -> None:
         texts = [generated(compile_bytes(case.model, dead_channels="keep")) for case in cases]
         direct = [text for text in texts if "mlf_conv2d_int8_dsp(" in text]
         assert direct
-        assert {re.findall(r"\.pixels = (\d)", text)[0] for text in direct} == pixels
+        assert {re.findall(r"mlf_conv2d_int8_dsp\(&conv2d, (\d)", text)[0] for text in direct} == pixels
 
 
 def test_filters_are_copied_to_free_memory_except_on_cores_with_a_cache() -> None:

@@ -32,7 +32,7 @@ BYTES = 2
 """Of an expanded input."""
 
 _LARGE = 1024
-"""From this number of weights on, a product with few rows reads them in fours of channels, by a kernel of its own."""
+"""From this number of weights on, a product with few rows calls a kernel that reads them in fours of channels."""
 
 _Pack = Callable[[DspChannels], Array | None]
 
@@ -68,7 +68,7 @@ def lower_conv2d_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall |
     if gathered:
         block = PIXELS
         parameters = dsp_parameters(source, filter_.constant, output, block * (row + row // BYTES))
-        arguments = "&conv2d, input, filter, output, scratch"
+        call = "mlf_conv2d_gather_int8_dsp(&conv2d, input, filter, output, scratch);"
     else:
         block = PIXELS if PIXELS * row <= spare_memory(graph, node) else FEWER_PIXELS
         padding = Constant.array("padding", "int8_t", np.full(source.shape[3], zero_point(source), np.int8))
@@ -76,14 +76,13 @@ def lower_conv2d_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall |
             *dsp_parameters(source, filter_.constant, output, block * row),
             Parameter("const int8_t *", "padding", padding),
         )
-        arguments = "&conv2d, input, filter, padding, output, scratch"
+        call = f"mlf_conv2d_int8_dsp(&conv2d, {block}, input, filter, padding, output, scratch);"
 
     pair = _pair_size(inputs, brief=filter_.brief)
 
     def body(copied: int) -> tuple[str, ...]:
         fields = matmul | _copied(copied)
-        lines = conv2d_lines(window, fields, zero_point(source), block)
-        return (*lines, f"mlf_conv2d_{'gather_' if gathered else ''}int8_dsp({arguments});")
+        return (*conv2d_lines(window, fields, zero_point(source)), call)
 
     grown = None
     if block == PIXELS and pixels >= _READ_AGAIN and output.shape[3] % 2 == 0:
@@ -236,13 +235,12 @@ def matmul_lines(fields: Mapping[str, str]) -> Sequence[str]:
     return (f"static {lines[0]}", *lines[1:])
 
 
-def conv2d_lines(window: Mapping[str, str], matmul: Mapping[str, str], zero_point: int, pixels: int) -> Sequence[str]:
-    """Return the local ``conv2d`` of blocks of ``pixels``; ``zero_point`` is the input's."""
+def conv2d_lines(window: Mapping[str, str], matmul: Mapping[str, str], zero_point: int) -> Sequence[str]:
+    """Return the local ``conv2d``; ``zero_point`` is the input's."""
     return (
         "static const struct mlf_conv2d_dsp conv2d = {",
         *_nested("window", window),
         *_nested("matmul", matmul),
         f"    .zero_point = {zero_point},",
-        f"    .pixels = {pixels},",
         "};",
     )

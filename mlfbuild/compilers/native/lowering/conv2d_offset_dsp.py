@@ -71,8 +71,8 @@ def lower_conv2d_offset_dsp(graph: Graph, node: Node, operator: Conv2D) -> Kerne
             Parameter("const int8_t *", "padding", zeros),
         )
     return KernelCall("conv2d", "conv2d_offset_dsp.h", parameters, (
-        *conv2d_lines(window, matmul, zero_point(source), block),
-        f"mlf_conv2d_offset_int8_dsp(&conv2d, input, filter, {padding}, output, scratch);",
+        *conv2d_lines(window, matmul, zero_point(source)),
+        f"mlf_conv2d_offset_int8_dsp(&conv2d, {block}, input, filter, {padding}, output, scratch);",
     ))  # fmt: skip
 
 
