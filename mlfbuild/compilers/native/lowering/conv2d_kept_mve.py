@@ -4,26 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from mlfbuild.cgen import braces
-from mlfbuild.compilers.native.lowering.call import (
-    Constant,
-    KernelCall,
-    Parameter,
-    ScratchBuffer,
-    folded_bias,
-    record_words,
-)
+from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter, ScratchBuffer, folded_bias
 from mlfbuild.compilers.native.lowering.common.activation import zero_point
-from mlfbuild.compilers.native.lowering.common.dsp import (
-    BriefForm,
-    DspChannels,
-    brief_channels,
-    dsp_channels,
-    spare_memory,
+from mlfbuild.compilers.native.lowering.common.dsp import DspChannels, spare_memory
+from mlfbuild.compilers.native.lowering.common.mve import (
+    VECTOR,
+    as_one_row,
+    brief_table,
+    is_pointwise,
+    rounded_once,
+    static_lines,
 )
-from mlfbuild.compilers.native.lowering.common.mve import VECTOR, as_one_row, is_pointwise, static_lines
 from mlfbuild.compilers.native.lowering.common.window import window_lines
-from mlfbuild.graph import Array, Graph, Node, Rescale, Tensor, activation_range
+from mlfbuild.graph import Graph, Node, Tensor, activation_range
 from mlfbuild.graph.bases import Window, convolution_tensors
 from mlfbuild.graph.ops import Conv2D
 
@@ -38,8 +31,6 @@ _LEAST_PIXELS = 1024
 _MOST_PIXELS = 4096
 """Bytes of pixels that a 1x1 filter copies at a time: more than the least only if this does not enlarge the arena."""
 _OFFSETS = 1 << 16
-_SCALES = range(8, 15)
-"""The powers of two that sums may be multiplied with; small ones leave more bits for multipliers that are small."""
 
 
 def has_kept_kernel(graph: Graph, node: Node) -> bool:
@@ -69,7 +60,7 @@ def lower_conv2d_kept_mve(graph: Graph, node: Node, operator: Conv2D) -> KernelC
     distance = _distance(window, source, length)
     folded = folded_bias(None if bias is None else bias.data, weights.data, 0, zero_point(source))
     ordered = weights.data.transpose(0, 2, 1, 3).reshape(len(folded), -1)
-    found = _channels(ordered, folded, operator.rescales(source, weights, output), zero_point(output))
+    found = rounded_once(ordered, folded, operator.rescales(source, weights, output), operator.activation, output)
     if found is None:
         return None
     channels, scale = found
@@ -107,29 +98,14 @@ def _distance(window: Window, source: Tensor, length: int) -> int:
     return window.stride[1] * window.filter[0] * source.shape[3]
 
 
-def _channels(
-    weights: Array, bias: Array, rescales: tuple[Rescale, ...], zero_point: int
-) -> tuple[DspChannels, int] | None:
-    """Return the constants of the brief requantisation and its scale, or ``None`` if it would not be exact."""
-    channels = dsp_channels(weights, bias, rescales, zero_point)
-    if channels is None:
-        return None
-    forms = (brief_channels(channels, zero_point, BriefForm(scale, 15, 1 << 38)) for scale in _SCALES)
-    return next(((each, scale) for each, scale in zip(forms, _SCALES, strict=True) if each.brief), None)
-
-
 def _tables(channels: DspChannels) -> tuple[Parameter, Parameter]:
     """Return weights and rescalings; an odd number of channels ends with the pair of the last two."""
     count, length = channels.weights.shape
     order = [*range(count)] if count % 2 == 0 else [*range(count - 1), count - 2, count - 1]
     padded = np.pad(channels.weights, ((0, 0), (0, -length % VECTOR)))[order].reshape(-1)
-    pairs = [(int(channels.bias[at]), int(channels.multiplier[at])) for at in order]
-    table = Constant.records(
-        "channels", "mlf_brief", [braces(pair) for pair in pairs], 4, lambda: record_words("i4,i4", pairs)
-    )
     return (
         Parameter("const int8_t *", "filter", Constant.array("filter", "int8_t", padded, order=_HEADER)),
-        Parameter("const struct mlf_brief *", "channels", table),
+        Parameter("const struct mlf_brief *", "channels", brief_table(channels, order)),
     )
 
 
