@@ -87,6 +87,10 @@ def test_correct_model_passes_and_its_memory_is_measured(workdir: Path, desk: Co
         r"net: 3 cases right on qemu mps2-an386, arena 48 of 64 bytes used, stack \d+ bytes", report.text()
     )
     assert re.fullmatch(r"running \([\d.]+ cases a second\) 3/3", told[-1])
+    assert [line for line in told if line.startswith("loading")]
+    told.clear()
+    assert verify(workdir, desk, tell=lambda doing, done=0, of=0: told.append(doing)).passed
+    assert "loading" not in told, "the device holds the image"
 
 
 WRONG = {
