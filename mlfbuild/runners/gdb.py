@@ -321,7 +321,8 @@ class Gdb:
         """Change registers."""
         known = self._known_registers()
         self._stopped_at = None
-        for name, value in values.items():
+        # GDB unwinds the stack anew after a change of these, and may then refuse to change xpsr.
+        for name, value in sorted(values.items(), key=lambda each: each[0] in {"sp", "lr", "pc"}):
             self._ask(f'-data-evaluate-expression "${known[name][1]} = {value:#x}"')
 
     def _known_registers(self) -> Mapping[str, tuple[int, str]]:

@@ -20,6 +20,7 @@ from typing import BinaryIO, cast
 from mlfbuild.core import InputFileError, TimedOutError
 from mlfbuild.runners.faults import describe_fault
 from mlfbuild.runners.firmware import Firmware
+from mlfbuild.runners.start import start_image
 from mlfbuild.runners.types import Runner
 
 _OPEN, _CLOSE, _WRITE0, _WRITE, _READ, _SEEK, _FLEN, _CMDLINE, _EXIT = 1, 2, 4, 5, 6, 0x0A, 0x0C, 0x15, 0x20
@@ -28,8 +29,6 @@ _BLOCK = {_OPEN: 3, _CLOSE: 1, _WRITE: 3, _READ: 3, _SEEK: 2, _FLEN: 1, _CMDLINE
 _MODES = {1: "rb", 3: "r+b", 5: "wb", 9: "ab"}
 _CONSOLE = b":tt"
 _LONGEST_NAME, _LONGEST_TEXT, _CHUNK = 255, 1 << 16, 64
-_THUMB = 1 << 24
-"""Bit of xPSR."""
 
 FileOpener = Callable[[str, str], BinaryIO]
 """Opens a file of the host by its name and mode, as ``open`` does; raises ``OSError`` if it does not exist."""
@@ -89,8 +88,8 @@ class HostCalls:
                 hint="build it with the board support of mlfbuild and MLF_HOST_LINK",
             )
         self._runner, self._firmware, self._opener, self._printed = runner, firmware, opener, printed
-        self._stop, self._call, self._vectors = stop, call, vectors[1]
-        self._fault = self._vectors[3] & ~1
+        self._stop, self._call = stop, call
+        self._fault = vectors[1][3] & ~1
         self._command_line = " ".join(["firmware", *arguments]).encode() + b"\0"
         self._files: dict[int, BinaryIO | None] = {}  # None: the console
         self._output: list[str] = []
@@ -112,7 +111,8 @@ class HostCalls:
         """Serve one call; return how the firmware ended, ``None`` if it goes on."""
         stops = [self._stop, self._fault]
         if not self._started:
-            self._start()
+            start_image(self._runner, self._firmware)
+            self._started = True
         else:
             stops.append(self._firmware.entry)
         try:
@@ -142,13 +142,6 @@ class HostCalls:
     def output(self) -> str:
         """What the firmware has printed so far."""
         return "".join(self._output)
-
-    def _start(self) -> None:
-        """Let the core begin with the image, also if it is in RAM, or behind a boot loader or boot ROM."""
-        self._runner.reset()
-        self._started = True
-        if self._runner.registers()["pc"] & ~1 != self._firmware.entry:
-            self._runner.set_registers({"sp": self._vectors[0], "pc": self._firmware.entry, "xpsr": _THUMB})
 
     def _end(self, status: int | None, stopped: str = "") -> None:
         self._ended = HostRun(self.output, status, stopped)
