@@ -30,9 +30,10 @@ if TYPE_CHECKING:
         HostCalls as HostCalls,
         HostRun as HostRun,
         opener_in as opener_in,
+        start_at_entry as start_at_entry,
     )
     from mlfbuild.runners.open import device_memory as device_memory, open_runner as open_runner
-    from mlfbuild.runners.start import start_image as start_image
     from mlfbuild.runners.types import Runner as Runner
+    from mlfbuild.runners.whole_run import run_to_end as run_to_end
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -1,4 +1,4 @@
-"""What a runner's host must know about a firmware image: entry, symbols, memory, and the lines of addresses."""
+"""Symbols and lines of a firmware image, besides what a loader reads of it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from mlfbuild.c_analysis import check_elf_image
 from mlfbuild.core import InputFileError, read_bytes
+from mlfbuild.runners.device_image import DeviceImage, device_image
 
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
 
-_ALLOC = 2  # SHF_ALLOC
 _VECTORS = 16
 """Words at the start of a vector table that every core has: the stack pointer and exceptions 1 to 15."""
 
@@ -24,24 +23,17 @@ _VECTORS = 16
 class Firmware:
     """An ELF image for a 32-bit core."""
 
-    path: Path
-    machine: str
-    """ELF's name of the architecture: ``EM_ARM``."""
-    bits: int
-    little_endian: bool
-    architecture: int | None
-    """Tag_CPU_arch of Arm's build attributes; ``None`` without them."""
-    entry: int
-    """Address of the first instruction, without Thumb's bit 0."""
+    image: DeviceImage
     functions: Mapping[str, tuple[int, int]]
     """Address and size of each function, without Thumb's bit 0."""
     objects: Mapping[str, int]
     """Address of each other symbol."""
-    segments: tuple[tuple[int, bytes], ...]
-    """Contents to load, by address."""
-    sections: tuple[tuple[int, int], ...]
-    """First address and size of each section that occupies memory of the device, in ascending order."""
     _elf: ELFFile = field(repr=False, compare=False)
+
+    @property
+    def entry(self) -> int:
+        """Address of the first instruction, without Thumb's bit 0."""
+        return self.image.entry & ~1
 
     def function(self, name: str) -> int | None:
         """Return the address of the function ``name``, ``None`` if the image has no such symbol."""
@@ -53,7 +45,7 @@ class Firmware:
 
         It is at the start of a segment, and its second word is the entry. ``None`` if there is none.
         """
-        for address, data in self.segments:
+        for address, data in self.image.segments:
             if len(data) >= 4 * _VECTORS:
                 words = struct.unpack_from(f"<{_VECTORS}I", data)
                 if words[1] == self.entry | 1:
@@ -92,20 +84,17 @@ class Firmware:
                 before = None if state.end_sequence else state
 
 
-def read_firmware(image: Path) -> Firmware:
-    """Return the content of the ELF file ``image``; raises ``InputFileError`` if it is none, or is damaged."""
-    data = read_bytes(image, "firmware image")
-    check_elf_image(data, image)
+def read_firmware(path: Path) -> Firmware:
+    """Return the content of the ELF image ``path``; raises ``InputFileError`` if it is none, or is damaged."""
+    image = device_image(path)
     try:
-        return _firmware(image, data)
-    except InputFileError:
-        raise
+        return _firmware(image, read_bytes(path, "firmware image"))
     except Exception as error:  # noqa: BLE001 - pyelftools raises KeyError, AttributeError, its own errors, ...
-        reason = f"damaged ELF image: {type(error).__name__} while it was read"
-        raise InputFileError("image-damaged", place=image, reason=reason, hint="link it again") from None
+        reason = f"damaged ELF image: {type(error).__name__} while its symbols were read"
+        raise InputFileError("image-damaged", place=path, reason=reason, hint="link it again") from None
 
 
-def _firmware(image: Path, data: bytes) -> Firmware:
+def _firmware(image: DeviceImage, data: bytes) -> Firmware:
     from elftools.elf.elffile import ELFFile
     from elftools.elf.sections import SymbolTableSection
 
@@ -120,26 +109,4 @@ def _firmware(image: Path, data: bytes) -> Firmware:
                 functions[symbol.name] = (symbol["st_value"] & ~1, symbol["st_size"])
             else:
                 objects[symbol.name] = symbol["st_value"]
-    segments = tuple(
-        (segment["p_paddr"], segment.data()) for segment in elf.iter_segments("PT_LOAD") if segment["p_filesz"]
-    )
-    sections = sorted(
-        (section["sh_addr"], section["sh_size"])
-        for section in elf.iter_sections()
-        if section["sh_flags"] & _ALLOC and section["sh_size"]
-    )
-    machine = (elf["e_machine"], elf.elfclass, elf.little_endian, _architecture(elf))
-    return Firmware(image, *machine, elf["e_entry"] & ~1, functions, objects, segments, tuple(sections), elf)
-
-
-def _architecture(elf: ELFFile) -> int | None:
-    from elftools.elf.sections import ARMAttributesSection
-
-    section = elf.get_section_by_name(".ARM.attributes")
-    attributes = (
-        attribute
-        for part in (section.iter_subsections() if isinstance(section, ARMAttributesSection) else ())
-        for scope in part.iter_subsubsections()
-        for attribute in scope.iter_attributes("TAG_CPU_ARCH")
-    )
-    return max((int(attribute.value) for attribute in attributes), default=None)
+    return Firmware(image, functions, objects, elf)

@@ -29,10 +29,10 @@ from mlfbuild.project import RunnerKeys
 from mlfbuild.runners.background import Background, background
 from mlfbuild.runners.calls import call_function
 from mlfbuild.runners.console import serial_console
-from mlfbuild.runners.firmware import Firmware, read_firmware
+from mlfbuild.runners.device_image import DeviceImage, device_image
 from mlfbuild.runners.gdb_client import GdbClient, GdbRefusal, mi_string
 from mlfbuild.runners.gdb_servers import GdbServer, gdb_server
-from mlfbuild.runners.image_checks import check_image, check_size, loaded_size, memory_map
+from mlfbuild.runners.image_checks import check_image, check_size, memory_map
 from mlfbuild.runners.lock import device_lock
 from mlfbuild.targets import MemoryRegion
 
@@ -102,12 +102,12 @@ class Gdb:
         program = find_tool("gdb-multiarch")
         with contextlib.ExitStack() as stack:
             stack.enter_context(device_lock(device or f"gdb {address}", self._place))
-            if console is not None:
-                self.console = stack.enter_context(serial_console(*console, self._place)).read
             server = stack.enter_context(self._started(address, start)) if start else None
             self._client = GdbClient(self.name, server)
             stack.enter_context(self._client.running(program))
             self._attach(address, server)
+            if console is not None:  # the server may provide it
+                self.console = stack.enter_context(serial_console(*console, self._place)).read
             stack.callback(self._release)
             self._stack = stack.pop_all()
 
@@ -165,7 +165,7 @@ class Gdb:
 
     def load(self, image: Path, tell: Tell = tell_nobody) -> None:
         """Write the segments of ``image`` unless the device holds them, compare them, and reset the device."""
-        firmware = read_firmware(image)
+        firmware = device_image(image)
         self._check(firmware)
         self.reset()  # running firmware may use the flash, or have changed clocks
         self._ask(f"-file-exec-and-symbols {mi_string(str(image.resolve()))}")
@@ -174,7 +174,7 @@ class Gdb:
             self._compare(firmware)
         self.reset()
 
-    def _check(self, firmware: Firmware) -> None:
+    def _check(self, firmware: DeviceImage) -> None:
         """Raise ``UnsupportedModelError`` if the device cannot run ``firmware``, or has too little memory."""
         found = _CURRENT.search(self._say("show architecture"))
         try:
@@ -186,8 +186,8 @@ class Gdb:
         regions = memory_map(self._say("info mem"))
         check_size(firmware, regions, self.name, all_memory=bool(regions))
 
-    def _download(self, firmware: Firmware, tell: Tell) -> None:
-        size = loaded_size(firmware)
+    def _download(self, firmware: DeviceImage, tell: Tell) -> None:
+        size = firmware.size
 
         def progress(record: str) -> None:
             sent = _SENT.search(record)
@@ -209,7 +209,7 @@ class Gdb:
             return False
         return "matched." in printed and _MISMATCH.search(printed) is None
 
-    def _compare(self, firmware: Firmware) -> None:
+    def _compare(self, firmware: DeviceImage) -> None:
         try:
             printed = self._client.console("compare-sections", max(_FLASH_SECONDS, self._timeout))
         except GdbRefusal as error:
@@ -220,7 +220,7 @@ class Gdb:
             reason = f"the memory from {begin} to {end} (section {section}) does not contain what was written"
             raise self._not_written(firmware, reason)
 
-    def _not_written(self, firmware: Firmware, reason: str) -> ProcessFailedError:
+    def _not_written(self, firmware: DeviceImage, reason: str) -> ProcessFailedError:
         return ProcessFailedError(
             "device-not-written",
             self._client.output,

@@ -20,7 +20,6 @@ from typing import BinaryIO, cast
 from mlfbuild.core import InputFileError, TimedOutError
 from mlfbuild.runners.faults import describe_fault
 from mlfbuild.runners.firmware import Firmware
-from mlfbuild.runners.start import start_image
 from mlfbuild.runners.types import Runner
 
 _OPEN, _CLOSE, _WRITE0, _WRITE, _READ, _SEEK, _FLEN, _CMDLINE, _EXIT = 1, 2, 4, 5, 6, 0x0A, 0x0C, 0x15, 0x20
@@ -29,6 +28,10 @@ _BLOCK = {_OPEN: 3, _CLOSE: 1, _WRITE: 3, _READ: 3, _SEEK: 2, _FLEN: 1, _CMDLINE
 _MODES = {1: "rb", 3: "r+b", 5: "wb", 9: "ab"}
 _CONSOLE = b":tt"
 _LONGEST_NAME, _LONGEST_TEXT, _CHUNK = 255, 1 << 16, 64
+_VTOR = 0xE000ED08
+"""Vector table offset register; cores without it ignore the write."""
+_THUMB = 1 << 24
+"""Bit of xPSR."""
 
 FileOpener = Callable[[str, str], BinaryIO]
 """Opens a file of the host by its name and mode, as ``open`` does; raises ``OSError`` if it does not exist."""
@@ -60,6 +63,16 @@ def opener_in(folder: Path) -> FileOpener:
     return opened
 
 
+def start_at_entry(runner: Runner, firmware: Firmware) -> None:
+    """Reset the device and let its core begin with ``firmware``, also in RAM, or behind a boot loader or boot ROM."""
+    runner.reset()
+    vectors = firmware.vectors()
+    if vectors is not None and runner.registers()["pc"] & ~1 != firmware.entry:
+        address, words = vectors
+        runner.write(_VTOR, struct.pack("<I", address))
+        runner.set_registers({"sp": words[0], "pc": firmware.entry, "xpsr": _THUMB})
+
+
 class HostCalls:
     """One run of the image ``firmware``, which is loaded on the device of ``runner``.
 
@@ -83,13 +96,13 @@ class HostCalls:
         if stop is None or call is None or vectors is None:
             raise InputFileError(
                 "image-without-host-link",
-                place=firmware.path,
+                place=firmware.image.path,
                 reason="the image does not call its host through mlf_host_stop, or is stripped",
                 hint="build it with the board support of mlfbuild and MLF_HOST_LINK",
             )
         self._runner, self._firmware, self._opener, self._printed = runner, firmware, opener, printed
-        self._stop, self._call = stop, call
-        self._fault = vectors[1][3] & ~1
+        self._stop, self._call, self._vectors = stop, call, vectors[1]
+        self._fault = self._vectors[3] & ~1
         self._command_line = " ".join(["firmware", *arguments]).encode() + b"\0"
         self._files: dict[int, BinaryIO | None] = {}  # None: the console
         self._output: list[str] = []
@@ -111,7 +124,7 @@ class HostCalls:
         """Serve one call; return how the firmware ended, ``None`` if it goes on."""
         stops = [self._stop, self._fault]
         if not self._started:
-            start_image(self._runner, self._firmware)
+            start_at_entry(self._runner, self._firmware)
             self._started = True
         else:
             stops.append(self._firmware.entry)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from mlfbuild.core import UnsupportedModelError
-from mlfbuild.runners.firmware import Firmware
+from mlfbuild.runners.device_image import DeviceImage
 from mlfbuild.targets import MemoryRegion
 
 _ARCHITECTURES = {"EM_ARM": "arm", "EM_RISCV": "riscv"}
@@ -32,55 +32,55 @@ _CORES = {
 _REGION = re.compile(r"^\d+\s+y\s+(0x[0-9a-f]+)\s+(0x[0-9a-f]+)\s+(.*)", re.MULTILINE)
 
 
-def check_image(firmware: Firmware, architecture: str, cpuid: int | None, device: str) -> None:
-    """Raise ``UnsupportedModelError`` if ``device`` has another CPU than ``firmware`` is for.
+def check_image(image: DeviceImage, architecture: str, cpuid: int | None, device: str) -> None:
+    """Raise ``UnsupportedModelError`` if ``device`` has another CPU than ``image`` is for.
 
     ``architecture`` is GDB's name of the device's architecture, ``cpuid`` the register CPUID of an M-profile core.
     """
-    flaw = next(_flaws(firmware, architecture, cpuid), None)
+    flaw = next(_flaws(image, architecture, cpuid), None)
     if flaw is not None:
         raise UnsupportedModelError(
             "image-for-another-device",
-            place=firmware.path,
+            place=image.path,
             reason=f"the image cannot run on {device}: {flaw}",
             hint="build it for the CPU of this device",
         )
 
 
-def _flaws(firmware: Firmware, architecture: str, cpuid: int | None) -> Iterator[str]:
-    machine = firmware.machine.removeprefix("EM_")
-    if not architecture.startswith(_ARCHITECTURES.get(firmware.machine, machine)):
+def _flaws(image: DeviceImage, architecture: str, cpuid: int | None) -> Iterator[str]:
+    machine = image.machine.removeprefix("EM_")
+    if not architecture.startswith(_ARCHITECTURES.get(image.machine, machine)):
         yield f"it is for {machine}, but the device is {architecture or 'unknown'}"
-    if firmware.bits != _BITS:
-        yield f"it is for a CPU with {firmware.bits} bits"
-    if not firmware.little_endian:
+    if image.bits != _BITS:
+        yield f"it is for a CPU with {image.bits} bits"
+    if not image.little_endian:
         yield "it is big-endian, but the device is little-endian"
     if cpuid is not None and cpuid >> 24 == _ARM and (cpuid >> 4 & 0xFFF) in _CORES:
         name, runs = _CORES[cpuid >> 4 & 0xFFF]
-        wanted = firmware.architecture
+        wanted = image.architecture
         if wanted in _NAMES and wanted not in runs:
             yield f"it is for {_NAMES[wanted]}, but the device is a {name}"
 
 
-def check_size(firmware: Firmware, memory: Sequence[MemoryRegion], device: str, *, all_memory: bool = False) -> None:
+def check_size(image: DeviceImage, memory: Sequence[MemoryRegion], device: str, *, all_memory: bool = False) -> None:
     """Raise ``UnsupportedModelError`` if a part of the image goes beyond the region of ``memory`` in which it begins.
 
     With ``all_memory``, whatever is loaded has to begin in one of the regions.
     """
-    loaded = [(origin, len(content)) for origin, content in firmware.segments]
-    for origin, size in (*loaded, *firmware.sections):
+    loaded = [(origin, len(content)) for origin, content in image.segments]
+    for origin, size in (*loaded, *image.sections):
         region = next((each for each in memory if 0 <= origin - each.origin < each.size), None)
         if region is None and all_memory and (origin, size) in loaded:
-            raise _too_large(firmware, f"{size:,} bytes are loaded at {origin:#010x}, where {device} has no memory")
+            raise _too_large(image, f"{size:,} bytes are loaded at {origin:#010x}, where {device} has no memory")
         if region is not None and origin + size > region.origin + region.size:
             room = region.origin + region.size - origin
             reason = f"{size:,} bytes begin at {origin:#010x}, but {region.name} of {device} ends after {room:,} bytes"
-            raise _too_large(firmware, reason)
+            raise _too_large(image, reason)
 
 
-def _too_large(firmware: Firmware, reason: str) -> UnsupportedModelError:
+def _too_large(image: DeviceImage, reason: str) -> UnsupportedModelError:
     hint = "link the image for the memories of this device, or correct the memory of its runner"
-    return UnsupportedModelError("image-too-large", place=firmware.path, reason=reason, hint=hint)
+    return UnsupportedModelError("image-too-large", place=image.path, reason=reason, hint=hint)
 
 
 def memory_map(printed: str) -> tuple[MemoryRegion, ...]:
@@ -93,8 +93,3 @@ def memory_map(printed: str) -> tuple[MemoryRegion, ...]:
             first = regions.pop().origin
         regions.append(MemoryRegion(name, first, end - first))
     return tuple(regions)
-
-
-def loaded_size(firmware: Firmware) -> int:
-    """Return how many bytes are written to the device."""
-    return sum(len(content) for _, content in firmware.segments)

@@ -24,6 +24,7 @@ from mlfbuild.targets import (
     Cpu,
     compiler_program,
     cpu_of_toolchain,
+    emulated_board,
     has_c_library,
     require_compiler,
     toolchain_file,
@@ -161,8 +162,9 @@ def _with_dependencies(state: TargetState, project: Project, found: Sequence[Pro
 def _targets_of(project: Project, names: Sequence[str]) -> Iterator[_Wanted]:
     for name in chosen_names("target", names, project.targets):
         target = project.targets[name]
-        board = BOARDS[target.board] if target.board else None
-        yield name, CPUS[target.cpu], board, toolchain_of(target), _counts(project, target)
+        cpu = CPUS[target.cpu]
+        board = BOARDS[target.board] if target.board else emulated_board(cpu) if mcu_of(target) else None
+        yield name, cpu, board, toolchain_of(target), _counts(project, target)
 
 
 def _counts(project: Project, target: TargetSpec) -> bool:

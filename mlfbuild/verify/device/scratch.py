@@ -37,7 +37,7 @@ class _Tensor:
         return self.start + self.size
 
 
-class Block:
+class Scratch:
     """What a run of a module reads and writes besides its own memory: structs of pointers, tensors, a workspace.
 
     All of it is one block of memory from ``base``, except the inside of the workspace, which is neither written nor
@@ -111,7 +111,7 @@ def _aligned(size: int) -> int:
 
 
 @dataclass(frozen=True)
-class Room:
+class ScratchRoom:
     """Free memory of a device at the start of ``main``."""
 
     base: int
@@ -120,7 +120,7 @@ class Room:
     """Lowest address of the free stack that is watched."""
 
 
-def find_room(firmware: Firmware, ram: MemoryRegion, pointer: int, size: int) -> Room:
+def find_room(firmware: Firmware, ram: MemoryRegion, pointer: int, size: int) -> ScratchRoom:
     """Return the room for ``size`` bytes in ``ram``, and for a stack below the stack pointer ``pointer``.
 
     The block is at the end of the largest gap between the sections of ``firmware``, because heaps grow from the begin.
@@ -138,12 +138,12 @@ def find_room(firmware: Firmware, ram: MemoryRegion, pointer: int, size: int) ->
         largest = max((end - begin for begin, end in gaps), default=0)
         raise UnsupportedModelError(
             "no-room-for-tensors",
-            place=firmware.path,
+            place=firmware.image.path,
             reason=f"the model's tensors and a stack need {size + _SMALLEST_STACK:,} bytes of RAM that the image does "
             f"not use, but the largest gap has {largest:,}",
             hint="make its heap or its buffers smaller, or correct the memory of the target's runner",
         )
-    bottom = own[0] if own else max((start for start, length in firmware.sections if start < pointer), default=0)
+    bottom = own[0] if own else max((start for start, length in firmware.image.sections if start < pointer), default=0)
     if own is not None and best < pointer:
         bottom = max(bottom, best + size)
     limits = (firmware.objects.get(name, 0) for name in _STACK_LIMITS)
@@ -152,12 +152,12 @@ def find_room(firmware: Firmware, ram: MemoryRegion, pointer: int, size: int) ->
     if free < _SMALLEST_STACK:
         raise UnsupportedModelError(
             "no-room-for-stack",
-            place=firmware.path,
+            place=firmware.image.path,
             reason=f"only {free:,} bytes of stack are free when main starts",
             hint=f"give the image a stack of at least {_SMALLEST_STACK:,} bytes, and what the model needs",
         )
     # The memory protection unit may guard bytes below the stack, and QEMU accesses memory in pages of 1 KiB.
-    return Room(best, max(pointer - _LARGEST_STACK, -(-bottom // _PAGE) * _PAGE))
+    return ScratchRoom(best, max(pointer - _LARGEST_STACK, -(-bottom // _PAGE) * _PAGE))
 
 
 def _stack_size(free: int) -> int:
@@ -168,7 +168,7 @@ def _stack_size(free: int) -> int:
 def _gaps(firmware: Firmware, ram: MemoryRegion) -> Iterator[tuple[int, int]]:
     """Yield first address and end of each part of ``ram`` without a section, in ascending order."""
     at, end = ram.origin, ram.origin + ram.size
-    for start, size in firmware.sections:
+    for start, size in firmware.image.sections:
         if start + size <= at or start >= end:
             continue
         if start > at:

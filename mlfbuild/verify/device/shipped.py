@@ -26,9 +26,9 @@ from mlfbuild.core import (
     tell_nobody,
 )
 from mlfbuild.library import Module, struct_prefix
-from mlfbuild.runners import Firmware, Runner, call_function, describe_fault, read_firmware, start_image
+from mlfbuild.runners import Firmware, Runner, call_function, describe_fault, read_firmware, start_at_entry
 from mlfbuild.verify.device.connection import Connection
-from mlfbuild.verify.device.scratch import Block, find_room
+from mlfbuild.verify.device.scratch import Scratch, find_room
 from mlfbuild.verify.exchange import SECONDS_A_CASE, runs_layout
 from mlfbuild.verify.module import report_of
 from mlfbuild.verify.result import VerifyReport
@@ -71,7 +71,7 @@ def verify_shipped(
         _check_is_held(connection.runner, firmware, address)
     _run_to_main(connection.runner, firmware)
     pointer = connection.runner.registers()["sp"]
-    block = Block(subject, workspace=with_workspace)
+    block = Scratch(subject, workspace=with_workspace)
     room = find_room(firmware, connection.device.ram, pointer, block.size)
     calls = _Calls(connection.runner, firmware, subject, address, block, room.base, room.stack, pointer)
     cases = [[array[case].tobytes() for array in loaded.inputs] for case in range(loaded.cases)]
@@ -103,13 +103,13 @@ def _run_function(firmware: Firmware, module: Module, subject: Subject) -> tuple
     else:
         reason = f"the image has neither {static} nor {reentrant}"
         hint = "call one of them in the firmware; link-time optimisation may inline it: build that file with -fno-lto"
-    raise InputFileError("run-function-missing", place=firmware.path, reason=reason, hint=hint)
+    raise InputFileError("run-function-missing", place=firmware.image.path, reason=reason, hint=hint)
 
 
 def _check_is_held(runner: Runner, firmware: Firmware, address: int) -> None:
     """Raise ``ProcessFailedError`` if the device holds another image than ``firmware``."""
     runner.reset()
-    for origin, data in firmware.segments:
+    for origin, data in firmware.image.segments:
         if origin <= address < origin + len(data):
             start = address - origin
             code = data[start : start + 256]
@@ -118,7 +118,7 @@ def _check_is_held(runner: Runner, firmware: Firmware, address: int) -> None:
     raise ProcessFailedError(
         "device-holds-another-image",
         place=runner.name,
-        reason=f"the device does not hold {firmware.path.name}",
+        reason=f"the device does not hold {firmware.image.path.name}",
         hint="omit --no-flash, or write the image to the device",
     )
 
@@ -128,23 +128,23 @@ def _run_to_main(runner: Runner, firmware: Firmware) -> None:
     if main is None:
         raise InputFileError(
             "main-missing",
-            place=firmware.path,
+            place=firmware.image.path,
             reason="the image has no symbol main, at which it would be halted",
             hint="name the ELF file before it is stripped",
         )
     vectors = firmware.vectors()
     faults = [vectors[1][3] & ~1] if vectors is not None and vectors[1][3] else []
-    start_image(runner, firmware)
+    start_at_entry(runner, firmware)
     try:
         at = runner.go([main, *faults], _START_SECONDS)
     except TimedOutError:
         where = firmware.place_of(runner.registers()["pc"] & ~1)
-        reason = f"{firmware.path.name} does not reach main within {_START_SECONDS:g} s; it is in {where}"
+        reason = f"{firmware.image.path.name} does not reach main within {_START_SECONDS:g} s; it is in {where}"
         hint = "check that it starts on this device without a debugger"
         raise ProcessFailedError("main-not-reached", place=runner.name, reason=reason, hint=hint) from None
     if at != main:
         output = describe_fault(runner, firmware)
-        reason = f"{firmware.path.name} faults before main"
+        reason = f"{firmware.image.path.name} faults before main"
         hint = "check that it starts on this device without a debugger; semihosting calls fault, too"
         raise ProcessFailedError("main-not-reached", output, place=runner.name, reason=reason, hint=hint)
 
@@ -162,7 +162,7 @@ class _Calls:
         firmware: Firmware,
         subject: Subject,
         address: int,
-        block: Block,
+        block: Scratch,
         base: int,
         stack: int,
         pointer: int,
