@@ -32,5 +32,6 @@ if TYPE_CHECKING:
     )
     from mlfbuild.runners.open import device_memory as device_memory, open_runner as open_runner
     from mlfbuild.runners.types import Runner as Runner
+    from mlfbuild.runners.whole_run import run_to_end as run_to_end
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -102,12 +102,12 @@ class Gdb:
         program = find_tool("gdb-multiarch")
         with contextlib.ExitStack() as stack:
             stack.enter_context(device_lock(device or f"gdb {address}", self._place))
-            if console is not None:
-                self.console = stack.enter_context(serial_console(*console, self._place)).read
             server = stack.enter_context(self._started(address, start)) if start else None
             self._client = GdbClient(self.name, server)
             stack.enter_context(self._client.running(program))
             self._attach(address, server)
+            if console is not None:  # the server may provide it
+                self.console = stack.enter_context(serial_console(*console, self._place)).read
             stack.callback(self._release)
             self._stack = stack.pop_all()
 

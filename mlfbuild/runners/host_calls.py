@@ -28,6 +28,8 @@ _BLOCK = {_OPEN: 3, _CLOSE: 1, _WRITE: 3, _READ: 3, _SEEK: 2, _FLEN: 1, _CMDLINE
 _MODES = {1: "rb", 3: "r+b", 5: "wb", 9: "ab"}
 _CONSOLE = b":tt"
 _LONGEST_NAME, _LONGEST_TEXT, _CHUNK = 255, 1 << 16, 64
+_VTOR = 0xE000ED08
+"""Vector table offset register; cores without it ignore the write."""
 _THUMB = 1 << 24
 """Bit of xPSR."""
 
@@ -59,6 +61,16 @@ def opener_in(folder: Path) -> FileOpener:
         return cast("BinaryIO", path.open(mode))
 
     return opened
+
+
+def start_at_entry(runner: Runner, firmware: Firmware) -> None:
+    """Reset the device and let its core begin with ``firmware``, also in RAM, or behind a boot loader or boot ROM."""
+    runner.reset()
+    vectors = firmware.vectors()
+    if vectors is not None and runner.registers()["pc"] & ~1 != firmware.entry:
+        address, words = vectors
+        runner.write(_VTOR, struct.pack("<I", address))
+        runner.set_registers({"sp": words[0], "pc": firmware.entry, "xpsr": _THUMB})
 
 
 class HostCalls:
@@ -112,7 +124,8 @@ class HostCalls:
         """Serve one call; return how the firmware ended, ``None`` if it goes on."""
         stops = [self._stop, self._fault]
         if not self._started:
-            self._start()
+            start_at_entry(self._runner, self._firmware)
+            self._started = True
         else:
             stops.append(self._firmware.entry)
         try:
@@ -142,13 +155,6 @@ class HostCalls:
     def output(self) -> str:
         """What the firmware has printed so far."""
         return "".join(self._output)
-
-    def _start(self) -> None:
-        """Let the core begin with the image, also if it is in RAM, or behind a boot loader or boot ROM."""
-        self._runner.reset()
-        self._started = True
-        if self._runner.registers()["pc"] & ~1 != self._firmware.entry:
-            self._runner.set_registers({"sp": self._vectors[0], "pc": self._firmware.entry, "xpsr": _THUMB})
 
     def _end(self, status: int | None, stopped: str = "") -> None:
         self._ended = HostRun(self.output, status, stopped)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from mlfbuild.build import chosen_names, toolchain_of
 from mlfbuild.core import HOST_COMPILER, ToolNotFoundError, find_tool, how_to_install, tool_variable
-from mlfbuild.project import ModelSpec, Project, TargetSpec, load_project
+from mlfbuild.project import ModelSpec, Project, TargetSpec, load_project, mcu_of, run_budgets
 from mlfbuild.targets import (
     BOARDS,
     CPUS,
@@ -24,6 +24,7 @@ from mlfbuild.targets import (
     Cpu,
     compiler_program,
     cpu_of_toolchain,
+    emulated_board,
     has_c_library,
     require_compiler,
     toolchain_file,
@@ -161,20 +162,21 @@ def _with_dependencies(state: TargetState, project: Project, found: Sequence[Pro
 def _targets_of(project: Project, names: Sequence[str]) -> Iterator[_Wanted]:
     for name in chosen_names("target", names, project.targets):
         target = project.targets[name]
-        board = BOARDS[target.board] if target.board else None
-        yield name, CPUS[target.cpu], board, toolchain_of(target), _counts(project, target)
+        cpu = CPUS[target.cpu]
+        board = BOARDS[target.board] if target.board else emulated_board(cpu) if mcu_of(target) else None
+        yield name, cpu, board, toolchain_of(target), _counts(project, target)
 
 
 def _counts(project: Project, target: TargetSpec) -> bool:
     """Return whether a firmware for ``target``, or a model in it, has a budget that a run on it checks."""
-    modelled = target.mcu is not None or target.timing is not None
+    checked = run_budgets(board=target.board is not None, mcu=mcu_of(target) is not None)
     budgets = (
         budget
         for spec in project.firmware.values()
         if target.name in spec.targets
         for budget in (spec.budget, *(model.budget for model in project.models_on(target.name, spec.name)))
     )
-    return any(budget.of_runs if modelled else target.board and budget.instructions is not None for budget in budgets)
+    return any(key in checked for budget in budgets for key in budget.of_runs)
 
 
 def _cpus() -> Iterator[_Wanted]:
