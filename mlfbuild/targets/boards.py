@@ -10,9 +10,16 @@ from mlfbuild.targets.types import Board, MemoryRegion
 _MIB = 1024 * 1024
 
 
-def _board(name: str, cpu: str, flash: tuple[int, int], ram: tuple[int, int], **others: tuple[int, int]) -> Board:
+def _board(
+    name: str,
+    cpu: str,
+    flash: tuple[int, int],
+    ram: tuple[int, int],
+    runs: tuple[str, ...] = (),
+    **others: tuple[int, int],
+) -> Board:
     further = tuple(MemoryRegion(region, *place) for region, place in others.items())
-    return Board(name, cpu, MemoryRegion("FLASH", *flash), MemoryRegion("RAM", *ram), further)
+    return Board(name, cpu, MemoryRegion("FLASH", *flash), MemoryRegion("RAM", *ram), further, runs)
 
 
 _SSRAM = ((0x00000000, 4 * _MIB), (0x20000000, 4 * _MIB))
@@ -26,7 +33,7 @@ BOARDS: Mapping[str, Board] = MappingProxyType(
     {
         board.name: board
         for board in (
-            _board("mps2-an385", "cortex-m3", *_SSRAM, PSRAM=(0x21000000, 16 * _MIB)),
+            _board("mps2-an385", "cortex-m3", *_SSRAM, ("cortex-m0", "cortex-m0plus"), PSRAM=(0x21000000, 16 * _MIB)),
             _board("mps2-an386", "cortex-m4", *_SSRAM, PSRAM=(0x21000000, 16 * _MIB)),
             _board("mps2-an500", "cortex-m7", *_SSRAM, PSRAM=(0x60000000, 16 * _MIB)),
             _board(
@@ -34,9 +41,12 @@ BOARDS: Mapping[str, Board] = MappingProxyType(
                 "cortex-m33",
                 (0x10000000, 4 * _MIB),
                 (0x38000000, 4 * _MIB),
+                ("cortex-m23",),
                 PSRAM=(0x80000000, 16 * _MIB),
             ),
-            _board("mps3-an547", "cortex-m55", (0x38000000, 8 * _MIB), (0x31000000, 4 * _MIB), **_AN547),
+            _board(
+                "mps3-an547", "cortex-m55", (0x38000000, 8 * _MIB), (0x31000000, 4 * _MIB), ("cortex-m85",), **_AN547
+            ),
         )
     }
 )

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.core.errors import TimedOutError
-from mlfbuild.targets import BOARDS, Board, board_called
+from mlfbuild.targets import BOARDS, Board, board_called, cpu_called, emulated_board
 from mlfbuild.verify.emulator import EmulatorRun, run_elf
+from support.board_cases import Build, build_program
 from support.errors import raises
 from support.examples import first_on_push
 
@@ -98,6 +99,30 @@ def test_stack_overflow_ends_the_run(run: Run, board: Board) -> None:
     assert result.exit_status == FAULT_STATUS
     limited = board.cpu in {"cortex-m33", "cortex-m55"}
     assert ("HardFault: stack overflow" if limited else "the stack pointer is outside the stack") in result.stdout
+
+
+UNALIGNED = """\
+#include <stdint.h>
+static uint32_t words[2];
+int main(int argc, char **argv)
+{
+    (void)argv;
+    uint32_t *volatile at = (uint32_t *)(void *)((char *)words + (argc > 1));
+    *at = 7;
+    return (int)*at;
+}
+"""
+
+
+@pytest.mark.parametrize("cpu", first_on_push(["cortex-m0plus", "cortex-m0", "cortex-m23"]))
+def test_unaligned_accesses_fault_as_on_the_smaller_core(tmp_path: Path, tool: Callable[[str], str], cpu: str) -> None:
+    """The board's core supports them, so that code for a smaller core would only fail on the device."""
+    tool("qemu-system-arm")
+    image, board = build_program(UNALIGNED, cpu, tmp_path, tool, Build()), emulated_board(cpu_called(cpu))
+    assert board is not None and board.cpu != cpu
+    assert run_elf(image, board, timeout=60).exit_status == 7
+    result = run_elf(image, board, arguments=["unaligned"], timeout=60)
+    assert result.exit_status == FAULT_STATUS and "mlf_board: stopped by HardFault\n" in result.stdout
 
 
 def test_segments_are_never_writable_and_executable(image: Path) -> None:

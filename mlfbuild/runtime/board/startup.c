@@ -108,7 +108,7 @@ static void enable_floating_point(void)
 /* Make a stack overflow fault at once. The stack is the lowest part of RAM. */
 static void guard_stack(void)
 {
-#if defined(__ARM_ARCH_8M_MAIN__) || defined(__ARM_ARCH_8_1M_MAIN__)
+#if __ARM_ARCH >= 8
     __asm__ volatile("msr msplim, %0" ::"r"(__stack_limit));
 #else
     /* The memory protection unit denies access to the 256 MiB below RAM; the default map applies elsewhere. */
@@ -123,9 +123,21 @@ static void guard_stack(void)
 #endif
 }
 
+/* Cores with the small instruction set (Armv6-M, Armv8-M Baseline) fault at unaligned accesses, and larger cores, which
+   run their code on QEMU, only if they are told to. */
+static void trap_unaligned_accesses(void)
+{
+#if __ARM_ARCH_ISA_THUMB == 1
+    volatile uint32_t *const ccr = (volatile uint32_t *)0xE000ED14u;
+    *ccr |= 1u << 3; /* UNALIGN_TRP */
+    __asm__ volatile("dsb\n\tisb" ::: "memory");
+#endif
+}
+
 void Reset_Handler(void)
 {
     enable_floating_point();
+    trap_unaligned_accesses();
     guard_stack();
     start();
 }

@@ -24,6 +24,7 @@ from mlfbuild.targets import (
     Cpu,
     compiler_program,
     cpu_of_toolchain,
+    emulated_board,
     has_c_library,
     require_compiler,
     toolchain_file,
@@ -179,8 +180,7 @@ def _counts(project: Project, target: TargetSpec) -> bool:
 
 def _cpus() -> Iterator[_Wanted]:
     for cpu in CPUS.values():
-        board = next((board for board in BOARDS.values() if board.takes(cpu)), None)
-        yield cpu.name, cpu, board, toolchain_file(cpu), False
+        yield cpu.name, cpu, emulated_board(cpu), toolchain_file(cpu), False
 
 
 def _state(

@@ -39,11 +39,11 @@ def board_image(module: Module, board: Board, where: str, libraries: Sequence[Re
 
 
 def fitting_cpu(library: Library, board: Board, where: str) -> Cpu:
-    """Return the first CPU variant of the board that can run the library's objects.
+    """Return the first CPU of the board that can run the library's objects: its own one, unless it needs another.
 
     Raises ``UsageError`` if there is none; ``where`` names the archive.
     """
-    cpus = [cpu for cpu in CPUS.values() if board.takes(cpu)]
+    cpus = sorted((cpu for cpu in CPUS.values() if board.takes(cpu)), key=lambda cpu: cpu.core != board.cpu)
     refusals = [_refusal(library, cpu, where) for cpu in cpus]
     for cpu, refusal in zip(cpus, refusals, strict=True):
         if refusal is None:
