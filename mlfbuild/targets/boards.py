@@ -16,10 +16,11 @@ def _board(
     flash: tuple[int, int],
     ram: tuple[int, int],
     runs: tuple[str, ...] = (),
+    options: tuple[str, ...] = (),
     **others: tuple[int, int],
 ) -> Board:
     further = tuple(MemoryRegion(region, *place) for region, place in others.items())
-    return Board(name, cpu, MemoryRegion("FLASH", *flash), MemoryRegion("RAM", *ram), further, runs)
+    return Board(name, cpu, MemoryRegion("FLASH", *flash), MemoryRegion("RAM", *ram), further, runs, options=options)
 
 
 _SSRAM = ((0x00000000, 4 * _MIB), (0x20000000, 4 * _MIB))
@@ -46,6 +47,19 @@ BOARDS: Mapping[str, Board] = MappingProxyType(
             ),
             _board(
                 "mps3-an547", "cortex-m55", (0x38000000, 8 * _MIB), (0x31000000, 4 * _MIB), ("cortex-m85",), **_AN547
+            ),
+            _board(
+                "vexpress-a9",
+                "cortex-a9",
+                (0x40000000, 64 * _MIB),
+                (0x60000000, 128 * _MIB),
+                options=(
+                    "-audiodev",
+                    "none,id=none",
+                    "-global",
+                    "pl041.audiodev=none",
+                ),  # else it looks for a sound card
+                SRAM=(0x48000000, 32 * _MIB),
             ),
         )
     }

@@ -77,6 +77,15 @@ class Board:
     """Other regions of its linker script, for sections that firmware places in them."""
     runs: tuple[str, ...] = ()
     """Other cores whose code it runs, because its core executes all of their instructions."""
+    emulator: str = "qemu-system-arm"
+    """QEMU's program for the machine."""
+    options: tuple[str, ...] = ()
+    """Options that the machine needs besides its name."""
+
+    @property
+    def machine(self) -> tuple[str, ...]:
+        """Options with which the emulator is this board."""
+        return "-M", self.name, *self.options
 
     @property
     def regions(self) -> Mapping[str, MemoryRegion]:

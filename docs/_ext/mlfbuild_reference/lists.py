@@ -75,7 +75,7 @@ def with_targets(page: str) -> str:
 
 def with_boards(page: str) -> str:
     """Return ``docs/verify.md`` with the row of every board."""
-    return _with_rows(page, "`mp[^`]*`", [_board_row(board) for board in BOARDS.values()])
+    return _with_rows(page, f"`(?:{'|'.join(BOARDS)})`", [_board_row(board) for board in BOARDS.values()])
 
 
 def _board_row(board: Board) -> str:

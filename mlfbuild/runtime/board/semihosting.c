@@ -18,12 +18,18 @@ enum operation {
 
 #define ADP_STOPPED_APPLICATION_EXIT 0x20026u
 
-/* On M-profile cores the call is breakpoint 0xAB: operation in r0, argument in r1, result in r0. */
+/* Operation in r0, argument in r1, result in r0. */
 static int32_t call(enum operation operation, const void *argument)
 {
     register int32_t r0 __asm__("r0") = (int32_t)operation;
     register const void *r1 __asm__("r1") = argument;
+#if __ARM_ARCH_PROFILE == 'M'
     __asm__ volatile("bkpt 0xab" : "+r"(r0) : "r"(r1) : "memory");
+#elif defined(__thumb__)
+    __asm__ volatile("svc 0xab" : "+r"(r0) : "r"(r1) : "memory", "lr");
+#else
+    __asm__ volatile("svc 0x123456" : "+r"(r0) : "r"(r1) : "memory", "lr");
+#endif
     return r0;
 }
 

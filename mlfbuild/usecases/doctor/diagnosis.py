@@ -33,9 +33,9 @@ from mlfbuild.usecases.doctor.dependencies import ProviderState, dependency_stat
 from mlfbuild.usecases.doctor.models import ModelProgram, model_programs
 from mlfbuild.usecases.init import outdated_lines
 
-EMULATOR = "qemu-system-arm"
 _PROGRAMS = (
-    HOST_COMPILER, "cmake", "ninja", "arm-none-eabi-gcc", "clang", "riscv64-unknown-elf-gcc", EMULATOR,
+    HOST_COMPILER, "cmake", "ninja", "arm-none-eabi-gcc", "clang", "riscv64-unknown-elf-gcc",
+    *dict.fromkeys(board.emulator for board in BOARDS.values()),
 )  # fmt: skip
 _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)*")
 _OLDEST_CMAKE = (3, 22)
@@ -186,11 +186,12 @@ def _cpus() -> Iterator[_Wanted]:
 def _state(
     name: str, cpu: Cpu, board: Board | None, toolchain: Path | None, counts: bool, needed: list[str]
 ) -> TargetState:
-    missing = (*_missing(cpu, toolchain, needed), *(_missing_to_count(needed) if counts else ()))
+    counted = (board or emulated_board(cpu)) if counts else None
+    missing = (*_missing(cpu, toolchain, needed), *(_missing_to_count(counted.emulator, needed) if counted else ()))
     unverified = ""
-    if board is not None and _found(EMULATOR) is None:
-        needed.append(EMULATOR)
-        unverified = f"{EMULATOR} is missing"
+    if board is not None and _found(board.emulator) is None:
+        needed.append(board.emulator)
+        unverified = f"{board.emulator} is missing"
     elif board is None and toolchain is not None:
         unverified = "no board that QEMU emulates"
     return TargetState(name, cpu.name, board.name if board else None, missing, unverified)
@@ -225,9 +226,9 @@ def _reason(error: ToolNotFoundError) -> str:
     return f"{error.place}: {reason}" if error.place else reason
 
 
-def _missing_to_count(needed: list[str]) -> Iterator[str]:
-    """Yield why runs cannot be counted; the emulator's plugin is compiled for this machine."""
-    for name in (EMULATOR, HOST_COMPILER):
+def _missing_to_count(emulator: str, needed: list[str]) -> Iterator[str]:
+    """Yield why runs cannot be counted; the plugin of the ``emulator`` is compiled for this machine."""
+    for name in (emulator, HOST_COMPILER):
         if _found(name) is None:
             needed.append(name)
             yield f"{name} is missing (required to check budgets of runs)"

@@ -79,6 +79,9 @@ class Repo:
             "PROJECT": self.title,
             "TARGET": self.target,
             "BOARD": self.board.name,
+            "EMULATOR": self.board.emulator,
+            "OPTIONS": "".join(f" {option}" for option in self.board.options),
+            "OPTIONS_LIST": "".join(f";{option}" for option in self.board.options),
             "CPU": self.cpu.name,
             "CPU_TITLE": self.cpu.title,
             "CPU_FLAGS": " ".join(self.cpu.flags),
@@ -151,7 +154,7 @@ class Repo:
             BOARD=self.board.name,
             CPU=self.cpu.name,
             COMMANDS="\n".join(f"{self.commands[name]:{width}}   # {what[name]}" for name in self.commands),
-            NEEDS=f"{self.template.needs}\nThe emulator is qemu-system-arm.",
+            NEEDS=f"{self.template.needs}\nThe emulator is {self.board.emulator}.",
             FILES="\n".join(f"| `{path}` | {text} |" for path, text in rows),
             NEXT=self._next_steps(),
         )
