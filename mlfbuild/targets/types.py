@@ -78,7 +78,7 @@ class Board:
     runs: tuple[str, ...] = ()
     """Other cores whose code it runs, because its core executes all of their instructions."""
     emulator: str = "qemu-system-arm"
-    """QEMU's program for the machine."""
+    """QEMU's program for the machine: ``qemu-system-arm``."""
     options: tuple[str, ...] = ()
     """Options that the machine needs besides its name."""
 

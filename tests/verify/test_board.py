@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.core.errors import TimedOutError
-from mlfbuild.targets import BOARDS, Board, board_called, cpu_called, emulated_board
+from mlfbuild.targets import BOARDS, GCC, Board, board_called, compiler_program, cpu_called, emulated_board
 from mlfbuild.verify.emulator import EmulatorRun, run_elf
 from support.board_cases import Build, build_program
 from support.errors import raises
@@ -22,7 +22,7 @@ FAULT_STATUS = 112
 Run = Callable[..., EmulatorRun]
 
 
-ON_PUSH = ("mps2-an385", "vexpress-a9")
+ON_PUSH = ("mps2-an385", "vexpress-a9", "virt")
 """A board of each architecture."""
 PARAMS = [pytest.param(board, marks=[] if board.name in ON_PUSH else pytest.mark.sweep) for board in BOARDS.values()]
 
@@ -86,7 +86,15 @@ def test_heap_has_the_remaining_memory(run: Run) -> None:
     assert run("heap").exit_status == 0
 
 
-FAULTS = {"undefined": {"cortex-a9": "undefined instruction"}, "unmapped": {"cortex-a9": "data abort"}}
+def binutils(board: Board) -> str:
+    """Return what the names of the compiler's other programs begin with."""
+    return compiler_program(cpu_called(board.cpu), GCC).removesuffix("gcc")
+
+
+FAULTS = {
+    "undefined": {"cortex-a9": "undefined instruction", "rv32imc": "illegal instruction"},
+    "unmapped": {"cortex-a9": "data abort", "rv32imc": "store access fault"},
+}
 """Names of faults, by core; that of all others is HardFault."""
 
 
@@ -95,10 +103,10 @@ def test_fault_prints_registers_and_ends_the_run(run: Run, image: Path, board: B
     result = run(fault)
     assert result.exit_status == FAULT_STATUS
     assert f"mlf_board: stopped by {FAULTS[fault].get(board.cpu, 'HardFault')}\n" in result.stdout
-    match = re.search(r"^  pc  (0x\w+)  lr  0x", result.stdout, re.MULTILINE)
+    match = re.search(r"^  pc  (0x\w+)  (?:lr|ra)  0x", result.stdout, re.MULTILINE)
     assert match is not None
     function = subprocess.run(
-        ["arm-none-eabi-addr2line", "-f", "-e", image, match[1]], capture_output=True, text=True, check=True
+        [f"{binutils(board)}addr2line", "-f", "-e", image, match[1]], capture_output=True, text=True, check=True
     ).stdout.splitlines()[0]
     assert function in {"dispatch", "main"}
 
@@ -110,6 +118,7 @@ def test_stack_overflow_ends_the_run(run: Run, board: Board) -> None:
         "cortex-m33": "HardFault: stack overflow",
         "cortex-m55": "HardFault: stack overflow",
         "cortex-a9": "data abort: stack overflow",
+        "rv32imc": "store access fault: stack overflow",
     }
     assert recognised.get(board.cpu, "the stack pointer is outside the stack") in result.stdout
 
@@ -138,11 +147,27 @@ def test_unaligned_accesses_fault_as_on_the_smaller_core(tmp_path: Path, tool: C
     assert result.exit_status == FAULT_STATUS and "mlf_board: stopped by HardFault\n" in result.stdout
 
 
-def test_segments_are_never_writable_and_executable(image: Path) -> None:
-    listing = subprocess.run(["arm-none-eabi-readelf", "-lW", image], capture_output=True, text=True, check=True).stdout
+def test_segments_are_never_writable_and_executable(image: Path, board: Board) -> None:
+    listing = subprocess.run(
+        [f"{binutils(board)}readelf", "-lW", image], capture_output=True, text=True, check=True
+    ).stdout
     flags = re.findall(r"^ +LOAD +(?:0x\w+ +){5}([RWE ]{3})", listing, re.MULTILINE)
     assert len(flags) >= 4
     assert not [flag for flag in flags if "W" in flag and "E" in flag]
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("flags", ["-O2 -flto", "-O3 -fstack-protector-all", "-Os -flto -fstack-protector-all"])
+def test_board_support_works_with_all_flags(
+    build_firmware: Callable[..., Path], board: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: str
+) -> None:
+    monkeypatch.setenv("CFLAGS", flags)
+    path = build_firmware(tmp_path, board, {"main.c": SOURCE.read_text()})
+    assert flags.split()[-1] in (tmp_path / "build/build.ninja").read_text()
+    assert run_elf(path, board, arguments=["compute"], timeout=60) == EmulatorRun("26.870 2\n", 0)
+    assert run_elf(path, board, arguments=["reset"], timeout=60).exit_status == 0
+    for fault in (*FAULTS, "overflow"):
+        assert run_elf(path, board, arguments=[fault], timeout=60).exit_status == FAULT_STATUS
 
 
 @pytest.mark.usefixtures("run")

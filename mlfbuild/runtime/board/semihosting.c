@@ -18,6 +18,26 @@ enum operation {
 
 #define ADP_STOPPED_APPLICATION_EXIT 0x20026u
 
+#if defined(__riscv)
+/* Operation in a0, argument in a1, result in a0. The debugger recognises the three instructions, uncompressed and on one
+   page. */
+__attribute__((noinline)) static int32_t call(enum operation operation, const void *argument)
+{
+    register int32_t a0 __asm__("a0") = (int32_t)operation;
+    register const void *a1 __asm__("a1") = argument;
+    __asm__ volatile(".balign 16\n\t"
+                     ".option push\n\t"
+                     ".option norvc\n\t"
+                     "slli x0, x0, 0x1f\n\t"
+                     "ebreak\n\t"
+                     "srai x0, x0, 7\n\t"
+                     ".option pop"
+                     : "+r"(a0)
+                     : "r"(a1)
+                     : "memory");
+    return a0;
+}
+#else
 /* Operation in r0, argument in r1, result in r0. */
 static int32_t call(enum operation operation, const void *argument)
 {
@@ -32,6 +52,7 @@ static int32_t call(enum operation operation, const void *argument)
 #endif
     return r0;
 }
+#endif
 
 static uint32_t word(const void *pointer)
 {
