@@ -27,6 +27,7 @@ _FILE = click.Path(path_type=Path)
 @click.option(
     "--board", metavar="NAME", help="With --elf: the board that it must be for.", shell_complete=complete_board
 )
+@click.option("--emulator", is_flag=True, help="Use the boards of targets instead of their devices.")
 @timeout_option(usual=120)
 @click.option("--junit", type=_FILE, metavar="FILE", help="Also write the results as JUnit XML.")
 def verify(
@@ -34,13 +35,15 @@ def verify(
     elf: Path | None,
     vectors: Path | None,
     board: str | None,
+    emulator: bool,
     timeout: float | None,
     junit: Path | None,
 ) -> None:
     """Run every model that has vectors and compare all outputs.
 
-    Models run as test firmware on the boards of their targets, which QEMU emulates, or on this machine. Those with a
-    budget of instructions, cycles or latency are also counted; the exit status is 1 if one exceeds it.
+    Models run as test firmware on the devices of their targets (runner), on their boards, which QEMU emulates, or on
+    this machine. Those with a budget of instructions, cycles or latency are also counted; the exit status is 1 if one
+    exceeds it.
 
     With --elf, run test firmware that another build made: the CMake target mlf_<model>_verify of a tree that
     `mlfbuild build --tree DIR --with-verify` wrote.
@@ -55,7 +58,7 @@ def verify(
             hint="add --elf, or write it in the project file",
         )
     else:
-        _verify_project(options, timeout, junit)
+        _verify_project(options, timeout, junit, emulator=emulator)
 
 
 def _verify_elf(
@@ -95,12 +98,21 @@ def _verify_elf(
         raise verification_failed(str(elf), problems)
 
 
-def _verify_project(options: SharedOptions, timeout: float | None, junit: Path | None) -> None:
+def _verify_project(options: SharedOptions, timeout: float | None, junit: Path | None, *, emulator: bool) -> None:
     from mlfbuild.build import BUILD_FOLDER, load, target_jobs
-    from mlfbuild.usecases import budget_error, left_out, unchecked_in_runs, verify_jobs, verify_project
+    from mlfbuild.usecases import (
+        budget_error,
+        left_out,
+        unchecked_in_runs,
+        verify_jobs,
+        verify_project,
+        without_runners,
+    )
 
     project = load(options.file)
     targets = target_jobs(project, options.target, options.model)
+    if emulator:
+        targets = without_runners(targets)
     jobs = verify_jobs(project, targets, project.root / BUILD_FOLDER, timeout)
     skipped = left_out(project, targets)
     for line in () if options.quiet else skipped:

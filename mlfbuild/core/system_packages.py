@@ -39,6 +39,7 @@ DEBIAN = System(
         "riscv64-unknown-elf-gcc": "gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf",
         "qemu-system-arm": "qemu-system-arm",
         "qemu-system-riscv32": "qemu-system-misc",
+        "gdb-multiarch": "gdb-multiarch",
     },
 )
 _COMMON = {
@@ -67,6 +68,7 @@ SYSTEMS: Mapping[str, System] = {
             HOST_COMPILER: "gcc",
             "ninja": "ninja",
             "arm-none-eabi-gcc": "arm-none-eabi-gcc arm-none-eabi-newlib",
+            "gdb-multiarch": "arm-none-eabi-gdb",
         },
     ),
     "alpine": System(
@@ -77,6 +79,7 @@ SYSTEMS: Mapping[str, System] = {
             HOST_COMPILER: "gcc musl-dev",
             "ninja": "samurai",
             "arm-none-eabi-gcc": "gcc-arm-none-eabi newlib-arm-none-eabi",
+            "gdb-multiarch": "gdb-multiarch",
         },
     ),
     "darwin": System(
@@ -87,6 +90,7 @@ SYSTEMS: Mapping[str, System] = {
             "git": "git",
             "ninja": "ninja",
             "arm-none-eabi-gcc": "--cask gcc-arm-embedded",
+            "gdb-multiarch": "--cask gcc-arm-embedded",
             "clang": "llvm",
             "qemu-system-arm": "qemu",
             "qemu-system-riscv32": "qemu",
@@ -107,6 +111,7 @@ _PAGES = {
     ),
     "qemu-system-arm": "QEMU from https://www.qemu.org/download",
     "qemu-system-riscv32": "QEMU from https://www.qemu.org/download",
+    "gdb-multiarch": "GDB for Arm from https://developer.arm.com/downloads/-/arm-gnu-toolchain-downloads",
 }
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from mlfbuild.archive import write_archive
+from mlfbuild.build import load, target_jobs
 from mlfbuild.build.models import unpack_archive
-from mlfbuild.build.project_jobs import load, target_jobs
 from mlfbuild.compilers import CompileRequest, compiler_called
 from mlfbuild.compilers.native.kernels import kernel_headers
 from mlfbuild.core.errors import ToolNotFoundError

@@ -18,7 +18,25 @@ enum operation {
 
 #define ADP_STOPPED_APPLICATION_EXIT 0x20026u
 
-#if defined(__riscv)
+#if defined(MLF_HOST_LINK)
+#include "mlf_host_link.h"
+
+volatile struct mlf_host_call mlf_host_call;
+
+/* The host has a breakpoint here. mlf_serial.c replaces it by one that talks to the host itself. */
+__attribute__((weak, noinline)) void mlf_host_stop(void)
+{
+    __asm__ volatile("" ::: "memory");
+}
+
+static int32_t call(enum operation operation, const void *argument)
+{
+    mlf_host_call.operation = (uint32_t)operation;
+    mlf_host_call.argument = (uint32_t)(uintptr_t)argument;
+    mlf_host_stop();
+    return mlf_host_call.result;
+}
+#elif defined(__riscv)
 /* Operation in a0, argument in a1, result in a0. The debugger recognises the three instructions, uncompressed and on one
    page. */
 __attribute__((noinline)) static int32_t call(enum operation operation, const void *argument)

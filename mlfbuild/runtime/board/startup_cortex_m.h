@@ -52,15 +52,30 @@ static void guard_stack(void)
 #if __ARM_ARCH >= 8
     __asm__ volatile("msr msplim, %0" ::"r"(__stack_limit));
 #else
-    /* The memory protection unit denies access to the 256 MiB below RAM; the default map applies elsewhere. */
     struct {
         uint32_t type, ctrl, rnr, rbar, rasr;
     } volatile *const mpu = (void *)0xE000ED90u;
-    const uint32_t valid = 1u << 4, execute_never = 1u << 28, size_256_mib = 27u << 1, enable = 1, default_map = 1u << 2;
-    mpu->rbar = ((uint32_t)(uintptr_t)__stack_limit - 0x10000000u) | valid;
-    mpu->rasr = execute_never | size_256_mib | enable;
+#ifdef MLF_HOST_LINK
+    /* The memory protection unit denies access to the 256 bytes that the linker script keeps free below the stack. */
+    const uint32_t below = 256, size = 7u << 1;
+#else
+    /* It denies access to the 256 MiB below RAM; the default map applies elsewhere. */
+    const uint32_t below = 0x10000000u, size = 27u << 1;
+#endif
+    const uint32_t valid = 1u << 4, execute_never = 1u << 28, enable = 1, default_map = 1u << 2;
+    mpu->rbar = ((uint32_t)(uintptr_t)__stack_limit - below) | valid;
+    mpu->rasr = execute_never | size | enable;
     mpu->ctrl = default_map | enable;
     __asm__ volatile("dsb\n\tisb" ::: "memory");
+#endif
+}
+
+/* A device may have started from elsewhere: with code in RAM, behind a boot loader or a boot ROM. */
+static void use_own_vectors(void)
+{
+#ifdef MLF_HOST_LINK
+    volatile uint32_t *const vtor = (volatile uint32_t *)0xE000ED08u;
+    *vtor = (uint32_t)(uintptr_t)&mlf_board_vectors;
 #endif
 }
 
@@ -77,6 +92,7 @@ static void trap_unaligned_accesses(void)
 
 void Reset_Handler(void)
 {
+    use_own_vectors();
     enable_floating_point();
     trap_unaligned_accesses();
     guard_stack();

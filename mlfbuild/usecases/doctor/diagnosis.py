@@ -14,7 +14,7 @@ from pathlib import Path
 
 from mlfbuild.build import chosen_names, toolchain_of
 from mlfbuild.core import HOST_COMPILER, ToolNotFoundError, find_tool, how_to_install, tool_variable
-from mlfbuild.project import ModelSpec, Project, TargetSpec, load_project
+from mlfbuild.project import ModelSpec, Project, TargetSpec, load_project, mcu_of, run_budgets
 from mlfbuild.targets import (
     BOARDS,
     CPUS,
@@ -162,20 +162,21 @@ def _with_dependencies(state: TargetState, project: Project, found: Sequence[Pro
 def _targets_of(project: Project, names: Sequence[str]) -> Iterator[_Wanted]:
     for name in chosen_names("target", names, project.targets):
         target = project.targets[name]
-        board = BOARDS[target.board] if target.board else None
-        yield name, CPUS[target.cpu], board, toolchain_of(target), _counts(project, target)
+        cpu = CPUS[target.cpu]
+        board = BOARDS[target.board] if target.board else emulated_board(cpu) if mcu_of(target) else None
+        yield name, cpu, board, toolchain_of(target), _counts(project, target)
 
 
 def _counts(project: Project, target: TargetSpec) -> bool:
     """Return whether a firmware for ``target``, or a model in it, has a budget that a run on it checks."""
-    modelled = target.mcu is not None or target.timing is not None
+    checked = run_budgets(board=target.board is not None, mcu=mcu_of(target) is not None)
     budgets = (
         budget
         for spec in project.firmware.values()
         if target.name in spec.targets
         for budget in (spec.budget, *(model.budget for model in project.models_on(target.name, spec.name)))
     )
-    return any(budget.of_runs if modelled else target.board and budget.instructions is not None for budget in budgets)
+    return any(key in checked for budget in budgets for key in budget.of_runs)
 
 
 def _cpus() -> Iterator[_Wanted]:
@@ -186,8 +187,7 @@ def _cpus() -> Iterator[_Wanted]:
 def _state(
     name: str, cpu: Cpu, board: Board | None, toolchain: Path | None, counts: bool, needed: list[str]
 ) -> TargetState:
-    counted = (board or emulated_board(cpu)) if counts else None
-    missing = (*_missing(cpu, toolchain, needed), *(_missing_to_count(counted.emulator, needed) if counted else ()))
+    missing = (*_missing(cpu, toolchain, needed), *(_missing_to_count(board, needed) if board and counts else ()))
     unverified = ""
     if board is not None and _found(board.emulator) is None:
         needed.append(board.emulator)
@@ -226,9 +226,9 @@ def _reason(error: ToolNotFoundError) -> str:
     return f"{error.place}: {reason}" if error.place else reason
 
 
-def _missing_to_count(emulator: str, needed: list[str]) -> Iterator[str]:
-    """Yield why runs cannot be counted; the plugin of the ``emulator`` is compiled for this machine."""
-    for name in (emulator, HOST_COMPILER):
+def _missing_to_count(board: Board, needed: list[str]) -> Iterator[str]:
+    """Yield why runs cannot be counted; the emulator's plugin is compiled for this machine."""
+    for name in (board.emulator, HOST_COMPILER):
         if _found(name) is None:
             needed.append(name)
             yield f"{name} is missing (required to check budgets of runs)"

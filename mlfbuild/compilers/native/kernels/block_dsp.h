@@ -50,7 +50,7 @@ MLF_KERNEL struct mlf_block_dsp mlf_block_dsp(int32_t inputs, int32_t outputs, i
 #define MLF_BLOCK_DSP(group_bytes, round_bytes, adjust_end, first_group, round, last, brief, general)                  \
     "push {r4-r8, r10, r11, lr}\n\t"                                                                                   \
     "sub sp, sp, #40\n\t"                                                                                              \
-    "str r3, [sp, #36]\n\t"                                                                                            \
+    "str r3, [sp, #36]\n\t" MLF_BACK_DSP                                                                               \
     "ldmia r3, {r3, r5-r8}\n\t" /* groups, pairs, pitch, rounding, groups to leave out */                              \
     "and lr, r7, #1\n\t" /* whether the requantisation is not the brief one */                                         \
     "add r6, lr, r6, lsl #1\n\t"                                                                                       \
@@ -67,7 +67,7 @@ MLF_KERNEL struct mlf_block_dsp mlf_block_dsp(int32_t inputs, int32_t outputs, i
     "str r6, [sp, #4]\n\t"                                                                                             \
     "rsb r6, r8, #1\n\t"                                                                                               \
     "lsl r6, r6, #3\n\t"                                                                                               \
-    "adds r6, #4\n\t" MLF_ENTRY_DSP("r8", "r3", "r7")                                                                  \
+    "adds r6, #8\n\t" MLF_ENTRY_DSP("r8", "r3", "r7")                                                                  \
     "str r6, [sp, #8]\n\t"                                                                                             \
     "str r8, [sp, #12]\n\t"                                                                                            \
     "str r4, [sp, #32]\n\t"                                                                                            \
@@ -82,8 +82,7 @@ MLF_KERNEL struct mlf_block_dsp mlf_block_dsp(int32_t inputs, int32_t outputs, i
     "ldr r3, [r1]\n\t"                                                                                                 \
     "ldr r6, [r1, #4]\n\t"                                                                                             \
     "asrs r5, r5, #1\n\t"                                                                                              \
-    "bcs 5f\n\t" brief                                                                                                 \
-    "adds r1, #12\n"                                                                                                   \
+    "bcs 5f\n\t" brief MLF_BRIEF_END_DSP                                                                               \
     "6:\n\t"                                                                                                           \
     "str r0, [sp, #16]\n\t"                                                                                            \
     "cmp r0, r7\n\t"                                                                                                   \
@@ -92,20 +91,20 @@ MLF_KERNEL struct mlf_block_dsp mlf_block_dsp(int32_t inputs, int32_t outputs, i
     "cbz r3, 8f\n\t"                                                                                                   \
     "ldr r5, [r3, #20]\n\t"                                                                                            \
     "cbz r5, 8f\n\t"                                                                                                   \
-    "ldr r1, [r3, #24]\n\t" /* the filter of the others */                                                           \
+    "ldr r1, [r3, #24]\n\t" /* the filter of the others */ MLF_BACK_DSP                                                \
     "add r7, r0, r5, lsl #1\n\t"                                                                                       \
     "str r7, [sp, #20]\n\t"                                                                                            \
     "movs r3, #0\n\t"                                                                                                  \
     "str r3, [sp, #36]\n\t"                                                                                            \
     "b 1b\n"                                                                                                           \
     "8:\n\t"                                                                                                           \
-    "mov r0, r1\n\t"                                                                                                   \
+    "add r0, r1, #" MLF_BEHIND_DSP "\n\t"                                                                              \
     "add sp, sp, #40\n\t"                                                                                              \
     "pop {r4-r8, r10, r11, pc}\n"                                                                                      \
     "5:\n\t" general                                                                                                   \
     "ldr r4, [sp, #32]\n\t"                                                                                            \
     "ldr r7, [sp, #20]\n\t"                                                                                            \
-    "adds r1, #20\n\t"                                                                                                 \
+    "adds r1, #20 - " MLF_BEHIND_DSP "\n\t"                                                                            \
     "b 6b\n\t"
 
 /* Of a pair: recover doubled sums, then store them as requantize.h defines it. */
@@ -136,11 +135,20 @@ MLF_KERNEL struct mlf_block_dsp mlf_block_dsp(int32_t inputs, int32_t outputs, i
 #define MLF_ROUND2_DSP(a, b) MLF_STORE2_DSP(a, b, "r6", "r3", "r7", "r4", "[r0, r5]", "[r0], #1")
 
 #if MLF_DUAL_ISSUE
+#define MLF_BACK_DSP
+#define MLF_BEHIND_DSP "0"
+#define MLF_BRIEF_MULTIPLIER_DSP "ldr r3, [r1, #8]\n\t"
+#define MLF_BRIEF_END_DSP "adds r1, #12\n"
 #define MLF_ENTER_LOOP_DSP "ldr pc, [sp, #12]\n"
 #define MLF_ADVANCE_DSP(round_bytes) "ldr r4, [sp, #32]\n\t"
 #define MLF_LOAD_DSP(x, pointer) "ldr " x ", [" pointer "], #4\n\t"
 #define MLF_LOAD_NONE_DSP(x, pointer)
 #else
+/* Between pairs, r1 is a word before the next filter: the last load of the brief requantisation moves it there. */
+#define MLF_BACK_DSP "subs r1, #4\n\t"
+#define MLF_BEHIND_DSP "4"
+#define MLF_BRIEF_MULTIPLIER_DSP "ldr r3, [r1, #8]!\n\t"
+#define MLF_BRIEF_END_DSP "\n"
 #define MLF_ENTER_LOOP_DSP                                                                                             \
     "ldr r0, [sp, #4]\n\t"                                                                                             \
     "ldr r3, [sp, #8]\n\t"                                                                                             \
@@ -210,9 +218,9 @@ MLF_KERNEL struct mlf_block_dsp mlf_block_dsp(int32_t inputs, int32_t outputs, i
     MLF_LOAD3_DSP(w0, a0, a1, a2) MLF_NEXT3_DSP MLF_LOAD3_DSP(w1, a3, a4, a5) MLF_NEXT3_DSP
 
 #define MLF_FIRST3_DSP                                                                                                 \
-    "ldr lr, [r1]\n\t"                                                                                                 \
-    "ldr r0, [sp]\n\t" MLF_LOAD3_DSP("4", "0", "4", "8") MLF_STEP3_DSP("smuad", "", "", "", "lr", "lr")                \
-    MLF_LOAD3_DSP("8", "12", "16", "20") MLF_NEXT3_DSP
+    "ldr lr, [r1, #4]\n\t"                                                                                             \
+    "ldr r0, [sp]\n\t" MLF_LOAD3_DSP("8", "0", "4", "8") MLF_STEP3_DSP("smuad", "", "", "", "lr", "lr")                \
+    MLF_LOAD3_DSP("12", "12", "16", "20") MLF_NEXT3_DSP
 #define MLF_ROUND_OF_GROUPS3_DSP                                                                                       \
     MLF_GROUP3_DSP("0", "4", "0", "4", "8", "12", "16", "20") "4:\n\t"                                                 \
     MLF_GROUP3_DSP("8", "12", "24", "28", "32", "36", "40", "44")                                                      \
@@ -226,7 +234,7 @@ MLF_KERNEL struct mlf_block_dsp mlf_block_dsp(int32_t inputs, int32_t outputs, i
 
 #define MLF_BRIEF3_DSP                                                                                                 \
     MLF_RECOVER_BRIEF_DSP("r8", "r11") MLF_RECOVER_BRIEF_DSP("r2", "r12") MLF_RECOVER_BRIEF_DSP("r10", "lr")           \
-    "ldr r3, [r1, #8]\n\t"                                                                                             \
+    MLF_BRIEF_MULTIPLIER_DSP                                                                                           \
     "ldr r7, [sp, #20]\n\t"                                                                                            \
     MLF_SCALE_BRIEF_DSP("r8", "r6") MLF_SCALE_BRIEF_DSP("r2", "r6") MLF_SCALE_BRIEF_DSP("r10", "r6")                   \
     "add r6, r0, r5\n\t" MLF_SATURATE_BRIEF_DSP("r8") MLF_SCALE_BRIEF_DSP("r11", "r3")                                 \
@@ -299,8 +307,8 @@ MLF_NAKED const int32_t *mlf_pixels3_dsp(const int16_t *rows MLF_UNUSED, const i
     MLF_LOAD2_DSP(w0, w1, a0, a1, a2, a3) MLF_NEXT2_DSP("r3", "r5", "r6") MLF_NEXT2_DSP("r7", "r10", "r12")
 
 #define MLF_FIRST2_DSP                                                                                                 \
-    "ldr lr, [r1]\n\t"                                                                                                 \
-    "ldr r0, [sp]\n\t" MLF_LOAD2_DSP("4", "8", "0", "4", "8", "12")                                                    \
+    "ldr lr, [r1, #4]\n\t"                                                                                             \
+    "ldr r0, [sp]\n\t" MLF_LOAD2_DSP("8", "12", "0", "4", "8", "12")                                                   \
     MLF_STEP2_DSP("smuad", "r3", "r5", "r6", "", "", "lr") MLF_NEXT2_DSP("r7", "r10", "r12")
 #define MLF_ROUND_OF_GROUPS2_DSP                                                                                       \
     MLF_GROUP2_DSP("0", "4", "0", "4", "8", "12") "4:\n\t"                                                             \
@@ -314,7 +322,7 @@ MLF_NAKED const int32_t *mlf_pixels3_dsp(const int16_t *rows MLF_UNUSED, const i
 
 #define MLF_BRIEF2_DSP                                                                                                 \
     MLF_RECOVER_BRIEF_DSP("r8", "r11") MLF_RECOVER_BRIEF_DSP("r2", "lr")                                               \
-    "ldr r3, [r1, #8]\n\t"                                                                                             \
+    MLF_BRIEF_MULTIPLIER_DSP                                                                                           \
     "ldr r7, [sp, #20]\n\t" MLF_SCALE_BRIEF_DSP("r8", "r6") MLF_SCALE_BRIEF_DSP("r2", "r6")                            \
     "add r6, r0, r5\n\t" MLF_SCALE_BRIEF_DSP("r11", "r3") MLF_SCALE_BRIEF_DSP("lr", "r3")                              \
     MLF_SATURATE_BRIEF_DSP("r8") MLF_SATURATE_BRIEF_DSP("r2") MLF_BYTE_DSP("r8", "[r0], #1")                           \

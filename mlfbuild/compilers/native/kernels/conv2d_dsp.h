@@ -65,10 +65,12 @@ struct mlf_conv2d_dsp {
     struct mlf_window window;
     struct mlf_matmul_dsp matmul; /* rows: pixels of the output; inputs: those of a window */
     int32_t zero_point;           /* of the input */
-    int32_t pixels;               /* of a block: two or three */
 };
 
-/* Expand a run of `groups` of four bytes of two or three pixels. */
+/*
+ * Expand a run of `groups` of four bytes of a block of two or three pixels. The size of a block is a literal of each
+ * call of a network, so that the code for a size that no call has is dropped.
+ */
 MLF_KERNEL int16_t *mlf_expand_block_dsp(int32_t pixels, int16_t *rows, const int8_t *const taps[3], int32_t groups)
 {
     return pixels == 3 ? mlf_expand3_dsp(rows, taps[0], taps[1], taps[2], groups)
@@ -76,8 +78,9 @@ MLF_KERNEL int16_t *mlf_expand_block_dsp(int32_t pixels, int16_t *rows, const in
 }
 
 /* Expand the row of the filter at `row` of each window, tap by tap. */
-MLF_SHARED int16_t *mlf_expand_taps_dsp(const struct mlf_conv2d_dsp *conv2d, const struct mlf_corner_dsp corners[3],
-                                        int32_t row, const int8_t *padding, int16_t *rows)
+MLF_SHARED int16_t *mlf_expand_taps_dsp(const struct mlf_conv2d_dsp *conv2d, int32_t pixels,
+                                        const struct mlf_corner_dsp corners[3], int32_t row, const int8_t *padding,
+                                        int16_t *rows)
 {
     const struct mlf_window *const window = &conv2d->window;
     for (int32_t column = 0; column < window->filter.width; column++) {
@@ -85,14 +88,14 @@ MLF_SHARED int16_t *mlf_expand_taps_dsp(const struct mlf_conv2d_dsp *conv2d, con
         for (int32_t p = 0; p < 3; p++) {
             taps[p] = mlf_tap_dsp(window, &corners[p], row, column, padding);
         }
-        rows = mlf_expand_block_dsp(conv2d->pixels, rows, taps, window->input_channels / 4);
+        rows = mlf_expand_block_dsp(pixels, rows, taps, window->input_channels / 4);
     }
     return rows;
 }
 
 /* Expand the windows of a block; `padding` is one pixel of the input's zero point. */
-MLF_SHARED void mlf_expand_windows_dsp(const struct mlf_conv2d_dsp *conv2d, const struct mlf_corner_dsp corners[3],
-                                       const int8_t *padding, int16_t *rows)
+MLF_SHARED void mlf_expand_windows_dsp(const struct mlf_conv2d_dsp *conv2d, int32_t pixels,
+                                       const struct mlf_corner_dsp corners[3], const int8_t *padding, int16_t *rows)
 {
     const struct mlf_window *const window = &conv2d->window;
     const int32_t depth = window->input_channels;
@@ -104,9 +107,9 @@ MLF_SHARED void mlf_expand_windows_dsp(const struct mlf_conv2d_dsp *conv2d, cons
         if (neighbours && mlf_inside_dsp(y, window->input.height)) {
             const int8_t *const first = corners[0].image + (y * window->input.width + corners[0].x) * depth;
             const int8_t *const taps[3] = {first, first + step, first + 2 * step};
-            rows = mlf_expand_block_dsp(conv2d->pixels, rows, taps, window->filter.width * (depth / 4));
+            rows = mlf_expand_block_dsp(pixels, rows, taps, window->filter.width * (depth / 4));
         } else {
-            rows = mlf_expand_taps_dsp(conv2d, corners, row, padding, rows);
+            rows = mlf_expand_taps_dsp(conv2d, pixels, corners, row, padding, rows);
         }
     }
 }
@@ -141,24 +144,24 @@ MLF_KERNEL void mlf_gather_window_dsp(const struct mlf_window *window, const str
 }
 
 /* All output channels of the pixels whose windows are in `rows`. */
-MLF_KERNEL void mlf_conv2d_block_dsp(const struct mlf_conv2d_dsp *conv2d, enum mlf_form_dsp form, const int16_t *rows,
+MLF_KERNEL void mlf_conv2d_block_dsp(const struct mlf_conv2d_dsp *conv2d, int32_t pixels, const int16_t *rows,
                                      const int32_t *filter, int8_t *output, int32_t pixel)
 {
     const int32_t pitch = conv2d->matmul.outputs;
-    mlf_pixels_dsp(&conv2d->matmul, form, rows, filter, output + pixel * pitch,
-                   conv2d->matmul.rows < conv2d->pixels ? 0 : pitch);
+    mlf_pixels_dsp(&conv2d->matmul, pixels == 3 ? MLF_THREE_PIXELS : MLF_TWO_PIXELS, rows, filter,
+                   output + pixel * pitch, conv2d->matmul.rows < pixels ? 0 : pitch);
 }
 
 /* The windows of a block that begins at `pixel`; one is repeated if the output is smaller than a block. */
-MLF_KERNEL void mlf_corners_dsp(const struct mlf_conv2d_dsp *conv2d, const int8_t *input, int32_t pixel,
-                                struct mlf_corner_dsp corners[3])
+MLF_KERNEL void mlf_corners_dsp(const struct mlf_conv2d_dsp *conv2d, int32_t pixels, const int8_t *input,
+                                int32_t pixel, struct mlf_corner_dsp corners[3])
 {
     const struct mlf_window *const window = &conv2d->window;
     const int32_t end = window->output.width * window->stride.width - window->padding.width;
     corners[0] = mlf_corner_dsp(window, input, pixel);
     for (int32_t p = 1; p < 3; p++) {
         corners[p] = corners[p - 1];
-        if (conv2d->matmul.rows < conv2d->pixels || p == conv2d->pixels) {
+        if (conv2d->matmul.rows < pixels || p == pixels) {
             continue;
         }
         corners[p].x += window->stride.width;
@@ -169,35 +172,34 @@ MLF_KERNEL void mlf_corners_dsp(const struct mlf_conv2d_dsp *conv2d, const int8_
 }
 
 /* The first pixel of the block after the one at `pixel`; the last block ends at the end of the output. */
-MLF_KERNEL int32_t mlf_next_dsp(const struct mlf_conv2d_dsp *conv2d, int32_t pixel)
+MLF_KERNEL int32_t mlf_next_dsp(const struct mlf_conv2d_dsp *conv2d, int32_t pixels, int32_t pixel)
 {
     const int32_t left = conv2d->matmul.rows - pixel;
-    if (conv2d->matmul.rows < conv2d->pixels) {
+    if (conv2d->matmul.rows < pixels) {
         return pixel + 1;
     }
-    return left > conv2d->pixels && left < 2 * conv2d->pixels ? conv2d->matmul.rows - conv2d->pixels
-                                                              : pixel + conv2d->pixels;
+    return left > pixels && left < 2 * pixels ? conv2d->matmul.rows - pixels : pixel + pixels;
 }
 
 /*
  * With a multiple of four input channels. `padding` is one pixel of the input's zero point. `scratch` holds a block,
  * then the copied pairs, which only blocks of three can have.
  */
-MLF_SHARED void mlf_conv2d_int8_dsp(const struct mlf_conv2d_dsp *conv2d, const int8_t *input, const int32_t *filter,
-                                    const int8_t *padding, int8_t *output, int16_t *scratch)
+MLF_SHARED void mlf_conv2d_int8_dsp(const struct mlf_conv2d_dsp *conv2d, int32_t pixels, const int8_t *input,
+                                    const int32_t *filter, const int8_t *padding, int8_t *output, int16_t *scratch)
 {
     const struct mlf_matmul_dsp *const matmul = &conv2d->matmul;
-    const int32_t pitch = matmul->rows < conv2d->pixels ? 0 : matmul->outputs;
+    const int32_t pitch = matmul->rows < pixels ? 0 : matmul->outputs;
     struct mlf_block_dsp block = mlf_block_dsp(matmul->inputs, matmul->outputs, pitch, matmul->rounding);
     filter = mlf_copy_pairs_dsp(matmul, filter, (int32_t *)(void *)(scratch + 3 * matmul->inputs), &block);
-    for (int32_t pixel = 0; pixel < matmul->rows; pixel = mlf_next_dsp(conv2d, pixel)) {
+    for (int32_t pixel = 0; pixel < matmul->rows; pixel = mlf_next_dsp(conv2d, pixels, pixel)) {
         struct mlf_corner_dsp corners[3];
-        mlf_corners_dsp(conv2d, input, pixel, corners);
-        mlf_expand_windows_dsp(conv2d, corners, padding, scratch);
-        if (conv2d->pixels == 3) {
+        mlf_corners_dsp(conv2d, pixels, input, pixel, corners);
+        mlf_expand_windows_dsp(conv2d, pixels, corners, padding, scratch);
+        if (pixels == 3) {
             mlf_block3_dsp(&block, matmul->outputs, scratch, filter, output + pixel * matmul->outputs);
         } else {
-            mlf_conv2d_block_dsp(conv2d, MLF_TWO_PIXELS, scratch, filter, output, pixel);
+            mlf_conv2d_block_dsp(conv2d, pixels, scratch, filter, output, pixel);
         }
     }
     mlf_activate_dsp(matmul, output);
@@ -215,9 +217,9 @@ MLF_KERNEL void mlf_conv2d_gather_int8_dsp(const struct mlf_conv2d_dsp *conv2d, 
     struct mlf_block_dsp block = mlf_block_dsp(matmul->inputs, matmul->outputs, pitch, matmul->rounding);
     filter = mlf_copy_pairs_dsp(matmul, filter, (int32_t *)(void *)(bytes + 3 * 4 * groups), &block);
     memset(bytes, 0, (size_t)(3 * 4 * groups));
-    for (int32_t pixel = 0; pixel < matmul->rows; pixel = mlf_next_dsp(conv2d, pixel)) {
+    for (int32_t pixel = 0; pixel < matmul->rows; pixel = mlf_next_dsp(conv2d, 3, pixel)) {
         struct mlf_corner_dsp corners[3];
-        mlf_corners_dsp(conv2d, input, pixel, corners);
+        mlf_corners_dsp(conv2d, 3, input, pixel, corners);
         for (int32_t p = 0; p < 3; p++) {
             mlf_gather_window_dsp(&conv2d->window, &corners[p], conv2d->zero_point, bytes + 4 * groups * p);
         }

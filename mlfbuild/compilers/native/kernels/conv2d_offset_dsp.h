@@ -75,30 +75,29 @@ MLF_SHARED void mlf_matmul_offset_int8_dsp(const struct mlf_matmul_dsp *matmul, 
 }
 
 /* As mlf_conv2d_int8_dsp and mlf_conv2d_gather_int8_dsp, which `padding` distinguishes: it is null for the latter. */
-MLF_KERNEL void mlf_conv2d_offset_int8_dsp(const struct mlf_conv2d_dsp *conv2d, const int8_t *input,
+MLF_KERNEL void mlf_conv2d_offset_int8_dsp(const struct mlf_conv2d_dsp *conv2d, int32_t pixels, const int8_t *input,
                                            const int32_t *filter, const int8_t *padding, int8_t *output,
                                            int16_t *scratch)
 {
     const struct mlf_window *const window = &conv2d->window;
     const int32_t groups = (window->filter.height * window->filter.width * window->input_channels + 3) / 4;
-    int8_t *const bytes = (int8_t *)(scratch + conv2d->pixels * 4 * ((conv2d->matmul.inputs + 3) / 4));
+    int8_t *const bytes = (int8_t *)(scratch + pixels * 4 * ((conv2d->matmul.inputs + 3) / 4));
     if (padding == NULL) {
         memset(bytes, 0, (size_t)(3 * 4 * groups));
     }
-    for (int32_t pixel = 0; pixel < conv2d->matmul.rows; pixel = mlf_next_dsp(conv2d, pixel)) {
+    for (int32_t pixel = 0; pixel < conv2d->matmul.rows; pixel = mlf_next_dsp(conv2d, pixels, pixel)) {
         struct mlf_corner_dsp corners[3];
-        mlf_corners_dsp(conv2d, input, pixel, corners);
+        mlf_corners_dsp(conv2d, pixels, input, pixel, corners);
         if (padding == NULL) {
             for (int32_t p = 0; p < 3; p++) {
                 mlf_gather_window_dsp(window, &corners[p], conv2d->zero_point, bytes + 4 * groups * p);
             }
             (void)mlf_expand3_dsp(scratch, bytes, bytes + 4 * groups, bytes + 8 * groups, groups);
         } else {
-            mlf_expand_windows_dsp(conv2d, corners, padding, scratch);
+            mlf_expand_windows_dsp(conv2d, pixels, corners, padding, scratch);
         }
-        mlf_append_sums_dsp(conv2d->pixels, scratch, groups);
-        mlf_conv2d_block_dsp(conv2d, conv2d->pixels == 3 ? MLF_THREE_PIXELS : MLF_TWO_PIXELS, scratch, filter, output,
-                             pixel);
+        mlf_append_sums_dsp(pixels, scratch, groups);
+        mlf_conv2d_block_dsp(conv2d, pixels, scratch, filter, output, pixel);
     }
     mlf_activate_dsp(&conv2d->matmul, output);
 }

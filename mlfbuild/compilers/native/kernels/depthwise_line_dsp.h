@@ -55,7 +55,7 @@ struct mlf_line_call_dsp {
 
 #if MLF_DSP_ASM
 
-#define MLF_FILL_PAIR_DSP(p0, p1, p2, p3)                                                                              \
+#define MLF_FILL_PAIR_DSP                                                                                              \
     "ldr r5, [r1, r2]\n\t"                                                                                             \
     "ldr r4, [r1]\n\t"                                                                                                 \
     "sxtb16 r7, r5\n\t"                                                                                                \
@@ -67,10 +67,10 @@ struct mlf_line_call_dsp {
     "pkhbt r6, r6, r7, lsl #16\n\t"                                                                                    \
     "pkhtb lr, r5, r4, asr #16\n\t"                                                                                    \
     "pkhbt r4, r4, r5, lsl #16\n\t"                                                                                    \
-    "str r6, [r0, #" p0 "]\n\t"                                                                                        \
-    "str r4, [r0, #" p1 "]\n\t"                                                                                        \
-    "str r12, [r0, #" p2 "]\n\t"                                                                                       \
-    "str lr, [r0, #" p3 "]\n\t"
+    "str r4, [r0, #384]\n\t"                                                                                           \
+    "str r12, [r0, #768]\n\t"                                                                                          \
+    "str lr, [r0, #1152]\n\t"                                                                                          \
+    "str r6, [r0], #4\n\t"
 
 /* Copy pairs of pixels, `step` bytes apart, of four channels to four planes. */
 MLF_NAKED void mlf_fill_planes_dsp(int16_t *planes MLF_UNUSED, const int8_t *input MLF_UNUSED, int32_t step MLF_UNUSED,
@@ -78,16 +78,11 @@ MLF_NAKED void mlf_fill_planes_dsp(int16_t *planes MLF_UNUSED, const int8_t *inp
 {
     __asm__ volatile("push {r4-r7, lr}\n\t"
                      "lsrs r3, r3, #1\n\t"
-                     "bcc 2f\n\t" MLF_FILL_PAIR_DSP("0", "384", "768", "1152")
-                     "adds r0, #4\n\t"
-                     "cmp r3, #0\n"
-                     "2:\n\t"
-                     "beq 3f\n"
-                     "1:\n\t" MLF_FILL_PAIR_DSP("0", "384", "768", "1152")
-                     "subs r3, r3, #1\n\t" MLF_FILL_PAIR_DSP("4", "388", "772", "1156")
-                     "add r0, r0, #8\n\t"
-                     "bne 1b\n"
-                     "3:\n\t"
+                     "bcs 2f\n"
+                     "1:\n\t" MLF_FILL_PAIR_DSP
+                     "subs r3, r3, #1\n" /* no other instruction changes flags */
+                     "2:\n\t" MLF_FILL_PAIR_DSP
+                     "bne 1b\n\t"
                      "pop {r4-r7, pc}");
 }
 

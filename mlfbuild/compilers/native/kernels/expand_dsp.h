@@ -21,10 +21,10 @@
 #define MLF_STORE_ALL_EXPANDED_DSP(list) "stmia r0!, " list "\n\t"
 #endif
 
-#define MLF_EXPAND3_DSP(offset)                                                                                        \
-    "ldr r7, [r1, #" offset "]\n\t"                                                                                    \
-    "ldr r8, [r2, #" offset "]\n\t"                                                                                    \
-    "ldr r10, [r3, #" offset "]\n\t"                                                                                   \
+#define MLF_EXPAND3_DSP                                                                                                \
+    "ldr r7, [r1], #4\n\t"                                                                                             \
+    "ldr r8, [r2], #4\n\t"                                                                                             \
+    "ldr r10, [r3], #4\n\t"                                                                                            \
     "sxtb16 r4, r7\n\t"                                                                                                \
     "sxtb16 r5, r8\n\t" MLF_STORE_EXPANDED_DSP("r4")                                                                   \
     "sxtb16 r6, r10\n\t" MLF_STORE_EXPANDED_DSP("r5")                                                                  \
@@ -44,20 +44,11 @@ MLF_NAKED int16_t *mlf_expand3_dsp(int16_t *rows MLF_UNUSED, const int8_t *first
     __asm__ volatile("push {r4-r8, r10, lr}\n\t"
                      "ldr lr, [sp, #28]\n\t"
                      "lsrs lr, lr, #1\n\t"
-                     "bcc 2f\n\t" MLF_EXPAND3_DSP("0")
-                     "adds r1, #4\n\t"
-                     "adds r2, #4\n\t"
-                     "adds r3, #4\n\t"
-                     "cmp lr, #0\n"
-                     "2:\n\t"
-                     "beq 3f\n"
-                     "1:\n\t" MLF_EXPAND3_DSP("0")
-                     "subs lr, lr, #1\n\t" MLF_EXPAND3_DSP("4")
-                     "add r1, r1, #8\n\t"
-                     "add r2, r2, #8\n\t"
-                     "add r3, r3, #8\n\t"
-                     "bne 1b\n"
-                     "3:\n\t"
+                     "bcs.w 2f\n" /* loads of 32 bits at word boundaries can overlap */
+                     "1:\n\t" MLF_EXPAND3_DSP
+                     "subs lr, lr, #1\n" /* no other instruction changes flags */
+                     "2:\n\t" MLF_EXPAND3_DSP
+                     "bne 1b\n\t"
                      "pop {r4-r8, r10, pc}");
 }
 

@@ -32,7 +32,7 @@ BYTES = 2
 """Of an expanded input."""
 
 _LARGE = 1024
-"""From this number of weights on, a product with few rows reads them in fours of channels, by a kernel of its own."""
+"""From this number of weights on, a product with few rows calls a kernel that reads them in fours of channels."""
 
 _Pack = Callable[[DspChannels], Array | None]
 
@@ -63,27 +63,26 @@ def lower_conv2d_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall |
     inputs = weights.elements // weights.shape[0]
     window = window_fields(node, operator.window(weights), source, output)
     matmul = matmul_fields(operator, pixels, inputs, output, brief=filter_.brief)
-    row = _row(inputs)
+    row = row_size(inputs)
     gathered = source.shape[3] % 4 != 0  # pixels are not whole words: windows are copied before they are expanded
     if gathered:
         block = PIXELS
         parameters = dsp_parameters(source, filter_.constant, output, block * (row + row // BYTES))
-        arguments = "&conv2d, input, filter, output, scratch"
+        call = "mlf_conv2d_gather_int8_dsp(&conv2d, input, filter, output, scratch);"
     else:
-        block = PIXELS if PIXELS * row <= spare_memory(graph, node) else FEWER_PIXELS
+        block = block_size(graph, node, row)
         padding = Constant.array("padding", "int8_t", np.full(source.shape[3], zero_point(source), np.int8))
         parameters = (
             *dsp_parameters(source, filter_.constant, output, block * row),
             Parameter("const int8_t *", "padding", padding),
         )
-        arguments = "&conv2d, input, filter, padding, output, scratch"
+        call = f"mlf_conv2d_int8_dsp(&conv2d, {block}, input, filter, padding, output, scratch);"
 
     pair = _pair_size(inputs, brief=filter_.brief)
 
     def body(copied: int) -> tuple[str, ...]:
         fields = matmul | _copied(copied)
-        lines = conv2d_lines(window, fields, zero_point(source), block)
-        return (*lines, f"mlf_conv2d_{'gather_' if gathered else ''}int8_dsp({arguments});")
+        return (*conv2d_lines(window, fields, zero_point(source)), call)
 
     grown = None
     if block == PIXELS and pixels >= _READ_AGAIN and output.shape[3] % 2 == 0:
@@ -94,12 +93,18 @@ def lower_conv2d_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall |
     return KernelCall("conv2d", "conv2d_dsp.h", parameters, body(0), grown=grown)
 
 
+def block_size(graph: Graph, node: Node, row: int) -> int:
+    """Return the pixels of a block with ``row`` bytes for each: as many as do not enlarge the arena."""
+    return PIXELS if PIXELS * row <= spare_memory(graph, node) else FEWER_PIXELS
+
+
 def _matmul(
     graph: Graph, node: Node, operator: Conv2D | FullyConnected, word: str, rows: int, output: Tensor
 ) -> KernelCall | None:
     source, weights, _, _ = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     inputs = weights.elements // weights.shape[0]
-    blocked = inputs % 4 == 0 and (rows >= PIXELS or (rows == 1 and PIXELS * _row(inputs) <= spare_memory(graph, node)))
+    single = rows == 1 and block_size(graph, node, row_size(inputs)) == PIXELS
+    blocked = inputs % 4 == 0 and (rows >= PIXELS or single)
     large = weights.elements >= _LARGE and inputs % 4 == 0 and weights.shape[0] % 4 == 0
     quads = _filter(graph, node, "quad_dsp.h", pack_quads) if large and rows < PIXELS else None
     if quads is not None:
@@ -111,7 +116,7 @@ def _matmul(
         blocked, filter_ = False, _pairs(graph, node, whole=False)
     if filter_ is None:
         return None
-    scratch = (PIXELS if blocked else 1) * _row(inputs)
+    scratch = (PIXELS if blocked else 1) * row_size(inputs)
     fields = matmul_fields(operator, rows, inputs, output, brief=filter_.brief)
     matmul = matmul_lines(fields)
     if not blocked and inputs % 4 == 0 and (rows >= PIXELS or scratch > _LARGEST_ROW):
@@ -155,7 +160,7 @@ def _copied(pairs: int) -> dict[str, str]:
     return {"copied": str(pairs)} if pairs else {}
 
 
-def _row(inputs: int) -> int:
+def row_size(inputs: int) -> int:
     """Return the bytes of a row, expanded to 16 bits and filled up to whole groups."""
     return groups_of(inputs) * 4 * BYTES
 
@@ -191,14 +196,20 @@ def _filter(graph: Graph, node: Node, header: str, pack: _Pack) -> PackedFilter 
 
 
 def _channels(graph: Graph, node: Node) -> DspChannels | None:
+    channels = general_channels(graph, node)
+    output = graph.outputs_of(node)[0]
+    return None if channels is None else brief_channels(channels, zero_point(output))
+
+
+def general_channels(graph: Graph, node: Node) -> DspChannels | None:
+    """Return the constants of the output channels, without those of the brief requantisation."""
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     assert weights.data is not None
     folded = folded_bias(None if bias is None else bias.data, weights.data, 0, zero_point(source))
     assert isinstance(node.operator, Conv2D | FullyConnected)
     rescales = node.operator.rescales(source, weights, output)
     matrix = np.asarray(weights.data.reshape(weights.shape[0], -1))
-    channels = dsp_channels(matrix, folded, rescales, zero_point(output))
-    return None if channels is None else brief_channels(channels, zero_point(output))
+    return dsp_channels(matrix, folded, rescales, zero_point(output))
 
 
 def matmul_fields(
@@ -236,13 +247,12 @@ def matmul_lines(fields: Mapping[str, str]) -> Sequence[str]:
     return (f"static {lines[0]}", *lines[1:])
 
 
-def conv2d_lines(window: Mapping[str, str], matmul: Mapping[str, str], zero_point: int, pixels: int) -> Sequence[str]:
-    """Return the local ``conv2d`` of blocks of ``pixels``; ``zero_point`` is the input's."""
+def conv2d_lines(window: Mapping[str, str], matmul: Mapping[str, str], zero_point: int) -> Sequence[str]:
+    """Return the local ``conv2d``; ``zero_point`` is the input's."""
     return (
         "static const struct mlf_conv2d_dsp conv2d = {",
         *_nested("window", window),
         *_nested("matmul", matmul),
         f"    .zero_point = {zero_point},",
-        f"    .pixels = {pixels},",
         "};",
     )
