@@ -9,7 +9,7 @@
 
 Parts called <core>-zero have memories without wait states. Each network is compiled for the part's core, built with
 arm-none-eabi-gcc -O2, and run on QEMU; its outputs are compared with the vectors of TensorFlow Lite Micro. Figures are
-modelled (docs/cycles.md), not measured; they repeat exactly. Exit status 2 where something cannot be measured.
+modelled (docs/cycles.md), not measured; they repeat exactly. Exit status 2 if a network cannot be modelled.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Work:
 
 
 def in_folder(work: Work, options: argparse.Namespace) -> Modelled:
-    """Model ``work`` in a folder of its own, below ``--keep`` or gone afterwards."""
+    """Model ``work`` in a new folder, which is below ``--keep`` or deleted afterwards."""
     run = partial(model_cycles, work.network, PARTS[work.part], work.model, flags=options.flags, memory=options.memory)
     if options.keep is not None:
         return run(folder=options.keep / f"{work.network}-{work.part}")

@@ -32,7 +32,7 @@ _ROW = "{:10} {:4} {:9} {:>12} {:>8} {:>7} {:>10} {:>8} {:>6}"
 
 
 def measured(case: Case, keep: Path | None, top: int) -> Result:
-    """Measure ``case`` in a folder of its own, below ``keep`` or gone afterwards."""
+    """Measure ``case`` in a new folder, which is below ``keep`` or deleted afterwards."""
     if keep is not None:
         return measure(case, keep / str(case), top=top)
     with tempfile.TemporaryDirectory() as folder:

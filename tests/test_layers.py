@@ -16,7 +16,7 @@ PACKAGE = Path(mlfbuild.__file__).parent
 
 ROOMS = (
     "core", "targets", "project", "graph", "frontends", "c_analysis", "library", "cgen", "archive", "compilers",
-    "executor", "requirements", "build", "timing", "verify", "report", "usecases",
+    "executor", "requirements", "build", "timing", "runners", "verify", "report", "usecases",
 )  # fmt: skip
 """A room imports only rooms before it."""
 DRIVERS = {"scons", "cli", "pytest_plugin"}

@@ -18,7 +18,7 @@ from mlfbuild.compilers import CompileRequest, Placement
 from mlfbuild.compilers.native import NATIVE
 from mlfbuild.library import Module
 from mlfbuild.targets import BOARDS, CPUS, MCUS, Mcu, ideal_mcu
-from mlfbuild.timing import CycleCount, basic_blocks, core_timing, disassembled
+from mlfbuild.timing import CycleCount, core_timing, disassembled, instruction_costs
 from mlfbuild.verify.emulator import OUTSIDE, REST, CountedBlock, Counting, run_elf
 
 _ZERO = {f"{cpu.removeprefix('cortex-')}-zero": ideal_mcu(cpu) for cpu in BOARD_OF_CPU}
@@ -144,12 +144,7 @@ def _lines(
 ) -> dict[str, list[str]]:
     code = disassembled(elf)
     assert code is not None
-    timing = core_timing(CPUS[part.cpu].core)
-    costs = {
-        instruction.address: (instruction, cost)
-        for block in basic_blocks(code)
-        for instruction, cost in zip(block.instructions, timing.costs(block.instructions, block.loops), strict=True)
-    }
+    costs = instruction_costs(code, core_timing(CPUS[part.cpu].core))
     lines: dict[str, list[str]] = defaultdict(list)
     for block in blocks:
         own = lines[_name_at(symbols, block.first)]

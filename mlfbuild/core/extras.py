@@ -21,6 +21,10 @@ EXTRAS: Mapping[str, Mapping[str, str]] = {
         "license_expression": "license-expression>=30.4",
         "packageurl": "packageurl-python>=0.16",
     },
+    "gdb": {"pygdbmi": "pygdbmi>=0.11"},
+    "serial": {"serial": "pyserial>=3.5"},
+    "pyocd": {"pyocd": "pyocd>=0.36"},
+    "labgrid": {"labgrid": "labgrid>=24.0"},
 }
 """Extra -> module that is imported -> requirement, as in pyproject.toml."""
 

@@ -25,7 +25,7 @@ class NetworkScratch:
 
 @dataclass(frozen=True)
 class RemovedChannels:
-    """What the compiler removed from a layer because it is the same for every input, or because nothing reads it."""
+    """Channels of a layer that the compiler removed: they are the same for every input, or nothing reads them."""
 
     channels: int
     """Output channels; 0 if only channels that the layer reads were removed."""
@@ -84,7 +84,7 @@ class NetworkOperator:
     """Indices of the tensors that it writes."""
     scratch: NetworkScratch | None = None
     removed: RemovedChannels | None = None
-    """What is missing of the layers in the model; ``None`` if nothing is."""
+    """Channels that the layers have in the model, but not here; ``None`` if they have all."""
 
 
 DIGEST_LENGTH = 16
@@ -130,7 +130,7 @@ class Network:
 
     @property
     def removed(self) -> RemovedChannels | None:
-        """What the compiler removed from all layers; ``None`` if it is nothing."""
+        """Channels that the compiler removed from all layers; ``None`` if it removed none."""
         known = [operator.removed for operator in self.operators if operator.removed is not None]
         return functools.reduce(add, known) if known else None
 

@@ -3,10 +3,10 @@
     text -> nodes -> document -> Project
 
 ``nodes`` composes YAML and keeps positions. ``document`` turns nodes into plain values and refuses scalars that YAML's
-versions read differently (``scalars``). ``types``, ``interface``, ``placement`` and ``provider`` declare every key
-once, as fields of frozen dataclasses (``keys``); ``validate`` has pydantic check the values and build the dataclasses;
-``references``, ``sections`` and ``budgets`` check what needs two values. All of them add to one list of problems, which
-is reported in file order:
+versions read differently (``scalars``). ``types``, ``interface``, ``placement``, ``runner`` and ``provider`` declare
+every key once, as fields of frozen dataclasses (``keys``); ``validate`` has pydantic check the values and build the
+dataclasses; ``references``, ``sections`` and ``budgets`` check what needs two values. All of them add to one list of
+problems, which is reported in file order:
 
     mlfbuild.yml:4:16: targets.m4.cpu: unknown cpu "cortex-m44" (did you mean "cortex-m4"?)
     mlfbuild.yml:12:5: models.kws.optoins: unknown key (did you mean "options"?)
@@ -66,6 +66,12 @@ if TYPE_CHECKING:
     )
     from mlfbuild.project.provider import Provider as Provider
     from mlfbuild.project.reader import load_project as load_project
+    from mlfbuild.project.runner import (
+        GDB_SERVERS as GDB_SERVERS,
+        DeviceMemoryKeys as DeviceMemoryKeys,
+        RegionKeys as RegionKeys,
+        RunnerKeys as RunnerKeys,
+    )
     from mlfbuild.project.schema import json_schema as json_schema
     from mlfbuild.project.section_names import (
         SECTION_NAME as SECTION_NAME,
@@ -75,7 +81,6 @@ if TYPE_CHECKING:
     from mlfbuild.project.sources import SOURCES as SOURCES, source_suffix as source_suffix
     from mlfbuild.project.timing import mcu_of as mcu_of, memory_of_region as memory_of_region
     from mlfbuild.project.types import (
-        RUN_BUDGETS as RUN_BUDGETS,
         Budget as Budget,
         BudgetFile as BudgetFile,
         FirmwareSpec as FirmwareSpec,
@@ -83,6 +88,7 @@ if TYPE_CHECKING:
         OptionValue as OptionValue,
         Project as Project,
         TargetSpec as TargetSpec,
+        run_budgets as run_budgets,
     )
     from mlfbuild.project.units import (
         duration_text as duration_text,

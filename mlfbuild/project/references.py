@@ -13,6 +13,7 @@ from mlfbuild.project.document import Document, mapping_in
 from mlfbuild.project.problems import KeyPath, Mistake, dotted, quoted, unknown
 from mlfbuild.project.program import EXTERNAL_COMPILERS
 from mlfbuild.project.provider import check_dependencies
+from mlfbuild.project.runner import check_runners
 from mlfbuild.project.sections import check_sections
 from mlfbuild.project.sources import SOURCES, source_problem, source_suffix
 from mlfbuild.project.timing_checks import check_timing
@@ -42,6 +43,7 @@ def check_references(document: Document) -> None:
     check_targets_of_budgets(document)
     check_sections(document)
     check_timing(document)
+    check_runners(document)
 
 
 def _texts(entry: Mapping[str, object], key: str) -> list[tuple[int, str]] | None:

@@ -19,7 +19,7 @@ SECTION = named("linker section", SECTION_NAME.pattern, "letters, digits, _ and 
 
 
 class SectionContent(Enum):
-    """What a section contains, in the words of messages."""
+    """The content of a section, as messages name it."""
 
     CODE = "code"
     CONSTANTS = "constants"

@@ -22,6 +22,7 @@ from mlfbuild.project.placement import Placement, PlacementKeys
 from mlfbuild.project.problems import KeyPath, Mistake, Position, Problem, in_file_order
 from mlfbuild.project.program import EXTERNAL_COMPILERS, Command, CompilerProgram
 from mlfbuild.project.provider import Provider
+from mlfbuild.project.runner import RunnerKeys
 from mlfbuild.project.section_names import SECTION
 from mlfbuild.project.timing import TimingKeys
 from mlfbuild.project.units import Count, Duration, Frequency, Percent, Size
@@ -30,11 +31,16 @@ FORMAT_VERSION = 1
 ALL = ("*",)
 """The default of a list of targets or models: all of them. The reader replaces it with their names."""
 
-RUN_BUDGETS = ("instructions", "cycles", "latency")
+_RUN_BUDGETS = ("instructions", "cycles", "latency")
 """The budgets that need a run of the model."""
 
 OptionValue = str | int | float | bool
 _Vectors = Annotated[Mapping[Annotated[str, rules.MODULE_NAME], ProjectPath], NOT_EMPTY]
+
+
+def run_budgets(*, board: bool, mcu: bool) -> tuple[str, ...]:
+    """Return the keys of the budgets that runs for a target with a ``board``, or with an ``mcu``, can check."""
+    return _RUN_BUDGETS if mcu else _RUN_BUDGETS[:1] if board else ()
 
 
 def _only_version(value: int) -> Mistake | None:
@@ -72,6 +78,8 @@ class TargetSpec(Keys):
     """Clock of its core: 120 MHz. Default: the highest of the microcontroller."""
     timing: TimingKeys | None = None
     """Memories and caches of a microcontroller of your own, or values that differ from those of `mcu`."""
+    runner: RunnerKeys | None = None
+    """Device that `verify`, `profile`, `flash` and `run-firmware` use instead of `board`."""
 
 
 @dataclass(frozen=True)
@@ -95,8 +103,8 @@ class Budget(Keys):
 
     @property
     def of_runs(self) -> dict[str, int]:
-        """The limits of ``RUN_BUDGETS``; that of the latency in nanoseconds."""
-        return {key: limit for key in RUN_BUDGETS if (limit := getattr(self, key)) is not None}
+        """The limits that need a run of the model; that of the latency in nanoseconds."""
+        return {key: limit for key in _RUN_BUDGETS if (limit := getattr(self, key)) is not None}
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ class TimedMemory:
     width: int = 4
     """Bytes that one access of the memory reads: 16 for a flash that reads 128 bits at a time."""
     waits: int = 0
-    """Wait states of such an access at the clock in question."""
+    """Wait states of such an access at the clock of the part."""
     burst: int = -1
     """Wait states of each further access of a line fill; -1 if they are ``waits``."""
     write_waits: int = 0
@@ -80,7 +80,7 @@ class Mcu:
     assumptions: Sequence[str] = ()
     """Settings of the part that are assumed (bank mode, prefetch, caches), and values that no public document has."""
     error: int = 0
-    """What the memories add to the stated error of the core, in per cent."""
+    """Added to the stated error of the core for the memories, in per cent."""
 
     def at(self, clock: int) -> Mcu:
         """Return the part at ``clock`` Hz, with the wait states that it needs there.
@@ -97,6 +97,12 @@ class Mcu:
             for name, steps in self.wait_states.items()
         }
         return replace(self, clock=clock, memories={**self.memories, **slower})
+
+    def with_data_in(self, memory: str) -> Mcu:
+        """Return the part with its data in ``memory`` instead of its second one."""
+        code, *_ = self.memories
+        order = dict.fromkeys((code, memory, *self.memories))
+        return replace(self, memories={name: self.memories[name] for name in order})
 
 
 def paragraphs(text: str) -> tuple[str, ...]:

@@ -2,8 +2,9 @@
 
 Data goes through these modules:
 
-- ``objdump`` disassembles an image once (``LinkedCode``), ``listing`` parses the text, ``decode`` finds the registers
-  and the target of each instruction (``DecodedInstruction``), ``blocks`` splits functions into basic blocks.
+- ``objdump`` disassembles an image once (``LinkedCode``), ``listing`` parses the text and ``syntax`` its operands,
+  ``decode`` finds the registers and the target of each instruction (``DecodedInstruction``), ``blocks`` splits
+  functions into basic blocks and returns the cost of each instruction (``instruction_costs``).
 - ``cores`` has a ``CoreTiming`` for each core: a function from the instructions of a block to a ``Cost`` for each, as
   if no memory had wait states.
 - ``description`` writes these costs and the memories and caches of an ``Mcu`` as lines for the plugin of QEMU
@@ -32,7 +33,7 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.timing.blocks import BasicBlock as BasicBlock, basic_blocks as basic_blocks, branches as branches
+    from mlfbuild.timing.blocks import instruction_costs as instruction_costs
     from mlfbuild.timing.cores import (
         CORE_TIMINGS as CORE_TIMINGS,
         core_timing as core_timing,
@@ -53,6 +54,11 @@ if TYPE_CHECKING:
         disassembled as disassembled,
     )
     from mlfbuild.timing.result import CycleCount as CycleCount, cycle_count as cycle_count
+    from mlfbuild.timing.syntax import (
+        REGISTER_ALIASES as REGISTER_ALIASES,
+        listed_registers as listed_registers,
+        operand_parts as operand_parts,
+    )
     from mlfbuild.timing.types import (
         BlockCosts as BlockCosts,
         CoreTiming as CoreTiming,

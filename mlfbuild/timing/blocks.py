@@ -1,4 +1,4 @@
-"""Split the code of an image into basic blocks."""
+"""Split the code of an image into basic blocks, and return the costs of their instructions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from mlfbuild.timing.decode import decoded
 from mlfbuild.timing.listing import Instruction
 from mlfbuild.timing.objdump import LinkedCode
-from mlfbuild.timing.types import DecodedInstruction
+from mlfbuild.timing.types import CoreTiming, Cost, DecodedInstruction
 
 _ENDS = frozenset({"b", "bl", "cbz", "cbnz", "bx", "blx", "bxns", "blxns", "tbb", "tbh", "le", "letp", "wls", "wlstp"})
 _WIDE = 0xE800
@@ -36,6 +36,15 @@ def basic_blocks(code: LinkedCode) -> Iterator[BasicBlock]:
         yield from _blocks(run, targets)
 
 
+def instruction_costs(code: LinkedCode, core: CoreTiming) -> dict[int, tuple[DecodedInstruction, Cost]]:
+    """Return the instructions of ``code`` by address, with their costs on ``core``."""
+    return {
+        instruction.address: (instruction, cost)
+        for block in basic_blocks(code)
+        for instruction, cost in zip(block.instructions, core.costs(block.instructions, block.loops), strict=True)
+    }
+
+
 def _runs(code: LinkedCode, listed: Sequence[Instruction]) -> Iterator[list[DecodedInstruction]]:
     """Yield instructions that follow each other without data between them."""
     for is_data, run in itertools.groupby(listed, lambda instruction: instruction.is_data):
@@ -55,7 +64,7 @@ def _blocks(run: Sequence[DecodedInstruction], targets: set[int | None]) -> Iter
             yield _block(block)
             block = []
         block.append(instruction)
-        if branches(instruction):
+        if _branches(instruction):
             yield _block(block)
             block = []
     if block:
@@ -66,6 +75,6 @@ def _block(instructions: Sequence[DecodedInstruction]) -> BasicBlock:
     return BasicBlock(tuple(instructions), instructions[-1].target == instructions[0].address)
 
 
-def branches(instruction: DecodedInstruction) -> bool:
+def _branches(instruction: DecodedInstruction) -> bool:
     """Return whether the instruction may branch."""
     return instruction.mnemonic in _ENDS or "pc" in instruction.writes

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from mlfbuild.timing.listing import Instruction
+from mlfbuild.timing.syntax import listed_registers, operand_parts, registers_in
 from mlfbuild.timing.types import DecodedInstruction
 
 FLAGS = "flags"
@@ -56,9 +57,6 @@ _READS_RESULT = re.compile(
 """Accumulating and inserting instructions: the result is an operand, too."""
 _SHORT = _words("adc add and asr bic eor lsl lsr mul orr orn ror sbc sub rsb qadd qsub sdiv udiv")
 """With two operands, the first one is the result and an operand."""
-_ALIASES = {"r13": "sp", "sb": "r9", "sl": "r10", "fp": "r11", "ip": "r12", "r14": "lr", "r15": "pc"}
-_OPERAND = re.compile(r"\{[^}]*\}|\[[^\]]*\]!?|[^,\s][^,]*")
-_REGISTER = re.compile(r"\b(r1[0-5]|r\d|sp|lr|pc|ip|fp|sl|sb|s[12]\d|s3[01]|s\d|d[12]\d|d3[01]|d\d|q1[0-5]|q\d)\b")
 _TARGET = re.compile(r"([0-9a-f]+)(?: <|$)")
 _BRANCHES = frozenset({"b", "bl", "cbz", "cbnz", "le", "letp", "wls", "wlstp"})
 _WIDE = re.compile(r"\.(w|n)$")
@@ -86,16 +84,6 @@ def decoded(instruction: Instruction, size: int) -> DecodedInstruction:
         instruction.address, size, shape.mnemonic, shape.condition, instruction.operands,
         shape.reads, shape.writes, shape.transfers, shape.target,
     )  # fmt: skip
-
-
-def operand_parts(operands: str) -> Sequence[str]:
-    """Return the operands as they are separated by commas, lists and addresses as a whole."""
-    return [part.strip() for part in _OPERAND.findall(operands)]
-
-
-def registers_in(part: str) -> Sequence[str]:
-    """Return the registers that an operand names; of ranges only their ends."""
-    return [_ALIASES.get(found[1], found[1]) for found in _REGISTER.finditer(part)]
 
 
 def address_registers(instruction: DecodedInstruction) -> frozenset[str]:
@@ -169,13 +157,14 @@ def _registers(base: str, parts: Sequence[str]) -> tuple[set[str], set[str]]:
     if base in {"push", "vpush", "pop", "vpop"} or base.startswith(("ldm", "stm", "vldm", "vstm")):
         return _many_registers(base, parts)
     if base.startswith(("str", "vst")):
-        data = [name for part in parts for name in (_listed(part) if part.startswith("{") else registers_in(part))]
+        named_in = (listed_registers(part) if part.startswith("{") else registers_in(part) for part in parts)
+        data = [name for names in named_in for name in names]
         status = data[:1] if base.startswith("strex") else []
         return set(data[len(status) :]), {*status, *_written_back(parts)}
     if base.startswith("vld") and parts[:1] and parts[0].startswith("{"):  # vld20.8 {q0, q1}, [r0]
-        return set(registers_in(parts[1])), set(_listed(parts[0])) | _written_back(parts)
+        return set(registers_in(parts[1])), set(listed_registers(parts[0])) | _written_back(parts)
     if base == "clrm":
-        return set(), set(_listed(parts[0]))
+        return set(), set(listed_registers(parts[0]))
     named = {name for part in parts for name in registers_in(part)}
     if base in {"bl", "blx", "blxns"}:
         return named, {"lr"}
@@ -189,7 +178,7 @@ def _many_registers(base: str, parts: Sequence[str]) -> tuple[set[str], set[str]
     stack = "push" in base or "pop" in base
     address = {"sp"} if stack else set(registers_in(parts[0]))
     back = address if stack or parts[0].endswith("!") else set()
-    listed = set(_listed(parts[-1]))
+    listed = set(listed_registers(parts[-1]))
     return (address, listed | back) if "ldm" in base or "pop" in base else (address | listed, back)
 
 
@@ -235,21 +224,10 @@ def _written_back(parts: Sequence[str]) -> set[str]:
     return set()
 
 
-def _listed(text: str) -> Iterator[str]:
-    """Yield the registers of a list: ``{r4, r5, lr}``, ``{d8-d15}``."""
-    for part in text.strip("{}").split(","):
-        first, _, last = part.strip().partition("-")
-        kind, numbers = first[:1], (first[1:], last[1:])
-        if last and all(number.isdigit() for number in numbers):
-            yield from (f"{kind}{number}" for number in range(int(numbers[0]), int(numbers[1]) + 1))
-        elif first:
-            yield _ALIASES.get(first, first)
-
-
 def _transfers(base: str, parts: Sequence[str]) -> int:
     """Return the words that a load or store moves."""
     if base in {"push", "pop", "vpush", "vpop"} or base.startswith(("ldm", "stm", "vldm", "vstm")):
-        return sum({"d": 2, "q": 4}.get(register[:1], 1) for register in _listed(parts[-1]))
+        return sum({"d": 2, "q": 4}.get(register[:1], 1) for register in listed_registers(parts[-1]))
     if re.match(r"v(ld|st)[24]\d", base):
         return 4
     if base in {"vldr", "vstr"}:

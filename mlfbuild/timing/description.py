@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 
 from mlfbuild.core import InputFileError, UsageError
 from mlfbuild.targets import CPUS, Board, Mcu, MemoryRegion, TimedMemory
-from mlfbuild.timing.blocks import basic_blocks
+from mlfbuild.timing.blocks import instruction_costs
 from mlfbuild.timing.cores import core_timing
 from mlfbuild.timing.objdump import disassembled
-from mlfbuild.timing.types import CoreTiming, Cost, WorkKind
+from mlfbuild.timing.types import CoreTiming, Cost, DecodedInstruction, WorkKind
 
-_PLACES = {"ITCM": "itcm", "DTCM": "dtcm", "PSRAM": "external", "DDR": "external"}
-"""The memory of a part that a further region of a board stands for."""
 Place = tuple[int, int, str]
 """First and last address of a section, and the name of the memory of the part that it is in."""
+_MEMORIES = {"PSRAM": "external", "DDR": "external"}
+"""Memories of parts by the regions of boards that stand for them, if their names differ in more than case."""
 _KINDS = {kind: at for at, kind in enumerate(WorkKind)}
 
 
 def timing_description(image: Path, board: Board, mcu: Mcu, places: Sequence[Place] = ()) -> tuple[bytes, int]:
     """Return the description of ``image``, linked for ``board``, on ``mcu``, and how many of its units are one cycle.
 
-    ``places`` stand for other memories of the part than those of their regions.
+    ``places`` are sections in other memories of the part than those that their regions stand for.
     Raises ``UsageError`` if there is no model of the core, or if the part lacks a memory that the image has code or
     data in; ``InputFileError`` for an image that is damaged or not for Arm; and as ``disassembled``.
     """
@@ -39,15 +39,11 @@ def timing_description(image: Path, board: Board, mcu: Mcu, places: Sequence[Pla
         )
     starts = [start for start, _ in code.sections if not any(first <= start <= last for first, last, _ in places)]
     _check_placement(image, starts, board, mcu)
-    costs = {
-        instruction.address: (instruction.size, cost)
-        for block in basic_blocks(code)
-        for instruction, cost in zip(block.instructions, core.costs(block.instructions, block.loops), strict=True)
-    }
+    costs = instruction_costs(code, core)
     scale = _scale([cost for _, cost in costs.values()], core)
     lines = [
         *_hardware(core, board, mcu, scale, places),
-        *(_code(address, size, cost, scale) for address, (size, cost) in sorted(costs.items())),
+        *(_code(instruction, cost, scale) for _, (instruction, cost) in sorted(costs.items())),
     ]
     return "".join(f"{line}\n" for line in lines).encode(), scale
 
@@ -63,28 +59,26 @@ def _scale(costs: list[Cost], core: CoreTiming) -> int:
     return math.lcm(*(Fraction(number).denominator for number in numbers))
 
 
-def _code(address: int, size: int, cost: Cost, scale: int) -> str:
+def _code(instruction: DecodedInstruction, cost: Cost, scale: int) -> str:
     units = f"{int(cost.cycles * scale)} {int(cost.taken * scale)}"
-    return f"code {address:x} {size} {units} {_KINDS[cost.kind]} {int(cost.overlaps)}"
+    return f"code {instruction.address:x} {instruction.size} {units} {_KINDS[cost.kind]} {int(cost.overlaps)}"
 
 
 def _hardware(core: CoreTiming, board: Board, mcu: Mcu, scale: int, places: Sequence[Place]) -> Iterator[str]:
     further = (int(number * scale) for number in (core.split_target, core.unaligned, core.other_memory))
     yield f"core {scale} {' '.join(map(str, further))} {core.bus}"
     for cache in mcu.caches.values():
-        waits = f"{cache.hit * scale} {cache.miss * scale}"
-        lines = f"{cache.size} {cache.line} {cache.sector or cache.line} {cache.ways} {cache.policy}"
-        yield f"cache {lines} {waits} {int(cache.write_back)}"
-    numbers_of_caches = {name: at for at, name in enumerate(mcu.caches)} | {"": -1}
-    for region, memory in _around(regions_of_part(board, mcu), places, mcu):
+        geometry = f"{cache.size} {cache.line} {cache.sector or cache.line} {cache.ways} {cache.policy}"
+        yield f"cache {geometry} {cache.hit * scale} {cache.miss * scale} {int(cache.write_back)}"
+    numbers = {name: at for at, name in enumerate(mcu.caches)} | {"": -1}
+    for region, memory in _with_places(regions_of_part(board, mcu), places, mcu):
         if not region.size:
             continue
         burst = memory.waits if memory.burst < 0 else memory.burst
         waits = f"{memory.waits * scale} {burst * scale} {memory.write_waits * scale}"
-        found = f"{numbers_of_caches[memory.fetch_cache]} {numbers_of_caches[memory.read_cache]}"
-        last = region.origin + region.size - 1
-        numbers = f"{memory.width} {waits} {int(memory.prefetch)} {found} {_number(memory, mcu)}"
-        yield f"memory {region.origin:x} {last:x} {numbers}"
+        caches = f"{numbers[memory.fetch_cache]} {numbers[memory.read_cache]}"
+        addresses = f"{region.origin:x} {region.origin + region.size - 1:x}"
+        yield f"memory {addresses} {memory.width} {waits} {int(memory.prefetch)} {caches} {_number(memory, mcu)}"
 
 
 def _number(memory: TimedMemory, mcu: Mcu) -> int:
@@ -94,19 +88,18 @@ def _number(memory: TimedMemory, mcu: Mcu) -> int:
 def regions_of_part(board: Board, mcu: Mcu) -> Iterator[tuple[MemoryRegion, TimedMemory]]:
     """Yield the regions of the board's memory map that stand for memories of the part."""
     first, *others = mcu.memories.values()
-    places: Mapping[str, TimedMemory] = mcu.memories
     yield board.flash, first
     yield board.ram, others[0] if others else first
     for region in board.others:
-        name = _PLACES.get(region.name, region.name.lower())
-        if name in places:
-            yield region, places[name]
+        name = _MEMORIES.get(region.name, region.name.lower())
+        if name in mcu.memories:
+            yield region, mcu.memories[name]
 
 
-def _around(
+def _with_places(
     regions: Iterable[tuple[MemoryRegion, TimedMemory]], places: Sequence[Place], mcu: Mcu
 ) -> Iterator[tuple[MemoryRegion, TimedMemory]]:
-    """Yield ``regions`` without ``places``, and these with their own memories."""
+    """Yield the parts of ``regions`` around ``places``, then ``places`` with their memories."""
     for region, memory in regions:
         start, end = region.origin, region.origin + region.size
         for first, last, _ in sorted(places):

@@ -32,6 +32,6 @@ class CycleCount:
 
 
 def cycle_count(units: Sequence[int], scale: int) -> CycleCount:
-    """Return the cycles of ``units``, by kind, of which ``scale`` are one; each is rounded to the nearest cycle."""
+    """Return the cycles of the ``units`` of each kind, rounded to the nearest; a cycle has ``scale`` units."""
     arithmetic, memory, branches, waiting = ((2 * each + scale) // (2 * scale) for each in units)
     return CycleCount(arithmetic, memory, branches, waiting)

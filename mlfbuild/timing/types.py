@@ -46,7 +46,7 @@ class Cost:
     cycles: Fraction
     """Core cycles; 0 for an instruction that is issued together with the one before it."""
     taken: Fraction
-    """Further cycles if it branches; negative if it takes longer not to, because the core predicts that loops go on."""
+    """Further cycles if it branches; negative for the branch of a loop that the core predicts to continue."""
     kind: WorkKind
     overlaps: bool = False
     """Whether it is a load or store that overlaps with the load before it, if both access the same memory."""
@@ -71,7 +71,7 @@ class CoreTiming:
     other_memory: Fraction = Fraction(0)
     """Further cycles of a load or store that overlaps with the one before it, if that accesses another memory."""
     bus: int = 4
-    """Bytes that the core loads or stores at a time: further accesses of an instruction in them wait for nothing."""
+    """Bytes that the core loads or stores at a time: only the first access of an instruction to them has waits."""
     error: int
     """Stated error of modelled cycles in per cent: the largest that the evidence shows."""
     sources: Sequence[str]

@@ -186,12 +186,12 @@ CODE = MemoryCache(1024, 32, 32)
 FROM_FLASH, FROM_RAM = "ldr r1, =constants", "ldr r1, =variables"
 
 
-def data_waits(counted: Counted, setup: str, body: str, flash: TimedMemory, **more: object) -> int:
+def data_waits(counted: Counted, setup: str, body: str, flash: TimedMemory, **caches: MemoryCache) -> int:
     """Return the waits of ten passes of ``body`` beyond those of ten passes without loads and stores."""
     inside = "{}\n.balign 64\n" + LOOP + "\nbx lr\n.ltorg"
     quiet = "\n".join(["nop"] * 4)
     both = (inside.format(setup, body=f"{quiet}\n{each}\n{quiet}") for each in (body, body.replace("[r1", "[sp")))
-    found = [counted(each, flash, code=CODE, **more).waiting for each in both]  # type: ignore[arg-type]
+    found = [counted(each, flash, code=CODE, **caches).waiting for each in both]
     return found[0] - found[1]
 
 

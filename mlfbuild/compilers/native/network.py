@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mlfbuild.compilers.native.graph_executor import GraphProgram, PackedFunction
 
 RemovedByOutput = Mapping[str, RemovedChannels]
-"""What dead channels took from layers, by the name of a layer's output."""
+"""Dead channels that were removed from layers, by the name of a layer's output."""
 
 
 def removed_from_layers(whole: Graph, graph: Graph) -> dict[str, RemovedChannels]:

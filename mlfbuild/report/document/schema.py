@@ -208,7 +208,7 @@ def _operator() -> dict[str, Any]:
                 "weights": {**_BYTES, "description": "Bytes of weights"},
                 "macs": {**_INDEX, "description": "Multiply-accumulates of a run"},
             },
-            about="What the compiler removed, because it is the same for every input or nothing reads it",
+            about="Channels that the compiler removed, because they are the same for every input or nothing reads them",
         ),
     }
     return object_schema(needed, optional, about)

@@ -61,12 +61,12 @@ class NetworkView:
     tensors: tuple[TensorRow, ...]
     profile: _Json | None
     removed: tuple[RemovedRow, ...]
-    """What the compiler removed from layers, and the total; empty if it is nothing."""
+    """Channels that the compiler removed from layers, and the total; empty if it removed none."""
 
 
 @dataclass(frozen=True)
 class RemovedRow:
-    """What the compiler removed from a layer, or from all."""
+    """Channels that the compiler removed from a layer, or from all."""
 
     index: int | None
     operator: str
@@ -245,7 +245,7 @@ def _sum(
     texts = {name: numbers.count(value) for name, value in figures.items() if value is not None}
     cycles = figures.get("cycles")
     if part is not None and cycles is not None:
-        texts["ms"] = f"{part.latency(cycles) / 10**6:,.3f}"
+        texts["ms"] = part.milliseconds(cycles)
     return tuple(
         numbers.ratio(per_mac) if name == "instr. / MAC" and per_mac else texts.get(name, "") for name in columns
     )

@@ -59,7 +59,7 @@ class Columns:
 
     title: str
     note: str
-    """What the chart shows besides."""
+    """Words after the title: the microcontroller with the stated error, and the meaning of the line in columns."""
     most: int
     kinds: tuple[tuple[str, str], ...]
     """Kinds of the segments, with their names in the legend; one kind needs no legend."""
@@ -219,7 +219,7 @@ def _cycle_cells(
     cycles = operator.get("cycles")
     split = split_bar(operator.get("cycles_by_kind", {}), most["cycles"])
     yield Cell(numbers.count(cycles), 0, "cycles", parts=split)
-    yield Cell(numbers.NONE if cycles is None else f"{part.latency(cycles) / 10**6:,.3f}", 0, "ms")
+    yield Cell(numbers.NONE if cycles is None else part.milliseconds(cycles), 0, "ms")
     if compared:
         before = (old or {}).get("cycles")
         known = cycles is not None and (old is None or before is not None)

@@ -24,7 +24,7 @@ CYCLE_KINDS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class TimedPart:
-    """What cycles are modelled for."""
+    """A microcontroller that cycles are modelled for."""
 
     mcu: str
     """The name of the microcontroller."""
@@ -46,6 +46,10 @@ class TimedPart:
     def latency(self, cycles: int) -> int:
         """Return the nanoseconds that ``cycles`` take, rounded up, so that budgets compare exactly."""
         return -(-cycles * 10**9 // self.clock)
+
+    def milliseconds(self, cycles: int) -> str:
+        """Return the time of ``cycles`` for a column of a table: ``39.871``."""
+        return f"{self.latency(cycles) / 10**6:,.3f}"
 
 
 def sum_of_cycles(parts: Iterable[CycleCount | None]) -> CycleCount | None:

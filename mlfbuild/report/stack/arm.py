@@ -25,7 +25,7 @@ from mlfbuild.report.stack.steps import (
     subtracted,
     without,
 )
-from mlfbuild.timing import Instruction
+from mlfbuild.timing import REGISTER_ALIASES, Instruction, listed_registers, operand_parts
 
 _RULES = re.compile(
     r"(b|bl|bx|blx|cbn?z|tb[bh]|le(?:tp)?|wls(?:tp)?|udf|push|pop|vpush|vpop|stm(?:db|fd)|vstmdb|ldm(?:ia|fd|db)?|vldmia"
@@ -33,9 +33,7 @@ _RULES = re.compile(
     r"(eq|ne|cs|hs|cc|lo|mi|pl|vs|vc|hi|ls|ge|lt|gt|le)?(?:\.[nw]|\.\d+)?"
 )
 _ONLY_READ = re.compile(r"(v?st|v?cmp|cm[np]|tst|teq|nop|it|dmb|dsb|isb|bkpt|svc|cps|pl[di]|wf[ie]|sev|vps?t|vmsr|msr)")
-_ALIASES = {"r13": SP, "sb": "r9", "sl": "r10", "fp": "r11", "ip": "r12", "r14": "lr", "r15": "pc"}
 _REGISTER = re.compile(r"r\d+|sp|lr|pc|ip|fp|sl|sb")
-_OPERAND = re.compile(r"\{[^}]*\}|\[[^\]]*\]!?|[^,\s][^,]*")
 _NUMBER = re.compile(r"#(-?\d+)")
 _BASE = re.compile(r"\[(\w+)(?:, #(-?\d+))?")
 _ADDRESS = re.compile(r"([0-9a-f]+)(?: <|$)")
@@ -47,7 +45,7 @@ _CASES = re.compile(r"<__gnu_thumb1_case_(?:([us])([qh])i|si)>")
 
 def decode(instruction: Instruction, state: State, words: Words) -> StackStep:
     """Return the effect of an instruction (``Decoder``)."""
-    operands = [text.strip() for text in _OPERAND.findall(instruction.operands)]
+    operands = operand_parts(instruction.operands)
     rule = _RULES.fullmatch(instruction.mnemonic)
     if _switches_stacks(instruction) or "UNDEFINED" in f"{instruction.operands}{instruction.comment}":
         step = StackStep(without(state, [SP]))
@@ -156,28 +154,17 @@ def _data(name: str, instruction: Instruction, operands: Sequence[str], state: S
 
 def _moves_many(name: str, operands: Sequence[str], state: State) -> State:
     """Return the state after a push, pop or similar, of registers of the core or its FPU."""
-    size = sum(8 if register.startswith("d") else 4 for register in _listed(operands[-1]))
+    size = sum(8 if register.startswith("d") else 4 for register in listed_registers(operands[-1]))
     if name == "ldmdb":
-        return without(state, [*_listed(operands[-1]), _register(operands[0].removesuffix("!"))])
+        return without(state, [*listed_registers(operands[-1]), _register(operands[0].removesuffix("!"))])
     down = "push" in name or "stm" in name
     if not down:
-        state = without(state, _listed(operands[-1]))
+        state = without(state, listed_registers(operands[-1]))
     base = operands[0]
     if not base.endswith("!"):
         return state
     register = _register(base.removesuffix("!"))
     return changed(state, register, added(state.get(register), -size if down else size))
-
-
-def _listed(registers: str) -> Iterator[str]:
-    """Yield the registers of a list: ``{r4, r5, lr}``, ``{d8-d15}``."""
-    for part in registers.strip("{}").split(","):
-        first, _, last = part.strip().partition("-")
-        kind, numbers = first[:1], (first[1:], last[1:])
-        if last and all(number.isdigit() for number in numbers):
-            yield from (f"{kind}{number}" for number in range(int(numbers[0]), int(numbers[1]) + 1))
-        elif first:
-            yield _ALIASES.get(first, first)
 
 
 def _result(name: str, operands: Sequence[str], state: State) -> Value | None:
@@ -225,7 +212,7 @@ def _others(mnemonic: str, operands: Sequence[str], state: State) -> State:
     named = [register for operand in operands if (register := _register(operand))]
     for operand in operands:
         if operand.startswith("{"):
-            named += _listed(operand)
+            named += listed_registers(operand)
     return without(state, [register for at, register in enumerate(named) if register != SP or at == 0])
 
 
@@ -250,4 +237,4 @@ def _moved(state: State, register: str, by: int | None) -> State:
 
 def _register(operand: str) -> str:
     """Return the canonical name of a core register; empty for other operands."""
-    return _ALIASES.get(operand, operand) if _REGISTER.fullmatch(operand) else ""
+    return REGISTER_ALIASES.get(operand, operand) if _REGISTER.fullmatch(operand) else ""

@@ -7,6 +7,7 @@
 #define MLF_VERIFY_FILES_H_
 
 #include <stdint.h>
+#include <string.h>
 #include <unistd.h>
 
 static inline int read_all(int file, uint8_t *bytes, uint32_t size)
@@ -33,6 +34,34 @@ static inline int write_all(int file, const void *data, uint32_t size)
         bytes += put;
         size -= (uint32_t)put;
     }
+    return 1;
+}
+
+/* A file with bytes that are not written to it yet. */
+struct output {
+    int file;
+    uint32_t size;
+    uint8_t bytes[256];
+};
+
+static inline int flush(struct output *output)
+{
+    const uint32_t size = output->size;
+    output->size = 0;
+    return write_all(output->file, output->bytes, size);
+}
+
+/* Append to the file, at the latest when it is flushed. */
+static inline int put(struct output *output, const void *data, uint32_t size)
+{
+    if (size > sizeof output->bytes - output->size && !flush(output)) {
+        return 0;
+    }
+    if (size > sizeof output->bytes) {
+        return write_all(output->file, data, size);
+    }
+    memcpy(output->bytes + output->size, data, size);
+    output->size += size;
     return 1;
 }
 

@@ -33,14 +33,19 @@ static inline uint8_t guard_byte(uint32_t i, uint8_t paint)
     return (uint8_t)(paint ^ (i + 1));
 }
 
-/* Paint a buffer and set up its guards. */
-static inline void prepare(struct buffer buffer, uint8_t paint)
+static inline void paint_guards(struct buffer buffer, uint8_t paint)
 {
-    memset(buffer.bytes, paint, buffer.size);
     for (uint32_t i = 0; i < GUARD; i++) {
         buffer.bytes[buffer.size + i] = guard_byte(i, paint);
         *(buffer.bytes - 1 - i) = guard_byte(i, paint);
     }
+}
+
+/* Paint a buffer and set up its guards. */
+static inline void prepare(struct buffer buffer, uint8_t paint)
+{
+    memset(buffer.bytes, paint, buffer.size);
+    paint_guards(buffer, paint);
 }
 
 static inline int guards_hold(struct buffer buffer, uint8_t paint)

@@ -14,11 +14,11 @@ next. Other blocks begin with all registers ready.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from mlfbuild.timing.types import Cost, WorkKind
+from mlfbuild.timing.types import BlockCosts, Cost, DecodedInstruction, WorkKind
 
 Delays = Mapping[tuple[str, str], int]
 """Cycles by how a result is made and how it is used."""
@@ -41,7 +41,7 @@ def delays(table: str) -> Delays:
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """What an instruction demands of its core."""
+    """An instruction as the pipeline sees it: operands, results, and the units that it needs."""
 
     kind: WorkKind
     reads: Sequence[tuple[str, str]] = ()
@@ -59,12 +59,22 @@ class Step:
     tags: frozenset[str] = frozenset()
     """Properties that the rules of the core for pairs know."""
     early: str = ""
-    """How the results are made if the operands are ready early enough for the use ``early``."""
+    """How the results are made if the operands are ready early enough for the use ``early``, and the step is not the
+    second one of a pair; with the tag ``either slot`` it may be."""
     lists: int = 0
     """Words per cycle of a load of a list, whose results are made one after the other; 0 for other steps."""
     address: tuple[str, int] | None = None
     """Base register and constant offset of a load."""
     branches: bool = False
+
+
+def tagged(instruction: DecodedInstruction, names: Iterable[str] = ()) -> frozenset[str]:
+    """Return the tags ``names`` of an instruction, and ``narrow`` if it has 16 bits."""
+    return frozenset({*names, "narrow"} if instruction.size == 2 else names)
+
+
+def _never(_steps: Sequence[Step]) -> bool:
+    return False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,8 +86,13 @@ class InOrderCore:
     """Returns the mean cost of issuing the second step with the first one; ``None`` if that is impossible."""
     taken: Callable[[Step, Step | None], Fraction]
     """Returns the further cycles of a taken branch; the second step is the one that it is issued together with."""
-    across_branches: Callable[[Sequence[Step]], bool]
+    across_branches: Callable[[Sequence[Step]], bool] = _never
     """Whether the branch at the end of a loop can be issued together with the first instruction of the loop."""
+
+
+def block_costs(core: InOrderCore, step: Callable[[DecodedInstruction], Step]) -> BlockCosts:
+    """Return the function for the costs of a basic block on ``core``, whose instructions ``step`` describes."""
+    return lambda block, loops: costs(core, [step(instruction) for instruction in block], loops)
 
 
 def costs(core: InOrderCore, steps: Sequence[Step], loops: bool) -> list[Cost]:

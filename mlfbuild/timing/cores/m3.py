@@ -6,10 +6,8 @@ Source: Cortex-M3 Technical Reference Manual (DDI 0337I), table 3-1; loads, stor
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from mlfbuild.timing.cores.three_stages import OTHER_MEMORY, SPLIT_TARGET, UNALIGNED, costs
-from mlfbuild.timing.types import CoreTiming, Cost, DecodedInstruction
+from mlfbuild.timing.cores.three_stages import three_stage_core
+from mlfbuild.timing.types import DecodedInstruction
 
 _CYCLES = {
     "mla": 2, "mls": 2,
@@ -25,16 +23,10 @@ def _arithmetic(instruction: DecodedInstruction, _before: DecodedInstruction | N
     return _CYCLES.get(instruction.mnemonic, 1)
 
 
-def _costs(block: Sequence[DecodedInstruction], _loops: bool) -> list[Cost]:
-    return costs(block, _arithmetic, updates_overlap=False)
-
-
-CORTEX_M3 = CoreTiming(
-    core="cortex-m3",
-    costs=_costs,
-    split_target=SPLIT_TARGET,
-    unaligned=UNALIGNED,
-    other_memory=OTHER_MEMORY,
+CORTEX_M3 = three_stage_core(
+    "cortex-m3",
+    _arithmetic,
+    updates_overlap=False,
     error=10,
     sources=("Cortex-M3 Technical Reference Manual (DDI 0337I), table 3-1, Load/store timings",),
 )

@@ -6,16 +6,16 @@ Arm publishes no timings. Sources, by their short names in comments:
 - SLO: measurements with an RP2350, https://github.com/slothy-optimizer/slothy, targets/arm_v7m/cortex_m33.py; seven of
   eight kernels within 5 % of a model of them, the other one 6 %.
 
-What neither has measured is that of the Cortex-M4 (its Technical Reference Manual, DDI 0439B): divisions, square roots.
+Neither measured divisions and square roots: they are those of the Cortex-M4 (Technical Reference Manual, DDI 0439B).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from fractions import Fraction
 
-from mlfbuild.timing.cores.issue import InOrderCore, Step, costs, delays
+from mlfbuild.timing.cores.issue import InOrderCore, Step, block_costs, delays, tagged
 from mlfbuild.timing.cores.operands import (
     EXTENDS_AND_ADDS,
     MULTIPLIES,
@@ -27,7 +27,7 @@ from mlfbuild.timing.cores.operands import (
     summed,
     uses,
 )
-from mlfbuild.timing.types import CoreTiming, Cost, DecodedInstruction, WorkKind
+from mlfbuild.timing.types import CoreTiming, DecodedInstruction, WorkKind
 
 _DELAYS = delays("""
              any sum added stored fp fp_stored
@@ -74,9 +74,9 @@ def _step(instruction: DecodedInstruction) -> Step:
         return _float_step(instruction, name)
     if name in _BRANCHES or "pc" in instruction.writes:
         reads = tuple(uses(instruction, "any")) if "flags" not in instruction.reads else ()
-        return Step(kind=WorkKind.BRANCH, reads=reads, branches=True, tags=_tags(instruction, {"joins"}))
+        return Step(kind=WorkKind.BRANCH, reads=reads, branches=True, tags=tagged(instruction, {"joins"}))
     if name in {"it", "nop"}:
-        return Step(kind=WorkKind.ARITHMETIC, tags=_tags(instruction, {"joins"}))
+        return Step(kind=WorkKind.ARITHMETIC, tags=tagged(instruction, {"joins"}))
     return _integer_step(instruction, name)
 
 
@@ -95,13 +95,12 @@ def _integer_step(instruction: DecodedInstruction, name: str) -> Step:
 
 
 def _arithmetic(instruction: DecodedInstruction, how: str, reads: Iterable[tuple[str, str]], cycles: int = 1) -> Step:
-    tags = {"flags"} if "flags" in instruction.writes else set()
     return Step(
         kind=WorkKind.ARITHMETIC,
         reads=tuple(reads),
         writes=made(instruction, how),
         cycles=cycles,
-        tags=_tags(instruction, tags),
+        tags=tagged(instruction, {"flags"} & instruction.writes),
     )
 
 
@@ -116,7 +115,7 @@ def _transfer(instruction: DecodedInstruction, name: str) -> Step:
         cycles=instruction.transfers,
         lists=1,
         waits=frozenset({"fpu"} if floats else ()),
-        tags=_tags(instruction, {"loads"} if branches and loads(name) else set()),
+        tags=tagged(instruction, {"loads"} if branches and loads(name) else ()),
         branches=branches,
     )
 
@@ -135,12 +134,8 @@ def _float_step(instruction: DecodedInstruction, name: str) -> Step:
         cycles=cycles,
         waits=frozenset({"fpu"}),
         blocks={"fpu": 3 if fused else cycles},
-        tags=_tags(instruction, set()),
+        tags=tagged(instruction),
     )
-
-
-def _tags(instruction: DecodedInstruction, tags: set[str]) -> frozenset[str]:
-    return frozenset(tags | ({"narrow"} if instruction.size == 2 else set()))
 
 
 def _together(first: Step, second: Step) -> Fraction | None:
@@ -154,20 +149,9 @@ def _taken(step: Step, partner: Step | None) -> Fraction:
     return _REFILL + (1 if partner is not None and "flags" in partner.tags else 0)
 
 
-def _never(_steps: Sequence[Step]) -> bool:
-    return False
-
-
-_CORE = InOrderCore(delays=_DELAYS, together=_together, taken=_taken, across_branches=_never)
-
-
-def _costs(block: Sequence[DecodedInstruction], loops: bool) -> list[Cost]:
-    return costs(_CORE, [_step(instruction) for instruction in block], loops)
-
-
 CORTEX_M33 = CoreTiming(
     core="cortex-m33",
-    costs=_costs,
+    costs=block_costs(InOrderCore(delays=_DELAYS, together=_together, taken=_taken), _step),
     unaligned=Fraction(1),
     error=10,
     sources=(

@@ -7,10 +7,9 @@ and branches are those of ``three_stages``. Integer multiplications, DSP and sat
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
-from mlfbuild.timing.cores.three_stages import OTHER_MEMORY, SPLIT_TARGET, UNALIGNED, costs
-from mlfbuild.timing.types import CoreTiming, Cost, DecodedInstruction
+from mlfbuild.timing.cores.three_stages import three_stage_core
+from mlfbuild.timing.types import DecodedInstruction
 
 _DIVIDE = 7
 """Table 3-1: 2 to 12, depending on the operands' leading zeros and ones; the middle."""
@@ -48,16 +47,10 @@ def _waits_for_result(name: str, instruction: DecodedInstruction, before: Decode
     return bool(before.writes & needed)
 
 
-def _costs(block: Sequence[DecodedInstruction], _loops: bool) -> list[Cost]:
-    return costs(block, _arithmetic, updates_overlap=True)
-
-
-CORTEX_M4 = CoreTiming(
-    core="cortex-m4",
-    costs=_costs,
-    split_target=SPLIT_TARGET,
-    unaligned=UNALIGNED,
-    other_memory=OTHER_MEMORY,
+CORTEX_M4 = three_stage_core(
+    "cortex-m4",
+    _arithmetic,
+    updates_overlap=True,
     error=7,
     sources=(
         "Cortex-M4 Technical Reference Manual (DDI 0439B), tables 3-1 and 7-1, Load/store timings",

@@ -26,10 +26,9 @@ to two cycles more (HEL 3.2, SLO), and MVE instructions at odd half words.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from fractions import Fraction
 
-from mlfbuild.timing.cores.issue import InOrderCore, Step, costs, delays
+from mlfbuild.timing.cores.issue import InOrderCore, Step, block_costs, delays, tagged
 from mlfbuild.timing.cores.operands import (
     EXTENDS_AND_ADDS,
     MULTIPLIES,
@@ -39,8 +38,8 @@ from mlfbuild.timing.cores.operands import (
     made,
     uses,
 )
-from mlfbuild.timing.decode import operand_parts
-from mlfbuild.timing.types import CoreTiming, Cost, DecodedInstruction, WorkKind
+from mlfbuild.timing.syntax import operand_parts
+from mlfbuild.timing.types import CoreTiming, DecodedInstruction, WorkKind
 
 _DELAYS = delays("""
             any stored shifted scattered
@@ -231,11 +230,8 @@ def _vector_transfer(instruction: DecodedInstruction, name: str) -> Step:
 
 
 def _tags(instruction: DecodedInstruction, name: str) -> frozenset[str]:
-    if instruction.size == 4:
-        return frozenset()
-    flags = {"flags"} if "flags" in instruction.writes else set()
     joins = name in _JOINING and (name not in {"add", "sub"} or operand_parts(instruction.operands)[-1].startswith("#"))
-    return frozenset({"narrow", *flags, *({"joins"} if joins else ())})
+    return tagged(instruction, {*({"flags"} & instruction.writes), *({"joins"} if joins else ())})
 
 
 def _together(first: Step, second: Step) -> Fraction | None:
@@ -249,20 +245,9 @@ def _taken(step: Step, partner: Step | None) -> Fraction:
     return _REFILL + (1 if partner is not None and "flags" in partner.tags else 0)
 
 
-def _never(_steps: Sequence[Step]) -> bool:
-    return False
-
-
-_CORE = InOrderCore(delays=_DELAYS, together=_together, taken=_taken, across_branches=_never)
-
-
-def _costs(block: Sequence[DecodedInstruction], loops: bool) -> list[Cost]:
-    return costs(_CORE, [_step(instruction) for instruction in block], loops)
-
-
 CORTEX_M55 = CoreTiming(
     core="cortex-m55",
-    costs=_costs,
+    costs=block_costs(InOrderCore(delays=_DELAYS, together=_together, taken=_taken), _step),
     unaligned=Fraction(1),
     bus=8,
     error=25,

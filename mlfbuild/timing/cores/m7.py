@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
-from mlfbuild.timing.cores.issue import InOrderCore, Step, costs, delays
+from mlfbuild.timing.cores.issue import InOrderCore, Step, block_costs, delays, tagged
 from mlfbuild.timing.cores.operands import (
     EXTENDS_AND_ADDS,
     MANY,
@@ -32,7 +32,7 @@ from mlfbuild.timing.cores.operands import (
     summed,
     uses,
 )
-from mlfbuild.timing.decode import operand_parts
+from mlfbuild.timing.syntax import operand_parts
 from mlfbuild.timing.types import CoreTiming, Cost, DecodedInstruction, WorkKind
 
 _DELAYS = delays("""
@@ -99,8 +99,8 @@ def _step(instruction: DecodedInstruction) -> Step:
         return _transfer(instruction, name)
     if name in _BRANCHES or "pc" in instruction.writes:
         reads = tuple(uses(instruction, "late")) if name not in {"b", "cbz", "cbnz"} else ()
-        tags = {"branch", _direction(instruction)}
-        return Step(kind=WorkKind.BRANCH, reads=reads, tags=_width(instruction) | tags, branches=True)
+        tags = tagged(instruction, {"branch", _direction(instruction)})
+        return Step(kind=WorkKind.BRANCH, reads=reads, tags=tags, branches=True)
     if MULTIPLIES.fullmatch(name):
         return _arithmetic(
             instruction, "product", uses(instruction, "factor", special=summed(instruction)), {"product"}
@@ -157,7 +157,7 @@ def _arithmetic(
         reads=tuple(reads),
         writes=(*results, *flags),
         cycles=cycles,
-        tags=frozenset(tags) | _width(instruction),
+        tags=tagged(instruction, tags),
         early=early if not flags else "",
     )
 
@@ -174,7 +174,7 @@ def _transfer(instruction: DecodedInstruction, name: str) -> Step:
         writes=made(instruction, how, base="early"),
         cycles=-(-instruction.transfers // 2),
         lists=2,
-        tags=frozenset(tags) | _width(instruction) | ({"return"} if branches else set()),
+        tags=tagged(instruction, {*tags, *({"return"} if branches else ())}),
         address=_address(instruction) if loads(name) and not many else None,
         branches=branches,
     )
@@ -230,7 +230,7 @@ def _float(
         waits=frozenset(waits or ()),
         waits_as_second=frozenset(as_second or ()),
         blocks=blocks or {},
-        tags=frozenset(tags) | _width(instruction),
+        tags=tagged(instruction, tags),
     )
 
 
@@ -256,7 +256,7 @@ def _float_transfer(instruction: DecodedInstruction, name: str) -> Step:
         lists=2,
         waits=frozenset({"sum"} if many else ()),
         waits_as_second=frozenset({"sum"}),
-        tags=frozenset(tags) | _width(instruction),
+        tags=tagged(instruction, tags),
         address=_address(instruction) if loaded and not many else None,
     )
 
@@ -271,10 +271,6 @@ def _address(instruction: DecodedInstruction) -> tuple[str, int] | None:
         if place is not None:
             return place[1], int(place[2] or 0)
     return None
-
-
-def _width(instruction: DecodedInstruction) -> frozenset[str]:
-    return frozenset({"narrow"} if instruction.size == 2 else ())
 
 
 def _direction(instruction: DecodedInstruction) -> str:
@@ -324,13 +320,15 @@ def _across_branches(steps: Sequence[Step]) -> bool:
     return sum("narrow" in step.tags for step in steps[:-1]) >= 2
 
 
-_CORE = InOrderCore(delays=_DELAYS, together=_together, taken=_taken, across_branches=_across_branches)
+_predicted = block_costs(
+    InOrderCore(delays=_DELAYS, together=_together, taken=_taken, across_branches=_across_branches), _step
+)
+"""Costs as if all branches were predicted."""
 
 
-def _costs(block: Sequence[DecodedInstruction], loops: bool) -> list[Cost]:
-    steps = [_step(instruction) for instruction in block]
-    found = costs(_CORE, steps, loops)
-    if "backward" not in steps[-1].tags:
+def _costs(block: Sequence[DecodedInstruction], loops: bool) -> Sequence[Cost]:
+    found = _predicted(block, loops)
+    if _direction(block[-1]) != "backward":
         return found
     missed = _end_of_loop(block, found)
     last = found[-1]

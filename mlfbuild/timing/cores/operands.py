@@ -1,4 +1,13 @@
-"""How instructions use their registers: the operands that some pipelines need earlier or later than others."""
+"""How instructions use their registers: the operands that some pipelines need earlier or later than others.
+
+A core passes its words for uses and for results, which are those of its table of delays:
+
+    uses(str r0, [r1, r2],   "stored", address="early")       r0 stored, r1 and r2 early
+    uses(mla r0, r1, r2, r3, "factor", special={3: "sum"})    r1 and r2 factor, r3 sum
+    made(vldmia r0!, {d0},   "word", base="late")             s0 and s1 word, r0 late
+
+Registers of 64 and 128 bits are those of 32 bits that they consist of.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +15,8 @@ import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from mlfbuild.timing.decode import address_registers, operand_parts, registers_in, updates_base
+from mlfbuild.timing.decode import address_registers, updates_base
+from mlfbuild.timing.syntax import operand_parts, registers_in
 from mlfbuild.timing.types import DecodedInstruction
 
 _SHIFT = re.compile(r"(lsl|lsr|asr|ror|rrx)\b")
@@ -73,7 +83,11 @@ def summed(instruction: DecodedInstruction) -> Mapping[int, str]:
 def uses(
     instruction: DecodedInstruction, general: str, address: str = "", special: Mapping[int, str] | None = None
 ) -> Iterator[tuple[str, str]]:
-    """Yield each register that is read and how: ``special`` has uses by position, ``address`` that of addresses."""
+    """Yield each register that is read and its use.
+
+    ``special`` has the uses of operands by position, ``address`` is that of registers in addresses, and ``general``
+    that of all others.
+    """
     parts = [frozenset(registers_in(part)) for part in operand_parts(instruction.operands)]
     positions = special or {}
     of_address = address_registers(instruction) if address else frozenset()
@@ -89,7 +103,10 @@ def uses(
 
 
 def made(instruction: DecodedInstruction, how: str, base: str = "") -> Sequence[tuple[str, str]]:
-    """Return each register that is written, in the order of a list; a base register that is written back is last."""
+    """Return each register that is written, with ``how`` it is made, in the order of a list.
+
+    A base register that is written back is last, and made as ``base`` says.
+    """
     back = address_registers(instruction) if base and _writes_back(instruction) else frozenset()
     results = sorted(instruction.writes - _NEVER_MADE - back, key=_in_lists)
     ways = [*((name, how) for name in results), *((name, base) for name in back & instruction.writes)]

@@ -7,6 +7,8 @@ Sources, by their short names in comments:
 - JNK: measurements with an STM32F103 (M3) and an STM32F407 (M4), https://github.com/jnk0le/random, "pipeline cycle
   test", doc/cortex_m3m4.md.
 - L4: measurements with the cycle counter of an STM32L4, https://compendium.i-0.nl, "Branch timing".
+
+P is the manuals' name for the cycles of a pipeline refill after a branch.
 """
 
 from __future__ import annotations
@@ -16,24 +18,24 @@ from fractions import Fraction
 
 from mlfbuild.timing.cores.operands import loads
 from mlfbuild.timing.decode import address_registers, updates_base
-from mlfbuild.timing.types import Cost, DecodedInstruction, WorkKind
+from mlfbuild.timing.types import CoreTiming, Cost, DecodedInstruction, WorkKind
 
 Arithmetic = Callable[[DecodedInstruction, DecodedInstruction | None], int]
 """Returns the cycles of an instruction that is neither a load, a store nor a branch; the second one is before it."""
 
-REFILL_DIRECT = 1
+_REFILL_DIRECT = 1
 """P of B, BL and CBZ. TRM: 1 to 3, "depending on the alignment and width of the target instruction, and whether the
 processor manages to speculate the address early". L4: a taken branch takes 2 cycles, and 3 if its target is an
-instruction of 32 bits that is not at a word boundary (``SPLIT_TARGET``)."""
-REFILL_REGISTER = 2
+instruction of 32 bits that is not at a word boundary (``_SPLIT_TARGET``)."""
+_REFILL_REGISTER = 2
 """P of BX, BLX and MOV to PC, whose target is known a stage later than that of direct branches: an estimate."""
-REFILL_LOAD = 3
+_REFILL_LOAD = 3
 """P of loads to PC, TBB and TBH. TRM: "three cycles for the pipeline reload"."""
-SPLIT_TARGET = Fraction(1)
-"""See ``REFILL_DIRECT``."""
-OTHER_MEMORY = Fraction(1)
+_SPLIT_TARGET = Fraction(1)
+"""See ``_REFILL_DIRECT``."""
+_OTHER_MEMORY = Fraction(1)
 """JNK: loads overlap only if both access the same memory."""
-UNALIGNED = Fraction(1)
+_UNALIGNED = Fraction(1)
 """TRM: a word at a half-word boundary or a half word at a byte boundary takes one cycle more; a word at an odd address
 takes two more, which compilers' and our code does not have."""
 
@@ -42,13 +44,27 @@ _TABLE = frozenset({"tbb", "tbh"})
 _MANY = ("ldm", "stm", "push", "pop", "vldm", "vstm", "vpush", "vpop", "ldrd", "strd")
 
 
-def costs(block: Sequence[DecodedInstruction], arithmetic: Arithmetic, *, updates_overlap: bool) -> list[Cost]:
-    """Return the costs of the instructions of a basic block.
+def three_stage_core(
+    core: str, arithmetic: Arithmetic, *, updates_overlap: bool, error: int, sources: Sequence[str]
+) -> CoreTiming:
+    """Return the timing of ``core``.
 
     ``updates_overlap`` says whether loads and stores that update their base overlap with the load before them.
     """
-    neighbours = zip(block, (None, *block), (*block[1:], None), strict=False)
-    return [_cost(*each, arithmetic, updates_overlap) for each in neighbours]
+
+    def costs(block: Sequence[DecodedInstruction], _loops: bool) -> list[Cost]:
+        neighbours = zip(block, (None, *block), (*block[1:], None), strict=False)
+        return [_cost(*each, arithmetic, updates_overlap) for each in neighbours]
+
+    return CoreTiming(
+        core=core,
+        costs=costs,
+        split_target=_SPLIT_TARGET,
+        unaligned=_UNALIGNED,
+        other_memory=_OTHER_MEMORY,
+        error=error,
+        sources=sources,
+    )
 
 
 def _cost(
@@ -60,13 +76,13 @@ def _cost(
 ) -> Cost:
     name = instruction.mnemonic
     if name in _TABLE:  # TRM: two cycles for the load, one for the add, three for the reload
-        return _of(3, WorkKind.BRANCH, REFILL_LOAD)
+        return _of(3, WorkKind.BRANCH, _REFILL_LOAD)
     if instruction.transfers:
         return _transfer(instruction, before, behind, updates_overlap)
     if name in _DIRECT:
-        return _of(1, WorkKind.BRANCH, REFILL_DIRECT)
+        return _of(1, WorkKind.BRANCH, _REFILL_DIRECT)
     if name in {"bx", "blx"} or "pc" in instruction.writes:
-        return _of(1, WorkKind.BRANCH, REFILL_REGISTER)
+        return _of(1, WorkKind.BRANCH, _REFILL_REGISTER)
     if name == "it":  # TRM: folded into an instruction of 16 bits before it
         return _of(int(before is None or before.size == 4), WorkKind.ARITHMETIC)
     return _of(arithmetic(instruction, before), WorkKind.ARITHMETIC)
@@ -94,7 +110,7 @@ def _transfer(
         cycles = 1 if overlaps or len(address_registers(instruction)) == 1 else 2
         if behind is not None and behind.transfers and loads(behind.mnemonic):
             cycles = 2  # TRM: nothing can be pipelined after the store; JNK: that adds a cycle to the store
-    taken = REFILL_LOAD if "pc" in instruction.writes else 0
+    taken = _REFILL_LOAD if "pc" in instruction.writes else 0
     return Cost(Fraction(cycles + stall), Fraction(taken), WorkKind.MEMORY, overlaps=overlaps)
 
 

@@ -32,7 +32,7 @@ BYTES = 2
 """Of an expanded input."""
 
 _LARGE = 1024
-"""From this number of weights on, a product with few rows reads them in fours of channels, by a kernel of its own."""
+"""From this number of weights on, a product with few rows calls a kernel that reads them in fours of channels."""
 
 _Pack = Callable[[DspChannels], Array | None]
 

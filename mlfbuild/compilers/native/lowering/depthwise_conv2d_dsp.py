@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter, ScratchBuffer, folded_bias
 from mlfbuild.compilers.native.lowering.common.activation import zero_point
+from mlfbuild.compilers.native.lowering.common.depthwise import TAPS, axis_lines, is_small, padded_filters
 from mlfbuild.compilers.native.lowering.common.dsp import DspChannels, brief_channels, dsp_channels, spare_memory
 from mlfbuild.graph import Array, Graph, Node, Tensor, activation_range
 from mlfbuild.graph.bases import convolution_tensors
 from mlfbuild.graph.ops import DepthwiseConv2D
 
-_TAPS = 3
 _GROUP = 4
 _LINE = 64
 """Halfwords of a line of a plane: ``MLF_LINE_DSP``."""
@@ -42,10 +41,8 @@ def lower_depthwise_conv2d_dsp(graph: Graph, node: Node, operator: DepthwiseConv
     by_rows = _shrinks(operator, source, output) and spare_memory(graph, node) < output.size
     along = 2 if by_rows else _along(operator, output)
     folded = folded_bias(None if bias is None else bias.data, weights.data, 3, zero_point(source))
-    taps = weights.data[0].transpose((2, 0, 1) if along == 2 else (2, 1, 0))
-    padded = np.pad(taps, ((0, 0), *((0, _TAPS - size) for size in taps.shape[1:])))
     rescales = operator.rescales(source, weights, output)
-    channels = dsp_channels(padded.reshape(len(padded), -1), folded, rescales, zero_point(output))
+    channels = dsp_channels(padded_filters(weights.data, along), folded, rescales, zero_point(output))
     if channels is None:
         return None
     channels = brief_channels(channels, zero_point(output))
@@ -60,8 +57,8 @@ def lower_depthwise_conv2d_dsp(graph: Graph, node: Node, operator: DepthwiseConv
         Parameter("struct mlf_depthwise_scratch_dsp *", "scratch", ScratchBuffer(_SCRATCH + held)),
     ), (
         "static const struct mlf_depthwise_dsp depthwise = {",
-        *_axis_lines("along", operator, source, output, along),
-        *_axis_lines("across", operator, source, output, 3 - along),
+        *axis_lines("along", operator, source, output, along),
+        *axis_lines("across", operator, source, output, 3 - along),
         f"    .batches = {source.shape[0]},",
         f"    .channels = {source.shape[3]},",
         f"    .zero_point = {zero_point(source)},",
@@ -106,16 +103,7 @@ def _lower_scale(
 
 def _takes(operator: DepthwiseConv2D, source: Tensor, weights: Tensor) -> bool:
     """Return whether the kernel supports the filter, and one of its strides along a line."""
-    window = operator.window(weights)
-    spread = any(step > 1 and size > 1 for step, size in zip(window.dilation, window.filter, strict=True))
-    small = max(window.filter) <= _TAPS and math.prod(window.filter) >= _GROUP
-    return (
-        small
-        and not spread
-        and operator.depth_multiplier == 1
-        and source.shape[3] >= _GROUP
-        and min(window.stride) <= 2
-    )
+    return is_small(operator, weights) and source.shape[3] >= _GROUP and min(operator.stride) <= 2
 
 
 def _shrinks(operator: DepthwiseConv2D, source: Tensor, output: Tensor) -> bool:
@@ -137,19 +125,7 @@ def _along(operator: DepthwiseConv2D, output: Tensor) -> int:
 
 def _line(operator: DepthwiseConv2D, output: Tensor, dimension: int) -> int:
     """Return the halfwords of a whole line of a plane along ``dimension``."""
-    return (output.shape[dimension] - 1) * operator.stride[dimension - 1] + _TAPS
-
-
-def _axis_lines(name: str, operator: DepthwiseConv2D, source: Tensor, output: Tensor, dimension: int) -> Sequence[str]:
-    fields: Mapping[str, int] = {
-        "inputs": source.shape[dimension],
-        "outputs": output.shape[dimension],
-        "stride": operator.stride[dimension - 1],
-        "padding": operator.padding[dimension - 1][0],
-        "input_step": math.prod(source.shape[dimension + 1 :]),
-        "output_step": math.prod(output.shape[dimension + 1 :]),
-    }
-    return (f"    .{name} = {{", *(f"        .{field} = {value}," for field, value in fields.items()), "    },")
+    return (output.shape[dimension] - 1) * operator.stride[dimension - 1] + TAPS
 
 
 def _overwrites(operator: DepthwiseConv2D, source: Tensor, output: Tensor, along: int) -> tuple[int, ...]:

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-
 import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter, ScratchBuffer, folded_bias
 from mlfbuild.compilers.native.lowering.common.activation import zero_point
+from mlfbuild.compilers.native.lowering.common.depthwise import TAPS, axis_lines, is_small, padded_filters
 from mlfbuild.compilers.native.lowering.common.thumb import MAGNITUDES, ThumbChannels, thumb_channels
 from mlfbuild.graph import Graph, Node, Tensor, activation_range
 from mlfbuild.graph.bases import convolution_tensors
 from mlfbuild.graph.ops import DepthwiseConv2D
 
-_TAPS = 3
-_LEAST = 4
-"""Fewer weights are not worth the memory of a plane."""
 _ROTATIONS = 27
 """Words of a filter in three rotations: ``MLF_ROTATIONS_THUMB``."""
 _WORD = 4
@@ -30,30 +25,27 @@ def lower_depthwise_conv2d_thumb(graph: Graph, node: Node, operator: DepthwiseCo
     other than 1, and if the kernel's requantisation is not exact.
     """
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
-    if not _takes(operator, weights):
+    if weights.data is None or not is_small(operator, weights):
         return None
-    assert weights.data is not None
     along = _along(source, output)
     folded = folded_bias(None if bias is None else bias.data, weights.data, 3, zero_point(source))
-    taps = weights.data[0].transpose((2, 0, 1) if along == 2 else (2, 1, 0))
-    padded = np.pad(taps, ((0, 0), *((0, _TAPS - size) for size in taps.shape[1:])))
     minimum, maximum = activation_range(operator.activation, output)
     rescales = operator.rescales(source, weights, output)
-    channels = thumb_channels(padded.reshape(len(padded), -1), folded, rescales, zero_point(output), minimum)
+    channels = thumb_channels(padded_filters(weights.data, along), folded, rescales, zero_point(output), minimum)
     if channels is None:
         return None
     pairs = -(-output.shape[along] // 2)
-    columns = (pairs - 1) * operator.stride[along - 1] + _TAPS
+    columns = (pairs - 1) * operator.stride[along - 1] + TAPS
     in_place = source.shape == output.shape or (along == 2 and output.shape[2] <= source.shape[2])
     return KernelCall("depthwise_conv2d", "depthwise_conv2d_thumb.h", (
         Parameter("const int8_t *", "input", source.name),
         Parameter("const int32_t *", "filter", Constant.packed(_pack(channels), "depthwise_conv2d_thumb.h")),
         Parameter("int8_t *", "output", output.name),
-        Parameter("int32_t *", "scratch", ScratchBuffer(_WORD * (_ROTATIONS + _TAPS * columns + 2 * pairs))),
+        Parameter("int32_t *", "scratch", ScratchBuffer(_WORD * (_ROTATIONS + TAPS * columns + 2 * pairs))),
     ), (
         "static const struct mlf_depthwise_thumb depthwise = {",
-        *_axis_lines("along", operator, source, output, along),
-        *_axis_lines("across", operator, source, output, 3 - along),
+        *axis_lines("along", operator, source, output, along),
+        *axis_lines("across", operator, source, output, 3 - along),
         f"    .batches = {source.shape[0]},",
         f"    .channels = {source.shape[3]},",
         f"    .zero_point = {zero_point(source)},",
@@ -66,13 +58,6 @@ def lower_depthwise_conv2d_thumb(graph: Graph, node: Node, operator: DepthwiseCo
     ), (0,) if in_place else ())  # fmt: skip
 
 
-def _takes(operator: DepthwiseConv2D, weights: Tensor) -> bool:
-    window = operator.window(weights)
-    spread = any(step > 1 and size > 1 for step, size in zip(window.dilation, window.filter, strict=True))
-    small = max(window.filter) <= _TAPS and math.prod(window.filter) >= _LEAST
-    return small and not spread and operator.depth_multiplier == 1 and weights.data is not None
-
-
 def _along(source: Tensor, output: Tensor) -> int:
     """Return the dimension of the images, 1 or 2, that the kernel's lines run along.
 
@@ -82,21 +67,9 @@ def _along(source: Tensor, output: Tensor) -> int:
     return 2 if shrinks or output.shape[2] >= output.shape[1] else 1
 
 
-def _axis_lines(name: str, operator: DepthwiseConv2D, source: Tensor, output: Tensor, dimension: int) -> Sequence[str]:
-    fields: Mapping[str, int] = {
-        "inputs": source.shape[dimension],
-        "outputs": output.shape[dimension],
-        "stride": operator.stride[dimension - 1],
-        "padding": operator.padding[dimension - 1][0],
-        "input_step": math.prod(source.shape[dimension + 1 :]),
-        "output_step": math.prod(output.shape[dimension + 1 :]),
-    }
-    return (f"    .{name} = {{", *(f"        .{field} = {value}," for field, value in fields.items()), "    },")
-
-
 def _pack(channels: ThumbChannels) -> npt.NDArray[np.int32]:
     """Return the filter of ``kernels/depthwise_conv2d_thumb.h``."""
-    taps = channels.weights[:, : _TAPS * _TAPS].reshape(-1, _TAPS, _TAPS).astype(np.int64)
+    taps = channels.weights[:, : TAPS * TAPS].reshape(-1, TAPS, TAPS).astype(np.int64)
     large = np.abs(taps).sum(axis=1).max(axis=1) > MAGNITUDES
     bias, multiplier, shift = channels.parameters.T
     rows = (taps & 0xFF) @ np.array([1, 1 << 8, 1 << 16])

@@ -1,0 +1,148 @@
+"""The device that runs a target's firmware, in a project file: how it is reached, and the checks between its keys."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from mlfbuild.project import rules
+from mlfbuild.project.checks import NOT_EMPTY, Rule, not_blank, one_of
+from mlfbuild.project.keys import Keys
+from mlfbuild.project.problems import KeyPath, Mistake, quoted
+from mlfbuild.project.units import Count, Duration, Size
+
+if TYPE_CHECKING:
+    from mlfbuild.project.document import Document
+
+WAYS = ("qemu", "gdb", "pyocd", "serial", "labgrid", "run")
+"""Keys that say how a device is reached; a runner has exactly one of them."""
+GDB_SERVERS = ("openocd", "pyocd", "jlink", "stlink", "probe-rs", "blackmagic", "qemu")
+"""GDB servers whose commands for resetting a device are known."""
+_ONLY_WITH: Mapping[str, tuple[str, ...]] = {
+    "start": ("gdb",),
+    "server": ("gdb",),
+    "flash": ("serial", "labgrid", "run"),
+    "baud": ("serial", "gdb", "pyocd", "labgrid"),
+    "console": ("gdb", "pyocd"),
+}
+_ADDRESS = re.compile(r"(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:]+\])?:[0-9]{1,5}|/dev/\S+|COM[0-9]+")
+_LAST_ADDRESS = 0xFFFF_FFFF
+
+
+def _remote(value: str) -> Mistake | None:
+    if _ADDRESS.fullmatch(value):
+        return None
+    reason = f"{quoted(value)} is not the address of a GDB server"
+    return Mistake("invalid-gdb-address", reason=reason, hint="write host:port, such as localhost:3333")
+
+
+def _origin(value: int) -> Mistake | None:
+    if 0 <= value <= _LAST_ADDRESS:
+        return None
+    reason = f"{value:#x} is not an address of 32 bits"
+    return Mistake("address-out-of-range", reason=reason, hint="write it like 0x08000000")
+
+
+_Origin = Annotated[int, Rule(_origin, {"minimum": 0, "maximum": _LAST_ADDRESS})]
+_Words = Annotated[tuple[Annotated[str, Rule(not_blank("a word"))], ...], NOT_EMPTY]
+_Port = Annotated[str, Rule(not_blank("a serial port"))]
+
+
+@dataclass(frozen=True)
+class RegionKeys(Keys):
+    """A region of a device's memory map."""
+
+    TITLE = "memory region"
+
+    origin: _Origin
+    """First address: 0x08000000"""
+    size: Size
+    """Bytes: 512 KiB"""
+
+
+@dataclass(frozen=True)
+class DeviceMemoryKeys(Keys):
+    """The memories that test firmware of mlfbuild is linked for."""
+
+    TITLE = "device memory"
+
+    ram: RegionKeys
+    """RAM for data and the stack, and for code, too, if there is no `flash`."""
+    flash: RegionKeys | None = None
+    """Flash for code and constants. Default: none, everything is loaded into `ram`."""
+
+
+@dataclass(frozen=True)
+class RunnerKeys(Keys):
+    """A device that runs firmware, reached by one of `qemu`, `gdb`, `pyocd`, `serial`, `labgrid` or `run`."""
+
+    TITLE = "runner"
+    SCHEMA: ClassVar[Mapping[str, Any]] = {
+        "oneOf": [{"required": [way]} for way in WAYS],
+        "dependentSchemas": {key: {"anyOf": [{"required": [way]} for way in ways]} for key, ways in _ONLY_WITH.items()},
+    }
+
+    qemu: Annotated[str, rules.BOARD] | None = None
+    """Board that QEMU emulates, driven through its GDB stub like a device."""
+    gdb: Annotated[str, Rule(_remote)] | None = None
+    """GDB server to connect to: localhost:3333, or the serial port of a Black Magic Probe."""
+    pyocd: Annotated[str, Rule(not_blank("a target type"))] | None = None
+    """Target type of pyOCD, which accesses the probe without a server: stm32f446re"""
+    serial: _Port | None = None
+    """Serial port, or URL of pyserial, of firmware that contains mlf_serial.c: /dev/ttyACM0"""
+    labgrid: Annotated[str, Rule(not_blank("a place"))] | None = None
+    """Place of a labgrid coordinator, reached through its GDB server, or with `flash` through its serial port."""
+    run: _Words = ()
+    """Command of yours that runs the image {elf}; its exit status is that of the firmware."""
+    start: _Words = ()
+    """With `gdb`: command that starts the server; mlfbuild stops it at the end."""
+    server: Annotated[str, one_of("GDB server", GDB_SERVERS)] | None = None
+    """With `gdb`: kind of the server, which decides how it resets the device. Default: taken from `start`."""
+    flash: _Words = ()
+    """With `serial`, `labgrid` or `run`: command of yours that writes the image {elf} to the device."""
+    probe: Annotated[str, Rule(not_blank("a serial number"))] | None = None
+    """Serial number of the probe, if several are connected; {probe} in `start`, `flash` and `run`."""
+    baud: Count = 115_200
+    """Bits per second of the serial port."""
+    console: _Port | None = None
+    """With `gdb` or `pyocd`: serial port, or URL of pyserial, whose output `run-firmware` shows."""
+    memory: DeviceMemoryKeys | None = None
+    """Memories for test firmware. Default: those of the target's `mcu`."""
+    timeout: Duration | None = None
+    """Longest time that one answer of the device may take: 30 s"""
+
+    @property
+    def way(self) -> str:
+        """The key that says how the device is reached: one of ``WAYS``."""
+        return next(way for way in WAYS if getattr(self, way))
+
+    @property
+    def over_serial(self) -> bool:
+        """Whether the firmware itself talks to mlfbuild over a serial line; otherwise a debugger accesses it."""
+        return self.serial is not None or (self.labgrid is not None and bool(self.flash))
+
+
+def check_runners(document: Document) -> None:
+    """Add every mistake between the keys of runners to the problems of ``document``."""
+    for name, target in document.entries("targets"):
+        runner = target.get("runner")
+        if isinstance(runner, dict):
+            _check(document, ("targets", name, "runner"), runner)
+
+
+def _check(document: Document, path: KeyPath, keys: Mapping[str, object]) -> None:
+    ways = [way for way in WAYS if way in keys]
+    if not ways:
+        reason = "does not say how the device is reached"
+        document.add(
+            path, Mistake("runner-without-way", reason=reason, hint=f"add one of {', '.join(WAYS)}"), at_key=True
+        )
+    elif len(ways) > 1:
+        mistake = Mistake("runner-with-two-ways", reason=f"has {' and '.join(ways)}", hint="keep one of them")
+        document.add(path, mistake, at_key=True)
+    for key, companions in _ONLY_WITH.items():
+        if key in keys and ways and not {*companions} & {*ways}:
+            reason = f"is only accepted together with {' or '.join(companions)}"
+            document.add((*path, key), Mistake("misplaced-key", reason=reason, hint=f"remove {key}"), at_key=True)

@@ -1,0 +1,39 @@
+"""Devices that firmware images run on, however they are reached: one protocol, and a class for each way.
+
+    runner: {gdb: "localhost:3333"}  ->  open_runner  ->  Runner: load, reset, go, read, write, console, close
+
+``types`` has the protocol. ``gdb`` drives any GDB remote server through GDB itself, ``qemu`` is an emulated board
+behind such a server. ``host_calls`` serves the calls that firmware of mlfbuild makes to its host (files, output, exit
+status) over any runner, so that the same test firmware runs on an emulator, behind a probe and on a serial line.
+
+Example: read the first word of the vector table of a device::
+
+    with open_runner(target.runner, place) as runner:
+        runner.load(Path("app.elf"))
+        stack_pointer = int.from_bytes(runner.read(0x08000000, 4), "little")
+
+It knows neither models nor vectors; ``mlfbuild.verify`` does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mlfbuild.core import lazy_attributes
+
+if TYPE_CHECKING:
+    from mlfbuild.runners.calls import call_function as call_function
+    from mlfbuild.runners.faults import describe_fault as describe_fault
+    from mlfbuild.runners.firmware import Firmware as Firmware, read_firmware as read_firmware
+    from mlfbuild.runners.host_calls import (
+        FileOpener as FileOpener,
+        HostCalls as HostCalls,
+        HostRun as HostRun,
+        opener_in as opener_in,
+        start_at_entry as start_at_entry,
+    )
+    from mlfbuild.runners.open import device_memory as device_memory, open_runner as open_runner
+    from mlfbuild.runners.types import Runner as Runner
+    from mlfbuild.runners.whole_run import run_to_end as run_to_end
+else:
+    __getattr__ = lazy_attributes(__name__)
