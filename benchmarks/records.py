@@ -3,10 +3,12 @@
     python benchmarks/records.py                     model all and print the table
     python benchmarks/records.py --update            and write benchmarks/results/cycles.json and docs/performance.md
     python benchmarks/records.py --parts stm32l4r5   only some parts
+    python benchmarks/records.py --peers DIR         and TensorFlow Lite Micro with CMSIS-NN, else its committed cycles
 
 Each network is modelled three times: with code and weights in flash, with its code in RAM, and with code and weights in
 RAM, or in tightly coupled memory if the part has any and they fit. Our figures are modelled (docs/cycles.md); those of
-the submitters are measured on silicon. Exit status 2 if a network cannot be modelled.
+the submitters are measured on silicon. DIR contains images of the same networks, such as `tflm-m4-kws.elf`, built
+outside of this repository (docs/performance.md). Exit status 2 if something cannot be modelled.
 """
 
 from __future__ import annotations
@@ -19,10 +21,12 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
+from itertools import repeat
 from pathlib import Path
 
 from counting.cycles import PARTS, model_cycles
 from counting.firmware import REPOSITORY, MeasurementError
+from counting.images import model_image
 from counting.measure import NETWORKS
 from counting.published import PUBLISHED
 from counting.report import put_into_pages, table
@@ -30,7 +34,7 @@ from elftools.elf.elffile import ELFFile
 
 from mlfbuild.compilers import Placement
 from mlfbuild.core import MlfError
-from mlfbuild.targets import Mcu
+from mlfbuild.targets import CPUS, Mcu
 from mlfbuild.timing import modelled_error
 
 COMMITTED = REPOSITORY / "benchmarks/results/cycles.json"
@@ -42,6 +46,8 @@ PLACEMENTS: Mapping[str, Placement] = {
     "all": Placement(code=_CODE, params=_WEIGHTS),
 }
 """Where code and weights are: in flash, code in RAM, both in RAM."""
+PEER = "tflm"
+"""The place of a record of TensorFlow Lite Micro with CMSIS-NN, whose code and weights are in flash."""
 ROWS = {
     "m4-zero": _INT8,
     "stm32l4r5": _INT8,
@@ -63,13 +69,39 @@ class Record:
     part: str
     network: str
     place: str
-    """A key of ``PLACEMENTS``."""
+    """A key of ``PLACEMENTS``, or ``PEER``."""
     cycles: int
     """0 if code, weights or arena do not fit."""
     waiting: int
     """Of these, cycles of waiting for memories."""
     floor: int
-    """Cycles of reading the constants from flash once."""
+    """Cycles of reading the constants from flash once; 0 if unknown."""
+
+
+def load() -> list[Record]:
+    """Return the committed records."""
+    return [Record(**record) for record in json.loads(COMMITTED.read_text())]
+
+
+def save(records: Sequence[Record]) -> None:
+    """Write the records and the tables of docs/performance.md."""
+    lines = ",\n".join(f"  {json.dumps(asdict(record))}" for record in records)
+    COMMITTED.write_text(f"[\n{lines}\n]\n")
+    put_into_pages(blocks(records))
+
+
+def blocks(records: Sequence[Record]) -> Mapping[str, str]:
+    """Return the blocks of docs/performance.md by name."""
+    return {"records": record_table(records), "peers": peer_table(records)}
+
+
+def modelled_peer(part: str, network: str, images: Path) -> Record:
+    """Model the image of ``network`` with the code of TensorFlow Lite Micro on ``part``."""
+    mcu = PARTS[part]
+    core = CPUS[mcu.cpu].core.removeprefix("cortex-")
+    with tempfile.TemporaryDirectory() as folder:
+        found = model_image(images / f"tflm-{core}-{network}.elf", mcu, Path(folder))
+    return Record(part, network, PEER, found.cycles, found.waiting, 0)
 
 
 def modelled(part: str, network: str, place: str) -> Record:
@@ -120,11 +152,33 @@ def record_table(records: Sequence[Record]) -> str:
             rows.append([
                 f"{part}, ±{error} %", network, _million(flash.cycles),
                 "" if ideal else f"{flash.cycles / mcu.clock * 1000:.2f}",
-                f"{100 * flash.waiting / flash.cycles:.0f} %", _million(flash.floor),
+                _share(flash), _million(flash.floor),
                 *("" if each is None or ideal else _million(each.cycles) for each in (code, everything)),
                 *(("", "") if theirs is None else (f"{theirs.cycles:.3f}", theirs.submitter)),
             ])  # fmt: skip
     return table(head, rows, right=range(2, 9))
+
+
+def peer_table(records: Sequence[Record]) -> str:
+    """Return the Markdown table of mlfbuild's cycles beside those of TensorFlow Lite Micro."""
+    head = ["part", "network", "mlfbuild, M cycles", "waiting", "TFLM, M cycles", "waiting", "TFLM / mlfbuild"]
+    found = {(r.part, r.network, r.place): r for r in records}
+    rows = []
+    for (part, network, place), theirs in found.items():
+        ours = found.get((part, network, "flash"))
+        if place == PEER and ours is not None:
+            cells = [cell for r in (ours, theirs) for cell in (_million(r.cycles), _share(r))]
+            name = f"{part}, ±{modelled_error(PARTS[part])} %"
+            rows.append([name, network, *cells, f"{theirs.cycles / ours.cycles:.2f}"])
+    return table(head, rows, right=range(2, 7))
+
+
+def _share(record: Record) -> str:
+    return f"{100 * record.waiting / record.cycles:.0f} %"
+
+
+def _has_peer(part: str, network: str, place: str) -> bool:
+    return place == "flash" and network in _INT8 and part != "stm32g0b1"  # CMSIS-NN needs DSP instructions
 
 
 def _million(cycles: int) -> str:
@@ -135,6 +189,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", nargs="+", choices=ROWS, default=list(ROWS))
     parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=list(NETWORKS))
+    parser.add_argument("--peers", type=Path, metavar="DIR", help="the folder of the images of TensorFlow Lite Micro")
     parser.add_argument("--update", action="store_true", help="write the results into the repository")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
@@ -151,15 +206,17 @@ def main() -> None:
     try:
         with ProcessPoolExecutor(options.jobs) as pool:
             records = list(pool.map(modelled, *zip(*works, strict=True)))
-    except (MeasurementError, MlfError) as error:
+            if options.peers:
+                peers = [(part, network) for part, network, place in works if _has_peer(part, network, place)]
+                records += pool.map(modelled_peer, *zip(*peers, strict=True), repeat(options.peers))
+            else:
+                records += [record for record in load() if record.place == PEER]
+    except (MeasurementError, MlfError, OSError) as error:
         print(error, file=sys.stderr)
         sys.exit(2)
-    text = record_table(records)
-    print(text)
+    print(*blocks(records).values(), sep="\n")
     if options.update:
-        lines = ",\n".join(f"  {json.dumps(asdict(record))}" for record in records)
-        COMMITTED.write_text(f"[\n{lines}\n]\n")
-        put_into_pages({"records": text})
+        save(records)
 
 
 if __name__ == "__main__":

@@ -19,14 +19,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from counting.firmware import BOARDS as BOARD_OF_CPU, REPOSITORY, MeasurementError
+from counting.firmware import REPOSITORY, MeasurementError
+from counting.images import Result, model_image
 from counting.report import put_into_pages, table
-from elftools.elf.elffile import ELFFile
 
 from mlfbuild.core import MlfError
-from mlfbuild.targets import BOARDS, CPUS, MCUS, Mcu
-from mlfbuild.timing import CycleCount, modelled_error
-from mlfbuild.verify.emulator import OUTSIDE, REST, Counting, run_elf
+from mlfbuild.targets import MCUS, Mcu
+from mlfbuild.timing import modelled_error
 
 COMMITTED = REPOSITORY / "benchmarks/results/silicon.json"
 MEAN, MOST = 7.0, 15.0
@@ -58,23 +57,29 @@ class Point:
         return "-".join((*self.code.lower().split(), self.part, *self.what.split()[:1]))
 
 
-def _octoml(code: str, part: str, runs: Mapping[str, tuple[float, int]]) -> Iterator[Point]:
+def _runs(code: str, part: str, runs: Mapping[str, tuple[float, int]]) -> Iterator[Point]:
     for network, (seconds, inferences) in runs.items():
         yield Point(code, part, network, round(seconds / inferences * MCUS[part].clock))
 
 
 NETWORKS = (
-    *_octoml("CMSIS-NN", "stm32l4r5", {
+    *_runs("CMSIS-NN", "stm32l4r5", {
         "kws": (19.962, 200), "ic": (38.955, 100), "vww": (30.122, 100), "ad": (17.210, 2000),
     }),
-    *_octoml("TVM", "stm32l4r5", {
+    *_runs("TVM", "stm32l4r5", {
         "kws": (14.402, 100), "ic": (38.922, 100), "vww": (33.656, 100), "ad": (11.718, 1000),
     }),
-    *_octoml("CMSIS-NN", "nrf5340", {
+    *_runs("CMSIS-NN", "nrf5340", {
         "kws": (15.217, 200), "ic": (15.809, 50), "vww": (11.602, 50), "ad": (12.533, 2000),
     }),
+    *_runs("TFLM 2.3.1", "stm32l4r5", {
+        "kws": (18.192, 100), "ic": (70.426, 100), "vww": (60.054, 100), "ad": (10.052, 1000),
+    }),
 )  # fmt: skip
-"""mlcommons/tiny_results_v1.0, closed/OctoML/results: median of five runs in seconds, and the inferences of a run."""
+"""Median of five runs in seconds, and the inferences of a run.
+
+mlcommons/tiny_results_v1.0, closed/OctoML/results; TFLM: mlcommons/tiny_results_v0.5, closed/reference/results.
+"""
 LAYERS = tuple(
     Point("layer", "alif-e8", what, cycles, data="sram")
     for what, cycles in (
@@ -92,54 +97,18 @@ LAYERS = tuple(
 POINTS = (*NETWORKS, *LAYERS)
 
 
-@dataclass(frozen=True)
-class Result:
-    """One inference as the model has it."""
-
-    instructions: int
-    arithmetic: int
-    memory: int
-    branches: int
-    waiting: int
-
-    @property
-    def cycles(self) -> int:
-        return self.arithmetic + self.memory + self.branches + self.waiting
-
-    def error(self, point: Point) -> float:
-        """Return how much the modelled cycles differ from the measured ones, in per cent."""
-        return 100 * (self.cycles / point.measured - 1)
-
-
 Results = Mapping[str, Result]
 """By the names of points."""
 
 
-def modelled(point: Point, image: Path, folder: Path) -> Result:
-    """Run ``image`` once and return its cycles; raises ``MeasurementError`` if it fails."""
-    board = BOARDS[BOARD_OF_CPU[CPUS[point.mcu.cpu].core]]
-    counting = Counting(image, _functions(image), folder, board=board, mcu=point.mcu)
-    run = run_elf(image, board, plugin=counting.plugin, timeout=600)
-    if run.exit_status != 0:
-        raise MeasurementError(f"{image}: exit status {run.exit_status}\n{run.stdout}")
-    calls = counting.calls()
-    cycles = sum((call.cycles for call in calls if call.cycles is not None), CycleCount(0, 0, 0, 0))
-    return Result(sum(call.instructions for call in calls), **asdict(cycles))
-
-
-def _functions(image: Path) -> Iterator[tuple[int, int, int]]:
-    with image.open("rb") as file:
-        symbols = {symbol.name: symbol for symbol in ELFFile(file).get_section_by_name(".symtab").iter_symbols()}
-    for name, number in (("main", OUTSIDE), ("infer", REST)):
-        if name not in symbols:
-            raise MeasurementError(f"{image}: no function {name}")
-        first = symbols[name]["st_value"] & ~1
-        yield first, first + symbols[name]["st_size"] - 1, number
+def error(result: Result, point: Point) -> float:
+    """Return how much the modelled cycles differ from the measured ones, in per cent."""
+    return 100 * (result.cycles / point.measured - 1)
 
 
 def mean_error(results: Results, points: Sequence[Point]) -> float:
     """Return the mean of the absolute errors in per cent."""
-    return sum(abs(results[point.name].error(point)) for point in points) / len(points)
+    return sum(abs(error(results[point.name], point)) for point in points) / len(points)
 
 
 def exceeded(results: Results) -> Iterator[str]:
@@ -147,12 +116,12 @@ def exceeded(results: Results) -> Iterator[str]:
     if (mean := mean_error(results, NETWORKS)) > MEAN:
         yield f"the mean error is {mean:.1f} %, limit {MEAN:g} %"
     for point in NETWORKS:
-        if abs(error := results[point.name].error(point)) > MOST:
-            yield f"{point.name}: the error is {error:+.1f} %, limit {MOST:g} %"
+        if abs(found := error(results[point.name], point)) > MOST:
+            yield f"{point.name}: the error is {found:+.1f} %, limit {MOST:g} %"
     for point in POINTS:
         stated = modelled_error(point.mcu)
-        if abs(error := results[point.name].error(point)) > stated:
-            yield f"{point.name}: the error is {error:+.1f} %, stated for the part: {stated} %"
+        if abs(found := error(results[point.name], point)) > stated:
+            yield f"{point.name}: the error is {found:+.1f} %, stated for the part: {stated} %"
 
 
 def blocks(results: Results) -> Mapping[str, str]:
@@ -169,7 +138,7 @@ def _table(code: str, points: Sequence[Point], results: Results) -> str:
         r = results[point.name]
         names = [point.code, f"`{point.part}`", point.what] if code else [point.what]
         figures = (r.instructions, r.arithmetic, r.memory, r.branches, r.waiting, r.cycles, point.measured)
-        rows.append([*names, *(_millions(figure) for figure in figures), f"{r.error(point):+.1f} %"])
+        rows.append([*names, *(_millions(figure) for figure in figures), f"{error(r, point):+.1f} %"])
     return table(head, rows, right=range(len(head) - 8, len(head)))
 
 
@@ -195,10 +164,10 @@ def model_all(points: Sequence[Point], images: Path) -> dict[str, Result]:
     results = {}
     for point in points:
         with tempfile.TemporaryDirectory() as folder:
-            results[point.name] = r = modelled(point, images / f"{point.name}.elf", Path(folder))
+            results[point.name] = r = model_image(images / f"{point.name}.elf", point.mcu, Path(folder))
         figures = (r.instructions, r.arithmetic, r.memory, r.branches, r.waiting, r.cycles, point.measured)
         millions = " ".join(f"{_millions(figure):>8}" for figure in figures)
-        print(f"{point.name:34} {millions} {r.error(point):+6.1f} %", flush=True)
+        print(f"{point.name:34} {millions} {error(r, point):+6.1f} %", flush=True)
     return results
 
 
@@ -215,8 +184,8 @@ def main() -> None:
         parser.error("--update models all points; omit --points")
     try:
         results = model_all(points, options.images)
-    except (MeasurementError, MlfError, OSError) as error:
-        print(error, file=sys.stderr)
+    except (MeasurementError, MlfError, OSError) as problem:
+        print(problem, file=sys.stderr)
         sys.exit(2)
     complete = len(points) == len(POINTS)
     problems = list(exceeded(results)) if complete else []

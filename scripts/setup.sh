@@ -59,14 +59,16 @@ missing_packages() {
     [ "$extra" != test ] || missing_test_packages
 }
 
-# Packages that only tests use: Git, Cargo, a sandbox, compilers for CPUs without a board in `make demo`, and a browser with its driver.
+# Packages that only tests use: Git, Cargo, a sandbox, GDB, compilers for CPUs without a board in `make demo`, and a browser with its driver.
 missing_test_packages() {
     has git || echo git
     has cargo || echo cargo
     has bwrap || echo bubblewrap
+    has gdb-multiarch || echo gdb-multiarch
     has_clang || clang_package
     has riscv64-unknown-elf-gcc || echo gcc-riscv64-unknown-elf
     has_picolibc || echo $picolibc
+    has qemu-system-riscv32 || echo qemu-system-misc
     has chromium || echo chromium
     has chromedriver || echo chromium-driver
 }

@@ -6,10 +6,10 @@
             unpack_job(job)
         finish_target(target, target_dependencies(target))
 
-``project_jobs`` turns a project into jobs (``jobs``). ``models`` and ``compilation`` make archives and decide what is
-up to date; ``tree`` unpacks them. ``twin_jobs`` groups jobs with equal archives, and ``workers`` runs jobs in parallel.
-``firmware_build`` runs CMake and Ninja, which decide themselves what is up to date. Nothing here prints: drivers get
-reports through ``progress``.
+``project_checks`` loads a project file and ``project_jobs`` turns it into jobs (``jobs``). ``models`` and
+``compilation`` make archives and decide what is up to date; ``tree`` unpacks them. ``twin_jobs`` groups jobs with equal
+archives, and ``workers`` runs jobs in parallel. ``firmware_build`` runs CMake and Ninja, which decide themselves what
+is up to date. Nothing here prints: drivers get reports through ``progress``.
 """
 
 from __future__ import annotations
@@ -129,6 +129,7 @@ if TYPE_CHECKING:
         raise_first as raise_first,
         watched as watched,
     )
+    from mlfbuild.build.project_checks import load as load
     from mlfbuild.build.project_jobs import (
         BUILD_FOLDER as BUILD_FOLDER,
         chosen_names as chosen_names,
@@ -137,11 +138,15 @@ if TYPE_CHECKING:
         default_name as default_name,
         firmware_called as firmware_called,
         firmware_jobs as firmware_jobs,
-        load as load,
         profile_jobs as profile_jobs,
         target_jobs as target_jobs,
         toolchain_of as toolchain_of,
         vectors_of as vectors_of,
+    )
+    from mlfbuild.build.runs_on_boards import (
+        modelled_sections as modelled_sections,
+        run_placement as run_placement,
+        run_sections as run_sections,
     )
     from mlfbuild.build.toolchains import locked_toolchain as locked_toolchain
     from mlfbuild.build.twin_jobs import Twins as Twins, twins as twins

@@ -1,149 +1,43 @@
-"""Make jobs of a project file: load it, run the checks that need other rooms, select targets and models."""
+"""Make jobs of a project file for the selected targets and models, and jobs of a model without a project file."""
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mlfbuild import archive
 from mlfbuild.archive.tar import looks_like_archive
 from mlfbuild.build.budgets import budgets_of
-from mlfbuild.build.inputs import check_inputs, input_problems
+from mlfbuild.build.inputs import check_inputs
 from mlfbuild.build.jobs import CompileJob, FirmwareJob, ProfileJob, TargetJob
 from mlfbuild.build.tree.placement import PlacedSection
 from mlfbuild.compilers import (
     EXTERNAL_COMPILERS,
-    HOOK,
     CompileRequest,
     CompilerProgram,
     OptionValue,
     compiler_called,
-    why_no_hook,
 )
-from mlfbuild.core import LFS_HINT, MlfError, ProjectFileError, UsageError, is_lfs_pointer, listed, real_place
+from mlfbuild.core import UsageError, listed, real_place
 from mlfbuild.frontends import DIM, SIGNATURE, STATE
 from mlfbuild.project import (
     MEMORY_CLASSES,
     SOURCES,
     Budget,
     FirmwareSpec,
-    KeyPath,
-    Mistake,
     ModelSpec,
     Placement,
     Project,
     Provider,
     TargetSpec,
     mcu_of,
-    recognised,
     source_suffix,
     suggestion,
 )
-from mlfbuild.targets import BOARDS, CPUS, cpu_called, cpu_of_toolchain, toolchain_file
+from mlfbuild.targets import BOARDS, CPUS, cpu_called, toolchain_file
 
 BUILD_FOLDER = "build"
-
-
-def load(path: Path) -> Project:
-    """Read and check the project file ``path``; raises ``ProjectFileError`` with every mistake at once."""
-    from mlfbuild.project import load_project  # reads keys with pydantic: `mlfbuild compile` has no project
-
-    project = load_project(path)
-    found = (_missing_files, _missing_folders, input_problems, _toolchain_problems, _option_problems, _hook_problems)
-    problems = project.problems(problem for find in found for problem in find(project))
-    if problems:
-        raise ProjectFileError(problems)
-    return project
-
-
-def _missing_files(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
-    for target in project.targets.values():
-        if target.toolchain is not None and not target.toolchain.is_file():
-            yield ("targets", target.name, "toolchain"), _why_no_file(target.toolchain)
-    for model in project.models.values():
-        vectors = [(("vectors", module) if module else ("vectors",), path) for module, path in model.vectors.items()]
-        for key, path in ((("source",), model.source), *vectors):
-            mistake = _why_unusable(path, is_model=key == ("source",) and model.compiler not in EXTERNAL_COMPILERS)
-            if mistake is not None:
-                yield ("models", model.name, *key), mistake
-    for firmware in project.firmware.values():
-        for index, path in enumerate(firmware.sources):
-            if not path.is_file():
-                yield ("firmware", firmware.name, "sources", index), _why_no_file(path)
-        for index, path in enumerate(firmware.include_dirs):
-            if not path.is_dir():
-                yield (
-                    ("firmware", firmware.name, "include-dirs", index),
-                    Mistake("no-such-folder", reason=f"{path}: no such folder", hint="create it, or correct the path"),
-                )
-        if firmware.cmake is not None and not (firmware.cmake / "CMakeLists.txt").is_file():
-            yield (
-                ("firmware", firmware.name, "cmake"),
-                Mistake(
-                    "no-cmakelists",
-                    reason=f"{firmware.cmake}: has no CMakeLists.txt",
-                    hint="write one there, or name another folder",
-                ),
-            )
-
-
-def _missing_folders(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
-    """Yield the dependencies whose folder does not exist; the fetch step checks those that are fetched."""
-    for name, provider in project.dependencies.items():
-        folder = provider.folder
-        if folder is not None and provider.kind == "path" and not os.path.isdir(folder):  # noqa: PTH112 - never raises
-            if os.path.exists(folder):  # noqa: PTH110 - as above
-                reason = f"{folder}: is a file, not a folder"
-                yield ("dependencies", name, "path"), Mistake("not-a-folder", reason=reason, hint="name a folder")
-            else:
-                mistake = Mistake("no-such-folder", reason=f"{folder}: no such folder", hint="correct the path")
-                yield ("dependencies", name, "path"), mistake
-
-
-def _toolchain_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
-    for target in project.targets.values():
-        row = cpu_of_toolchain(target.toolchain) if target.toolchain else None
-        if row is not None and row[0].name != target.cpu:
-            reason = f"{target.toolchain}: is for {row[0].name}, but the target's cpu is {target.cpu}"
-            mistake = Mistake("toolchain-of-another-cpu", reason=reason, hint="remove toolchain")
-            yield ("targets", target.name, "toolchain"), mistake
-
-
-def _why_unusable(path: Path, *, is_model: bool) -> Mistake | None:
-    """Return why a model or a file of vectors cannot be used, as far as its first bytes show."""
-    found = recognised(path) if is_model else None
-    if found is not None or not path.is_file():
-        return found or _why_no_file(path)
-    if is_lfs_pointer(path):
-        return Mistake("git-lfs-pointer", reason=f"{path}: is a pointer of Git LFS, not the file itself", hint=LFS_HINT)
-    return None
-
-
-def _why_no_file(path: Path) -> Mistake:
-    if path.is_dir():
-        return Mistake("not-a-file", reason=f"{path}: is a folder, not a file", hint="name a file")
-    return Mistake("no-such-file", reason=f"{path}: no such file", hint="correct the path")
-
-
-def _option_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
-    for model in project.models.values():
-        for key, mistake in compiler_called(model.compiler).check_options(model.options):
-            yield ("models", model.name, "options", key), mistake
-
-
-def _hook_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
-    """Yield the models whose archives cannot run a hook; the compiler reports archives that cannot be read."""
-    for model in project.models.values():
-        if model.compiler == "archive" and model.options.get(HOOK) is True:
-            try:
-                mistake = why_no_hook(archive.open_archive(model.source), str(model.source))
-            except MlfError:
-                continue
-            if mistake is not None:
-                yield ("models", model.name, "options", HOOK), mistake
 
 
 def chosen_names(kind: str, wanted: Sequence[str], known: Collection[str]) -> list[str]:

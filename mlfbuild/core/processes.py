@@ -19,8 +19,11 @@ from mlfbuild.core.errors import ProcessFailedError, TimedOutError, ToolNotFound
 from mlfbuild.core.keeper import kept, start_keeper
 from mlfbuild.core.system_packages import DEBIAN
 
-_OTHER_NAMES = {"clang": tuple(f"clang-{version}" for version in range(22, 13, -1))}
-"""Other names of a program of which Linux distributions package several versions; the first that exists is used."""
+_OTHER_NAMES = {
+    "clang": tuple(f"clang-{version}" for version in range(22, 13, -1)),
+    "gdb-multiarch": ("arm-none-eabi-gdb",),
+}
+"""Other names of a program that distributions package under several; the first that exists is used."""
 
 Tell = Callable[[str, int, int], None]
 """Progress of long work: a description, the number of steps that are done and of all steps; 0 of 0 if not counted."""
@@ -36,6 +39,11 @@ STOP_SIGNALS: tuple[signal.Signals, ...] = tuple(
 
 Windows has SIGBREAK (Ctrl-Break, a closed console) instead of SIGHUP.
 """
+
+if sys.platform == "win32":
+    _APART: dict[str, Any] = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+else:
+    _APART: dict[str, Any] = {"start_new_session": True}
 
 _NINJA_STEP = re.compile(r"\[(\d+)/(\d+)\] (.*)")
 
@@ -131,15 +139,16 @@ def running(
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
     end: signal.Signals | None = None,
-    stdin: IO[bytes] | None = None,
+    stdin: IO[bytes] | int | None = None,
     stderr: IO[bytes] | None = None,
+    apart: bool = False,
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start the program ``words`` for the ``with`` block, and wait for it at the end of the block.
 
     Its stdout is a pipe; so is its stderr, to the same pipe, unless ``stderr`` is a file. Without ``stdin``, it reads
     nothing. If an exception leaves the block (an error, a timeout, an interrupt), the program gets the signal ``end``,
-    by default the one that kills it; if this process is killed, so is the program. Raises ``ProcessFailedError`` if it
-    cannot be started.
+    by default the one that kills it; if this process is killed, so is the program. With ``apart``, it leads a process
+    group, which Ctrl-C in the terminal does not reach. Raises ``ProcessFailedError`` if it cannot be started.
     """
     start_keeper()
     with stops_held() as let_go:
@@ -148,14 +157,15 @@ def running(
                 words,
                 cwd=cwd,
                 env=env,
-                stdin=stdin or subprocess.DEVNULL,
+                stdin=subprocess.DEVNULL if stdin is None else stdin,
                 stdout=subprocess.PIPE,
                 stderr=stderr or subprocess.STDOUT,
+                **(_APART if apart else {}),
             )
         except OSError as error:
             reason = f"cannot be started: {error.strerror}"
             raise ProcessFailedError("program-not-started", place=words[0], reason=reason, hint=RUN_BY_HAND) from None
-        with kept(process), process:
+        with kept(process, group=apart), process:
             try:
                 let_go()
                 yield process

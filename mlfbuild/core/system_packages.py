@@ -38,9 +38,14 @@ DEBIAN = System(
         "riscv64-unknown-elf-objdump": "binutils-riscv64-unknown-elf",
         "riscv64-unknown-elf-gcc": "gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf",
         "qemu-system-arm": "qemu-system-arm",
+        "qemu-system-riscv32": "qemu-system-misc",
+        "gdb-multiarch": "gdb-multiarch",
     },
 )
-_COMMON = {"cmake": "cmake", "git": "git", "clang": "clang", "qemu-system-arm": "qemu-system-arm"}
+_COMMON = {
+    **{name: name for name in ("cmake", "git", "clang", "qemu-system-arm")},
+    "qemu-system-riscv32": "qemu-system-riscv32",
+}
 SYSTEMS: Mapping[str, System] = {
     "debian": DEBIAN,
     "fedora": System(
@@ -52,6 +57,7 @@ SYSTEMS: Mapping[str, System] = {
             "ninja": "ninja-build",
             "arm-none-eabi-gcc": "arm-none-eabi-gcc-cs arm-none-eabi-newlib",
             "qemu-system-arm": "qemu-system-arm-core",
+            "qemu-system-riscv32": "qemu-system-riscv-core",
         },
     ),
     "arch": System(
@@ -62,6 +68,7 @@ SYSTEMS: Mapping[str, System] = {
             HOST_COMPILER: "gcc",
             "ninja": "ninja",
             "arm-none-eabi-gcc": "arm-none-eabi-gcc arm-none-eabi-newlib",
+            "gdb-multiarch": "arm-none-eabi-gdb",
         },
     ),
     "alpine": System(
@@ -72,6 +79,7 @@ SYSTEMS: Mapping[str, System] = {
             HOST_COMPILER: "gcc musl-dev",
             "ninja": "samurai",
             "arm-none-eabi-gcc": "gcc-arm-none-eabi newlib-arm-none-eabi",
+            "gdb-multiarch": "gdb-multiarch",
         },
     ),
     "darwin": System(
@@ -82,8 +90,10 @@ SYSTEMS: Mapping[str, System] = {
             "git": "git",
             "ninja": "ninja",
             "arm-none-eabi-gcc": "--cask gcc-arm-embedded",
+            "gdb-multiarch": "--cask gcc-arm-embedded",
             "clang": "llvm",
             "qemu-system-arm": "qemu",
+            "qemu-system-riscv32": "qemu",
         },
     ),
 }
@@ -100,6 +110,8 @@ _PAGES = {
         "the RISC-V GNU Toolchain from https://github.com/riscv-collab/riscv-gnu-toolchain/releases"
     ),
     "qemu-system-arm": "QEMU from https://www.qemu.org/download",
+    "qemu-system-riscv32": "QEMU from https://www.qemu.org/download",
+    "gdb-multiarch": "GDB for Arm from https://developer.arm.com/downloads/-/arm-gnu-toolchain-downloads",
 }
 
 

@@ -3,6 +3,7 @@
     CPUS["cortex-m4"]        a ``Cpu``: architecture, features, compiler flags
     BOARDS["mps2-an386"]     a ``Board`` that QEMU emulates: its CPU and memory regions
     MCUS["stm32l4r5"]        an ``Mcu`` for the cycle model: clock, memories with wait states, caches, sources
+    MEMORY_MAPS["stm32l4r5"] where its memories are, for test firmware
     cpu_called("cortex-m44") a ``UsageError`` with the nearest name
 
 A CPU is one row of ``cpus``, a board one of ``boards``, a microcontroller one of ``mcus``; toolchain files
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     )
     from mlfbuild.targets.mcu_types import Mcu as Mcu, MemoryCache as MemoryCache, TimedMemory as TimedMemory
     from mlfbuild.targets.mcus import MCUS as MCUS, ideal_mcu as ideal_mcu
+    from mlfbuild.targets.memory_maps import MEMORY_MAPS as MEMORY_MAPS, MemoryMap as MemoryMap
     from mlfbuild.targets.tables import (
         RUNTIME as RUNTIME,
         board_called as board_called,

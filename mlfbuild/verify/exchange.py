@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.build.tree import Subject
-from mlfbuild.core import StorageError, TimedOutError, read_bytes, shown, write_atomic
+from mlfbuild.core import StorageError, Tell, TimedOutError, read_bytes, shown, tell_nobody, write_atomic
 from mlfbuild.targets import Board
+from mlfbuild.verify.device import Connection
 from mlfbuild.verify.emulator.harness import run_harness
 
 Array = npt.NDArray[Any]
@@ -45,33 +46,58 @@ def run_cases(
     timeout: float,
     plugin: str | None = None,
     grown: Callable[[int], None] | None = None,
+    connection: Connection | None = None,
+    tell: Tell = tell_nobody,
 ) -> str | None:
     """Run the image on ``inputs`` in ``workdir``; return why it stopped early, ``None`` if it ended by itself.
 
-    Each result may take ``timeout`` seconds. ``plugin`` is a plugin of QEMU. ``grown`` is called with the bytes of the
-    results so far. Raises ``StorageError`` if the results cannot be written, ``ProcessFailedError`` if the emulator
-    itself fails.
+    It runs on ``board``, on the device of ``connection``, or on this machine. Each result may take ``timeout`` seconds.
+    ``plugin`` is a plugin of QEMU. ``grown`` is called with the bytes of the results so far, ``tell`` with the progress
+    of loading. Raises ``StorageError`` if the results cannot be written, ``ProcessFailedError`` if the emulator itself
+    or the connection fails.
     """
     write_atomic(workdir / _INPUTS, inputs)
     (workdir / _OUTPUTS).unlink(missing_ok=True)
+    files = [_INPUTS, _OUTPUTS]
+    if connection is not None:
+        return _run_on_device(connection, image, files, workdir, timeout, grown, tell)
     try:
-        result = run_harness(image, board, [_INPUTS, _OUTPUTS], workdir, timeout, plugin, grown)
+        result = run_harness(image, board, files, workdir, timeout, plugin, grown)
     except TimedOutError:
         return f"no result after {timeout:g} s, so it was stopped"
-    if result.exit_status == 0:
+    return _why_stopped(result.exit_status, result.stdout, workdir)
+
+
+def _run_on_device(
+    connection: Connection,
+    image: Path,
+    files: Sequence[str],
+    workdir: Path,
+    timeout: float,
+    grown: Callable[[int], None] | None,
+    tell: Tell,
+) -> str | None:
+    result = connection.run(image, files, workdir, timeout, grown, tell)
+    if result.exit_status is None:
+        return result.stopped
+    return _why_stopped(result.exit_status, result.output, workdir)
+
+
+def _why_stopped(status: int, output: str, workdir: Path) -> str | None:
+    if status == 0:
         return None
-    if result.exit_status == _FAULT_STATUS:
-        return f"the firmware faulted\n{result.stdout.strip()}"
-    if result.exit_status == _FILES_STATUS:
+    if status == _FAULT_STATUS:
+        return f"the firmware faulted\n{output.strip()}"
+    if status == _FILES_STATUS:
         raise StorageError(
             "results-not-written",
             place=workdir,
             reason="the test firmware cannot write its results to this folder",
             hint="check the free space of the disk",
         )
-    if result.exit_status < 0:
-        return f"the program was ended by signal {-result.exit_status}"
-    return f"the firmware ended with exit status {result.exit_status}\n{result.stdout.strip()}".rstrip()
+    if status < 0:
+        return f"the program was ended by signal {-status}"
+    return f"the firmware ended with exit status {status}\n{output.strip()}".rstrip()
 
 
 def read_runs(workdir: Path, subject: Subject, runs: int) -> npt.NDArray[Any]:
@@ -79,7 +105,7 @@ def read_runs(workdir: Path, subject: Subject, runs: int) -> npt.NDArray[Any]:
 
     Each run has the fields of verify.c's record and the flat outputs ``out0``, ``out1``, ...
     """
-    layout = _layout(subject, runs)
+    layout = runs_layout(subject, runs)
     path = workdir / _OUTPUTS
     data = read_bytes(path, "output of the test firmware") if path.exists() else b""
     return np.frombuffer(data, dtype=layout, count=len(data) // layout.itemsize)
@@ -87,10 +113,11 @@ def read_runs(workdir: Path, subject: Subject, runs: int) -> npt.NDArray[Any]:
 
 def case_size(subject: Subject, runs: int) -> int:
     """Return the bytes that the firmware writes for a case of ``runs`` runs."""
-    return _layout(subject, runs).itemsize
+    return runs_layout(subject, runs).itemsize
 
 
-def _layout(subject: Subject, runs: int) -> np.dtype[Any]:
+def runs_layout(subject: Subject, runs: int) -> np.dtype[Any]:
+    """Return the type of the elements of ``read_runs``."""
     outputs = []
     for index, tensor in enumerate(subject.outputs):
         element = np.dtype(tensor.dtype).newbyteorder("<")

@@ -13,29 +13,39 @@ from typing import Any
 import numpy as np
 
 from mlfbuild.archive import open_archive_with_id
-from mlfbuild.build import CompileJob, TargetJob, target_dependencies
+from mlfbuild.build import CompileJob, TargetJob, run_placement, target_dependencies
 from mlfbuild.build.tree import DEPENDENCIES_FOLDER, unpack, write_dependencies
 from mlfbuild.core import MlfError, make_folder
 from mlfbuild.graph import Array, Graph, evaluate_in_turn
+from mlfbuild.verify.device import Connection
 from mlfbuild.verify.module import VerifyReport, verify_module
 from mlfbuild.verify.vectors import load_vectors
 
 
-def first_wrong_operator(job: CompileJob, target: TargetJob, vectors: Path, folder: Path, report: VerifyReport) -> str:
+def first_wrong_operator(
+    job: CompileJob,
+    target: TargetJob,
+    vectors: Path,
+    folder: Path,
+    report: VerifyReport,
+    connection: Connection | None = None,
+) -> str:
     """Return a line about the first operator with a wrong result on the target, in the first wrong case of ``report``.
 
-    Everything is built below ``folder``. The line is empty if the operator cannot be found: the model was compiled
-    elsewhere, or its tensors together do not fit the board.
+    It runs on the device of ``connection``, if there is one. Everything is built below ``folder``. The line is empty if
+    the operator cannot be found: the model was compiled elsewhere, or its tensors together do not fit the board.
     """
     if job.compiler != "native":
         return ""
     try:
-        return _locate(job, target, vectors, folder / "operators", report.wrong[0][0])
+        return _locate(job, target, vectors, folder / "operators", report.wrong[0][0], connection)
     except MlfError:
         return ""  # only a hint: its failure must not hide the mismatch
 
 
-def _locate(job: CompileJob, target: TargetJob, vectors: Path, folder: Path, case: int) -> str:
+def _locate(
+    job: CompileJob, target: TargetJob, vectors: Path, folder: Path, case: int, connection: Connection | None
+) -> str:
     from mlfbuild.compilers.native import read_network
 
     network = read_network(job.request)[0]
@@ -44,8 +54,8 @@ def _locate(job: CompileJob, target: TargetJob, vectors: Path, folder: Path, cas
     arrays = load_vectors(vectors, library.modules[0]).inputs
     cases = range(case + 1) if graph.states else [case]  # state depends on all previous cases
     runs = [_inputs(graph, [array[at] for array in arrays]) for at in cases]
-    found = _run(job, target, graph, archive_id, folder, list(evaluate_in_turn(graph, runs)))
-    board = target.board.name if target.board else "this machine"
+    found = _run(job, target, graph, archive_id, folder, list(evaluate_in_turn(graph, runs)), connection)
+    board = found.board if connection or target.run_board else "this machine"
     if not found.wrong:
         runtime = "LiteRT's reference kernels" if network.litert else "TensorFlow Lite Micro"
         return (
@@ -87,7 +97,13 @@ def _inputs(graph: Graph, arrays: list[Array]) -> dict[str, Array]:
 
 
 def _run(
-    job: CompileJob, target: TargetJob, graph: Graph, model_id: str, folder: Path, runs: list[dict[str, Array]]
+    job: CompileJob,
+    target: TargetJob,
+    graph: Graph,
+    model_id: str,
+    folder: Path,
+    runs: list[dict[str, Array]],
+    connection: Connection | None,
 ) -> VerifyReport:
     from mlfbuild.compilers.native import compile_graph
 
@@ -104,9 +120,10 @@ def _run(
     return verify_module(
         folder / "tree",
         module,
-        target.board,
+        target.board if connection else target.run_board,
         vectors,
         folder / "run",
         toolchain=target.toolchain,
-        placement=target.placement_fragment if target.placed else None,
+        placement=run_placement(target, job, folder, on_device=connection is not None),
+        connection=connection,
     )

@@ -6,7 +6,9 @@ memory around the module is guarded and measured. The image does not depend on t
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from mlfbuild.core import Tell, UsageError, tell_nobody
 from mlfbuild.library import Module
 from mlfbuild.targets import BOARDS, Board
 from mlfbuild.verify.compare import first_difference, float_tolerance
+from mlfbuild.verify.device import Connection
 from mlfbuild.verify.emulator.harness import build_harness
 from mlfbuild.verify.exchange import (
     ENDED_EARLY,
@@ -48,18 +51,21 @@ def verify_module(
     toolchain: Path | None = None,
     timeout: float | None = None,
     placement: Path | None = None,
+    connection: Connection | None = None,
     tell: Tell = tell_nobody,
 ) -> VerifyReport:
     """Check ``module`` of the unpacked ``tree`` against the file ``vectors``.
 
-    ``board`` ``None`` is this machine; ``toolchain`` is the CMake toolchain file of the board's CPU, ``placement`` the
-    fragment that assigns sections to memory regions. A case may take ``timeout`` seconds (default ``SECONDS_A_CASE``).
+    It runs on the device of ``connection``, if there is one. Otherwise ``board`` ``None`` is this machine;
+    ``toolchain`` is the CMake toolchain file of the board's CPU, ``placement`` the fragment that assigns sections to
+    memory regions. A case may take ``timeout`` seconds (default ``SECONDS_A_CASE``).
     Everything is built and kept in ``workdir``; ``tell`` receives progress. Faults of the module are in the report.
     Raises ``CheckFailedError`` if the file holds no cases, ``InputFileError``, ``UnsupportedModelError``,
     ``ToolNotFoundError``, ``StorageError``, and ``ProcessFailedError`` if the test firmware cannot be built or the
     emulator fails.
     """
-    if board is None and toolchain is not None:
+    device = connection.device if connection else None
+    if board is None and device is None and toolchain is not None:
         raise UsageError(
             "target-without-board",
             place=module.name,
@@ -67,9 +73,12 @@ def verify_module(
             hint="set `board` of the target to one that QEMU emulates",
         )
     loaded = load_vectors(vectors, module)
-    subject = subject_of(module, board.name if board else HOST)
-    image = build_harness(tree, module, board, toolchain, workdir, placement=placement, tell=tell)
-    return _check(image, subject, loaded, workdir, timeout, tell)
+    if device is not None:
+        subject = subject_of(module, device.name, device.ram_for_data)
+    else:
+        subject = subject_of(module, board.name if board else HOST)
+    image = build_harness(tree, module, board, toolchain, workdir, placement=placement, device=device, tell=tell)
+    return _check(image, subject, loaded, workdir, timeout, tell, connection)
 
 
 def verify_image(
@@ -102,33 +111,64 @@ def _place(subject: Subject) -> str:
 
 
 def _check(
-    image: Path, subject: Subject, vectors: Vectors, workdir: Path, timeout: float | None, tell: Tell
+    image: Path,
+    subject: Subject,
+    vectors: Vectors,
+    workdir: Path,
+    timeout: float | None,
+    tell: Tell,
+    connection: Connection | None = None,
 ) -> VerifyReport:
-    board = None if subject.board == HOST else BOARDS[subject.board]
+    board = None if connection or subject.board == HOST else BOARDS[subject.board]
     # A single case runs twice, because measuring the arena takes two paints; not with state, which would continue.
     again = vectors.cases == 1 and not subject.state_size
     inputs = interleaved(vectors.inputs) * (2 if again else 1)
     size = case_size(subject, _RUNS)
 
+    begin: list[float] = []
+
     def grown(written: int) -> None:
-        tell("running", min(written // size, vectors.cases), vectors.cases)
+        done, now = written // size, time.monotonic()
+        begin.append(now)
+        rate = f" ({done / (now - begin[0]):.1f} cases a second)" if connection and now > begin[0] else ""
+        tell(f"running{rate}", min(done, vectors.cases), vectors.cases)
 
     grown(0)
-    stopped = run_cases(image, board, inputs, workdir, timeout or SECONDS_A_CASE, grown=grown)
+    stopped = run_cases(
+        image,
+        board,
+        inputs,
+        workdir,
+        timeout or SECONDS_A_CASE,
+        grown=grown,
+        connection=connection,
+        tell=tell,
+    )
     runs = read_runs(workdir, subject, _RUNS)
+    report = report_of(subject, vectors, runs, stopped, connection.name if connection else subject.board)
+    return report if board or connection else replace(report, stack_used=None)
+
+
+def report_of(
+    subject: Subject, vectors: Vectors, runs: npt.NDArray[Any], stopped: str | None, board: str
+) -> VerifyReport:
+    """Return the report about finished ``runs``, in the form of ``read_runs``, on ``board``.
+
+    ``stopped`` is why the runs ended early, ``None`` if they did not.
+    """
     problems = list(dict.fromkeys(_problems(subject, vectors, runs)))
     if stopped is not None or len(runs) < vectors.cases:
         problems.append(f"{subject.name}: case {len(runs) % vectors.cases}: {stopped or ENDED_EARLY}")
     return VerifyReport(
         module=subject.name,
-        board=subject.board,
+        board=board,
         cases=vectors.cases,
         ran=min(len(runs), vectors.cases),
         problems=tuple(problems),
         wrong=tuple(_wrong(vectors, _tolerance(subject, vectors), runs)),
         workspace_size=subject.workspace_size,
         workspace_used=_largest(runs, "workspace") if subject.takes_workspace else None,
-        stack_used=_largest(runs, "stack") if board else None,
+        stack_used=_largest(runs, "stack"),
     )
 
 

@@ -13,7 +13,7 @@ class VerifyReport:
 
     module: str
     board: str
-    """QEMU's machine name, or ``host``."""
+    """QEMU's machine name, ``host``, or the device: ``gdb localhost:3333``."""
     cases: int
     ran: int
     """Cases that ran to their end; the rest was not reached, because the firmware stopped."""
@@ -26,7 +26,7 @@ class VerifyReport:
     workspace_used: int | None
     """Bytes from the start of the workspace to the last byte written; ``None`` if the module owns its workspace."""
     stack_used: int | None
-    """Bytes of stack of the deepest run; ``None`` on this machine, because it is measured on boards only."""
+    """Bytes of stack of the deepest run; ``None`` on this machine, where it is not measured."""
     hint: str = ""
     """The operator to look at; empty if unknown."""
 

@@ -10,7 +10,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from mlfbuild.archive import write_archive
-from mlfbuild.build.project_jobs import load, target_jobs
+from mlfbuild.build import load, target_jobs
 from mlfbuild.build.tree.unpacking import unpack
 from mlfbuild.compilers import CompileRequest, Placement, compiler_called
 from mlfbuild.core.errors import UsageError

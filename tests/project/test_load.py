@@ -256,7 +256,8 @@ def test_the_known_compilers_are_the_compilers_of_this_version() -> None:
 
 def test_importing_loads_neither_pydantic_nor_yaml() -> None:
     code = (
-        "import sys, mlfbuild.build.project_jobs; from mlfbuild.project import Project, Provider, load_project; "
+        "import sys, mlfbuild.build.project_checks, mlfbuild.build.project_jobs; "
+        "from mlfbuild.project import Project, Provider, load_project; "
         "print(sorted({'pydantic', 'yaml'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

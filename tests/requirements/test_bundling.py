@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from mlfbuild.archive import open_archive, pack_archive
+from mlfbuild.build import load, target_jobs
 from mlfbuild.build.jobs import CompileJob
 from mlfbuild.build.models import archive_key, compile_if_needed
-from mlfbuild.build.project_jobs import load, target_jobs
 from mlfbuild.cli.invocation import run
 from mlfbuild.library import bundles
 from mlfbuild.project import Provider

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from mlfbuild.build import firmware_jobs, load, target_jobs
 from mlfbuild.build.jobs import FirmwareJob
-from mlfbuild.build.project_jobs import firmware_jobs, load, target_jobs
 from mlfbuild.core.errors import ProjectFileError, UsageError
 from mlfbuild.targets import cmake_folder
 from mlfbuild.usecases.build import build_firmware, build_project as build

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.archive import pack_archive
+from mlfbuild.build import firmware_jobs, load, target_jobs
 from mlfbuild.build.conflicts import check_models
-from mlfbuild.build.project_jobs import firmware_jobs, load, target_jobs
 from mlfbuild.core.errors import CheckFailedError, InputFileError, ProcessFailedError
 from mlfbuild.core.files import read_bytes
 from mlfbuild.usecases.build import build_project as build

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mlfbuild.build import load, target_jobs
 from mlfbuild.build.jobs import TargetJob
 from mlfbuild.build.libraries import target_dependencies
 from mlfbuild.build.models import finish_target
-from mlfbuild.build.project_jobs import load, target_jobs
 from mlfbuild.build.tree import read_record, tree_damage
 from mlfbuild.cli.invocation import run as main
 from mlfbuild.core import Diagnostic, ProjectFileError

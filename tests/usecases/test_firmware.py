@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mlfbuild import report
-from mlfbuild.build.project_jobs import firmware_jobs, load, target_jobs
+from mlfbuild.build import firmware_jobs, load, target_jobs
 from mlfbuild.core.errors import ToolNotFoundError, UsageError
 from mlfbuild.usecases.build import build_firmware, build_project as build
 from support.errors import raises

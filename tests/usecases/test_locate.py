@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mlfbuild.build.project_jobs import load, target_jobs
+from mlfbuild.build import load, target_jobs
 from mlfbuild.compilers import CompileRequest, native
 from mlfbuild.compilers.native import build
 from mlfbuild.graph import ConstantBudget, Graph

@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 from mlfbuild.archive import pack_archive
-from mlfbuild.build import models
+from mlfbuild.build import load, models, target_jobs
 from mlfbuild.build.compilation import Compiled, compile_model
 from mlfbuild.build.jobs import CompileJob, TargetJob
 from mlfbuild.build.models import compile_if_needed, tree_is_whole, unpack_job
-from mlfbuild.build.project_jobs import load, target_jobs
 from mlfbuild.compilers.native import NATIVE
 from mlfbuild.core.errors import UnsupportedModelError
 from mlfbuild.usecases.build import build_project as build

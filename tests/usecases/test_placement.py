@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from mlfbuild.build.project_jobs import firmware_jobs, load, target_jobs
+from mlfbuild.build import firmware_jobs, load, target_jobs
 from mlfbuild.cli.invocation import run as run_verb
 from mlfbuild.core.errors import CheckFailedError, InputFileError
 from mlfbuild.targets import BOARDS

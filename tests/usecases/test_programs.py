@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from mlfbuild.build import load, target_jobs
 from mlfbuild.build.beforehand import make_archives
-from mlfbuild.build.project_jobs import load, target_jobs
 from mlfbuild.cli.invocation import run
 from mlfbuild.compilers.tvm.interpreter import tvm_version
 from mlfbuild.core.errors import Diagnostic, ProjectFileError, UsageError

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from elftools.elf.elffile import ELFFile
 
+from mlfbuild.build import firmware_jobs, load, target_jobs
 from mlfbuild.build.committed_tree import committed
-from mlfbuild.build.project_jobs import firmware_jobs, load, target_jobs
 from mlfbuild.compilers import CompileRequest, compiler_called
 from mlfbuild.compilers.types import Placement
 from mlfbuild.core.errors import UsageError

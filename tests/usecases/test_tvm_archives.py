@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from mlfbuild.archive import open_archive, pack_archive, tar
+from mlfbuild.build import load, target_jobs
 from mlfbuild.build.models import unpack_archive
-from mlfbuild.build.project_jobs import load, target_jobs
 from mlfbuild.build.tree import tree_damage
 from mlfbuild.core.errors import UnsupportedModelError, UsageError
 from mlfbuild.executor import callable_modules

@@ -119,16 +119,16 @@ def _pools(entries: Iterable[Fields]) -> tuple[tuple[str, int], ...]:
     return tuple((entry.text("name"), entry.integer("size")) for entry in entries)
 
 
-def subject_of(module: Module, board: str) -> Subject:
-    """Return the subject of test firmware for ``module`` on ``board``.
+def subject_of(module: Module, board: str, ram: int | None = None) -> Subject:
+    """Return the subject of test firmware for ``module`` on ``board``, or on a device with ``ram`` bytes for data.
 
     Raises ``UnsupportedModelError`` if the module has no C interface that firmware can call, or requires anything other
     than memory of its caller.
     """
-    return _subject(with_c_interface(module), board)
+    return _subject(with_c_interface(module), board, ram)
 
 
-def _subject(module: Module, board: str) -> Subject:
+def _subject(module: Module, board: str, ram: int | None = None) -> Subject:
     _check_can_be_called(module)
     external = external_pools(module)
     pools = tuple((pool.name, pool.size or 0) for pool in external if pool.kind == "workspace")
@@ -140,7 +140,7 @@ def _subject(module: Module, board: str) -> Subject:
         outputs=module.outputs,
         workspace_size=workspace_size,
         state_size=module.state_size,
-        takes_workspace=bool(pools) or (is_reentrant(module) and _has_room(module, board, 2 * workspace_size)),
+        takes_workspace=bool(pools) or (is_reentrant(module) and _has_room(module, board, 2 * workspace_size, ram)),
         pools=pools,
         layers=module.network.layers if module.network and _has_floats(module) else 0,
     )
@@ -150,12 +150,14 @@ def _has_floats(module: Module) -> bool:
     return any(tensor.dtype.startswith("float") for tensor in module.outputs)
 
 
-def _has_room(module: Module, board: str, size: int) -> bool:
+def _has_room(module: Module, board: str, size: int, ram: int | None) -> bool:
     """Return whether ``board`` has ``size`` bytes of RAM for the module's workspace and one of the caller together.
 
     A module with state always needs both, because runs with each are separate streams.
     """
-    return board not in BOARDS or bool(module.state_size) or size <= BOARDS[board].ram.size
+    if ram is None and board in BOARDS:
+        ram = BOARDS[board].ram.size
+    return ram is None or bool(module.state_size) or size <= ram
 
 
 def _workspace_size(module: Module) -> int:
@@ -188,13 +190,13 @@ def _check_can_be_called(module: Module) -> None:
         )
 
 
-def module_header(module: Module, board: str, *, twice: bool = True) -> str:
-    """Return the text of ``verify_module.h`` for ``module`` on ``board``; raises as ``subject_of``.
+def module_header(module: Module, board: str, *, twice: bool = True, ram: int | None = None) -> str:
+    """Return the text of ``verify_module.h`` for ``module`` on ``board``; ``ram`` and errors as for ``subject_of``.
 
     Without ``twice``, the image runs each case once, as a product does, and provides no workspace except pools.
     """
     module = with_c_interface(module)
-    subject = _subject(module, board)
+    subject = _subject(module, board, ram)
     reentrant = subject.takes_workspace and not subject.pools
     return print_header(module, reentrant=reentrant, twice=twice, subject=subject.to_json())
 

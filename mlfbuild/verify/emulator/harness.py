@@ -25,6 +25,7 @@ from mlfbuild.core import (
 from mlfbuild.executor import missing_header
 from mlfbuild.library import Module
 from mlfbuild.targets import RUNTIME, Board, require_compiler
+from mlfbuild.verify.device.layout import Device
 from mlfbuild.verify.emulator.qemu import LONGER, EmulatorRun, run_elf
 from mlfbuild.verify.emulator.watch import run_while_it_writes
 
@@ -41,18 +42,21 @@ def build_harness(
     *,
     twice: bool = True,
     placement: Path | None = None,
+    device: Device | None = None,
     tell: Tell = tell_nobody,
 ) -> Path:
     """Build the test firmware for ``module`` of the unpacked ``tree`` under ``workdir``; returns the image.
 
-    It runs each case ``twice``, or once. ``placement`` is the fragment of ``mlf::placement``, if there is one. A second
-    build compiles only changed files. Raises ``ToolNotFoundError``, ``StorageError``, ``UnsupportedModelError`` also
-    if the code includes a header that is not in the archive, or if the image is larger than the board's memory, and
-    ``ProcessFailedError`` with the compiler's output.
+    It is linked for ``board``, for ``device``, or for this machine, and runs each case ``twice``, or once.
+    ``placement`` is the fragment of ``mlf::placement``, if there is one. A second build compiles only changed files.
+    Raises ``ToolNotFoundError``, ``StorageError``, ``UnsupportedModelError`` also if the code includes a header that is
+    not in the archive, or if the image is larger than the board's memory, and ``ProcessFailedError`` with the
+    compiler's output.
     """
     generated = workdir / "generated"
-    name = board.name if board else HOST
-    write_if_changed(generated / "verify_module.h", module_header(module, name, twice=twice).encode())
+    name = device.name if device else board.name if board else HOST
+    ram = device.ram_for_data if device else None
+    write_if_changed(generated / "verify_module.h", module_header(module, name, twice=twice, ram=ram).encode())
     require_compiler(toolchain)
     cmake, ninja, folder = find_tool("cmake"), find_tool("ninja"), workdir / "build"
     definitions = {
@@ -64,6 +68,8 @@ def build_harness(
         "MLF_BOARD": board.name if board else "",
         "MLF_PLACEMENT": str(placement.resolve()) if placement else "",
     }
+    if device is not None:
+        definitions |= device.definitions(generated.resolve())
     if toolchain is not None:
         definitions["CMAKE_TOOLCHAIN_FILE"] = str(toolchain.resolve())
     _start_afresh_if(folder, "\n".join(f"{name}={value}" for name, value in definitions.items()))

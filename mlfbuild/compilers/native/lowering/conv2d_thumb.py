@@ -61,7 +61,7 @@ def lower_conv2d_thumb(graph: Graph, node: Node, operator: Conv2D) -> KernelCall
     if direct:
         kernel, arguments = "conv2d_direct", arguments.removesuffix(", scratch")
     return KernelCall("conv2d", "fully_connected_thumb.h" if direct else "conv2d_thumb.h", (
-        *_parameters(graph, node, direct=direct),
+        *_parameters(graph, node, channels, direct=direct),
         Parameter("const int8_t *", "padding", padding),
         *_scratch_parameter(0 if direct else block, channels),
     ), (
@@ -84,7 +84,8 @@ def lower_fully_connected_thumb(graph: Graph, node: Node, operator: FullyConnect
     block = _block(graph, node, rows, channels)
     matmul = _matmul_lines(operator, rows, weights, channels, output, block or _FEWEST)
     if outputs >= GROUP and (rows == 1 or block is None):
-        return KernelCall("fully_connected", "fully_connected_thumb.h", tuple(_parameters(graph, node, direct=True)), (
+        parameters = _parameters(graph, node, channels, direct=True)
+        return KernelCall("fully_connected", "fully_connected_thumb.h", parameters, (
             *matmul,
             "mlf_fully_connected_int8_thumb(&matmul, input, filter, output);",
         ))  # fmt: skip
@@ -95,7 +96,7 @@ def _matmul(
     graph: Graph, node: Node, word: str, matmul: Sequence[str], block: int, channels: ThumbChannels
 ) -> KernelCall:
     return KernelCall(word, "matmul_thumb.h", (
-        *_parameters(graph, node, direct=False), *_scratch_parameter(block, channels)
+        *_parameters(graph, node, channels, direct=False), *_scratch_parameter(block, channels)
     ), (
         *matmul,
         "mlf_matmul_int8_thumb(&matmul, input, filter, output, scratch);",
@@ -157,20 +158,20 @@ def _matmul_lines(
     return (f"static {lines[0]}", *lines[1:])
 
 
-def _parameters(graph: Graph, node: Node, *, direct: bool) -> Sequence[Parameter]:
+def _parameters(graph: Graph, node: Node, channels: ThumbChannels, *, direct: bool) -> tuple[Parameter, ...]:
     source, weights, _, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
 
-    def pack() -> npt.NDArray[np.int32]:
-        channels = _channels(graph, node)
-        assert channels is not None
+    def pack(channels: ThumbChannels) -> npt.NDArray[np.int32]:
         return pack_fours(channels, weights.elements // weights.shape[0]) if direct else pack_channels(channels)
 
     def again() -> Array:
-        return pack()
+        channels = _channels(graph, node)
+        assert channels is not None
+        return pack(channels)
 
     layout = "dot_thumb.h" if direct else "block_thumb.h"
     return (
         Parameter("const int8_t *", "input", source.name),
-        Parameter("const int32_t *", "filter", Constant.packed(pack(), layout, again)),
+        Parameter("const int32_t *", "filter", Constant.packed(pack(channels), layout, again)),
         Parameter("int8_t *", "output", output.name),
     )

@@ -1,0 +1,92 @@
+"""Firmware images as a loader sees them: segments, the memory they occupy, and the CPU they are for."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mlfbuild.c_analysis import check_elf_image
+from mlfbuild.core import InputFileError, read_bytes
+
+if TYPE_CHECKING:
+    from elftools.elf.elffile import ELFFile
+
+_ALLOC = 2  # SHF_ALLOC
+
+
+@dataclass(frozen=True)
+class DeviceImage:
+    """The loadable part of an ELF image."""
+
+    path: Path
+    machine: str
+    """Name in the ELF specification: ``EM_ARM``."""
+    little_endian: bool
+    bits: int
+    entry: int
+    architecture: int | None
+    """Tag_CPU_arch of Arm's build attributes; ``None`` without them."""
+    segments: tuple[tuple[int, bytes], ...]
+    """Load address and content of each segment that is not empty."""
+    sections: tuple[tuple[int, int], ...]
+    """First address and size of each section that occupies memory of the device, in ascending order."""
+
+    @property
+    def size(self) -> int:
+        """Bytes that are written to the device."""
+        return sum(len(content) for _, content in self.segments)
+
+
+def device_image(path: Path) -> DeviceImage:
+    """Read the image ``path``; raises ``InputFileError`` if it is not an ELF executable."""
+    from elftools.elf.elffile import ELFFile
+
+    data = read_bytes(path, "firmware image")
+    check_elf_image(data, path)
+    try:
+        elf = ELFFile(io.BytesIO(data))
+        image = DeviceImage(
+            path,
+            str(elf["e_machine"]),
+            elf.little_endian,
+            elf.elfclass,
+            int(elf["e_entry"]),
+            _architecture(elf),
+            tuple(
+                (int(segment["p_paddr"]), bytes(segment.data()))
+                for segment in elf.iter_segments("PT_LOAD")
+                if segment["p_filesz"]
+            ),
+            _sections(elf),
+        )
+    except Exception as error:  # noqa: BLE001 - pyelftools raises KeyError, AttributeError, its own errors, ...
+        reason = f"damaged ELF image: {type(error).__name__} while it was read"
+        raise InputFileError("image-damaged", place=path, reason=reason, hint="link it again") from None
+    if not image.segments:
+        reason = "the ELF file has nothing to load"
+        raise InputFileError("image-empty", place=path, reason=reason, hint="name the linked image, not an object file")
+    return image
+
+
+def _architecture(elf: ELFFile) -> int | None:
+    from elftools.elf.sections import ARMAttributesSection
+
+    section = elf.get_section_by_name(".ARM.attributes")
+    attributes = (
+        attribute
+        for part in (section.iter_subsections() if isinstance(section, ARMAttributesSection) else ())
+        for scope in part.iter_subsubsections()
+        for attribute in scope.iter_attributes("TAG_CPU_ARCH")
+    )
+    return max((int(attribute.value) for attribute in attributes), default=None)
+
+
+def _sections(elf: ELFFile) -> tuple[tuple[int, int], ...]:
+    sections = (
+        (int(section["sh_addr"]), int(section["sh_size"]))
+        for section in elf.iter_sections()
+        if section["sh_flags"] & _ALLOC and section["sh_size"]
+    )
+    return tuple(sorted(sections))

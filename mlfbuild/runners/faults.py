@@ -1,0 +1,96 @@
+"""Decode a fault of an M-profile core: what happened, and in which function and line.
+
+The bits are those of the Armv7-M and Armv8-M Architecture Reference Manuals (DDI 0403, DDI 0553): CFSR, HFSR, MMFAR and
+BFAR of the System Control Block. Cores of Armv6-M have none of them, and read 0.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+from mlfbuild.core import MlfError
+from mlfbuild.runners.firmware import Firmware
+from mlfbuild.runners.types import Runner
+
+_STATUS = 0xE000ED28
+"""CFSR; HFSR, DFSR, MMFAR and BFAR follow it."""
+_CAUSES = {
+    0: "instruction fetch from protected memory",
+    1: "access to protected memory",
+    3: "protected memory while returning from an exception",
+    4: "protected memory while entering an exception",
+    5: "protected memory while saving floating-point registers",
+    8: "bus error in an instruction fetch",
+    9: "bus error",
+    10: "bus error of an earlier write (imprecise)",
+    11: "bus error while returning from an exception",
+    12: "bus error while entering an exception",
+    13: "bus error while saving floating-point registers",
+    16: "undefined instruction",
+    17: "invalid state, such as a call of an address without bit 0",
+    18: "invalid return from an exception",
+    19: "floating-point or vector instruction while the unit is off",
+    20: "stack overflow",
+    24: "unaligned access",
+    25: "division by zero",
+}
+"""By bits of CFSR."""
+_PROTECTED_ADDRESS, _BUS_ADDRESS = 7, 15
+"""Bits of CFSR: MMFAR or BFAR holds the address of the access."""
+_VECTOR_ERROR = 1
+"""Bit of HFSR: the vector table could not be read."""
+_FRAME = struct.Struct("<8I")
+"""r0 to r3, r12, lr, pc and xpsr, which the core stores at an exception."""
+_ON_PROCESS_STACK = 1 << 2
+"""Bit of EXC_RETURN."""
+_NAMES = {2: "NMI", 3: "HardFault", 4: "MemManage fault", 5: "BusFault", 6: "UsageFault", 7: "SecureFault"}
+
+
+def describe_fault(runner: Runner, firmware: Firmware) -> str:
+    """Return lines about the fault in whose handler, before its first instruction, the device is halted."""
+    registers = runner.registers()
+    number = registers["xpsr"] & 0x1FF
+    name = _NAMES.get(number, f"exception {number}")
+    status, hard, _, protected, bus = struct.unpack("<5I", _read(runner, _STATUS, 20) or bytes(20))
+    causes = ", ".join(_causes(status, hard, protected, bus))
+    lines = [f"{name}: {causes}" if causes else name]
+    stack = registers.get("psp", registers["sp"]) if registers["lr"] & _ON_PROCESS_STACK else registers["sp"]
+    frame = _read(runner, stack, _FRAME.size) if _is_plausible(firmware, stack) else None
+    if frame is None:
+        lines.append(f"  the stack pointer {stack:#010x} is outside the stack, which may be too small")
+    else:
+        *_, lr, pc, _ = _FRAME.unpack(frame)
+        lines.append(f"  pc {_located(firmware, pc, pc)}")
+        lines.append(f"  lr {_located(firmware, lr, (lr & ~1) - 2)}")  # it has bit 0 set, and points behind the call
+    lines.append(f"  CFSR {status:#010x}  HFSR {hard:#010x}  MMFAR {protected:#010x}  BFAR {bus:#010x}")
+    return "\n".join(lines)
+
+
+def _causes(status: int, hard: int, protected: int, bus: int) -> Iterator[str]:
+    for bit, cause in _CAUSES.items():
+        if status >> bit & 1:
+            address = {1: (_PROTECTED_ADDRESS, protected), 9: (_BUS_ADDRESS, bus)}.get(bit)
+            known = address is not None and status >> address[0] & 1
+            yield f"{cause} at {address[1]:#010x}" if known and address else cause
+    if hard >> _VECTOR_ERROR & 1:
+        yield "the vector table cannot be read"
+
+
+def _located(firmware: Firmware, value: int, address: int) -> str:
+    place = firmware.place_of(address)
+    return f"{value:#010x}" if place.startswith("0x") else f"{value:#010x} in {place}"
+
+
+def _is_plausible(firmware: Firmware, stack: int) -> bool:
+    """Return whether ``stack`` is inside the stack, if the image has the symbols of mlfbuild's board support."""
+    limits = [firmware.objects.get(name) for name in ("__stack_limit", "__stack_top")]
+    low, high = limits
+    return low is None or high is None or low <= stack <= high - _FRAME.size
+
+
+def _read(runner: Runner, address: int, size: int) -> bytes | None:
+    try:
+        return runner.read(address, size)
+    except MlfError:
+        return None

@@ -1,0 +1,112 @@
+"""Symbols and lines of a firmware image, besides what a loader reads of it."""
+
+from __future__ import annotations
+
+import io
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from mlfbuild.core import InputFileError, read_bytes
+from mlfbuild.runners.device_image import DeviceImage, device_image
+
+if TYPE_CHECKING:
+    from elftools.elf.elffile import ELFFile
+
+_VECTORS = 16
+"""Words at the start of a vector table that every core has: the stack pointer and exceptions 1 to 15."""
+
+
+@dataclass(frozen=True)
+class Firmware:
+    """An ELF image for a 32-bit core."""
+
+    image: DeviceImage
+    functions: Mapping[str, tuple[int, int]]
+    """Address and size of each function, without Thumb's bit 0."""
+    objects: Mapping[str, int]
+    """Address of each other symbol."""
+    _elf: ELFFile = field(repr=False, compare=False)
+
+    @property
+    def entry(self) -> int:
+        """Address of the first instruction, without Thumb's bit 0."""
+        return self.image.entry & ~1
+
+    def function(self, name: str) -> int | None:
+        """Return the address of the function ``name``, ``None`` if the image has no such symbol."""
+        found = self.functions.get(name)
+        return None if found is None else found[0]
+
+    def vectors(self) -> tuple[int, tuple[int, ...]] | None:
+        """Return the address and the first words of the vector table of an M-profile core.
+
+        It is at the start of a segment, and its second word is the entry. ``None`` if there is none.
+        """
+        for address, data in self.image.segments:
+            if len(data) >= 4 * _VECTORS:
+                words = struct.unpack_from(f"<{_VECTORS}I", data)
+                if words[1] == self.entry | 1:
+                    return address, words
+        return None
+
+    def place_of(self, address: int) -> str:
+        """Return the function, file and line of ``address``: ``main (main.c:12)``; the address if it has none."""
+        name = next((name for name, (start, size) in self.functions.items() if start <= address < start + size), None)
+        line = self._line_of(address)
+        if name is None:
+            return f"{address:#010x}"
+        return f"{name} ({line})" if line else name
+
+    def _line_of(self, address: int) -> str:
+        try:
+            return next(self._lines_around(address), "") if self._elf.has_dwarf_info() else ""
+        except Exception:  # noqa: BLE001 - pyelftools raises many types, and a line is only a help
+            return ""
+
+    def _lines_around(self, address: int) -> Iterator[str]:
+        dwarf = self._elf.get_dwarf_info()
+        for unit in dwarf.iter_CUs():
+            program = dwarf.line_program_for_CU(unit)
+            if program is None:
+                continue
+            before = None
+            for entry in program.get_entries():
+                state = entry.state
+                if state is None:
+                    continue
+                if before is not None and before.address <= address < state.address:
+                    first = 0 if program["version"] >= 5 else 1
+                    name = program["file_entry"][before.file - first].name.decode(errors="replace")
+                    yield f"{PurePosixPath(name).name}:{before.line}"
+                before = None if state.end_sequence else state
+
+
+def read_firmware(path: Path) -> Firmware:
+    """Return the content of the ELF image ``path``; raises ``InputFileError`` if it is none, or is damaged."""
+    image = device_image(path)
+    try:
+        return _firmware(image, read_bytes(path, "firmware image"))
+    except Exception as error:  # noqa: BLE001 - pyelftools raises KeyError, AttributeError, its own errors, ...
+        reason = f"damaged ELF image: {type(error).__name__} while its symbols were read"
+        raise InputFileError("image-damaged", place=path, reason=reason, hint="link it again") from None
+
+
+def _firmware(image: DeviceImage, data: bytes) -> Firmware:
+    from elftools.elf.elffile import ELFFile
+    from elftools.elf.sections import SymbolTableSection
+
+    elf = ELFFile(io.BytesIO(data))
+    functions, objects = {}, {}
+    for table in elf.iter_sections("SHT_SYMTAB"):
+        assert isinstance(table, SymbolTableSection)
+        for symbol in table.iter_symbols():
+            if symbol["st_shndx"] == "SHN_UNDEF" or not symbol.name:
+                continue
+            if symbol["st_info"]["type"] == "STT_FUNC":
+                functions[symbol.name] = (symbol["st_value"] & ~1, symbol["st_size"])
+            else:
+                objects[symbol.name] = symbol["st_value"]
+    return Firmware(image, functions, objects, elf)

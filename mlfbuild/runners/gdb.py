@@ -1,0 +1,386 @@
+"""Devices behind a GDB server: OpenOCD, pyOCD, J-Link, ST-LINK, probe-rs, Black Magic Probe, QEMU.
+
+GDB itself speaks to the server, so a device that works in GDB works here, too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mlfbuild.core import (
+    ConflictError,
+    MlfError,
+    ProcessFailedError,
+    Tell,
+    TimedOutError,
+    ToolNotFoundError,
+    UsageError,
+    find_tool,
+    require_extra,
+    stops_held,
+    tell_nobody,
+)
+from mlfbuild.project import RunnerKeys
+from mlfbuild.runners.background import Background, background
+from mlfbuild.runners.calls import call_function
+from mlfbuild.runners.console import serial_console
+from mlfbuild.runners.device_image import DeviceImage, device_image
+from mlfbuild.runners.gdb_client import GdbClient, GdbRefusal, mi_string
+from mlfbuild.runners.gdb_servers import GdbServer, gdb_server
+from mlfbuild.runners.image_checks import check_image, check_size, memory_map
+from mlfbuild.runners.lock import device_lock
+from mlfbuild.targets import MemoryRegion
+
+ANSWER_SECONDS = 30.0
+"""Default of the key ``timeout``."""
+_CONNECT_SECONDS = 10.0
+"""Longest time until the server answers GDB. A program that is not a GDB server never does."""
+_FLASH_SECONDS = 120.0
+"""Longest time between two reports of GDB while it loads: large flash memories take a minute to erase."""
+_CLOSE_SECONDS = 5.0
+_CPUID = 0xE000ED00
+_CHUNK = 16 * 1024
+"""Bytes of memory for each command."""
+_NOT_THERE = re.compile(
+    r"refused|cannot resolve|not known|no such (file|device)|no route|unreachable|timed out", re.IGNORECASE
+)
+_SENT = re.compile(r'total-sent="(\d+)"')
+_CURRENT = re.compile(r'currently "?([^")]+)')
+_MISMATCH = re.compile(r"Section (\S+), range (\S+) -- (\S+): MIS-MATCHED")
+_CORE_REGISTERS = (*(f"r{number}" for number in range(13)), "sp", "lr", "pc", "xpsr", "msp", "psp")
+"""QEMU before version 8 has no msp and psp."""
+_CALL_CLOBBERS = (*(f"d{number}" for number in range(8)), "fpscr", "vpr")
+"""Floating-point registers that a called function may change (AAPCS)."""
+_SAME_REGISTERS = {"cpsr": "xpsr"}
+"""Other names of registers; OpenOCD writes xPSR."""
+
+
+class Gdb:
+    """A device behind a GDB server; see ``Runner`` for what its methods do."""
+
+    def __init__(
+        self,
+        name: str,
+        place: str,
+        server: GdbServer,
+        *,
+        memory: Sequence[MemoryRegion] = (),
+        timeout: float = ANSWER_SECONDS,
+        console: Callable[[], str] = str,
+    ) -> None:
+        self.name = name
+        self.console = console
+        self._place = place
+        self._kind = server
+        self._memory = tuple(memory)
+        self._timeout = timeout
+        self._stack = contextlib.ExitStack()
+        self._client: GdbClient
+        self._breakpoints: dict[int, str] = {}
+        """Numbers of GDB's breakpoints by address."""
+        self._stopped_at: int | None = None
+        """Address at which ``go`` ended; ``None`` if the device was reset or its registers were changed since then."""
+        self._numbers: dict[str, tuple[int, str]] = {}
+        """Numbers of registers and their names in GDB, by names in lower case."""
+
+    # Connection ------------------------------------------------------------------------------------------------------
+
+    def connect(
+        self, address: str, start: Sequence[str] = (), device: str = "", console: tuple[str, int] | None = None
+    ) -> None:
+        """Start the server ``start``, if it is given, and have GDB connect to ``address``.
+
+        ``device`` is what no other process may use at the same time, by default the address. ``console`` is a serial
+        port with its bits per second.
+        """
+        require_extra("gdb", self._place, "the connection to a GDB server")
+        program = find_tool("gdb-multiarch")
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(device_lock(device or f"gdb {address}", self._place))
+            server = stack.enter_context(self._started(address, start)) if start else None
+            self._client = GdbClient(self.name, server)
+            stack.enter_context(self._client.running(program))
+            self._attach(address, server)
+            if console is not None:  # the server may provide it
+                self.console = stack.enter_context(serial_console(*console, self._place)).read
+            stack.callback(self._release)
+            self._stack = stack.pop_all()
+
+    def _started(self, address: str, start: Sequence[str]) -> contextlib.AbstractContextManager[Background]:
+        _check_port_is_free(address, self._place)
+        return background([str(find_tool(start[0])), *start[1:]])
+
+    def _attach(self, address: str, server: Background | None) -> None:
+        seconds = _CONNECT_SECONDS if server is None else self._timeout + _CONNECT_SECONDS
+        try:
+            # GDB tries again until the server listens. A test connection would end servers that serve only one.
+            self._ask(f"-gdb-set tcp auto-retry {'off' if server is None else 'on'}")
+            self._ask(f"-gdb-set tcp connect-timeout {max(1, round(self._timeout))}")
+            self._client.ask(f"-target-select {self._kind.mode} {_with_host(address)}", seconds)
+        except ProcessFailedError as error:
+            words = error.words if isinstance(error, GdbRefusal) else error.reason
+            if server is None and _NOT_THERE.search(words):
+                raise ToolNotFoundError(
+                    "gdb-server-not-running",
+                    place=self._place,
+                    reason=f"cannot connect to the GDB server {words}",
+                    hint="start the server, or add the key start with its command",
+                ) from None
+            raise ProcessFailedError(
+                "gdb-server-failed",
+                self._client.output,
+                place=self._place,
+                reason=f"GDB cannot connect to {address}: {words}",
+                hint="check that the address is that of a GDB server, and that its board is connected",
+            ) from None
+        for command in self._kind.attach:
+            self._say(command)
+
+    def close(self) -> None:
+        """Reset the device, let it run and release it; stop what was started for it. It may be called twice."""
+        with stops_held():  # a second Ctrl-C must not leave the device halted
+            self._stack.close()
+
+    def _release(self) -> None:
+        """Reset the device and let it run. Errors do not matter any more."""
+        with contextlib.suppress(MlfError):
+            if self._client.stop is None:
+                self._halt(_CLOSE_SECONDS)
+            for command in ("delete", *self._kind.release, "detach"):
+                with contextlib.suppress(GdbRefusal):  # kill detaches, too
+                    self._client.console(command, _CLOSE_SECONDS)
+
+    def _ask(self, command: str) -> Mapping[str, Any]:
+        return self._client.ask(command, self._timeout)
+
+    def _say(self, command: str) -> str:
+        return self._client.console(command, self._timeout)
+
+    # Loading ---------------------------------------------------------------------------------------------------------
+
+    def load(self, image: Path, tell: Tell = tell_nobody) -> None:
+        """Write the segments of ``image`` unless the device holds them, compare them, and reset the device."""
+        firmware = device_image(image)
+        self._check(firmware)
+        self.reset()  # running firmware may use the flash, or have changed clocks
+        self._ask(f"-file-exec-and-symbols {mi_string(str(image.resolve()))}")
+        if not self._holds():
+            self._download(firmware, tell)
+            self._compare(firmware)
+        self.reset()
+
+    def _check(self, firmware: DeviceImage) -> None:
+        """Raise ``UnsupportedModelError`` if the device cannot run ``firmware``, or has too little memory."""
+        found = _CURRENT.search(self._say("show architecture"))
+        try:
+            cpuid = int.from_bytes(self._read(_CPUID, 4), "little")
+        except GdbRefusal:  # it is no M-profile core
+            cpuid = None
+        check_image(firmware, found[1] if found else "", cpuid, self.name)
+        check_size(firmware, self._memory, self.name)
+        regions = memory_map(self._say("info mem"))
+        check_size(firmware, regions, self.name, all_memory=bool(regions))
+
+    def _download(self, firmware: DeviceImage, tell: Tell) -> None:
+        size = firmware.size
+
+        def progress(record: str) -> None:
+            sent = _SENT.search(record)
+            if sent is not None:
+                tell("loading", min(int(sent[1]), size), size)
+
+        tell("loading", 0, size)
+        try:
+            self._client.ask("-target-download", max(_FLASH_SECONDS, self._timeout), progress)
+        except GdbRefusal as error:
+            raise self._not_written(firmware, error.words) from None
+        tell("loading", size, size)
+
+    def _holds(self) -> bool:
+        """Return whether the device holds the image already: flash wears out, and writing it takes time."""
+        try:
+            printed = self._client.console("compare-sections", max(_FLASH_SECONDS, self._timeout))
+        except GdbRefusal:
+            return False
+        return "matched." in printed and _MISMATCH.search(printed) is None
+
+    def _compare(self, firmware: DeviceImage) -> None:
+        try:
+            printed = self._client.console("compare-sections", max(_FLASH_SECONDS, self._timeout))
+        except GdbRefusal as error:
+            raise self._not_written(firmware, error.words) from None
+        wrong = _MISMATCH.search(printed)
+        if wrong is not None:
+            section, begin, end = wrong.groups()
+            reason = f"the memory from {begin} to {end} (section {section}) does not contain what was written"
+            raise self._not_written(firmware, reason)
+
+    def _not_written(self, firmware: DeviceImage, reason: str) -> ProcessFailedError:
+        return ProcessFailedError(
+            "device-not-written",
+            self._client.output,
+            place=self.name,
+            reason=f"{firmware.path.name} cannot be loaded: {reason}",
+            hint="check that the image is linked for this part, and that its flash is not write-protected",
+        )
+
+    # Running ---------------------------------------------------------------------------------------------------------
+
+    def reset(self) -> None:
+        """Reset the device and halt it before its first instruction."""
+        self._stopped_at = None
+        for command in self._kind.halt:
+            self._say(command)
+        # GDB does not know that the server has changed the registers.
+        try:
+            self._say("maintenance flush register-cache")
+        except GdbRefusal:
+            self._say("flushregs")  # GDB before 11
+
+    def go(self, stops: Sequence[int], timeout: float) -> int:
+        """Let the firmware run until it reaches one of ``stops``, and return that address.
+
+        If it stands at one of them, it runs on from there.
+        """
+        here = self._stopped_at
+        if here is None and (here := self.registers()["pc"]) in stops:
+            # GDB would report a breakpoint here at once, because the device has not come here by running.
+            self._set_breakpoints(())
+            here = self._run("-exec-step-instruction", timeout, ())
+            if here in stops:
+                self._stopped_at = here
+                return here
+        self._set_breakpoints(stops)
+        self._stopped_at = None
+        self._stopped_at = self._run("-exec-continue", timeout, stops)
+        return self._stopped_at
+
+    def _run(self, command: str, timeout: float, stops: Sequence[int]) -> int:
+        self._ask(command)
+        record = self._client.wait_for_stop(timeout)
+        if record is None:
+            self._halt(self._timeout)
+            reason = f"the firmware did not stop within {timeout:g} s and was halted"
+            hint = "look for an endless loop, or set a longer time limit"
+            raise TimedOutError("device-timed-out", place=self.name, reason=reason, hint=hint)
+        address = int(record["frame"]["addr"], 16)
+        if stops and address not in stops:
+            signal = record.get("signal-meaning") or record.get("reason") or "for an unknown reason"
+            reason = f"the firmware stopped at {address:#010x} ({signal})"
+            hint = "look for a bkpt instruction, such as a semihosting call or an assertion"
+            raise ProcessFailedError("device-stopped", place=self.name, reason=reason, hint=hint)
+        return address
+
+    def _halt(self, timeout: float) -> None:
+        self._client.ask("-exec-interrupt", timeout)
+        if self._client.wait_for_stop(timeout) is None:
+            raise self._client.lost(f"the device does not halt within {timeout:g} s")
+
+    def _set_breakpoints(self, stops: Sequence[int]) -> None:
+        for address in self._breakpoints.keys() - {*stops}:
+            self._ask(f"-break-delete {self._breakpoints.pop(address)}")
+        for address in sorted({*stops} - self._breakpoints.keys()):
+            answer = self._ask(f"-break-insert -h *{address:#x}")
+            self._breakpoints[address] = answer["bkpt"]["number"]
+
+    # Memory and registers --------------------------------------------------------------------------------------------
+
+    def read(self, address: int, size: int) -> bytes:
+        """Return ``size`` bytes of memory."""
+        parts = [self._read(address + at, min(_CHUNK, size - at)) for at in range(0, size, _CHUNK)]
+        return b"".join(parts)
+
+    def _read(self, address: int, size: int) -> bytes:
+        answer = self._ask(f"-data-read-memory-bytes {address:#x} {size}")
+        blocks = answer["memory"]
+        data = bytes.fromhex(blocks[0]["contents"])
+        if int(blocks[0]["begin"], 16) != address or len(data) != size:
+            reason = f"{size} bytes at {address:#010x} are not all readable"
+            raise ProcessFailedError("device-memory-unreadable", place=self.name, reason=reason)
+        return data
+
+    def write(self, address: int, data: bytes) -> None:
+        """Change memory in RAM."""
+        for at in range(0, len(data), _CHUNK):
+            self._ask(f"-data-write-memory-bytes {address + at:#x} {data[at : at + _CHUNK].hex()}")
+
+    def registers(self) -> Mapping[str, int]:
+        """Return the core's registers."""
+        known = self._known_registers()
+        wanted = [name for name in _CORE_REGISTERS if name in known]
+        answer = self._ask(f"-data-list-register-values x {' '.join(str(known[name][0]) for name in wanted)}")
+        values = {int(each["number"]): each["value"] for each in answer["register-values"]}
+        return {name: int(values[known[name][0]], 16) & 0xFFFF_FFFF for name in wanted}
+
+    def set_registers(self, values: Mapping[str, int]) -> None:
+        """Change registers."""
+        known = self._known_registers()
+        self._stopped_at = None
+        # GDB unwinds the stack anew after a change of these, and may then refuse to change xpsr.
+        for name, value in sorted(values.items(), key=lambda each: each[0] in {"sp", "lr", "pc"}):
+            self._ask(f'-data-evaluate-expression "${known[name][1]} = {value:#x}"')
+
+    def _known_registers(self) -> Mapping[str, tuple[int, str]]:
+        if not self._numbers:
+            names = self._ask("-data-list-register-names")["register-names"]
+            for number, name in enumerate(names):
+                if name:
+                    self._numbers[_SAME_REGISTERS.get(name.lower(), name.lower())] = (number, name)
+        return self._numbers
+
+    def call(self, address: int, arguments: Sequence[int], timeout: float) -> int:
+        """Call the function at ``address``; see ``call_function``. Floating-point registers are restored, too."""
+        saved = []
+        for name in _CALL_CLOBBERS:
+            if name in self._known_registers():
+                with contextlib.suppress(GdbRefusal):  # a part without FPU may list them
+                    self._say(f"set $mlf_{name} = ${name}")
+                    saved.append(name)
+        result = call_function(self, address, arguments, timeout)
+        for name in saved:
+            self._say(f"set var ${name} = $mlf_{name}")
+        return result
+
+
+def connect(keys: RunnerKeys, place: str, memory: Sequence[MemoryRegion]) -> Gdb:
+    """Return the device behind the GDB server of ``keys``."""
+    assert keys.gdb is not None
+    server = gdb_server(keys.server, keys.start, keys.gdb, place)
+    seconds = ANSWER_SECONDS if keys.timeout is None else keys.timeout / 1e9
+    runner = Gdb(f"gdb {keys.gdb}", place, server, memory=memory, timeout=seconds)
+    console = (keys.console, keys.baud) if keys.console else None
+    start = with_probe(keys.start, keys.probe, place)
+    runner.connect(keys.gdb, start, f"probe {keys.probe}" if keys.probe else "", console)
+    return runner
+
+
+def with_probe(words: Sequence[str], probe: str | None, place: str) -> tuple[str, ...]:
+    """Return ``words`` with the serial number of the probe for {probe}; raises ``UsageError`` if it is not known."""
+    if probe is None and any("{probe}" in word for word in words):
+        raise UsageError("probe-not-given", place=place, reason="{probe} is used", hint="add the key probe")
+    return tuple(word.replace("{probe}", probe or "") for word in words)
+
+
+def _with_host(address: str) -> str:
+    return f"localhost{address}" if address.startswith(":") else address
+
+
+def _check_port_is_free(address: str, place: str) -> None:
+    """Raise ``ConflictError`` if another program listens at ``address``: GDB would connect to that one."""
+    host, _, port = _with_host(address).rpartition(":")
+    if not port.isdecimal() or host not in {"localhost", "127.0.0.1", "[::1]"}:
+        return
+    try:
+        socket.create_server(("127.0.0.1", int(port))).close()
+    except OSError:
+        raise ConflictError(
+            "gdb-port-in-use",
+            place=place,
+            reason=f"another program uses the port {port}, which the server of start should listen on",
+            hint="stop that program, or choose another port in gdb and start",
+        ) from None

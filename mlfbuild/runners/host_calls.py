@@ -1,0 +1,249 @@
+"""Serve the calls that firmware of mlfbuild makes to its host: files in one folder, output, arguments, exit status.
+
+``runtime/board/semihosting.c`` is the other side: it stores a call in ``mlf_host_call`` and stops in ``mlf_host_stop``.
+The operations are those of Arm's semihosting, so the same firmware runs on QEMU without this module. The loop is::
+
+    runner.go([mlf_host_stop, ...]) -> read mlf_host_call -> perform the operation -> write the result -> again
+
+until the firmware exits, or stops elsewhere: at the handler of a fault, or at the reset handler.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from mlfbuild.core import InputFileError, TimedOutError
+from mlfbuild.runners.faults import describe_fault
+from mlfbuild.runners.firmware import Firmware
+from mlfbuild.runners.types import Runner
+
+_OPEN, _CLOSE, _WRITE0, _WRITE, _READ, _SEEK, _FLEN, _CMDLINE, _EXIT = 1, 2, 4, 5, 6, 0x0A, 0x0C, 0x15, 0x20
+_BLOCK = {_OPEN: 3, _CLOSE: 1, _WRITE: 3, _READ: 3, _SEEK: 2, _FLEN: 1, _CMDLINE: 2, _EXIT: 2}
+"""Words of the argument block of each operation that has one."""
+_MODES = {1: "rb", 3: "r+b", 5: "wb", 9: "ab"}
+_CONSOLE = b":tt"
+_LONGEST_NAME, _LONGEST_TEXT, _CHUNK = 255, 1 << 16, 64
+_VTOR = 0xE000ED08
+"""Vector table offset register; cores without it ignore the write."""
+_THUMB = 1 << 24
+"""Bit of xPSR."""
+
+FileOpener = Callable[[str, str], BinaryIO]
+"""Opens a file of the host by its name and mode, as ``open`` does; raises ``OSError`` if it does not exist."""
+
+
+@dataclass(frozen=True)
+class HostRun:
+    """How firmware ended."""
+
+    output: str
+    """What it printed, standard output and error together."""
+    exit_status: int | None
+    """Its exit status; ``None`` if it stopped in another way."""
+    stopped: str = ""
+    """Why it stopped without an exit status: a fault with its registers, a reset, or no call within the time."""
+
+
+def opener_in(folder: Path) -> FileOpener:
+    """Return the opener of the files in ``folder``; it refuses names with a path."""
+
+    def opened(name: str, mode: str) -> BinaryIO:
+        if name in {"", ".", ".."} or set(name) & set("/\\:\0"):
+            raise FileNotFoundError(name)
+        path = folder / name
+        if path.is_symlink():
+            raise FileNotFoundError(name)
+        return cast("BinaryIO", path.open(mode))
+
+    return opened
+
+
+def start_at_entry(runner: Runner, firmware: Firmware) -> None:
+    """Reset the device and let its core begin with ``firmware``, also in RAM, or behind a boot loader or boot ROM."""
+    runner.reset()
+    vectors = firmware.vectors()
+    if vectors is not None and runner.registers()["pc"] & ~1 != firmware.entry:
+        address, words = vectors
+        runner.write(_VTOR, struct.pack("<I", address))
+        runner.set_registers({"sp": words[0], "pc": firmware.entry, "xpsr": _THUMB})
+
+
+class HostCalls:
+    """One run of the image ``firmware``, which is loaded on the device of ``runner``.
+
+    It may use the files that ``opener`` opens, and gets the words ``arguments`` as ``argv[1:]``. ``printed`` is called
+    with its output as it comes. Raises ``InputFileError`` if the image does not make its calls in this way.
+    """
+
+    def __init__(
+        self,
+        runner: Runner,
+        firmware: Firmware,
+        opener: FileOpener,
+        arguments: Sequence[str] = (),
+        printed: Callable[[str], object] = len,
+    ) -> None:
+        stop, call, vectors = (
+            firmware.function("mlf_host_stop"),
+            firmware.objects.get("mlf_host_call"),
+            firmware.vectors(),
+        )
+        if stop is None or call is None or vectors is None:
+            raise InputFileError(
+                "image-without-host-link",
+                place=firmware.image.path,
+                reason="the image does not call its host through mlf_host_stop, or is stripped",
+                hint="build it with the board support of mlfbuild and MLF_HOST_LINK",
+            )
+        self._runner, self._firmware, self._opener, self._printed = runner, firmware, opener, printed
+        self._stop, self._call, self._vectors = stop, call, vectors[1]
+        self._fault = self._vectors[3] & ~1
+        self._command_line = " ".join(["firmware", *arguments]).encode() + b"\0"
+        self._files: dict[int, BinaryIO | None] = {}  # None: the console
+        self._output: list[str] = []
+        self._ended: HostRun | None = None
+        self._started = False
+
+    def run(self, timeout: float, served: Callable[[], None] = lambda: None) -> HostRun:
+        """Reset the device and serve the firmware until it ends, or makes no call for ``timeout`` seconds.
+
+        ``served`` is called after each call. Raises as the methods of ``Runner``.
+        """
+        with contextlib.closing(self):
+            while self._ended is None:
+                self.step(timeout)
+                served()
+            return self._ended
+
+    def step(self, timeout: float) -> HostRun | None:
+        """Serve one call; return how the firmware ended, ``None`` if it goes on."""
+        stops = [self._stop, self._fault]
+        if not self._started:
+            start_at_entry(self._runner, self._firmware)
+            self._started = True
+        else:
+            stops.append(self._firmware.entry)
+        try:
+            at = self._runner.go(stops, timeout)
+        except TimedOutError:
+            where = self._firmware.place_of(self._runner.registers()["pc"] & ~1)
+            self._end(None, f"no result after {timeout:g} s, so it was stopped in {where}")
+            return self._ended
+        if at == self._stop:
+            self._serve()
+        elif at == self._fault:
+            self._end(None, f"the firmware faulted\n{describe_fault(self._runner, self._firmware)}")
+        elif at == self._firmware.entry:
+            self._end(None, "the device was reset, for example by a watchdog or a dip of its supply")
+        else:
+            self._end(None, f"the device stopped at {self._firmware.place_of(at)}")
+        return self._ended
+
+    def close(self) -> None:
+        """Close the files of the firmware."""
+        for file in self._files.values():
+            if file is not None:
+                file.close()
+        self._files.clear()
+
+    @property
+    def output(self) -> str:
+        """What the firmware has printed so far."""
+        return "".join(self._output)
+
+    def _end(self, status: int | None, stopped: str = "") -> None:
+        self._ended = HostRun(self.output, status, stopped)
+
+    def _serve(self) -> None:
+        operation, argument = struct.unpack("<2I", self._runner.read(self._call, 8))
+        if operation == _WRITE0:
+            self._print(self._text_at(argument))
+            return
+        count = _BLOCK.get(operation)
+        if count is None:
+            result = -1
+        else:
+            block = struct.unpack(f"<{count}I", self._runner.read(argument, 4 * count))
+            if operation == _EXIT:
+                self._end(block[1] & 0xFF)
+                return
+            result = self._perform(operation, argument, block)
+        self._runner.write(self._call + 8, struct.pack("<i", result))
+
+    def _perform(self, operation: int, argument: int, block: tuple[int, ...]) -> int:
+        if operation == _OPEN:
+            return self._open(*block)
+        if operation == _CMDLINE:
+            return self._give_command_line(argument, *block)
+        handle = block[0]
+        if handle not in self._files:
+            return -1
+        file = self._files[handle]
+        try:
+            if operation == _CLOSE:
+                del self._files[handle]
+                if file is not None:
+                    file.close()
+                return 0
+            if operation == _WRITE:
+                return self._write(file, block[1], block[2])
+            if operation == _READ:
+                data = b"" if file is None else file.read(block[2])
+                if data:
+                    self._runner.write(block[1], data)
+                return block[2] - len(data)
+            if file is None:
+                return -1
+            if operation == _SEEK:
+                file.seek(block[1])
+                return 0
+            position = file.tell()
+            length = file.seek(0, 2)
+            file.seek(position)
+            return length
+        except (OSError, ValueError):
+            return -1
+
+    def _open(self, address: int, mode: int, length: int) -> int:
+        name = self._runner.read(address, min(length, _LONGEST_NAME))
+        file = None
+        if name != _CONSOLE:
+            try:
+                file = self._opener(name.decode(), _MODES[mode])
+            except (OSError, KeyError, UnicodeDecodeError):
+                return -1
+        handle = next(number for number in range(1, len(self._files) + 2) if number not in self._files)
+        self._files[handle] = file
+        return handle
+
+    def _write(self, file: BinaryIO | None, address: int, size: int) -> int:
+        data = self._runner.read(address, size) if size else b""
+        if file is None:
+            self._print(data.decode(errors="replace"))
+        else:
+            file.write(data)
+            file.flush()
+        return 0
+
+    def _give_command_line(self, argument: int, buffer: int, size: int) -> int:
+        if len(self._command_line) > size:
+            return -1
+        self._runner.write(buffer, self._command_line)
+        self._runner.write(argument + 4, struct.pack("<I", len(self._command_line) - 1))
+        return 0
+
+    def _text_at(self, address: int) -> str:
+        data = b""
+        while b"\0" not in data and len(data) < _LONGEST_TEXT:
+            size = _CHUNK - (address + len(data)) % _CHUNK  # not beyond the end of a memory
+            data += self._runner.read(address + len(data), size)
+        return data.partition(b"\0")[0].decode(errors="replace")
+
+    def _print(self, text: str) -> None:
+        self._output.append(text)
+        self._printed(text)

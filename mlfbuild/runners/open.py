@@ -1,0 +1,46 @@
+"""Open the device that a project file describes."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from collections.abc import Iterator, Sequence
+
+from mlfbuild.project import RunnerKeys
+from mlfbuild.runners.types import Runner
+from mlfbuild.targets import MemoryRegion
+
+_MODULES = {"run": "command"}
+"""Modules of ways whose names differ from their keys."""
+
+
+@contextlib.contextmanager
+def open_runner(keys: RunnerKeys, place: str, memory: Sequence[MemoryRegion] = ()) -> Iterator[Runner]:
+    """Connect to the device of ``keys`` for the block; it is reset and released at the end, also after an error.
+
+    ``place`` locates ``keys`` in messages: ``mlfbuild.yml: targets.nucleo.runner``. ``memory`` are the memories of the
+    target's microcontroller; those of ``keys`` win. Raises ``ToolNotFoundError`` if a program, a package or the server
+    of the probe is missing, ``ConflictError`` if another process has the device, and ``ProcessFailedError`` if the
+    server or the device does not answer as expected.
+    """
+    # Only one way is used, and each imports its own library.
+    if keys.labgrid is not None:
+        from mlfbuild.runners.labgrid import acquired
+
+        with acquired(keys, place) as reached, open_runner(reached, place, memory) as found:
+            yield found
+        return
+    module = importlib.import_module(f"mlfbuild.runners.{_MODULES.get(keys.way, keys.way)}")
+    runner: Runner = module.connect(keys, place, device_memory(keys) or tuple(memory))
+    try:
+        yield runner
+    finally:
+        runner.close()
+
+
+def device_memory(keys: RunnerKeys) -> tuple[MemoryRegion, ...]:
+    """Return the memories that ``keys`` describes, none without ``memory``."""
+    if keys.memory is None:
+        return ()
+    regions = {"FLASH": keys.memory.flash, "RAM": keys.memory.ram}
+    return tuple(MemoryRegion(name, each.origin, each.size) for name, each in regions.items() if each is not None)

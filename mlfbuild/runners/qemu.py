@@ -1,0 +1,72 @@
+"""A board that QEMU emulates, behind QEMU's GDB stub: driven like a device, without semihosting."""
+
+from __future__ import annotations
+
+import socket
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from mlfbuild.project import RunnerKeys
+from mlfbuild.runners.gdb import ANSWER_SECONDS, Gdb
+from mlfbuild.runners.gdb_servers import GDB_SERVERS_BY_NAME
+from mlfbuild.targets import BOARDS, Board, MemoryRegion
+
+
+class EmulatedBoard(Gdb):
+    """A board that runs in QEMU for as long as it is connected."""
+
+    def __init__(
+        self, board: Board, place: str, memory: Sequence[MemoryRegion] = (), timeout: float = ANSWER_SECONDS
+    ) -> None:
+        regions = tuple(memory) or tuple(board.regions.values())
+        server = GDB_SERVERS_BY_NAME["qemu"]
+        super().__init__(f"qemu {board.name}", place, server, memory=regions, timeout=timeout, console=self._printed)
+        self._board = board
+        self._folder = tempfile.TemporaryDirectory(prefix="mlfbuild-qemu-")
+        self._shown = 0
+
+    def start(self) -> None:
+        """Start QEMU, halted before the first instruction, and connect to it."""
+        port = _free_port()
+        try:
+            self.connect(
+                f"127.0.0.1:{port}",
+                [
+                    "qemu-system-arm", "-M", self._board.name, "-S", "-gdb", f"tcp:127.0.0.1:{port}",
+                    "-display", "none", "-monitor", "none", "-serial", f"file:{self._output}",
+                ],
+            )  # fmt: skip
+        except BaseException:
+            self._folder.cleanup()
+            raise
+
+    def close(self) -> None:
+        """Stop QEMU."""
+        super().close()
+        self._folder.cleanup()
+
+    @property
+    def _output(self) -> Path:
+        return Path(self._folder.name, "console")
+
+    def _printed(self) -> str:
+        with self._output.open("rb") as file:
+            file.seek(self._shown)
+            data = file.read()
+        self._shown += len(data)
+        return data.decode(errors="replace")
+
+
+def connect(keys: RunnerKeys, place: str, memory: Sequence[MemoryRegion]) -> Gdb:
+    """Return the emulated board of ``keys``."""
+    assert keys.qemu is not None
+    seconds = ANSWER_SECONDS if keys.timeout is None else keys.timeout / 1e9
+    board = EmulatedBoard(BOARDS[keys.qemu], place, memory, seconds)
+    board.start()
+    return board
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])

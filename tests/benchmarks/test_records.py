@@ -1,0 +1,34 @@
+"""The committed cycles of mlfbuild's networks, and those of TensorFlow Lite Micro beside them."""
+
+from __future__ import annotations
+
+import pytest
+import records
+from counting.report import PAGES
+from records import PEER, ROWS, Record
+
+
+@pytest.fixture(scope="module")
+def committed() -> list[Record]:
+    return records.load()
+
+
+def test_the_page_has_the_committed_figures(committed: list[Record]) -> None:
+    (page,) = (page for page in PAGES if page.name == "performance.md")
+    text = page.read_text()
+    for name, block in records.blocks(committed).items():
+        assert f"<!-- counts: {name} -->\n{block}<!-- end -->" in text
+
+
+def test_tensorflow_lite_micro_is_modelled_on_each_part_with_dsp_instructions(committed: list[Record]) -> None:
+    found = {(record.part, record.network) for record in committed if record.place == PEER}
+    assert {part for part, _ in found} == {part for part in ROWS if part != "stm32g0b1"}
+    assert all((part, network) in found for part, _ in found for network in ("kws", "ic", "ad", "vww"))
+    assert not any(network.endswith("_f32") for _, network in found)
+
+
+def test_a_peer_takes_more_cycles_than_mlfbuild(committed: list[Record]) -> None:
+    ours = {(record.part, record.network): record.cycles for record in committed if record.place == "flash"}
+    for record in (record for record in committed if record.place == PEER):
+        assert 0 <= record.waiting < record.cycles
+        assert record.cycles > ours[record.part, record.network]

@@ -1,0 +1,138 @@
+"""Devices behind GDB servers: QEMU's stub is the server, without semihosting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mlfbuild.core import ProcessFailedError, TimedOutError
+from mlfbuild.project import RunnerKeys
+from mlfbuild.runners import Runner, describe_fault, open_runner, read_firmware
+from mlfbuild.runners.gdb import Gdb
+from support.device_firmware import SOURCE, symbols
+
+pytestmark = pytest.mark.usefixtures("debugger")
+PLACE = "mlfbuild.yml: targets.desk.runner"
+
+
+@pytest.fixture(scope="module")
+def board() -> Iterator[Runner]:
+    with open_runner(RunnerKeys(qemu="mps2-an385"), PLACE) as runner:
+        yield runner
+
+
+@pytest.fixture
+def runner(image: Path, board: Runner) -> Runner:
+    board.load(image)
+    return board
+
+
+def test_firmware_is_loaded_with_progress_and_stands_before_its_first_instruction(image: Path, board: Runner) -> None:
+    told: list[tuple[str, int, int]] = []
+    board.load(image, lambda *step: told.append(step))
+    total = told[0][2]
+    assert told[0] == ("loading", 0, total)
+    assert told[-1] == ("loading", total, total)
+    registers = board.registers()
+    assert list(registers) == [*(f"r{number}" for number in range(13)), "sp", "lr", "pc", "xpsr"]
+    assert registers["pc"] == symbols(image)["Reset_Handler"]
+    assert registers["sp"] == symbols(image)["__stack_top"] == int.from_bytes(board.read(0, 4), "little")
+
+
+def test_firmware_runs_from_stop_to_stop(image: Path, runner: Runner) -> None:
+    at = symbols(image)
+    assert runner.go([at["stop_here"]], 10) == at["stop_here"]
+    assert runner.read(at["starts"], 4) == (42).to_bytes(4, "little")
+    stops = [at["stop_here"], at["weighted"], at["sum"]]
+    assert [runner.go(stops, 10) for _ in range(4)] == [at["weighted"], at["sum"], at["stop_here"], at["weighted"]]
+    assert runner.registers()["r3"] == 4
+    runner.reset()
+    assert runner.registers()["pc"] == at["Reset_Handler"]
+    assert runner.go([at["Reset_Handler"], at["stop_here"]], 10) == at["stop_here"]
+
+
+def test_memory_and_registers_keep_what_is_written(runner: Runner) -> None:
+    data = bytes(range(256)) * 400
+    runner.write(0x20010000, data)
+    assert runner.read(0x20010000, len(data)) == data
+    assert runner.read(0x20010001, 7) == bytes(range(1, 8))
+    assert runner.read(0x20010000, 0) == b""
+    runner.set_registers({"r3": 0xFFFFFFFF, "sp": 0x20001000, "xpsr": 0x61000000})
+    changed = runner.registers()
+    assert (changed["r3"], changed["sp"], changed["xpsr"]) == (0xFFFFFFFF, 0x20001000, 0x61000000)
+
+
+def test_firmware_that_hangs_is_halted_and_can_run_on(image: Path, runner: Runner) -> None:
+    at = symbols(image)
+    runner.go([at["stop_here"]], 10)
+    runner.write(at["command"], b"\1")
+    with pytest.raises(TimedOutError) as hang:
+        runner.go([at["stop_here"]], 0.2)
+    assert hang.value.code == "device-timed-out"
+    before = runner.read(at["rounds"], 4)
+    assert before != bytes(4)
+    assert runner.read(at["rounds"], 4) == before  # it is halted
+    runner.set_registers({"pc": at["stop_here"], "lr": at["stop_here"] | 1})
+    assert runner.go([at["stop_here"]], 10) == at["stop_here"]
+
+
+def test_functions_of_halted_firmware_are_called(image: Path, runner: Gdb) -> None:
+    at = symbols(image)
+    runner.go([at["stop_here"]], 10)
+    before = runner.registers()
+    assert runner.call(at["weighted"], [1, 2, 3, 4, 5, 6], 10) == 654321
+    assert runner.call(at["weighted"], [-1, 0, 0, 0, 0, 0], 10) == 0xFFFFFFFF
+    runner.write(at["buffer"], bytes(range(256)))
+    assert runner.call(at["sum"] | 1, [at["buffer"], 256], 10) == sum(range(256))
+    assert runner.registers() == before
+    assert runner.go([at["stop_here"]], 10) == at["stop_here"]
+    assert runner.read(at["rounds"], 4) == (1).to_bytes(4, "little")
+
+
+def test_a_call_returns_to_an_address_that_the_function_itself_passes(image: Path, runner: Gdb) -> None:
+    at = symbols(image)
+    runner.go([at["sum"]], 10)
+    runner.write(at["buffer"], b"\7" * 9)
+    assert runner.call(at["sum"], [at["buffer"], 9], 10) == 63
+
+
+def test_a_call_that_hangs_or_faults_is_an_error(image: Path, runner: Gdb) -> None:
+    at = symbols(image)
+    runner.go([at["stop_here"]], 10)
+    with pytest.raises(TimedOutError) as hang:
+        runner.call(at["for_ever"], [], 0.2)
+    assert hang.value.code == "device-timed-out"
+    runner.reset()
+    runner.go([at["stop_here"]], 10)
+    with pytest.raises(ProcessFailedError) as fault:
+        runner.call(at["write_to"], [0xE0100000], 10)
+    assert fault.value.code == "call-faulted"
+    assert runner.registers()["pc"] == at["HardFault_Handler"]
+    text = describe_fault(runner, read_firmware(image))
+    line = next(n for n, text in enumerate(SOURCE.splitlines(), 1) if "/* the fault */" in text)
+    assert f"in write_to (app.c:{line})" in text
+
+
+def test_a_stop_at_another_address_is_an_error(image: Path, runner: Gdb) -> None:
+    """Such as at a bkpt instruction, which QEMU handles as a fault."""
+    at = symbols(image)
+    runner.go([at["stop_here"]], 10)
+    number = runner._ask(f"-break-insert -h *{at['sum']}")["bkpt"]["number"]
+    with pytest.raises(ProcessFailedError) as stop:
+        runner.go([at["stop_here"]], 10)
+    runner._ask(f"-break-delete {number}")
+    assert stop.value.code == "device-stopped"
+    assert f"{at['sum']:#010x}" in stop.value.reason
+
+
+def test_the_console_is_what_the_serial_port_of_the_board_prints(image: Path, runner: Runner) -> None:
+    at = symbols(image)
+    runner.console()
+    runner.go([at["stop_here"]], 10)
+    assert runner.console() == "hello\n"
+    assert runner.console() == ""
+    runner.write(at["command"], b"\3")
+    runner.go([at["stop_here"]], 10)
+    assert runner.console() == "again\n"
