@@ -60,8 +60,10 @@ class Device:
 
     def definitions(self, folder: Path) -> Mapping[str, str]:
         """Return the variables of CMake that link test firmware for it; write its linker script into ``folder``."""
-        link = "serial" if self.name == "serial" else "debugger"
-        settings = {"MLF_HOST_LINK": link, "MLF_STACK_SIZE": str(self.stack_size)}
+        settings = {"MLF_HOST_LINK": "debugger", "MLF_STACK_SIZE": str(self.stack_size)}
+        if self.keys.uart is not None:
+            settings |= {"MLF_HOST_LINK": "serial", "MLF_UART": str(self.keys.uart.resolve())}
+            settings |= {"MLF_RAM_BEGIN": str(self.ram.origin), "MLF_RAM_END": str(self.ram.origin + self.ram.size)}
         if self.board is not None:
             return {**settings, "MLF_BOARD": self.board.name}
         script = folder / "device.ld"
@@ -97,6 +99,13 @@ def device_of(target: TargetJob, place: str) -> Device:
             place=place,
             reason="a command of yours can run images, but has no access to the memory of the device",
             hint="reach the device through gdb, pyocd, serial or labgrid, or add --emulator to use the target's board",
+        )
+    if keys.serial is not None and keys.uart is None:
+        raise UsageError(
+            "serial-without-uart",
+            place=place,
+            reason="test firmware cannot use the serial port of the device, because the runner has no uart",
+            hint="write mlf_serial_get and mlf_serial_put, as in docs/runners/serial.md, and add uart: with that file",
         )
     if keys.memory is not None:
         regions = keys.memory
