@@ -75,6 +75,37 @@ function(mlfbuild_models PROJECT_FILE)
   _mlfbuild_placement("${target}")
 endfunction()
 
+# Define the targets `flash` and `run`, or flash-<image> and run-<image> for every further executable: the first one writes
+# the image to the device of the target that mlfbuild_models names, the second one runs it there, or on the target's board
+# in QEMU, and prints its output. MLFBUILD_RUN_OPTIONS are options of `mlfbuild run-firmware`, such as --timeout;10.
+function(mlfbuild_device IMAGE)
+  get_property(device GLOBAL PROPERTY MLFBUILD_DEVICE)
+  if(ARGN OR NOT device)
+    _mlfbuild_stop("mlfbuild_device(<executable>): call mlfbuild_models first")
+  endif()
+  if(NOT TARGET "${IMAGE}")
+    _mlfbuild_stop("mlfbuild_device: ${IMAGE} is not a target; write add_executable(${IMAGE} ...) first")
+  endif()
+  list(GET device 0 project)
+  list(GET device 1 name)
+  set(choice --file "${project}" --target "${name}" --elf "$<TARGET_FILE:${IMAGE}>")
+  foreach(verb IN ITEMS flash run)
+    set(target ${verb})
+    if(TARGET ${verb})
+      set(target ${verb}-${IMAGE})
+    endif()
+    set(command flash)
+    if(verb STREQUAL "run")
+      set(command run-firmware ${MLFBUILD_RUN_OPTIONS})
+    endif()
+    add_custom_target(
+      ${target}
+      COMMAND "${MLFBUILD_COMMAND}" ${command} ${choice}
+      DEPENDS ${IMAGE}
+      USES_TERMINAL VERBATIM)
+  endforeach()
+endfunction()
+
 # ---- Configure ----
 
 # Stop with the text of all arguments, indented so that CMake does not wrap it.

@@ -141,7 +141,7 @@ def _renamed(module: Module, new: str, edit: Edit, headers: Mapping[str, str]) -
 def _file(file: CodegenFile, old: str, new: str, edit: Edit, headers: Mapping[str, str]) -> CodegenFile:
     if is_kernel_header(file.path) or file.path.suffix not in TEXT_SUFFIXES:
         return file
-    name = headers.get(file.path.name, file.path.name)
+    name = headers.get(file.path.name) or edit(file.path.name)  # other headers as in the code that includes them
     if name.startswith(f"{old}_"):
         name = new + name.removeprefix(old)
     pieces = (edit(text).encode("latin-1") for text in _lines(file.content))

@@ -143,6 +143,11 @@ if TYPE_CHECKING:
         toolchain_of as toolchain_of,
         vectors_of as vectors_of,
     )
+    from mlfbuild.build.runs_on_boards import (
+        modelled_sections as modelled_sections,
+        run_placement as run_placement,
+        run_sections as run_sections,
+    )
     from mlfbuild.build.toolchains import locked_toolchain as locked_toolchain
     from mlfbuild.build.twin_jobs import Twins as Twins, twins as twins
     from mlfbuild.build.workers import in_worker as in_worker, map_in_workers as map_in_workers

@@ -12,7 +12,7 @@ from mlfbuild.build.budgets import TargetBudgets
 from mlfbuild.build.tree.dependencies import DEPENDENCIES_FOLDER
 from mlfbuild.build.tree.placement import LINKER_SCRIPT, PLACEMENT_FOLDER, PlacedSection
 from mlfbuild.compilers import CompileRequest
-from mlfbuild.project import DEFAULT_LEVEL, RUN_BUDGETS, Budget, BudgetFile, Provider
+from mlfbuild.project import DEFAULT_LEVEL, Budget, BudgetFile, Provider, run_budgets
 from mlfbuild.targets import Board, Cpu, Mcu, emulated_board, shared_toolchain_files
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ class TargetJob:
 
 def run_budgets_on(target: TargetJob) -> tuple[str, ...]:
     """Return the keys of the budgets that runs on ``target`` can check."""
-    return RUN_BUDGETS if target.mcu else RUN_BUDGETS[:1] if target.board else ()
+    return run_budgets(board=target.board is not None, mcu=target.mcu is not None)
 
 
 def run_limits(budgets: Mapping[str, Budget], target: TargetJob) -> dict[str, dict[str, int]]:

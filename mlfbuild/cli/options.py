@@ -230,6 +230,12 @@ def inputs_option(*, required: bool = False) -> Callable[[F], F]:
     )
 
 
+elf_option = click.option(
+    "--elf", type=click.Path(path_type=Path), metavar="FILE", help="Use this image; nothing is built."
+)
+"""An image instead of a firmware of the project."""
+
+
 def timeout_option(*, default: float | None = None, usual: int = 60) -> Callable[[F], F]:
     """Return the option --timeout; its help names the ``usual`` limit."""
     seconds = click.FloatRange(min=0, min_open=True)

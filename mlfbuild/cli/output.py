@@ -86,9 +86,14 @@ def show_as_it_is(text: str) -> None:
     _print(terminal_text(text))
 
 
-def _print(text: str) -> None:
+def stream(text: str) -> None:
+    """Print a part of the output of firmware, without a line end; raises as ``show``."""
+    _print(terminal_text(text), newline=False)
+
+
+def _print(text: str, *, newline: bool = True) -> None:
     try:
-        click.echo(text)
+        click.echo(text, nl=newline)
     except BrokenPipeError:
         silence()
     except OSError as error:

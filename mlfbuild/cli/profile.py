@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mlfbuild.cli.options import SharedOptions, verb
-from mlfbuild.cli.output import show, show_json
+from mlfbuild.cli.output import note, show, show_json
 from mlfbuild.cli.progress import building
 
 if TYPE_CHECKING:
@@ -20,12 +20,17 @@ def profile(options: SharedOptions) -> None:
     target has a microcontroller (mcu), its cycles and milliseconds are modelled, with a stated error. The exit status
     is 1 if a model, or all models of a firmware, exceed a budget.
     """
-    from mlfbuild.build import load
+    from mlfbuild.build import load, target_jobs
     from mlfbuild.report import run_text
     from mlfbuild.report.budgets import check_profiles
-    from mlfbuild.usecases import profile_models
+    from mlfbuild.usecases import not_profiled, profile_models, unchecked_in_runs
 
     project = load(options.file)
+    targets = target_jobs(project, options.target, options.model)
+    for line in () if options.quiet else not_profiled(targets):
+        note(f"not profiled: {line}")
+    for line in () if options.quiet else unchecked_in_runs(project, targets):
+        note(f"not checked: {line}")
     with building(options, project) as progress:
         found = profile_models(
             project, options.target, options.model, frozen=options.frozen, jobs=options.jobs, progress=progress

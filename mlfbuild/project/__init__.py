@@ -81,7 +81,6 @@ if TYPE_CHECKING:
     from mlfbuild.project.sources import SOURCES as SOURCES, source_suffix as source_suffix
     from mlfbuild.project.timing import mcu_of as mcu_of, memory_of_region as memory_of_region
     from mlfbuild.project.types import (
-        RUN_BUDGETS as RUN_BUDGETS,
         Budget as Budget,
         BudgetFile as BudgetFile,
         FirmwareSpec as FirmwareSpec,
@@ -89,6 +88,7 @@ if TYPE_CHECKING:
         OptionValue as OptionValue,
         Project as Project,
         TargetSpec as TargetSpec,
+        run_budgets as run_budgets,
     )
     from mlfbuild.project.units import (
         duration_text as duration_text,

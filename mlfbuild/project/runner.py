@@ -94,7 +94,7 @@ class RunnerKeys(Keys):
     serial: _Port | None = None
     """Serial port, or URL of pyserial, of firmware that contains mlf_serial.c: /dev/ttyACM0"""
     labgrid: Annotated[str, Rule(not_blank("a place"))] | None = None
-    """Place of a labgrid coordinator."""
+    """Place of a labgrid coordinator, reached through its GDB server, or with `flash` through its serial port."""
     run: _Words = ()
     """Command of yours that runs the image {elf}; its exit status is that of the firmware."""
     start: _Words = ()
@@ -120,6 +120,11 @@ class RunnerKeys(Keys):
     def way(self) -> str:
         """The key that says how the device is reached: one of ``WAYS``."""
         return next(way for way in WAYS if getattr(self, way))
+
+    @property
+    def over_serial(self) -> bool:
+        """Whether the firmware itself talks to mlfbuild over a serial line; otherwise a debugger accesses it."""
+        return self.serial is not None or (self.labgrid is not None and bool(self.flash))
 
 
 def check_runners(document: Document) -> None:

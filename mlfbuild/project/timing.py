@@ -10,7 +10,7 @@ from mlfbuild import targets
 from mlfbuild.project.checks import NOT_EMPTY, Rule, named, one_of
 from mlfbuild.project.keys import Keys
 from mlfbuild.project.problems import Mistake, quoted
-from mlfbuild.project.units import Count, Frequency, Size, parse_frequency
+from mlfbuild.project.units import FREQUENCY_TEXT, Count, Frequency, Size, parse_frequency
 
 if TYPE_CHECKING:
     from mlfbuild.project.types import TargetSpec
@@ -59,7 +59,7 @@ _CacheSize = Annotated[Size, Rule(_positive), _at_most(16 << 20)]
 _Width = Annotated[Size, Rule(_power_of_two), _at_most(4096)]
 _Waits = Annotated[Count, _at_most(10_000)]
 """These limits are far beyond real parts. Without them, the plugin's sums of 64 bits could overflow."""
-_ClockName = Annotated[str, Rule(_clock, {"pattern": r"^[0-9_]+(\.[0-9]+)? ?([KkMmGg]?[Hh][Zz])?$"})]
+_ClockName = Annotated[str, Rule(_clock, {"pattern": FREQUENCY_TEXT["pattern"]})]
 _Policy = one_of("policy", ("lru", "round-robin", "pseudo-random"))
 
 

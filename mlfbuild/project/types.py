@@ -31,11 +31,16 @@ FORMAT_VERSION = 1
 ALL = ("*",)
 """The default of a list of targets or models: all of them. The reader replaces it with their names."""
 
-RUN_BUDGETS = ("instructions", "cycles", "latency")
+_RUN_BUDGETS = ("instructions", "cycles", "latency")
 """The budgets that need a run of the model."""
 
 OptionValue = str | int | float | bool
 _Vectors = Annotated[Mapping[Annotated[str, rules.MODULE_NAME], ProjectPath], NOT_EMPTY]
+
+
+def run_budgets(*, board: bool, mcu: bool) -> tuple[str, ...]:
+    """Return the keys of the budgets that runs for a target with a ``board``, or with an ``mcu``, can check."""
+    return _RUN_BUDGETS if mcu else _RUN_BUDGETS[:1] if board else ()
 
 
 def _only_version(value: int) -> Mistake | None:
@@ -98,8 +103,8 @@ class Budget(Keys):
 
     @property
     def of_runs(self) -> dict[str, int]:
-        """The limits of ``RUN_BUDGETS``; that of the latency in nanoseconds."""
-        return {key: limit for key in RUN_BUDGETS if (limit := getattr(self, key)) is not None}
+        """The limits that need a run of the model; that of the latency in nanoseconds."""
+        return {key: limit for key in _RUN_BUDGETS if (limit := getattr(self, key)) is not None}
 
 
 @dataclass(frozen=True)

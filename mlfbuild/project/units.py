@@ -24,21 +24,20 @@ _LARGEST = 1 << 62
 _PERCENT = re.compile(r"([0-9]{1,4}(?:\.[0-9]{1,3})?) ?%")
 
 
+def _pattern(units: str) -> str:
+    return rf"^[0-9_]+(\.[0-9]+)? ?{units}$"
+
+
 def _schema(units: str) -> dict[str, Any]:
-    pattern = rf"^[0-9_]+(\.[0-9]+)? ?{units}$"
-    return {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": pattern}]}
+    return {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": _pattern(units)}]}
 
 
 SIZE_SCHEMA = _schema("([KkMmGg]?([Ii]?[Bb])?)")
 COUNT_SCHEMA = _schema("[KkMmGg]?")
 """A size and a count as JSON Schema."""
-FREQUENCY_SCHEMA = {
-    "anyOf": [
-        {"type": "integer", "minimum": _SLOWEST},
-        {"type": "string", "pattern": r"^[0-9_]+(\.[0-9]+)? ?([KkMmGg]?[Hh][Zz])?$"},
-    ]
-}
-DURATION_SCHEMA = {"type": "string", "pattern": r"^[0-9_]+(\.[0-9]+)? ?([NnUuMm]?[Ss])$"}
+FREQUENCY_TEXT = {"type": "string", "pattern": _pattern("([KkMmGg]?[Hh][Zz])?")}
+FREQUENCY_SCHEMA = {"anyOf": [{"type": "integer", "minimum": _SLOWEST}, FREQUENCY_TEXT]}
+DURATION_SCHEMA = {"type": "string", "pattern": _pattern("([NnUuMm]?[Ss])")}
 PERCENT_SCHEMA = {"type": "string", "pattern": rf"^{_PERCENT.pattern}$"}
 
 

@@ -1,15 +1,19 @@
-"""Firmware images as a loader sees them: segments, and the checks before anything is written to a device."""
+"""Firmware images as a loader sees them: segments, the memory they occupy, and the CPU they are for."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mlfbuild.c_analysis import check_elf_image
-from mlfbuild.core import InputFileError, UnsupportedModelError, read_bytes
-from mlfbuild.targets import MemoryRegion
+from mlfbuild.core import InputFileError, read_bytes
+
+if TYPE_CHECKING:
+    from elftools.elf.elffile import ELFFile
+
+_ALLOC = 2  # SHF_ALLOC
 
 
 @dataclass(frozen=True)
@@ -22,8 +26,12 @@ class DeviceImage:
     little_endian: bool
     bits: int
     entry: int
+    architecture: int | None
+    """Tag_CPU_arch of Arm's build attributes; ``None`` without them."""
     segments: tuple[tuple[int, bytes], ...]
     """Load address and content of each segment that is not empty."""
+    sections: tuple[tuple[int, int], ...]
+    """First address and size of each section that occupies memory of the device, in ascending order."""
 
     @property
     def size(self) -> int:
@@ -39,53 +47,46 @@ def device_image(path: Path) -> DeviceImage:
     check_elf_image(data, path)
     try:
         elf = ELFFile(io.BytesIO(data))
-        segments = tuple(
-            (int(segment["p_paddr"]), bytes(segment.data()))
-            for segment in elf.iter_segments("PT_LOAD")
-            if segment["p_filesz"]
+        image = DeviceImage(
+            path,
+            str(elf["e_machine"]),
+            elf.little_endian,
+            elf.elfclass,
+            int(elf["e_entry"]),
+            _architecture(elf),
+            tuple(
+                (int(segment["p_paddr"]), bytes(segment.data()))
+                for segment in elf.iter_segments("PT_LOAD")
+                if segment["p_filesz"]
+            ),
+            _sections(elf),
         )
-        image = DeviceImage(path, str(elf["e_machine"]), elf.little_endian, elf.elfclass, int(elf["e_entry"]), segments)
     except Exception as error:  # noqa: BLE001 - pyelftools raises KeyError, AttributeError, its own errors, ...
         reason = f"damaged ELF image: {type(error).__name__} while it was read"
         raise InputFileError("image-damaged", place=path, reason=reason, hint="link it again") from None
-    if not segments:
+    if not image.segments:
         reason = "the ELF file has nothing to load"
         raise InputFileError("image-empty", place=path, reason=reason, hint="name the linked image, not an object file")
     return image
 
 
-def check_image_fits(image: DeviceImage, memory: Sequence[MemoryRegion], device: str) -> None:
-    """Raise ``UnsupportedModelError`` if a segment begins in a region of ``memory`` and goes beyond its end."""
-    for origin, content in image.segments:
-        for region in memory:
-            room = region.origin + region.size - origin
-            if origin >= region.origin and 0 < room < len(content):
-                raise UnsupportedModelError(
-                    "image-too-large",
-                    place=image.path,
-                    reason=f"{len(content):,} bytes are loaded at {origin:#010x}, but the memory {region.name} of"
-                    f" {device} has room for {room:,}",
-                    hint="link the image for this device, or correct the memory of its runner",
-                )
+def _architecture(elf: ELFFile) -> int | None:
+    from elftools.elf.sections import ARMAttributesSection
+
+    section = elf.get_section_by_name(".ARM.attributes")
+    attributes = (
+        attribute
+        for part in (section.iter_subsections() if isinstance(section, ARMAttributesSection) else ())
+        for scope in part.iter_subsubsections()
+        for attribute in scope.iter_attributes("TAG_CPU_ARCH")
+    )
+    return max((int(attribute.value) for attribute in attributes), default=None)
 
 
-_ARCHITECTURES = {"EM_ARM": "arm", "EM_RISCV": "riscv"}
-"""Begin of GDB's name of the architecture by the machine of an ELF file."""
-
-
-def check_machine(image: DeviceImage, architecture: str, device: str) -> None:
-    """Raise ``UnsupportedModelError`` if a device with GDB's ``architecture`` cannot run ``image``."""
-    flaw = ""
-    if not architecture.startswith(_ARCHITECTURES.get(image.machine, image.machine)):
-        flaw = f"it is for {image.machine.removeprefix('EM_')}, but the device is {architecture or 'unknown'}"
-    elif image.bits != 32:
-        flaw = f"it is for a CPU with {image.bits} bits"
-    elif not image.little_endian:
-        flaw = "it is big-endian, but the device is little-endian"
-    if flaw:
-        raise UnsupportedModelError(
-            "image-for-another-device",
-            place=image.path,
-            reason=f"the image cannot run on {device}: {flaw}",
-            hint="build it for the CPU of this device",
-        )
+def _sections(elf: ELFFile) -> tuple[tuple[int, int], ...]:
+    sections = (
+        (int(section["sh_addr"]), int(section["sh_size"]))
+        for section in elf.iter_sections()
+        if section["sh_flags"] & _ALLOC and section["sh_size"]
+    )
+    return tuple(sorted(sections))

@@ -20,7 +20,7 @@ _CAUSES = {
     0: "instruction fetch from protected memory",
     1: "access to protected memory",
     3: "protected memory while returning from an exception",
-    4: "protected memory while entering an exception, such as after a stack overflow",
+    4: "protected memory while entering an exception",
     5: "protected memory while saving floating-point registers",
     8: "bus error in an instruction fetch",
     9: "bus error",
@@ -80,9 +80,8 @@ def _described(firmware: Firmware, name: str, status: tuple[int, ...], stack: in
         lines.append(f"  the stack pointer {stack:#010x} is outside the stack, which may be too small")
     else:
         pc, lr = at
-        lines.append(f"  pc {pc:#010x} in {firmware.place_of(pc)}")
-        # The link register has bit 0 set, and points behind the call.
-        lines.append(f"  lr {lr:#010x} in {firmware.place_of((lr & ~1) - 2)}")
+        lines.append(f"  pc {_located(firmware, pc, pc)}")
+        lines.append(f"  lr {_located(firmware, lr, (lr & ~1) - 2)}")  # it has bit 0 set, and points behind the call
     lines.append("  CFSR {:#010x}  HFSR {:#010x}  MMFAR {:#010x}  BFAR {:#010x}".format(*status))
     return "\n".join(lines)
 
@@ -90,12 +89,16 @@ def _described(firmware: Firmware, name: str, status: tuple[int, ...], stack: in
 def _causes(status: int, hard: int, protected: int, bus: int) -> Iterator[str]:
     for bit, cause in _CAUSES.items():
         if status >> bit & 1:
-            has_address = (bit < 8 and status >> _PROTECTED_ADDRESS & 1) or (
-                8 <= bit < 16 and status >> _BUS_ADDRESS & 1
-            )
-            yield f"{cause} at {protected if bit < 8 else bus:#010x}" if has_address else cause
+            address = {1: (_PROTECTED_ADDRESS, protected), 9: (_BUS_ADDRESS, bus)}.get(bit)
+            known = address is not None and status >> address[0] & 1
+            yield f"{cause} at {address[1]:#010x}" if known and address else cause
     if hard >> _VECTOR_ERROR & 1:
         yield "the vector table cannot be read"
+
+
+def _located(firmware: Firmware, value: int, address: int) -> str:
+    place = firmware.place_of(address)
+    return f"{value:#010x}" if place.startswith("0x") else f"{value:#010x} in {place}"
 
 
 def _is_plausible(firmware: Firmware, stack: int) -> bool:

@@ -1,4 +1,4 @@
-"""What a runner's host must know about a firmware image: entry, symbols, memory, and the lines of addresses."""
+"""Symbols and lines of a firmware image, besides what a loader reads of it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from mlfbuild.c_analysis import check_elf_image
 from mlfbuild.core import InputFileError, read_bytes
+from mlfbuild.runners.device_image import DeviceImage, device_image
 
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
 
-_ALLOC = 2  # SHF_ALLOC
 _VECTORS = 16
 """Words at the start of a vector table that every core has: the stack pointer and exceptions 1 to 15."""
 
@@ -24,20 +23,17 @@ _VECTORS = 16
 class Firmware:
     """An ELF image for a 32-bit core."""
 
-    path: Path
-    machine: str
-    """ELF's name of the architecture: ``EM_ARM``."""
-    entry: int
-    """Address of the first instruction, without Thumb's bit 0."""
+    image: DeviceImage
     functions: Mapping[str, tuple[int, int]]
     """Address and size of each function, without Thumb's bit 0."""
     objects: Mapping[str, int]
     """Address of each other symbol."""
-    segments: tuple[tuple[int, bytes], ...]
-    """Contents to load, by address."""
-    sections: tuple[tuple[int, int], ...]
-    """First address and size of each section that occupies memory of the device, in ascending order."""
     _elf: ELFFile = field(repr=False, compare=False)
+
+    @property
+    def entry(self) -> int:
+        """Address of the first instruction, without Thumb's bit 0."""
+        return self.image.entry & ~1
 
     def function(self, name: str) -> int | None:
         """Return the address of the function ``name``, ``None`` if the image has no such symbol."""
@@ -49,7 +45,7 @@ class Firmware:
 
         It is at the start of a segment, and its second word is the entry. ``None`` if there is none.
         """
-        for address, data in self.segments:
+        for address, data in self.image.segments:
             if len(data) >= 4 * _VECTORS:
                 words = struct.unpack_from(f"<{_VECTORS}I", data)
                 if words[1] == self.entry | 1:
@@ -74,8 +70,10 @@ class Firmware:
         dwarf = self._elf.get_dwarf_info()
         for unit in dwarf.iter_CUs():
             program = dwarf.line_program_for_CU(unit)
+            if program is None:
+                continue
             before = None
-            for entry in () if program is None else program.get_entries():
+            for entry in program.get_entries():
                 state = entry.state
                 if state is None:
                     continue
@@ -86,25 +84,24 @@ class Firmware:
                 before = None if state.end_sequence else state
 
 
-def read_firmware(image: Path) -> Firmware:
-    """Return the content of the ELF file ``image``; raises ``InputFileError`` if it is none, or is damaged."""
-    data = read_bytes(image, "firmware image")
-    check_elf_image(data, image)
+def read_firmware(path: Path) -> Firmware:
+    """Return the content of the ELF image ``path``; raises ``InputFileError`` if it is none, or is damaged."""
+    image = device_image(path)
     try:
-        return _firmware(image, data)
-    except InputFileError:
-        raise
+        return _firmware(image, read_bytes(path, "firmware image"))
     except Exception as error:  # noqa: BLE001 - pyelftools raises KeyError, AttributeError, its own errors, ...
-        reason = f"damaged ELF image: {type(error).__name__} while it was read"
-        raise InputFileError("image-damaged", place=image, reason=reason, hint="link it again") from None
+        reason = f"damaged ELF image: {type(error).__name__} while its symbols were read"
+        raise InputFileError("image-damaged", place=path, reason=reason, hint="link it again") from None
 
 
-def _firmware(image: Path, data: bytes) -> Firmware:
+def _firmware(image: DeviceImage, data: bytes) -> Firmware:
     from elftools.elf.elffile import ELFFile
+    from elftools.elf.sections import SymbolTableSection
 
     elf = ELFFile(io.BytesIO(data))
     functions, objects = {}, {}
     for table in elf.iter_sections("SHT_SYMTAB"):
+        assert isinstance(table, SymbolTableSection)
         for symbol in table.iter_symbols():
             if symbol["st_shndx"] == "SHN_UNDEF" or not symbol.name:
                 continue
@@ -112,12 +109,4 @@ def _firmware(image: Path, data: bytes) -> Firmware:
                 functions[symbol.name] = (symbol["st_value"] & ~1, symbol["st_size"])
             else:
                 objects[symbol.name] = symbol["st_value"]
-    segments = tuple(
-        (segment["p_paddr"], segment.data()) for segment in elf.iter_segments("PT_LOAD") if segment["p_filesz"]
-    )
-    sections = sorted(
-        (section["sh_addr"], section["sh_size"])
-        for section in elf.iter_sections()
-        if section["sh_flags"] & _ALLOC and section["sh_size"]
-    )
-    return Firmware(image, elf["e_machine"], elf["e_entry"] & ~1, functions, objects, segments, tuple(sections), elf)
+    return Firmware(image, functions, objects, elf)

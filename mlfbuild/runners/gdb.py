@@ -19,6 +19,7 @@ from mlfbuild.core import (
     Tell,
     TimedOutError,
     ToolNotFoundError,
+    UsageError,
     find_tool,
     require_extra,
     stops_held,
@@ -26,9 +27,12 @@ from mlfbuild.core import (
 )
 from mlfbuild.project import RunnerKeys
 from mlfbuild.runners.background import Background, background
-from mlfbuild.runners.device_image import DeviceImage, check_image_fits, check_machine, device_image
+from mlfbuild.runners.calls import call_function
+from mlfbuild.runners.console import serial_console
+from mlfbuild.runners.device_image import DeviceImage, device_image
 from mlfbuild.runners.gdb_client import GdbClient, GdbRefusal, mi_string
 from mlfbuild.runners.gdb_servers import GdbServer, gdb_server
+from mlfbuild.runners.image_checks import check_image, check_size, memory_map
 from mlfbuild.runners.lock import device_lock
 from mlfbuild.targets import MemoryRegion
 
@@ -39,6 +43,7 @@ _CONNECT_SECONDS = 10.0
 _FLASH_SECONDS = 120.0
 """Longest time between two reports of GDB while it loads: large flash memories take a minute to erase."""
 _CLOSE_SECONDS = 5.0
+_CPUID = 0xE000ED00
 _CHUNK = 16 * 1024
 """Bytes of memory for each command."""
 _NOT_THERE = re.compile(
@@ -47,7 +52,10 @@ _NOT_THERE = re.compile(
 _SENT = re.compile(r'total-sent="(\d+)"')
 _CURRENT = re.compile(r'currently "?([^")]+)')
 _MISMATCH = re.compile(r"Section (\S+), range (\S+) -- (\S+): MIS-MATCHED")
-_CORE_REGISTERS = (*(f"r{number}" for number in range(13)), "sp", "lr", "pc", "xpsr")
+_CORE_REGISTERS = (*(f"r{number}" for number in range(13)), "sp", "lr", "pc", "xpsr", "msp", "psp")
+"""QEMU before version 8 has no msp and psp."""
+_CALL_CLOBBERS = (*(f"d{number}" for number in range(8)), "fpscr", "vpr")
+"""Floating-point registers that a called function may change (AAPCS)."""
 _SAME_REGISTERS = {"cpsr": "xpsr"}
 """Other names of registers; OpenOCD writes xPSR."""
 
@@ -82,10 +90,13 @@ class Gdb:
 
     # Connection ------------------------------------------------------------------------------------------------------
 
-    def connect(self, address: str, start: Sequence[str] = (), device: str = "") -> None:
+    def connect(
+        self, address: str, start: Sequence[str] = (), device: str = "", console: tuple[str, int] | None = None
+    ) -> None:
         """Start the server ``start``, if it is given, and have GDB connect to ``address``.
 
-        ``device`` is what no other process may use at the same time, by default the address.
+        ``device`` is what no other process may use at the same time, by default the address. ``console`` is a serial
+        port with its bits per second.
         """
         require_extra("gdb", self._place, "the connection to a GDB server")
         program = find_tool("gdb-multiarch")
@@ -95,6 +106,8 @@ class Gdb:
             self._client = GdbClient(self.name, server)
             stack.enter_context(self._client.running(program))
             self._attach(address, server)
+            if console is not None:  # the server may provide it
+                self.console = stack.enter_context(serial_console(*console, self._place)).read
             stack.callback(self._release)
             self._stack = stack.pop_all()
 
@@ -103,32 +116,30 @@ class Gdb:
         return background([str(find_tool(start[0])), *start[1:]])
 
     def _attach(self, address: str, server: Background | None) -> None:
-        # GDB tries again until the server listens. A test connection would end servers that serve only one.
-        self._client.ask(f"-gdb-set tcp auto-retry {'off' if server is None else 'on'}", self._timeout)
-        self._client.ask(f"-gdb-set tcp connect-timeout {max(1, round(self._timeout))}", self._timeout)
         seconds = _CONNECT_SECONDS if server is None else self._timeout + _CONNECT_SECONDS
         try:
+            # GDB tries again until the server listens. A test connection would end servers that serve only one.
+            self._ask(f"-gdb-set tcp auto-retry {'off' if server is None else 'on'}")
+            self._ask(f"-gdb-set tcp connect-timeout {max(1, round(self._timeout))}")
             self._client.ask(f"-target-select {self._kind.mode} {_with_host(address)}", seconds)
-        except GdbRefusal as error:
-            if server is None and _NOT_THERE.search(error.words):
+        except ProcessFailedError as error:
+            words = error.words if isinstance(error, GdbRefusal) else error.reason
+            if server is None and _NOT_THERE.search(words):
                 raise ToolNotFoundError(
                     "gdb-server-not-running",
                     place=self._place,
-                    reason=f"cannot connect to the GDB server {error.words}",
+                    reason=f"cannot connect to the GDB server {words}",
                     hint="start the server, or add the key start with its command",
                 ) from None
-            raise self._not_a_server(error.words) from None
-        except TimedOutError:
-            raise self._not_a_server(f"{address} does not answer within {seconds:g} s") from None
-        except ProcessFailedError as error:
-            raise self._not_a_server(error.reason) from None
+            raise ProcessFailedError(
+                "gdb-server-failed",
+                self._client.output,
+                place=self._place,
+                reason=f"GDB cannot connect to {address}: {words}",
+                hint="check that the address is that of a GDB server, and that its board is connected",
+            ) from None
         for command in self._kind.attach:
             self._say(command)
-
-    def _not_a_server(self, reason: str) -> ProcessFailedError:
-        hint = "check that the address is that of a GDB server, and that its board is connected"
-        reason = f"GDB cannot connect: {reason}"
-        return ProcessFailedError("gdb-server-failed", self._client.output, place=self._place, reason=reason, hint=hint)
 
     def close(self) -> None:
         """Reset the device, let it run and release it; stop what was started for it. It may be called twice."""
@@ -140,9 +151,9 @@ class Gdb:
         with contextlib.suppress(MlfError):
             if self._client.stop is None:
                 self._halt(_CLOSE_SECONDS)
-            self._client.ask("-break-delete", _CLOSE_SECONDS)
-            for command in (*self._kind.release, "detach"):
-                self._client.console(command, _CLOSE_SECONDS)
+            for command in ("delete", *self._kind.release, "detach"):
+                with contextlib.suppress(GdbRefusal):  # kill detaches, too
+                    self._client.console(command, _CLOSE_SECONDS)
 
     def _ask(self, command: str) -> Mapping[str, Any]:
         return self._client.ask(command, self._timeout)
@@ -153,47 +164,68 @@ class Gdb:
     # Loading ---------------------------------------------------------------------------------------------------------
 
     def load(self, image: Path, tell: Tell = tell_nobody) -> None:
-        """Write the segments of ``image``, compare what the device holds then, and reset it."""
+        """Write the segments of ``image`` unless the device holds them, compare them, and reset the device."""
         firmware = device_image(image)
-        found = _CURRENT.search(self._say("show architecture"))
-        check_machine(firmware, found[1] if found else "", self.name)
-        check_image_fits(firmware, self._memory, self.name)
+        self._check(firmware)
         self.reset()  # running firmware may use the flash, or have changed clocks
         self._ask(f"-file-exec-and-symbols {mi_string(str(image.resolve()))}")
-        self._download(firmware, tell)
-        self._compare(firmware)
+        if not self._holds():
+            self._download(firmware, tell)
+            self._compare(firmware)
         self.reset()
 
-    def _download(self, image: DeviceImage, tell: Tell) -> None:
+    def _check(self, firmware: DeviceImage) -> None:
+        """Raise ``UnsupportedModelError`` if the device cannot run ``firmware``, or has too little memory."""
+        found = _CURRENT.search(self._say("show architecture"))
+        try:
+            cpuid = int.from_bytes(self._read(_CPUID, 4), "little")
+        except GdbRefusal:  # it is no M-profile core
+            cpuid = None
+        check_image(firmware, found[1] if found else "", cpuid, self.name)
+        check_size(firmware, self._memory, self.name)
+        regions = memory_map(self._say("info mem"))
+        check_size(firmware, regions, self.name, all_memory=bool(regions))
+
+    def _download(self, firmware: DeviceImage, tell: Tell) -> None:
+        size = firmware.size
+
         def progress(record: str) -> None:
             sent = _SENT.search(record)
             if sent is not None:
-                tell("loading", min(int(sent[1]), image.size), image.size)
+                tell("loading", min(int(sent[1]), size), size)
 
-        tell("loading", 0, image.size)
+        tell("loading", 0, size)
         try:
             self._client.ask("-target-download", max(_FLASH_SECONDS, self._timeout), progress)
         except GdbRefusal as error:
-            raise self._not_written(image, error.words) from None
-        tell("loading", image.size, image.size)
+            raise self._not_written(firmware, error.words) from None
+        tell("loading", size, size)
 
-    def _compare(self, image: DeviceImage) -> None:
+    def _holds(self) -> bool:
+        """Return whether the device holds the image already: flash wears out, and writing it takes time."""
+        try:
+            printed = self._client.console("compare-sections", max(_FLASH_SECONDS, self._timeout))
+        except GdbRefusal:
+            return False
+        return "matched." in printed and _MISMATCH.search(printed) is None
+
+    def _compare(self, firmware: DeviceImage) -> None:
         try:
             printed = self._client.console("compare-sections", max(_FLASH_SECONDS, self._timeout))
         except GdbRefusal as error:
-            raise self._not_written(image, error.words) from None
+            raise self._not_written(firmware, error.words) from None
         wrong = _MISMATCH.search(printed)
         if wrong is not None:
             section, begin, end = wrong.groups()
             reason = f"the memory from {begin} to {end} (section {section}) does not contain what was written"
-            raise self._not_written(image, reason)
+            raise self._not_written(firmware, reason)
 
-    def _not_written(self, image: DeviceImage, reason: str) -> ProcessFailedError:
+    def _not_written(self, firmware: DeviceImage, reason: str) -> ProcessFailedError:
         return ProcessFailedError(
             "device-not-written",
             self._client.output,
             place=self.name,
-            reason=f"{image.path.name} cannot be loaded: {reason}",
+            reason=f"{firmware.path.name} cannot be loaded: {reason}",
             hint="check that the image is linked for this part, and that its flash is not write-protected",
         )
 
@@ -282,14 +314,15 @@ class Gdb:
         known = self._known_registers()
         wanted = [name for name in _CORE_REGISTERS if name in known]
         answer = self._ask(f"-data-list-register-values x {' '.join(str(known[name][0]) for name in wanted)}")
-        values = {int(each["number"]): int(each["value"], 16) & 0xFFFF_FFFF for each in answer["register-values"]}
-        return {name: values[known[name][0]] for name in wanted}
+        values = {int(each["number"]): each["value"] for each in answer["register-values"]}
+        return {name: int(values[known[name][0]], 16) & 0xFFFF_FFFF for name in wanted}
 
     def set_registers(self, values: Mapping[str, int]) -> None:
         """Change registers."""
         known = self._known_registers()
         self._stopped_at = None
-        for name, value in values.items():
+        # GDB unwinds the stack anew after a change of these, and may then refuse to change xpsr.
+        for name, value in sorted(values.items(), key=lambda each: each[0] in {"sp", "lr", "pc"}):
             self._ask(f'-data-evaluate-expression "${known[name][1]} = {value:#x}"')
 
     def _known_registers(self) -> Mapping[str, tuple[int, str]]:
@@ -300,6 +333,19 @@ class Gdb:
                     self._numbers[_SAME_REGISTERS.get(name.lower(), name.lower())] = (number, name)
         return self._numbers
 
+    def call(self, address: int, arguments: Sequence[int], timeout: float) -> int:
+        """Call the function at ``address``; see ``call_function``. Floating-point registers are restored, too."""
+        saved = []
+        for name in _CALL_CLOBBERS:
+            if name in self._known_registers():
+                with contextlib.suppress(GdbRefusal):  # a part without FPU may list them
+                    self._say(f"set $mlf_{name} = ${name}")
+                    saved.append(name)
+        result = call_function(self, address, arguments, timeout)
+        for name in saved:
+            self._say(f"set var ${name} = $mlf_{name}")
+        return result
+
 
 def connect(keys: RunnerKeys, place: str, memory: Sequence[MemoryRegion]) -> Gdb:
     """Return the device behind the GDB server of ``keys``."""
@@ -307,8 +353,17 @@ def connect(keys: RunnerKeys, place: str, memory: Sequence[MemoryRegion]) -> Gdb
     server = gdb_server(keys.server, keys.start, keys.gdb, place)
     seconds = ANSWER_SECONDS if keys.timeout is None else keys.timeout / 1e9
     runner = Gdb(f"gdb {keys.gdb}", place, server, memory=memory, timeout=seconds)
-    runner.connect(keys.gdb, keys.start, f"probe {keys.probe}" if keys.probe else "")
+    console = (keys.console, keys.baud) if keys.console else None
+    start = with_probe(keys.start, keys.probe, place)
+    runner.connect(keys.gdb, start, f"probe {keys.probe}" if keys.probe else "", console)
     return runner
+
+
+def with_probe(words: Sequence[str], probe: str | None, place: str) -> tuple[str, ...]:
+    """Return ``words`` with the serial number of the probe for {probe}; raises ``UsageError`` if it is not known."""
+    if probe is None and any("{probe}" in word for word in words):
+        raise UsageError("probe-not-given", place=place, reason="{probe} is used", hint="add the key probe")
+    return tuple(word.replace("{probe}", probe or "") for word in words)
 
 
 def _with_host(address: str) -> str:

@@ -30,6 +30,7 @@ _CONSOLE = b":tt"
 _FAULT_STATUS = 112  # MLF_BOARD_FAULT_STATUS
 _LONGEST_NAME, _LONGEST_TEXT, _CHUNK = 255, 1 << 16, 64
 _VTOR = 0xE000ED08
+"""Vector table offset register; cores without it ignore the write."""
 _THUMB = 1 << 24
 """Bit of xPSR."""
 
@@ -63,6 +64,24 @@ def opener_in(folder: Path) -> FileOpener:
     return opened
 
 
+def start_at_entry(runner: Runner, firmware: Firmware) -> None:
+    """Reset the device and let its core begin with ``firmware``, also in RAM, or behind a boot loader or boot ROM."""
+    runner.reset()
+    vectors = firmware.vectors()
+    if vectors is not None and _counter(runner) not in {None, firmware.entry}:
+        address, words = vectors
+        runner.write(_VTOR, struct.pack("<I", address))
+        runner.set_registers({"sp": words[0], "pc": firmware.entry, "xpsr": _THUMB})
+
+
+def _counter(runner: Runner) -> int | None:
+    """Return the program counter; ``None`` for firmware on a serial line, which starts by itself and is not halted."""
+    try:
+        return runner.registers()["pc"] & ~1
+    except UsageError:
+        return None
+
+
 class HostCalls:
     """One run of the image ``firmware``, which is loaded on the device of ``runner``.
 
@@ -86,13 +105,13 @@ class HostCalls:
         if stop is None or call is None or vectors is None:
             raise InputFileError(
                 "image-without-host-link",
-                place=firmware.path,
+                place=firmware.image.path,
                 reason="the image does not call its host through mlf_host_stop, or is stripped",
                 hint="build it with the board support of mlfbuild and MLF_HOST_LINK",
             )
         self._runner, self._firmware, self._opener, self._printed = runner, firmware, opener, printed
-        self._stop, self._call, self._vectors = stop, call, vectors
-        self._fault = vectors[1][3] & ~1
+        self._stop, self._call, self._vectors = stop, call, vectors[1]
+        self._fault = self._vectors[3] & ~1
         self._command_line = " ".join(["firmware", *arguments]).encode() + b"\0"
         self._files: dict[int, BinaryIO | None] = {}  # None: the console
         self._output: list[str] = []
@@ -114,13 +133,14 @@ class HostCalls:
         """Serve one call; return how the firmware ended, ``None`` if it goes on."""
         stops = [self._stop, self._fault]
         if not self._started:
-            self._start()
+            start_at_entry(self._runner, self._firmware)
+            self._started = True
         else:
             stops.append(self._firmware.entry)
         try:
             at = self._runner.go(stops, timeout)
         except TimedOutError:
-            where = self._counter()
+            where = _counter(self._runner)
             halted = "" if where is None else f", so it was stopped in {self._firmware.place_of(where)}"
             self._end(None, f"no result after {timeout:g} s{halted}")
             return self._ended
@@ -145,22 +165,6 @@ class HostCalls:
     def output(self) -> str:
         """What the firmware has printed so far."""
         return "".join(self._output)
-
-    def _start(self) -> None:
-        """Let the core begin with the image, also if it is in RAM, or behind a boot loader or boot ROM."""
-        self._runner.reset()
-        self._started = True
-        address, words = self._vectors
-        if self._counter() not in {None, self._firmware.entry}:
-            self._runner.write(_VTOR, struct.pack("<I", address))
-            self._runner.set_registers({"sp": words[0], "pc": self._firmware.entry, "xpsr": _THUMB})
-
-    def _counter(self) -> int | None:
-        """Return the program counter; ``None`` for firmware on a serial line, which starts and stops by itself."""
-        try:
-            return self._runner.registers()["pc"] & ~1
-        except UsageError:
-            return None
 
     def _exit(self, status: int) -> None:
         fault = describe_printed_fault(self.output, self._firmware) if status == _FAULT_STATUS else None

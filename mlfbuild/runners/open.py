@@ -24,6 +24,12 @@ def open_runner(keys: RunnerKeys, place: str, memory: Sequence[MemoryRegion] = (
     server or the device does not answer as expected.
     """
     # Only one way is used, and each imports its own library.
+    if keys.labgrid is not None:
+        from mlfbuild.runners.labgrid import acquired
+
+        with acquired(keys, place) as reached, open_runner(reached, place, memory) as found:
+            yield found
+        return
     module = importlib.import_module(f"mlfbuild.runners.{_MODULES.get(keys.way, keys.way)}")
     runner: Runner = module.connect(keys, place, device_memory(keys) or tuple(memory))
     try:

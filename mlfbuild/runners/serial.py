@@ -20,10 +20,11 @@ from typing import Any, NoReturn
 from mlfbuild.core import InputFileError, MlfError, ProcessFailedError, Tell, UsageError, read_bytes, tell_nobody
 from mlfbuild.project import RunnerKeys
 from mlfbuild.runners.command import flash_image
-from mlfbuild.runners.console import SerialPort
-from mlfbuild.runners.device_image import check_image_fits, device_image
+from mlfbuild.runners.device_image import device_image
+from mlfbuild.runners.image_checks import check_size
 from mlfbuild.runners.link import Hello, Link, Stop
 from mlfbuild.runners.lock import device_lock
+from mlfbuild.runners.serial_port import SerialPort
 from mlfbuild.targets import MemoryRegion
 
 _ANSWER_SECONDS = 5.0
@@ -75,7 +76,7 @@ class Serial:
         The ``flash`` command is run only if the device holds another image. Raises ``ProcessFailedError`` if it holds
         another one then.
         """
-        check_image_fits(device_image(image), self._memory, self.name)
+        check_size(device_image(image), self._memory, self.name)
         content = _serial_image(image)
         self._entry = content.entry
         flashes = bool(self._keys.flash)

@@ -15,7 +15,8 @@ Methods
 -------
     ``MlfModels(project, target)`` compiles and unpacks every model of a target and returns the nodes to depend on.
     ``MlfFirmware(name, models)`` runs the CMake cross build of a firmware; Ninja decides what is out of date.
-    ``MlfRun(elf, models)`` runs an image on the target's board in QEMU and keeps its output.
+    ``MlfRun(elf, models)`` runs an image on the target's device, or on its board in QEMU, and keeps its output.
+    ``MlfFlash(elf, models)`` writes an image to the target's device and lets it run.
     ``MlfVerify(models)`` checks every model that has vectors on the target's board.
     ``MlfArchive(archive, model)`` and ``MlfUnpack(folder, archive)`` are the single steps.
     ``MlfParams(binary, elf)`` writes the constants of an image for external flash.
@@ -74,6 +75,8 @@ Construction variables
         For ``MlfParams``.
     ``MLFREPORTCOMSTR``
         For ``MlfReport``.
+    ``MLFFLASHCOMSTR``
+        For ``MlfFlash``.
     ``MLFRUNCOMSTR``
         For ``MlfRun``.
     ``MLFVERIFYCOMSTR``
@@ -96,7 +99,7 @@ from typing import Any
 from SCons.Script import ARGUMENTS
 
 from mlfbuild.scons.archives import archive_builder, copy_builder, merge_builder, unpack_builder
-from mlfbuild.scons.firmware import mlf_firmware, mlf_run
+from mlfbuild.scons.firmware import mlf_firmware, mlf_flash, mlf_run
 from mlfbuild.scons.models import mlf_models
 from mlfbuild.scons.placement import params_builder
 from mlfbuild.scons.report import report_builder
@@ -125,6 +128,7 @@ _DEFAULTS = {
     "MLFSECTION": ".mlf_params",
     "MLFPROFILE": False,
     "MLFREPORTCOMSTR": "Writing $TARGET from $SOURCE",
+    "MLFFLASHCOMSTR": "Flashing $SOURCE",
     "MLFRUNCOMSTR": "Running $SOURCE",
     "MLFVERIFYCOMSTR": "Verifying ${SOURCE.dir}",
 }
@@ -150,6 +154,7 @@ def generate(env: Any, **_: Any) -> None:
     )
     env.AddMethod(mlf_models, "MlfModels")
     env.AddMethod(mlf_firmware, "MlfFirmware")
+    env.AddMethod(mlf_flash, "MlfFlash")
     env.AddMethod(mlf_run, "MlfRun")
     env.AddMethod(mlf_verify, "MlfVerify")
 

@@ -1,4 +1,4 @@
-"""``MlfFirmware`` and ``MlfRun``: cross-build an image, and run it on its board."""
+"""``MlfFirmware``, ``MlfFlash`` and ``MlfRun``: cross-build an image, write it to its device, and run it."""
 
 from __future__ import annotations
 
@@ -51,23 +51,46 @@ def _build(target: list[Any], _source: list[Any], env: Any, begin: Begin) -> Non
 
 @as_user_error
 def mlf_run(env: Any, elf: Any, models: ModelNodes) -> Any:
-    """Run the image ``elf`` on the target's board in QEMU, print its output, and write it to ``<elf>.log``.
+    """Run the image ``elf`` on the target's device, or on its board in QEMU; write its output to ``<elf>.log``.
 
     The build fails if the exit status is not 0, and if the image has not ended after ``$MLFTIMEOUT`` seconds.
     """
     time_limit(env)
     (image,) = env.Flatten([elf])
-    if models.target.board is None and models.target.toolchain is not None:
+    target = models.target
+    if target.board is None and target.runner is None and target.toolchain is not None:
         raise UsageError(
             "board-missing",
-            place=f"target {models.target.name!r}",
+            place=f"target {target.name!r}",
             reason=f"no board that can run {image}",
-            hint="add a board to the target",
+            hint="add a board, or a runner for your own device, to the target",
         )
-    log = env.Command(f"{image}.log", image, action(_run, "$MLFRUNCOMSTR"), MLFTARGETJOB=models.target)
-    env.Depends(log, env.Value(models.target.settings()))
+    log = env.Command(f"{image}.log", image, action(_run, "$MLFRUNCOMSTR"), MLFTARGETJOB=target)
+    env.Depends(log, env.Value(f"{target.settings()} {target.runner}"))
+    if target.runner is not None:
+        env.AlwaysBuild(log)  # a device may contain another image by now
     env.NoCache(log)  # the output belongs to this machine
     return log
+
+
+@as_user_error
+def mlf_flash(env: Any, elf: Any, models: ModelNodes) -> Any:
+    """Write the image ``elf`` to the target's device and let it run; for an alias, such as ``scons flash``.
+
+    It runs whenever it is asked for, because SCons does not know what the device contains.
+    """
+    (image,) = env.Flatten([elf])
+    flashed = env.Command(f"{image}.flashed", image, action(_flash, "$MLFFLASHCOMSTR"), MLFTARGETJOB=models.target)
+    env.AlwaysBuild(flashed)
+    env.NoCache(flashed)
+    return flashed
+
+
+def _flash(target: list[Any], source: list[Any], env: Any) -> None:
+    from mlfbuild.verify import flash_image
+
+    device = flash_image(Path(source[0].get_abspath()), env["MLFTARGETJOB"])
+    Path(target[0].get_abspath()).write_text(f"{device}\n")
 
 
 def _run(target: list[Any], source: list[Any], env: Any) -> None:

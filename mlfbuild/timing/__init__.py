@@ -4,7 +4,7 @@ Data goes through these modules:
 
 - ``objdump`` disassembles an image once (``LinkedCode``), ``listing`` parses the text and ``syntax`` its operands,
   ``decode`` finds the registers and the target of each instruction (``DecodedInstruction``), ``blocks`` splits
-  functions into basic blocks.
+  functions into basic blocks and returns the cost of each instruction (``instruction_costs``).
 - ``cores`` has a ``CoreTiming`` for each core: a function from the instructions of a block to a ``Cost`` for each, as
   if no memory had wait states.
 - ``description`` writes these costs and the memories and caches of an ``Mcu`` as lines for the plugin of QEMU

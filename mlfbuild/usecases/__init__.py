@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         read_project as read_project,
         what as what,
     )
+    from mlfbuild.usecases.flash import flash_firmware as flash_firmware
     from mlfbuild.usecases.generate import chosen_model as chosen_model, generate_model as generate_model
     from mlfbuild.usecases.inspect import (
         archive_text as archive_text,
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
         plan_lines as plan_lines,
         plan_text as plan_text,
     )
-    from mlfbuild.usecases.profile import profile_models as profile_models
+    from mlfbuild.usecases.profile import not_profiled as not_profiled, profile_models as profile_models
     from mlfbuild.usecases.report import (
         LinkReport as LinkReport,
         ProjectReport as ProjectReport,
@@ -74,6 +75,11 @@ if TYPE_CHECKING:
         write_report as write_report,
     )
     from mlfbuild.usecases.run import run_archive as run_archive
+    from mlfbuild.usecases.run_firmware import (
+        ChosenImage as ChosenImage,
+        chosen_image as chosen_image,
+        run_on_target as run_on_target,
+    )
     from mlfbuild.usecases.sbom import bill_of_materials as bill_of_materials, check_complete as check_complete
     from mlfbuild.usecases.schema import project_schema as project_schema, report_schema as report_schema
     from mlfbuild.usecases.unpack import unpack_file as unpack_file
@@ -88,6 +94,7 @@ if TYPE_CHECKING:
         VerifyJob as VerifyJob,
         VerifyResult as VerifyResult,
         budget_error as budget_error,
+        jobs_in_image as jobs_in_image,
         left_out as left_out,
         unchecked_in_runs as unchecked_in_runs,
         verification_failed as verification_failed,

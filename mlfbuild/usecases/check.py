@@ -10,7 +10,6 @@ from mlfbuild.library import Requirement
 from mlfbuild.project import (
     CODE,
     MEMORY_CLASSES,
-    RUN_BUDGETS,
     KeyPath,
     Mistake,
     ModelSpec,
@@ -18,6 +17,7 @@ from mlfbuild.project import (
     Provider,
     TargetSpec,
     mcu_of,
+    run_budgets,
 )
 from mlfbuild.requirements import file_lists, folder_library, model_requirements, requirement_problems
 
@@ -124,7 +124,7 @@ def _unchecked_of_models(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
 
 def _run_budgets(target: TargetSpec) -> Sequence[str]:
     """Return the keys of the budgets that runs for ``target`` can check."""
-    return RUN_BUDGETS if mcu_of(target) is not None else RUN_BUDGETS[:1] if target.board else ()
+    return run_budgets(board=target.board is not None, mcu=mcu_of(target) is not None)
 
 
 def _crossed(project: Project, targets: Iterable[str]) -> set[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mlfbuild.build import Progress, target_jobs
+from mlfbuild.build import Progress, TargetJob, target_jobs
 from mlfbuild.project import Project
 from mlfbuild.report import ModelRun, profiles
 from mlfbuild.usecases.build import build_project
@@ -27,3 +27,11 @@ def profile_models(
     lenders = target_jobs(project)
     built = build_project(chosen, lenders=lenders, jobs=jobs, progress=progress, locked=project if frozen else None)
     return list(profiles(project, built.targets, progress))
+
+
+def not_profiled(targets: Sequence[TargetJob]) -> list[str]:
+    """Return a line for each of ``targets`` that ``profile_models`` omits, if it does not omit all of them."""
+    omitted = [target.name for target in targets if target.run_board is None]
+    if len(omitted) == len(targets):
+        return []
+    return [f"target {name} has no board that QEMU emulates, and no mcu (add one)" for name in omitted]

@@ -20,6 +20,8 @@ from mlfbuild.build import (
     Task,
     outline_of,
     run_budgets_on,
+    run_placement,
+    run_sections,
     target_jobs,
     vectors_of,
 )
@@ -31,6 +33,7 @@ from mlfbuild.core import (
     ProcessFailedError,
     ProjectFileError,
     Tell,
+    UsageError,
     listed,
     read_bytes,
     sha256,
@@ -38,8 +41,8 @@ from mlfbuild.core import (
     write_atomic,
 )
 from mlfbuild.library import Library
-from mlfbuild.project import KeyPath, Mistake, Project
-from mlfbuild.targets import board_called
+from mlfbuild.project import KeyPath, Mistake, Project, RunnerKeys
+from mlfbuild.targets import Board, board_called
 from mlfbuild.usecases.build import build_project
 from mlfbuild.verify import Connection
 
@@ -61,18 +64,28 @@ class VerifyJob:
     """Time limit of a case in seconds; ``None`` for the default."""
     place: str = ""
     """Place of the target's runner in the project file, if it has one."""
+    image: Path | None = None
+    """The firmware image that contains the model and is checked, instead of test firmware."""
+    flash: bool = True
+    """Whether ``image`` is loaded; the device must hold it otherwise."""
 
     @property
     def title(self) -> str:
         """The name of the job in messages, such as ``kws for m55``."""
         return f"{self.model.model} (module {self.module}) for {self.target.name}" if self.module else self.model.title
 
+    @property
+    def board(self) -> Board | None:
+        """The emulated board that runs the model, unless the target has a runner."""
+        return self.target.board if self.target.runner else self.target.run_board
+
     def settings(self) -> str:
         """Return what the check depends on besides tree, vectors and harness, as canonical JSON."""
         toolchain = self.target.toolchain.name if self.target.toolchain else None
-        board = self.target.board.name if self.target.board else None
+        board = self.board.name if self.board else None
         source = self.model.request.source.name
-        placed = [asdict(section) for section in self.target.placed]
+        sections = self.target.placed if self.target.runner else run_sections(self.target, self.model)
+        placed = [asdict(section) for section in sections]
         runner = {"runner": repr(self.target.runner)} if self.target.runner else {}
         return json.dumps(
             {
@@ -152,7 +165,7 @@ def budget_error(project: Project, targets: Sequence[TargetJob], progress: Progr
 
 
 def unchecked_in_runs(project: Project, targets: Sequence[TargetJob]) -> list[str]:
-    """Return a line for each model of ``targets`` with budgets that ``budget_error`` does not check."""
+    """Return a line for each budget, of a model of ``targets`` or of a firmware, that runs on them do not check."""
     models = dict.fromkeys(model.model for target in targets for model in target.models)
     crossed = {model.model for target in targets if target.toolchain is not None for model in target.models}
     checked = {(model.model, key) for target in targets for model in target.models for key in run_budgets_on(target)}
@@ -161,14 +174,35 @@ def unchecked_in_runs(project: Project, targets: Sequence[TargetJob]) -> list[st
         budget = project.models[name].budget
         kinds = [kind for kind in ("flash", "ram", "stack") if getattr(budget, kind) is not None]
         for key in (key for key in budget.of_runs if (name, key) not in checked):
-            others = target_jobs(project, project.models[name].targets, [name])
-            other = next(target for target in others if key in run_budgets_on(target))
-            lacking = "a board" if key == "instructions" else "an mcu"
-            command = f"run `mlfbuild {'verify' if other.board else 'profile'} --target {other.name}`"
-            lines.append(f"{key} of model {name} (no selected target has {lacking}; {command})")
+            reason = _unchecked_reason(project, project.models[name].targets, key)
+            lines.append(f"{key} of model {name} ({reason})")
         if kinds and name in crossed:
             lines.append(f"{listed(kinds)} of model {name} (links check that, such as those of `mlfbuild build`)")
-    return lines
+    return [*lines, *_unchecked_of_firmware(project, targets)]
+
+
+def _unchecked_of_firmware(project: Project, targets: Sequence[TargetJob]) -> Iterator[str]:
+    for name, firmware in project.firmware.items():
+        own = [target for target in targets if target.name in firmware.targets]
+        for key in firmware.budget.of_runs if own else ():
+            able = [target for target in own if key in run_budgets_on(target)]
+            if not able:
+                yield f"{key} of firmware {name} ({_unchecked_reason(project, firmware.targets, key)})"
+            elif not any(_has_all_models(project, target, name) for target in able):
+                command = f"run `mlfbuild profile --target {able[0].name}`"
+                yield f"{key} of firmware {name} (not all of its models are selected; {command})"
+
+
+def _has_all_models(project: Project, target: TargetJob, firmware: str) -> bool:
+    selected = {model.model for model in target.models}
+    return all(model.name in selected for model in project.models_on(target.name, firmware))
+
+
+def _unchecked_reason(project: Project, targets: Sequence[str], key: str) -> str:
+    """Return why the budget ``key`` is not checked, with the command that does for one of ``targets`` (names)."""
+    other = next(target for target in target_jobs(project, targets) if key in run_budgets_on(target))
+    lacking = "a board" if key == "instructions" else "an mcu"
+    return f"no selected target has {lacking}; run `mlfbuild profile --target {other.name}`"
 
 
 def _watched(job: VerifyJob, watch: Progress, devices: _Devices) -> verify.VerifyReport | MlfError:
@@ -219,6 +253,31 @@ def verify_jobs(
     return jobs
 
 
+def jobs_in_image(jobs: Sequence[VerifyJob], image: Path, *, flash: bool = True) -> list[VerifyJob]:
+    """Return ``jobs`` so that they check the models in the firmware ``image`` on the device of their target.
+
+    An emulated board is a device, too. Raises ``UsageError`` if the jobs are for several targets, or for this machine.
+    """
+    names = list(dict.fromkeys(job.target.name for job in jobs))
+    if len(names) > 1:
+        raise UsageError(
+            "image-for-several-targets",
+            place="--in",
+            reason=f"an image is for one target, not for {listed(names)}",
+            hint="choose it with --target",
+        )
+    board, runner = jobs[0].target.board, jobs[0].target.runner
+    if runner is None and board is None:
+        raise UsageError(
+            "runner-missing",
+            place=f"target {names[0]}",
+            reason="the target has no device",
+            hint="add a runner to the target",
+        )
+    target = replace(jobs[0].target, runner=runner or RunnerKeys(qemu=board.name if board else None))
+    return [replace(job, target=target, image=image, flash=flash) for job in jobs]
+
+
 def left_out(project: Project, targets: Sequence[TargetJob]) -> list[str]:
     """Return a line for each model, module or target that ``verify_jobs`` omits, with what is missing."""
     models = {model.model: model for target in targets for model in target.models}
@@ -234,8 +293,8 @@ def left_out(project: Project, targets: Sequence[TargetJob]) -> list[str]:
             for module in missing
         ]
     return lines + [
-        f"target {target.name} has no runner and no board that QEMU emulates (add one, or another target with the same "
-        "CPU)"
+        f"target {target.name} has no runner, no board that QEMU emulates, and no mcu (add one, or another target with "
+        "the same CPU)"
         for target in targets
         if not _can_run(target)
     ]
@@ -271,7 +330,7 @@ def _modules(model: CompileJob) -> list[str]:
 
 
 def _can_run(target: TargetJob) -> bool:
-    return target.board is not None or target.runner is not None or target.toolchain is None
+    return target.run_board is not None or target.runner is not None or target.toolchain is None
 
 
 def runner_place(project: Project, target: TargetJob) -> str:
@@ -300,15 +359,20 @@ def verify_job(job: VerifyJob, tell: Tell = tell_nobody) -> verify.VerifyReport:
 
 def _verified(job: VerifyJob, connection: Connection | None, tell: Tell) -> verify.VerifyReport:
     module = executor.chosen_module(archive.open_archive(job.model.archive), job.module or None, str(job.model.archive))
+    if job.image is not None:
+        assert connection is not None
+        return verify.verify_shipped(
+            connection, job.image, module, job.vectors, flash=job.flash, timeout=job.timeout, tell=tell
+        )
     report = verify.verify_module(
         job.model.tree,
         module,
-        job.target.board,
+        job.board,
         job.vectors,
         job.folder,
         toolchain=job.target.toolchain,
         timeout=job.timeout,
-        placement=job.target.placement_fragment if job.target.placed else None,
+        placement=run_placement(job.target, job.model, job.folder, on_device=job.target.runner is not None),
         connection=connection,
         tell=tell,
     )

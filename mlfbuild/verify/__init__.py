@@ -35,9 +35,18 @@ if TYPE_CHECKING:
         pair_ports as pair_ports,
         pair_traced as pair_traced,
     )
-    from mlfbuild.verify.device import Connection as Connection, connected as connected, device_of as device_of
+    from mlfbuild.verify.device import (
+        Connection as Connection,
+        connected as connected,
+        device_of as device_of,
+        verify_shipped as verify_shipped,
+    )
     from mlfbuild.verify.exchange import SECONDS_A_CASE as SECONDS_A_CASE
-    from mlfbuild.verify.firmware_run import run_image as run_image
+    from mlfbuild.verify.firmware_run import (
+        flash_image as flash_image,
+        run_firmware as run_firmware,
+        run_image as run_image,
+    )
     from mlfbuild.verify.locate import first_wrong_operator as first_wrong_operator
     from mlfbuild.verify.module import (
         VerifyReport as VerifyReport,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from mlfbuild.build import TargetJob
-from mlfbuild.core import LOOK, ProcessFailedError, TimedOutError, run, write_atomic
+from mlfbuild.core import LOOK, ProcessFailedError, Tell, TimedOutError, UsageError, run, tell_nobody, write_atomic
 from mlfbuild.targets import Board
 from mlfbuild.verify.emulator import run_elf
 
@@ -14,19 +15,61 @@ _LAST_CHARACTERS = 8000
 
 
 def run_image(elf: Path, target: TargetJob, log: Path, timeout: float) -> str:
-    """Run ``elf`` on the target's board in QEMU, or on this machine; write its output to ``log`` and return it.
+    """Run ``elf`` as ``run_firmware``; write its output to ``log`` and return it. Nothing is written after an error."""
+    output = run_firmware(elf, target, timeout)
+    write_atomic(log, output.encode())
+    return output
 
-    If the exit status is not 0, raises ``ProcessFailedError`` with the output and writes nothing. If the image has not
-    ended after ``timeout`` seconds, it is stopped, and ``TimedOutError`` has the last lines of the output: firmware
-    that never ends often prints without end, too.
+
+def run_firmware(
+    elf: Path,
+    target: TargetJob,
+    timeout: float,
+    *,
+    printed: Callable[[str], object] = str,
+    load: bool = True,
+    tell: Tell = tell_nobody,
+) -> str:
+    """Run ``elf`` on the target's device, on its board in QEMU, or on this machine, and return its output.
+
+    ``printed`` is called with the output: of a device while it runs, otherwise at the end. ``load`` writes the image to
+    a device before, with progress to ``tell``. If the exit status is not 0, raises ``ProcessFailedError`` with the
+    output. If the image has not ended after ``timeout`` seconds, it is stopped, and ``TimedOutError`` has the last
+    lines of the output: firmware that never ends often prints without end, too.
     """
     try:
-        output = run([elf], timeout=timeout) if target.board is None else _run_on_board(elf, target.board, timeout)
+        if target.runner is not None:
+            return _run_on_device(elf, target, timeout, printed, tell if load else None)
+        output = run([elf], timeout=timeout) if target.toolchain is None else _run_on_board(elf, target, timeout)
     except TimedOutError as error:
         error.output = _end_of(error.output)
         raise
-    write_atomic(log, output.encode())
+    printed(output)
     return output
+
+
+def flash_image(elf: Path, target: TargetJob, tell: Tell = tell_nobody) -> str:
+    """Write ``elf`` to the device of ``target``, let it run, and return the name of the device.
+
+    ``tell`` is called with the progress. Raises ``UsageError`` if the target has no runner, and as ``open_runner`` and
+    ``Runner.load``.
+    """
+    from mlfbuild.runners import open_runner
+
+    if target.runner is None:
+        raise UsageError(
+            "target-without-runner",
+            place=f"target {target.name!r}",
+            reason="it does not say how its device is reached",
+            hint='add a runner, such as runner: {gdb: "localhost:3333"}',
+        )
+    with open_runner(target.runner, _place(target)) as runner:
+        runner.load(elf, tell)
+        return runner.name
+
+
+def _place(target: TargetJob) -> str:
+    return f"targets.{target.name}.runner"
 
 
 def _end_of(output: str) -> str:
@@ -37,14 +80,37 @@ def _end_of(output: str) -> str:
     return f"(the end of its output, after {before:,} characters)\n{end}" if before > 0 else end
 
 
-def _run_on_board(elf: Path, board: Board, timeout: float) -> str:
-    result = run_elf(elf, board, timeout=timeout)
-    if result.exit_status != 0:
-        raise ProcessFailedError(
-            "firmware-failed",
-            result.stdout,
-            place=elf.name,
-            reason=f"the firmware ended with exit status {result.exit_status} on {board.name}",
-            hint=LOOK,
+def _run_on_device(
+    elf: Path, target: TargetJob, timeout: float, printed: Callable[[str], object], tell: Tell | None
+) -> str:
+    from mlfbuild.runners import open_runner, run_to_end
+
+    assert target.runner is not None
+    with open_runner(target.runner, _place(target)) as runner:
+        if tell is not None:
+            runner.load(elf, tell)
+        ended = run_to_end(runner, elf, timeout, printed)
+        device = runner.name
+    if ended.exit_status is None:
+        raise ProcessFailedError("firmware-stopped", ended.output, place=elf.name, reason=ended.stopped, hint=LOOK)
+    return _passed(elf, ended.output, ended.exit_status, device)
+
+
+def _run_on_board(elf: Path, target: TargetJob, timeout: float) -> str:
+    board: Board | None = target.board
+    if board is None:
+        raise UsageError(
+            "board-missing",
+            place=f"target {target.name!r}",
+            reason=f"no board that can run {elf}",
+            hint="add a board, or a runner for your own device, to the target",
         )
-    return result.stdout
+    result = run_elf(elf, board, timeout=timeout)
+    return _passed(elf, result.stdout, result.exit_status, board.name)
+
+
+def _passed(elf: Path, output: str, status: int, where: str) -> str:
+    if status != 0:
+        reason = f"the firmware ended with exit status {status} on {where}"
+        raise ProcessFailedError("firmware-failed", output, place=elf.name, reason=reason, hint=LOOK)
+    return output

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mlfbuild.archive import open_archive_with_id
-from mlfbuild.build import CompileJob, TargetJob, target_dependencies
+from mlfbuild.build import CompileJob, TargetJob, run_placement, target_dependencies
 from mlfbuild.build.tree import DEPENDENCIES_FOLDER, unpack, write_dependencies
 from mlfbuild.core import MlfError, make_folder
 from mlfbuild.graph import Array, Graph, evaluate_in_turn
@@ -55,7 +55,7 @@ def _locate(
     cases = range(case + 1) if graph.states else [case]  # state depends on all previous cases
     runs = [_inputs(graph, [array[at] for array in arrays]) for at in cases]
     found = _run(job, target, graph, archive_id, folder, list(evaluate_in_turn(graph, runs)), connection)
-    board = found.board if connection or target.board else "this machine"
+    board = found.board if connection or target.run_board else "this machine"
     if not found.wrong:
         runtime = "LiteRT's reference kernels" if network.litert else "TensorFlow Lite Micro"
         return (
@@ -120,10 +120,10 @@ def _run(
     return verify_module(
         folder / "tree",
         module,
-        target.board,
+        target.board if connection else target.run_board,
         vectors,
         folder / "run",
         toolchain=target.toolchain,
-        placement=target.placement_fragment if target.placed else None,
+        placement=run_placement(target, job, folder, on_device=connection is not None),
         connection=connection,
     )

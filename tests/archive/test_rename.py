@@ -77,6 +77,21 @@ def test_network_with_the_name_of_a_kernel(tmp_path: Path, old: str, new: str) -
     np.testing.assert_array_equal(output, tflite_micro_run(tiny_network(3), [inputs])[0])
 
 
+def test_network_of_the_graph_executor_with_the_name_of_a_kernel_header(tmp_path: Path) -> None:
+    """Its functions share a header, ``mlf_<module>.h``; kernels have ``mlfbuild/fully_connected.h``."""
+    (tmp_path / "net.tflite").write_bytes(tiny_network(3))
+    request = CompileRequest("fully_connected", tmp_path / "net.tflite", CPUS["host"], executor="graph")
+    made = NATIVE.compile(request)
+    renamed = rename_modules(made, {"fully_connected": "other"})
+    assert [str(file.path) for file in renamed.modules[0].codegen[:1]] == ["host/include/mlf_other.h"]
+    inputs = np.arange(8, dtype=np.int8)[None]
+    for name, library in (("made", made), ("renamed", renamed)):
+        write_archive(library, tmp_path / f"{name}.tar")
+        model = mlfbuild.load(tmp_path / f"{name}.tar")
+        (output,) = model.run({model.inputs[0].name: inputs}).values()
+        np.testing.assert_array_equal(output, tflite_micro_run(tiny_network(3), [inputs])[0])
+
+
 def test_renaming_one_of_two_names_with_a_common_prefix() -> None:
     library = native_library("net", "net_b")
     renamed = rename_modules(library, {"net": "a"})

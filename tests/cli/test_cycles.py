@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from mlfbuild.build import target_jobs
+from mlfbuild.build import load, target_jobs
 from mlfbuild.project import load_project
-from mlfbuild.usecases import unchecked_in_runs
+from mlfbuild.usecases import unchecked_in_runs, verified_state, verify_jobs
 from support.command import Folder
 from support.firmware_repo import two_layers
 from support.schemas import validator
@@ -100,14 +100,59 @@ def test_clock_and_memories_change_the_figure_but_build_nothing(project: Project
     assert problem["place"].endswith(": models.alpha.budget.cycles")
 
 
-def test_a_budget_that_no_selected_target_checks_names_the_command_that_does(project: Project) -> None:
-    for board, command in (("", "profile"), (", board: mps2-an386", "verify")):
-        project.set_target(f"mcu: stm32l4r5{board}", "latency: 1 ms")
-        text = (project.root / "mlfbuild.yml").read_text()
-        project.write("mlfbuild.yml", text.replace("models:", "  plain: {cpu: cortex-m4, board: mps2-an386}\nmodels:"))
-        found = load_project(project.root / "mlfbuild.yml")
-        (line,) = unchecked_in_runs(found, target_jobs(found, ["plain"]))
-        assert line.endswith(f"(no selected target has an mcu; run `mlfbuild {command} --target nucleo`)")
+def test_budgets_that_no_selected_target_checks_name_the_command_that_does(folder: Folder) -> None:
+    text = """\
+mlfbuild: 1
+targets: {nucleo: {mcu: stm32l4r5}, plain: {cpu: cortex-m4, board: mps2-an386}}
+models:
+  alpha: {source: models/alpha.tflite, budget: {latency: 1 ms}}
+  beta: {source: models/beta.tflite}
+firmware: {app: {sources: [main.c], budget: {instructions: 1 M, cycles: 1 M}}}
+"""
+    folder.write("mlfbuild.yml", text)
+    project = load_project(folder.root / "mlfbuild.yml")
+    command = "no selected target has an mcu; run `mlfbuild profile --target nucleo`"
+    assert unchecked_in_runs(project, target_jobs(project, ["plain"])) == [
+        f"latency of model alpha ({command})",
+        f"cycles of firmware app ({command})",
+    ]
+    command = "not all of its models are selected; run `mlfbuild profile --target nucleo`"
+    assert unchecked_in_runs(project, target_jobs(project, ["nucleo"], ["alpha"])) == [
+        f"instructions of firmware app ({command})",
+        f"cycles of firmware app ({command})",
+    ]
+    assert unchecked_in_runs(project, target_jobs(project)) == []
+
+
+def test_profile_reports_what_it_omits(folder: Folder) -> None:
+    targets = "targets: {nucleo: {mcu: stm32l4r5}, plain: {cpu: cortex-m4, board: mps2-an386}, bare: {cpu: cortex-m4}}"
+    models = "models: {alpha: {source: missing.tflite, budget: {cycles: 1 M}}}"
+    folder.write("mlfbuild.yml", f"mlfbuild: 1\n{targets}\n{models}\n")
+    folder.write("missing.tflite", b"no model")
+    notes = [line for line in folder.run("profile").err.splitlines() if line.startswith("not ")]
+    assert notes == ["not profiled: target bare has no board that QEMU emulates, and no mcu (add one)"]
+    notes = [line for line in folder.run("profile", "--target", "plain").err.splitlines() if line.startswith("not ")]
+    assert notes == [
+        "not checked: cycles of model alpha (no selected target has an mcu; run `mlfbuild profile --target nucleo`)"
+    ]
+    assert not folder.run("profile", "--target", "plain", "-q").err.startswith("not ")
+
+
+def test_verify_runs_on_the_board_that_profile_uses(folder: Folder, tool: Callable[[str], str]) -> None:
+    for name in ("cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm"):
+        tool(name)
+    folder.write(
+        "mlfbuild.yml",
+        "mlfbuild: 1\ntargets: {nucleo: {mcu: stm32l4r5, regions: {.mlf_w: OSPI}, "
+        "timing: {memories: {ospi: {size: 8 MiB}}}}}\nmodels:\n  alpha: {source: models/alpha.tflite, "
+        "vectors: alpha.npz, placement: {params: .mlf_w, workspace: .mlf_a}}\n",
+    )
+    ended = folder.run("verify")
+    assert ended.status == 0, ended.err
+    assert ended.out.startswith("alpha: 3 cases right on mps2-an386")
+    found = load(folder.root / "mlfbuild.yml")
+    (job,) = verify_jobs(found, target_jobs(found), folder.root / "build")
+    assert verified_state(job)["state"] == "passed"
 
 
 @pytest.mark.sweep
@@ -138,6 +183,13 @@ def test_code_in_a_section_that_the_firmware_copies_to_ram_costs_fewer_cycles(pr
         text = (project.root / "mlfbuild.yml").read_text()
         project.write("mlfbuild.yml", text.replace("workspace: .mlf_a", f"code: {section}"))
         found.append(project.profile()["modelled"]["by_kind"]["waiting"])
+        small = "mcu: stm32l4r5, timing: {memories: {sram: {size: 600}}}"
+        project.write(
+            "mlfbuild.yml", text.replace("workspace: .mlf_a", f"code: {section}").replace("mcu: stm32l4r5", small)
+        )
+        ended = project.run("profile", "--format", "json")
+        refused = "" if ended.status == 0 else ended.error["code"]
+        assert refused == ("" if section == ".text.model" else "microcontroller-too-small")
     assert found[0] > 1.3 * max(found[1:]), found
     assert found[2] == pytest.approx(found[1], rel=0.2)
 

@@ -175,7 +175,11 @@ def test_verify_checks_budgets_too(project: Project) -> None:
     project.set_budgets("1 M", "1 M")
     ended = project.run("verify", "--target", "m4", "--model", "alpha")
     assert ended.status == 0, ended.err
-    assert "not checked" not in ended.err
+    (unchecked,) = [line for line in ended.err.splitlines() if line.startswith("not checked")]
+    assert unchecked == (
+        "not checked: instructions of firmware app (not all of its models are selected; "
+        "run `mlfbuild profile --target m4`)"
+    )
     project.set_budgets(1, 1)
     text = (project.root / "mlfbuild.yml").read_text()
     project.write("mlfbuild.yml", text.replace("instructions: 1}", "instructions: 1, flash: 1, stack: 1}", 1))
@@ -193,7 +197,7 @@ def test_verify_checks_budgets_too(project: Project) -> None:
     ended = project.run("verify", "--target", "pc", "--model", "alpha")
     assert (ended.status, ended.err.splitlines()[0]) == (
         0,
-        "not checked: instructions of model alpha (no selected target has a board; run `mlfbuild verify --target m4`)",
+        "not checked: instructions of model alpha (no selected target has a board; run `mlfbuild profile --target m4`)",
     )
 
 

@@ -82,7 +82,7 @@ def test_models_without_vectors_and_targets_without_board_are_listed(folder: Fol
     ended = folder.run("verify", "--target", "hardware")
     assert ended.status == 1
     assert "model beta has no vectors" in ended.err
-    assert "target hardware has no board that QEMU emulates" in ended.err
+    assert "target hardware has no runner, no board that QEMU emulates, and no mcu" in ended.err
     ended = folder.run("verify", "--target", "pc")
     assert ended.status == 0
     assert ended.err.startswith("not verified: model beta has no vectors")

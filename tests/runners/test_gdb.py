@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from mlfbuild.core import TimedOutError
+from mlfbuild.core import ProcessFailedError, TimedOutError
 from mlfbuild.project import RunnerKeys
-from mlfbuild.runners import Runner, open_runner
-from support.device_firmware import device_firmware, symbols
+from mlfbuild.runners import Runner, describe_fault, open_runner, read_firmware
+from mlfbuild.runners.gdb import Gdb
+from support.device_firmware import SOURCE, symbols
 
+pytestmark = pytest.mark.usefixtures("debugger")
 PLACE = "mlfbuild.yml: targets.desk.runner"
-
-
-@pytest.fixture(scope="module")
-def image(tool: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    for name in ("arm-none-eabi-gcc", "qemu-system-arm", "gdb-multiarch"):
-        tool(name)
-    # GDB quotes paths in its own way, and so does its machine interface.
-    return device_firmware(tmp_path_factory.mktemp('a "quoted" path, \\ and spaces'))
 
 
 @pytest.fixture(scope="module")
@@ -84,12 +78,61 @@ def test_firmware_that_hangs_is_halted_and_can_run_on(image: Path, runner: Runne
     assert runner.go([at["stop_here"]], 10) == at["stop_here"]
 
 
+def test_functions_of_halted_firmware_are_called(image: Path, runner: Gdb) -> None:
+    at = symbols(image)
+    runner.go([at["stop_here"]], 10)
+    before = runner.registers()
+    assert runner.call(at["weighted"], [1, 2, 3, 4, 5, 6], 10) == 654321
+    assert runner.call(at["weighted"], [-1, 0, 0, 0, 0, 0], 10) == 0xFFFFFFFF
+    runner.write(at["buffer"], bytes(range(256)))
+    assert runner.call(at["sum"] | 1, [at["buffer"], 256], 10) == sum(range(256))
+    assert runner.registers() == before
+    assert runner.go([at["stop_here"]], 10) == at["stop_here"]
+    assert runner.read(at["rounds"], 4) == (1).to_bytes(4, "little")
+
+
+def test_a_call_returns_to_an_address_that_the_function_itself_passes(image: Path, runner: Gdb) -> None:
+    at = symbols(image)
+    runner.go([at["sum"]], 10)
+    runner.write(at["buffer"], b"\7" * 9)
+    assert runner.call(at["sum"], [at["buffer"], 9], 10) == 63
+
+
+def test_a_call_that_hangs_or_faults_is_an_error(image: Path, runner: Gdb) -> None:
+    at = symbols(image)
+    runner.go([at["stop_here"]], 10)
+    with pytest.raises(TimedOutError) as hang:
+        runner.call(at["for_ever"], [], 0.2)
+    assert hang.value.code == "device-timed-out"
+    runner.reset()
+    runner.go([at["stop_here"]], 10)
+    with pytest.raises(ProcessFailedError) as fault:
+        runner.call(at["write_to"], [0xE0100000], 10)
+    assert fault.value.code == "call-faulted"
+    assert runner.registers()["pc"] == at["HardFault_Handler"]
+    text = describe_fault(runner, read_firmware(image))
+    line = next(n for n, text in enumerate(SOURCE.splitlines(), 1) if "/* the fault */" in text)
+    assert f"in write_to (app.c:{line})" in text
+
+
+def test_a_stop_at_another_address_is_an_error(image: Path, runner: Gdb) -> None:
+    """Such as at a bkpt instruction, which QEMU handles as a fault."""
+    at = symbols(image)
+    runner.go([at["stop_here"]], 10)
+    number = runner._ask(f"-break-insert -h *{at['sum']}")["bkpt"]["number"]
+    with pytest.raises(ProcessFailedError) as stop:
+        runner.go([at["stop_here"]], 10)
+    runner._ask(f"-break-delete {number}")
+    assert stop.value.code == "device-stopped"
+    assert f"{at['sum']:#010x}" in stop.value.reason
+
+
 def test_the_console_is_what_the_serial_port_of_the_board_prints(image: Path, runner: Runner) -> None:
     at = symbols(image)
     runner.console()
     runner.go([at["stop_here"]], 10)
     assert runner.console() == "hello\n"
     assert runner.console() == ""
-    runner.write(at["command"], b"\4")
+    runner.write(at["command"], b"\3")
     runner.go([at["stop_here"]], 10)
     assert runner.console() == "again\n"

@@ -22,8 +22,9 @@ from mlfbuild.core import (
 )
 from mlfbuild.project import RunnerKeys
 from mlfbuild.runners import open_runner
-from mlfbuild.runners.console import Console, SerialPort
+from mlfbuild.runners.console import SerialConsole
 from mlfbuild.runners.serial import Serial
+from mlfbuild.runners.serial_port import SerialPort
 from support.device_firmware import device_firmware, symbols
 from support.errors import raises
 from support.examples import first_on_push
@@ -335,7 +336,7 @@ def test_an_address_that_is_no_port_is_refused() -> None:
 
 def test_a_console_collects_what_a_device_prints() -> None:
     with line(tty=True) as one:
-        console = Console(one.url, 115200, PLACE)
+        console = SerialConsole(one.url, 115200, PLACE)
         one.send_to_host("grüße\n".encode()[:3])
         one.send_to_host("grüße\n".encode()[3:])
         text = ""

@@ -125,6 +125,24 @@ def conv2d_copied(seed: int, *, extreme: bool = False) -> Case:
     return layers.case(layers.conv2d_same(image, layers.pick(4, 5, 10), layers.pick(1, 3)))
 
 
+def conv2d_long(seed: int, *, extreme: bool = False) -> Case:
+    """Return a 3x3 convolution of many pixels before the peak; with 8 channels sums of extreme values fit, too."""
+    layers = Layers(seed, extreme=extreme)
+    height, width = layers.pick((43, 6), (37, 7), (32, 8), (layers.size(16, 18), layers.size(16, 21)))
+    channels = 8 if extreme else layers.pick(8, 8, 12)
+    image = layers.conv2d_same(layers.input(1, height, width, channels), layers.size(1, 9), 3)
+    return layers.case(layers.pointwise(layers.pointwise(image, 48), 4))
+
+
+def conv2d_gathered(seed: int, *, extreme: bool = False) -> Case:
+    """Return a convolution of pixels that are not whole words, before the peak, so that there is room for windows."""
+    layers = Layers(seed, extreme=extreme)
+    image = layers.input(1, layers.size(7, 12), layers.size(7, 14), layers.pick(1, 2, 3, 5, 6))
+    shape = layers.pick((3, 3), (2, 3), (1, 4), (5, 1))
+    image = layers.conv2d(image, layers.size(2, 9), shape)
+    return layers.case(layers.pointwise(layers.pointwise(image, 48), 4))
+
+
 def pointwise(seed: int, *, extreme: bool = False) -> Case:
     """Return four 1x1 convolutions, of which the middle ones may compute in place, growing and shrinking."""
     layers = Layers(seed, extreme=extreme)
@@ -213,6 +231,8 @@ KINDS: dict[str, Callable[..., Case]] = {
     "CONV_2D": conv2d,
     "CONV_2D below the peak": conv2d_below_peak,
     "CONV_2D copied": conv2d_copied,
+    "CONV_2D long": conv2d_long,
+    "CONV_2D gathered": conv2d_gathered,
     "CONV_2D 1x1": pointwise,
     "FULLY_CONNECTED": fully_connected,
     "FULLY_CONNECTED in fours": fully_connected_in_fours,

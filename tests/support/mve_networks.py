@@ -72,6 +72,33 @@ def pointwise(seed: int, *, extreme: bool = False) -> Case:
     return layers.case(image)
 
 
+class SmallWindows(MveLayers):
+    """Layers that clamp to the range of int8, few of which shift to the left."""
+
+    def __init__(self, seed: int, *, extreme: bool = False) -> None:
+        super().__init__(seed, extreme=extreme)
+        self.growing = seed % 8 == 0 and not extreme
+
+    def affine(self, source: int, inputs: int, channels: int) -> dict[str, Any]:
+        affine = super().affine(source, inputs, channels)
+        clamp = {"activation": "RELU", "zero_point": -128} if self.random.integers(6) else {"activation": "NONE"}
+        return {**affine, **clamp}
+
+
+def small_windows(seed: int, *, extreme: bool = False) -> Case:
+    """Return a first layer of one to three channels and 1x1 convolutions of up to 32, on up to 400 pixels."""
+    layers = SmallWindows(seed, extreme=extreme)
+    depth, stride = layers.pick(1, 3), layers.pick((1, 1), (2, 2), (1, 2), (2, 1), (3, 2))
+    image = layers.input(layers.size(1, 2), layers.size(5, 20), layers.size(9, 20), depth)
+    channels = layers.size(2, 16)
+    weights = layers.weights(channels, 3, 3, depth)
+    affine = layers.affine(image, weights[0].size, channels)
+    image = layers.network.conv2d(image, weights, **affine, stride=stride, padding=layers.pick("SAME", "VALID"))
+    for channels in (layers.pick(8, 16, 32, layers.size(2, 40)), layers.pick(8, 16, 32), layers.size(2, 9)):
+        image = layers.pointwise(image, channels)
+    return layers.case(image)
+
+
 def fully_connected(seed: int, *, extreme: bool = False) -> Case:
     """Return a product with a vector or with a few rows."""
     layers = MveLayers(seed, extreme=extreme)
@@ -89,6 +116,20 @@ def depthwise(seed: int, *, extreme: bool = False) -> Case:
     return layers.case(layers.depthwise(wide, shape))
 
 
+def depthwise_planes(seed: int, *, extreme: bool = False) -> Case:
+    """Return two 3x3 filters with a stride of 1, some in place, on images that take one or several bands."""
+    layers = SmallWindows(seed, extreme=extreme)
+    height, width = layers.pick((layers.size(3, 9), layers.size(3, 9)), (30, 27), (layers.size(20, 33), 6), (5, 70))
+    image = layers.input(layers.size(1, 2), height, width, layers.size(1, 3))
+    image = layers.pointwise(image, layers.pick(4, 5, 8, 16, 20, 36))
+    channels = layers.network.tensors[image].shape[3]
+    for _ in range(2):
+        affine, weights = layers.affine(image, 9, channels), layers.weights(1, 3, 3, channels)
+        padding = layers.pick("SAME", "SAME", "VALID") if min(layers.network.tensors[image].shape[1:3]) > 3 else "SAME"
+        image = layers.network.depthwise_conv2d(image, weights, **affine, padding=padding)
+    return layers.case(layers.pointwise(image, 4))
+
+
 def add(seed: int, *, extreme: bool = False) -> Case:
     """Return the sum or the difference of two convolutions, of any length."""
     layers = MveLayers(seed, extreme=extreme)
@@ -104,8 +145,10 @@ def add(seed: int, *, extreme: bool = False) -> Case:
 KINDS: dict[str, Callable[..., Case]] = {
     "CONV_2D": conv2d,
     "CONV_2D 1x1": pointwise,
+    "CONV_2D small": small_windows,
     "FULLY_CONNECTED": fully_connected,
     "DEPTHWISE_CONV_2D": depthwise,
+    "DEPTHWISE_CONV_2D 3x3": depthwise_planes,
     "ADD": add,
     "POOL_2D": pool,
 }

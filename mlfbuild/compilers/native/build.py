@@ -42,8 +42,6 @@ from mlfbuild.project import better_error
 from mlfbuild.targets import Cpu
 
 _LARGEST_TENSOR = (1 << 31) - 1
-_WITH_CACHE = "cortex-m7"
-"""The core whose data cache holds the weights that are read again: copying them to RAM costs more than it saves."""
 
 
 def compile_model(request: CompileRequest) -> Library:
@@ -159,7 +157,7 @@ def _program(
         if smaller.arena_size < plan.arena_size:
             graph, calls, plan = fused, fused_calls, smaller
     check_constants(graph, calls, budget)
-    if not settings.cpu.name.startswith(_WITH_CACHE):
+    if not settings.is_dual_issue:  # its data cache holds weights that are read again: copies cost more than they save
         calls, plan = use_free_memory(calls, plan)
     return link_calls(name, graph, calls, plan, interface, trace=settings.trace, hook=hook)
 

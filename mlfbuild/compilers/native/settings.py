@@ -46,6 +46,11 @@ class CodegenSettings:
         return feature in self.cpu.features
 
     @property
+    def is_dual_issue(self) -> bool:
+        """Whether the CPU is a Cortex-M7, which loads and multiplies in the same cycle and has a data cache."""
+        return self.cpu.name.startswith("cortex-m7")
+
+    @property
     def is_plain_thumb(self) -> bool:
         """Whether the CPU is a Cortex-M without SIMD."""
         return self.cpu.architecture in _PLAIN_THUMB

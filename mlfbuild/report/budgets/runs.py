@@ -59,8 +59,9 @@ def budgeted_jobs(project: Project, targets: Sequence[TargetJob], build: Path | 
     return [
         job
         for target in targets
+        for limited in [_limited(project, target)]
         for job in profile_jobs(project, target, folder)
-        if job.model.model in _limited(project, target)
+        if job.model.model in limited
     ]
 
 

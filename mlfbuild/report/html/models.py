@@ -245,7 +245,7 @@ def _sum(
     texts = {name: numbers.count(value) for name, value in figures.items() if value is not None}
     cycles = figures.get("cycles")
     if part is not None and cycles is not None:
-        texts["ms"] = f"{part.latency(cycles) / 10**6:,.3f}"
+        texts["ms"] = part.milliseconds(cycles)
     return tuple(
         numbers.ratio(per_mac) if name == "instr. / MAC" and per_mac else texts.get(name, "") for name in columns
     )

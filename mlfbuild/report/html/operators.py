@@ -219,7 +219,7 @@ def _cycle_cells(
     cycles = operator.get("cycles")
     split = split_bar(operator.get("cycles_by_kind", {}), most["cycles"])
     yield Cell(numbers.count(cycles), 0, "cycles", parts=split)
-    yield Cell(numbers.NONE if cycles is None else f"{part.latency(cycles) / 10**6:,.3f}", 0, "ms")
+    yield Cell(numbers.NONE if cycles is None else part.milliseconds(cycles), 0, "ms")
     if compared:
         before = (old or {}).get("cycles")
         known = cycles is not None and (old is None or before is not None)

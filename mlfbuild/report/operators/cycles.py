@@ -47,6 +47,10 @@ class TimedPart:
         """Return the nanoseconds that ``cycles`` take, rounded up, so that budgets compare exactly."""
         return -(-cycles * 10**9 // self.clock)
 
+    def milliseconds(self, cycles: int) -> str:
+        """Return the time of ``cycles`` for a column of a table: ``39.871``."""
+        return f"{self.latency(cycles) / 10**6:,.3f}"
+
 
 def sum_of_cycles(parts: Iterable[CycleCount | None]) -> CycleCount | None:
     """Return the sum; ``None`` if one of the parts is unknown."""

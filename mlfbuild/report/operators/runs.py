@@ -6,7 +6,7 @@ import functools
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,18 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.archive import open_archive
-from mlfbuild.build import BUILD_FOLDER, ProfileJob, Progress, Silent, TargetJob, Task, profile_jobs, watched
-from mlfbuild.build.tree import PLACEMENT_FOLDER, PlacedSection, placement_files
+from mlfbuild.build import (
+    BUILD_FOLDER,
+    ProfileJob,
+    Progress,
+    Silent,
+    TargetJob,
+    Task,
+    modelled_sections,
+    profile_jobs,
+    run_placement,
+    watched,
+)
 from mlfbuild.core import (
     CheckFailedError,
     Tell,
@@ -27,16 +37,15 @@ from mlfbuild.core import (
     sha256,
     tell_nobody,
     write_atomic,
-    write_if_changed,
 )
-from mlfbuild.executor import callable_modules, chosen_module, module_network
-from mlfbuild.library import Module, dtype_called
-from mlfbuild.project import MEMORY_CLASSES, Project, is_collected, memory_of_region, size_text
+from mlfbuild.executor import callable_modules, chosen_module, module_network, ram_size
+from mlfbuild.library import Module, dtype_called, symbol_prefix
+from mlfbuild.project import Project, size_text
 from mlfbuild.report.operators.cycles import TimedPart
 from mlfbuild.report.operators.model_run import ModelRun
 from mlfbuild.report.operators.operator_runs import operator_runs
 from mlfbuild.report.operators.profile import CallCount, Profile, profile_module
-from mlfbuild.report.sizes.image import read_image
+from mlfbuild.report.sizes.image import Image, read_image
 from mlfbuild.report.text.runs import run_text
 from mlfbuild.timing import CycleCount
 from mlfbuild.verify import SECONDS_A_CASE, load_inputs
@@ -45,8 +54,6 @@ from mlfbuild.verify.emulator import build_harness
 __all__ = ["ModelRun", "Profile", "model_runs", "profiles", "run_text", "watched_runs"]
 
 Array = npt.NDArray[Any]
-
-_EMULATOR = "qemu-system-arm"
 
 
 def profiles(project: Project, targets: Sequence[TargetJob], progress: Progress | None = None) -> Iterator[ModelRun]:
@@ -88,7 +95,9 @@ def model_runs(job: ProfileJob, tell: Tell = tell_nobody) -> Iterator[ModelRun]:
     count. ``tell`` receives progress. Raises ``ToolNotFoundError``, ``InputFileError`` for vectors that do not fit,
     ``UnsupportedModelError`` if a module cannot be called, and ``ProcessFailedError`` if its run fails.
     """
-    emulator = find_tool(_EMULATOR)  # before anything is built
+    board = job.target.run_board
+    assert board is not None
+    emulator = find_tool(board.emulator)  # before anything is built
     where = str(job.model.archive)
     library = open_archive(job.model.archive)
     for name in [called.name for module in library.modules for called in callable_modules(module)]:
@@ -100,7 +109,14 @@ def _run(job: ProfileJob, module: Module, emulator: Path, tell: Tell) -> ModelRu
     board = target.run_board
     assert board is not None
     image = build_harness(
-        job.model.tree, module, board, target.toolchain, folder, twice=False, placement=_placement(job), tell=tell
+        job.model.tree,
+        module,
+        board,
+        target.toolchain,
+        folder,
+        twice=False,
+        placement=run_placement(target, job.model, job.folder),
+        tell=tell,
     )
     _check_memories(job, module, image)
     path = job.vectors.get("") or job.vectors.get(module.name)
@@ -153,47 +169,8 @@ def _cycles(found: dict[str, int] | None) -> CycleCount | None:
     return None if found is None else CycleCount(**found)
 
 
-def _placement(job: ProfileJob) -> Path | None:
-    """Return the fragment that places the target's sections on the board of the run; ``None`` without such sections.
-
-    If the board is not the target's own, it has other regions: constants in the first memory of the microcontroller are
-    in its flash, and all others in its last region, where ``_places`` tells them apart.
-    """
-    target, board = job.target, job.target.run_board
-    if target.board is not None:
-        return target.placement_fragment if target.placed else None
-    assert board is not None and target.mcu is not None
-    flash = next(iter(target.mcu.memories))
-    sections = [
-        replace(section, region=(board.flash if memory == flash and not section.memory else board.others[-1]).name)
-        for section, memory in _sections(job)
-    ]
-    for name, content in placement_files(sections, on_board=True).items():
-        write_if_changed(job.folder / name, content)
-    return job.folder / PLACEMENT_FOLDER / target.placement_fragment.name if sections else None
-
-
-def _sections(job: ProfileJob) -> Iterator[tuple[PlacedSection, str]]:
-    """Yield the sections to be placed, each with its memory of the microcontroller.
-
-    The firmware's own linker script places those that the target gives no region; they count as its second memory.
-    Constants then count as its first one, in which a board's script puts them anyway.
-    """
-    target, mcu = job.target, job.target.mcu
-    if mcu is None:
-        return
-    for section in target.placed:
-        memory = memory_of_region(mcu, section.region)
-        if memory is not None:
-            yield section, memory
-    known, second = {section.name for section in target.placed}, list(mcu.memories)[1]
-    for kind, name in job.model.request.placement.sections.items():
-        if target.board is None and kind in MEMORY_CLASSES and name not in known and not is_collected(name):
-            yield PlacedSection(name, "", memory=True), second
-
-
 def _check_memories(job: ProfileJob, module: Module, image: Path) -> None:
-    """Raise ``UnsupportedModelError`` if the microcontroller has no room for the module's constants or workspace.
+    """Raise ``UnsupportedModelError`` if the microcontroller has no room for the module's constants or RAM.
 
     Their cycles would be those of a memory that they cannot be in.
     """
@@ -201,13 +178,14 @@ def _check_memories(job: ProfileJob, module: Module, image: Path) -> None:
     if mcu is None:
         return
     first, second = list(mcu.memories)[:2]
-    extents = {section.name: section.size for section in read_image(image).sections}
-    placed = [(section.memory, memory, extents.get(section.name, 0)) for section, memory in _sections(job)]
-    constants, workspace = (
-        sum(getattr(main, key) for main in module.main) for key in ("constants_size", "workspace_size")
-    )
-    taken = Counter({first: constants})
-    taken[second] += workspace
+    found = read_image(image)
+    extents = {section.name: section.size for section in found.sections}
+    placed = [
+        (section.memory, memory, extents.get(section.name, 0))
+        for section, memory in modelled_sections(job.target, job.model)
+    ]
+    taken = Counter({first: sum(main.constants_size for main in module.main)})
+    taken[second] += ram_size(module) + _copied(job, module, found)
     for is_memory, memory, size in placed:
         taken[second if is_memory else first] -= size
         taken[memory] += size
@@ -218,8 +196,20 @@ def _check_memories(job: ProfileJob, module: Module, image: Path) -> None:
                 place=f"{module.name} for {job.target.name}",
                 reason=f"takes {size_text(size)} of {memory}, but that of {mcu.name} has "
                 f"{size_text(mcu.memories[memory].size)}",
-                hint="place data in another memory, or choose another mcu",
+                hint="place code or data in another memory, or choose another mcu",
             )
+
+
+def _copied(job: ProfileJob, module: Module, image: Image) -> int:
+    """Return the bytes of the module's code and constants that the firmware's start-up code copies to RAM."""
+    code = job.model.request.placement.code if job.target.board is None else None
+    sections = [section for section in image.sections if section.copied or section.name == code]
+    return sum(
+        symbol.size
+        for symbol in image.symbols
+        if (symbol.function or symbol.name.startswith((symbol_prefix(module.name), f"mlf_{module.name}_")))
+        and any(0 <= symbol.address - section.address < section.size for section in sections)
+    )
 
 
 def _places(job: ProfileJob, image: Path) -> list[tuple[int, int, str]]:
@@ -229,7 +219,7 @@ def _places(job: ProfileJob, image: Path) -> list[tuple[int, int, str]]:
     as the second memory, wherever the linker put it.
     """
     target, code = job.target, job.model.request.placement.code
-    places = [(section.name, memory) for section, memory in _sections(job)]
+    places = [(section.name, memory) for section, memory in modelled_sections(job.target, job.model)]
     if target.mcu is not None and target.board is None and code is not None:
         places.append((code, list(target.mcu.memories)[1]))
     extents = {section.name: section for section in read_image(image).sections}

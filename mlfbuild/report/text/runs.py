@@ -105,7 +105,7 @@ def _cycle_numbers(cycles: CycleCount, everything: int, part: TimedPart) -> tupl
     total = cycles.total
     kinds = (f"{100 * getattr(cycles, kind) / total:.0f}%" if total else "" for kind in _SPLIT)
     share = f"{100 * total / everything:.1f}%" if everything else ""
-    return f"{total:,}", share, f"{part.latency(total) / 10**6:,.3f}", *kinds
+    return f"{total:,}", share, part.milliseconds(total), *kinds
 
 
 def _label(each: OperatorRun, *, verbose: bool) -> str:

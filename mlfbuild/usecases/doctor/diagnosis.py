@@ -14,7 +14,7 @@ from pathlib import Path
 
 from mlfbuild.build import chosen_names, toolchain_of
 from mlfbuild.core import HOST_COMPILER, ToolNotFoundError, find_tool, how_to_install, tool_variable
-from mlfbuild.project import ModelSpec, Project, TargetSpec, load_project
+from mlfbuild.project import ModelSpec, Project, TargetSpec, load_project, mcu_of, run_budgets
 from mlfbuild.targets import (
     BOARDS,
     CPUS,
@@ -24,6 +24,7 @@ from mlfbuild.targets import (
     Cpu,
     compiler_program,
     cpu_of_toolchain,
+    emulated_board,
     has_c_library,
     require_compiler,
     toolchain_file,
@@ -32,9 +33,9 @@ from mlfbuild.usecases.doctor.dependencies import ProviderState, dependency_stat
 from mlfbuild.usecases.doctor.models import ModelProgram, model_programs
 from mlfbuild.usecases.init import outdated_lines
 
-EMULATOR = "qemu-system-arm"
 _PROGRAMS = (
-    HOST_COMPILER, "cmake", "ninja", "arm-none-eabi-gcc", "clang", "riscv64-unknown-elf-gcc", EMULATOR,
+    HOST_COMPILER, "cmake", "ninja", "arm-none-eabi-gcc", "clang", "riscv64-unknown-elf-gcc",
+    *dict.fromkeys(board.emulator for board in BOARDS.values()),
 )  # fmt: skip
 _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)*")
 _OLDEST_CMAKE = (3, 22)
@@ -161,36 +162,36 @@ def _with_dependencies(state: TargetState, project: Project, found: Sequence[Pro
 def _targets_of(project: Project, names: Sequence[str]) -> Iterator[_Wanted]:
     for name in chosen_names("target", names, project.targets):
         target = project.targets[name]
-        board = BOARDS[target.board] if target.board else None
-        yield name, CPUS[target.cpu], board, toolchain_of(target), _counts(project, target)
+        cpu = CPUS[target.cpu]
+        board = BOARDS[target.board] if target.board else emulated_board(cpu) if mcu_of(target) else None
+        yield name, cpu, board, toolchain_of(target), _counts(project, target)
 
 
 def _counts(project: Project, target: TargetSpec) -> bool:
     """Return whether a firmware for ``target``, or a model in it, has a budget that a run on it checks."""
-    modelled = target.mcu is not None or target.timing is not None
+    checked = run_budgets(board=target.board is not None, mcu=mcu_of(target) is not None)
     budgets = (
         budget
         for spec in project.firmware.values()
         if target.name in spec.targets
         for budget in (spec.budget, *(model.budget for model in project.models_on(target.name, spec.name)))
     )
-    return any(budget.of_runs if modelled else target.board and budget.instructions is not None for budget in budgets)
+    return any(key in checked for budget in budgets for key in budget.of_runs)
 
 
 def _cpus() -> Iterator[_Wanted]:
     for cpu in CPUS.values():
-        board = next((board for board in BOARDS.values() if board.takes(cpu)), None)
-        yield cpu.name, cpu, board, toolchain_file(cpu), False
+        yield cpu.name, cpu, emulated_board(cpu), toolchain_file(cpu), False
 
 
 def _state(
     name: str, cpu: Cpu, board: Board | None, toolchain: Path | None, counts: bool, needed: list[str]
 ) -> TargetState:
-    missing = (*_missing(cpu, toolchain, needed), *(_missing_to_count(needed) if counts else ()))
+    missing = (*_missing(cpu, toolchain, needed), *(_missing_to_count(board, needed) if board and counts else ()))
     unverified = ""
-    if board is not None and _found(EMULATOR) is None:
-        needed.append(EMULATOR)
-        unverified = f"{EMULATOR} is missing"
+    if board is not None and _found(board.emulator) is None:
+        needed.append(board.emulator)
+        unverified = f"{board.emulator} is missing"
     elif board is None and toolchain is not None:
         unverified = "no board that QEMU emulates"
     return TargetState(name, cpu.name, board.name if board else None, missing, unverified)
@@ -225,9 +226,9 @@ def _reason(error: ToolNotFoundError) -> str:
     return f"{error.place}: {reason}" if error.place else reason
 
 
-def _missing_to_count(needed: list[str]) -> Iterator[str]:
+def _missing_to_count(board: Board, needed: list[str]) -> Iterator[str]:
     """Yield why runs cannot be counted; the emulator's plugin is compiled for this machine."""
-    for name in (EMULATOR, HOST_COMPILER):
+    for name in (board.emulator, HOST_COMPILER):
         if _found(name) is None:
             needed.append(name)
             yield f"{name} is missing (required to check budgets of runs)"

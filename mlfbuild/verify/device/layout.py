@@ -61,7 +61,8 @@ class Device:
     def definitions(self, folder: Path) -> Mapping[str, str]:
         """Return the variables of CMake that link test firmware for it; write its linker script into ``folder``."""
         settings = {"MLF_HOST_LINK": "debugger", "MLF_STACK_SIZE": str(self.stack_size)}
-        if self.keys.uart is not None:
+        if self.keys.over_serial:
+            assert self.keys.uart is not None
             settings |= {"MLF_HOST_LINK": "serial", "MLF_UART": str(self.keys.uart.resolve())}
             settings |= {"MLF_RAM_BEGIN": str(self.ram.origin), "MLF_RAM_END": str(self.ram.origin + self.ram.size)}
         if self.board is not None:
@@ -100,7 +101,7 @@ def device_of(target: TargetJob, place: str) -> Device:
             reason="a command of yours can run images, but has no access to the memory of the device",
             hint="reach the device through gdb, pyocd, serial or labgrid, or add --emulator to use the target's board",
         )
-    if keys.serial is not None and keys.uart is None:
+    if keys.over_serial and keys.uart is None:
         raise UsageError(
             "serial-without-uart",
             place=place,

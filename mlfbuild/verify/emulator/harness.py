@@ -47,10 +47,11 @@ def build_harness(
 ) -> Path:
     """Build the test firmware for ``module`` of the unpacked ``tree`` under ``workdir``; returns the image.
 
-    It is linked for ``board``, for ``device``, or for this machine, and runs each case ``twice``, or once. ``placement``
-    is the fragment of ``mlf::placement``, if there is one. A second build compiles only changed files. Raises ``ToolNotFoundError``, ``StorageError``, ``UnsupportedModelError`` also
-    if the code includes a header that is not in the archive, or if the image is larger than the board's memory, and
-    ``ProcessFailedError`` with the compiler's output.
+    It is linked for ``board``, for ``device``, or for this machine, and runs each case ``twice``, or once.
+    ``placement`` is the fragment of ``mlf::placement``, if there is one. A second build compiles only changed files.
+    Raises ``ToolNotFoundError``, ``StorageError``, ``UnsupportedModelError`` also if the code includes a header that is
+    not in the archive, or if the image is larger than the board's memory, and ``ProcessFailedError`` with the
+    compiler's output.
     """
     generated = workdir / "generated"
     name = device.name if device else board.name if board else HOST

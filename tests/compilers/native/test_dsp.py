@@ -33,6 +33,8 @@ HEADERS = {
     "CONV_2D": ("conv2d_dsp.h", "matmul_dsp.h"),
     "CONV_2D below the peak": ("conv2d_dsp.h", "matmul_dsp.h"),
     "CONV_2D copied": ("conv2d_dsp.h", "matmul_dsp.h"),
+    "CONV_2D long": ("conv2d_long_dsp.h",),
+    "CONV_2D gathered": ("conv2d_dsp.h", "matmul_dsp.h"),
     "CONV_2D 1x1": ("matmul_dsp.h",),
     "FULLY_CONNECTED": ("matmul_dsp.h", "quad_dsp.h"),
     "FULLY_CONNECTED in fours": ("quad_dsp.h",),
@@ -46,7 +48,9 @@ HEADERS = {
 
 def compiled(cases: Sequence[Case], kind: str, prefix: str = "net") -> list[Library]:
     """Return the libraries of ``cases``, which must all use the tested kernels."""
-    libraries = [compile_bytes(case.model, f"{prefix}{index}") for index, case in enumerate(cases)]
+    before_peak = kind in {"CONV_2D long", "CONV_2D gathered"}  # which may depend on dead channels
+    kept = "keep" if before_peak else "remove"
+    libraries = [compile_bytes(case.model, f"{prefix}{index}", dead_channels=kept) for index, case in enumerate(cases)]
     for library in libraries:
         included = [header for header in HEADERS[kind] if f"/{header}" in generated(library)]
         assert included, library.modules[0].source_text.decode()
@@ -95,6 +99,29 @@ def test_filters_are_copied_to_free_memory_except_on_cores_with_a_cache() -> Non
 def test_depthwise_convolutions_shrink_in_place() -> None:
     for library in compiled(drawn("DEPTHWISE_CONV_2D by rows", range(NETWORKS)), "DEPTHWISE_CONV_2D by rows"):
         assert "mlf_depthwise_conv2d_rows_int8_dsp(" in generated(library)
+
+
+def test_windows_of_several_blocks_are_gathered_if_there_is_room() -> None:
+    texts = [generated(library) for library in compiled(drawn("CONV_2D gathered", range(NETWORKS)), "CONV_2D gathered")]
+    blocks = [int(size) for text in texts for size in re.findall(r"mlf_conv2d_gather_int8_dsp\(&conv2d, (\d)", text)]
+    assert {1, 8} <= set(blocks)
+
+
+def test_long_products_are_not_used_if_digits_do_not_fit() -> None:
+    for weight, expected in ((112, True), (114, False)):  # 3 * 12 weights of a column, times 128: at most 2^19
+        network = Network()
+        image = network.input((1, 16, 16, 12), 0.05, -20)
+        weights = np.full((4, 3, 3, 12), weight, np.int8)
+        same = network.conv2d(image, weights, None, weight_scales=[1e-5] * 4, scale=0.1, zero_point=3, padding="SAME")
+        wide = network.conv2d(same, np.ones((48, 1, 1, 4), np.int8), None, weight_scales=[0.1] * 48, scale=0.1)
+        narrow = network.conv2d(wide, np.ones((4, 1, 1, 48), np.int8), None, weight_scales=[0.1] * 4, scale=0.1)
+        case = Case(network.build(outputs=[narrow]), (np.full((1, 16, 16, 12), -128, np.int8),))
+        library = compile_bytes(case.model, dead_channels="keep")
+        assert ("mlf_conv2d_long_int8_dsp(" in generated(library)) == expected
+        ((got,),) = run_many_on_host([(library, library.modules[0], case.inputs)])
+        np.testing.assert_array_equal(got, tflite_micro_run(case.model, case.inputs)[0])
+        m7 = compile_bytes(case.model, cpu="cortex-m7", dead_channels="keep")
+        assert "mlf_conv2d_long_int8_dsp(" not in generated(m7)
 
 
 @pytest.mark.parametrize(("cpu", "count"), [("cortex-m4", 6), ("cortex-m7", 3), ("cortex-m33", 2)])

@@ -11,11 +11,12 @@ from mlfbuild.compilers.native.lowering.conv2d_float_mve import lower_conv2d_flo
 from mlfbuild.compilers.native.lowering.conv2d_float_vfp import lower_conv2d_float_vfp
 from mlfbuild.compilers.native.lowering.conv2d_int16_dsp import lower_conv2d_int16_dsp
 from mlfbuild.compilers.native.lowering.conv2d_int16_mve import lower_conv2d_int16_mve
+from mlfbuild.compilers.native.lowering.conv2d_long_dsp import lower_conv2d_long_dsp
 from mlfbuild.compilers.native.lowering.conv2d_mve import lower_conv2d_mve
 from mlfbuild.compilers.native.lowering.conv2d_offset_dsp import lower_conv2d_offset_dsp
 from mlfbuild.compilers.native.lowering.conv2d_thumb import lower_conv2d_thumb
 from mlfbuild.compilers.native.settings import CodegenSettings
-from mlfbuild.graph import Graph, Node
+from mlfbuild.graph import DType, Graph, Node
 from mlfbuild.graph.ops import Conv2D
 
 _SPECIALISED = Specialised[Conv2D](
@@ -36,5 +37,10 @@ def lower(graph: Graph, node: Node, settings: CodegenSettings) -> KernelCall:
     if has_offset(graph, node):
         dsp = lower_conv2d_offset_dsp(graph, node, operator) if settings.has("dsp") else None
         return dsp or lower_conv2d_offset(graph, node, operator)
+    long = settings.has("dsp") and not settings.has("mve") and not settings.is_dual_issue
+    if long and graph.outputs_of(node)[0].dtype is DType.INT8:
+        call = lower_conv2d_long_dsp(graph, node, operator)
+        if call is not None:
+            return call
     special = _SPECIALISED.lower(graph, node, operator, settings)
     return special or lower_convolution(graph, node, operator, "conv2d")

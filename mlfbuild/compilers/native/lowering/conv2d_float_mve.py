@@ -9,9 +9,8 @@ import numpy as np
 
 from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter, ScratchBuffer, float_bias
 from mlfbuild.compilers.native.lowering.common.activation import float_range_line
-from mlfbuild.compilers.native.lowering.common.mve import VECTOR, static_lines
+from mlfbuild.compilers.native.lowering.common.mve import VECTOR, as_one_row, static_lines
 from mlfbuild.compilers.native.lowering.common.window import window_lines
-from mlfbuild.compilers.native.lowering.conv2d_mve import as_one_row
 from mlfbuild.graph import Array, Graph, Node, Tensor
 from mlfbuild.graph.bases import Window, convolution_tensors
 from mlfbuild.graph.ops import Conv2D, DepthwiseConv2D, FullyConnected

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from mlfbuild.compilers.native.lowering.call import KernelCall, Parameter, ScratchBuffer
 from mlfbuild.compilers.native.lowering.common.mve import (
     MOST_CHANNELS,
     VECTOR,
+    as_one_row,
+    is_pointwise,
     matrix_parameters,
     rounding,
     shape_word,
     static_lines,
 )
 from mlfbuild.compilers.native.lowering.common.window import window_lines
+from mlfbuild.compilers.native.lowering.conv2d_kept_mve import has_kept_kernel, lower_conv2d_kept_mve
 from mlfbuild.graph import DType, Graph, Node, Tensor
 from mlfbuild.graph.bases import Window, convolution_tensors
 from mlfbuild.graph.ops import Conv2D
@@ -33,6 +35,9 @@ def lower_conv2d_mve(graph: Graph, node: Node, operator: Conv2D) -> KernelCall |
     source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
     if output.shape[3] > MOST_CHANNELS:
         return None
+    kept = lower_conv2d_kept_mve(graph, node, operator)
+    if kept is not None:
+        return kept
     window = operator.window(weights)
     copied = _is_copied(window, source)
     rows, length = _pieces(window, source, weights)
@@ -43,7 +48,7 @@ def lower_conv2d_mve(graph: Graph, node: Node, operator: Conv2D) -> KernelCall |
     function = f"mlf_gemm_{word}_{way}"
     parameters = matrix_parameters(source, weights, bias, output, operator.activation, rescales, rows)
     lines = static_lines(window_lines(node, window, *as_one_row(window, source, output)))
-    if _is_pointwise(window):
+    if is_pointwise(window):
         return _pointwise(source, parameters, lines, function)
     batch = _batch(length, output) if copied else 0
     arguments = f"&window, quantization, input, filter, channels, {function}, {batch}"
@@ -77,13 +82,8 @@ def _all_pieces(graph: Graph) -> Iterator[tuple[int, int]]:
     for node in graph.nodes:
         if isinstance(node.operator, Conv2D):
             source, weights = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))[:2]
-            if weights.dtype is DType.INT8:
+            if weights.dtype is DType.INT8 and not has_kept_kernel(graph, node):
                 yield _pieces(node.operator.window(weights), source, weights)
-
-
-def _is_pointwise(window: Window) -> bool:
-    """Return whether each output pixel depends on the input pixel at the same position only."""
-    return window.filter == (1, 1) and window.stride == (1, 1) and window.padding == ((0, 0), (0, 0))
 
 
 def _pointwise(source: Tensor, parameters: tuple[Parameter, ...], lines: tuple[str, ...], function: str) -> KernelCall:
@@ -109,14 +109,3 @@ def _batch(size: int, output: Tensor) -> int:
     """Return how many windows of ``size`` bytes are copied at a time: an even number."""
     fitting = min(_MOST_COPIES, _COPIES // size, output.shape[2] + 1)
     return max(2, fitting // 2 * 2)
-
-
-def as_one_row(window: Window, source: Tensor, output: Tensor) -> tuple[Tensor, Tensor]:
-    """Return both images as one long row if each output pixel depends on one input pixel only, else unchanged."""
-    if not _is_pointwise(window):
-        return source, output
-    pixels = source.shape[0] * source.shape[1] * source.shape[2]
-    return (
-        replace(source, shape=(1, 1, pixels, source.shape[3])),
-        replace(output, shape=(1, 1, pixels, output.shape[3])),
-    )

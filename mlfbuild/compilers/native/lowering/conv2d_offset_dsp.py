@@ -8,14 +8,14 @@ import numpy as np
 
 from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter, folded_bias
 from mlfbuild.compilers.native.lowering.common.activation import zero_point
-from mlfbuild.compilers.native.lowering.common.dsp import DspChannels, brief_channels, dsp_channels, spare_memory
+from mlfbuild.compilers.native.lowering.common.dsp import DspChannels, brief_channels, dsp_channels
 from mlfbuild.compilers.native.lowering.common.matmul_dsp import groups_of, pack_matmul
 from mlfbuild.compilers.native.lowering.common.offset import wide_weights
 from mlfbuild.compilers.native.lowering.common.window import window_fields
 from mlfbuild.compilers.native.lowering.conv2d_dsp import (
     BYTES,
-    FEWER_PIXELS,
     PIXELS,
+    block_size,
     conv2d_lines,
     dsp_parameters,
     matmul_fields,
@@ -64,7 +64,7 @@ def lower_conv2d_offset_dsp(graph: Graph, node: Node, operator: Conv2D) -> Kerne
         block, padding = PIXELS, "NULL"
         parameters = dsp_parameters(source, filter_, output, block * (row + 4 * groups))
     else:
-        block, padding = (PIXELS if PIXELS * row <= spare_memory(graph, node) else FEWER_PIXELS), "padding"
+        block, padding = block_size(graph, node, row), "padding"
         zeros = Constant.array("padding", "int8_t", np.full(depth, zero_point(source), np.int8))
         parameters = (
             *dsp_parameters(source, filter_, output, block * row),

@@ -16,7 +16,16 @@ from mlfbuild.compilers.native.lowering.call import (
     struct_lines,
 )
 from mlfbuild.compilers.native.lowering.common.activation import quantization_constant, zero_point
-from mlfbuild.compilers.native.lowering.common.mve import GROUP, VECTOR, channels_in_fours, rounding, static_lines
+from mlfbuild.compilers.native.lowering.common.dsp import spare_memory
+from mlfbuild.compilers.native.lowering.common.mve import (
+    GROUP,
+    VECTOR,
+    brief_table,
+    channels_in_fours,
+    rounded_once_by_channel,
+    rounding,
+    static_lines,
+)
 from mlfbuild.graph import Array, Graph, Node, Tensor
 from mlfbuild.graph.bases import Window, convolution_tensors
 from mlfbuild.graph.ops import DepthwiseConv2D
@@ -28,6 +37,12 @@ _MOST_CHANNELS = 19
 _OFFSET_CHANNELS = 24
 """Those channels, rounded up to whole vectors of offsets."""
 _OFFSETS = 1 << 16
+_PLANE = _OFFSETS // VECTOR - 1
+"""The most bytes of a channel of a band."""
+_BLOCKS = (16, 8, 4)
+"""Channels that may be copied to planes at a time."""
+_ROWS = 4
+"""Output rows at a time that are enough to make the costs of a call small."""
 _SHORT = 8
 """If output rows are shorter, the image is processed by columns instead."""
 
@@ -42,6 +57,9 @@ def lower_depthwise_conv2d_mve(graph: Graph, node: Node, operator: DepthwiseConv
     turned = _is_turned(source, output)
     inner = 1 if turned else 2
     axes = {"inner": _axis(window, source, output, inner), "outer": _axis(window, source, output, 3 - inner)}
+    planes = _lower_planes(graph, node, operator, axes, turned=turned)
+    if planes is not None:
+        return planes
     pitch = _pitch(axes)
     if pitch * _OFFSET_CHANNELS > _OFFSETS or axes["inner"]["output_step"] + GROUP > _OFFSETS:
         return None
@@ -58,7 +76,6 @@ def lower_depthwise_conv2d_mve(graph: Graph, node: Node, operator: DepthwiseConv
     step = rows * axes["inner"]["stride"]
     word = f"step{step if step in (3, 6) else ''}_{rounding(rescales, operator.activation, output)}"
     arguments = "&image, quantization, input, filter, channels, order"
-    scratch = 2 * VECTOR + min(source.shape[3], _MOST_CHANNELS) * pitch + VECTOR
     return KernelCall("depthwise_conv2d", "depthwise_conv2d_mve.h", (
         Parameter("const struct mlf_quantization *", "quantization",
                   quantization_constant(source, output, operator.activation)),
@@ -66,12 +83,80 @@ def lower_depthwise_conv2d_mve(graph: Graph, node: Node, operator: DepthwiseConv
         Parameter("const int8_t *", "filter", Constant.array("filter", "int8_t", np.ascontiguousarray(taps))),
         Parameter("const struct mlf_channels4 *", "channels", table),
         Parameter("const uint8_t *", "order", Constant.array("order", "uint8_t", _order(rows, taps[0].size))),
-        Parameter("void *", "scratch", ScratchBuffer(scratch)),
+        Parameter("void *", "scratch", ScratchBuffer(_scratch(source, axes))),
         Parameter("int8_t *", "output", output.name),
     ), (
         *_image_lines(source, axes),
         f"mlf_depthwise_conv2d_int8_mve({arguments}, mlf_depthwise_{word}, scratch, output);",
     ), _overwrites(source, output, turned=turned))  # fmt: skip
+
+
+def _lower_planes(
+    graph: Graph, node: Node, operator: DepthwiseConv2D, axes: Mapping[str, _Axis], *, turned: bool
+) -> KernelCall | None:
+    """Return the call for filters of 3x3 and a stride of 1; ``None`` if it is not exact, or planes are too large."""
+    source, weights, bias, output = convolution_tensors(graph.inputs_of(node), graph.outputs_of(node))
+    assert weights.data is not None
+    inner, outer = axes["inner"], axes["outer"]
+    if any((axis["filter"], axis["stride"]) != (3, 1) or axis["output"] < 2 for axis in (inner, outer)):
+        return None
+    folded = folded_bias(None if bias is None else bias.data, weights.data, 3, zero_point(source))
+    taps = weights.data[0].transpose((2, 1, 0) if turned else (2, 0, 1)).reshape(source.shape[3], -1)
+    channels = rounded_once_by_channel(
+        taps, folded, operator.rescales(source, weights, output), operator.activation, output
+    )
+    shape = _planes(inner, outer, source.shape[3], _room(graph, node, source, axes))
+    if channels is None or shape is None or outer["output_step"] + 3 * inner["output_step"] >= _OFFSETS:
+        return None
+    pitch, block, band = shape
+    size = 2 * VECTOR + min(source.shape[3], block) * (band + 2) * pitch
+    ordered = Constant.array("filter", "int8_t", np.ascontiguousarray(channels.weights))
+    arguments = f"&image, {zero_point(source)}, input, filter, channels, {pitch}, {block}, {band}, scratch"
+    return KernelCall("depthwise_conv2d", "depthwise_planes_mve.h", (
+        Parameter("const int8_t *", "input", source.name),
+        Parameter("const int8_t *", "filter", ordered),
+        Parameter("const struct mlf_brief *", "channels", brief_table(channels, range(source.shape[3]))),
+        Parameter("int8_t *", "scratch", ScratchBuffer(size)),
+        Parameter("int8_t *", "output", output.name),
+    ), (
+        *_image_lines(source, axes),
+        f"mlf_depthwise_planes_int8_mve({arguments}, output);",
+    ), _overwrites(source, output, turned=turned))  # fmt: skip
+
+
+def _planes(inner: _Axis, outer: _Axis, channels: int, room: int) -> tuple[int, int, int] | None:
+    """Return the bytes of a plane's row, the channels, and the output rows that are computed at a time.
+
+    Both have to fit in ``room`` bytes. Fewer channels cost more calls, and four as many instructions to copy as eight,
+    so that they are chosen only if there are not at least ``_ROWS`` rows of more channels.
+    """
+    wide = inner["padding"] + max(inner["input"], inner["output"] + 2 - inner["padding"])
+    pitch = wide + wide % 2
+    found = None
+    for block in _BLOCKS:
+        plane = min((room - 2 * VECTOR) // min(block, channels), _PLANE)
+        band = _band(outer["output"], plane // pitch - 2)
+        if band > 0 and (found is None or found[2] < min(outer["output"], _ROWS)):
+            found = pitch, block, band
+    return found
+
+
+def _room(graph: Graph, node: Node, source: Tensor, axes: Mapping[str, _Axis]) -> int:
+    """Return the bytes of scratch memory that do not enlarge the arena, or no more than a ring does."""
+    return max(spare_memory(graph, node, strided=True), -(-_scratch(source, axes) // VECTOR) * VECTOR)
+
+
+def _scratch(source: Tensor, axes: Mapping[str, _Axis]) -> int:
+    """Return the bytes of scratch memory with a ring."""
+    return 2 * VECTOR + min(source.shape[3], _MOST_CHANNELS) * _pitch(axes) + VECTOR
+
+
+def _band(rows: int, most: int) -> int:
+    """Return how many of ``rows`` to compute at a time, at most ``most``: all or an even number that leaves not 1."""
+    if most >= rows:
+        return rows
+    evens = range(most - most % 2, 1, -2)
+    return next((band for band in evens if rows % band != 1), 0)
 
 
 def _fits(operator: DepthwiseConv2D, window: Window, source: Tensor, output: Tensor) -> bool:

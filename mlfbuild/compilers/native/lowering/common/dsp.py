@@ -35,6 +35,10 @@ class DspChannels:
     brief: bool = False
     """Whether the constants are those of ``brief_channels``: bias and multiplier have another scale, and no shift."""
 
+    def of(self, at: Int64Array) -> DspChannels:
+        """Return the channels ``at`` these positions."""
+        return DspChannels(self.weights[at], self.bias[at], self.multiplier[at], self.shift[at], self.brief)
+
 
 def dsp_channels(weights: Array, bias: Array, rescales: Sequence[Rescale], zero_point: int) -> DspChannels | None:
     """Return the constants of channels with int8 ``weights`` [channels, inputs] and the folded int32 ``bias``.
@@ -70,39 +74,54 @@ def _limits() -> tuple[int, int]:
     return int(_INT8.min), int(_INT8.max)
 
 
-_BRIEF_SCALE = 8
-"""The power of two that sums are multiplied with before the brief requantisation."""
-_BRIEF_SHIFT = 9
-"""The right shift of the brief requantisation after the high multiplication: that of ``MLF_BRIEF_DSP``."""
+@dataclass(frozen=True)
+class BriefForm:
+    """The brief requantisation, ``((sum * 2**scale + bias) * multiplier + added) >> (32 + shift)``, saturated."""
+
+    scale: int = 8
+    shift: int = 9
+    """That of ``MLF_BRIEF_DSP``."""
+    added: int = 0
+    """Less than half of the divisor."""
+    tagged: bool = False
+    """Whether the lowest four bits of multipliers are the scale."""
+
+
+_DSP = BriefForm()
 _CHANGES = (0, *(sign * change for change in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64) for sign in (1, -1)))
 """Differences from the nearest multiplier that are tried, in steps that move the last of 255 outputs by 2 ** -10."""
 _OUTPUTS = np.arange(_INT8.min + 1, _INT8.max + 1, dtype=np.int64)
 
 
-def brief_channels(channels: DspChannels, zero_point: int) -> DspChannels:
+def brief_channels(channels: DspChannels, zero_point: int, form: BriefForm = _DSP) -> DspChannels:
     """Return ``channels`` with constants for the brief requantisation, or as they are if it would not be exact.
 
-    It is ``((256 * sum + bias) * multiplier) >> (32 + 9)``, saturated, in half the instructions. It rounds once, and
-    negative numbers as others. An output grows with its sum: it is exact if each output begins at the same sum.
+    It takes half the instructions, and rounds once, and negative numbers as others. An output grows with its sum: it is
+    exact if each output begins at the same sum.
     """
+    brief = brief_where_exact(channels, zero_point, form)
+    return brief if brief.multiplier.all() else channels
+
+
+def brief_where_exact(channels: DspChannels, zero_point: int, form: BriefForm) -> DspChannels:
+    """Return constants for the brief requantisation; the multiplier is 0 for channels for which it is not exact."""
     limits = _sums(channels)
     borders = _Borders(_begins(channels, zero_point, *limits), *limits)
     value = (borders.begins <= borders.least[:, None]).sum(axis=1) + _INT8.min
     constant = borders.least == borders.greatest
-    bias = np.where(constant, (4 * value + 2) << _BRIEF_SHIFT, 0)
+    bias = np.where(constant, (4 * value + 2) << form.shift, 0)
     multiplier = np.where(constant, 1 << 30, 0)
     for change in _CHANGES:
         missing = np.flatnonzero(multiplier == 0)
         factor = channels.multiplier[missing] * 2.0 ** -(channels.shift[missing] + 32)
-        step = np.maximum(np.rint(factor**2 * 2.0 ** (14 + _BRIEF_SHIFT - _BRIEF_SCALE)), 1)
-        nearest = factor * 2.0 ** (32 + _BRIEF_SHIFT - _BRIEF_SCALE)
+        step = np.maximum(np.rint(factor**2 * 2.0 ** (14 + form.shift - form.scale)), 1)
+        nearest = factor * 2.0 ** (32 + form.shift - form.scale)
         candidate = np.rint(nearest + change * step).astype(np.int64)
-        offset, exact = borders.of(missing).offset(candidate)
+        candidate = candidate & -16 | form.scale if form.tagged else candidate
+        offset, exact = borders.of(missing).offset(candidate, form)
         found = missing[exact]
         multiplier[found] = candidate[exact]
-        bias[found] = offset[exact] + (channels.bias[found] // 2 << _BRIEF_SCALE)
-    if not multiplier.all():
-        return channels
+        bias[found] = offset[exact] + (channels.bias[found] // 2 << form.scale)
     return DspChannels(channels.weights, bias, multiplier, np.zeros_like(bias), brief=True)
 
 
@@ -118,12 +137,12 @@ class _Borders:
     def of(self, channels: Int64Array) -> _Borders:
         return _Borders(self.begins[channels], self.least[channels], self.greatest[channels])
 
-    def offset(self, multiplier: Int64Array) -> tuple[Int64Array, npt.NDArray[np.bool_]]:
-        """Return what to add to 256 times the sum of each channel, and whether that is exact."""
-        scale = _BRIEF_SCALE
+    def offset(self, multiplier: Int64Array, form: BriefForm) -> tuple[Int64Array, npt.NDArray[np.bool_]]:
+        """Return what to add to the scaled sum of each channel, and whether that is exact."""
+        scale = form.scale
         far = 1 << 60
         usable = (multiplier > 0) & (multiplier < 1 << 31)
-        needed = -((-_OUTPUTS << 32 + _BRIEF_SHIFT) // np.where(usable, multiplier, 1)[:, None])
+        needed = -((form.added - (_OUTPUTS << 32 + form.shift)) // np.where(usable, multiplier, 1)[:, None])
         lowest = np.where(self.begins <= self.greatest[:, None], needed - (self.begins << scale), -far).max(axis=1)
         before = needed - (self.begins - 1 << scale) - 1
         highest = np.where(self.begins > self.least[:, None], before, far).min(axis=1)
@@ -170,10 +189,11 @@ def is_of_few_rows(graph: Graph) -> bool:
     return f"{_SPARE}0" in graph.tensors
 
 
-def spare_memory(graph: Graph, node: Node) -> int:
+def spare_memory(graph: Graph, node: Node, *, strided: bool = False) -> int:
     """Return the network's peak of bytes in use minus the bytes in use while ``node`` runs.
 
-    Scratch memory of this size does not enlarge the arena. Convolutions count as in place if they can be.
+    Scratch memory of this size does not enlarge the arena. Convolutions count as in place if they can be; ``strided``:
+    those over each channel can be with any stride.
     """
     kept = {*graph.sources, *graph.results}
     first: dict[str, int] = {}
@@ -188,19 +208,20 @@ def spare_memory(graph: Graph, node: Node) -> int:
         changes[index] += graph.tensor(name).size
         changes[last[name] + 1] -= graph.tensor(name).size
     used = [
-        total - (_shared(graph, each) if last.get(str(each.inputs[0])) == index else 0)
+        total - (_shared(graph, each, strided) if last.get(str(each.inputs[0])) == index else 0)
         for index, (each, total) in enumerate(zip(graph.nodes, itertools.accumulate(changes), strict=False))
     ]
     return max(used) - used[graph.nodes.index(node)]
 
 
-def _shared(graph: Graph, node: Node) -> int:
+def _shared(graph: Graph, node: Node, strided: bool) -> int:
     """Return the bytes that input and output of a convolution share if it is done in place; 0 if it cannot be."""
     source, weights = graph.inputs_of(node)[:2] if len(node.inputs) > 1 else (None, None)
     output = graph.outputs_of(node)[0]
     operator = node.operator
-    if not isinstance(operator, Convolution) or source is None or weights is None or operator.stride != (1, 1):
+    if not isinstance(operator, Convolution) or source is None or weights is None:
         return 0
-    within_channels = operator.channel_axis == 3 and source.shape == output.shape
-    within_pixels = operator.channel_axis == 0 and weights.shape[1:3] == (1, 1)
+    one = operator.stride == (1, 1)
+    within_channels = operator.channel_axis == 3 and (source.shape == output.shape if one else strided)
+    within_pixels = operator.channel_axis == 0 and weights.shape[1:3] == (1, 1) and one
     return min(source.size, output.size) if within_channels or within_pixels else 0

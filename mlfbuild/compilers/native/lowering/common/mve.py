@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -10,7 +11,15 @@ import numpy as np
 from mlfbuild.cgen import braces
 from mlfbuild.compilers.native.lowering.call import Constant, Parameter, folded_bias, record_words
 from mlfbuild.compilers.native.lowering.common.activation import quantization_constant, zero_point
+from mlfbuild.compilers.native.lowering.common.dsp import (
+    BriefForm,
+    DspChannels,
+    brief_channels,
+    brief_where_exact,
+    dsp_channels,
+)
 from mlfbuild.graph import Activation, Array, Rescale, Tensor, activation_range
+from mlfbuild.graph.bases import Window
 
 VECTOR = 16
 """Bytes of a vector."""
@@ -18,6 +27,9 @@ GROUP = 4
 """Output channels that a kernel computes together."""
 MOST_CHANNELS = 1 << 15
 """The most output channels for which 16-bit offsets of outputs suffice."""
+_SCALES = range(8, 15)
+"""The powers of two that sums may be multiplied with; small ones leave more bits for multipliers that are small."""
+_ALL_SCALES = (*_SCALES, *range(7, -1, -1), 15)
 
 
 def blocked_weights(weights: Array) -> Array:
@@ -99,3 +111,62 @@ def matrix_parameters(
         Parameter("const struct mlf_channels4 *", "channels", channels_in_fours(folded, rescales)),
         Parameter("int8_t *", "output", output.name),
     )
+
+
+def is_pointwise(window: Window) -> bool:
+    """Return whether each output pixel depends on the input pixel at the same position only."""
+    return window.filter == (1, 1) and window.stride == (1, 1) and window.padding == ((0, 0), (0, 0))
+
+
+def as_one_row(window: Window, source: Tensor, output: Tensor) -> tuple[Tensor, Tensor]:
+    """Return both images as one long row if each output pixel depends on one input pixel only, else unchanged."""
+    if not is_pointwise(window):
+        return source, output
+    pixels = source.shape[0] * source.shape[1] * source.shape[2]
+    return (
+        replace(source, shape=(1, 1, pixels, source.shape[3])),
+        replace(output, shape=(1, 1, pixels, output.shape[3])),
+    )
+
+
+def rounded_once(
+    weights: Array, bias: Array, rescales: Sequence[Rescale], activation: Activation, output: Tensor
+) -> tuple[DspChannels, int] | None:
+    """Return the constants of the brief requantisation of ``kept_mve.h`` and the power of two in its factor.
+
+    ``None`` if it would not be exact, as for outputs on both sides of the zero point, or if there is another clamp than
+    to the range of int8. ``weights`` are int8 [channels, inputs].
+    """
+    if activation_range(activation, output) != (-128, 127):
+        return None
+    channels = dsp_channels(weights, bias, rescales, zero_point(output))
+    if channels is None:
+        return None
+    forms = (brief_channels(channels, zero_point(output), BriefForm(scale, 15, 1 << 38)) for scale in _SCALES)
+    return next(((each, scale) for each, scale in zip(forms, _SCALES, strict=True) if each.brief), None)
+
+
+def rounded_once_by_channel(
+    weights: Array, bias: Array, rescales: Sequence[Rescale], activation: Activation, output: Tensor
+) -> DspChannels | None:
+    """Return the same with a factor for each channel, whose power of two is in its multiplier's lowest four bits."""
+    if activation_range(activation, output) != (-128, 127):
+        return None
+    channels = dsp_channels(weights, bias, rescales, zero_point(output))
+    if channels is None:
+        return None
+    biases, multipliers = np.zeros_like(channels.bias), np.zeros_like(channels.multiplier)
+    for scale in _ALL_SCALES:
+        at = np.flatnonzero(multipliers == 0)
+        if at.size:
+            found = brief_where_exact(channels.of(at), zero_point(output), BriefForm(scale, 15, 1 << 38, tagged=True))
+            biases[at], multipliers[at] = found.bias, found.multiplier
+    exact = bool(multipliers.all())
+    return replace(channels, bias=biases, multiplier=multipliers, brief=True) if exact else None
+
+
+def brief_table(channels: DspChannels, order: Iterable[int]) -> Constant:
+    """Return the array of ``struct mlf_brief`` of the channels in ``order``."""
+    pairs = [(int(channels.bias[at]), int(channels.multiplier[at])) for at in order]
+    records = [braces(pair) for pair in pairs]
+    return Constant.records("channels", "mlf_brief", records, 4, lambda: record_words("i4,i4", pairs))

@@ -1,0 +1,82 @@
+"""Call a function of firmware that is halted.
+
+The host sets the registers as AAPCS (IHI 0042) requires, lets the core run, and stops it where it returns to. GDB's own
+calls (``print f(1)``) do the same, but a call that hangs or faults leaves a frame inside GDB that only
+``unwindonsignal`` removes, and no other way of reaching devices has them. This code works on every runner, with a time
+limit and with stops at the fault handlers.
+"""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections.abc import Sequence
+
+from mlfbuild.core import ProcessFailedError, TimedOutError
+from mlfbuild.runners.types import Runner
+
+_VECTOR_TABLE = 0xE000ED08
+"""VTOR; it reads 0 on cores that have none."""
+_HARD_FAULT, _USAGE_FAULT = 3, 6
+"""First and last number of the exceptions for faults; cores of Armv6-M only have the first."""
+_BREAKPOINTS = 4
+"""Hardware breakpoints of a Cortex-M0+."""
+_IN_REGISTERS = 4
+_THUMB = 1 << 24
+_KEPT = 0xF80001FF
+"""Bits of xPSR that stay: flags and the exception number, but not the state of an interrupted instruction."""
+_CLOBBERED = ("r0", "r1", "r2", "r3", "r12", "sp", "lr", "pc", "xpsr")
+
+
+def call_function(runner: Runner, address: int, arguments: Sequence[int], timeout: float) -> int:
+    """Call the function at ``address`` with 32-bit ``arguments``, and return its result in r0.
+
+    The function returns to the instruction at which the device is halted, and the device is there again with the same
+    registers afterwards. Floating-point registers are not saved, which matters only if the device is halted in the
+    middle of a function that uses them.
+
+    Raises ``TimedOutError`` after ``timeout`` seconds, and ``ProcessFailedError`` (code ``call-faulted``) if the
+    function faults: the device is then halted before the first instruction of the handler.
+    """
+    before = runner.registers()
+    home = before["pc"]
+    stack = _stack_of(before["sp"], len(arguments))
+    if stack_words := arguments[_IN_REGISTERS:]:
+        runner.write(stack, struct.pack(f"<{len(stack_words)}I", *(word & 0xFFFF_FFFF for word in stack_words)))
+    changed = {f"r{index}": word & 0xFFFF_FFFF for index, word in enumerate(arguments[:_IN_REGISTERS])}
+    state = before["xpsr"] & _KEPT | _THUMB
+    runner.set_registers({**changed, "sp": stack, "lr": home | 1, "pc": address & ~1, "xpsr": state})
+    faults = _fault_handlers(runner)
+    deadline = time.monotonic() + timeout
+    while True:
+        stop = runner.go([home, *faults], max(0.0, deadline - time.monotonic()))
+        after = runner.registers()
+        if stop in faults and after["xpsr"] & 0x1FF in range(_HARD_FAULT, _USAGE_FAULT + 1):
+            raise ProcessFailedError(
+                "call-faulted",
+                place=runner.name,
+                reason=f"the function at {address & ~1:#010x} caused a fault",
+                hint="the device is halted in the handler",
+            )
+        # An interrupt, or the function itself, may run the instruction at home before the call ends.
+        if stop == home and after["sp"] == stack:
+            break
+        if time.monotonic() >= deadline:
+            reason = f"the function at {address & ~1:#010x} did not return within {timeout:g} s"
+            raise TimedOutError("device-timed-out", place=runner.name, reason=reason, hint="set a longer time limit")
+    runner.set_registers({name: before[name] for name in _CLOBBERED})
+    return after["r0"]
+
+
+def _stack_of(pointer: int, arguments: int) -> int:
+    """Return the stack pointer at the call: aligned to 8 bytes, with the words that do not fit into registers."""
+    return (pointer - 4 * max(0, arguments - _IN_REGISTERS)) & ~7
+
+
+def _fault_handlers(runner: Runner) -> list[int]:
+    """Return the addresses of the handlers of faults, the common one first, as the running firmware has set them."""
+    table = int.from_bytes(runner.read(_VECTOR_TABLE, 4), "little")
+    size = 4 * (_USAGE_FAULT - _HARD_FAULT + 1)
+    handlers = struct.unpack("<4I", runner.read(table + 4 * _HARD_FAULT, size))
+    distinct = dict.fromkeys(handler & ~1 for handler in handlers if handler)
+    return list(distinct)[: _BREAKPOINTS - 1]

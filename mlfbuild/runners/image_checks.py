@@ -1,0 +1,95 @@
+"""Checks of a firmware image before anything is written to a device: its CPU, and the size of its memories."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from mlfbuild.core import UnsupportedModelError
+from mlfbuild.runners.device_image import DeviceImage
+from mlfbuild.targets import MemoryRegion
+
+_ARCHITECTURES = {"EM_ARM": "arm", "EM_RISCV": "riscv"}
+"""Begin of GDB's name of the architecture by the machine of an ELF file."""
+_ARM, _BITS = 0x41, 32
+"""The implementer in CPUID, and the size of addresses."""
+_V6M, _V7M, _V7EM = {11: "Armv6-M", 12: "Armv6S-M"}, {10: "Armv7-M"}, {13: "Armv7E-M"}
+_V8M_BASE, _V8M, _V81M = {16: "Armv8-M.baseline"}, {17: "Armv8-M.mainline"}, {21: "Armv8.1-M.mainline"}
+_NAMES = {**_V6M, **_V7M, **_V7EM, **_V8M_BASE, **_V8M, **_V81M}
+"""Values of Tag_CPU_arch ("Addenda to, and Errata in, the ABI for the Arm Architecture")."""
+_CORES = {
+    0xC20: ("Cortex-M0", _V6M),
+    0xC60: ("Cortex-M0+", _V6M),
+    0xC23: ("Cortex-M3", _V6M | _V7M),
+    0xC24: ("Cortex-M4", _V6M | _V7M | _V7EM),
+    0xC27: ("Cortex-M7", _V6M | _V7M | _V7EM),
+    0xD20: ("Cortex-M23", _V6M | _V8M_BASE),
+    0xD21: ("Cortex-M33", _V6M | _V7M | _V7EM | _V8M_BASE | _V8M),
+    0xD22: ("Cortex-M55", _NAMES),
+    0xD23: ("Cortex-M85", _NAMES),
+}
+"""Name, and the architectures whose code it runs, by the part number in CPUID (technical reference manuals)."""
+_REGION = re.compile(r"^\d+\s+y\s+(0x[0-9a-f]+)\s+(0x[0-9a-f]+)\s+(.*)", re.MULTILINE)
+
+
+def check_image(image: DeviceImage, architecture: str, cpuid: int | None, device: str) -> None:
+    """Raise ``UnsupportedModelError`` if ``device`` has another CPU than ``image`` is for.
+
+    ``architecture`` is GDB's name of the device's architecture, ``cpuid`` the register CPUID of an M-profile core.
+    """
+    flaw = next(_flaws(image, architecture, cpuid), None)
+    if flaw is not None:
+        raise UnsupportedModelError(
+            "image-for-another-device",
+            place=image.path,
+            reason=f"the image cannot run on {device}: {flaw}",
+            hint="build it for the CPU of this device",
+        )
+
+
+def _flaws(image: DeviceImage, architecture: str, cpuid: int | None) -> Iterator[str]:
+    machine = image.machine.removeprefix("EM_")
+    if not architecture.startswith(_ARCHITECTURES.get(image.machine, machine)):
+        yield f"it is for {machine}, but the device is {architecture or 'unknown'}"
+    if image.bits != _BITS:
+        yield f"it is for a CPU with {image.bits} bits"
+    if not image.little_endian:
+        yield "it is big-endian, but the device is little-endian"
+    if cpuid is not None and cpuid >> 24 == _ARM and (cpuid >> 4 & 0xFFF) in _CORES:
+        name, runs = _CORES[cpuid >> 4 & 0xFFF]
+        wanted = image.architecture
+        if wanted in _NAMES and wanted not in runs:
+            yield f"it is for {_NAMES[wanted]}, but the device is a {name}"
+
+
+def check_size(image: DeviceImage, memory: Sequence[MemoryRegion], device: str, *, all_memory: bool = False) -> None:
+    """Raise ``UnsupportedModelError`` if a part of the image goes beyond the region of ``memory`` in which it begins.
+
+    With ``all_memory``, whatever is loaded has to begin in one of the regions.
+    """
+    loaded = [(origin, len(content)) for origin, content in image.segments]
+    for origin, size in (*loaded, *image.sections):
+        region = next((each for each in memory if 0 <= origin - each.origin < each.size), None)
+        if region is None and all_memory and (origin, size) in loaded:
+            raise _too_large(image, f"{size:,} bytes are loaded at {origin:#010x}, where {device} has no memory")
+        if region is not None and origin + size > region.origin + region.size:
+            room = region.origin + region.size - origin
+            reason = f"{size:,} bytes begin at {origin:#010x}, but {region.name} of {device} ends after {room:,} bytes"
+            raise _too_large(image, reason)
+
+
+def _too_large(image: DeviceImage, reason: str) -> UnsupportedModelError:
+    hint = "link the image for the memories of this device, or correct the memory of its runner"
+    return UnsupportedModelError("image-too-large", place=image.path, reason=reason, hint=hint)
+
+
+def memory_map(printed: str) -> tuple[MemoryRegion, ...]:
+    """Return the regions that GDB ``printed`` for ``info mem``; adjacent ones, such as flash sectors, are joined."""
+    regions: list[MemoryRegion] = []
+    for low, high, attributes in _REGION.findall(printed):
+        first, end = int(low, 16), int(high, 16) or 1 << _BITS
+        name = "the flash" if "flash" in attributes else "the memory"
+        if regions and regions[-1].name == name and regions[-1].origin + regions[-1].size == first:
+            first = regions.pop().origin
+        regions.append(MemoryRegion(name, first, end - first))
+    return tuple(regions)

@@ -1,0 +1,79 @@
+"""Run any firmware image on a device until it ends, and show what it prints meanwhile.
+
+Firmware with mlfbuild's board support calls its host (``host_calls``). Any other firmware ends where its C library
+does: at ``_exit`` or ``exit``, with the status in r0. Firmware that never ends runs until the time limit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from mlfbuild.core import TimedOutError
+from mlfbuild.runners.faults import describe_fault
+from mlfbuild.runners.firmware import Firmware, read_firmware
+from mlfbuild.runners.host_calls import HostCalls, HostRun, opener_in, start_at_entry
+from mlfbuild.runners.types import Runner
+
+_ENDS = ("_exit", "exit")
+_LOOK_SECONDS = 0.1
+
+
+def run_to_end(runner: Runner, image: Path, timeout: float, printed: Callable[[str], object]) -> HostRun:
+    """Run ``image``, which is loaded, from its reset to its end; ``printed`` is called with its output as it comes.
+
+    Raises ``TimedOutError`` with the output if it has not ended after ``timeout`` seconds, and as ``Runner.go``.
+    """
+    firmware = read_firmware(image)
+    if firmware.function("mlf_host_stop") is not None:
+        with tempfile.TemporaryDirectory(prefix="mlfbuild-files-") as folder:
+            return HostCalls(runner, firmware, opener_in(Path(folder)), printed=printed).run(timeout)
+    output: list[str] = []
+
+    def keep(text: str) -> None:
+        output.append(text)
+        printed(text)
+
+    start_at_entry(runner, firmware)
+    try:
+        with _console_shown(runner, keep):
+            status, stopped = _end(runner, firmware, timeout)
+    except TimedOutError as error:
+        error.output = "".join(output)
+        raise
+    return HostRun("".join(output), status, stopped)
+
+
+def _end(runner: Runner, firmware: Firmware, timeout: float) -> tuple[int | None, str]:
+    """Let the firmware run; return its exit status, or why it has none."""
+    vectors = firmware.vectors()
+    fault = None if vectors is None else vectors[1][3] & ~1
+    ends = [at for name in _ENDS if (at := firmware.function(name)) is not None]
+    at = runner.go([*ends, *([] if fault is None else [fault])], timeout)
+    if at == fault:
+        return None, describe_fault(runner, firmware)
+    return runner.registers()["r0"] & 0xFF, ""
+
+
+@contextlib.contextmanager
+def _console_shown(runner: Runner, printed: Callable[[str], object]) -> Iterator[None]:
+    """Call ``printed`` with the output of the device's console during the block, and with the rest at its end."""
+    ended = threading.Event()
+
+    def show() -> None:
+        while not ended.wait(_LOOK_SECONDS):
+            if text := runner.console():
+                printed(text)
+
+    thread = threading.Thread(target=show, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+        if text := runner.console():
+            printed(text)

@@ -1,0 +1,133 @@
+"""Verbs for a device on the desk: QEMU behind its GDB stub, without semihosting, is the board of examples/boards."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from support import warm
+from support.labgrid_farm import free_port
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "boards"
+PROJECT = """\
+mlfbuild: 1
+targets:
+  nucleo:
+    cpu: cortex-m4
+    runner:
+      gdb: localhost:{gdb}
+      start: [qemu-system-arm, -M, netduinoplus2, -S, -gdb, "tcp:127.0.0.1:{gdb}", -display, none, -monitor, none,
+              -serial, "null", -serial, "tcp:127.0.0.1:{serial},server=on,wait=off"]
+      console: socket://127.0.0.1:{serial}
+  bare: {{cpu: cortex-m4}}
+models:
+  digits: {{source: models/digits.tflite}}
+firmware:
+  nucleo: {{cmake: nucleo-f446re, targets: [nucleo]}}
+"""
+SCONSTRUCT = """
+env = Environment(tools=["default", "mlf"])
+models = env.MlfModels("mlfbuild.yml", target="nucleo")
+app = env.MlfFirmware("nucleo", models=models, source="nucleo-f446re")
+env.Alias("flash", env.MlfFlash(app, models=models))
+env.Alias("run", env.MlfRun(app, models=models))
+"""
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Path:
+    for name in ("arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm", "gdb-multiarch"):
+        tool(name)
+    folder = tmp_path_factory.mktemp("desk") / "desk"
+    shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("build", "mlfbuild.lock"))
+    (folder / "mlfbuild.yml").write_text(PROJECT.format(gdb=free_port(), serial=free_port()))
+    return folder
+
+
+def mlfbuild(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return warm.run("mlfbuild", *words, cwd=folder)
+
+
+def test_firmware_is_built_flashed_and_run_on_the_device(desk: Path) -> None:
+    done = mlfbuild(desk, "run-firmware", "nucleo", "--target", "nucleo")
+    assert (done.returncode, done.stdout) == (0, "answers 0123456789\nall right\n"), done.stderr
+    flashed = mlfbuild(desk, "flash", "--format", "json")
+    assert json.loads(flashed.stdout)["device"].startswith("gdb localhost:"), flashed.stderr
+
+
+@pytest.mark.sweep
+def test_the_status_of_the_firmware_is_found_without_semihosting(desk: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "wrong"
+    shutil.copytree(desk, folder, ignore=shutil.ignore_patterns("build"))
+    samples = folder / "src/samples.c"
+    samples.write_text(samples.read_text().replace("{0, {", "{1, {", 1))
+    done = mlfbuild(folder, "run-firmware")
+    assert (done.returncode, done.stdout) == (7, "answers 0123456789\nwrong\n")
+    assert "exit status 1 on gdb localhost:" in done.stderr
+
+
+@pytest.mark.sweep
+def test_firmware_that_never_ends_is_stopped(desk: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "endless"
+    shutil.copytree(desk, folder, ignore=shutil.ignore_patterns("build"))
+    main = folder / "src/main.c"
+    main.write_text(main.read_text().replace("return (int)wrong;", "for (;;) {\n    }"))
+    done = mlfbuild(folder, "run-firmware", "--timeout", "2")
+    assert (done.returncode, done.stdout) == (7, "answers 0123456789\nall right\n")
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.sweep
+def test_scons_flashes_and_runs(desk: Path) -> None:
+    (desk / "SConstruct").write_text(SCONSTRUCT)
+    (desk / "site_scons/site_tools").mkdir(parents=True, exist_ok=True)
+    (desk / "site_scons/site_tools/mlf.py").write_text("from mlfbuild.scons import exists, generate\n")
+    for alias in ("flash", "run", "run"):
+        done = warm.run("SCons", "-Q", alias, cwd=desk)
+        assert done.returncode == 0, done.stdout
+        assert ("Flashing" if alias == "flash" else "Running") in done.stdout
+        assert ("all right" in done.stdout) == (alias == "run")
+
+
+@pytest.mark.sweep
+def test_cmake_flashes_and_runs(desk: Path, tmp_path: Path) -> None:
+    lists = desk / "nucleo-f446re/CMakeLists.txt"
+    package = warm.run("mlfbuild", "cmake-dir", cwd=desk).stdout.strip()
+    text = lists.read_text().replace(
+        "include(${MLF_TREE}/mlf.cmake)",
+        f"find_package(mlfbuild CONFIG REQUIRED PATHS {package})\nmlfbuild_models(../mlfbuild.yml TARGET nucleo)",
+    )
+    other = desk / "cmake-nucleo"
+    shutil.copytree(lists.parent, other)
+    (other / "CMakeLists.txt").write_text(f"{text}mlfbuild_device(nucleo)\n")
+    toolchain = f"-DCMAKE_TOOLCHAIN_FILE={package}/toolchains/cortex-m4.cmake"
+    command = f"-DMLFBUILD_COMMAND={warm.command('mlfbuild')}"
+    subprocess.run(["cmake", "-G", "Ninja", "-S", other, "-B", tmp_path, toolchain, command], check=True)
+    for target in ("flash", "run"):
+        done = subprocess.run(
+            ["cmake", "--build", tmp_path, "--target", target], check=False, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert ("all right" in done.stdout) == (target == "run")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "status"),
+    [
+        (("flash", "--elf", "none.elf"), "target-not-chosen", 2),
+        (("flash", "--elf", "none.elf", "--target", "bare"), "target-without-runner", 2),
+        (("flash", "nuclea"), "firmware-not-chosen", 2),
+        (("run-firmware", "--target", "bare"), "firmware-not-chosen", 2),
+        (("run-firmware", "--target", "bare", "--elf", "none.elf"), "board-missing", 2),
+        (("run-firmware", "--target", "nucleo", "--elf", "none.elf", "--emulator"), "board-missing", 2),
+    ],
+)
+def test_mistakes(desk: Path, words: tuple[str, ...], code: str, status: int) -> None:
+    done = mlfbuild(desk, *words, "--format", "json")
+    assert done.returncode == status
+    assert json.loads(done.stderr.splitlines()[-1])["code"] == code

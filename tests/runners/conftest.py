@@ -1,0 +1,23 @@
+"""Fixtures for the tests of runners."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from support.device_firmware import device_firmware
+
+
+@pytest.fixture(scope="session")
+def debugger(tool: Callable[[str], str]) -> None:
+    """Skip the test if a program is missing that it drives devices with."""
+    for name in ("arm-none-eabi-gcc", "qemu-system-arm", "gdb-multiarch"):
+        tool(name)
+
+
+@pytest.fixture(scope="session")
+def image(debugger: None, tmp_path_factory: pytest.TempPathFactory) -> Path:  # noqa: ARG001
+    """Small firmware for a Cortex-M3, in a folder whose name has what GDB's machine interface escapes."""
+    return device_firmware(tmp_path_factory.mktemp('a "quoted" path, \\ and spaces'))

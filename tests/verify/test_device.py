@@ -1,0 +1,183 @@
+"""Verification on devices: QEMU's GDB stub is the debugger, and the firmware makes no semihosting calls."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mlfbuild.core import ProcessFailedError, UnsupportedModelError, UsageError
+from mlfbuild.project import DeviceMemoryKeys, RegionKeys, RunnerKeys
+from mlfbuild.targets import BOARDS, MCUS, MEMORY_MAPS, toolchain_file
+from mlfbuild.verify.device import Connection, connected, device_of
+from mlfbuild.verify.module import VerifyReport, verify_module
+from support.devices import MEAN, PLACE, SUM, A, B, target
+from support.errors import raises
+from support.examples import first_on_push
+from support.hand_written_library import write_library
+
+KIB = 1024
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tools(tool: Callable[[str], str]) -> None:
+    for name in ("arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm", "gdb-multiarch"):
+        tool(name)
+
+
+@pytest.fixture(scope="module")
+def workdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("device")
+
+
+def on_server(board: str, *, in_ram: bool, flash: int = 256 * KIB, ram: int = 128 * KIB) -> RunnerKeys:
+    """Return the keys of a GDB server that runs ``board``, with less memory than it has."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    regions = BOARDS[board]
+    memory = DeviceMemoryKeys(
+        ram=RegionKeys(origin=regions.ram.origin, size=ram),
+        flash=None if in_ram else RegionKeys(origin=regions.flash.origin, size=flash),
+    )
+    start = ("qemu-system-arm", "-M", board, "-S", "-gdb", f"tcp:127.0.0.1:{port}", "-display", "none")
+    start += ("-monitor", "none", "-serial", "none")
+    return RunnerKeys(gdb=f"127.0.0.1:{port}", start=start, memory=memory)
+
+
+@pytest.fixture(scope="module")
+def desk() -> Iterator[Connection]:
+    with connected(device_of(target("cortex-m4", RunnerKeys(qemu="mps2-an386")), PLACE)) as connection:
+        yield connection
+
+
+def verify(workdir: Path, connection: Connection, wrong: str = "", **options: object) -> VerifyReport:
+    module = write_library(workdir / "tree", wrong)
+    path = workdir / "vectors.npz"
+    np.savez(path, in0=A, in1=B, out0=SUM, out1=MEAN)
+    toolchain = toolchain_file(connection.device.cpu)
+    folder = workdir / connection.device.cpu.name
+    return verify_module(
+        workdir / "tree", module, None, path, folder, toolchain=toolchain, connection=connection, **options
+    )
+
+
+def test_correct_model_passes_and_its_memory_is_measured(workdir: Path, desk: Connection) -> None:
+    told: list[str] = []
+    report = verify(workdir, desk, tell=lambda doing, done=0, of=0: told.append(f"{doing} {done}/{of}"))
+    assert report.passed, report.text()
+    assert re.fullmatch(
+        r"net: 3 cases right on qemu mps2-an386, arena 48 of 64 bytes used, stack \d+ bytes", report.text()
+    )
+    assert re.fullmatch(r"running \([\d.]+ cases a second\) 3/3", told[-1])
+    assert [line for line in told if line.startswith("loading")]
+    told.clear()
+    assert verify(workdir, desk, tell=lambda doing, *_: told.append(doing)).passed
+    assert "loading" not in told, "the device holds the image"
+
+
+WRONG = {
+    "an output is off by one": (
+        "if (a[0] < 0) sum[2]++;",
+        r"net: case 1, output 0 \(sum\), element 2: expected 102, got 103 \(1 of 4 elements differ\)",
+    ),
+    "it changes an input": ("if (a[2] == 100) a[1]++;", r"net: case 1: changed input 0"),
+    "it leaves the arena": ("workspace[64] = 0;", r"(net: case \d: wrote outside the workspace of 64 bytes\n?){3}"),
+    "it executes an undefined instruction": (
+        'if (a[0] == 9) __asm__ volatile(".inst.n 0xde00");',
+        (
+            r"net: case 2: the firmware faulted\nHardFault: undefined instruction\n"
+            r"  pc 0x\w{8} in run \(net_lib0\.c:16\)\n  lr 0x\w{8}.*\n"
+            r"  CFSR 0x00010000  HFSR 0x40000000  .*"
+        ),
+    ),
+    "its stack overflows": (
+        "if (a[0] == 9) { volatile char deep[65536]; for (int i = 65535; i >= 0; i--) deep[i] = 1; }",
+        r"net: case 2: the firmware faulted\nHardFault: access to protected .*\n  the stack pointer .*\n.*",
+    ),
+    "it hangs": (
+        "while (a[0] == -5 && runs) { }",
+        r"net: case 1: no result after 1 s, so it was stopped in run \(net_lib0\.c:\d+\)",
+    ),
+    "it resets the device": (
+        "if (a[0] == 9) { *(volatile unsigned *)0xE000ED0C = 0x05FA0004; for (;;) { } }",
+        r"net: case 2: the device was reset, for example by a watchdog or a dip of its supply",
+    ),
+}
+
+
+@pytest.mark.parametrize(("wrong", "found"), first_on_push(WRONG.values(), 0), ids=WRONG)
+def test_faults_are_reported(workdir: Path, desk: Connection, wrong: str, found: str) -> None:
+    report = verify(workdir, desk, wrong, timeout=1)
+    assert re.fullmatch(found, report.text()), report.text()
+    assert verify(workdir, desk).passed, "the device still works"
+
+
+@pytest.mark.parametrize(
+    ("board", "in_ram"),
+    first_on_push([(board, in_ram) for board in ("mps2-an386", *BOARDS) for in_ram in (True, False)]),
+)
+def test_every_core_behind_a_gdb_server(workdir: Path, board: str, in_ram: bool) -> None:
+    keys = on_server(board, in_ram=in_ram)
+    device = device_of(target(BOARDS[board].cpu, keys), PLACE)
+    with connected(device) as connection:
+        report = verify(workdir, connection)
+        assert report.passed, report.text()
+        assert report.board == f"gdb {keys.gdb}"
+        fault = verify(workdir, connection, 'if (a[0] == 9) __asm__ volatile(".inst.n 0xde00");').text()
+        assert "HardFault: undefined instruction\n  pc 0x" in fault, fault
+    with pytest.raises(ConnectionRefusedError), socket.create_connection(("127.0.0.1", int(keys.gdb.split(":")[1]))):
+        pass  # the server that was started has been stopped
+
+
+@pytest.mark.sweep
+def test_server_that_ends_while_vectors_run(workdir: Path) -> None:
+    keys = on_server("mps2-an386", in_ram=False)
+    with connected(device_of(target("cortex-m4", keys), PLACE)) as connection:
+
+        def kill(doing: str, done: int = 0, _of: int = 0) -> None:
+            if doing.startswith("running") and done == 1:
+                server = subprocess.run(
+                    ["pgrep", "-f", f"qemu-system-arm.*tcp:{keys.gdb}"], stdout=subprocess.PIPE, text=True, check=True
+                )
+                os.kill(int(server.stdout.split()[0]), signal.SIGKILL)
+
+        with raises(ProcessFailedError, "connection-lost"):
+            verify(workdir, connection, tell=kill)
+
+
+def test_memories_of_a_device() -> None:
+    device = device_of(target("cortex-m4", RunnerKeys(gdb=":1"), "stm32l4r5"), PLACE)
+    assert "FLASH (rx) : ORIGIN = 0x08000000, LENGTH = 2097152\n" in device.linker_script()
+    assert (device.stack_size, device.ram.size) == (64 * KIB, 640 * KIB)
+    device = device_of(target("cortex-m0plus", RunnerKeys(gdb=":1"), "rp2040"), PLACE)
+    assert 'REGION_ALIAS("FLASH", RAM)\n' in device.linker_script()
+    with raises(UsageError, "device-memory-unknown", place=f"{PLACE}.memory"):
+        device_of(target("cortex-m4", RunnerKeys(gdb=":1")), PLACE)
+    with raises(UsageError, "device-memory-not-aligned"):
+        ram = RegionKeys(origin=0x20000010, size=KIB)
+        device_of(target("cortex-m4", RunnerKeys(gdb=":1", memory=DeviceMemoryKeys(ram=ram))), PLACE)
+    with raises(UsageError, "runner-cannot"):
+        device_of(target("cortex-m4", RunnerKeys(run=("flash", "{elf}"))), PLACE)
+
+
+def test_memory_maps_are_of_known_parts_and_no_larger() -> None:
+    for name, found in MEMORY_MAPS.items():
+        memories = MCUS[name].memories
+        assert found.ram.size <= sum(each.size for key, each in memories.items() if key in {"sram", "dtcm"}), name
+        assert found.flash is None or found.flash.size <= memories["flash"].size, name
+        assert found.source
+
+
+@pytest.mark.sweep
+def test_image_that_exceeds_the_memory_is_refused(workdir: Path) -> None:
+    keys = on_server("mps2-an386", in_ram=False, flash=2 * KIB)
+    device = device_of(target("cortex-m4", keys), PLACE)
+    with connected(device) as connection, raises(UnsupportedModelError, "board-too-small", place="net"):
+        verify(workdir, connection)
