@@ -106,9 +106,9 @@ class Gdb:
             self._client = GdbClient(self.name, server)
             stack.enter_context(self._client.running(program))
             self._attach(address, server)
+            stack.callback(self._release)
             if console is not None:  # the server may provide it
                 self.console = stack.enter_context(serial_console(*console, self._place)).read
-            stack.callback(self._release)
             self._stack = stack.pop_all()
 
     def _started(self, address: str, start: Sequence[str]) -> contextlib.AbstractContextManager[Background]:
@@ -312,8 +312,9 @@ class Gdb:
         """Change registers."""
         known = self._known_registers()
         self._stopped_at = None
-        for name, value in values.items():
-            self._ask(f'-data-evaluate-expression "${known[name][1]} = {value:#x}"')
+        changes = ", ".join(f"${known[name][1]} = {value:#x}" for name, value in values.items())
+        if changes:
+            self._ask(f'-data-evaluate-expression "{changes}"')
 
     def _known_registers(self) -> Mapping[str, tuple[int, str]]:
         if not self._numbers:

@@ -128,6 +128,13 @@ def test_a_program_that_is_no_gdb_server_listens(answer: bytes) -> None:
     assert facts(error) == (7, "gdb-server-failed")
 
 
+@pytest.mark.sweep
+def test_the_console_cannot_be_opened() -> None:
+    port = free_port()
+    keys = RunnerKeys(gdb=f"localhost:{port}", start=tuple(qemu(port)), console="/dev/ttyNoSuchPort")
+    assert facts(failure(keys)) == (5, "console-not-opened")
+
+
 def test_another_process_has_the_device() -> None:
     port = free_port()
     with open_runner(RunnerKeys(gdb=f"localhost:{port}", start=tuple(qemu(port)), probe="066D"), PLACE):
