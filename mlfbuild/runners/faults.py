@@ -55,9 +55,12 @@ def describe_fault(runner: Runner, firmware: Firmware) -> str:
     status, hard, _, protected, bus = struct.unpack("<5I", _read(runner, _STATUS, 20) or bytes(20))
     causes = ", ".join(_causes(status, hard, protected, bus))
     lines = [f"{name}: {causes}" if causes else name]
-    stack = registers.get("psp", registers["sp"]) if registers["lr"] & _ON_PROCESS_STACK else registers["sp"]
-    frame = _read(runner, stack, _FRAME.size) if _is_plausible(firmware, stack) else None
-    if frame is None:
+    # At the handler's first instruction, sp is the main stack pointer.
+    stack = registers.get("psp") if registers["lr"] & _ON_PROCESS_STACK else registers["sp"]
+    frame = _read(runner, stack, _FRAME.size) if stack is not None and _is_plausible(firmware, stack) else None
+    if stack is None:
+        lines.append("  the registers are on the process stack, whose pointer the debugger does not show")
+    elif frame is None:
         lines.append(f"  the stack pointer {stack:#010x} is outside the stack, which may be too small")
     else:
         *_, lr, pc, _ = _FRAME.unpack(frame)

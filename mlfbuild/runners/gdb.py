@@ -164,13 +164,15 @@ class Gdb:
     # Loading ---------------------------------------------------------------------------------------------------------
 
     def load(self, image: Path, tell: Tell = tell_nobody) -> None:
-        """Write the segments of ``image``, compare what the device holds then, and reset it."""
+        """Write the segments of ``image`` unless the device holds them, compare them, and reset the device."""
         firmware = device_image(image)
         self._check(firmware)
         self.reset()  # running firmware may use the flash, or have changed clocks
         self._ask(f"-file-exec-and-symbols {mi_string(str(image.resolve()))}")
-        self._download(firmware, tell)
-        self._compare(firmware)
+        self._numbers = {}  # GDB takes registers from the image if the server does not describe them
+        if not self._holds():
+            self._download(firmware, tell)
+            self._compare(firmware)
         self.reset()
 
     def _check(self, firmware: DeviceImage) -> None:
@@ -199,6 +201,14 @@ class Gdb:
         except GdbRefusal as error:
             raise self._not_written(firmware, error.words) from None
         tell("loading", size, size)
+
+    def _holds(self) -> bool:
+        """Return whether the device holds the image already: flash wears out, and writing it takes time."""
+        try:
+            printed = self._client.console("compare-sections", max(_FLASH_SECONDS, self._timeout))
+        except GdbRefusal:
+            return False
+        return "matched." in printed and _MISMATCH.search(printed) is None
 
     def _compare(self, firmware: DeviceImage) -> None:
         try:
@@ -312,8 +322,10 @@ class Gdb:
         """Change registers."""
         known = self._known_registers()
         self._stopped_at = None
-        changes = ", ".join(f"${known[name][1]} = {value:#x}" for name, value in values.items())
-        if changes:
+        # GDB unwinds the stack anew after a change of these, and may then refuse to change xpsr.
+        ordered = sorted(values.items(), key=lambda each: each[0] in {"sp", "lr", "pc"})
+        if ordered:
+            changes = ", ".join(f"${known[name][1]} = {value:#x}" for name, value in ordered)
             self._ask(f'-data-evaluate-expression "{changes}"')
 
     def _known_registers(self) -> Mapping[str, tuple[int, str]]:

@@ -94,6 +94,7 @@ if TYPE_CHECKING:
         VerifyJob as VerifyJob,
         VerifyResult as VerifyResult,
         budget_error as budget_error,
+        jobs_in_image as jobs_in_image,
         left_out as left_out,
         unchecked_in_runs as unchecked_in_runs,
         verification_failed as verification_failed,

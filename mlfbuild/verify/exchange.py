@@ -105,7 +105,7 @@ def read_runs(workdir: Path, subject: Subject, runs: int) -> npt.NDArray[Any]:
 
     Each run has the fields of verify.c's record and the flat outputs ``out0``, ``out1``, ...
     """
-    layout = _layout(subject, runs)
+    layout = runs_layout(subject, runs)
     path = workdir / _OUTPUTS
     data = read_bytes(path, "output of the test firmware") if path.exists() else b""
     return np.frombuffer(data, dtype=layout, count=len(data) // layout.itemsize)
@@ -113,10 +113,11 @@ def read_runs(workdir: Path, subject: Subject, runs: int) -> npt.NDArray[Any]:
 
 def case_size(subject: Subject, runs: int) -> int:
     """Return the bytes that the firmware writes for a case of ``runs`` runs."""
-    return _layout(subject, runs).itemsize
+    return runs_layout(subject, runs).itemsize
 
 
-def _layout(subject: Subject, runs: int) -> np.dtype[Any]:
+def runs_layout(subject: Subject, runs: int) -> np.dtype[Any]:
+    """Return the type of the elements of ``read_runs``."""
     outputs = []
     for index, tensor in enumerate(subject.outputs):
         element = np.dtype(tensor.dtype).newbyteorder("<")

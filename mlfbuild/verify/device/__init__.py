@@ -9,5 +9,6 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     from mlfbuild.verify.device.connection import Connection as Connection, connected as connected
     from mlfbuild.verify.device.layout import Device as Device, device_of as device_of
+    from mlfbuild.verify.device.shipped import verify_shipped as verify_shipped
 else:
     __getattr__ = lazy_attributes(__name__)
