@@ -151,9 +151,9 @@ class Gdb:
         with contextlib.suppress(MlfError):
             if self._client.stop is None:
                 self._halt(_CLOSE_SECONDS)
-            self._client.ask("-break-delete", _CLOSE_SECONDS)
-            for command in (*self._kind.release, "detach"):
-                self._client.console(command, _CLOSE_SECONDS)
+            for command in ("delete", *self._kind.release, "detach"):
+                with contextlib.suppress(GdbRefusal):  # kill detaches, too
+                    self._client.console(command, _CLOSE_SECONDS)
 
     def _ask(self, command: str) -> Mapping[str, Any]:
         return self._client.ask(command, self._timeout)

@@ -83,7 +83,7 @@ class GdbClient:
             elif record["type"] == "result" and record["token"] == self._token:
                 payload: Mapping[str, Any] = record["payload"] or {}
                 if record["message"] == "error":
-                    raise self._refusal(command, str(payload.get("msg", "")))
+                    raise self._refusal(command, " ".join(str(payload.get("msg", "")).split()))
                 return payload
 
     def console(self, command: str, timeout: float) -> str:

@@ -54,7 +54,7 @@ def test_without_a_project_file(folder: Folder) -> None:
     (folder.root / "mlfbuild.yml").unlink()
     ended = folder.run("doctor")
     assert (ended.status, ended.err) == (0, "")
-    assert re.search(r"^CPUs\n  cortex-m0plus ", ended.out, re.MULTILINE)
+    assert re.search(r"^CPUs\n  cortex-m0 ", ended.out, re.MULTILINE)
     ended = folder.run("doctor", "-f", "other.yml")
     assert ended.status == 2 and ended.err.startswith("other.yml: no such project file")
     assert folder.run("doctor", "--target", "m4").status == 2

@@ -22,33 +22,10 @@ from mlfbuild.project import DeviceMemoryKeys, RegionKeys, RunnerKeys
 from mlfbuild.runners import Runner, open_runner
 from mlfbuild.runners.gdb import Gdb
 from support.device_firmware import device_firmware, symbols
+from support.device_server import device_server, free_port, qemu
 
 pytestmark = pytest.mark.usefixtures("debugger")
 PLACE = "mlfbuild.yml: targets.desk.runner"
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
-
-
-def qemu(port: int, board: str = "mps2-an385") -> list[str]:
-    quiet = ["-display", "none", "-monitor", "none", "-serial", "none"]
-    return ["qemu-system-arm", "-M", board, "-S", "-gdb", f"tcp:127.0.0.1:{port}", *quiet]
-
-
-@contextlib.contextmanager
-def server(port: int) -> Iterator[subprocess.Popen[bytes]]:
-    """A server that somebody else has started."""
-    with subprocess.Popen(qemu(port)) as process:
-        deadline = time.monotonic() + 10
-        while f":{port:04X} 00000000:0000 0A" not in Path("/proc/net/tcp").read_text():
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
-        try:
-            yield process
-        finally:
-            process.kill()
 
 
 def failure(keys: RunnerKeys, work: Callable[[Runner], object] = id) -> MlfError:
@@ -242,7 +219,7 @@ def test_the_server_is_killed_while_the_firmware_runs(image: Path) -> None:
 
 def test_a_server_of_somebody_else_is_killed_between_two_commands() -> None:
     port = free_port()
-    with server(port) as process:
+    with device_server(port) as process:
 
         def read(runner: Runner) -> None:
             process.kill()
@@ -323,7 +300,7 @@ def test_nothing_is_left_running_if_mlfbuild_is_killed() -> None:
 def test_the_device_runs_on_after_ctrl_c(image: Path) -> None:
     port = free_port()
     keys = RunnerKeys(gdb=f"localhost:{port}", server="qemu")
-    with server(port):
+    with device_server(port):
         with running_for_ever(keys, str(image)) as process:
             process.send_signal(signal.SIGINT)
             assert process.wait(20) != 0

@@ -55,8 +55,6 @@ __all__ = ["ModelRun", "Profile", "model_runs", "profiles", "run_text", "watched
 
 Array = npt.NDArray[Any]
 
-_EMULATOR = "qemu-system-arm"
-
 
 def profiles(project: Project, targets: Sequence[TargetJob], progress: Progress | None = None) -> Iterator[ModelRun]:
     """Yield one run of each module of each model of ``targets``, whose trees have been built, on each board.
@@ -97,7 +95,9 @@ def model_runs(job: ProfileJob, tell: Tell = tell_nobody) -> Iterator[ModelRun]:
     count. ``tell`` receives progress. Raises ``ToolNotFoundError``, ``InputFileError`` for vectors that do not fit,
     ``UnsupportedModelError`` if a module cannot be called, and ``ProcessFailedError`` if its run fails.
     """
-    emulator = find_tool(_EMULATOR)  # before anything is built
+    board = job.target.run_board
+    assert board is not None
+    emulator = find_tool(board.emulator)  # before anything is built
     where = str(job.model.archive)
     library = open_archive(job.model.archive)
     for name in [called.name for module in library.modules for called in callable_modules(module)]:

@@ -11,7 +11,17 @@ from mlfbuild.build.tree import DEPENDENCIES_FOLDER, Record, dependency_files, m
 from mlfbuild.compilers import check_fit
 from mlfbuild.core import ProcessFailedError, UsageError, cache_folder, find_tool, make_once, read_bytes, run, sha256
 from mlfbuild.library import Content, Library, Module, ResolvedLibrary, chunks
-from mlfbuild.targets import CPUS, RUNTIME, Board, Cpu, require_compiler, shared_toolchain_files, toolchain_file
+from mlfbuild.targets import (
+    CPUS,
+    GCC,
+    RUNTIME,
+    Board,
+    Cpu,
+    compiler_program,
+    require_compiler,
+    shared_toolchain_files,
+    toolchain_file,
+)
 from mlfbuild.verify.device.layout import Device
 from mlfbuild.verify.emulator.harness import build_harness
 
@@ -31,7 +41,7 @@ def board_image(module: Module, board: Board, where: str, libraries: Sequence[Re
     cpu = fitting_cpu(Library((module,)), board, where)
     toolchain = toolchain_file(cpu)
     assert toolchain is not None  # every board has one
-    return _image(module, board, None, toolchain, libraries)
+    return _image(module, board, None, cpu, toolchain, libraries)
 
 
 def image_for_device(
@@ -39,29 +49,30 @@ def image_for_device(
 ) -> Path:
     """Return the image that runs ``module`` on ``device``, compiled with ``toolchain``; see ``board_image``."""
     check_fit(Library((module,)), device.cpu, where)
-    return _image(module, None, device, toolchain, libraries)
+    return _image(module, None, device, device.cpu, toolchain, libraries)
 
 
 def _image(
     module: Module,
     board: Board | None,
     device: Device | None,
+    cpu: Cpu,
     toolchain: Path,
     libraries: Sequence[ResolvedLibrary],
 ) -> Path:
     require_compiler(toolchain)
     files = {f"tree/{path}": content for path, content in tree_files(Library((module,))).items()}
     files |= {f"{DEPENDENCIES_FOLDER}/{path}": content for path, content in dependency_files(libraries).items()}
-    path = cache_folder("board") / f"{_key(module, board, device, files, toolchain)}.elf"
+    path = cache_folder("board") / f"{_key(module, board, device, cpu, files, toolchain)}.elf"
     return make_once(path, lambda folder: _built(module, board, device, files, toolchain, folder))
 
 
 def fitting_cpu(library: Library, board: Board, where: str) -> Cpu:
-    """Return the first CPU variant of the board that can run the library's objects.
+    """Return the first CPU of the board that can run the library's objects: its own one, unless it needs another.
 
     Raises ``UsageError`` if there is none; ``where`` names the archive.
     """
-    cpus = [cpu for cpu in CPUS.values() if board.takes(cpu)]
+    cpus = sorted((cpu for cpu in CPUS.values() if board.takes(cpu)), key=lambda cpu: cpu.core != board.cpu)
     refusals = [_refusal(library, cpu, where) for cpu in cpus]
     for cpu, refusal in zip(cpus, refusals, strict=True):
         if refusal is None:
@@ -77,11 +88,18 @@ def _refusal(library: Library, cpu: Cpu, where: str) -> UsageError | None:
     return None
 
 
-def _key(module: Module, board: Board | None, device: Device | None, files: dict[str, Content], toolchain: Path) -> str:
+def _key(
+    module: Module,
+    board: Board | None,
+    device: Device | None,
+    cpu: Cpu,
+    files: dict[str, Content],
+    toolchain: Path,
+) -> str:
     """Return the hash of everything that determines the image."""
     own = [path for folder in _HARNESS for path in sorted((RUNTIME / folder).iterdir()) if path.is_file()]
     name = board.name if board else device.layout if device else ""
-    parts = [mlfbuild.__version__, run([find_tool("arm-none-eabi-gcc"), "--version"]), name]
+    parts = [mlfbuild.__version__, run([find_tool(compiler_program(cpu, GCC)), "--version"]), name]
     parts += [os.environ.get(name, "") for name in _VARIABLES]
     ram = device.ram_for_data if device else None
     parts.append(module_header(module, device.name if device else name, twice=False, ram=ram))

@@ -53,7 +53,7 @@ def runnable(
 
     Raises as ``run_on_board``; without QEMU or with too little RAM before anything is built.
     """
-    find_tool("qemu-system-arm")
+    find_tool(board.emulator)
     subject = subject_of(module, board.name)
     _check_ram(module, board, where)
     return board_image(module, board, where, libraries), subject

@@ -123,20 +123,18 @@ MLF_NAKED void mlf_six_pixels_dsp(const int32_t *pairs MLF_UNUSED, const int32_t
         "str lr, [r5], #4\n\t"
         "str r5, [sp, #16]\n\t" MLF_DIGITS_DSP("r7", "r2", "r7", "r8", "r6")
         MLF_DIGITS_DSP("r10", "r3", "r10", "r11", "r8") MLF_DIGITS_DSP("r12", "r8", "r12", "lr", "r11")
-        "ldr lr, [r1, #12]\n\t"
-        "ldr r4, [r1]\n\t"
-        "ldr r5, [r1, #4]\n\t"
-        "ldr r6, [r1, #8]\n\t"
-        "adds r1, #16\n\t" MLF_DOUBLE_DSP("r7") MLF_DOUBLE_DSP("r2") MLF_DOUBLE_DSP("r10") MLF_DOUBLE_DSP("r3")
-        MLF_DOUBLE_DSP("r12") MLF_DOUBLE_DSP("r8") MLF_RESCALE_LONG_DSP("r7") MLF_RESCALE_LONG_DSP("r2")
-        MLF_RESCALE_LONG_DSP("r10") MLF_RESCALE_LONG_DSP("r3") MLF_RESCALE_LONG_DSP("r12") MLF_RESCALE_LONG_DSP("r8")
-        MLF_SHIFT_DSP("r7", "r6") MLF_SHIFT_DSP("r2", "r6") MLF_SHIFT_DSP("r10", "r6") MLF_SHIFT_DSP("r3", "r6")
-        MLF_SHIFT_DSP("r12", "r6") MLF_SHIFT_DSP("r8", "r6")
-        MLF_SATURATE_DSP("r7") MLF_SATURATE_DSP("r2") MLF_SATURATE_DSP("r10") MLF_SATURATE_DSP("r3")
-        MLF_SATURATE_DSP("r12") MLF_SATURATE_DSP("r8")
+        "ldmia r1!, {r4-r6, lr}\n\t"
+        MLF_DOUBLE_DSP("r7") MLF_DOUBLE_DSP("r2") MLF_DOUBLE_DSP("r10")
+        MLF_DOUBLE_DSP("r3") MLF_DOUBLE_DSP("r12") MLF_DOUBLE_DSP("r8")
+        MLF_RESCALE_LONG_DSP("r7") MLF_RESCALE_LONG_DSP("r2") MLF_RESCALE_LONG_DSP("r10")
+        MLF_RESCALE_LONG_DSP("r3") MLF_RESCALE_LONG_DSP("r12") MLF_RESCALE_LONG_DSP("r8")
+        MLF_SHIFT_DSP("r7", "r6") MLF_SHIFT_DSP("r2", "r6") MLF_SHIFT_DSP("r10", "r6")
+        MLF_SHIFT_DSP("r3", "r6") MLF_SHIFT_DSP("r12", "r6") MLF_SHIFT_DSP("r8", "r6")
+        MLF_SATURATE_DSP("r7") MLF_SATURATE_DSP("r2") MLF_SATURATE_DSP("r10")
+        MLF_SATURATE_DSP("r3") MLF_SATURATE_DSP("r12") MLF_SATURATE_DSP("r8")
+        "ldr r4, [sp, #20]\n\t"
         "ldr r11, [sp, #32]\n\t"
         "ldr lr, [sp, #36]\n\t"
-        "ldr r4, [sp, #20]\n\t"
         "ldr r5, [sp, #24]\n\t"
         "ldr r6, [sp, #28]\n\t" MLF_BYTE_DSP("r7", "[r0]") MLF_BYTE_DSP("r2", "[r0, r4]")
         MLF_BYTE_DSP("r10", "[r0, r5]") MLF_BYTE_DSP("r3", "[r0, r6]") MLF_BYTE_DSP("r12", "[r0, r11]")
@@ -241,7 +239,7 @@ MLF_KERNEL void mlf_pairs_of_block_dsp(const struct mlf_window *window, const in
                 const int inside = column >= 0 && mlf_inside_dsp(y + beyond, window->input.height);
                 pixels[p] = inside ? input + ((y + beyond) * width + column) * depth : padding;
             }
-            mlf_pair_pixels_dsp(pairs + i, pixels[0], pixels[1], depth / 4);
+            mlf_pair_pixels_dsp(pairs + i, pixels[0], pixels[1], depth >> 2);
         }
     }
 }
@@ -260,9 +258,12 @@ MLF_SHARED void mlf_conv2d_long_int8_dsp(const struct mlf_conv2d_dsp *conv2d, co
     const int32_t width = window->output.width;
     const int32_t end = window->output.height * (width + 1);
     int32_t *const pairs = (int32_t *)(void *)scratch;
-    struct mlf_six_dsp six = {48 * depth, outputs, pairs + 12 * depth, {0, 0, 0, 0, 0}};
+    struct mlf_six_dsp six;
+    six.bytes = 48 * depth;
+    six.channels = outputs;
+    six.carry = pairs + 12 * depth;
     for (int32_t start = 0; start < end; start += 6) {
-        const int32_t first = start + 6 <= end ? start : end - 6;
+        const int32_t first = start < end - 6 ? start : end - 6;
         const int32_t row = first / (width + 1);
         const int32_t column = first - row * (width + 1) - 1; /* of the first output; -1 is that of padding */
         int32_t used = first == start && column >= 0;         /* whether the output is used */

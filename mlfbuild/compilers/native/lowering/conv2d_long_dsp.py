@@ -80,9 +80,8 @@ def lower_conv2d_long_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelC
 
 def _columns(channels: DspChannels, depth: int) -> Array:
     """Return the weights int64 [columns of the filter, output channels, rows of the filter * input channels]."""
-    weights = channels.weights.astype(np.int64).reshape(-1, 3, 3, depth)
-    columns: Array = weights.transpose(2, 0, 1, 3).reshape(3, len(channels.weights), -1)
-    return columns
+    weights: Array = channels.weights.astype(np.int64).reshape(-1, 3, 3, depth).transpose(2, 0, 1, 3)
+    return weights.reshape(3, len(channels.weights), -1)
 
 
 def _fits(channels: DspChannels, depth: int) -> bool:
