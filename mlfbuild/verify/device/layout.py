@@ -60,10 +60,11 @@ class Device:
 
     def definitions(self, folder: Path) -> Mapping[str, str]:
         """Return the variables of CMake that link test firmware for it; write its linker script into ``folder``."""
-        settings = {
-            "MLF_HOST_LINK": "serial" if self.keys.over_serial else "debugger",
-            "MLF_STACK_SIZE": str(self.stack_size),
-        }
+        settings = {"MLF_HOST_LINK": "debugger", "MLF_STACK_SIZE": str(self.stack_size)}
+        if self.keys.over_serial:
+            assert self.keys.uart is not None
+            settings |= {"MLF_HOST_LINK": "serial", "MLF_UART": str(self.keys.uart.resolve())}
+            settings |= {"MLF_RAM_BEGIN": str(self.ram.origin), "MLF_RAM_END": str(self.ram.origin + self.ram.size)}
         if self.board is not None:
             return {**settings, "MLF_BOARD": self.board.name}
         script = folder / "device.ld"
@@ -107,6 +108,13 @@ def device_of(target: TargetJob, place: str) -> Device:
             place=place,
             reason=f"devices are verified if they have a Cortex-M, but the target's cpu is {target.cpu.name}",
             hint=f"use board: {board.name} instead of runner" if board else "remove runner",
+        )
+    if keys.over_serial and keys.uart is None:
+        raise UsageError(
+            "serial-without-uart",
+            place=place,
+            reason="test firmware cannot use the serial port of the device, because the runner has no uart",
+            hint="write mlf_serial_get and mlf_serial_put, as in docs/runners/serial.md, and add uart: with that file",
         )
     if keys.memory is not None:
         regions = keys.memory
