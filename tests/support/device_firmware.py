@@ -90,7 +90,7 @@ SECTIONS
   .text : { *(.text*) *(.rodata*) } > FLASH
   .data : { __data_start = .; *(.data*) . = ALIGN(4); __data_end = .; } > RAM AT> FLASH
   __data_load = LOADADDR(.data);
-  .bss (NOLOAD) : { *(.bss* COMMON) . = ALIGN(8); . += 4096; __stack_top = .; } > RAM
+  .bss (NOLOAD) : { __bss_start = .; *(.bss* COMMON) . = ALIGN(8); __bss_end = .; . += 4096; __stack_top = .; } > RAM
   /DISCARD/ : { *(.ARM.exidx*) }
 }
 """
