@@ -17,7 +17,7 @@ from mlfbuild.core import ProcessFailedError, UnsupportedModelError, UsageError
 from mlfbuild.project import DeviceMemoryKeys, RegionKeys, RunnerKeys
 from mlfbuild.targets import BOARDS, MCUS, MEMORY_MAPS, toolchain_file
 from mlfbuild.verify.device import Connection, connected, device_of
-from mlfbuild.verify.module import VerifyReport, verify_module
+from mlfbuild.verify.module import VerifyReport, verify_image, verify_module
 from support.devices import MEAN, PLACE, SUM, A, B, target
 from support.errors import raises
 from support.examples import first_on_push
@@ -80,6 +80,9 @@ def test_correct_model_passes_and_its_memory_is_measured(workdir: Path, desk: Co
     told.clear()
     assert verify(workdir, desk, tell=lambda doing, *_: told.append(doing)).passed
     assert "loading" not in told, "the device holds the image"
+    image = workdir / "cortex-m4/build/verify.elf"
+    with raises(UsageError, "image-for-a-device", place=str(image)):
+        verify_image(image, workdir / "vectors.npz", workdir)
 
 
 WRONG = {
@@ -119,9 +122,12 @@ def test_faults_are_reported(workdir: Path, desk: Connection, wrong: str, found:
     assert verify(workdir, desk).passed, "the device still works"
 
 
+CORES = ("mps2-an386", "mps2-an385", "mps2-an500", "mps2-an505", "mps3-an547")
+
+
 @pytest.mark.parametrize(
     ("board", "in_ram"),
-    first_on_push([(board, in_ram) for board in ("mps2-an386", *BOARDS) for in_ram in (True, False)]),
+    first_on_push([(board, in_ram) for board in CORES for in_ram in (True, False)]),
 )
 def test_every_core_behind_a_gdb_server(workdir: Path, board: str, in_ram: bool) -> None:
     keys = on_server(board, in_ram=in_ram)
@@ -163,6 +169,9 @@ def test_memories_of_a_device() -> None:
     with raises(UsageError, "device-memory-not-aligned"):
         ram = RegionKeys(origin=0x20000010, size=KIB)
         device_of(target("cortex-m4", RunnerKeys(gdb=":1", memory=DeviceMemoryKeys(ram=ram))), PLACE)
+    for cpu in ("cortex-a9", "rv32imc"):
+        with raises(UsageError, "runner-cannot", place=PLACE):
+            device_of(target(cpu, RunnerKeys(gdb=":1")), PLACE)
     with raises(UsageError, "runner-cannot"):
         device_of(target("cortex-m4", RunnerKeys(run=("flash", "{elf}"))), PLACE)
 

@@ -106,6 +106,13 @@ def device_of(target: TargetJob, place: str) -> Device:
             reason="a command of yours can run images, but has no access to the memory of the device",
             hint="reach the device through gdb, pyocd, serial or labgrid, or add --emulator to use the target's board",
         )
+    if "-m" not in target.cpu.architecture:
+        raise UsageError(
+            "runner-cannot",
+            place=place,
+            reason=f"test firmware for {target.cpu.name} calls its host only through semihosting",
+            hint="add --emulator to use the target's board",
+        )
     if keys.memory is not None:
         regions = keys.memory
         ram = MemoryRegion("RAM", regions.ram.origin, regions.ram.size)
