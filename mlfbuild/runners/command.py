@@ -142,21 +142,18 @@ class Command:
         """Raise ``ConflictError`` if another process uses the same program and probe."""
         self.name = f"command {Path(keys.run[0]).name}"
         self._keys, self._place = keys, place
-        self._image: Path | None = None
         self._stack = contextlib.ExitStack()
         self._stack.enter_context(device_lock(" ".join(filter(None, [self.name, keys.probe])), place))
 
     def load(self, image: Path, tell: Tell = tell_nobody) -> None:
         """Run the command ``flash``, if there is one; otherwise ``run`` loads the image."""
-        self._image = image
         if self._keys.flash:
             tell("flashing", 0, 0)
             flash_image(self._keys, image, self._place)
 
-    def run(self, timeout: float, printed: Callable[[str], object] = _nobody) -> CommandRun:
-        """Run the loaded image; see ``run_image``."""
-        assert self._image is not None
-        return run_image(self._keys, self._image, self._place, timeout, printed)
+    def run(self, image: Path, timeout: float, printed: Callable[[str], object] = _nobody) -> CommandRun:
+        """Run the image; see ``run_image``."""
+        return run_image(self._keys, image, self._place, timeout, printed)
 
     def _cannot(self, *arguments: object, **named: object) -> NoReturn:
         del arguments, named

@@ -118,7 +118,7 @@ def test_an_image_is_flashed_before_it_runs(image: Path, tmp_path: Path) -> None
     with open_runner(keys, PLACE) as runner:
         runner.load(image)
         assert runner.console() == ""
-        assert runner.run(20) == CommandRun("content\n", 0)  # type: ignore[attr-defined]
+        assert runner.run(image, 20) == CommandRun("content\n", 0)  # type: ignore[attr-defined]
 
 
 def test_what_a_command_cannot_do_is_refused(image: Path) -> None:
