@@ -152,7 +152,7 @@ class Command:
             flash_image(self._keys, image, self._place)
 
     def run(self, image: Path, timeout: float, printed: Callable[[str], object] = _nobody) -> CommandRun:
-        """Run the image; see ``run_image``."""
+        """Run ``image``; see ``run_image``."""
         return run_image(self._keys, image, self._place, timeout, printed)
 
     def _cannot(self, *arguments: object, **named: object) -> NoReturn:

@@ -54,8 +54,9 @@ def describe_fault(runner: Runner, firmware: Firmware) -> str:
     number = registers["xpsr"] & 0x1FF
     name = _NAMES.get(number, f"exception {number}")
     status = struct.unpack("<5I", _read(runner, _STATUS, 20) or bytes(20))
-    stack = registers.get("psp", registers["sp"]) if registers["lr"] & _ON_PROCESS_STACK else registers["sp"]
-    frame = _read(runner, stack, _FRAME.size) if _is_plausible(firmware, stack) else None
+    # At the handler's first instruction, sp is the main stack pointer.
+    stack = registers.get("psp") if registers["lr"] & _ON_PROCESS_STACK else registers["sp"]
+    frame = _read(runner, stack, _FRAME.size) if stack is not None and _is_plausible(firmware, stack) else None
     *_, lr, pc, _ = (0, 0, 0) if frame is None else _FRAME.unpack(frame)
     return _described(firmware, name, status[:2] + status[3:], stack, None if frame is None else (pc, lr))
 
@@ -72,11 +73,15 @@ def describe_printed_fault(output: str, firmware: Firmware) -> str | None:
     return _described(firmware, re.split("[:\n]", report)[0], status, numbers["sp"], at)
 
 
-def _described(firmware: Firmware, name: str, status: tuple[int, ...], stack: int, at: tuple[int, int] | None) -> str:
+def _described(
+    firmware: Firmware, name: str, status: tuple[int, ...], stack: int | None, at: tuple[int, int] | None
+) -> str:
     """Return the lines; ``status`` are CFSR, HFSR, MMFAR and BFAR, ``at`` are pc and lr."""
     causes = ", ".join(_causes(*status))
     lines = [f"{name}: {causes}" if causes else name]
-    if at is None:
+    if stack is None:
+        lines.append("  the registers are on the process stack, whose pointer the debugger does not show")
+    elif at is None:
         lines.append(f"  the stack pointer {stack:#010x} is outside the stack, which may be too small")
     else:
         pc, lr = at

@@ -1,8 +1,8 @@
 """Run any firmware image on a device until it ends, and show what it prints meanwhile.
 
 Firmware with mlfbuild's board support calls its host (``host_calls``). Any other firmware ends where its C library
-does: at ``_exit`` or ``exit``, with the status in r0. Firmware that never ends runs until the time limit. A device that
-only commands reach is run by its command.
+does: at ``_exit`` or ``exit``, with the status in r0. Firmware that never ends runs until the time limit. A command of
+the user that runs images ends with their status.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ def run_to_end(runner: Runner, image: Path, timeout: float, printed: Callable[[s
     Raises ``TimedOutError`` with the output if it has not ended after ``timeout`` seconds, and as ``Runner.go``.
     """
     if isinstance(runner, Command):
-        ended = runner.run(image, timeout, printed)
-        stopped = f"the command was ended by signal {-ended.exit_status}" if ended.exit_status < 0 else ""
-        return HostRun(ended.output, None if stopped else ended.exit_status, stopped)
+        ran = runner.run(image, timeout, printed)
+        killed = f"the command was ended by signal {-ran.exit_status}" if ran.exit_status < 0 else ""
+        return HostRun(ran.output, None if killed else ran.exit_status, killed)
     firmware = read_firmware(image)
     if firmware.function("mlf_host_stop") is not None:
         with tempfile.TemporaryDirectory(prefix="mlfbuild-files-") as folder:

@@ -17,7 +17,7 @@ from mlfbuild.core import (
     UsageError,
 )
 from mlfbuild.project import RunnerKeys
-from mlfbuild.runners import open_runner
+from mlfbuild.runners import HostRun, open_runner, run_to_end
 from mlfbuild.runners.command import CommandRun, flash_image, run_image
 from support.errors import raises
 from support.processes import is_running, wait_for
@@ -118,7 +118,7 @@ def test_an_image_is_flashed_before_it_runs(image: Path, tmp_path: Path) -> None
     with open_runner(keys, PLACE) as runner:
         runner.load(image)
         assert runner.console() == ""
-        assert runner.run(image, 20) == CommandRun("content\n", 0)  # type: ignore[attr-defined]
+        assert run_to_end(runner, image, 20, str) == HostRun("content\n", 0)
 
 
 def test_what_a_command_cannot_do_is_refused(image: Path) -> None:

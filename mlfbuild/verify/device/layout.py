@@ -9,7 +9,7 @@ from pathlib import Path
 from mlfbuild.build import TargetJob
 from mlfbuild.core import UsageError, quoted, write_if_changed
 from mlfbuild.project import RunnerKeys
-from mlfbuild.targets import BOARDS, MEMORY_MAPS, Board, Cpu, MemoryRegion
+from mlfbuild.targets import BOARDS, MEMORY_MAPS, Board, Cpu, MemoryRegion, emulated_board
 
 _KIB = 1024
 _LARGEST_STACK, _SMALLEST_STACK = 64 * _KIB, 1 * _KIB
@@ -90,7 +90,7 @@ class Device:
 def device_of(target: TargetJob, place: str) -> Device:
     """Return the device of ``target``, which has a runner; ``place`` is that of the runner's keys.
 
-    Raises ``UsageError`` if its memories are not known, or no image can be linked for them.
+    Raises ``UsageError`` if its core is no Cortex-M, its memories are not known, or no image can be linked for them.
     """
     keys = target.runner
     assert keys is not None
@@ -100,6 +100,14 @@ def device_of(target: TargetJob, place: str) -> Device:
             place=place,
             reason="a command of yours can run images, but has no access to the memory of the device",
             hint="reach the device through gdb, pyocd, serial or labgrid, or add --emulator to use the target's board",
+        )
+    if not target.cpu.core.startswith("cortex-m"):  # faults and the start of an image are those of M-profile cores
+        board = emulated_board(target.cpu)
+        raise UsageError(
+            "device-core-unsupported",
+            place=place,
+            reason=f"devices are verified if they have a Cortex-M, but the target's cpu is {target.cpu.name}",
+            hint=f"use board: {board.name} instead of runner" if board else "remove runner",
         )
     if keys.over_serial and keys.uart is None:
         raise UsageError(
