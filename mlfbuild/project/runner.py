@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from mlfbuild.project import rules
-from mlfbuild.project.checks import NOT_EMPTY, Rule, not_blank, one_of
+from mlfbuild.project.checks import NOT_EMPTY, ProjectPath, Rule, not_blank, one_of
 from mlfbuild.project.keys import Keys
 from mlfbuild.project.problems import KeyPath, Mistake, quoted
 from mlfbuild.project.units import Count, Duration, Size
@@ -24,6 +24,7 @@ _ONLY_WITH: Mapping[str, tuple[str, ...]] = {
     "start": ("gdb",),
     "server": ("gdb",),
     "flash": ("serial", "labgrid", "run"),
+    "uart": ("serial", "labgrid"),
     "baud": ("serial", "gdb", "pyocd", "labgrid"),
     "console": ("gdb", "pyocd"),
 }
@@ -102,6 +103,8 @@ class RunnerKeys(Keys):
     """With `gdb`: kind of the server, which decides how it resets the device. Default: taken from `start`."""
     flash: _Words = ()
     """With `serial`, `labgrid` or `run`: command of yours that writes the image {elf} to the device."""
+    uart: ProjectPath | None = None
+    """With `serial` or `labgrid`: C file of yours with mlf_serial_get and mlf_serial_put, for test firmware."""
     probe: Annotated[str, Rule(not_blank("a serial number"))] | None = None
     """Serial number of the probe, if several are connected; {probe} in `start`, `flash` and `run`."""
     baud: Count = 115_200

@@ -106,9 +106,9 @@ class Gdb:
             self._client = GdbClient(self.name, server)
             stack.enter_context(self._client.running(program))
             self._attach(address, server)
+            stack.callback(self._release)
             if console is not None:  # the server may provide it
                 self.console = stack.enter_context(serial_console(*console, self._place)).read
-            stack.callback(self._release)
             self._stack = stack.pop_all()
 
     def _started(self, address: str, start: Sequence[str]) -> contextlib.AbstractContextManager[Background]:
@@ -169,6 +169,7 @@ class Gdb:
         self._check(firmware)
         self.reset()  # running firmware may use the flash, or have changed clocks
         self._ask(f"-file-exec-and-symbols {mi_string(str(image.resolve()))}")
+        self._numbers = {}  # GDB takes registers from the image if the server does not describe them
         if not self._holds():
             self._download(firmware, tell)
             self._compare(firmware)
@@ -322,8 +323,10 @@ class Gdb:
         known = self._known_registers()
         self._stopped_at = None
         # GDB unwinds the stack anew after a change of these, and may then refuse to change xpsr.
-        for name, value in sorted(values.items(), key=lambda each: each[0] in {"sp", "lr", "pc"}):
-            self._ask(f'-data-evaluate-expression "${known[name][1]} = {value:#x}"')
+        ordered = sorted(values.items(), key=lambda each: each[0] in {"sp", "lr", "pc"})
+        if ordered:
+            changes = ", ".join(f"${known[name][1]} = {value:#x}" for name, value in ordered)
+            self._ask(f'-data-evaluate-expression "{changes}"')
 
     def _known_registers(self) -> Mapping[str, tuple[int, str]]:
         if not self._numbers:

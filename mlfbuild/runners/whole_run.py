@@ -1,7 +1,8 @@
 """Run any firmware image on a device until it ends, and show what it prints meanwhile.
 
 Firmware with mlfbuild's board support calls its host (``host_calls``). Any other firmware ends where its C library
-does: at ``_exit`` or ``exit``, with the status in r0. Firmware that never ends runs until the time limit.
+does: at ``_exit`` or ``exit``, with the status in r0. Firmware that never ends runs until the time limit. A command of
+the user that runs images ends with their status.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from mlfbuild.core import TimedOutError
+from mlfbuild.runners.command import Command
 from mlfbuild.runners.faults import describe_fault
 from mlfbuild.runners.firmware import Firmware, read_firmware
 from mlfbuild.runners.host_calls import HostCalls, HostRun, opener_in, start_at_entry
@@ -27,6 +29,10 @@ def run_to_end(runner: Runner, image: Path, timeout: float, printed: Callable[[s
 
     Raises ``TimedOutError`` with the output if it has not ended after ``timeout`` seconds, and as ``Runner.go``.
     """
+    if isinstance(runner, Command):
+        ran = runner.run(image, timeout, printed)
+        killed = f"the command was ended by signal {-ran.exit_status}" if ran.exit_status < 0 else ""
+        return HostRun(ran.output, None if killed else ran.exit_status, killed)
     firmware = read_firmware(image)
     if firmware.function("mlf_host_stop") is not None:
         with tempfile.TemporaryDirectory(prefix="mlfbuild-files-") as folder:

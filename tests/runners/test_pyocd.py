@@ -73,6 +73,7 @@ def test_firmware_is_loaded_and_runs_from_stop_to_stop(image: Path, probe: Emula
     assert not probe.is_open
 
 
+@pytest.mark.sweep
 def test_functions_are_called_and_faults_described(image: Path) -> None:
     at = symbols(image)
     with open_runner(KEYS, PLACE) as runner:
@@ -91,6 +92,7 @@ def test_functions_are_called_and_faults_described(image: Path) -> None:
         assert "in write_to" in describe_fault(runner, read_firmware(image))
 
 
+@pytest.mark.sweep
 def test_a_probe_that_is_unplugged_is_a_lost_connection(image: Path, probe: EmulatedProbe) -> None:
     with open_runner(KEYS, PLACE) as runner:
         probe.unplugged = True
@@ -102,6 +104,7 @@ def test_a_probe_that_is_unplugged_is_a_lost_connection(image: Path, probe: Emul
         runner.load(image)
 
 
+@pytest.mark.sweep
 def test_what_is_wrong_with_probe_part_or_image(
     image: Path, probe: EmulatedProbe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,6 +127,7 @@ def test_what_is_wrong_with_probe_part_or_image(
     assert failure(KEYS) == (3, "extra-not-installed")
 
 
+@pytest.mark.sweep
 def test_a_probe_has_one_user() -> None:
     with open_runner(KEYS, PLACE):
         assert failure(KEYS) == (6, "device-in-use")
@@ -138,6 +142,7 @@ def server_keys() -> RunnerKeys:
     return RunnerKeys(gdb=f"localhost:{port}", start=tuple(map(str, words)), server="pyocd")
 
 
+@pytest.mark.sweep
 def test_gdb_loads_flash_through_the_gdb_server_of_pyocd(image: Path) -> None:
     at = symbols(image)
     with open_runner(server_keys(), PLACE) as runner:

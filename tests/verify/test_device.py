@@ -122,12 +122,12 @@ def test_faults_are_reported(workdir: Path, desk: Connection, wrong: str, found:
     assert verify(workdir, desk).passed, "the device still works"
 
 
-CORES = ("mps2-an386", "mps2-an385", "mps2-an500", "mps2-an505", "mps3-an547")
+WITH_CORTEX_M = [name for name, board in BOARDS.items() if board.cpu.startswith("cortex-m")]
 
 
 @pytest.mark.parametrize(
     ("board", "in_ram"),
-    first_on_push([(board, in_ram) for board in CORES for in_ram in (True, False)]),
+    first_on_push([(board, in_ram) for board in ("mps2-an386", *WITH_CORTEX_M) for in_ram in (True, False)]),
 )
 def test_every_core_behind_a_gdb_server(workdir: Path, board: str, in_ram: bool) -> None:
     keys = on_server(board, in_ram=in_ram)
@@ -169,11 +169,12 @@ def test_memories_of_a_device() -> None:
     with raises(UsageError, "device-memory-not-aligned"):
         ram = RegionKeys(origin=0x20000010, size=KIB)
         device_of(target("cortex-m4", RunnerKeys(gdb=":1", memory=DeviceMemoryKeys(ram=ram))), PLACE)
-    for cpu in ("cortex-a9", "rv32imc"):
-        with raises(UsageError, "runner-cannot", place=PLACE):
-            device_of(target(cpu, RunnerKeys(gdb=":1")), PLACE)
     with raises(UsageError, "runner-cannot"):
         device_of(target("cortex-m4", RunnerKeys(run=("flash", "{elf}"))), PLACE)
+    for cpu, board in (("cortex-a9", "vexpress-a9"), ("rv32imc", "virt")):
+        with raises(UsageError, "device-core-unsupported", place=PLACE) as caught:
+            device_of(target(cpu, RunnerKeys(qemu=board)), PLACE)
+        assert board in caught.value.hint
 
 
 def test_memory_maps_are_of_known_parts_and_no_larger() -> None:

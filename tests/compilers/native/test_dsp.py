@@ -94,6 +94,8 @@ def test_filters_are_copied_to_free_memory_except_on_cores_with_a_cache() -> Non
     ]
     assert {int(outputs) // 2 == int(copied) for outputs, copied in layers} == {False, True}
     assert not any(".copied" in generated(compile_bytes(case.model, cpu="cortex-m7")) for case in cases)
+    long = [generated(library) for library in compiled(drawn("CONV_2D long", range(NETWORKS)), "CONV_2D long")]
+    assert {".copied" in text for text in long} == {True}
 
 
 def test_depthwise_convolutions_shrink_in_place() -> None:

@@ -38,7 +38,7 @@ _Pack = Callable[[DspChannels], Array | None]
 
 _COPIED = 512
 """The least bytes of a filter that are worth copying to RAM if the others remain in flash."""
-_READ_AGAIN = 16 * PIXELS
+READ_AGAIN = 16 * PIXELS
 """From this number of pixels on, copying takes much less time than the wait states that it avoids."""
 
 _GATHERED = 8
@@ -68,11 +68,11 @@ def lower_conv2d_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall |
     matmul = matmul_fields(operator, pixels, inputs, output, brief=filter_.brief)
     row = row_size(inputs)
     pair, pairs = _pair_size(inputs, brief=filter_.brief), output.shape[3] // 2
-    again = pixels >= _READ_AGAIN
+    again = pixels >= READ_AGAIN
     copied = again and output.shape[3] % 2 == 0
 
     def body(statement: str, copied: int) -> tuple[str, ...]:
-        return (*conv2d_lines(window, matmul | _copied(copied), zero_point(source)), statement)
+        return (*conv2d_lines(window, matmul | copied_field(copied), zero_point(source)), statement)
 
     if source.shape[3] % 4 != 0:  # pixels are not whole words: windows are copied before they are expanded
         return _gathered(source, filter_, output, body, row, pair * pairs if copied else 0, several=again)
@@ -85,7 +85,7 @@ def lower_conv2d_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall |
     statement = f"mlf_conv2d_int8_dsp(&conv2d, {block}, input, filter, padding, output, scratch);"
     grown = None
     if block == PIXELS and copied:
-        grown = partial(_with_copy, block * row, pair, pairs, partial(body, statement))
+        grown = partial(with_copy, block * row, pair, pairs, partial(body, statement))
     return KernelCall("conv2d", "conv2d_dsp.h", parameters, body(statement, 0), grown=grown)
 
 
@@ -154,11 +154,11 @@ def _matmul(
     pair = _pair_size(inputs, brief=filter_.brief)
 
     def body(copied: int) -> tuple[str, ...]:
-        return (*matmul_lines(fields | _copied(copied)), statement)
+        return (*matmul_lines(fields | copied_field(copied)), statement)
 
     grown = None
-    if blocked and rows >= _READ_AGAIN and output.shape[-1] % 2 == 0:
-        grown = partial(_with_copy, scratch, pair, output.shape[-1] // 2, body)
+    if blocked and rows >= READ_AGAIN and output.shape[-1] % 2 == 0:
+        grown = partial(with_copy, scratch, pair, output.shape[-1] // 2, body)
     parameters = dsp_parameters(source, filter_.constant, output, scratch)
     return KernelCall(word, "matmul_dsp.h", parameters, body(0), (0,), grown=grown)
 
@@ -168,7 +168,7 @@ def _pair_size(inputs: int, *, brief: bool) -> int:
     return 4 * (2 * groups_of(inputs) + (4 if brief else 6))
 
 
-def _with_copy(
+def with_copy(
     scratch: int, pair: int, pairs: int, body: Callable[[int], tuple[str, ...]], free: int
 ) -> tuple[int, tuple[str, ...]]:
     """Return scratch memory and body of a call that copies as many of the ``pairs`` of filters as ``free`` permits.
@@ -181,7 +181,8 @@ def _with_copy(
     return scratch + copied * pair, body(copied)
 
 
-def _copied(pairs: int) -> dict[str, str]:
+def copied_field(pairs: int) -> dict[str, str]:
+    """Return the field of the ``struct mlf_matmul_dsp`` for copied filters."""
     return {"copied": str(pairs)} if pairs else {}
 
 
