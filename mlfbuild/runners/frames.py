@@ -6,6 +6,7 @@ CRC-32 of all three. ``Receiver`` takes bytes in any pieces; the CRC decides wha
 
 from __future__ import annotations
 
+import threading
 import zlib
 from dataclasses import dataclass
 
@@ -63,16 +64,18 @@ class Receiver:
         self._segment = bytearray()
         self._shown = 0
         self._text = bytearray()
+        self._lock = threading.Lock()  # the console may be read while the firmware runs
 
     def feed(self, data: bytes) -> list[SerialFrame | Damaged]:
         """Return the frames that ``data`` completes, and what was damaged, in their order."""
         found: list[SerialFrame | Damaged] = []
         *ends, rest = data.split(b"\0")
-        for end in ends:
-            self._segment += end
-            found += self._taken()
-        self._segment += rest
-        return found + (self._taken() if len(self._segment) > _LONGEST_SEGMENT else [])
+        with self._lock:
+            for end in ends:
+                self._segment += end
+                found += self._taken()
+            self._segment += rest
+            return found + (self._taken() if len(self._segment) > _LONGEST_SEGMENT else [])
 
     def _taken(self) -> list[SerialFrame | Damaged]:
         """Take the segment, which has ended; return it unless it is text."""
@@ -94,12 +97,13 @@ class Receiver:
 
     def text(self) -> str:
         """Return the text since the last call, with whole lines of the segment that has not ended."""
-        end = self._segment.rfind(b"\n") + 1
-        if end > self._shown and _is_text(self._segment[:end]):
-            self._text += self._segment[self._shown : end]
-            self._shown = end
-        text = self._text.decode(errors="replace")
-        self._text.clear()
+        with self._lock:
+            end = self._segment.rfind(b"\n") + 1
+            if end > self._shown and _is_text(self._segment[:end]):
+                self._text += self._segment[self._shown : end]
+                self._shown = end
+            text = self._text.decode(errors="replace")
+            self._text.clear()
         return text
 
 

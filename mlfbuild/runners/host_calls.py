@@ -68,13 +68,13 @@ def start_at_entry(runner: Runner, firmware: Firmware) -> None:
     """Reset the device and let its core begin with ``firmware``, also in RAM, or behind a boot loader or boot ROM."""
     runner.reset()
     vectors = firmware.vectors()
-    if vectors is not None and _counter(runner) not in {None, firmware.entry}:
+    if vectors is not None and counter(runner) not in {None, firmware.entry}:
         address, words = vectors
         runner.write(_VTOR, struct.pack("<I", address))
         runner.set_registers({"sp": words[0], "pc": firmware.entry, "xpsr": _THUMB})
 
 
-def _counter(runner: Runner) -> int | None:
+def counter(runner: Runner) -> int | None:
     """Return the program counter; ``None`` for firmware on a serial line, which starts by itself and is not halted."""
     try:
         return runner.registers()["pc"] & ~1
@@ -140,7 +140,7 @@ class HostCalls:
         try:
             at = self._runner.go(stops, timeout)
         except TimedOutError:
-            where = _counter(self._runner)
+            where = counter(self._runner)
             halted = "" if where is None else f", so it was stopped in {self._firmware.place_of(where)}"
             self._end(None, f"no result after {timeout:g} s{halted}")
             return self._ended

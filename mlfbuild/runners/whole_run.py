@@ -13,11 +13,11 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from mlfbuild.core import TimedOutError
+from mlfbuild.core import TimedOutError, UsageError
 from mlfbuild.runners.command import Command
 from mlfbuild.runners.faults import describe_fault
 from mlfbuild.runners.firmware import Firmware, read_firmware
-from mlfbuild.runners.host_calls import HostCalls, HostRun, opener_in, start_at_entry
+from mlfbuild.runners.host_calls import HostCalls, HostRun, counter, opener_in, start_at_entry
 from mlfbuild.runners.types import Runner
 
 _ENDS = ("_exit", "exit")
@@ -44,6 +44,13 @@ def run_to_end(runner: Runner, image: Path, timeout: float, printed: Callable[[s
         printed(text)
 
     start_at_entry(runner, firmware)
+    if counter(runner) is None:
+        raise UsageError(
+            "runner-cannot",
+            place=image,
+            reason="on a serial line, only firmware with mlfbuild's board support has an end",
+            hint="use a probe, or read the port with a terminal",
+        )
     try:
         with _console_shown(runner, keep):
             status, stopped = _end(runner, firmware, timeout)

@@ -11,7 +11,7 @@
  *
  *   for (;;) {
  *       if (mlf_serial_serve()) {                      // the host has written the input, and let the firmware go
- *           (void)mlf_digits_run(&inputs, &outputs);   // the next call reports that the outputs are ready
+ *           (void)tvmgen_digits_run(&inputs, &outputs); // the next call reports that the outputs are ready
  *       }
  *   }
  *

@@ -31,6 +31,7 @@ from mlfbuild.targets import (
 )
 from mlfbuild.usecases.doctor.dependencies import ProviderState, dependency_states, needed_on
 from mlfbuild.usecases.doctor.models import ModelProgram, model_programs
+from mlfbuild.usecases.doctor.packages import conflicting_packages
 from mlfbuild.usecases.init import outdated_lines
 
 _PROGRAMS = (
@@ -88,6 +89,8 @@ class Diagnosis:
     """Requirements of the project."""
     outdated: tuple[str, ...] = ()
     """A line for each file in the repository that another version of mlfbuild wrote."""
+    conflicts: tuple[str, ...] = ()
+    """A line for each conflict between Python packages, with the command that ends it."""
 
     @property
     def healthy(self) -> bool:
@@ -130,6 +133,7 @@ def diagnose(project: Path | None, targets: Sequence[str] = ()) -> Diagnosis:
         install=tuple(remedies) if project else (),
         dependencies=tuple(dependencies),
         outdated=tuple(outdated_lines(project)) if project else (),
+        conflicts=tuple(conflicting_packages()),
     )
 
 
