@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from mlfbuild.project.reader import load_project as load_project
     from mlfbuild.project.runner import (
         GDB_SERVERS as GDB_SERVERS,
+        WAYS as WAYS,
         DeviceMemoryKeys as DeviceMemoryKeys,
         RegionKeys as RegionKeys,
         RunnerKeys as RunnerKeys,

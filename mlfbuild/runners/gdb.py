@@ -172,8 +172,8 @@ class Gdb:
         self._numbers = {}  # GDB takes registers from the image if the server does not describe them
         if not self._holds():
             self._download(firmware, tell)
+            self.reset()  # what servers and flash controllers have read before may be in their caches
             self._compare(firmware)
-        self.reset()
 
     def _check(self, firmware: DeviceImage) -> None:
         """Raise ``UnsupportedModelError`` if the device cannot run ``firmware``, or has too little memory."""

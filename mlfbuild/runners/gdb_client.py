@@ -25,6 +25,7 @@ _SETTINGS = (
     "set auto-load off",  # the folder of an image may contain scripts that others wrote
     "set debuginfod enabled off",  # no network access
     "set mem inaccessible-by-default off",  # memory maps of servers omit peripherals and system registers
+    "set breakpoint always-inserted on",  # otherwise GDB removes and inserts all of them at each stop
     "set mi-async on",  # GDB accepts a command while the device runs: -exec-interrupt
 )
 _CLOSED = re.compile(r"not being run|connection|communication error|target disconnected", re.IGNORECASE)

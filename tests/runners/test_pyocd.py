@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from mlfbuild.cli.invocation import run
 from mlfbuild.core import MlfError, TimedOutError
 from mlfbuild.project import DeviceMemoryKeys, RegionKeys, RunnerKeys
 from mlfbuild.runners import describe_fault, open_runner, read_firmware
@@ -161,3 +163,33 @@ def test_the_gdb_server_of_pyocd_knows_its_part(tmp_path: Path, image: Path, mon
     assert failure(server_keys(), elsewhere) == (4, "image-too-large")
     monkeypatch.setitem(os.environ, "PROTECTED_FLASH", "0")
     assert failure(server_keys(), image) == (7, "device-not-written")
+
+
+# Models on such a device ----------------------------------------------------------------------------------------------
+
+DIGITS = Path(__file__).parents[2] / "examples" / "digits"
+PROJECT = """\
+mlfbuild: 1
+targets:
+  device:
+    cpu: cortex-m3
+    runner:
+      {way}
+      memory: {{flash: {{origin: 0, size: 32 KiB}}, ram: {{origin: 0x20000000, size: 64 KiB}}}}
+models:
+  digits: {{source: {folder}/models/digits.tflite, vectors: {folder}/tests/digits.npz}}
+"""
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("way", ["pyocd", "gdb"])
+def test_a_model_is_verified(
+    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    keys = server_keys()
+    words = json.dumps(list(keys.start))
+    chosen = f'gdb: "{keys.gdb}"\n      server: pyocd\n      start: {words}' if way == "gdb" else "pyocd: emulated"
+    (tmp_path / "mlfbuild.yml").write_text(PROJECT.format(way=chosen, folder=DIGITS))
+    monkeypatch.chdir(tmp_path)
+    assert run(["verify", "--jobs", "1"]) == 0
+    assert "24 cases right" in capfd.readouterr().out

@@ -12,7 +12,7 @@ from mlfbuild.targets import GCC, RUNTIME, Board, compiler_program, cpu_called, 
 
 PROJECT = """\
 cmake_minimum_required(VERSION 3.20)
-project(app C CXX ASM)
+project(app {languages})
 set(MLF_BOARD {board})
 include({runtime}/board/board.cmake)
 add_executable(app {sources})
@@ -45,7 +45,12 @@ def build_firmware(tool: Callable[[str], str]) -> Build:
         for name, text in sources.items():
             (folder / name).write_text(text)
         (folder / "CMakeLists.txt").write_text(
-            PROJECT.format(board=board.name, runtime=RUNTIME, sources=" ".join(sources))
+            PROJECT.format(
+                board=board.name,
+                runtime=RUNTIME,
+                sources=" ".join(sources),
+                languages="C CXX" if any(name.endswith(".cpp") for name in sources) else "C",
+            )
         )
         toolchain = toolchain_file(cpu_called(board.cpu))
         output = folder / "build"

@@ -17,7 +17,7 @@ from mlfbuild.core import ProcessFailedError, UnsupportedModelError, UsageError
 from mlfbuild.project import DeviceMemoryKeys, RegionKeys, RunnerKeys
 from mlfbuild.targets import BOARDS, MCUS, MEMORY_MAPS, toolchain_file
 from mlfbuild.verify.device import Connection, connected, device_of
-from mlfbuild.verify.module import VerifyReport, verify_module
+from mlfbuild.verify.module import VerifyReport, verify_image, verify_module
 from support.devices import MEAN, PLACE, SUM, A, B, target
 from support.errors import raises
 from support.examples import first_on_push
@@ -80,6 +80,9 @@ def test_correct_model_passes_and_its_memory_is_measured(workdir: Path, desk: Co
     told.clear()
     assert verify(workdir, desk, tell=lambda doing, *_: told.append(doing)).passed
     assert "loading" not in told, "the device holds the image"
+    image = workdir / "cortex-m4/build/verify.elf"
+    with raises(UsageError, "image-for-a-device", place=str(image)):
+        verify_image(image, workdir / "vectors.npz", workdir)
 
 
 WRONG = {

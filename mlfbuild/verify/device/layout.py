@@ -58,6 +58,12 @@ class Device:
         """Bytes of RAM that test firmware has besides its stack, and its code if there is no flash."""
         return self.ram.size - self.stack_size - 2 * _KIB
 
+    @property
+    def layout(self) -> str:
+        """Everything that decides how an image is linked for it."""
+        where = self.board.name if self.board else self.linker_script()
+        return f"{where} {self.name} {self.cpu.name} {self.stack_size}"
+
     def definitions(self, folder: Path) -> Mapping[str, str]:
         """Return the variables of CMake that link test firmware for it; write its linker script into ``folder``."""
         settings = {"MLF_HOST_LINK": "debugger", "MLF_STACK_SIZE": str(self.stack_size)}
