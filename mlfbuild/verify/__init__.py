@@ -35,6 +35,12 @@ if TYPE_CHECKING:
         pair_ports as pair_ports,
         pair_traced as pair_traced,
     )
+    from mlfbuild.verify.cycles import (
+        CycleRuns as CycleRuns,
+        Spread as Spread,
+        chosen_counter as chosen_counter,
+        measure_cycles as measure_cycles,
+    )
     from mlfbuild.verify.device import Connection as Connection, connected as connected, device_of as device_of
     from mlfbuild.verify.exchange import SECONDS_A_CASE as SECONDS_A_CASE
     from mlfbuild.verify.firmware_run import (

@@ -64,6 +64,8 @@ class Device:
             "MLF_HOST_LINK": "serial" if self.keys.over_serial else "debugger",
             "MLF_STACK_SIZE": str(self.stack_size),
         }
+        if self.keys.setup is not None:
+            settings["MLF_SETUP"] = str(self.keys.setup.resolve())
         if self.board is not None:
             return {**settings, "MLF_BOARD": self.board.name}
         script = folder / "device.ld"
