@@ -35,6 +35,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "report": "Build, then report the flash and RAM that each model uses.",
         "update": "Replace the file of MODEL by FILE, a newer version.",
         "profile": "Count the instructions of each operator, and model or measure its cycles.",
+        "calibrate": "Measure the wait states of a device's memories.",
         "sbom": "Write a software bill of materials.",
     },
     "Files, no project needed": {

@@ -19,6 +19,12 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
+    from mlfbuild.verify.calibration import (
+        Calibration as Calibration,
+        measured_kernels as measured_kernels,
+        modelled_kernels as modelled_kernels,
+        solve as solve,
+    )
     from mlfbuild.verify.compare import (
         ElementDifference as ElementDifference,
         first_difference as first_difference,

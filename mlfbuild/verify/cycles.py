@@ -20,7 +20,7 @@ import numpy.typing as npt
 from mlfbuild.build.tree import Subject
 from mlfbuild.core import ProcessFailedError, Tell, UsageError, listed, read_bytes, tell_nobody, write_atomic
 from mlfbuild.project import CYCLE_COUNTERS
-from mlfbuild.runners import Runner, is_emulated, opener_in
+from mlfbuild.runners import HostRun, Runner, is_emulated, opener_in
 from mlfbuild.targets import Cpu
 from mlfbuild.verify.device import Connection
 from mlfbuild.verify.exchange import case_size, exchange_names, flaws, interleaved, read_runs
@@ -145,12 +145,7 @@ def measure_cycles(
     host = connection.calls(image, opener_in(workdir), [taken, written], tell)
     last = time.monotonic()
     ended = host.run(timeout, served)
-    if ended.exit_status is not None and _EXIT_COUNTER < ended.exit_status <= _EXIT_COUNTER + len(_REFUSALS):
-        raise _refused(connection.runner, counter, _REFUSALS[ended.exit_status - _EXIT_COUNTER - 1])
-    if ended.exit_status != 0:
-        why = ended.stopped or f"the firmware ended with exit status {ended.exit_status}"
-        reason, _, output = why.partition("\n")
-        raise ProcessFailedError("run-failed", output or ended.output, place=subject.name, reason=reason)
+    check_counted(connection.runner, counter, ended, subject.name)
     found = _records(workdir, subject, 2 * runs)
     fastest = clock or _FASTEST.get(connection.device.cpu.core, _FAST)
     if longest * fastest >= _WRAP:
@@ -189,20 +184,38 @@ def _evaluated(found: Array, connection: Connection, counter: str, runs: int) ->
     times = np.concatenate([marks, ended[1::2, None]], axis=1)
     operators = np.diff(times, axis=1) % _WRAP
     emulated = is_emulated(connection.runner)
-    if not all(wholes) or (count and not operators.any()) or pace == 0:
+    if not all(wholes) or (count and not operators.any()):
         raise _refused(connection.runner, counter, _REFUSALS[-1])
-    if pace < _PACE_ROUNDS and not emulated:
-        raise ProcessFailedError(
-            "counter-not-of-core",
-            place=connection.name,
-            reason=f"{CYCLE_COUNTERS[counter]} advances by {pace:,} in {_PACE_ROUNDS:,} rounds of a loop, which take "
-            "at least a cycle each, so it does not count cycles of the core",
-            hint="choose another counter, or check whether the device is an emulator",
-        )
+    check_pace(connection.runner, counter, pace)
     return CycleRuns(
         connection.name, counter, emulated, runs, Spread.of(wholes),
         tuple(Spread.of([_less(int(each), hook) for each in column]) for column in operators.T), hook,
     )  # fmt: skip
+
+
+def check_counted(runner: Runner, counter: str, ended: HostRun, place: str) -> None:
+    """Raise ``ProcessFailedError`` if firmware with ``counter`` has not ``ended`` well."""
+    status = ended.exit_status
+    if status is not None and _EXIT_COUNTER < status <= _EXIT_COUNTER + len(_REFUSALS):
+        raise _refused(runner, counter, _REFUSALS[status - _EXIT_COUNTER - 1])
+    if status != 0:
+        why = ended.stopped or f"the firmware ended with exit status {status}"
+        reason, _, output = why.partition("\n")
+        raise ProcessFailedError("run-failed", output or ended.output, place=place, reason=reason)
+
+
+def check_pace(runner: Runner, counter: str, pace: int) -> None:
+    """Raise ``ProcessFailedError`` if ``counter`` advances by ``pace`` in a loop that takes more cycles."""
+    if pace == 0:
+        raise _refused(runner, counter, _REFUSALS[-1])
+    if pace < _PACE_ROUNDS and not is_emulated(runner):
+        raise ProcessFailedError(
+            "counter-not-of-core",
+            place=runner.name,
+            reason=f"{CYCLE_COUNTERS[counter]} advances by {pace:,} in {_PACE_ROUNDS:,} rounds of a loop, which take "
+            "at least a cycle each, so it does not count cycles of the core",
+            hint="choose another counter, or check whether the device is an emulator",
+        )
 
 
 def _steps(times: Array) -> list[int]:

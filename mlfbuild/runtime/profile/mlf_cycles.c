@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 #include "mlf_cycles.h"
 
-enum { SPIN = 1000 };
+enum { SPIN = 1000, MOST_POLLS = 1000000 };
 
 #define DEMCR MLF_REGISTER(0xE000EDFC)
 #define TRCENA (1u << 24)
@@ -46,6 +46,9 @@ static enum mlf_cycles_refusal enable(void)
     SYST_RVR = 0xFFFFFFu;
     SYST_CVR = 0; /* any write clears it */
     SYST_CSR = RUN_WITH_CORE_CLOCK;
+    for (uint32_t i = 0; i < MOST_POLLS && SYST_CVR == 0; i++) {
+        /* It is loaded in the next cycle; QEMU does that when its other thread runs. */
+    }
     if (SYST_RVR != 0xFFFFFFu) {
         return MLF_CYCLES_ABSENT;
     }
