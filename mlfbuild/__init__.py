@@ -117,14 +117,33 @@ def write_archive(library: Library, path: str | os.PathLike[str], version: int |
 
 
 def load(
-    archive: str | os.PathLike[str], model: str | None = None, *, isolated: bool = False, timeout: float = 60.0
+    archive: str | os.PathLike[str],
+    model: str | None = None,
+    *,
+    isolated: bool = False,
+    timeout: float = 60.0,
+    target: str | None = None,
+    file: str | os.PathLike[str] = "mlfbuild.yml",
 ) -> Model:
     """Return a network of ``archive``, compiled for this machine; see ``mlfbuild.verify.host.load``.
 
-    ``archive`` may also be a ``.tflite`` or ``.onnx`` file.
+    ``archive`` may also be a ``.tflite`` or ``.onnx`` file. With ``target``, a target of the project ``file``, the
+    network runs on the target's device or emulated board, which stays connected until ``Model.close``; a run of more
+    than ``timeout`` seconds is an error there::
+
+        with mlfbuild.load("kws.tar", target="nucleo") as model:
+            outputs = model.run({"input_1": spectrogram})
+
     This executes code of the archive with the permissions of this process: load only archives that you trust, or use
     ``mlfbuild run --sandbox``.
     """
+    if target is not None:
+        from pathlib import Path
+
+        from mlfbuild.usecases import device_target, load_on_device
+
+        found = device_target(Path(file), target)
+        return load_on_device(Path(archive), model, found, timeout)
     from mlfbuild.verify.host import load as load_model
 
     return load_model(archive, model, isolated=isolated, timeout=timeout)

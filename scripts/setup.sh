@@ -68,6 +68,7 @@ missing_test_packages() {
     has_clang || clang_package
     has riscv64-unknown-elf-gcc || echo gcc-riscv64-unknown-elf
     has_picolibc || echo $picolibc
+    has qemu-system-riscv32 || echo qemu-system-misc
     has chromium || echo chromium
     has chromedriver || echo chromium-driver
 }

@@ -31,7 +31,7 @@ from mlfbuild.core import (
     write_atomic,
     write_if_changed,
 )
-from mlfbuild.targets import BOARDS, require_compiler
+from mlfbuild.targets import emulated_board, require_compiler
 
 _STAMP = ".mlfbuild-configured"
 """The file with the arguments of CMake for which the build folder was configured."""
@@ -103,14 +103,14 @@ def _check_start_up(job: FirmwareJob) -> None:
     commands = (job.build / "build.ninja").read_text(errors="replace")
     if _LINKER_SCRIPT.search(commands) or any(_START_UP.search(read_bytes(path, "source")) for path in job.sources):
         return
-    board = next((board.name for board in BOARDS.values() if board.takes(job.target.cpu)), "")
+    board = emulated_board(job.target.cpu)
     raise UsageError(
         "start-up-code-missing",
         place=f"firmware {job.name!r} for target {job.target.name!r}",
         reason="the target has no board, so start-up code is missing: the sources define no Reset_Handler, and the "
         "flags name no linker script",
         hint="add start-up code to sources and -T<script> to a toolchain file of your own, or build with cmake and "
-        "your CMakeLists.txt" + (f", or run it in QEMU with board: {board}" if board else ""),
+        "your CMakeLists.txt" + (f", or run it in QEMU with board: {board.name}" if board else ""),
     )
 
 

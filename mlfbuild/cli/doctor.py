@@ -56,6 +56,8 @@ def _parts(found: Diagnosis) -> Iterator[str]:
         yield f"dependencies of {found.project}\n{text_table(_dependencies(found), indent=2)}"
     if found.outdated:
         yield "\n  ".join(["outdated files", *found.outdated])
+    if found.conflicts:
+        yield "\n  ".join(["Python packages in conflict", *found.conflicts])
     if found.install:
         yield "\n  ".join(["to install what is missing", *found.install])
 

@@ -14,7 +14,7 @@ from mlfbuild.core import UsageError, counted
 _FILE = click.Path(path_type=Path)
 
 
-@verb("model", "format")
+@verb("file", "target", "model", "format")
 @ARCHIVE
 @inputs_option(required=True)
 @click.option("-o", "output", type=_FILE, required=True, metavar="Y.npz", help="Outputs to write, by tensor name.")
@@ -34,7 +34,9 @@ def run(
 ) -> None:
     """Run a network of ARCHIVE, here or on an emulated board.
 
-    ARCHIVE may be a .tflite or .onnx file: it is compiled for this machine, or for the board.
+    ARCHIVE may be a .tflite or .onnx file: it is compiled for this machine, the board, or the target.
+
+    With --target, it runs on the device of this target of the project file (runner), or on its board.
 
     This executes code from ARCHIVE with your permissions: run only archives that you trust, or use --sandbox. The
     sandbox has no network, no home folder, a read-only system, an own temporary folder, and limits of CPU and memory.
@@ -42,16 +44,26 @@ def run(
     The C code is compiled once: for a separate process on this machine, or into firmware that reads its inputs through
     semihosting. If the code crashes or hangs, the exit status is 7 and nothing is written.
     """
-    from mlfbuild.usecases import run_archive
+    from mlfbuild.usecases import device_target, run_archive
 
     if len(options.model) > 1:
         raise UsageError("too-many-models", place="--model", reason="one network runs", hint="name one model")
+    for name, given in {"--board": board is not None, "--sandbox": sandbox, "--file": "file" in options.given}.items():
+        if given and bool(options.target) != (name == "--file"):
+            reason = "the option applies only to a target" if name == "--file" else "a target has its own device"
+            hint = "add --target" if name == "--file" else "omit it with --target"
+            raise UsageError("option-not-applicable", place=name, reason=reason, hint=hint)
+    if len(options.target) > 1:
+        raise UsageError("too-many-targets", place="--target", reason="one device runs it", hint="name one target")
+    target = device_target(options.file, options.target[0]) if options.target else None
     with working(options, f"running {archive}"):
-        result = run_archive(archive, next(iter(options.model), None), inputs, output, timeout, board, sandbox=sandbox)
+        result = run_archive(
+            archive, next(iter(options.model), None), inputs, output, timeout, board, sandbox=sandbox, target=target
+        )
     if options.json:
         names = [tensor.name for tensor in result.outputs]
-        place = {} if board is None else {"board": board}
+        place = {"board": board} if board is not None else {"device": result.device} if result.device else {}
         show_json({"model": result.model, **place, "cases": result.cases, "outputs": names, "file": output})
     elif not options.quiet:
-        on = "" if board is None else f" on {board}"
+        on = f" on {board or result.device}" if board or result.device else ""
         show(f"{output}: {counted(result.cases, 'case')} of {result.model}{on}")

@@ -27,6 +27,10 @@ _FILE = click.Path(path_type=Path)
 @click.option(
     "--board", metavar="NAME", help="With --elf: the board that it must be for.", shell_complete=complete_board
 )
+@click.option(
+    "--in", "image", type=_FILE, metavar="FILE", help="Check the models in this firmware image on the device."
+)
+@click.option("--no-flash", is_flag=True, help="With --in: the device holds the image already.")
 @click.option("--emulator", is_flag=True, help="Use the boards of targets instead of their devices.")
 @timeout_option(usual=120)
 @click.option("--junit", type=_FILE, metavar="FILE", help="Also write the results as JUnit XML.")
@@ -35,6 +39,8 @@ def verify(
     elf: Path | None,
     vectors: Path | None,
     board: str | None,
+    image: Path | None,
+    no_flash: bool,
     emulator: bool,
     timeout: float | None,
     junit: Path | None,
@@ -45,9 +51,19 @@ def verify(
     this machine. Those with a budget of instructions, cycles or latency are also counted; the exit status is 1 if one
     exceeds it.
 
+    With --in, call the models in a firmware image that you ship: it is loaded, runs from reset to main on the target's
+    device, and there the models' run functions are called with each vector.
+
     With --elf, run test firmware that another build made: the CMake target mlf_<model>_verify of a tree that
     `mlfbuild build --tree DIR --with-verify` wrote.
     """
+    if elf is not None and (image is not None or emulator):
+        raise UsageError(
+            "option-not-applicable",
+            place="--in" if image is not None else "--emulator",
+            reason="test firmware names its board",
+            hint="omit it with --elf",
+        )
     if elf is not None:
         _verify_elf(options, elf, vectors, board, timeout, junit)
     elif vectors is not None or board is not None:
@@ -57,8 +73,12 @@ def verify(
             reason="the option applies only to an image",
             hint="add --elf, or write it in the project file",
         )
+    elif no_flash and image is None:
+        raise UsageError(
+            "option-needs-another", place="--no-flash", reason="the option applies only to an image", hint="add --in"
+        )
     else:
-        _verify_project(options, timeout, junit, emulator=emulator)
+        _verify_project(options, timeout, junit, emulator=emulator, image=image, flash=not no_flash)
 
 
 def _verify_elf(
@@ -98,10 +118,19 @@ def _verify_elf(
         raise verification_failed(str(elf), problems)
 
 
-def _verify_project(options: SharedOptions, timeout: float | None, junit: Path | None, *, emulator: bool) -> None:
+def _verify_project(
+    options: SharedOptions,
+    timeout: float | None,
+    junit: Path | None,
+    *,
+    emulator: bool,
+    image: Path | None,
+    flash: bool,
+) -> None:
     from mlfbuild.build import BUILD_FOLDER, load, target_jobs
     from mlfbuild.usecases import (
         budget_error,
+        jobs_in_image,
         left_out,
         unchecked_in_runs,
         verify_jobs,
@@ -114,17 +143,19 @@ def _verify_project(options: SharedOptions, timeout: float | None, junit: Path |
     if emulator:
         targets = without_runners(targets)
     jobs = verify_jobs(project, targets, project.root / BUILD_FOLDER, timeout)
+    if image is not None:
+        jobs = jobs_in_image(jobs, image, flash=flash)
     skipped = left_out(project, targets)
     for line in () if options.quiet else skipped:
         note(f"not verified: {line}")
-    for line in () if options.quiet else unchecked_in_runs(project, targets):
+    for line in () if options.quiet or image else unchecked_in_runs(project, targets):
         note(f"not checked: {line}")
     try:
         with building(options, project) as progress:
             results = verify_project(
                 project, targets, jobs, frozen=options.frozen, workers=options.jobs, progress=progress
             )
-            excess = budget_error(project, targets, progress)
+            excess = None if image else budget_error(project, targets, progress)
     except MlfError as error:
         # instead of the results of an older run
         _write_junit(junit, project, [(job, error) for job in jobs], skipped, None)

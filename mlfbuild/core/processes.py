@@ -40,10 +40,10 @@ STOP_SIGNALS: tuple[signal.Signals, ...] = tuple(
 Windows has SIGBREAK (Ctrl-Break, a closed console) instead of SIGHUP.
 """
 
-if sys.platform == "win32":
-    _APART: dict[str, Any] = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
-else:
-    _APART: dict[str, Any] = {"start_new_session": True}
+_CREATE_NEW_PROCESS_GROUP = 0x200  # of Windows, whose constants Python has nowhere else
+_APART: dict[str, Any] = (
+    {"creationflags": _CREATE_NEW_PROCESS_GROUP} if sys.platform == "win32" else {"start_new_session": True}
+)
 
 _NINJA_STEP = re.compile(r"\[(\d+)/(\d+)\] (.*)")
 

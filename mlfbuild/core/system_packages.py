@@ -38,10 +38,14 @@ DEBIAN = System(
         "riscv64-unknown-elf-objdump": "binutils-riscv64-unknown-elf",
         "riscv64-unknown-elf-gcc": "gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf",
         "qemu-system-arm": "qemu-system-arm",
+        "qemu-system-riscv32": "qemu-system-misc",
         "gdb-multiarch": "gdb-multiarch",
     },
 )
-_COMMON = {"cmake": "cmake", "git": "git", "clang": "clang", "qemu-system-arm": "qemu-system-arm"}
+_COMMON = {
+    **{name: name for name in ("cmake", "git", "clang", "qemu-system-arm")},
+    "qemu-system-riscv32": "qemu-system-riscv32",
+}
 SYSTEMS: Mapping[str, System] = {
     "debian": DEBIAN,
     "fedora": System(
@@ -53,6 +57,7 @@ SYSTEMS: Mapping[str, System] = {
             "ninja": "ninja-build",
             "arm-none-eabi-gcc": "arm-none-eabi-gcc-cs arm-none-eabi-newlib",
             "qemu-system-arm": "qemu-system-arm-core",
+            "qemu-system-riscv32": "qemu-system-riscv-core",
         },
     ),
     "arch": System(
@@ -88,6 +93,7 @@ SYSTEMS: Mapping[str, System] = {
             "gdb-multiarch": "--cask gcc-arm-embedded",
             "clang": "llvm",
             "qemu-system-arm": "qemu",
+            "qemu-system-riscv32": "qemu",
         },
     ),
 }
@@ -104,6 +110,7 @@ _PAGES = {
         "the RISC-V GNU Toolchain from https://github.com/riscv-collab/riscv-gnu-toolchain/releases"
     ),
     "qemu-system-arm": "QEMU from https://www.qemu.org/download",
+    "qemu-system-riscv32": "QEMU from https://www.qemu.org/download",
     "gdb-multiarch": "GDB for Arm from https://developer.arm.com/downloads/-/arm-gnu-toolchain-downloads",
 }
 

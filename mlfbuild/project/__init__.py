@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from mlfbuild.project.runner import (
         CYCLE_COUNTERS as CYCLE_COUNTERS,
         GDB_SERVERS as GDB_SERVERS,
+        WAYS as WAYS,
         DeviceMemoryKeys as DeviceMemoryKeys,
         RegionKeys as RegionKeys,
         RunnerKeys as RunnerKeys,

@@ -26,6 +26,7 @@ _ONLY_WITH: Mapping[str, tuple[str, ...]] = {
     "start": ("gdb",),
     "server": ("gdb",),
     "flash": ("serial", "labgrid", "run"),
+    "uart": ("serial", "labgrid"),
     "baud": ("serial", "gdb", "pyocd", "labgrid"),
     "console": ("gdb", "pyocd"),
 }
@@ -104,6 +105,8 @@ class RunnerKeys(Keys):
     """With `gdb`: kind of the server, which decides how it resets the device. Default: taken from `start`."""
     flash: _Words = ()
     """With `serial`, `labgrid` or `run`: command of yours that writes the image {elf} to the device."""
+    uart: ProjectPath | None = None
+    """With `serial` or `labgrid`: C file of yours with mlf_serial_get and mlf_serial_put, for test firmware."""
     probe: Annotated[str, Rule(not_blank("a serial number"))] | None = None
     """Serial number of the probe, if several are connected; {probe} in `start`, `flash` and `run`."""
     baud: Count = 115_200

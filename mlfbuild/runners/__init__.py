@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
+    from mlfbuild.runners.calls import call_function as call_function
     from mlfbuild.runners.faults import describe_fault as describe_fault
     from mlfbuild.runners.firmware import Firmware as Firmware, read_firmware as read_firmware
     from mlfbuild.runners.host_calls import (
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         HostCalls as HostCalls,
         HostRun as HostRun,
         opener_in as opener_in,
+        start_at_entry as start_at_entry,
     )
     from mlfbuild.runners.open import (
         device_memory as device_memory,

@@ -4,40 +4,57 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import threading
 from collections.abc import Iterator
 
-from mlfbuild.core import InputFileError, ProcessFailedError, require_extra
+from mlfbuild.core import ProcessFailedError
+from mlfbuild.runners.serial_port import SerialPort
+
+_MOST_TEXT = 1 << 20
+"""Characters that are kept; a device that prints more before they are read loses the oldest."""
 
 
 class SerialConsole:
-    """A serial port, or URL of pyserial, that is only read."""
+    """A serial port, or URL of pyserial, that is only read.
+
+    A thread does that, because the system keeps only 4 KiB while the debugger is waiting for the firmware.
+    """
 
     def __init__(self, port: str, baud: int, place: str) -> None:
-        require_extra("serial", place, "the console of the device")
-        import serial
+        """Open the port; raises what ``SerialPort`` raises."""
+        self._name, self._port = port, SerialPort(port, baud, place)
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._text = ""
+        self._lost: Exception | None = None
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._collect, daemon=True)
+        self._thread.start()
 
-        self._port = port
-        self._text = codecs.getincrementaldecoder("utf-8")("replace")
+    def _collect(self) -> None:
         try:
-            self._serial = serial.serial_for_url(port, baudrate=baud, timeout=0)
-        except (OSError, ValueError) as error:  # pyserial's own error is an OSError
-            reason = f"the serial port {port} cannot be opened: {error}"
-            hint = "check the name of the port and your permissions"
-            raise InputFileError("console-not-opened", place=place, reason=reason, hint=hint) from None
+            while not self._ended.is_set():
+                text = self._decoder.decode(self._port.read())
+                with self._lock:
+                    self._text = (self._text + text)[-_MOST_TEXT:]
+        except Exception as error:  # noqa: BLE001 - pyserial raises several if the port goes away
+            self._lost = error
 
     def read(self) -> str:
         """Return what has arrived since the last call."""
-        try:
-            data = b"".join(iter(lambda: self._serial.read(4096), b""))
-        except OSError as error:
-            reason = f"the connection was lost: {error}"
+        with self._lock:
+            text, self._text = self._text, ""
+        if self._lost is not None and not text:
+            reason = f"the connection was lost: {self._lost}"
             hint = "check the cable, then run it again"
-            raise ProcessFailedError("console-lost", place=self._port, reason=reason, hint=hint) from None
-        return self._text.decode(data)
+            raise ProcessFailedError("console-lost", place=self._name, reason=reason, hint=hint)
+        return text
 
     def close(self) -> None:
-        """Close the port."""
-        self._serial.close()
+        """Close the port. It may be called twice."""
+        self._ended.set()
+        self._thread.join()
+        self._port.close()
 
 
 @contextlib.contextmanager

@@ -6,6 +6,7 @@ BFAR of the System Control Block. Cores of Armv6-M have none of them, and read 0
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Iterator
 
@@ -52,18 +53,41 @@ def describe_fault(runner: Runner, firmware: Firmware) -> str:
     registers = runner.registers()
     number = registers["xpsr"] & 0x1FF
     name = _NAMES.get(number, f"exception {number}")
-    status, hard, _, protected, bus = struct.unpack("<5I", _read(runner, _STATUS, 20) or bytes(20))
-    causes = ", ".join(_causes(status, hard, protected, bus))
+    status = struct.unpack("<5I", _read(runner, _STATUS, 20) or bytes(20))
+    # At the handler's first instruction, sp is the main stack pointer.
+    stack = registers.get("psp") if registers["lr"] & _ON_PROCESS_STACK else registers["sp"]
+    frame = _read(runner, stack, _FRAME.size) if stack is not None and _is_plausible(firmware, stack) else None
+    *_, lr, pc, _ = (0, 0, 0) if frame is None else _FRAME.unpack(frame)
+    return _described(firmware, name, status[:2] + status[3:], stack, None if frame is None else (pc, lr))
+
+
+def describe_printed_fault(output: str, firmware: Firmware) -> str | None:
+    """Return the same lines about the fault that ``runtime/board/startup.c`` has printed at the end of ``output``."""
+    head, found, report = output.rpartition("\nmlf_board: stopped by ")
+    del head
+    numbers = {name: int(value, 16) for name, value in re.findall(r"(\w+) +0x([0-9a-f]{8})", report)}
+    if not found or not {"CFSR", "HFSR", "MMFAR", "BFAR", "sp"} <= numbers.keys():
+        return None
+    status = tuple(numbers[name] for name in ("CFSR", "HFSR", "MMFAR", "BFAR"))
+    at = (numbers["pc"], numbers["lr"]) if {"pc", "lr"} <= numbers.keys() else None
+    return _described(firmware, re.split("[:\n]", report)[0], status, numbers["sp"], at)
+
+
+def _described(
+    firmware: Firmware, name: str, status: tuple[int, ...], stack: int | None, at: tuple[int, int] | None
+) -> str:
+    """Return the lines; ``status`` are CFSR, HFSR, MMFAR and BFAR, ``at`` are pc and lr."""
+    causes = ", ".join(_causes(*status))
     lines = [f"{name}: {causes}" if causes else name]
-    stack = registers.get("psp", registers["sp"]) if registers["lr"] & _ON_PROCESS_STACK else registers["sp"]
-    frame = _read(runner, stack, _FRAME.size) if _is_plausible(firmware, stack) else None
-    if frame is None:
+    if stack is None:
+        lines.append("  the registers are on the process stack, whose pointer the debugger does not show")
+    elif at is None:
         lines.append(f"  the stack pointer {stack:#010x} is outside the stack, which may be too small")
     else:
-        *_, lr, pc, _ = _FRAME.unpack(frame)
+        pc, lr = at
         lines.append(f"  pc {_located(firmware, pc, pc)}")
         lines.append(f"  lr {_located(firmware, lr, (lr & ~1) - 2)}")  # it has bit 0 set, and points behind the call
-    lines.append(f"  CFSR {status:#010x}  HFSR {hard:#010x}  MMFAR {protected:#010x}  BFAR {bus:#010x}")
+    lines.append("  CFSR {:#010x}  HFSR {:#010x}  MMFAR {:#010x}  BFAR {:#010x}".format(*status))
     return "\n".join(lines)
 
 

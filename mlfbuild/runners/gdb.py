@@ -106,9 +106,9 @@ class Gdb:
             self._client = GdbClient(self.name, server)
             stack.enter_context(self._client.running(program))
             self._attach(address, server)
+            stack.callback(self._release)
             if console is not None:  # the server may provide it
                 self.console = stack.enter_context(serial_console(*console, self._place)).read
-            stack.callback(self._release)
             self._stack = stack.pop_all()
 
     def _started(self, address: str, start: Sequence[str]) -> contextlib.AbstractContextManager[Background]:
@@ -158,9 +158,9 @@ class Gdb:
         with contextlib.suppress(MlfError):
             if self._client.stop is None:
                 self._halt(_CLOSE_SECONDS)
-            self._client.ask("-break-delete", _CLOSE_SECONDS)
-            for command in (*self._kind.release, "detach"):
-                self._client.console(command, _CLOSE_SECONDS)
+            for command in ("delete", *self._kind.release, "detach"):
+                with contextlib.suppress(GdbRefusal):  # kill detaches, too
+                    self._client.console(command, _CLOSE_SECONDS)
 
     def _ask(self, command: str) -> Mapping[str, Any]:
         return self._client.ask(command, self._timeout)
@@ -171,14 +171,16 @@ class Gdb:
     # Loading ---------------------------------------------------------------------------------------------------------
 
     def load(self, image: Path, tell: Tell = tell_nobody) -> None:
-        """Write the segments of ``image``, compare what the device holds then, and reset it."""
+        """Write the segments of ``image`` unless the device holds them, compare them, and reset the device."""
         firmware = device_image(image)
         self._check(firmware)
         self.reset()  # running firmware may use the flash, or have changed clocks
         self._ask(f"-file-exec-and-symbols {mi_string(str(image.resolve()))}")
-        self._download(firmware, tell)
-        self._compare(firmware)
-        self.reset()
+        self._numbers = {}  # GDB takes registers from the image if the server does not describe them
+        if not self._holds():
+            self._download(firmware, tell)
+            self.reset()  # what servers and flash controllers have read before may be in their caches
+            self._compare(firmware)
 
     def _check(self, firmware: DeviceImage) -> None:
         """Raise ``UnsupportedModelError`` if the device cannot run ``firmware``, or has too little memory."""
@@ -206,6 +208,14 @@ class Gdb:
         except GdbRefusal as error:
             raise self._not_written(firmware, error.words) from None
         tell("loading", size, size)
+
+    def _holds(self) -> bool:
+        """Return whether the device holds the image already: flash wears out, and writing it takes time."""
+        try:
+            printed = self._client.console("compare-sections", max(_FLASH_SECONDS, self._timeout))
+        except GdbRefusal:
+            return False
+        return "matched." in printed and _MISMATCH.search(printed) is None
 
     def _compare(self, firmware: DeviceImage) -> None:
         try:
@@ -319,8 +329,11 @@ class Gdb:
         """Change registers."""
         known = self._known_registers()
         self._stopped_at = None
-        for name, value in values.items():
-            self._ask(f'-data-evaluate-expression "${known[name][1]} = {value:#x}"')
+        # GDB unwinds the stack anew after a change of these, and may then refuse to change xpsr.
+        ordered = sorted(values.items(), key=lambda each: each[0] in {"sp", "lr", "pc"})
+        if ordered:
+            changes = ", ".join(f"${known[name][1]} = {value:#x}" for name, value in ordered)
+            self._ask(f'-data-evaluate-expression "{changes}"')
 
     def _known_registers(self) -> Mapping[str, tuple[int, str]]:
         if not self._numbers:

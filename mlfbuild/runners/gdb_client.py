@@ -25,6 +25,7 @@ _SETTINGS = (
     "set auto-load off",  # the folder of an image may contain scripts that others wrote
     "set debuginfod enabled off",  # no network access
     "set mem inaccessible-by-default off",  # memory maps of servers omit peripherals and system registers
+    "set breakpoint always-inserted on",  # otherwise GDB removes and inserts all of them at each stop
     "set mi-async on",  # GDB accepts a command while the device runs: -exec-interrupt
 )
 _CLOSED = re.compile(r"not being run|connection|communication error|target disconnected", re.IGNORECASE)
@@ -83,7 +84,7 @@ class GdbClient:
             elif record["type"] == "result" and record["token"] == self._token:
                 payload: Mapping[str, Any] = record["payload"] or {}
                 if record["message"] == "error":
-                    raise self._refusal(command, str(payload.get("msg", "")))
+                    raise self._refusal(command, " ".join(str(payload.get("msg", "")).split()))
                 return payload
 
     def console(self, command: str, timeout: float) -> str:

@@ -1,9 +1,10 @@
 """GDB servers: how each resets a device, and how GDB attaches to it.
 
-Sources, in the order of the table: OpenOCD's user guide ("Reset Command", "GDB and OpenOCD"); pyOCD's documentation
-("Command reference"); SEGGER's wiki ("J-Link GDB Server", "Supported remote (monitor) commands"); ST's user manual
-UM2576 ("ST-LINK GDB server"); the source of probe-rs (gdb_server/target/monitor.rs); the documentation of Black Magic
-Debug ("GDB commands"); QEMU's documentation ("GDB usage", "QEMU monitor").
+Sources, in the order of the table: OpenOCD's user guide ("GDB and OpenOCD", "Reset Command"); pyOCD's command
+reference; SEGGER's wiki ("J-Link GDB Server", remote commands) and Zephyr's runner jlink.py; ST's user manual UM2576,
+and gdb-server.c of st-util, where reset halts, too; gdb_server/target/monitor.rs of probe-rs; gdb_main.c and command.c
+of Black Magic Debug, where reset ends the session and kill resets the device; QEMU's monitor. The tests run QEMU and
+pyOCD.
 """
 
 from __future__ import annotations
@@ -35,6 +36,9 @@ class GdbServer:
     mode: str = "extended-remote"
 
 
+_BY_REGISTERS = ("set {unsigned int}0xe000edfc = 0x01000401", "set {unsigned int}0xe000ed0c = 0x05fa0004")
+"""Halt the core after a reset (VC_CORERESET in DEMCR, beside what Black Magic Debug sets), and reset it (SYSRESETREQ in
+AIRCR)."""
 _RESET_HALT, _RESET, _GO = "monitor reset halt", "monitor reset", "monitor go"
 GDB_SERVERS_BY_NAME: Mapping[str, GdbServer] = MappingProxyType(
     {
@@ -45,7 +49,7 @@ GDB_SERVERS_BY_NAME: Mapping[str, GdbServer] = MappingProxyType(
             GdbServer("jlink", (_RESET,), (_RESET, _GO), 2331, ("jlink",), mode="remote"),
             GdbServer("stlink", (_RESET,), (_RESET,), 61234, ("st-link", "st-util"), mode="remote"),
             GdbServer("probe-rs", (_RESET_HALT,), (_RESET,), 1337, ("probe-rs",)),
-            GdbServer("blackmagic", (_RESET,), (_RESET,), None, ("blackmagic",), ("monitor swdp_scan", "attach 1")),
+            GdbServer("blackmagic", _BY_REGISTERS, ("kill",), None, ("blackmagic",), ("monitor swdp_scan", "attach 1")),
             GdbServer("qemu", ("monitor system_reset",), ("monitor system_reset",), 1234, ("qemu",), mode="remote"),
         )
     }

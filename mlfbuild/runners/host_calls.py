@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from mlfbuild.core import InputFileError, TimedOutError
-from mlfbuild.runners.faults import describe_fault
+from mlfbuild.core import InputFileError, TimedOutError, UsageError
+from mlfbuild.runners.faults import describe_fault, describe_printed_fault
 from mlfbuild.runners.firmware import Firmware
 from mlfbuild.runners.types import Runner
 
@@ -27,6 +27,7 @@ _BLOCK = {_OPEN: 3, _CLOSE: 1, _WRITE: 3, _READ: 3, _SEEK: 2, _FLEN: 1, _CMDLINE
 """Words of the argument block of each operation that has one."""
 _MODES = {1: "rb", 3: "r+b", 5: "wb", 9: "ab"}
 _CONSOLE = b":tt"
+_FAULT_STATUS = 112  # MLF_BOARD_FAULT_STATUS
 _LONGEST_NAME, _LONGEST_TEXT, _CHUNK = 255, 1 << 16, 64
 _VTOR = 0xE000ED08
 """Vector table offset register; cores without it ignore the write."""
@@ -67,10 +68,18 @@ def start_at_entry(runner: Runner, firmware: Firmware) -> None:
     """Reset the device and let its core begin with ``firmware``, also in RAM, or behind a boot loader or boot ROM."""
     runner.reset()
     vectors = firmware.vectors()
-    if vectors is not None and runner.registers()["pc"] & ~1 != firmware.entry:
+    if vectors is not None and counter(runner) not in {None, firmware.entry}:
         address, words = vectors
         runner.write(_VTOR, struct.pack("<I", address))
         runner.set_registers({"sp": words[0], "pc": firmware.entry, "xpsr": _THUMB})
+
+
+def counter(runner: Runner) -> int | None:
+    """Return the program counter; ``None`` for firmware on a serial line, which starts by itself and is not halted."""
+    try:
+        return runner.registers()["pc"] & ~1
+    except UsageError:
+        return None
 
 
 class HostCalls:
@@ -131,8 +140,9 @@ class HostCalls:
         try:
             at = self._runner.go(stops, timeout)
         except TimedOutError:
-            where = self._firmware.place_of(self._runner.registers()["pc"] & ~1)
-            self._end(None, f"no result after {timeout:g} s, so it was stopped in {where}")
+            where = counter(self._runner)
+            halted = "" if where is None else f", so it was stopped in {self._firmware.place_of(where)}"
+            self._end(None, f"no result after {timeout:g} s{halted}")
             return self._ended
         if at == self._stop:
             self._serve()
@@ -156,6 +166,13 @@ class HostCalls:
         """What the firmware has printed so far."""
         return "".join(self._output)
 
+    def _exit(self, status: int) -> None:
+        fault = describe_printed_fault(self.output, self._firmware) if status == _FAULT_STATUS else None
+        if fault is None:
+            self._end(status)
+        else:
+            self._end(None, f"the firmware faulted\n{fault}")
+
     def _end(self, status: int | None, stopped: str = "") -> None:
         self._ended = HostRun(self.output, status, stopped)
 
@@ -170,7 +187,7 @@ class HostCalls:
         else:
             block = struct.unpack(f"<{count}I", self._runner.read(argument, 4 * count))
             if operation == _EXIT:
-                self._end(block[1] & 0xFF)
+                self._exit(block[1] & 0xFF)
                 return
             result = self._perform(operation, argument, block)
         self._runner.write(self._call + 8, struct.pack("<i", result))

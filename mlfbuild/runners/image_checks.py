@@ -11,6 +11,8 @@ from mlfbuild.targets import MemoryRegion
 
 _ARCHITECTURES = {"EM_ARM": "arm", "EM_RISCV": "riscv"}
 """Begin of GDB's name of the architecture by the machine of an ELF file."""
+_NOT_DESCRIBED = "i386"
+"""GDB's architecture if the server does not describe the device; GDB takes it from the image then."""
 _ARM, _BITS = 0x41, 32
 """The implementer in CPUID, and the size of addresses."""
 _V6M, _V7M, _V7EM = {11: "Armv6-M", 12: "Armv6S-M"}, {10: "Armv7-M"}, {13: "Armv7E-M"}
@@ -49,7 +51,7 @@ def check_image(image: DeviceImage, architecture: str, cpuid: int | None, device
 
 def _flaws(image: DeviceImage, architecture: str, cpuid: int | None) -> Iterator[str]:
     machine = image.machine.removeprefix("EM_")
-    if not architecture.startswith(_ARCHITECTURES.get(image.machine, machine)):
+    if architecture != _NOT_DESCRIBED and not architecture.startswith(_ARCHITECTURES.get(image.machine, machine)):
         yield f"it is for {machine}, but the device is {architecture or 'unknown'}"
     if image.bits != _BITS:
         yield f"it is for a CPU with {image.bits} bits"

@@ -33,7 +33,7 @@ class EmulatedBoard(Gdb):
             self.connect(
                 f"127.0.0.1:{port}",
                 [
-                    "qemu-system-arm", "-M", self._board.name, "-S", "-gdb", f"tcp:127.0.0.1:{port}",
+                    self._board.emulator, *self._board.machine, "-S", "-gdb", f"tcp:127.0.0.1:{port}",
                     "-display", "none", "-monitor", "none", "-serial", f"file:{self._output}",
                 ],
             )  # fmt: skip

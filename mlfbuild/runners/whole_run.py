@@ -1,7 +1,8 @@
 """Run any firmware image on a device until it ends, and show what it prints meanwhile.
 
 Firmware with mlfbuild's board support calls its host (``host_calls``). Any other firmware ends where its C library
-does: at ``_exit`` or ``exit``, with the status in r0. Firmware that never ends runs until the time limit.
+does: at ``_exit`` or ``exit``, with the status in r0. Firmware that never ends runs until the time limit. A command of
+the user that runs images ends with their status.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from mlfbuild.core import TimedOutError
+from mlfbuild.core import TimedOutError, UsageError
+from mlfbuild.runners.command import Command
 from mlfbuild.runners.faults import describe_fault
 from mlfbuild.runners.firmware import Firmware, read_firmware
-from mlfbuild.runners.host_calls import HostCalls, HostRun, opener_in, start_at_entry
+from mlfbuild.runners.host_calls import HostCalls, HostRun, counter, opener_in, start_at_entry
 from mlfbuild.runners.types import Runner
 
 _ENDS = ("_exit", "exit")
@@ -27,6 +29,10 @@ def run_to_end(runner: Runner, image: Path, timeout: float, printed: Callable[[s
 
     Raises ``TimedOutError`` with the output if it has not ended after ``timeout`` seconds, and as ``Runner.go``.
     """
+    if isinstance(runner, Command):
+        ran = runner.run(image, timeout, printed)
+        killed = f"the command was ended by signal {-ran.exit_status}" if ran.exit_status < 0 else ""
+        return HostRun(ran.output, None if killed else ran.exit_status, killed)
     firmware = read_firmware(image)
     if firmware.function("mlf_host_stop") is not None:
         with tempfile.TemporaryDirectory(prefix="mlfbuild-files-") as folder:
@@ -38,6 +44,13 @@ def run_to_end(runner: Runner, image: Path, timeout: float, printed: Callable[[s
         printed(text)
 
     start_at_entry(runner, firmware)
+    if counter(runner) is None:
+        raise UsageError(
+            "runner-cannot",
+            place=image,
+            reason="on a serial line, only firmware with mlfbuild's board support has an end",
+            hint="use a probe, or read the port with a terminal",
+        )
     try:
         with _console_shown(runner, keep):
             status, stopped = _end(runner, firmware, timeout)

@@ -45,6 +45,7 @@ CPUS: Mapping[str, Cpu] = MappingProxyType(
     {
         cpu.name: cpu
         for cpu in (
+            _arm("cortex-m0", "Cortex-M0", "armv6s-m", set()),
             _arm("cortex-m0plus", "Cortex-M0+", "armv6s-m", set()),
             _arm("cortex-m3", "Cortex-M3", "armv7-m", set()),
             _arm(
@@ -99,6 +100,8 @@ def advice(cpu: Cpu, compiler: str) -> str:
     variable = tool_variable(compiler_program(cpu, compiler))
     names = {GCC: "GCC", CLANG: "clang"}
     versions = {family: f"{names[family]} {version} or later" for family, version in cpu.compilers.items()}
+    if cpu.compilers.get(CLANG, 0) > _SUPPORTED[CLANG]:  # that of Debian 12's package clang
+        versions[CLANG] += " (Debian 12: apt-get install clang-19)"
     wanted = versions.pop(compiler)
     others = "".join(f", or use {text}" for text in versions.values())
     return f"set {variable} to the path of {wanted}{others}"

@@ -15,7 +15,6 @@ from mlfbuild.targets.types import Board, Cpu
 RUNTIME = Path(__file__).resolve().parent.parent / "runtime"
 """The folder of C that firmware links: ``board/`` and ``verify/``."""
 
-_LARGER_CORES = {"cortex-m0plus": "cortex-m3", "cortex-m23": "cortex-m33"}
 _Entry = TypeVar("_Entry")
 
 
@@ -36,12 +35,8 @@ def cpu_called(name: str) -> Cpu:
 
 
 def emulated_board(cpu: Cpu) -> Board | None:
-    """Return the first board that runs code for ``cpu``; ``None`` if there is none.
-
-    If no board has the core, one with a core that executes all of its instructions is used.
-    """
-    core = _LARGER_CORES.get(cpu.core, cpu.core)
-    return next((board for board in BOARDS.values() if board.cpu == core), None)
+    """Return the first board that runs code for ``cpu``; ``None`` if there is none."""
+    return next((board for board in BOARDS.values() if board.takes(cpu)), None)
 
 
 def board_called(name: str) -> Board:

@@ -75,6 +75,17 @@ class Board:
     """Region of data, arenas, heap and stack."""
     others: tuple[MemoryRegion, ...] = ()
     """Other regions of its linker script, for sections that firmware places in them."""
+    runs: tuple[str, ...] = ()
+    """Other cores whose code it runs, because its core executes all of their instructions."""
+    emulator: str = "qemu-system-arm"
+    """QEMU's program for the machine: ``qemu-system-arm``."""
+    options: tuple[str, ...] = ()
+    """Options that the machine needs besides its name."""
+
+    @property
+    def machine(self) -> tuple[str, ...]:
+        """Options with which the emulator is this board."""
+        return "-M", self.name, *self.options
 
     @property
     def regions(self) -> Mapping[str, MemoryRegion]:
@@ -82,5 +93,5 @@ class Board:
         return {memory.name: memory for memory in (self.flash, self.ram, *self.others)}
 
     def takes(self, cpu: Cpu) -> bool:
-        """Return whether code for ``cpu`` runs on the board: for its core, or for its core without some features."""
-        return cpu.core == self.cpu
+        """Return whether code for ``cpu`` runs on the board: for its core or for one of ``runs``."""
+        return cpu.core in (self.cpu, *self.runs)

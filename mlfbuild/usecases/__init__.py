@@ -75,7 +75,12 @@ if TYPE_CHECKING:
         target_budgets as target_budgets,
         write_report as write_report,
     )
-    from mlfbuild.usecases.run import run_archive as run_archive
+    from mlfbuild.usecases.run import (
+        DeviceTarget as DeviceTarget,
+        device_target as device_target,
+        load_on_device as load_on_device,
+        run_archive as run_archive,
+    )
     from mlfbuild.usecases.run_firmware import (
         ChosenImage as ChosenImage,
         chosen_image as chosen_image,
@@ -95,6 +100,7 @@ if TYPE_CHECKING:
         VerifyJob as VerifyJob,
         VerifyResult as VerifyResult,
         budget_error as budget_error,
+        jobs_in_image as jobs_in_image,
         left_out as left_out,
         unchecked_in_runs as unchecked_in_runs,
         verification_failed as verification_failed,

@@ -5,20 +5,22 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mlfbuild.build import check_arrays_output, open_model
-from mlfbuild.core import ProcessFailedError, write_atomic
+from mlfbuild.build import TargetJob, check_arrays_output, load as load_project, open_model, target_jobs
+from mlfbuild.core import ProcessFailedError, Tell, UsageError, tell_nobody, write_atomic
 from mlfbuild.executor import chosen_module
 from mlfbuild.library import TensorInfo
+from mlfbuild.project import RunnerKeys
 from mlfbuild.requirements import bundled_libraries
 from mlfbuild.targets import Board, board_called
-from mlfbuild.verify import load_inputs
+from mlfbuild.verify import connected, device_of, load_inputs
+from mlfbuild.verify.device import DeviceMachine, run_on_device
 from mlfbuild.verify.host import Model, load
 
 Array = npt.NDArray[Any]
@@ -36,6 +38,8 @@ class ArchiveRun:
     model: str
     cases: int
     outputs: tuple[TensorInfo, ...]
+    device: str = ""
+    """The device that it ran on; empty if it was no device of a target."""
 
 
 def run_archive(
@@ -47,14 +51,17 @@ def run_archive(
     board: str | None = None,
     *,
     sandbox: bool = False,
+    target: DeviceTarget | None = None,
+    tell: Tell = tell_nobody,
 ) -> ArchiveRun:
     """Run the network ``model`` of ``archive`` with every case of ``inputs``; write ``output``.
 
-    If ``archive`` is a model file, it is compiled for the board's CPU, or for this machine.
+    If ``archive`` is a model file, it is compiled for the CPU of the board or target, or for this machine.
 
     ``output`` is an ``.npz`` file with one array for each output, named after the tensor; the first axis is the case. A
     network with state keeps it from case to case. Without ``board`` the code runs in a separate process on this
-    machine, otherwise as firmware on QEMU; each case may take ``timeout`` seconds. With ``sandbox``, it is compiled and
+    machine, otherwise as firmware on QEMU, or on the
+    device of ``target``; each case may take ``timeout`` seconds. With ``sandbox``, it is compiled and
     run as in ``mlfbuild.verify.run_in_sandbox``.
 
     Raises as ``mlfbuild.load``, ``run_in_sandbox`` and ``run_on_board``; ``InputFileError`` if ``inputs`` do not fit
@@ -63,7 +70,9 @@ def run_archive(
     names the case, and writes nothing.
     """
     check_arrays_output(output, archive, inputs)
-    if sandbox:
+    if target is not None:
+        result, arrays = _run_on_target(archive, model, inputs, timeout, target, tell)
+    elif sandbox:
         result, arrays = _run_in_sandbox(archive, model, inputs, timeout, board)
     elif board is None:
         result, arrays = _run_here(archive, model, inputs, timeout)
@@ -108,6 +117,66 @@ def _run_on_board(
     outputs = run_on_board(module, board, arrays, where, timeout, bundled_libraries(library, module, where))
     named = {tensor.name: array for tensor, array in zip(module.outputs, outputs, strict=True)}
     return ArchiveRun(module.name, cases, module.outputs), named
+
+
+@dataclass(frozen=True)
+class DeviceTarget:
+    """A target of a project file that has a device."""
+
+    target: TargetJob
+    place: str
+    """Of its runner, in messages."""
+
+
+def device_target(file: Path, name: str) -> DeviceTarget:
+    """Return the target ``name`` of the project ``file``.
+
+    An emulated board is a device, too. Raises ``ProjectFileError`` as ``load``, and ``UsageError`` if there is no such
+    target, or it has no device.
+    """
+    project = load_project(file)
+    (job,) = target_jobs(project, [name])
+    if job.runner is None and job.board is not None:
+        job = replace(job, runner=RunnerKeys(qemu=job.board.name))
+    if job.runner is None or job.toolchain is None:
+        raise UsageError(
+            "runner-missing",
+            place=f"target {name}",
+            reason="the target has no device",
+            hint="add a runner to the target",
+        )
+    return DeviceTarget(job, f"{project.path}: targets.{name}.runner")
+
+
+def load_on_device(archive: Path, model: str | None, target: DeviceTarget, timeout: float = 60.0) -> Model:
+    """Return the network ``model`` of ``archive``, whose code runs on the device of ``target`` until it is closed.
+
+    Raises as ``mlfbuild.load``, as ``device_of`` and as ``run_on_device``.
+    """
+    job, where = target.target, str(archive)
+    device = device_of(job, target.place)
+    library = open_model(archive, job.cpu.name)
+    module = chosen_module(library, model, where)
+    assert job.toolchain is not None  # device_target has checked it
+    machine = DeviceMachine(module, device, job.toolchain, where, bundled_libraries(library, module, where), timeout)
+    return Model(module, machine)
+
+
+def _run_on_target(
+    archive: Path, model: str | None, path: Path, timeout: float, target: DeviceTarget, tell: Tell
+) -> tuple[ArchiveRun, dict[str, Array]]:
+    job, where = target.target, str(archive)
+    device = device_of(job, target.place)
+    library = open_model(archive, job.cpu.name)
+    module = chosen_module(library, model, where)
+    cases, arrays = load_inputs(path, module)
+    assert job.toolchain is not None  # device_target has checked it
+    libraries = bundled_libraries(library, module, where)
+    with connected(device) as connection:
+        outputs = run_on_device(module, connection, job.toolchain, arrays, where, timeout, libraries, tell)
+        name = connection.name
+    named = {tensor.name: array for tensor, array in zip(module.outputs, outputs, strict=True)}
+    return ArchiveRun(module.name, cases, module.outputs, name), named
 
 
 def _run_in_sandbox(

@@ -33,6 +33,7 @@ from mlfbuild.core import (
     ProcessFailedError,
     ProjectFileError,
     Tell,
+    UsageError,
     listed,
     read_bytes,
     sha256,
@@ -40,7 +41,7 @@ from mlfbuild.core import (
     write_atomic,
 )
 from mlfbuild.library import Library
-from mlfbuild.project import KeyPath, Mistake, Project
+from mlfbuild.project import KeyPath, Mistake, Project, RunnerKeys
 from mlfbuild.targets import Board, board_called
 from mlfbuild.usecases.build import build_project
 from mlfbuild.verify import Connection
@@ -63,6 +64,10 @@ class VerifyJob:
     """Time limit of a case in seconds; ``None`` for the default."""
     place: str = ""
     """Place of the target's runner in the project file, if it has one."""
+    image: Path | None = None
+    """The firmware image that contains the model and is checked, instead of test firmware."""
+    flash: bool = True
+    """Whether ``image`` is loaded; the device must hold it otherwise."""
 
     @property
     def title(self) -> str:
@@ -248,6 +253,31 @@ def verify_jobs(
     return jobs
 
 
+def jobs_in_image(jobs: Sequence[VerifyJob], image: Path, *, flash: bool = True) -> list[VerifyJob]:
+    """Return ``jobs`` so that they check the models in the firmware ``image`` on the device of their target.
+
+    An emulated board is a device, too. Raises ``UsageError`` if the jobs are for several targets, or for this machine.
+    """
+    names = list(dict.fromkeys(job.target.name for job in jobs))
+    if len(names) > 1:
+        raise UsageError(
+            "image-for-several-targets",
+            place="--in",
+            reason=f"an image is for one target, not for {listed(names)}",
+            hint="choose it with --target",
+        )
+    board, runner = jobs[0].target.board, jobs[0].target.runner
+    if runner is None and board is None:
+        raise UsageError(
+            "runner-missing",
+            place=f"target {names[0]}",
+            reason="the target has no device",
+            hint="add a runner to the target",
+        )
+    target = replace(jobs[0].target, runner=runner or RunnerKeys(qemu=board.name if board else None))
+    return [replace(job, target=target, image=image, flash=flash) for job in jobs]
+
+
 def left_out(project: Project, targets: Sequence[TargetJob]) -> list[str]:
     """Return a line for each model, module or target that ``verify_jobs`` omits, with what is missing."""
     models = {model.model: model for target in targets for model in target.models}
@@ -329,6 +359,11 @@ def verify_job(job: VerifyJob, tell: Tell = tell_nobody) -> verify.VerifyReport:
 
 def _verified(job: VerifyJob, connection: Connection | None, tell: Tell) -> verify.VerifyReport:
     module = executor.chosen_module(archive.open_archive(job.model.archive), job.module or None, str(job.model.archive))
+    if job.image is not None:
+        assert connection is not None
+        return verify.verify_shipped(
+            connection, job.image, module, job.vectors, flash=job.flash, timeout=job.timeout, tell=tell
+        )
     report = verify.verify_module(
         job.model.tree,
         module,

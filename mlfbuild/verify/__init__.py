@@ -47,7 +47,12 @@ if TYPE_CHECKING:
         chosen_counter as chosen_counter,
         measure_cycles as measure_cycles,
     )
-    from mlfbuild.verify.device import Connection as Connection, connected as connected, device_of as device_of
+    from mlfbuild.verify.device import (
+        Connection as Connection,
+        connected as connected,
+        device_of as device_of,
+        verify_shipped as verify_shipped,
+    )
     from mlfbuild.verify.exchange import SECONDS_A_CASE as SECONDS_A_CASE
     from mlfbuild.verify.firmware_run import (
         flash_image as flash_image,

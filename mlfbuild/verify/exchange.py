@@ -111,7 +111,7 @@ def read_runs(workdir: Path, subject: Subject, runs: int, words: int = 0) -> npt
     Each run has the fields of verify.c's record, the flat outputs ``out0``, ``out1``, ..., and ``cycles`` if the
     firmware writes ``words`` words about them.
     """
-    layout = _layout(subject, runs, words)
+    layout = runs_layout(subject, runs, words)
     path = workdir / _OUTPUTS
     data = read_bytes(path, "output of the test firmware") if path.exists() else b""
     return np.frombuffer(data, dtype=layout, count=len(data) // layout.itemsize)
@@ -119,10 +119,11 @@ def read_runs(workdir: Path, subject: Subject, runs: int, words: int = 0) -> npt
 
 def case_size(subject: Subject, runs: int) -> int:
     """Return the bytes that the firmware writes for a case of ``runs`` runs."""
-    return _layout(subject, runs).itemsize
+    return runs_layout(subject, runs).itemsize
 
 
-def _layout(subject: Subject, runs: int, words: int = 0) -> np.dtype[Any]:
+def runs_layout(subject: Subject, runs: int, words: int = 0) -> np.dtype[Any]:
+    """Return the type of the elements of ``read_runs``."""
     outputs = []
     for index, tensor in enumerate(subject.outputs):
         element = np.dtype(tensor.dtype).newbyteorder("<")

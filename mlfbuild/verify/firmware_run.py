@@ -63,6 +63,13 @@ def flash_image(elf: Path, target: TargetJob, tell: Tell = tell_nobody) -> str:
             reason="it does not say how its device is reached",
             hint='add a runner, such as runner: {gdb: "localhost:3333"}',
         )
+    if target.runner.run and not target.runner.flash:
+        raise UsageError(
+            "flash-command-missing",
+            place=_place(target),
+            reason="its command runs images, and none only writes them",
+            hint="add flash: with such a command, or use run-firmware",
+        )
     with open_runner(target.runner, _place(target)) as runner:
         runner.load(elf, tell)
         return runner.name

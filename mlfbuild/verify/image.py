@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from mlfbuild.build.tree import HOST, SYMBOL, Subject
 from mlfbuild.c_analysis import check_elf_image
-from mlfbuild.core import InputFileError, quoted, read_bytes
+from mlfbuild.core import InputFileError, UsageError, quoted, read_bytes
+from mlfbuild.project import WAYS
 from mlfbuild.targets import BOARDS
 
 if TYPE_CHECKING:
@@ -40,6 +41,13 @@ def read_subject(image: Path) -> Subject:
 
 
 def _check(subject: Subject, where: str) -> None:
+    if subject.board in WAYS:
+        raise UsageError(
+            "image-for-a-device",
+            place=where,
+            reason=f"the image was linked for the device of a target with the runner {quoted(subject.board)}",
+            hint="verify the target: mlfbuild verify --target NAME",
+        )
     if subject.board != HOST and subject.board not in BOARDS:
         raise InputFileError(
             "unknown-board-in-image",

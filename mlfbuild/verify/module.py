@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -144,19 +145,30 @@ def _check(
         tell=tell,
     )
     runs = read_runs(workdir, subject, _RUNS)
+    report = report_of(subject, vectors, runs, stopped, connection.name if connection else subject.board)
+    return report if board or connection else replace(report, stack_used=None)
+
+
+def report_of(
+    subject: Subject, vectors: Vectors, runs: npt.NDArray[Any], stopped: str | None, board: str
+) -> VerifyReport:
+    """Return the report about finished ``runs``, in the form of ``read_runs``, on ``board``.
+
+    ``stopped`` is why the runs ended early, ``None`` if they did not.
+    """
     problems = list(dict.fromkeys(_problems(subject, vectors, runs)))
     if stopped is not None or len(runs) < vectors.cases:
         problems.append(f"{subject.name}: case {len(runs) % vectors.cases}: {stopped or ENDED_EARLY}")
     return VerifyReport(
         module=subject.name,
-        board=connection.name if connection else subject.board,
+        board=board,
         cases=vectors.cases,
         ran=min(len(runs), vectors.cases),
         problems=tuple(problems),
         wrong=tuple(_wrong(vectors, _tolerance(subject, vectors), runs)),
         workspace_size=subject.workspace_size,
         workspace_used=_largest(runs, "workspace") if subject.takes_workspace else None,
-        stack_used=_largest(runs, "stack") if board or connection else None,
+        stack_used=_largest(runs, "stack"),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -54,7 +55,18 @@ def test_without_a_project_file(folder: Folder) -> None:
     (folder.root / "mlfbuild.yml").unlink()
     ended = folder.run("doctor")
     assert (ended.status, ended.err) == (0, "")
-    assert re.search(r"^CPUs\n  cortex-m0plus ", ended.out, re.MULTILINE)
+    assert re.search(r"^CPUs\n  cortex-m0 ", ended.out, re.MULTILINE)
     ended = folder.run("doctor", "-f", "other.yml")
     assert ended.status == 2 and ended.err.startswith("other.yml: no such project file")
     assert folder.run("doctor", "--target", "m4").status == 2
+
+
+def test_packages_that_overwrite_each_other(folder: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for package in ("pyserial", "pyserial-labgrid"):
+        info = tmp_path / "more" / f"{package.replace('-', '_')}-3.5.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 3.5\n")
+    monkeypatch.syspath_prepend(tmp_path / "more")
+    (folder.root / "mlfbuild.yml").unlink()
+    shown = folder.run("doctor").out
+    assert "\n\nPython packages in conflict\n  pyserial and pyserial-labgrid overwrite each other: pip " in shown

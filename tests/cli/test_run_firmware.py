@@ -116,6 +116,17 @@ def test_cmake_flashes_and_runs(desk: Path, tmp_path: Path) -> None:
         assert ("all right" in done.stdout) == (target == "run")
 
 
+def test_a_command_of_the_user_runs_the_firmware(desk: Path, tmp_path: Path) -> None:
+    """Its exit status is that of the firmware."""
+    text = PROJECT.partition("    runner:")[0] + '    runner: {{run: [sh, -c, "echo ran; exit $0", "{status}"]}}\n'
+    shutil.copy(desk / "models/digits.tflite", tmp_path)
+    models = "models:\n  digits: {source: digits.tflite}\n"
+    for status in (0, 3):
+        (tmp_path / "mlfbuild.yml").write_text(text.format(status=status) + models)
+        done = mlfbuild(tmp_path, "run-firmware", "--elf", str(Path(desk, "mlfbuild.yml")))
+        assert (done.returncode, done.stdout) == (7 if status else 0, "ran\n"), done.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "code", "status"),
     [

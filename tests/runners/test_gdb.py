@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,9 +12,12 @@ from mlfbuild.core import ProcessFailedError, TimedOutError
 from mlfbuild.project import RunnerKeys
 from mlfbuild.runners import Runner, describe_fault, open_runner, read_firmware
 from mlfbuild.runners.gdb import Gdb
-from support.device_firmware import SOURCE, symbols
+from mlfbuild.targets import BOARDS
+from support.device_firmware import SOURCE, device_firmware, symbols
+from support.device_server import free_port, qemu
 
 pytestmark = pytest.mark.usefixtures("debugger")
+UARTS = {"mps2-an505": 0x40200000, "mps3-an547": 0x49303000}
 PLACE = "mlfbuild.yml: targets.desk.runner"
 
 
@@ -31,6 +35,8 @@ def runner(image: Path, board: Runner) -> Runner:
 
 def test_firmware_is_loaded_with_progress_and_stands_before_its_first_instruction(image: Path, board: Runner) -> None:
     told: list[tuple[str, int, int]] = []
+    board.reset()
+    board.write(0, bytes(64))  # an image that is there already is not written again
     board.load(image, lambda *step: told.append(step))
     total = told[0][2]
     assert told[0] == ("loading", 0, total)
@@ -136,3 +142,35 @@ def test_the_console_is_what_the_serial_port_of_the_board_prints(image: Path, ru
     runner.write(at["command"], b"\3")
     runner.go([at["stop_here"]], 10)
     assert runner.console() == "again\n"
+
+
+@pytest.mark.sweep
+def test_the_console_may_be_a_serial_port_beside_the_server(image: Path) -> None:
+    at = symbols(image)
+    port, console = free_port(), free_port()
+    start = [*qemu(port)[:-1], f"tcp:127.0.0.1:{console},server=on,wait=off"]
+    keys = RunnerKeys(gdb=f"localhost:{port}", start=tuple(start), console=f"socket://127.0.0.1:{console}")
+    with open_runner(keys, PLACE) as runner:
+        runner.load(image)
+        runner.go([at["stop_here"]], 10)
+        text, deadline = "", time.monotonic() + 10
+        while text != "hello\n" and time.monotonic() < deadline:
+            text += runner.console()
+        assert text == "hello\n"
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("board", sorted(BOARDS.keys() - {"mps2-an385"}))
+def test_every_board_is_driven(board: str, tmp_path: Path) -> None:
+    row = BOARDS[board]
+    vectors = 0 if board == "mps3-an547" else row.flash.origin
+    image = device_firmware(
+        tmp_path, f"-DUART={UARTS.get(board, 0x40004000):#x}", cpu=row.cpu, flash=vectors, ram=row.ram.origin
+    )
+    at = symbols(image)
+    with open_runner(RunnerKeys(qemu=board), PLACE) as runner:
+        runner.load(image)
+        assert runner.registers()["pc"] == at["Reset_Handler"]
+        assert runner.go([at["stop_here"]], 10) == at["stop_here"]
+        assert isinstance(runner, Gdb)
+        assert runner.call(at["weighted"], [1, 2, 3, 4, 5, 6], 10) == 654321

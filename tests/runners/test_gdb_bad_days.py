@@ -22,33 +22,10 @@ from mlfbuild.project import DeviceMemoryKeys, RegionKeys, RunnerKeys
 from mlfbuild.runners import Runner, open_runner
 from mlfbuild.runners.gdb import Gdb
 from support.device_firmware import device_firmware, symbols
+from support.device_server import device_server, free_port, qemu
 
 pytestmark = pytest.mark.usefixtures("debugger")
 PLACE = "mlfbuild.yml: targets.desk.runner"
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
-
-
-def qemu(port: int, board: str = "mps2-an385") -> list[str]:
-    quiet = ["-display", "none", "-monitor", "none", "-serial", "none"]
-    return ["qemu-system-arm", "-M", board, "-S", "-gdb", f"tcp:127.0.0.1:{port}", *quiet]
-
-
-@contextlib.contextmanager
-def server(port: int) -> Iterator[subprocess.Popen[bytes]]:
-    """A server that somebody else has started."""
-    with subprocess.Popen(qemu(port)) as process:
-        deadline = time.monotonic() + 10
-        while f":{port:04X} 00000000:0000 0A" not in Path("/proc/net/tcp").read_text():
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
-        try:
-            yield process
-        finally:
-            process.kill()
 
 
 def failure(keys: RunnerKeys, work: Callable[[Runner], object] = id) -> MlfError:
@@ -81,6 +58,7 @@ def test_gdb_or_its_library_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert error.hint == "pip install 'pygdbmi>=0.11'"
 
 
+@pytest.mark.sweep
 def test_the_program_of_the_server_is_missing() -> None:
     assert facts(failure(RunnerKeys(gdb=":3333", start=("openocd-of-yours",), server="openocd"))) == (
         3,
@@ -88,11 +66,13 @@ def test_the_program_of_the_server_is_missing() -> None:
     )
 
 
+@pytest.mark.sweep
 def test_the_kind_of_the_server_is_not_known() -> None:
     assert facts(failure(RunnerKeys(gdb=":5555"))) == (2, "gdb-server-unknown")
     assert facts(failure(RunnerKeys(gdb=":3333", start=("my-script",)))) == (2, "gdb-server-unknown")
 
 
+@pytest.mark.sweep
 def test_a_probe_is_used_but_not_given() -> None:
     assert facts(failure(RunnerKeys(gdb=":3333", start=("openocd", "{probe}")))) == (2, "probe-not-given")
 
@@ -107,6 +87,7 @@ def test_the_server_ends_at_once() -> None:
     assert "no device found" in str(error)
 
 
+@pytest.mark.sweep
 def test_the_server_never_listens() -> None:
     keys = RunnerKeys(gdb=f"localhost:{free_port()}", start=("sleep", "100"), server="openocd", timeout=1_000_000_000)
     begin = time.monotonic()
@@ -115,6 +96,7 @@ def test_the_server_never_listens() -> None:
     assert facts(error) == (7, "gdb-server-failed")
 
 
+@pytest.mark.sweep
 def test_another_program_has_the_port_of_the_server() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
@@ -125,12 +107,12 @@ def test_another_program_has_the_port_of_the_server() -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        b"",
         b"+$nonsense#00$x#zz",
-        random.Random(7).randbytes(3000),
+        pytest.param(b"", marks=pytest.mark.sweep),
+        pytest.param(random.Random(7).randbytes(3000), marks=pytest.mark.sweep),
         pytest.param(b"HTTP/1.1 400 Bad Request\r\n\r\n", marks=pytest.mark.sweep),  # GDB tries again for 10 s
     ],
-    ids=["closed", "packets", "bytes", "http"],
+    ids=["packets", "closed", "bytes", "http"],
 )
 def test_a_program_that_is_no_gdb_server_listens(answer: bytes) -> None:
     def serve(listener: socket.socket) -> None:
@@ -144,6 +126,13 @@ def test_a_program_that_is_no_gdb_server_listens(answer: bytes) -> None:
         error = failure(RunnerKeys(gdb=f"localhost:{listener.getsockname()[1]}", server="openocd"))
     assert time.monotonic() - begin < 20
     assert facts(error) == (7, "gdb-server-failed")
+
+
+@pytest.mark.sweep
+def test_the_console_cannot_be_opened() -> None:
+    port = free_port()
+    keys = RunnerKeys(gdb=f"localhost:{port}", start=tuple(qemu(port)), console="/dev/ttyNoSuchPort")
+    assert facts(failure(keys)) == (5, "console-not-opened")
 
 
 def test_another_process_has_the_device() -> None:
@@ -182,6 +171,7 @@ def test_the_image_is_for_another_cpu(tmp_path: Path) -> None:
     assert facts(refused(tmp_path / "none.elf")) == (5, "no-such-input")
 
 
+@pytest.mark.sweep
 def test_the_image_is_larger_than_the_memory_of_the_project_file(image: Path) -> None:
     flash, ram = RegionKeys(origin=0, size=256), RegionKeys(origin=0x20000000, size=4096)
     keys = RunnerKeys(qemu="mps2-an385", memory=DeviceMemoryKeys(ram=ram, flash=flash))
@@ -196,6 +186,7 @@ def test_the_image_is_larger_than_the_memory_of_the_project_file(image: Path) ->
     assert "RAM of qemu mps2-an385 ends after" in error.reason
 
 
+@pytest.mark.sweep
 def test_the_image_is_larger_than_the_memory_map_of_the_server(image: Path) -> None:
     def load(runner: Runner, *regions: str) -> None:
         assert isinstance(runner, Gdb)
@@ -240,9 +231,10 @@ def test_the_server_is_killed_while_the_firmware_runs(image: Path) -> None:
     assert time.monotonic() - begin < 20
 
 
+@pytest.mark.sweep
 def test_a_server_of_somebody_else_is_killed_between_two_commands() -> None:
     port = free_port()
-    with server(port) as process:
+    with device_server(port) as process:
 
         def read(runner: Runner) -> None:
             process.kill()
@@ -252,6 +244,7 @@ def test_a_server_of_somebody_else_is_killed_between_two_commands() -> None:
         assert facts(failure(RunnerKeys(gdb=f"localhost:{port}", server="qemu"), read)) == (7, "connection-lost")
 
 
+@pytest.mark.sweep
 def test_a_server_that_does_not_answer_any_more_is_given_up() -> None:
     def run(runner: Runner) -> None:
         assert isinstance(runner, Gdb)
@@ -323,7 +316,7 @@ def test_nothing_is_left_running_if_mlfbuild_is_killed() -> None:
 def test_the_device_runs_on_after_ctrl_c(image: Path) -> None:
     port = free_port()
     keys = RunnerKeys(gdb=f"localhost:{port}", server="qemu")
-    with server(port):
+    with device_server(port):
         with running_for_ever(keys, str(image)) as process:
             process.send_signal(signal.SIGINT)
             assert process.wait(20) != 0

@@ -67,6 +67,7 @@ def test_a_place_that_was_acquired_before_stays_acquired(board_farm: Farm) -> No
     board_farm.client("-p", "nucleo", "release")
 
 
+@pytest.mark.sweep
 def test_a_place_of_someone_else(board_farm: Farm) -> None:
     board_farm.client("-p", "nucleo", "acquire", user="bob")
     try:
@@ -78,6 +79,7 @@ def test_a_place_of_someone_else(board_farm: Farm) -> None:
     assert "/bob" in caught.value.reason
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("place", "code"), [("nuclea", "unknown-labgrid-place"), ("bare", "labgrid-place-without-way")]
 )

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.library import Library
-from mlfbuild.targets import BOARDS, CPUS, Board
+from mlfbuild.targets import CPUS, Board, emulated_board
 from mlfbuild.verify.emulator import run_elf
 from support.host_c import launcher, run, write_tree
 
@@ -163,8 +163,9 @@ def clang_command(clang: str, cpu: str, tool: Callable[[str], str]) -> list[str]
 
 
 def _board(cpu: str) -> Board:
-    core = "cortex-m3" if cpu == "cortex-m0plus" else cpu  # which QEMU has no board with enough memory for
-    return next(board for board in BOARDS.values() if board.cpu == core)
+    board = emulated_board(CPUS[cpu])
+    assert board is not None
+    return board
 
 
 def _case(job: Job, name: str) -> str:

@@ -10,6 +10,10 @@ from elftools.elf.elffile import ELFFile
 SOURCE = r"""
 #include <stdint.h>
 
+#ifndef UART
+#define UART 0x40004000 /* of MPS2 */
+#endif
+
 extern char __data_start[], __data_end[], __data_load[], __stack_top[];
 void Reset_Handler(void);
 __attribute__((noipa)) void HardFault_Handler(void) { for (;;) { } }
@@ -47,7 +51,7 @@ __attribute__((noipa)) int for_ever(void) { for (;;) { rounds++; } }
 
 __attribute__((noipa)) void print(const char *text)
 {
-    volatile uint32_t *const uart = (volatile uint32_t *)0x40004000; /* CMSDK UART of MPS2 */
+    volatile uint32_t *const uart = (volatile uint32_t *)UART; /* CMSDK UART */
     uart[2] = 1;
     for (; *text != 0; text++) { uart[0] = (unsigned char)*text; }
 }
@@ -86,7 +90,7 @@ SECTIONS
   .text : { *(.text*) *(.rodata*) } > FLASH
   .data : { __data_start = .; *(.data*) . = ALIGN(4); __data_end = .; } > RAM AT> FLASH
   __data_load = LOADADDR(.data);
-  .bss (NOLOAD) : { *(.bss* COMMON) . = ALIGN(8); . += 4096; __stack_top = .; } > RAM
+  .bss (NOLOAD) : { __bss_start = .; *(.bss* COMMON) . = ALIGN(8); __bss_end = .; . += 4096; __stack_top = .; } > RAM
   /DISCARD/ : { *(.ARM.exidx*) }
 }
 """

@@ -134,6 +134,15 @@ def conv2d_long(seed: int, *, extreme: bool = False) -> Case:
     return layers.case(layers.pointwise(layers.pointwise(image, 48), 4))
 
 
+def conv2d_gathered(seed: int, *, extreme: bool = False) -> Case:
+    """Return a convolution of pixels that are not whole words, before the peak, so that there is room for windows."""
+    layers = Layers(seed, extreme=extreme)
+    image = layers.input(1, layers.size(7, 12), layers.size(7, 14), layers.pick(1, 2, 3, 5, 6))
+    shape = layers.pick((3, 3), (2, 3), (1, 4), (5, 1))
+    image = layers.conv2d(image, layers.size(2, 9), shape)
+    return layers.case(layers.pointwise(layers.pointwise(image, 48), 4))
+
+
 def pointwise(seed: int, *, extreme: bool = False) -> Case:
     """Return four 1x1 convolutions, of which the middle ones may compute in place, growing and shrinking."""
     layers = Layers(seed, extreme=extreme)
@@ -223,6 +232,7 @@ KINDS: dict[str, Callable[..., Case]] = {
     "CONV_2D below the peak": conv2d_below_peak,
     "CONV_2D copied": conv2d_copied,
     "CONV_2D long": conv2d_long,
+    "CONV_2D gathered": conv2d_gathered,
     "CONV_2D 1x1": pointwise,
     "FULLY_CONNECTED": fully_connected,
     "FULLY_CONNECTED in fours": fully_connected_in_fours,

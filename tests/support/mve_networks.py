@@ -116,6 +116,20 @@ def depthwise(seed: int, *, extreme: bool = False) -> Case:
     return layers.case(layers.depthwise(wide, shape))
 
 
+def depthwise_planes(seed: int, *, extreme: bool = False) -> Case:
+    """Return two 3x3 filters with a stride of 1, some in place, on images that take one or several bands."""
+    layers = SmallWindows(seed, extreme=extreme)
+    height, width = layers.pick((layers.size(3, 9), layers.size(3, 9)), (30, 27), (layers.size(20, 33), 6), (5, 70))
+    image = layers.input(layers.size(1, 2), height, width, layers.size(1, 3))
+    image = layers.pointwise(image, layers.pick(4, 5, 8, 16, 20, 36))
+    channels = layers.network.tensors[image].shape[3]
+    for _ in range(2):
+        affine, weights = layers.affine(image, 9, channels), layers.weights(1, 3, 3, channels)
+        padding = layers.pick("SAME", "SAME", "VALID") if min(layers.network.tensors[image].shape[1:3]) > 3 else "SAME"
+        image = layers.network.depthwise_conv2d(image, weights, **affine, padding=padding)
+    return layers.case(layers.pointwise(image, 4))
+
+
 def add(seed: int, *, extreme: bool = False) -> Case:
     """Return the sum or the difference of two convolutions, of any length."""
     layers = MveLayers(seed, extreme=extreme)
@@ -134,6 +148,7 @@ KINDS: dict[str, Callable[..., Case]] = {
     "CONV_2D small": small_windows,
     "FULLY_CONNECTED": fully_connected,
     "DEPTHWISE_CONV_2D": depthwise,
+    "DEPTHWISE_CONV_2D 3x3": depthwise_planes,
     "ADD": add,
     "POOL_2D": pool,
 }

@@ -16,7 +16,7 @@ from mlfbuild.build.models import unpack_archive
 from mlfbuild.compilers import CompileRequest, compiler_called
 from mlfbuild.compilers.native.kernels import kernel_headers
 from mlfbuild.core.errors import ToolNotFoundError
-from mlfbuild.targets import BOARDS, Cpu, cpu_called, require_compiler, toolchain_file
+from mlfbuild.targets import BOARDS, CPUS, GCC, Cpu, compiler_program, cpu_called, require_compiler, toolchain_file
 from mlfbuild.usecases.build import build_project as build
 from mlfbuild.usecases.verify import verify_job, verify_jobs
 from support.cpu_rows import ROWS
@@ -98,15 +98,27 @@ def run(*words: str | Path) -> None:
 
 
 ON_BOARDS = [
-    *((board.cpu, board.name, "clang") for board in BOARDS.values()),
-    *(("cortex-m4+nofp", "mps2-an386", compiler) for compiler in ("gcc", "clang")),
+    (cpu.name, board.name, compiler)
+    for cpu in CPUS.values()
+    for board in BOARDS.values()
+    if board.takes(cpu)
+    for compiler in cpu.compilers
+    if (cpu.name, compiler) != ("cortex-m85", "gcc")  # newer than Debian 12's GCC
 ]
 ON_PUSH = {
+    ("cortex-m0plus", "mps2-an385", "gcc"),
     ("cortex-m3", "mps2-an385", "clang"),
-    ("cortex-m55", "mps3-an547", "clang"),
     ("cortex-m4+nofp", "mps2-an386", "gcc"),
+    ("cortex-m23", "mps2-an505", "gcc"),
+    ("cortex-m85", "mps3-an547", "clang"),
+    ("cortex-a9", "vexpress-a9", "gcc"),
+    ("rv32imc", "virt", "gcc"),
 }
-"""``test_networks`` has the other boards."""
+"""``test_networks`` has the other CPUs."""
+
+
+def test_every_cpu_has_a_board() -> None:
+    assert {cpu for cpu, _, _ in ON_BOARDS} == set(CPUS) - {"host"}
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +150,8 @@ def test_a_network_is_right_on_the_board(
     monkeypatch: pytest.MonkeyPatch,
     index: int,
 ) -> None:
-    for name in ("arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm"):
+    cpu, board, compiler = ON_BOARDS[index]
+    for name in (compiler_program(CPUS[cpu], GCC), "cmake", "ninja", BOARDS[board].emulator):
         tool(name)
     monkeypatch.setenv("MLFBUILD_CLANG", newest_clang["MLFBUILD_CLANG"])
     name = list(load(project).targets)[index]
@@ -148,4 +161,4 @@ def test_a_network_is_right_on_the_board(
     report = verify_job(job)
     assert report.passed, report.text()
     commands = next((project.parent / "build").rglob(f"{name}/**/build.ninja")).read_text()
-    assert ("clang" in commands) == (ON_BOARDS[index][2] == "clang")
+    assert ("clang" in commands) == (compiler == "clang")

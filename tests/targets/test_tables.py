@@ -16,6 +16,7 @@ from mlfbuild.targets import (
     cmake_folder,
     cpu_called,
     cpu_of_toolchain,
+    emulated_board,
     require_compiler,
     shared_toolchain_files,
     toolchain_file,
@@ -41,6 +42,14 @@ def test_memory_map_is_that_of_the_linker_script(board: Board) -> None:
 @pytest.mark.parametrize("board", BOARDS.values(), ids=lambda board: board.name)
 def test_a_board_has_a_cpu_of_the_table(board: Board) -> None:
     assert CPUS[board.cpu].toolchain is not None
+
+
+@pytest.mark.parametrize("cpu", CPUS.values(), ids=lambda cpu: cpu.name)
+def test_code_runs_on_the_board_of_its_core_if_there_is_one(cpu: Cpu) -> None:
+    own = [board for board in BOARDS.values() if board.cpu == cpu.core]
+    taking = [board for board in BOARDS.values() if board.takes(cpu)]
+    assert emulated_board(cpu) == next(iter(own or taking), None)
+    assert set(own) <= set(taking)
 
 
 ROWS = [(cpu, compiler) for cpu in CPUS.values() for compiler in cpu.compilers]
@@ -160,7 +169,9 @@ def test_a_compiler_without_support_for_the_cpu_is_named(
     wanted, other = ("clang 15", "GCC 13") if compiler == "clang" else ("GCC 13", "clang 15")
     assert (caught.value.code, caught.value.place) == ("compiler-too-old", "cortex-m85")
     assert str(old) in caught.value.reason
-    assert all(words in caught.value.hint for words in (f"{wanted} or later", variable, f"{other} or later"))
+    assert all(
+        words in caught.value.hint for words in (f"{wanted} or later", variable, f"{other} or later", "clang-19")
+    )
 
 
 def test_a_missing_compiler_of_this_machine_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -129,7 +129,11 @@ static int dispatch(int argc, char **argv)
         return malloc(200000) != NULL && malloc(1u << 30) == NULL ? 0 : 1;
     }
     if (strcmp(what, "undefined") == 0) {
+#ifdef __riscv
+        __asm__ volatile("unimp");
+#else
         __asm__ volatile("udf #0");
+#endif
     }
     if (strcmp(what, "unmapped") == 0) {
         *(volatile int *)0xE0100000 = 1;

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from mlfbuild.targets import RUNTIME, Board, cpu_called, toolchain_file
+from mlfbuild.targets import GCC, RUNTIME, Board, compiler_program, cpu_called, toolchain_file
 
 PROJECT = """\
 cmake_minimum_required(VERSION 3.20)
-project(app C CXX ASM)
+project(app {languages})
 set(MLF_BOARD {board})
 include({runtime}/board/board.cmake)
 add_executable(app {sources})
@@ -36,15 +36,21 @@ def run_ok(*command: str | Path) -> str:
 @pytest.fixture(scope="session")
 def build_firmware(tool: Callable[[str], str]) -> Build:
     """Return a function that builds the sources in a folder for a board and returns the image."""
-    for name in ("arm-none-eabi-gcc", "cmake", "ninja"):
+    for name in ("cmake", "ninja"):
         tool(name)
 
     def build(folder: Path, board: Board, sources: dict[str, str], *options: str) -> Path:
+        tool(compiler_program(cpu_called(board.cpu), GCC))
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in sources.items():
             (folder / name).write_text(text)
         (folder / "CMakeLists.txt").write_text(
-            PROJECT.format(board=board.name, runtime=RUNTIME, sources=" ".join(sources))
+            PROJECT.format(
+                board=board.name,
+                runtime=RUNTIME,
+                sources=" ".join(sources),
+                languages="C CXX" if any(name.endswith(".cpp") for name in sources) else "C",
+            )
         )
         toolchain = toolchain_file(cpu_called(board.cpu))
         output = folder / "build"

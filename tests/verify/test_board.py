@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.core.errors import TimedOutError
-from mlfbuild.targets import BOARDS, Board, board_called
+from mlfbuild.targets import BOARDS, GCC, Board, board_called, compiler_program, cpu_called, emulated_board
 from mlfbuild.verify.emulator import EmulatorRun, run_elf
+from support.board_cases import Build, build_program
 from support.errors import raises
 from support.examples import first_on_push
 
@@ -21,7 +22,12 @@ FAULT_STATUS = 112
 Run = Callable[..., EmulatorRun]
 
 
-@pytest.fixture(scope="module", params=first_on_push(BOARDS.values(), 2), ids=lambda board: board.name)
+ON_PUSH = ("mps2-an385", "vexpress-a9", "virt")
+"""A board of each architecture."""
+PARAMS = [pytest.param(board, marks=[] if board.name in ON_PUSH else pytest.mark.sweep) for board in BOARDS.values()]
+
+
+@pytest.fixture(scope="module", params=PARAMS, ids=lambda board: board.name)
 def board(request: pytest.FixtureRequest) -> Board:
     return request.param
 
@@ -33,7 +39,7 @@ def image(board: Board, build_firmware: Callable[..., Path], tmp_path_factory: p
 
 @pytest.fixture(scope="module")
 def run(board: Board, image: Path, tool: Callable[[str], str]) -> Run:
-    tool("qemu-system-arm")
+    tool(board.emulator)
 
     def on_board(*arguments: str, cwd: Path | None = None) -> EmulatorRun:
         return run_elf(image, board, arguments=arguments, cwd=cwd, timeout=60)
@@ -80,15 +86,27 @@ def test_heap_has_the_remaining_memory(run: Run) -> None:
     assert run("heap").exit_status == 0
 
 
-@pytest.mark.parametrize("fault", ["undefined", "unmapped"])
-def test_fault_prints_registers_and_ends_the_run(run: Run, image: Path, fault: str) -> None:
+def binutils(board: Board) -> str:
+    """Return what the names of the compiler's other programs begin with."""
+    return compiler_program(cpu_called(board.cpu), GCC).removesuffix("gcc")
+
+
+FAULTS = {
+    "undefined": {"cortex-a9": "undefined instruction", "rv32imc": "illegal instruction"},
+    "unmapped": {"cortex-a9": "data abort", "rv32imc": "store access fault"},
+}
+"""Names of faults, by core; that of all others is HardFault."""
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_fault_prints_registers_and_ends_the_run(run: Run, image: Path, board: Board, fault: str) -> None:
     result = run(fault)
     assert result.exit_status == FAULT_STATUS
-    assert "mlf_board: stopped by HardFault\n" in result.stdout
-    match = re.search(r"^  pc  (0x\w+)  lr  0x", result.stdout, re.MULTILINE)
+    assert f"mlf_board: stopped by {FAULTS[fault].get(board.cpu, 'HardFault')}\n" in result.stdout
+    match = re.search(r"^  pc  (0x\w+)  (?:lr|ra)  0x", result.stdout, re.MULTILINE)
     assert match is not None
     function = subprocess.run(
-        ["arm-none-eabi-addr2line", "-f", "-e", image, match[1]], capture_output=True, text=True, check=True
+        [f"{binutils(board)}addr2line", "-f", "-e", image, match[1]], capture_output=True, text=True, check=True
     ).stdout.splitlines()[0]
     assert function in {"dispatch", "main"}
 
@@ -96,15 +114,60 @@ def test_fault_prints_registers_and_ends_the_run(run: Run, image: Path, fault: s
 def test_stack_overflow_ends_the_run(run: Run, board: Board) -> None:
     result = run("overflow")
     assert result.exit_status == FAULT_STATUS
-    limited = board.cpu in {"cortex-m33", "cortex-m55"}
-    assert ("HardFault: stack overflow" if limited else "the stack pointer is outside the stack") in result.stdout
+    recognised = {
+        "cortex-m33": "HardFault: stack overflow",
+        "cortex-m55": "HardFault: stack overflow",
+        "cortex-a9": "data abort: stack overflow",
+        "rv32imc": "store access fault: stack overflow",
+    }
+    assert recognised.get(board.cpu, "the stack pointer is outside the stack") in result.stdout
 
 
-def test_segments_are_never_writable_and_executable(image: Path) -> None:
-    listing = subprocess.run(["arm-none-eabi-readelf", "-lW", image], capture_output=True, text=True, check=True).stdout
+UNALIGNED = """\
+#include <stdint.h>
+static uint32_t words[2];
+int main(int argc, char **argv)
+{
+    (void)argv;
+    uint32_t *volatile at = (uint32_t *)(void *)((char *)words + (argc > 1));
+    *at = 7;
+    return (int)*at;
+}
+"""
+
+
+@pytest.mark.parametrize("cpu", first_on_push(["cortex-m0plus", "cortex-m0", "cortex-m23"]))
+def test_unaligned_accesses_fault_as_on_the_smaller_core(tmp_path: Path, tool: Callable[[str], str], cpu: str) -> None:
+    """The board's core supports them, so that code for a smaller core would only fail on the device."""
+    tool("qemu-system-arm")
+    image, board = build_program(UNALIGNED, cpu, tmp_path, tool, Build()), emulated_board(cpu_called(cpu))
+    assert board is not None and board.cpu != cpu
+    assert run_elf(image, board, timeout=60).exit_status == 7
+    result = run_elf(image, board, arguments=["unaligned"], timeout=60)
+    assert result.exit_status == FAULT_STATUS and "mlf_board: stopped by HardFault\n" in result.stdout
+
+
+def test_segments_are_never_writable_and_executable(image: Path, board: Board) -> None:
+    listing = subprocess.run(
+        [f"{binutils(board)}readelf", "-lW", image], capture_output=True, text=True, check=True
+    ).stdout
     flags = re.findall(r"^ +LOAD +(?:0x\w+ +){5}([RWE ]{3})", listing, re.MULTILINE)
     assert len(flags) >= 4
     assert not [flag for flag in flags if "W" in flag and "E" in flag]
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("flags", ["-O2 -flto", "-O3 -fstack-protector-all", "-Os -flto -fstack-protector-all"])
+def test_board_support_works_with_all_flags(
+    build_firmware: Callable[..., Path], board: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: str
+) -> None:
+    monkeypatch.setenv("CFLAGS", flags)
+    path = build_firmware(tmp_path, board, {"main.c": SOURCE.read_text()})
+    assert flags.rsplit(maxsplit=1)[-1] in (tmp_path / "build/build.ninja").read_text()
+    assert run_elf(path, board, arguments=["compute"], timeout=60) == EmulatorRun("26.870 2\n", 0)
+    assert run_elf(path, board, arguments=["reset"], timeout=60).exit_status == 0
+    for fault in (*FAULTS, "overflow"):
+        assert run_elf(path, board, arguments=[fault], timeout=60).exit_status == FAULT_STATUS
 
 
 @pytest.mark.usefixtures("run")

@@ -10,7 +10,7 @@ import pytest
 
 from mlfbuild.core.errors import UsageError
 from mlfbuild.library import CodegenFile, Library, Module, ModuleTarget
-from mlfbuild.targets import board_called
+from mlfbuild.targets import BOARDS, Board, board_called
 from mlfbuild.verify.emulator.board_image import fitting_cpu
 
 Compiled = Callable[..., Library]
@@ -32,15 +32,25 @@ def compiled(tmp_path: Path, tool: Callable[[str], str]) -> Compiled:
 
 HARD = ("-mcpu=cortex-m4", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16")
 SOFT = ("-mcpu=cortex-m4", "-mfloat-abi=soft")
+M23 = ("-mcpu=cortex-m23", "-mfloat-abi=soft")
 
 
-@pytest.mark.parametrize(("flags", "cpu"), [(HARD, "cortex-m4"), (SOFT, "cortex-m4+nofp")])
-def test_float_abi_of_objects_selects_the_cpu(compiled: Compiled, flags: tuple[str, ...], cpu: str) -> None:
-    assert fitting_cpu(compiled(*flags), board_called("mps2-an386"), "net.tar").name == cpu
+@pytest.mark.parametrize(
+    ("flags", "board", "cpu"),
+    [
+        (HARD, "mps2-an386", "cortex-m4"),
+        (SOFT, "mps2-an386", "cortex-m4+nofp"),
+        (M23, "mps2-an505", "cortex-m23"),
+        (("-mcpu=cortex-m0", "-mfloat-abi=soft"), "mps2-an385", "cortex-m3"),
+    ],
+)
+def test_float_abi_of_objects_selects_the_cpu(compiled: Compiled, flags: tuple[str, ...], board: str, cpu: str) -> None:
+    assert fitting_cpu(compiled(*flags), board_called(board), "net.tar").name == cpu
 
 
-def test_without_objects_the_cpu_is_that_of_the_board() -> None:
-    assert fitting_cpu(Library(()), board_called("mps2-an386"), "net.tar").name == "cortex-m4"
+@pytest.mark.parametrize("board", BOARDS.values(), ids=lambda board: board.name)
+def test_without_objects_the_cpu_is_that_of_the_board(board: Board) -> None:
+    assert fitting_cpu(Library(()), board, "net.tar").name == board.cpu
 
 
 @pytest.mark.parametrize(

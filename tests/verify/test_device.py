@@ -13,21 +13,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mlfbuild.build import TargetJob
 from mlfbuild.core import ProcessFailedError, UnsupportedModelError, UsageError
 from mlfbuild.project import DeviceMemoryKeys, RegionKeys, RunnerKeys
-from mlfbuild.targets import BOARDS, MCUS, MEMORY_MAPS, cpu_called, toolchain_file
+from mlfbuild.targets import BOARDS, MCUS, MEMORY_MAPS, toolchain_file
 from mlfbuild.verify.device import Connection, connected, device_of
-from mlfbuild.verify.module import VerifyReport, verify_module
+from mlfbuild.verify.module import VerifyReport, verify_image, verify_module
+from support.devices import MEAN, PLACE, SUM, A, B, target
 from support.errors import raises
 from support.examples import first_on_push
 from support.hand_written_library import write_library
 
-A = np.array([[1, 2, 3, 4], [-5, 6, 100, 8], [9, -10, 11, 12]], np.int8)
-B = np.array([[1, 1, 1, 1], [2, 2, 2, 2], [-100, 3, 3, 3]], np.int8)
-SUM = A + B
-MEAN = (SUM[:, [0, 3]] / 2).astype(np.float32)
-PLACE = "mlfbuild.yml: targets.desk.runner"
 KIB = 1024
 
 
@@ -40,12 +35,6 @@ def tools(tool: Callable[[str], str]) -> None:
 @pytest.fixture(scope="module")
 def workdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("device")
-
-
-def target(cpu: str, keys: RunnerKeys, mcu: str | None = None) -> TargetJob:
-    processor = cpu_called(cpu)
-    toolchain = toolchain_file(processor)
-    return TargetJob("desk", processor, None, toolchain, Path(), (), mcu=MCUS[mcu] if mcu else None, runner=keys)
 
 
 def on_server(board: str, *, in_ram: bool, flash: int = 256 * KIB, ram: int = 128 * KIB) -> RunnerKeys:
@@ -87,6 +76,13 @@ def test_correct_model_passes_and_its_memory_is_measured(workdir: Path, desk: Co
         r"net: 3 cases right on qemu mps2-an386, arena 48 of 64 bytes used, stack \d+ bytes", report.text()
     )
     assert re.fullmatch(r"running \([\d.]+ cases a second\) 3/3", told[-1])
+    assert [line for line in told if line.startswith("loading")]
+    told.clear()
+    assert verify(workdir, desk, tell=lambda doing, *_: told.append(doing)).passed
+    assert "loading" not in told, "the device holds the image"
+    image = workdir / "cortex-m4/build/verify.elf"
+    with raises(UsageError, "image-for-a-device", place=str(image)):
+        verify_image(image, workdir / "vectors.npz", workdir)
 
 
 WRONG = {
@@ -126,9 +122,12 @@ def test_faults_are_reported(workdir: Path, desk: Connection, wrong: str, found:
     assert verify(workdir, desk).passed, "the device still works"
 
 
+WITH_CORTEX_M = [name for name, board in BOARDS.items() if board.cpu.startswith("cortex-m")]
+
+
 @pytest.mark.parametrize(
     ("board", "in_ram"),
-    first_on_push([(board, in_ram) for board in ("mps2-an386", *BOARDS) for in_ram in (True, False)]),
+    first_on_push([(board, in_ram) for board in ("mps2-an386", *WITH_CORTEX_M) for in_ram in (True, False)]),
 )
 def test_every_core_behind_a_gdb_server(workdir: Path, board: str, in_ram: bool) -> None:
     keys = on_server(board, in_ram=in_ram)
@@ -172,6 +171,10 @@ def test_memories_of_a_device() -> None:
         device_of(target("cortex-m4", RunnerKeys(gdb=":1", memory=DeviceMemoryKeys(ram=ram))), PLACE)
     with raises(UsageError, "runner-cannot"):
         device_of(target("cortex-m4", RunnerKeys(run=("flash", "{elf}"))), PLACE)
+    for cpu, board in (("cortex-a9", "vexpress-a9"), ("rv32imc", "virt")):
+        with raises(UsageError, "device-core-unsupported", place=PLACE) as caught:
+            device_of(target(cpu, RunnerKeys(qemu=board)), PLACE)
+        assert board in caught.value.hint
 
 
 def test_memory_maps_are_of_known_parts_and_no_larger() -> None:

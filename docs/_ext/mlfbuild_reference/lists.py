@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from mlfbuild.frontends.tflite.operators import CUSTOM, SHAPES, SUPPORTED, operator_name
 from mlfbuild.graph import EVERY, DType
 from mlfbuild.graph.ops import operator_class
-from mlfbuild.targets import BOARDS, CPUS, Cpu
+from mlfbuild.targets import BOARDS, CPUS, Board, Cpu
 from mlfbuild_reference.markdown import code
 
 
@@ -73,8 +73,19 @@ def with_targets(page: str) -> str:
     return re.sub(r"(?<=: )`mps2-an385`[^.|]*\)(?=[. ])", boards, page)
 
 
+def with_boards(page: str) -> str:
+    """Return ``docs/verify.md`` with the row of every board."""
+    return _with_rows(page, f"`(?:{'|'.join(BOARDS)})`", [_board_row(board) for board in BOARDS.values()])
+
+
+def _board_row(board: Board) -> str:
+    cores = [_core(board.cpu), ", ".join(map(_core, board.runs)) or "-"]
+    sizes = (f"{region.size // 1024 // 1024} MiB" for region in (board.flash, board.ram))
+    return f"| {' | '.join([code(board.name), *cores, *sizes])} |"
+
+
 def _core(cpu: str) -> str:
-    return cpu.removeprefix("cortex-").upper()
+    return cpu.removeprefix("cortex-").upper().replace("PLUS", "+")
 
 
 def _with_rows(page: str, key: str, rows: Sequence[str]) -> str:
@@ -89,5 +100,6 @@ LISTS: Mapping[str, Callable[[str], str]] = {
     "operators.md": with_operators,
     "toolchains.md": with_cpus,
     "project-file.md": with_targets,
+    "verify.md": with_boards,
 }
 """By the page's name in ``docs``."""

@@ -57,7 +57,6 @@ __all__ = ["ModelRun", "Profile", "model_runs", "profiles", "run_text", "watched
 
 Array = npt.NDArray[Any]
 
-_EMULATOR = "qemu-system-arm"
 MEASURED_RUNS = 5
 """Default of the runs that a device measures."""
 
@@ -123,7 +122,9 @@ def model_runs(
     ``tell`` receives progress. Raises ``ToolNotFoundError``, ``InputFileError`` for vectors that do not fit,
     ``UnsupportedModelError`` if a module cannot be called, and ``ProcessFailedError`` if its run fails.
     """
-    emulator = find_tool(_EMULATOR)  # before anything is built
+    board = job.target.run_board
+    assert board is not None
+    emulator = find_tool(board.emulator)  # before anything is built
     where = str(job.model.archive)
     library = open_archive(job.model.archive)
     for name in [called.name for module in library.modules for called in callable_modules(module)]:

@@ -32,15 +32,21 @@ if(MLF_HOST_LINK)
 endif()
 
 # newlib's small C library: headers and libraries must match, so both the compiler and the linker get the option. clang
-# does not support GCC's specs files; mlfbuild's toolchain files for clang set the folders of the headers.
+# does not support GCC's specs files; mlfbuild's toolchain files for clang set the folders of the headers. If the toolchain
+# file selects picolibc, that is the C library.
+get_directory_property(_mlf_options COMPILE_OPTIONS)
+set(_mlf_specs --specs=nano.specs)
+if("${CMAKE_C_FLAGS} ${_mlf_options}" MATCHES "--specs=picolibc")
+  set(_mlf_specs)
+endif()
 target_compile_options(
-  mlf_board PUBLIC "$<$<AND:$<COMPILE_LANGUAGE:C,CXX>,$<NOT:$<C_COMPILER_ID:Clang>>>:--specs=nano.specs>")
+  mlf_board PUBLIC "$<$<AND:$<COMPILE_LANGUAGE:C,CXX>,$<NOT:$<C_COMPILER_ID:Clang>>>:${_mlf_specs}>")
 target_include_directories(mlf_board SYSTEM PUBLIC ${MLFBUILD_NANO_INCLUDE_DIRS})
 target_link_directories(mlf_board INTERFACE "${CMAKE_CURRENT_LIST_DIR}") # the folder of mlf_board.ld
 target_link_options(
   mlf_board
   INTERFACE
-  --specs=nano.specs
+  ${_mlf_specs}
   -nostartfiles
   "-T${_mlf_script}"
   -Wl,--gc-sections

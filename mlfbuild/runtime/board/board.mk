@@ -7,7 +7,7 @@
 #   	$(CC) $(CFLAGS) $(LDFLAGS) $(MLF_BOARD_LDFLAGS) $^ -o $@
 #
 # MLF_STACK_SIZE (bytes) sets the size of the stack. Compiler flags belong to your build; pass --specs=nano.specs
-# (newlib's small C library) to both the compiler and the linker.
+# (newlib's small C library), or for RISC-V --specs=picolibc.specs, to both the compiler and the linker.
 MLF_BUILD ?= build/mlf
 MLF_STACK_SIZE ?=
 _mlf_goal := $(.DEFAULT_GOAL)

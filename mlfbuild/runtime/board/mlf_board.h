@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPDX-FileCopyrightText: The mlfbuild authors */
 /*
- * Board support for firmware on QEMU's Cortex-M boards: output and exit status through semihosting.
+ * Board support for firmware on boards that QEMU emulates: output and exit status through semihosting.
  *
  * A firmware is a main() that links mlf::board. QEMU prints its standard output, main's result is QEMU's exit status,
  * open(), read(), write() and lseek() access files of the host, and `-semihosting-config arg=...` sets argv.

@@ -18,7 +18,7 @@ enum operation {
 
 #define ADP_STOPPED_APPLICATION_EXIT 0x20026u
 
-#ifdef MLF_HOST_LINK
+#if defined(MLF_HOST_LINK)
 #include "mlf_host_link.h"
 
 volatile struct mlf_host_call mlf_host_call;
@@ -36,13 +36,38 @@ static int32_t call(enum operation operation, const void *argument)
     mlf_host_stop();
     return mlf_host_call.result;
 }
+#elif defined(__riscv)
+/* Operation in a0, argument in a1, result in a0. The debugger recognises the three instructions, uncompressed and on one
+   page. */
+__attribute__((noinline)) static int32_t call(enum operation operation, const void *argument)
+{
+    register int32_t a0 __asm__("a0") = (int32_t)operation;
+    register const void *a1 __asm__("a1") = argument;
+    __asm__ volatile(".balign 16\n\t"
+                     ".option push\n\t"
+                     ".option norvc\n\t"
+                     "slli x0, x0, 0x1f\n\t"
+                     "ebreak\n\t"
+                     "srai x0, x0, 7\n\t"
+                     ".option pop"
+                     : "+r"(a0)
+                     : "r"(a1)
+                     : "memory");
+    return a0;
+}
 #else
-/* On M-profile cores the call is breakpoint 0xAB: operation in r0, argument in r1, result in r0. */
+/* Operation in r0, argument in r1, result in r0. */
 static int32_t call(enum operation operation, const void *argument)
 {
     register int32_t r0 __asm__("r0") = (int32_t)operation;
     register const void *r1 __asm__("r1") = argument;
+#if __ARM_ARCH_PROFILE == 'M'
     __asm__ volatile("bkpt 0xab" : "+r"(r0) : "r"(r1) : "memory");
+#elif defined(__thumb__)
+    __asm__ volatile("svc 0xab" : "+r"(r0) : "r"(r1) : "memory", "lr");
+#else
+    __asm__ volatile("svc 0x123456" : "+r"(r0) : "r"(r1) : "memory", "lr");
+#endif
     return r0;
 }
 #endif

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -133,3 +134,75 @@ void _exit(int status)
 {
     semihosting_exit(status);
 }
+
+#if defined(__PICOLIBC__)
+
+/* picolibc calls these functions by the names of POSIX, and takes the standard streams from the firmware. */
+USED int close(int file);
+USED int open(const char *path, int flags, ...);
+
+int open(const char *path, int flags, ...)
+{
+    return _open(path, flags, 0);
+}
+
+int close(int file)
+{
+    return _close(file);
+}
+
+USED ssize_t read(int file, void *buffer, size_t size)
+{
+    return _read(file, buffer, (int)size);
+}
+
+USED ssize_t write(int file, const void *data, size_t size)
+{
+    return _write(file, data, (int)size);
+}
+
+USED off_t lseek(int file, off_t offset, int origin)
+{
+    return _lseek(file, offset, origin);
+}
+
+USED int isatty(int file)
+{
+    return _isatty(file);
+}
+
+USED int fstat(int file, struct stat *status)
+{
+    return _fstat(file, status);
+}
+
+USED pid_t getpid(void)
+{
+    return _getpid();
+}
+
+USED int kill(pid_t process, int signal)
+{
+    return _kill((int)process, signal);
+}
+
+static int put_character(char character, FILE *stream)
+{
+    return _write(stream == stderr ? STDERR_FILENO : STDOUT_FILENO, &character, 1) == 1 ? (unsigned char)character : EOF;
+}
+
+static int get_character(FILE *stream)
+{
+    unsigned char character;
+    (void)stream;
+    return _read(STDIN_FILENO, (char *)&character, 1) == 1 ? character : EOF;
+}
+
+static FILE input = FDEV_SETUP_STREAM(NULL, get_character, NULL, _FDEV_SETUP_READ);
+static FILE output = FDEV_SETUP_STREAM(put_character, NULL, NULL, _FDEV_SETUP_WRITE);
+static FILE errors = FDEV_SETUP_STREAM(put_character, NULL, NULL, _FDEV_SETUP_WRITE);
+USED FILE *const stdin = &input;
+USED FILE *const stdout = &output;
+USED FILE *const stderr = &errors;
+
+#endif

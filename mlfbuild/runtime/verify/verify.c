@@ -239,7 +239,11 @@ __attribute__((noinline)) static void measured_call(struct record *record, int r
 {
     const volatile uint32_t *deepest = __stack_limit;
     volatile uint32_t *top;
+#ifdef __riscv
+    __asm__ volatile("mv %0, sp" : "=r"(top));
+#else
     __asm__ volatile("mov %0, sp" : "=r"(top));
+#endif
     for (volatile uint32_t *at = __stack_limit; at < top; at++) {
         *at = paint;
     }

@@ -1,9 +1,9 @@
-# @CPU_TITLE@, with GCC and newlib.
+# @CPU_TITLE@, with GCC and @LIBRARY_TITLE@.
 set(CMAKE_SYSTEM_NAME Generic)
 set(CMAKE_SYSTEM_PROCESSOR @CPU@)
-set(CMAKE_C_COMPILER arm-none-eabi-gcc)
-set(CMAKE_ASM_COMPILER arm-none-eabi-gcc)
-set(CMAKE_C_FLAGS_INIT "@CPU_FLAGS@ -ffunction-sections -fdata-sections")
+set(CMAKE_C_COMPILER @GCC@)
+set(CMAKE_ASM_COMPILER @GCC@)
+set(CMAKE_C_FLAGS_INIT "@CPU_FLAGS@ -ffunction-sections -fdata-sections@SPECS@")
 set(CMAKE_ASM_FLAGS_INIT "@CPU_FLAGS@")
 set(CMAKE_EXECUTABLE_SUFFIX_C .elf)
 set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY) # a program would need a linker script

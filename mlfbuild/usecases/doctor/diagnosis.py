@@ -31,11 +31,12 @@ from mlfbuild.targets import (
 )
 from mlfbuild.usecases.doctor.dependencies import ProviderState, dependency_states, needed_on
 from mlfbuild.usecases.doctor.models import ModelProgram, model_programs
+from mlfbuild.usecases.doctor.packages import conflicting_packages
 from mlfbuild.usecases.init import outdated_lines
 
-EMULATOR = "qemu-system-arm"
 _PROGRAMS = (
-    HOST_COMPILER, "cmake", "ninja", "arm-none-eabi-gcc", "clang", "riscv64-unknown-elf-gcc", EMULATOR,
+    HOST_COMPILER, "cmake", "ninja", "arm-none-eabi-gcc", "clang", "riscv64-unknown-elf-gcc",
+    *dict.fromkeys(board.emulator for board in BOARDS.values()),
 )  # fmt: skip
 _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)*")
 _OLDEST_CMAKE = (3, 22)
@@ -88,6 +89,8 @@ class Diagnosis:
     """Requirements of the project."""
     outdated: tuple[str, ...] = ()
     """A line for each file in the repository that another version of mlfbuild wrote."""
+    conflicts: tuple[str, ...] = ()
+    """A line for each conflict between Python packages, with the command that ends it."""
 
     @property
     def healthy(self) -> bool:
@@ -130,6 +133,7 @@ def diagnose(project: Path | None, targets: Sequence[str] = ()) -> Diagnosis:
         install=tuple(remedies) if project else (),
         dependencies=tuple(dependencies),
         outdated=tuple(outdated_lines(project)) if project else (),
+        conflicts=tuple(conflicting_packages()),
     )
 
 
@@ -181,18 +185,17 @@ def _counts(project: Project, target: TargetSpec) -> bool:
 
 def _cpus() -> Iterator[_Wanted]:
     for cpu in CPUS.values():
-        board = next((board for board in BOARDS.values() if board.takes(cpu)), None)
-        yield cpu.name, cpu, board, toolchain_file(cpu), False
+        yield cpu.name, cpu, emulated_board(cpu), toolchain_file(cpu), False
 
 
 def _state(
     name: str, cpu: Cpu, board: Board | None, toolchain: Path | None, counts: bool, needed: list[str]
 ) -> TargetState:
-    missing = (*_missing(cpu, toolchain, needed), *(_missing_to_count(needed) if counts else ()))
+    missing = (*_missing(cpu, toolchain, needed), *(_missing_to_count(board, needed) if board and counts else ()))
     unverified = ""
-    if board is not None and _found(EMULATOR) is None:
-        needed.append(EMULATOR)
-        unverified = f"{EMULATOR} is missing"
+    if board is not None and _found(board.emulator) is None:
+        needed.append(board.emulator)
+        unverified = f"{board.emulator} is missing"
     elif board is None and toolchain is not None:
         unverified = "no board that QEMU emulates"
     return TargetState(name, cpu.name, board.name if board else None, missing, unverified)
@@ -227,9 +230,9 @@ def _reason(error: ToolNotFoundError) -> str:
     return f"{error.place}: {reason}" if error.place else reason
 
 
-def _missing_to_count(needed: list[str]) -> Iterator[str]:
+def _missing_to_count(board: Board, needed: list[str]) -> Iterator[str]:
     """Yield why runs cannot be counted; the emulator's plugin is compiled for this machine."""
-    for name in (EMULATOR, HOST_COMPILER):
+    for name in (board.emulator, HOST_COMPILER):
         if _found(name) is None:
             needed.append(name)
             yield f"{name} is missing (required to check budgets of runs)"

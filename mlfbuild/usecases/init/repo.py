@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from mlfbuild.build.tree import target_files
 from mlfbuild.cgen import member_name
 from mlfbuild.project import port_problem
-from mlfbuild.targets import CPUS, Board, Cpu
+from mlfbuild.targets import CPUS, GCC, Board, Cpu, compiler_program
 from mlfbuild.usecases.init.main_c import main_c, sample_h
 from mlfbuild.usecases.init.network import EXAMPLE, ProjectNetwork
 from mlfbuild.usecases.init.sample import Sample, why_no_verify
@@ -79,11 +79,27 @@ class Repo:
             "PROJECT": self.title,
             "TARGET": self.target,
             "BOARD": self.board.name,
+            "EMULATOR": self.board.emulator,
+            "OPTIONS": "".join(f" {option}" for option in self.board.options),
+            "OPTIONS_LIST": "".join(f";{option}" for option in self.board.options),
+            **self._toolchain,
             "CPU": self.cpu.name,
             "CPU_TITLE": self.cpu.title,
             "CPU_FLAGS": " ".join(self.cpu.flags),
             "OR_VERIFY": ", `scons verify` checks the network there" if self.vectors else "",
             "VERIFY": 'env.Alias("verify", env.MlfVerify(models))' if self.vectors else "",
+        }
+
+    @property
+    def _toolchain(self) -> dict[str, str]:
+        gcc = compiler_program(self.cpu, GCC)
+        picolibc = not self.cpu.is_arm  # Debian's compiler for RISC-V has no other C library
+        return {
+            "GCC": gcc,
+            "AR": f"{gcc.removesuffix('gcc')}ar",
+            "C_LIBRARY": "picolibc" if picolibc else "nano",
+            "LIBRARY_TITLE": "picolibc" if picolibc else "newlib",
+            "SPECS": " --specs=picolibc.specs" if picolibc else "",  # board.cmake adds those of newlib
         }
 
     @property
@@ -151,7 +167,7 @@ class Repo:
             BOARD=self.board.name,
             CPU=self.cpu.name,
             COMMANDS="\n".join(f"{self.commands[name]:{width}}   # {what[name]}" for name in self.commands),
-            NEEDS=f"{self.template.needs}\nThe emulator is qemu-system-arm.",
+            NEEDS=f"{worded(self.template.needs, self._words)}\nThe emulator is {self.board.emulator}.",
             FILES="\n".join(f"| `{path}` | {text} |" for path, text in rows),
             NEXT=self._next_steps(),
         )

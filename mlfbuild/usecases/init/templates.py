@@ -50,7 +50,7 @@ TEMPLATES: Mapping[str, Template] = {
         build="scons",
         run="scons run",
         verify="scons verify",
-        needs="The build requires mlfbuild, arm-none-eabi-gcc, CMake and Ninja, which SCons runs for the cross build.",
+        needs="The build requires mlfbuild, @GCC@, CMake and Ninja, which SCons runs for the cross build.",
         about=(
             ("SConstruct", "the build; site_scons/ is where SCons finds mlfbuild"),
             ("build/", "all generated files; `scons -c` removes them"),
@@ -69,7 +69,7 @@ TEMPLATES: Mapping[str, Template] = {
         build="cmake --preset @TARGET@ && cmake --build --preset @TARGET@",
         run="cmake --build --preset @TARGET@ --target run",
         verify="mlfbuild verify",
-        needs="The build requires mlfbuild, arm-none-eabi-gcc, CMake 3.22 or later, and Ninja.",
+        needs="The build requires mlfbuild, @GCC@, CMake 3.22 or later, and Ninja.",
         about=(
             ("CMakeLists.txt", "the build, which also compiles the models"),
             ("CMakePresets.json", "the board: its toolchain, and the emulator for `run` and `ctest`"),
@@ -85,7 +85,7 @@ TEMPLATES: Mapping[str, Template] = {
         run="make run",
         verify=f"mlfbuild verify --target {QEMU}",
         needs=(
-            "The build requires GNU Make and arm-none-eabi-gcc, but no mlfbuild and no Python. You need mlfbuild to "
+            "The build requires GNU Make and @GCC@, but no mlfbuild and no Python. You need mlfbuild to "
             "change a\nmodel (`make models`) or to check it (`verify`, which also requires CMake and Ninja)."
         ),
         about=(

@@ -9,7 +9,7 @@ from pathlib import Path
 from mlfbuild.build import TargetJob
 from mlfbuild.core import UsageError, quoted, write_if_changed
 from mlfbuild.project import RunnerKeys
-from mlfbuild.targets import BOARDS, MEMORY_MAPS, Board, Cpu, MemoryRegion
+from mlfbuild.targets import BOARDS, MEMORY_MAPS, Board, Cpu, MemoryRegion, emulated_board
 
 _KIB = 1024
 _LARGEST_STACK, _SMALLEST_STACK = 64 * _KIB, 1 * _KIB
@@ -58,12 +58,19 @@ class Device:
         """Bytes of RAM that test firmware has besides its stack, and its code if there is no flash."""
         return self.ram.size - self.stack_size - 2 * _KIB
 
+    @property
+    def layout(self) -> str:
+        """Everything that decides how an image is linked for it."""
+        where = self.board.name if self.board else self.linker_script()
+        return f"{where} {self.name} {self.cpu.name} {self.stack_size}"
+
     def definitions(self, folder: Path) -> Mapping[str, str]:
         """Return the variables of CMake that link test firmware for it; write its linker script into ``folder``."""
-        settings = {
-            "MLF_HOST_LINK": "serial" if self.keys.over_serial else "debugger",
-            "MLF_STACK_SIZE": str(self.stack_size),
-        }
+        settings = {"MLF_HOST_LINK": "debugger", "MLF_STACK_SIZE": str(self.stack_size)}
+        if self.keys.over_serial:
+            assert self.keys.uart is not None
+            settings |= {"MLF_HOST_LINK": "serial", "MLF_UART": str(self.keys.uart.resolve())}
+            settings |= {"MLF_RAM_BEGIN": str(self.ram.origin), "MLF_RAM_END": str(self.ram.origin + self.ram.size)}
         if self.keys.setup is not None:
             settings["MLF_SETUP"] = str(self.keys.setup.resolve())
         if self.board is not None:
@@ -91,7 +98,7 @@ class Device:
 def device_of(target: TargetJob, place: str) -> Device:
     """Return the device of ``target``, which has a runner; ``place`` is that of the runner's keys.
 
-    Raises ``UsageError`` if its memories are not known, or no image can be linked for them.
+    Raises ``UsageError`` if its core is no Cortex-M, its memories are not known, or no image can be linked for them.
     """
     keys = target.runner
     assert keys is not None
@@ -101,6 +108,21 @@ def device_of(target: TargetJob, place: str) -> Device:
             place=place,
             reason="a command of yours can run images, but has no access to the memory of the device",
             hint="reach the device through gdb, pyocd, serial or labgrid, or add --emulator to use the target's board",
+        )
+    if not target.cpu.core.startswith("cortex-m"):  # faults and the start of an image are those of M-profile cores
+        board = emulated_board(target.cpu)
+        raise UsageError(
+            "device-core-unsupported",
+            place=place,
+            reason=f"devices are verified if they have a Cortex-M, but the target's cpu is {target.cpu.name}",
+            hint=f"use board: {board.name} instead of runner" if board else "remove runner",
+        )
+    if keys.over_serial and keys.uart is None:
+        raise UsageError(
+            "serial-without-uart",
+            place=place,
+            reason="test firmware cannot use the serial port of the device, because the runner has no uart",
+            hint="write mlf_serial_get and mlf_serial_put, as in docs/runners/serial.md, and add uart: with that file",
         )
     if keys.memory is not None:
         regions = keys.memory

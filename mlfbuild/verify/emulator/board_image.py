@@ -11,7 +11,18 @@ from mlfbuild.build.tree import DEPENDENCIES_FOLDER, Record, dependency_files, m
 from mlfbuild.compilers import check_fit
 from mlfbuild.core import ProcessFailedError, UsageError, cache_folder, find_tool, make_once, read_bytes, run, sha256
 from mlfbuild.library import Content, Library, Module, ResolvedLibrary, chunks
-from mlfbuild.targets import CPUS, RUNTIME, Board, Cpu, require_compiler, shared_toolchain_files, toolchain_file
+from mlfbuild.targets import (
+    CPUS,
+    GCC,
+    RUNTIME,
+    Board,
+    Cpu,
+    compiler_program,
+    require_compiler,
+    shared_toolchain_files,
+    toolchain_file,
+)
+from mlfbuild.verify.device.layout import Device
 from mlfbuild.verify.emulator.harness import build_harness
 
 _HARNESS = ("board", "verify")
@@ -27,23 +38,41 @@ def board_image(module: Module, board: Board, where: str, libraries: Sequence[Re
     code is for another CPU, ``ToolNotFoundError``, ``UnsupportedModelError`` if the module cannot be called or does not
     fit the board, and ``ProcessFailedError`` if its code does not build.
     """
-    library = Library((module,))
-    cpu = fitting_cpu(library, board, where)
+    cpu = fitting_cpu(Library((module,)), board, where)
     toolchain = toolchain_file(cpu)
-    require_compiler(toolchain)
     assert toolchain is not None  # every board has one
-    files = {f"tree/{path}": content for path, content in tree_files(library).items()}
+    return _image(module, board, None, cpu, toolchain, libraries)
+
+
+def image_for_device(
+    module: Module, device: Device, toolchain: Path, where: str, libraries: Sequence[ResolvedLibrary] = ()
+) -> Path:
+    """Return the image that runs ``module`` on ``device``, compiled with ``toolchain``; see ``board_image``."""
+    check_fit(Library((module,)), device.cpu, where)
+    return _image(module, None, device, device.cpu, toolchain, libraries)
+
+
+def _image(
+    module: Module,
+    board: Board | None,
+    device: Device | None,
+    cpu: Cpu,
+    toolchain: Path,
+    libraries: Sequence[ResolvedLibrary],
+) -> Path:
+    require_compiler(toolchain)
+    files = {f"tree/{path}": content for path, content in tree_files(Library((module,))).items()}
     files |= {f"{DEPENDENCIES_FOLDER}/{path}": content for path, content in dependency_files(libraries).items()}
-    path = cache_folder("board") / f"{_key(module, board, files, toolchain)}.elf"
-    return make_once(path, lambda folder: _built(module, board, files, toolchain, folder))
+    path = cache_folder("board") / f"{_key(module, board, device, cpu, files, toolchain)}.elf"
+    return make_once(path, lambda folder: _built(module, board, device, files, toolchain, folder))
 
 
 def fitting_cpu(library: Library, board: Board, where: str) -> Cpu:
-    """Return the first CPU variant of the board that can run the library's objects.
+    """Return the first CPU of the board that can run the library's objects: its own one, unless it needs another.
 
     Raises ``UsageError`` if there is none; ``where`` names the archive.
     """
-    cpus = [cpu for cpu in CPUS.values() if board.takes(cpu)]
+    cpus = sorted((cpu for cpu in CPUS.values() if board.takes(cpu)), key=lambda cpu: cpu.core != board.cpu)
     refusals = [_refusal(library, cpu, where) for cpu in cpus]
     for cpu, refusal in zip(cpus, refusals, strict=True):
         if refusal is None:
@@ -59,12 +88,21 @@ def _refusal(library: Library, cpu: Cpu, where: str) -> UsageError | None:
     return None
 
 
-def _key(module: Module, board: Board, files: dict[str, Content], toolchain: Path) -> str:
+def _key(
+    module: Module,
+    board: Board | None,
+    device: Device | None,
+    cpu: Cpu,
+    files: dict[str, Content],
+    toolchain: Path,
+) -> str:
     """Return the hash of everything that determines the image."""
     own = [path for folder in _HARNESS for path in sorted((RUNTIME / folder).iterdir()) if path.is_file()]
-    parts = [mlfbuild.__version__, run([find_tool("arm-none-eabi-gcc"), "--version"]), board.name]
+    name = board.name if board else device.layout if device else ""
+    parts = [mlfbuild.__version__, run([find_tool(compiler_program(cpu, GCC)), "--version"]), name]
     parts += [os.environ.get(name, "") for name in _VARIABLES]
-    parts.append(module_header(module, board.name, twice=False))
+    ram = device.ram_for_data if device else None
+    parts.append(module_header(module, device.name if device else name, twice=False, ram=ram))
     parts += [
         f"{path.name} {sha256(read_bytes(path, 'file'))}" for path in (*own, toolchain, *shared_toolchain_files())
     ]
@@ -72,15 +110,22 @@ def _key(module: Module, board: Board, files: dict[str, Content], toolchain: Pat
     return sha256("\n".join(parts).encode())
 
 
-def _built(module: Module, board: Board, files: dict[str, Content], toolchain: Path, folder: Path) -> Path:
+def _built(
+    module: Module,
+    board: Board | None,
+    device: Device | None,
+    files: dict[str, Content],
+    toolchain: Path,
+    folder: Path,
+) -> Path:
     write_tree(folder, files, Record.of(files))
     try:
-        return build_harness(folder / "tree", module, board, toolchain, folder, twice=False)
+        return build_harness(folder / "tree", module, board, toolchain, folder, twice=False, device=device)
     except ProcessFailedError as error:
         raise ProcessFailedError(
             "module-not-built",
             error.output,
             place=module.name,
-            reason=f"its C code does not compile for {board.name}",
+            reason=f"its C code does not compile for {board.name if board else toolchain.stem}",
             hint="see the output of the compiler below",
         ) from None

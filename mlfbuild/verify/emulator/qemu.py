@@ -12,9 +12,8 @@ from mlfbuild.core import LOOK, InputFileError, ProcessFailedError, TimedOutErro
 from mlfbuild.targets import Board
 from mlfbuild.verify.emulator.watch import run_while_it_writes
 
-_PROGRAM = "qemu-system-arm"
 LONGER = "set a longer time limit, or look for an endless loop"
-_COMPLAINT = re.compile(rf"^{_PROGRAM}(\.\w+)?: (?!warning)", re.MULTILINE)
+_COMPLAINT = re.compile(r"^qemu-system-\w+(\.\w+)?: (?!warning)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ def run_elf(
     if not elf.is_file():
         raise InputFileError("image-missing", place=elf, reason="no such firmware image", hint="build it first")
     options = [*_options(board, arguments), *_loaders(memory or {}), *(["-plugin", plugin] if plugin else [])]
-    command = [str(find_tool(_PROGRAM)), *options, "-kernel", str(elf.resolve())]
+    command = [str(find_tool(board.emulator)), *options, "-kernel", str(elf.resolve())]
     try:
         status, printed = run_while_it_writes(command, cwd=cwd, timeout=timeout, written=written, grown=grown)
     except subprocess.TimeoutExpired as error:
@@ -67,12 +66,12 @@ def run_elf(
             "emulator-failed",
             output,
             place=elf,
-            reason=f"{_PROGRAM} was ended by signal {-status} on {board.name}",
+            reason=f"{board.emulator} was ended by signal {-status} on {board.name}",
             hint=LOOK,
         )
     if status == 1 and _COMPLAINT.search(output):
         raise ProcessFailedError(
-            "emulator-failed", output, place=elf, reason=f"{_PROGRAM} cannot run it on {board.name}", hint=LOOK
+            "emulator-failed", output, place=elf, reason=f"{board.emulator} cannot run it on {board.name}", hint=LOOK
         )
     return EmulatorRun(output, status)
 
@@ -88,7 +87,7 @@ def _options(board: Board, arguments: Sequence[str]) -> list[str]:
     semihosting = ["enable=on", "target=native", "arg=firmware"]
     semihosting += [f"arg={argument.replace(',', ',,')}" for argument in arguments]
     return [
-        "-M", board.name, "-nographic", "-monitor", "none", "-serial", "none",
+        *board.machine, "-nographic", "-monitor", "none", "-serial", "none",
         "-semihosting-config", ",".join(semihosting),
     ]  # fmt: skip
 

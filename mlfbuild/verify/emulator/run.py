@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.build.tree import Subject, subject_of
-from mlfbuild.core import ProcessFailedError, UnsupportedModelError, find_tool, quoted
+from mlfbuild.core import ProcessFailedError, Tell, UnsupportedModelError, find_tool, quoted, tell_nobody
 from mlfbuild.executor import ram_size
 from mlfbuild.library import Module, ResolvedLibrary
 from mlfbuild.targets import Board
+from mlfbuild.verify.device import Connection
 from mlfbuild.verify.emulator.board_image import board_image
 from mlfbuild.verify.exchange import ENDED_EARLY, flaws, interleaved, read_runs, run_cases
 
@@ -42,7 +43,7 @@ def run_on_board(
     image, subject = runnable(module, board, where, libraries)
     with tempfile.TemporaryDirectory(prefix="mlfbuild-run-") as folder:
         runs = checked_runs(image, subject, board, inputs, Path(folder), timeout)
-    return tuple(_shaped(runs[f"out{index}"], tensor.shape) for index, tensor in enumerate(subject.outputs))
+    return tuple(shaped(runs[f"out{index}"], tensor.shape) for index, tensor in enumerate(subject.outputs))
 
 
 def runnable(
@@ -52,7 +53,7 @@ def runnable(
 
     Raises as ``run_on_board``; without QEMU or with too little RAM before anything is built.
     """
-    find_tool("qemu-system-arm")
+    find_tool(board.emulator)
     subject = subject_of(module, board.name)
     _check_ram(module, board, where)
     return board_image(module, board, where, libraries), subject
@@ -61,17 +62,20 @@ def runnable(
 def checked_runs(
     image: Path,
     subject: Subject,
-    board: Board,
+    board: Board | None,
     inputs: Sequence[Array],
     folder: Path,
     timeout: float,
     plugin: str | None = None,
+    connection: Connection | None = None,
+    tell: Tell = tell_nobody,
 ) -> npt.NDArray[Any]:
     """Run the ``image`` in ``folder`` with every case of ``inputs``; return a record for each case, as ``read_runs``.
 
-    ``plugin`` is a plugin of QEMU. Raises ``ProcessFailedError`` for the first case that failed.
+    It runs on ``board``, or on the device of ``connection``. ``plugin`` is a plugin of QEMU. Raises
+    ``ProcessFailedError`` for the first case that failed.
     """
-    stopped = run_cases(image, board, interleaved(inputs), folder, timeout, plugin)
+    stopped = run_cases(image, board, interleaved(inputs), folder, timeout, plugin, connection=connection, tell=tell)
     runs = read_runs(folder, subject, 1)["run0"]
     _check(subject, runs, len(inputs[0]), stopped)
     return runs
@@ -100,6 +104,7 @@ def _check(subject: Subject, runs: npt.NDArray[Any], cases: int, stopped: str | 
         raise ProcessFailedError("run-failed", output, place=f"{subject.name}: case {len(runs)}", reason=reason)
 
 
-def _shaped(values: Array, shape: tuple[int, ...] | None) -> Array:
+def shaped(values: Array, shape: tuple[int, ...] | None) -> Array:
+    """Return ``values`` (cases, elements) as an array of this machine, (cases, *shape) if ``shape`` is known."""
     own = np.array(values, values.dtype.newbyteorder("="))
     return own if shape is None else own.reshape(len(values), *shape)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import Self
 
 from mlfbuild.build import open_model
 from mlfbuild.core import ProcessFailedError, UnsupportedModelError
@@ -124,6 +125,14 @@ class Model:
     def close(self) -> None:
         """Release the resources of the model, which cannot run afterwards."""
         self._machine.close()
+
+    def __enter__(self) -> Self:
+        """Return the model, which is closed at the end of the block."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Release the resources of the model."""
+        self.close()
 
 
 def load(

@@ -34,6 +34,7 @@ HEADERS = {
     "CONV_2D below the peak": ("conv2d_dsp.h", "matmul_dsp.h"),
     "CONV_2D copied": ("conv2d_dsp.h", "matmul_dsp.h"),
     "CONV_2D long": ("conv2d_long_dsp.h",),
+    "CONV_2D gathered": ("conv2d_dsp.h", "matmul_dsp.h"),
     "CONV_2D 1x1": ("matmul_dsp.h",),
     "FULLY_CONNECTED": ("matmul_dsp.h", "quad_dsp.h"),
     "FULLY_CONNECTED in fours": ("quad_dsp.h",),
@@ -47,7 +48,8 @@ HEADERS = {
 
 def compiled(cases: Sequence[Case], kind: str, prefix: str = "net") -> list[Library]:
     """Return the libraries of ``cases``, which must all use the tested kernels."""
-    kept = "keep" if kind == "CONV_2D long" else "remove"  # without dead channels the peak may be elsewhere
+    before_peak = kind in {"CONV_2D long", "CONV_2D gathered"}  # which may depend on dead channels
+    kept = "keep" if before_peak else "remove"
     libraries = [compile_bytes(case.model, f"{prefix}{index}", dead_channels=kept) for index, case in enumerate(cases)]
     for library in libraries:
         included = [header for header in HEADERS[kind] if f"/{header}" in generated(library)]
@@ -92,11 +94,19 @@ def test_filters_are_copied_to_free_memory_except_on_cores_with_a_cache() -> Non
     ]
     assert {int(outputs) // 2 == int(copied) for outputs, copied in layers} == {False, True}
     assert not any(".copied" in generated(compile_bytes(case.model, cpu="cortex-m7")) for case in cases)
+    long = [generated(library) for library in compiled(drawn("CONV_2D long", range(NETWORKS)), "CONV_2D long")]
+    assert {".copied" in text for text in long} == {True}
 
 
 def test_depthwise_convolutions_shrink_in_place() -> None:
     for library in compiled(drawn("DEPTHWISE_CONV_2D by rows", range(NETWORKS)), "DEPTHWISE_CONV_2D by rows"):
         assert "mlf_depthwise_conv2d_rows_int8_dsp(" in generated(library)
+
+
+def test_windows_of_several_blocks_are_gathered_if_there_is_room() -> None:
+    texts = [generated(library) for library in compiled(drawn("CONV_2D gathered", range(NETWORKS)), "CONV_2D gathered")]
+    blocks = [int(size) for text in texts for size in re.findall(r"mlf_conv2d_gather_int8_dsp\(&conv2d, (\d)", text)]
+    assert {1, 8} <= set(blocks)
 
 
 def test_long_products_are_not_used_if_digits_do_not_fit() -> None:

@@ -29,7 +29,8 @@ CALLS = {
     "CONV_2D 1x1": "mlf_(conv2d|kept)_pointwise_int8_mve",
     "CONV_2D small": "mlf_kept_conv2d_int8_mve",
     "FULLY_CONNECTED": "mlf_(fully_connected|conv2d)_int8_mve",
-    "DEPTHWISE_CONV_2D": "mlf_depthwise_conv2d_int8_mve",
+    "DEPTHWISE_CONV_2D": "mlf_depthwise_(conv2d|planes)_int8_mve",
+    "DEPTHWISE_CONV_2D 3x3": "mlf_depthwise_planes_int8_mve",
     "ADD": "mlf_add_int8_mve",
     "POOL_2D": "mlf_(average|max)_pool_int8_mve",
 }
@@ -40,6 +41,7 @@ ROUNDINGS = {
     **dict.fromkeys(CALLS, ("relu", "right", "any")),
     "DEPTHWISE_CONV_2D": ("relu", "right", "any", "all"),
     "CONV_2D small": (),
+    "DEPTHWISE_CONV_2D 3x3": (),
     "ADD": ("relu", "right"),
     "POOL_2D": (),
 }

@@ -82,8 +82,9 @@ def test_tvm_archive_uses_worst_case_stack(shared: Path, name: str, more: int, t
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", ["kws", "ad", "ic", "vww"])
 @pytest.mark.parametrize("executor", ["aot", "graph"])
-@pytest.mark.parametrize("compiler", ["gcc", "clang"])
-@pytest.mark.parametrize("board", BOARDS)
+@pytest.mark.parametrize(
+    ("board", "compiler"), [(board.name, each) for board in BOARDS.values() for each in CPUS[board.cpu].compilers]
+)
 def test_measured_stack_is_close_to_worst_case(
     shared: Path, board: str, compiler: str, executor: str, name: str, tmp_path: Path
 ) -> None:

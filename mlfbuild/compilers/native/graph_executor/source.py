@@ -68,7 +68,8 @@ def print_functions(program: GraphProgram, source: str, model_id: str, placement
 
 def print_facts(program: GraphProgram, source: str) -> str:
     """Return the text of ``mlf_<model>.h``, which the header of the static executor includes."""
-    return guarded(f"MLF_{program.name.upper()}_GRAPH_H_", header_notice(source), fact_parts(program.name, program.interface))
+    facts = fact_parts(program.name, program.interface)
+    return guarded(f"MLF_{program.name.upper()}_GRAPH_H_", header_notice(source), facts)
 
 
 def _includes(program: GraphProgram) -> str:

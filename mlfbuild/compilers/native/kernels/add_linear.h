@@ -33,7 +33,7 @@ MLF_KERNEL int8_t mlf_add_linear_value(struct mlf_add_linear numbers, int32_t sh
 }
 
 /* The output may overwrite an input. */
-MLF_KERNEL void mlf_add_linear_int8(const struct mlf_add_linear *numbers, int32_t shift, int32_t minimum,
+MLF_SHARED void mlf_add_linear_int8(const struct mlf_add_linear *numbers, int32_t shift, int32_t minimum,
                                     int32_t maximum, int32_t count, const int8_t *first, const int8_t *second,
                                     int8_t *output)
 {

@@ -52,8 +52,8 @@ MLF_KERNEL struct mlf_block_dsp mlf_block_dsp(int32_t inputs, int32_t outputs, i
     "sub sp, sp, #40\n\t"                                                                                              \
     "str r3, [sp, #36]\n\t" MLF_BACK_DSP                                                                               \
     "ldmia r3, {r3, r5-r8}\n\t" /* groups, pairs, pitch, rounding, groups to leave out */                              \
-    "and lr, r7, #1\n\t" /* whether the requantisation is not the brief one */                                         \
-    "add r6, lr, r6, lsl #1\n\t"                                                                                       \
+    "lsls r6, r6, #1\n\t"                                                                                              \
+    "bfi r6, r7, #0, #1\n\t" /* whether the requantisation is not the brief one */                                     \
     "str r6, [sp, #24]\n\t"                                                                                            \
     "str r7, [sp, #28]\n\t"                                                                                            \
     "add r5, r2, r5, lsl #1\n\t"                                                                                       \
@@ -65,9 +65,8 @@ MLF_KERNEL struct mlf_block_dsp mlf_block_dsp(int32_t inputs, int32_t outputs, i
     "add r6, r6, r0\n\t"                                                                                               \
     "str r0, [sp]\n\t"                                                                                                 \
     "str r6, [sp, #4]\n\t"                                                                                             \
-    "rsb r6, r8, #1\n\t"                                                                                               \
-    "lsl r6, r6, #3\n\t"                                                                                               \
-    "adds r6, #8\n\t" MLF_ENTRY_DSP("r8", "r3", "r7")                                                                  \
+    "movs r6, #16\n\t"                                                                                                 \
+    "sub r6, r6, r8, lsl #3\n\t" MLF_ENTRY_DSP("r8", "r3", "r7")                                                       \
     "str r6, [sp, #8]\n\t"                                                                                             \
     "str r8, [sp, #12]\n\t"                                                                                            \
     "str r4, [sp, #32]\n\t"                                                                                            \
@@ -113,11 +112,11 @@ MLF_KERNEL struct mlf_block_dsp mlf_block_dsp(int32_t inputs, int32_t outputs, i
     "ldr r6, [r1, #8]\n\t" /* multiplier of the even channel */                                                        \
     "ldr r7, [r1, #16]\n\t" /* shifts */                                                                               \
     "ldr r3, [sp, #28]\n\t"                                                                                            \
-    "lsl r3, r3, r7\n\t" store_even                                                                                    \
+    "lsls r3, r3, r7\n\t" store_even                                                                                   \
     "ldr r6, [r1, #12]\n\t"                                                                                            \
     "ldr r3, [sp, #28]\n\t"                                                                                            \
-    "lsr r7, r7, #8\n\t"                                                                                               \
-    "lsl r3, r3, r7\n\t" store_odd
+    "lsrs r7, r7, #8\n\t"                                                                                              \
+    "lsls r3, r3, r7\n\t" store_odd
 
 /* From 256 * odd + even and even to twice the sum of each channel; biases are already doubled. */
 #define MLF_RECOVER_DSP(even, odd)                                                                                     \

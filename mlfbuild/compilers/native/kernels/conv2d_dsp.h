@@ -88,7 +88,7 @@ MLF_SHARED int16_t *mlf_expand_taps_dsp(const struct mlf_conv2d_dsp *conv2d, int
         for (int32_t p = 0; p < 3; p++) {
             taps[p] = mlf_tap_dsp(window, &corners[p], row, column, padding);
         }
-        rows = mlf_expand_block_dsp(pixels, rows, taps, window->input_channels / 4);
+        rows = mlf_expand_block_dsp(pixels, rows, taps, window->input_channels >> 2);
     }
     return rows;
 }
@@ -107,7 +107,7 @@ MLF_SHARED void mlf_expand_windows_dsp(const struct mlf_conv2d_dsp *conv2d, int3
         if (neighbours && mlf_inside_dsp(y, window->input.height)) {
             const int8_t *const first = corners[0].image + (y * window->input.width + corners[0].x) * depth;
             const int8_t *const taps[3] = {first, first + step, first + 2 * step};
-            rows = mlf_expand_block_dsp(pixels, rows, taps, window->filter.width * (depth / 4));
+            rows = mlf_expand_block_dsp(pixels, rows, taps, window->filter.width * (depth >> 2));
         } else {
             rows = mlf_expand_taps_dsp(conv2d, pixels, corners, row, padding, rows);
         }
@@ -205,9 +205,12 @@ MLF_SHARED void mlf_conv2d_int8_dsp(const struct mlf_conv2d_dsp *conv2d, int32_t
     mlf_activate_dsp(matmul, output);
 }
 
-/* With any number of input channels, in blocks of three. `scratch` holds expanded windows, the same in bytes, and the
-   copied pairs. */
-MLF_KERNEL void mlf_conv2d_gather_int8_dsp(const struct mlf_conv2d_dsp *conv2d, const int8_t *input,
+/*
+ * With any number of input channels, in blocks of three. `scratch` holds the expanded windows of a block, the windows
+ * of `blocks` in bytes, and the copied pairs. Windows of several blocks are gathered at a time, because the code for
+ * this and that of the products are together larger than small caches for instructions (1 KB on an STM32L4R5).
+ */
+MLF_KERNEL void mlf_conv2d_gather_int8_dsp(const struct mlf_conv2d_dsp *conv2d, int32_t blocks, const int8_t *input,
                                            const int32_t *filter, int8_t *output, int16_t *scratch)
 {
     const struct mlf_matmul_dsp *const matmul = &conv2d->matmul;
@@ -215,16 +218,25 @@ MLF_KERNEL void mlf_conv2d_gather_int8_dsp(const struct mlf_conv2d_dsp *conv2d, 
     int8_t *const bytes = (int8_t *)(scratch + 3 * 4 * groups);
     const int32_t pitch = matmul->rows < 3 ? 0 : matmul->outputs;
     struct mlf_block_dsp block = mlf_block_dsp(matmul->inputs, matmul->outputs, pitch, matmul->rounding);
-    filter = mlf_copy_pairs_dsp(matmul, filter, (int32_t *)(void *)(bytes + 3 * 4 * groups), &block);
-    memset(bytes, 0, (size_t)(3 * 4 * groups));
-    for (int32_t pixel = 0; pixel < matmul->rows; pixel = mlf_next_dsp(conv2d, 3, pixel)) {
-        struct mlf_corner_dsp corners[3];
-        mlf_corners_dsp(conv2d, 3, input, pixel, corners);
-        for (int32_t p = 0; p < 3; p++) {
-            mlf_gather_window_dsp(&conv2d->window, &corners[p], conv2d->zero_point, bytes + 4 * groups * p);
+    filter = mlf_copy_pairs_dsp(matmul, filter, (int32_t *)(void *)(bytes + 12 * groups * blocks), &block);
+    memset(bytes, 0, (size_t)(12 * groups * blocks));
+    const int32_t step = matmul->rows < 3 ? 1 : 3;
+    for (int32_t first = 0, end; first < matmul->rows; first = end) {
+        int8_t *window = bytes;
+        end = first + step * blocks < matmul->rows ? first + step * blocks : matmul->rows;
+        for (int32_t at = first; at < end; at += step, window += 12 * groups) {
+            struct mlf_corner_dsp corners[3];
+            mlf_corners_dsp(conv2d, 3, input, at > matmul->rows - step ? matmul->rows - step : at, corners);
+            for (int32_t p = 0; p < 3; p++) {
+                mlf_gather_window_dsp(&conv2d->window, &corners[p], conv2d->zero_point, window + 4 * groups * p);
+            }
         }
-        (void)mlf_expand3_dsp(scratch, bytes, bytes + 4 * groups, bytes + 8 * groups, groups);
-        mlf_block3_dsp(&block, matmul->outputs, scratch, filter, output + pixel * matmul->outputs);
+        window = bytes;
+        for (int32_t at = first; at < end; at += step, window += 12 * groups) {
+            const int32_t pixel = at > matmul->rows - step ? matmul->rows - step : at;
+            (void)mlf_expand3_dsp(scratch, window, window + 4 * groups, window + 8 * groups, groups);
+            mlf_block3_dsp(&block, matmul->outputs, scratch, filter, output + pixel * matmul->outputs);
+        }
     }
     mlf_activate_dsp(matmul, output);
 }

@@ -123,20 +123,18 @@ MLF_NAKED void mlf_six_pixels_dsp(const int32_t *pairs MLF_UNUSED, const int32_t
         "str lr, [r5], #4\n\t"
         "str r5, [sp, #16]\n\t" MLF_DIGITS_DSP("r7", "r2", "r7", "r8", "r6")
         MLF_DIGITS_DSP("r10", "r3", "r10", "r11", "r8") MLF_DIGITS_DSP("r12", "r8", "r12", "lr", "r11")
-        "ldr lr, [r1, #12]\n\t"
-        "ldr r4, [r1]\n\t"
-        "ldr r5, [r1, #4]\n\t"
-        "ldr r6, [r1, #8]\n\t"
-        "adds r1, #16\n\t" MLF_DOUBLE_DSP("r7") MLF_DOUBLE_DSP("r2") MLF_DOUBLE_DSP("r10") MLF_DOUBLE_DSP("r3")
-        MLF_DOUBLE_DSP("r12") MLF_DOUBLE_DSP("r8") MLF_RESCALE_LONG_DSP("r7") MLF_RESCALE_LONG_DSP("r2")
-        MLF_RESCALE_LONG_DSP("r10") MLF_RESCALE_LONG_DSP("r3") MLF_RESCALE_LONG_DSP("r12") MLF_RESCALE_LONG_DSP("r8")
-        MLF_SHIFT_DSP("r7", "r6") MLF_SHIFT_DSP("r2", "r6") MLF_SHIFT_DSP("r10", "r6") MLF_SHIFT_DSP("r3", "r6")
-        MLF_SHIFT_DSP("r12", "r6") MLF_SHIFT_DSP("r8", "r6")
-        MLF_SATURATE_DSP("r7") MLF_SATURATE_DSP("r2") MLF_SATURATE_DSP("r10") MLF_SATURATE_DSP("r3")
-        MLF_SATURATE_DSP("r12") MLF_SATURATE_DSP("r8")
+        "ldmia r1!, {r4-r6, lr}\n\t"
+        MLF_DOUBLE_DSP("r7") MLF_DOUBLE_DSP("r2") MLF_DOUBLE_DSP("r10")
+        MLF_DOUBLE_DSP("r3") MLF_DOUBLE_DSP("r12") MLF_DOUBLE_DSP("r8")
+        MLF_RESCALE_LONG_DSP("r7") MLF_RESCALE_LONG_DSP("r2") MLF_RESCALE_LONG_DSP("r10")
+        MLF_RESCALE_LONG_DSP("r3") MLF_RESCALE_LONG_DSP("r12") MLF_RESCALE_LONG_DSP("r8")
+        MLF_SHIFT_DSP("r7", "r6") MLF_SHIFT_DSP("r2", "r6") MLF_SHIFT_DSP("r10", "r6")
+        MLF_SHIFT_DSP("r3", "r6") MLF_SHIFT_DSP("r12", "r6") MLF_SHIFT_DSP("r8", "r6")
+        MLF_SATURATE_DSP("r7") MLF_SATURATE_DSP("r2") MLF_SATURATE_DSP("r10")
+        MLF_SATURATE_DSP("r3") MLF_SATURATE_DSP("r12") MLF_SATURATE_DSP("r8")
+        "ldr r4, [sp, #20]\n\t"
         "ldr r11, [sp, #32]\n\t"
         "ldr lr, [sp, #36]\n\t"
-        "ldr r4, [sp, #20]\n\t"
         "ldr r5, [sp, #24]\n\t"
         "ldr r6, [sp, #28]\n\t" MLF_BYTE_DSP("r7", "[r0]") MLF_BYTE_DSP("r2", "[r0, r4]")
         MLF_BYTE_DSP("r10", "[r0, r5]") MLF_BYTE_DSP("r3", "[r0, r6]") MLF_BYTE_DSP("r12", "[r0, r11]")
@@ -151,13 +149,20 @@ MLF_NAKED void mlf_six_pixels_dsp(const int32_t *pairs MLF_UNUSED, const int32_t
         "pop {r4-r8, r10, r11, pc}");
 }
 
-/* Pairs of two pixels, `groups` times four channels; those of other pixels are between them. */
+/*
+ * Pairs of two pixels, `groups` times four channels; those of other pixels are between them. With more than one pair,
+ * all pixels are adjacent.
+ */
 MLF_NAKED void mlf_pair_pixels_dsp(int32_t *pairs MLF_UNUSED, const int8_t *first MLF_UNUSED,
-                                   const int8_t *second MLF_UNUSED, int32_t groups MLF_UNUSED)
+                                   const int8_t *second MLF_UNUSED, int32_t groups MLF_UNUSED, int32_t count MLF_UNUSED)
 {
-    __asm__ volatile("push {r4-r7}\n\t"
-                     ".balign 4\n"
+    __asm__ volatile("push {r4-r8, lr}\n\t"
+                     "ldr r12, [sp, #24]\n"
                      "1:\n\t"
+                     "mov r8, r0\n\t"
+                     "mov lr, r3\n\t"
+                     ".balign 4\n"
+                     "2:\n\t"
                      "ldr r4, [r1], #4\n\t"
                      "ldr r5, [r2], #4\n\t"
                      "sxtb r6, r4\n\t"
@@ -177,10 +182,14 @@ MLF_NAKED void mlf_pair_pixels_dsp(int32_t *pairs MLF_UNUSED, const int8_t *firs
                      "add r4, r4, r5, lsl #22\n\t"
                      "str r4, [r0, #48]\n\t"
                      "adds r0, #64\n\t"
-                     "subs r3, #1\n\t"
+                     "subs lr, lr, #1\n\t"
+                     "bne 2b\n\t"
+                     "add r0, r8, #4\n\t"
+                     "mov r1, r2\n\t"
+                     "add r2, r2, r3, lsl #2\n\t"
+                     "subs r12, r12, #1\n\t"
                      "bne 1b\n\t"
-                     "pop {r4-r7}\n\t"
-                     "bx lr");
+                     "pop {r4-r8, pc}");
 }
 
 #else /* the same in C */
@@ -217,10 +226,12 @@ MLF_SHARED void mlf_six_pixels_dsp(const int32_t *pairs, const int32_t *filter, 
     }
 }
 
-MLF_SHARED void mlf_pair_pixels_dsp(int32_t *pairs, const int8_t *first, const int8_t *second, int32_t groups)
+MLF_SHARED void mlf_pair_pixels_dsp(int32_t *pairs, const int8_t *first, const int8_t *second, int32_t groups,
+                                    int32_t count)
 {
-    for (int32_t i = 0; i < 4 * groups; i++) {
-        pairs[4 * i] = first[i] + second[i] * (1 << 22);
+    for (int32_t i = 0; i < 4 * groups * count; i++) {
+        const int32_t at = i / (4 * groups) * (8 * groups) + i % (4 * groups);
+        pairs[4 * (i % (4 * groups)) + i / (4 * groups)] = first[at] + second[at] * (1 << 22);
     }
 }
 
@@ -233,6 +244,11 @@ MLF_KERNEL void mlf_pairs_of_block_dsp(const struct mlf_window *window, const in
     const int32_t width = window->input.width;
     const int32_t depth = window->input_channels;
     for (int32_t row = 0; row < 3; row++, y++, pairs += 4 * depth) {
+        if (x >= 0 && x + 8 <= width && mlf_inside_dsp(y, window->input.height)) {
+            const int8_t *const pixel = input + (y * width + x) * depth;
+            mlf_pair_pixels_dsp(pairs, pixel, pixel + depth, depth >> 2, 4);
+            continue;
+        }
         for (int32_t i = 0; i < 4; i++) {
             const int8_t *pixels[2];
             for (int32_t p = 0; p < 2; p++) {
@@ -241,14 +257,15 @@ MLF_KERNEL void mlf_pairs_of_block_dsp(const struct mlf_window *window, const in
                 const int inside = column >= 0 && mlf_inside_dsp(y + beyond, window->input.height);
                 pixels[p] = inside ? input + ((y + beyond) * width + column) * depth : padding;
             }
-            mlf_pair_pixels_dsp(pairs + i, pixels[0], pixels[1], depth / 4);
+            mlf_pair_pixels_dsp(pairs + i, pixels[0], pixels[1], depth >> 2, 1);
         }
     }
 }
 
 /*
  * One image with a multiple of four channels, at least six columns, and a column of padding on both sides. `padding` is
- * one pixel of the input's zero point. `scratch` holds the pairs of a block, then a word for each output channel.
+ * one pixel of the input's zero point. `scratch` holds the pairs of a block, then a word for each output channel, then
+ * the copied filters; `matmul.copied` counts channels.
  */
 MLF_SHARED void mlf_conv2d_long_int8_dsp(const struct mlf_conv2d_dsp *conv2d, const int8_t *input,
                                          const int32_t *filter, const int8_t *padding, int8_t *output,
@@ -259,10 +276,17 @@ MLF_SHARED void mlf_conv2d_long_int8_dsp(const struct mlf_conv2d_dsp *conv2d, co
     const int32_t outputs = conv2d->matmul.outputs;
     const int32_t width = window->output.width;
     const int32_t end = window->output.height * (width + 1);
+    const int32_t copied = conv2d->matmul.copied;
+    const int32_t words = (depth >> 2) * 15 + 4; /* of the filter of an output channel */
     int32_t *const pairs = (int32_t *)(void *)scratch;
-    struct mlf_six_dsp six = {48 * depth, outputs, pairs + 12 * depth, {0, 0, 0, 0, 0}};
+    int32_t *const carry = pairs + 12 * depth;
+    struct mlf_six_dsp six;
+    six.bytes = 48 * depth;
+    if (copied > 0) {
+        mlf_copy_words_dsp(carry + outputs, filter, copied * words);
+    }
     for (int32_t start = 0; start < end; start += 6) {
-        const int32_t first = start + 6 <= end ? start : end - 6;
+        const int32_t first = start < end - 6 ? start : end - 6;
         const int32_t row = first / (width + 1);
         const int32_t column = first - row * (width + 1) - 1; /* of the first output; -1 is that of padding */
         int32_t used = first == start && column >= 0;         /* whether the output is used */
@@ -274,7 +298,12 @@ MLF_SHARED void mlf_conv2d_long_int8_dsp(const struct mlf_conv2d_dsp *conv2d, co
             six.offsets[k] = offset;
             used = column + k + 1 != width;
         }
-        mlf_six_pixels_dsp(pairs, filter, to, &six);
+        for (int32_t channel = 0; channel < outputs; channel += six.channels) {
+            const int32_t *const from = channel < copied ? carry + outputs : filter + channel * words;
+            six.channels = channel < copied ? copied : outputs - channel;
+            six.carry = carry + channel;
+            mlf_six_pixels_dsp(pairs, from, to + channel, &six);
+        }
     }
     mlf_activate_dsp(&conv2d->matmul, output);
 }

@@ -7,9 +7,10 @@
  * half words takes a patch of 4x4 pixels, which four VMLADAV multiply with the filter at four positions: 2 x 2 outputs.
  * 8 outputs take 28 cycles, and a copied element takes less than one.
  *
- * As a vector has sums of one channel only, its rescaling is in core registers; kept_mve.h explains it. Planes have
- * `band` + 2 rows, for as many output rows at a time; the last two rows are also the first ones of the next band. Rows
- * are copied before output is written to their address, so that the output may overwrite the input.
+ * As a vector has sums of one channel only, its rescaling is in core registers; kept_mve.h explains it. The factor is
+ * two to the power of the lowest four bits of the multiplier. Planes have `band` + 2 rows, for as many output rows at a
+ * time; the last two rows are also the first ones of the next band. Rows are copied before output is written to their
+ * address, so that the output may overwrite the input.
  *
  * The inner axis runs along a row of the plane, as in depthwise_conv2d_mve.h.
  */
@@ -33,12 +34,12 @@ struct mlf_planes {
     int32_t size;     /* of a plane */
     int32_t further;  /* groups of four columns in a row after the first one */
     int32_t pairs;    /* of rows */
-    int32_t rows;     /* bytes of two rows of the plane */
-    int32_t row_step; /* bytes from the outputs of two rows to those of the next two */
+    int32_t patches;  /* bytes from after a row's last patch to the first one of the next two rows */
+    int32_t outputs;  /* bytes from a row's last outputs to the first ones of the next two rows */
     int32_t step;     /* bytes from the outputs of four columns to those of the next */
-    int32_t factor;
-    int32_t mask;    /* of the outputs of the last group of a row, as in P0 */
-    int32_t columns; /* of the output */
+    int32_t mask;     /* of the outputs of the last group of a row, as in P0 */
+    int32_t columns;  /* of the output */
+    int32_t row_step; /* bytes from the outputs of two rows to those of the next two */
     int32_t unused[2];
     uint16_t patch[8];   /* bytes from a pixel to the pairs of pixels in a patch */
     uint16_t scatter[8]; /* bytes from `output` to the outputs of two patches, in turn */
@@ -49,10 +50,10 @@ struct mlf_planes {
 
 /*
  * r1 points to a patch, r3 to the outputs of the group before; q4 to q7 are the filter at its four positions, q3 has
- * the offsets of a patch. r5, r7 and r11 rescale, r12 is the step. Sums of the first patch are in q1, of the second one in
- * q2; its last two follow at the beginning of the next group, together with the outputs. At sp are the offsets of the
- * outputs, at 16 zeros before the filter at 32, at 48 the struct, at 52 and 56 the next row's patch and outputs, at 60
- * the number of rows.
+ * the offsets of a patch. r5, r7 and r11 rescale, r12 is the step. Sums of the first patch are in q1, of the second one
+ * in q2; its last two follow at the beginning of the next group, together with the outputs. At sp are the offsets of
+ * the outputs, at 16 zeros before the filter at 32, at 48 the struct, then `patches` and `outputs`, at 60 the number of
+ * rows, at 64 `further`.
  */
 #define MLF_PLANES_FIRST_SUMS                                                                                          \
     "vldrh.u16 q0, [r1, q3]\n vmladav.s8 r0, q0, q4\n adds r1, #2\n vmladav.s8 r4, q0, q6\n vmladav.s8 r2, q0, q5\n"   \
@@ -71,32 +72,31 @@ struct mlf_planes {
     "vmov q2[2], q2[0], r8, r0\n vmladav.s8 r4, q0, q7\n vmov q1[3], q1[1], r2, r6\n"
 #define MLF_PLANES_OUTPUTS                                                                                             \
     "vmul.i32 q1, q1, r5\n vmov q2[3], q2[1], r10, r4\n vmul.i32 q2, q2, r5\n vadd.i32 q1, q1, r7\n"                   \
-    "vadd.i32 q2, q2, r7\n ldr r2, [sp, #48]\n vqdmulh.s32 q2, q2, r11\n vqdmulh.s32 q1, q1, r11\n"\
-    "ldr r0, [r2, #16]\n"\
+    "vadd.i32 q2, q2, r7\n ldr r2, [sp, #48]\n vqdmulh.s32 q2, q2, r11\n vqdmulh.s32 q1, q1, r11\n"                    \
+    "ldr r0, [r2, #16]\n"                                                                                              \
     "vqrshrnt.s32 q2, q2, #8\n vldrh.u16 q0, [sp]\n vqrshrnb.s32 q2, q1, #8\n cmp r0, #0\n vshr.s16 q2, q2, #8\n"
 
 MLF_NAKED void mlf_planes_run(struct mlf_planes *planes MLF_UNUSED)
 {
-    __asm__(MLF_ENTER "sub sp, #64\n mov r2, r0\n str r2, [sp, #48]\n"
+    __asm__(MLF_ENTER "sub sp, #72\n mov r2, r0\n str r2, [sp, #48]\n"
             "vmov.i32 q0, #0\n vstrw.32 q0, [sp, #16]\n vldrh.u16 q0, [r2, #80]\n vstrh.16 q0, [sp]\n"
-            "vldrh.u16 q3, [r2, #64]\n ldrd r12, r5, [r2, #40]\n"
+            "vldrh.u16 q3, [r2, #64]\n ldrd r0, r1, [r2, #32]\n strd r0, r1, [sp, #52]\n"
+            "ldr r12, [r2, #40]\n ldr r0, [r2, #24]\n str r0, [sp, #64]\n"
             /* a channel */
-            "1: ldrd r1, r3, [r2]\n ldrd r6, r8, [r2, #8]\n ldrd r7, r11, [r8], #8\n"
-            "vldrb.u8 q0, [r2, #96]\n movw r0, #0x777\n vmsr p0, r0\n vpst\n vldrbt.u8 q4, [r6, q0]\n"
-            "ldrd r4, r10, [r2, #16]\n subs r4, #1\n add r10, r1\n adds r6, #9\n add r0, r3, #1\n"
-            "vstrb.8 q4, [sp, #32]\n strd r10, r0, [r2]\n strd r6, r8, [r2, #8]\n str r4, [r2, #16]\n"
-            "ldrd r6, r8, [r2, #32]\n ldr r0, [r2, #48]\n vmsr p0, r0\n"
-            "vldrb.u8 q5, [sp, #31]\n ldrd lr, r0, [r2, #24]\n add r6, r1\n add r8, r3\n"
-            "vldrb.u8 q6, [sp, #28]\n strd r6, r8, [sp, #52]\n str r0, [sp, #60]\n"
-            "vldrb.u8 q7, [sp, #27]\n" MLF_PLANES_FIRST_SUMS
+            "1: ldrd r6, r8, [r2, #8]\n movw r0, #0x777\n vldrb.u8 q0, [r2, #96]\n vmsr p0, r0\n "
+            "ldrd r7, r11, [r8], #8\n ldrd r4, r10, [r2, #16]\n ldrd r1, r3, [r2]\n"
+            "vpst\n vldrbt.u8 q4, [r6, q0]\n movs r5, #1\n and r0, r11, #15\n lsls r5, r0\n adds r6, #9\n"
+            "strd r6, r8, [r2, #8]\n vstrb.8 q4, [sp, #32]\n add r10, r1\n add r0, r3, #1\n subs r4, #1\n"
+            "vldrb.u8 q5, [sp, #31]\n strd r10, r0, [r2]\n str r4, [r2, #16]\n"
+            "vldrb.u8 q6, [sp, #28]\n ldr r0, [r2, #44]\n ldr r4, [r2, #28]\n"
+            "vldrb.u8 q7, [sp, #27]\n vmsr p0, r0\n str r4, [sp, #60]\n ldr lr, [sp, #64]\n" MLF_PLANES_FIRST_SUMS
             "2: wls lr, lr, 4f\n"
             "3: " MLF_PLANES_GROUP("vstrb.16 q2, [r3, q1]\n", "add r3, r12\n") "le lr, 3b\n"
             /* the next two rows */
-            "4: ldr r0, [sp, #60]\n subs r0, #1\n beq 5f\n ldr r1, [sp, #52]\n str r0, [sp, #60]\n"
-            MLF_PLANES_GROUP("vpst\n vstrbt.16 q2, [r3, q1]\n", "ldr r3, [sp, #56]\n")
-            "ldr r2, [sp, #48]\n ldrd r6, r0, [r2, #32]\n ldr lr, [r2, #24]\n ldrd r2, r8, [sp, #52]\n"
-            "add r2, r6\n add r8, r0\n strd r2, r8, [sp, #52]\n b 2b\n"
-            "5: " MLF_PLANES_OUTPUTS "vpst\n vstrbt.16 q2, [r3, q0]\n bne 1b\n add sp, #64\n" MLF_LEAVE);
+            "4: ldr r0, [sp, #60]\n ldr r2, [sp, #52]\n subs r0, #1\n beq 5f\n add r1, r2\n str r0, [sp, #60]\n"
+            MLF_PLANES_GROUP("vpst\n vstrbt.16 q2, [r3, q1]\n", "")
+            "ldr r0, [sp, #56]\n ldr lr, [sp, #64]\n add r3, r0\n b 2b\n"
+            "5: " MLF_PLANES_OUTPUTS "vpst\n vstrbt.16 q2, [r3, q0]\n bne 1b\n add sp, #72\n" MLF_LEAVE);
 }
 
 #else
@@ -108,14 +108,14 @@ MLF_SHARED void mlf_planes_run(struct mlf_planes *planes)
         for (int32_t at = 0; at < 2 * planes->pairs * planes->columns; at++) {
             const int32_t y = at / planes->columns;
             const int32_t x = at % planes->columns;
-            const int8_t *const patch = planes->plane + y / 2 * planes->rows + y % 2 * planes->patch[2] + x;
+            const int8_t *const patch = planes->plane + y * planes->patch[2] + x;
             int32_t sum = 0;
             for (int32_t i = 0; i < 9; i++) {
                 sum += patch[i / 3 * planes->patch[2] + i % 3] * planes->weights[i];
             }
             planes->output[y / 2 * planes->row_step + x / 4 * planes->step + planes->scatter[y % 2 * 4 + x % 2 * 2 +
                                                                                              x % 4 / 2]] =
-                mlf_kept_output(sum, planes->factor, planes->channels);
+                mlf_kept_output(sum, 1 << (planes->channels->multiplier & 15), planes->channels);
         }
         planes->plane += planes->size;
         planes->output++;
@@ -194,13 +194,13 @@ MLF_KERNEL void mlf_planes_block(struct mlf_planes_conv2d *conv, int32_t band, c
 
 /*
  * Weights are [channel, outer tap, inner tap]. `most` channels at a time are copied, up to 16, and `band` rows are
- * computed, all or an even number that leaves no single row. Scratch memory: 16 bytes for a pixel of padding, a plane of
- * band + 2 rows of `pitch` bytes, an even number, for each of these channels, and 16 bytes.
+ * computed, all or an even number that leaves no single row. Scratch memory: 16 bytes for a pixel of padding, a plane
+ * of band + 2 rows of `pitch` bytes, an even number, for each of these channels, and 16 bytes.
  */
 MLF_SHARED void mlf_depthwise_planes_int8_mve(const struct mlf_depthwise_image *image, int8_t fill,
                                               const int8_t *input, const int8_t *weights,
-                                              const struct mlf_brief *channels, int32_t scale, int32_t pitch,
-                                              int32_t most, int32_t band, int8_t *scratch, int8_t *output)
+                                              const struct mlf_brief *channels, int32_t pitch, int32_t most,
+                                              int32_t band, int8_t *scratch, int8_t *output)
 {
     const struct mlf_depthwise_axis *const inner = &image->inner;
     const struct mlf_depthwise_axis *const outer = &image->outer;
@@ -213,10 +213,10 @@ MLF_SHARED void mlf_depthwise_planes_int8_mve(const struct mlf_depthwise_image *
         .planes = {
             .size = (band + 2) * pitch,
             .further = (inner->output - 1) / 4,
-            .rows = 2 * pitch,
             .row_step = 2 * outer->output_step,
             .step = 4 * inner->output_step,
-            .factor = (int32_t)(UINT32_C(1) << scale),
+            .patches = 2 * pitch - 4 * ((inner->output + 3) / 4),
+            .outputs = 2 * outer->output_step - (inner->output - 1) / 4 * 4 * inner->output_step,
             .columns = inner->output,
         },
     };

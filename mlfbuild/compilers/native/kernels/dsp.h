@@ -79,8 +79,8 @@ MLF_KERNEL int32_t mlf_byte_of_dsp(int32_t word, int32_t position)
 #define MLF_ENTRY_DSP(steps, scratch, size)                                                                            \
     "adr.w " scratch ", 3f\n\t"                                                                                        \
     "adr.w " size ", 4f\n\t"                                                                                           \
-    "sub " size ", " size ", " scratch "\n\t"                                                                          \
-    "add " scratch ", " scratch ", #1\n\t"                                                                             \
+    "subs " size ", " size ", " scratch "\n\t"                                                                         \
+    "adds " scratch ", " scratch ", #1\n\t"                                                                            \
     "mla " steps ", " steps ", " size ", " scratch "\n\t"
 
 #else /* the same in C */

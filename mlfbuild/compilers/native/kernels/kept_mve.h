@@ -55,43 +55,49 @@ typedef void (*mlf_kept_function)(struct mlf_kept *kept);
  * struct.
  */
 #define MLF_KEPT_LAST_SUMS "vmov q2[3], q2[1], r0, r2\n"
-#define MLF_KEPT_OUTPUTS(factors)                                                                                      \
-    "vmlas.s32 q1, " factors ", r5\n vmlas.s32 q2, " factors ", r11\n vqdmulh.s32 q1, q1, r7\n"                        \
-    "vqdmulh.s32 q2, q2, r12\n ldr r2, [sp, #16]\n vqrshrnt.s32 q2, q2, #8\n ldr r4, [r2, #12]\n"                      \
-    "vqrshrnb.s32 q2, q1, #8\n vldrh.u16 q1, [sp]\n cmp r4, #0\n vshr.s16 q2, q2, #8\n vstrb.16 q2, [r3, q1]\n"
+#define MLF_KEPT_OUTPUTS(factors, offsets)                                                                             \
+    MLF_KEPT_LAST_SUMS "vmlas.s32 q2, " factors ", r11\n ldr r2, [sp, #16]\n vqdmulh.s32 q2, q2, r12\n"                \
+    "vmlas.s32 q1, " factors ", r5\n vqrshrnt.s32 q2, q2, #8\n vqdmulh.s32 q1, q1, r7\n ldr r4, [r2, #12]\n"           \
+    "vqrshrnb.s32 q2, q1, #8\n" offsets "vshr.s16 q2, q2, #8\n cmp r4, #0\n vstrb.16 q2, [r3, q1]\n"
 
 /* One vector: q4 and q5 are the weights, q6 the factor, q3 has the offsets of outputs, q7 takes the outputs. */
-#define MLF_KEPT1_BEGIN                                                                                                \
-    "vldrh.u16 q3, [sp]\n ldr r0, [r2, #48]\n vdup.32 q6, r0\n vldrb.u8 q4, [r6], #16\n vldrb.u8 q5, [r6], #16\n"
+#define MLF_KEPT1_ENTER "vldrh.u16 q3, [sp]\n vdup.32 q6, r0\n"
 #define MLF_KEPT1_SUMS(distance)                                                                                       \
-    "vldrb.u8 q0, [r1], #" distance "\n vmladav.s8 r0, q0, q4\n vmladav.s8 r2, q0, q5\n"                               \
-    "vldrb.u8 q0, [r1], #" distance "\n vmladav.s8 r4, q0, q4\n vmladav.s8 r6, q0, q5\n"                               \
-    "vldrb.u8 q0, [r1], #" distance "\n vmladav.s8 r8, q0, q4\n vmov q1[2], q1[0], r0, r4\n"                           \
-    "vmladav.s8 r0, q0, q5\n vmov q2[2], q2[0], r2, r6\n"                                                              \
-    "vldrb.u8 q0, [r1], #" distance "\n vmladav.s8 r4, q0, q4\n vmladav.s8 r2, q0, q5\n vmov q1[3], q1[1], r8, r4\n"
+    "ldrd r11, r12, [r8], #8\n"                                                                                        \
+    "vldrb.u8 q0, [r1], #" distance "\n strd r0, r4, [r2, #8]\n"                                                       \
+    "vldrb.u8 q4, [r6], #16\n vmladav.s8 r0, q0, q4\n vldrb.u8 q5, [r6], #16\n strd r6, r8, [r2, #16]\n"               \
+    "vmladav.s8 r2, q0, q5\n"                                                                                          \
+    "vldrb.u8 q0, [r1], #" distance "\n vmladav.s8 r6, q0, q5\n"                                                       \
+    "vldrb.u8 q7, [r1], #" distance "\n vmladav.s8 r4, q0, q4\n vmov q2[2], q2[0], r2, r6\n"                           \
+    "vmladav.s8 r8, q7, q4\n vmov q1[2], q1[0], r0, r4\n vmladav.s8 r0, q7, q5\n"                                      \
+    "vldrb.u8 q7, [r1], #" distance "\n vmladav.s8 r4, q7, q4\n vmladav.s8 r2, q7, q5\n vmov q1[3], q1[1], r8, r4\n"
 #define MLF_KEPT1_GROUP(distance)                                                                                      \
-    MLF_KEPT_LAST_SUMS "vmlas.s32 q1, q6, r5\n"                                                                        \
-    "vldrb.u8 q0, [r1], #" distance "\n vqdmulh.s32 q1, q1, r7\n vmlas.s32 q2, q6, r11\n vqrshrnb.s32 q7, q1, #8\n"    \
-    "vqdmulh.s32 q2, q2, r12\n vmladav.s8 r2, q0, q5\n vqrshrnt.s32 q7, q2, #8\n vmladav.s8 r0, q0, q4\n"              \
-    "vldrb.u8 q0, [r1], #" distance "\n vmladav.s8 r4, q0, q4\n vshr.s16 q7, q7, #8\n vmladav.s8 r6, q0, q5\n"         \
-    "vldrb.u8 q0, [r1], #" distance "\n vmov q1[2], q1[0], r0, r4\n vmladav.s8 r8, q0, q4\n"                           \
-    "vmov q2[2], q2[0], r2, r6\n vmladav.s8 r0, q0, q5\n"                                                              \
-    "vldrb.u8 q0, [r1], #" distance "\n vmladav.s8 r2, q0, q5\n vstrb.16 q7, [r3, q3]\n vmladav.s8 r4, q0, q4\n"       \
+    "vmlas.s32 q1, q6, r5\n" MLF_KEPT_LAST_SUMS "vqdmulh.s32 q1, q1, r7\n"                                             \
+    "vldrb.u8 q0, [r1], #" distance "\n vmlas.s32 q2, q6, r11\n vqrshrnb.s32 q7, q1, #8\n vqdmulh.s32 q2, q2, r12\n"   \
+    "vmladav.s8 r2, q0, q5\n vqrshrnt.s32 q7, q2, #8\n vmladav.s8 r0, q0, q4\n"                                        \
+    "vldrb.u8 q0, [r1], #" distance "\n vmladav.s8 r6, q0, q5\n vshr.s16 q7, q7, #8\n vmladav.s8 r4, q0, q4\n"         \
+    "vmov q2[2], q2[0], r2, r6\n"                                                                                      \
+    "vldrb.u8 q0, [r1], #" distance "\n vmladav.s8 r8, q0, q4\n vmov q1[2], q1[0], r0, r4\n vmladav.s8 r0, q0, q5\n"   \
+    "vldrb.u8 q0, [r1], #" distance "\n vmladav.s8 r4, q0, q4\n vstrb.16 q7, [r3, q3]\n vmladav.s8 r2, q0, q5\n"       \
     "add r3, r10\n vmov q1[3], q1[1], r8, r4\n"
-#define MLF_KEPT1_FACTORS "q6"
+#define MLF_KEPT1_LEAVE MLF_KEPT_OUTPUTS("q6", "vmov q1, q3\n")
 
 /* Two vectors: q4 to q7 are the weights, q3 the factor. */
-#define MLF_KEPT2_BEGIN                                                                                                \
-    "ldr r0, [r2, #48]\n vdup.32 q3, r0\n vldrb.u8 q4, [r6], #16\n vldrb.u8 q5, [r6], #16\n vldrb.u8 q6, [r6], #16\n"  \
-    "vldrb.u8 q7, [r6], #16\n"
-#define MLF_KEPT2_PIXEL(distance, first, second)                                                                       \
-    "vldrb.u8 q0, [r1], #16\n vmladav.s8 " first ", q0, q4\n vmladav.s8 " second ", q0, q6\n"                          \
-    "vldrb.u8 q0, [r1], #" distance " - 16\n vmladava.s8 " first ", q0, q5\n vmladava.s8 " second ", q0, q7\n"
+#define MLF_KEPT2_ENTER "vdup.32 q3, r0\n"
 #define MLF_KEPT2_SUMS(distance)                                                                                       \
-    MLF_KEPT2_PIXEL(distance, "r0", "r2")                                                                              \
-    MLF_KEPT2_PIXEL(distance, "r4", "r6")                                                                              \
-    "vmov q1[2], q1[0], r0, r4\n vmov q2[2], q2[0], r2, r6\n"                                                          \
-    MLF_KEPT2_PIXEL(distance, "r8", "r0") MLF_KEPT2_PIXEL(distance, "r4", "r2") "vmov q1[3], q1[1], r8, r4\n"
+    "vldrb.u8 q0, [r1], #16\n vldrb.u8 q4, [r6], #16\n ldrd r11, r12, [r8], #8\n"                                      \
+    "vldrb.u8 q5, [r6], #16\n strd r0, r4, [r2, #8]\n"                                                                 \
+    "vldrb.u8 q6, [r6], #16\n vmladav.s8 r0, q0, q4\n"                                                                 \
+    "vldrb.u8 q7, [r6], #16\n strd r6, r8, [r2, #16]\n vmladav.s8 r2, q0, q6\n"                                        \
+    "vldrb.u8 q0, [r1], #" distance " - 16\n vmladava.s8 r0, q0, q5\n vmladava.s8 r2, q0, q7\n"                        \
+    "vldrb.u8 q0, [r1], #16\n vmladav.s8 r4, q0, q4\n vmladav.s8 r6, q0, q6\n"                                         \
+    "vldrb.u8 q0, [r1], #" distance " - 16\n vmladava.s8 r4, q0, q5\n vmladava.s8 r6, q0, q7\n"                        \
+    "vldrb.u8 q0, [r1], #16\n vmladav.s8 r8, q0, q4\n vmov q1[2], q1[0], r0, r4\n vmladav.s8 r0, q0, q6\n"             \
+    "vldrb.u8 q0, [r1], #" distance " - 16\n vmladava.s8 r0, q0, q7\n vmov q2[2], q2[0], r2, r6\n"                     \
+    "vmladava.s8 r8, q0, q5\n"                                                                                         \
+    "vldrb.u8 q0, [r1], #16\n vmladav.s8 r4, q0, q4\n vmladav.s8 r2, q0, q6\n"                                         \
+    "vldrb.u8 q0, [r1], #" distance " - 16\n vmladava.s8 r4, q0, q5\n vmov q1[3], q1[1], r8, r4\n"                     \
+    "vmladava.s8 r2, q0, q7\n"
 #define MLF_KEPT2_GROUP(distance)                                                                                      \
     "vmlas.s32 q1, q3, r5\n" MLF_KEPT_LAST_SUMS "vqdmulh.s32 q1, q1, r7\n vmlas.s32 q2, q3, r11\n"                     \
     "vldrb.u8 q0, [r1], #16\n vqdmulh.s32 q2, q2, r12\n vmladav.s8 r2, q0, q6\n vqrshrnt.s32 q2, q2, #8\n"             \
@@ -108,21 +114,18 @@ typedef void (*mlf_kept_function)(struct mlf_kept *kept);
     "vldrb.u8 q0, [r1], #16\n vmladav.s8 r4, q0, q4\n vmladav.s8 r2, q0, q6\n"                                         \
     "vldrb.u8 q0, [r1], #" distance " - 16\n vmladava.s8 r4, q0, q5\n"                                                 \
     "vmladava.s8 r2, q0, q7\n vmov q1[3], q1[1], r8, r4\n"
-#define MLF_KEPT2_FACTORS "q3"
+#define MLF_KEPT2_LEAVE MLF_KEPT_OUTPUTS("q3", "vldrh.u16 q1, [sp]\n")
 
 #define MLF_KEPT(name, shape, distance)                                                                                \
     MLF_NAKED void name(struct mlf_kept *kept MLF_UNUSED)                                                              \
     {                                                                                                                  \
         __asm__(MLF_ENTER "sub sp, #24\n str r0, [sp, #16]\n mov r2, r0\n"                                             \
-                "vldrh.u16 q0, [r2, #32]\n vstrh.16 q0, [sp]\n"                                                        \
-                "1: ldrd r1, lr, [r2]\n ldrd r3, r4, [r2, #8]\n ldrd r6, r8, [r2, #16]\n ldr r10, [r2, #24]\n"         \
-                "ldrd r5, r7, [r8], #8\n ldrd r11, r12, [r8], #8\n" shape##_BEGIN                                      \
-                "adds r0, r3, #2\n subs r4, #1\n strd r0, r4, [r2, #8]\n strd r6, r8, [r2, #16]\n"                     \
-                shape##_SUMS(#distance)                                                                                \
+                "vldrh.u16 q0, [r2, #32]\n vstrh.16 q0, [sp]\n ldr r10, [r2, #24]\n ldr r0, [r2, #48]\n" shape##_ENTER \
+                "1: ldrd r1, lr, [r2]\n ldrd r6, r8, [r2, #16]\n ldrd r3, r4, [r2, #8]\n"                              \
+                "ldrd r5, r7, [r8], #8\n adds r0, r3, #2\n subs r4, #1\n" shape##_SUMS(#distance)                      \
                 "wls lr, lr, 3f\n"                                                                                     \
                 "2: " shape##_GROUP(#distance) "le lr, 2b\n"                                                           \
-                "3: " MLF_KEPT_LAST_SUMS MLF_KEPT_OUTPUTS(shape##_FACTORS)                                             \
-                "bne 1b\n add sp, #24\n" MLF_LEAVE);                                                                   \
+                "3: " shape##_LEAVE "bne 1b\n add sp, #24\n" MLF_LEAVE);                                               \
     }
 
 #else

@@ -88,7 +88,8 @@ MLF_NAKED void mlf_quads_dsp(const int8_t *row MLF_UNUSED, const int32_t *filter
         "lsl r6, r4, #4\n\t"
         "rsb r6, r6, #8\n\t" MLF_ENTRY_DSP("r4", "r2", "r7")
         "strd r5, r6, [sp]\n\t"
-        "str r4, [sp, #8]\n"
+        "str r4, [sp, #8]\n\t"
+        ".balign 4\n" /* loads of 32 bits at word boundaries can overlap */
         "1:\n\t"
         "ldr r10, [r1]\n\t"
         "ldr r12, [r1, #4]\n\t"
@@ -150,12 +151,13 @@ MLF_NAKED void mlf_quads_dsp(const int8_t *row MLF_UNUSED, const int32_t *filter
         "strd lr, r12, [sp, #32]\n\t"
         "add r10, r1, #32\n\t" /* shifts */
         "add r11, sp, #24\n\t"
-        "add lr, sp, #40\n"
+        "add lr, sp, #40\n\t"
+        ".balign 4\n"
         "6:\n\t"
         "ldr r3, [r11], #4\n\t"
         "ldr r4, [r1], #4\n\t"
-        "ldr r5, [r1, #12]\n\t"
         "ldrb r6, [r10], #1\n\t"
+        "ldr r5, [r1, #12]\n\t"
         "add r3, r3, r4\n\t"
         "lsl r4, r2, r6\n\t"
         MLF_STORE_DSP("r3", "r5", "r4", "r6", "r7", "[r0], #1")

@@ -38,8 +38,11 @@ _Pack = Callable[[DspChannels], Array | None]
 
 _COPIED = 512
 """The least bytes of a filter that are worth copying to RAM if the others remain in flash."""
-_READ_AGAIN = 16 * PIXELS
+READ_AGAIN = 16 * PIXELS
 """From this number of pixels on, copying takes much less time than the wait states that it avoids."""
+
+_GATHERED = 8
+"""Blocks whose windows are gathered at a time, if there is room for them."""
 
 _LARGEST_ROW = 512
 """Expanding a row of up to this many bytes saves a quarter of the instructions of a product with one vector."""
@@ -64,33 +67,56 @@ def lower_conv2d_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelCall |
     window = window_fields(node, operator.window(weights), source, output)
     matmul = matmul_fields(operator, pixels, inputs, output, brief=filter_.brief)
     row = row_size(inputs)
-    gathered = source.shape[3] % 4 != 0  # pixels are not whole words: windows are copied before they are expanded
-    if gathered:
-        block = PIXELS
-        parameters = dsp_parameters(source, filter_.constant, output, block * (row + row // BYTES))
-        call = "mlf_conv2d_gather_int8_dsp(&conv2d, input, filter, output, scratch);"
-    else:
-        block = block_size(graph, node, row)
-        padding = Constant.array("padding", "int8_t", np.full(source.shape[3], zero_point(source), np.int8))
-        parameters = (
-            *dsp_parameters(source, filter_.constant, output, block * row),
-            Parameter("const int8_t *", "padding", padding),
-        )
-        call = f"mlf_conv2d_int8_dsp(&conv2d, {block}, input, filter, padding, output, scratch);"
+    pair, pairs = _pair_size(inputs, brief=filter_.brief), output.shape[3] // 2
+    again = pixels >= READ_AGAIN
+    copied = again and output.shape[3] % 2 == 0
 
-    pair = _pair_size(inputs, brief=filter_.brief)
+    def body(statement: str, copied: int) -> tuple[str, ...]:
+        return (*conv2d_lines(window, matmul | copied_field(copied), zero_point(source)), statement)
 
-    def body(copied: int) -> tuple[str, ...]:
-        fields = matmul | _copied(copied)
-        return (*conv2d_lines(window, fields, zero_point(source)), call)
-
+    if source.shape[3] % 4 != 0:  # pixels are not whole words: windows are copied before they are expanded
+        return _gathered(source, filter_, output, body, row, pair * pairs if copied else 0, several=again)
+    block = block_size(graph, node, row)
+    padding = Constant.array("padding", "int8_t", np.full(source.shape[3], zero_point(source), np.int8))
+    parameters = (
+        *dsp_parameters(source, filter_.constant, output, block * row),
+        Parameter("const int8_t *", "padding", padding),
+    )
+    statement = f"mlf_conv2d_int8_dsp(&conv2d, {block}, input, filter, padding, output, scratch);"
     grown = None
-    if block == PIXELS and pixels >= _READ_AGAIN and output.shape[3] % 2 == 0:
-        scratch = block * (row + row // BYTES if gathered else row)
-        pairs = output.shape[3] // 2
-        least = pairs * pair if gathered else _COPIED  # code that gathers is specialised, and would become longer
-        grown = partial(_with_copy, scratch, pair, pairs, least, body)
-    return KernelCall("conv2d", "conv2d_dsp.h", parameters, body(0), grown=grown)
+    if block == PIXELS and copied:
+        grown = partial(with_copy, block * row, pair, pairs, partial(body, statement))
+    return KernelCall("conv2d", "conv2d_dsp.h", parameters, body(statement, 0), grown=grown)
+
+
+def _gathered(
+    source: Tensor,
+    filter_: PackedFilter,
+    output: Tensor,
+    body: Callable[[str, int], tuple[str, ...]],
+    row: int,
+    copied: int,
+    *,
+    several: bool,
+) -> KernelCall:
+    """Return the call of ``mlf_conv2d_gather_int8_dsp``, whose windows have ``row`` bytes when they are expanded.
+
+    If there is room, it gathers ``several`` blocks at a time, and copies ``copied`` bytes of filters: all or none,
+    because its code is specialised, and would become longer.
+    """
+    pairs = output.shape[3] // 2
+
+    def made(blocks: int, copied: int) -> tuple[str, ...]:
+        return body(f"mlf_conv2d_gather_int8_dsp(&conv2d, {blocks}, input, filter, output, scratch);", copied)
+
+    def with_room(free: int) -> tuple[int, tuple[str, ...]]:
+        blocks = min(_GATHERED, (free - PIXELS * row) // (PIXELS * row // BYTES))
+        scratch = PIXELS * (row + blocks * row // BYTES)
+        copies = 0 < copied <= free - scratch
+        return scratch + copies * copied, made(blocks, copies * pairs)
+
+    parameters = dsp_parameters(source, filter_.constant, output, PIXELS * (row + row // BYTES))
+    return KernelCall("conv2d", "conv2d_dsp.h", parameters, made(1, 0), grown=with_room if several else None)
 
 
 def block_size(graph: Graph, node: Node, row: int) -> int:
@@ -128,11 +154,11 @@ def _matmul(
     pair = _pair_size(inputs, brief=filter_.brief)
 
     def body(copied: int) -> tuple[str, ...]:
-        return (*matmul_lines(fields | _copied(copied)), statement)
+        return (*matmul_lines(fields | copied_field(copied)), statement)
 
     grown = None
-    if blocked and rows >= _READ_AGAIN and output.shape[-1] % 2 == 0:
-        grown = partial(_with_copy, scratch, pair, output.shape[-1] // 2, _COPIED, body)
+    if blocked and rows >= READ_AGAIN and output.shape[-1] % 2 == 0:
+        grown = partial(with_copy, scratch, pair, output.shape[-1] // 2, body)
     parameters = dsp_parameters(source, filter_.constant, output, scratch)
     return KernelCall(word, "matmul_dsp.h", parameters, body(0), (0,), grown=grown)
 
@@ -142,21 +168,21 @@ def _pair_size(inputs: int, *, brief: bool) -> int:
     return 4 * (2 * groups_of(inputs) + (4 if brief else 6))
 
 
-def _with_copy(
-    scratch: int, pair: int, pairs: int, least: int, body: Callable[[int], tuple[str, ...]], free: int
+def with_copy(
+    scratch: int, pair: int, pairs: int, body: Callable[[int], tuple[str, ...]], free: int
 ) -> tuple[int, tuple[str, ...]]:
     """Return scratch memory and body of a call that copies as many of the ``pairs`` of filters as ``free`` permits.
 
-    A pair has ``pair`` bytes, and without a copy the call needs ``scratch`` bytes. A copy of only some of the pairs has
-    at least ``least`` bytes.
+    A pair has ``pair`` bytes, and without a copy the call needs ``scratch`` bytes.
     """
     copied = min(pairs, (free - scratch) // pair)
-    if copied < pairs and copied * pair < least:
+    if copied < pairs and copied * pair < _COPIED:
         copied = 0
     return scratch + copied * pair, body(copied)
 
 
-def _copied(pairs: int) -> dict[str, str]:
+def copied_field(pairs: int) -> dict[str, str]:
+    """Return the field of the ``struct mlf_matmul_dsp`` for copied filters."""
     return {"copied": str(pairs)} if pairs else {}
 
 

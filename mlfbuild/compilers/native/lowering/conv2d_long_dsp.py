@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from mlfbuild.compilers.native.lowering.call import Constant, KernelCall, Parameter
@@ -9,12 +11,15 @@ from mlfbuild.compilers.native.lowering.common.activation import zero_point
 from mlfbuild.compilers.native.lowering.common.dsp import DspChannels, is_of_few_rows
 from mlfbuild.compilers.native.lowering.common.window import window_fields
 from mlfbuild.compilers.native.lowering.conv2d_dsp import (
+    READ_AGAIN,
     block_size,
     conv2d_lines,
+    copied_field,
     dsp_parameters,
     general_channels,
     matmul_fields,
     row_size,
+    with_copy,
 )
 from mlfbuild.graph import Array, Graph, Node
 from mlfbuild.graph.bases import convolution_tensors
@@ -63,25 +68,30 @@ def lower_conv2d_long_dsp(graph: Graph, node: Node, operator: Conv2D) -> KernelC
 
     filter_ = Constant.packed(_pack(channels, depth, zero_point(output)), "conv2d_long_dsp.h", again)
     padding = Constant.array("padding", "int8_t", np.full(depth, zero_point(source), np.int8))
+    window = window_fields(node, operator.window(weights), source, output)
+    matmul = matmul_fields(operator, pixels, inputs, output, brief=False)
+    words = filter_.size // 4 // output.shape[3]
+    together = 1 + words % 2  # channels that are copied together: an even number of words
+
+    def body(copied: int) -> tuple[str, ...]:
+        fields = matmul | copied_field(copied * together)
+        statement = "mlf_conv2d_long_int8_dsp(&conv2d, input, filter, padding, output, scratch);"
+        return (*conv2d_lines(window, fields, zero_point(source)), statement)
+
+    grown = partial(with_copy, scratch, 4 * words * together, output.shape[3] // together, body)
     return KernelCall(
         "conv2d",
         "conv2d_long_dsp.h",
         (*dsp_parameters(source, filter_, output, scratch), Parameter("const int8_t *", "padding", padding)),
-        (
-            *conv2d_lines(
-                window_fields(node, operator.window(weights), source, output),
-                matmul_fields(operator, pixels, inputs, output, brief=False),
-                zero_point(source),
-            ),
-            "mlf_conv2d_long_int8_dsp(&conv2d, input, filter, padding, output, scratch);",
-        ),
+        body(0),
+        grown=grown if pixels >= READ_AGAIN else None,
     )
 
 
 def _columns(channels: DspChannels, depth: int) -> Array:
     """Return the weights int64 [columns of the filter, output channels, rows of the filter * input channels]."""
-    weights = channels.weights.astype(np.int64).reshape(-1, 3, 3, depth)
-    return weights.transpose(2, 0, 1, 3).reshape(3, len(channels.weights), -1)
+    weights: Array = channels.weights.astype(np.int64).reshape(-1, 3, 3, depth).transpose(2, 0, 1, 3)
+    return weights.reshape(3, len(channels.weights), -1)
 
 
 def _fits(channels: DspChannels, depth: int) -> bool:

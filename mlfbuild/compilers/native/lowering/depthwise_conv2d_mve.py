@@ -22,7 +22,7 @@ from mlfbuild.compilers.native.lowering.common.mve import (
     VECTOR,
     brief_table,
     channels_in_fours,
-    rounded_once,
+    rounded_once_by_channel,
     rounding,
     static_lines,
 )
@@ -102,15 +102,16 @@ def _lower_planes(
         return None
     folded = folded_bias(None if bias is None else bias.data, weights.data, 3, zero_point(source))
     taps = weights.data[0].transpose((2, 1, 0) if turned else (2, 0, 1)).reshape(source.shape[3], -1)
-    found = rounded_once(taps, folded, operator.rescales(source, weights, output), operator.activation, output)
+    channels = rounded_once_by_channel(
+        taps, folded, operator.rescales(source, weights, output), operator.activation, output
+    )
     shape = _planes(inner, outer, source.shape[3], _room(graph, node, source, axes))
-    if found is None or shape is None or outer["output_step"] + 3 * inner["output_step"] >= _OFFSETS:
+    if channels is None or shape is None or outer["output_step"] + 3 * inner["output_step"] >= _OFFSETS:
         return None
     pitch, block, band = shape
-    channels, scale = found
     size = 2 * VECTOR + min(source.shape[3], block) * (band + 2) * pitch
     ordered = Constant.array("filter", "int8_t", np.ascontiguousarray(channels.weights))
-    arguments = f"&image, {zero_point(source)}, input, filter, channels, {scale}, {pitch}, {block}, {band}, scratch"
+    arguments = f"&image, {zero_point(source)}, input, filter, channels, {pitch}, {block}, {band}, scratch"
     return KernelCall("depthwise_conv2d", "depthwise_planes_mve.h", (
         Parameter("const int8_t *", "input", source.name),
         Parameter("const int8_t *", "filter", ordered),

@@ -35,6 +35,10 @@ class DspChannels:
     brief: bool = False
     """Whether the constants are those of ``brief_channels``: bias and multiplier have another scale, and no shift."""
 
+    def of(self, at: Int64Array) -> DspChannels:
+        """Return the channels ``at`` these positions."""
+        return DspChannels(self.weights[at], self.bias[at], self.multiplier[at], self.shift[at], self.brief)
+
 
 def dsp_channels(weights: Array, bias: Array, rescales: Sequence[Rescale], zero_point: int) -> DspChannels | None:
     """Return the constants of channels with int8 ``weights`` [channels, inputs] and the folded int32 ``bias``.
@@ -79,6 +83,8 @@ class BriefForm:
     """That of ``MLF_BRIEF_DSP``."""
     added: int = 0
     """Less than half of the divisor."""
+    tagged: bool = False
+    """Whether the lowest four bits of multipliers are the scale."""
 
 
 _DSP = BriefForm()
@@ -93,6 +99,12 @@ def brief_channels(channels: DspChannels, zero_point: int, form: BriefForm = _DS
     It takes half the instructions, and rounds once, and negative numbers as others. An output grows with its sum: it is
     exact if each output begins at the same sum.
     """
+    brief = brief_where_exact(channels, zero_point, form)
+    return brief if brief.multiplier.all() else channels
+
+
+def brief_where_exact(channels: DspChannels, zero_point: int, form: BriefForm) -> DspChannels:
+    """Return constants for the brief requantisation; the multiplier is 0 for channels for which it is not exact."""
     limits = _sums(channels)
     borders = _Borders(_begins(channels, zero_point, *limits), *limits)
     value = (borders.begins <= borders.least[:, None]).sum(axis=1) + _INT8.min
@@ -105,12 +117,11 @@ def brief_channels(channels: DspChannels, zero_point: int, form: BriefForm = _DS
         step = np.maximum(np.rint(factor**2 * 2.0 ** (14 + form.shift - form.scale)), 1)
         nearest = factor * 2.0 ** (32 + form.shift - form.scale)
         candidate = np.rint(nearest + change * step).astype(np.int64)
+        candidate = candidate & -16 | form.scale if form.tagged else candidate
         offset, exact = borders.of(missing).offset(candidate, form)
         found = missing[exact]
         multiplier[found] = candidate[exact]
         bias[found] = offset[exact] + (channels.bias[found] // 2 << form.scale)
-    if not multiplier.all():
-        return channels
     return DspChannels(channels.weights, bias, multiplier, np.zeros_like(bias), brief=True)
 
 

@@ -11,7 +11,13 @@ import numpy as np
 from mlfbuild.cgen import braces
 from mlfbuild.compilers.native.lowering.call import Constant, Parameter, folded_bias, record_words
 from mlfbuild.compilers.native.lowering.common.activation import quantization_constant, zero_point
-from mlfbuild.compilers.native.lowering.common.dsp import BriefForm, DspChannels, brief_channels, dsp_channels
+from mlfbuild.compilers.native.lowering.common.dsp import (
+    BriefForm,
+    DspChannels,
+    brief_channels,
+    brief_where_exact,
+    dsp_channels,
+)
 from mlfbuild.graph import Activation, Array, Rescale, Tensor, activation_range
 from mlfbuild.graph.bases import Window
 
@@ -23,6 +29,7 @@ MOST_CHANNELS = 1 << 15
 """The most output channels for which 16-bit offsets of outputs suffice."""
 _SCALES = range(8, 15)
 """The powers of two that sums may be multiplied with; small ones leave more bits for multipliers that are small."""
+_ALL_SCALES = (*_SCALES, *range(7, -1, -1), 15)
 
 
 def blocked_weights(weights: Array) -> Array:
@@ -137,6 +144,25 @@ def rounded_once(
         return None
     forms = (brief_channels(channels, zero_point(output), BriefForm(scale, 15, 1 << 38)) for scale in _SCALES)
     return next(((each, scale) for each, scale in zip(forms, _SCALES, strict=True) if each.brief), None)
+
+
+def rounded_once_by_channel(
+    weights: Array, bias: Array, rescales: Sequence[Rescale], activation: Activation, output: Tensor
+) -> DspChannels | None:
+    """Return the same with a factor for each channel, whose power of two is in its multiplier's lowest four bits."""
+    if activation_range(activation, output) != (-128, 127):
+        return None
+    channels = dsp_channels(weights, bias, rescales, zero_point(output))
+    if channels is None:
+        return None
+    biases, multipliers = np.zeros_like(channels.bias), np.zeros_like(channels.multiplier)
+    for scale in _ALL_SCALES:
+        at = np.flatnonzero(multipliers == 0)
+        if at.size:
+            found = brief_where_exact(channels.of(at), zero_point(output), BriefForm(scale, 15, 1 << 38, tagged=True))
+            biases[at], multipliers[at] = found.bias, found.multiplier
+    exact = bool(multipliers.all())
+    return replace(channels, bias=biases, multiplier=multipliers, brief=True) if exact else None
 
 
 def brief_table(channels: DspChannels, order: Iterable[int]) -> Constant:

@@ -1,0 +1,186 @@
+"""Devices that are reached by commands of the user: one that writes an image, and one that runs it.
+
+    run: [probe-rs, run, --chip, nRF52840_xxAA, "{elf}"]  ->  run_image  ->  CommandRun: exit status and output
+
+``{elf}`` stands for the path of the image and ``{probe}`` for the key ``probe``. The words are passed to the program as
+they are; no shell interprets them. A command gives no access to memory, so ``verify`` and ``profile`` refuse this way.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from mlfbuild.core import (
+    LOOK,
+    RUN_BY_HAND,
+    InputFileError,
+    ProcessFailedError,
+    Tell,
+    TimedOutError,
+    UsageError,
+    find_tool,
+    tell_nobody,
+)
+from mlfbuild.project import RunnerKeys
+from mlfbuild.runners.background import background
+from mlfbuild.runners.lock import device_lock
+from mlfbuild.targets import MemoryRegion
+
+_FLASH_SECONDS = 300.0
+
+
+def _nobody(text: str) -> None:
+    del text
+
+
+@dataclass(frozen=True)
+class CommandRun:
+    """How a command ended."""
+
+    output: str
+    """Standard output and error together."""
+    exit_status: int
+    """Its exit status, which is that of the firmware; negative: the signal that ended it."""
+
+
+def flash_image(keys: RunnerKeys, image: Path, place: str, printed: Callable[[str], object] = _nobody) -> None:
+    """Write ``image`` to the device with the command ``flash`` of ``keys``; ``printed`` gets its output by lines.
+
+    Raises ``ToolNotFoundError`` if there is no such program, and ``ProcessFailedError`` with its output if it fails.
+    """
+    result = _ran(keys.flash, f"{place}.flash", keys, image, _FLASH_SECONDS, printed)
+    if result.exit_status != 0:
+        raise ProcessFailedError(
+            "flash-command-failed",
+            result.output,
+            place=f"{place}.flash",
+            reason=f"{Path(keys.flash[0]).name} did not write {image}: {_end(result.exit_status)}",
+            hint=LOOK if result.output.strip() else RUN_BY_HAND,
+        )
+
+
+def run_image(
+    keys: RunnerKeys, image: Path, place: str, timeout: float, printed: Callable[[str], object] = _nobody
+) -> CommandRun:
+    """Run ``image`` with the command ``run`` of ``keys`` and return how it ended; ``printed`` gets output by lines.
+
+    Raises ``ToolNotFoundError`` if there is no such program, and ``TimedOutError`` if it takes longer than ``timeout``
+    seconds; it and its children are ended then.
+    """
+    return _ran(keys.run, f"{place}.run", keys, image, timeout, printed)
+
+
+def _ran(
+    words: Sequence[str],
+    place: str,
+    keys: RunnerKeys,
+    image: Path,
+    timeout: float,
+    printed: Callable[[str], object],
+) -> CommandRun:
+    if not image.is_file():
+        raise InputFileError("image-missing", place=image, reason="no such firmware image", hint="build it first")
+    program, *arguments = _filled(words, place, keys, image)
+    lines: list[str] = []
+    empty = 0
+
+    def take(line: str) -> None:
+        nonlocal empty
+        if not line:  # the one that marks the end is no output
+            empty += 1
+            return
+        lines.append("\n" * empty + f"{line}\n")
+        empty = 0
+        printed(lines[-1])
+
+    with background([str(find_tool(program)), *arguments], take) as running:
+        try:
+            status = running.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            status = None
+    if status is None:
+        raise TimedOutError(
+            "command-timed-out",
+            "".join(lines),
+            place=place,
+            reason=f"{Path(program).name} did not end within {timeout:g} s and was stopped",
+            hint="set a longer time limit, or look for an endless loop in the firmware",
+        )
+    return CommandRun("".join(lines), status)
+
+
+def _filled(words: Sequence[str], place: str, keys: RunnerKeys, image: Path) -> list[str]:
+    if keys.probe is None and any("{probe}" in word for word in words):
+        reason = "the command contains {probe}, but the runner has no probe"
+        raise UsageError("probe-not-chosen", place=place, reason=reason, hint="add probe: with its serial number")
+    values = {"{elf}": str(image.resolve()), "{probe}": keys.probe or ""}
+    return [_replaced(word, values) for word in words]
+
+
+def _replaced(word: str, values: Mapping[str, str]) -> str:
+    """Return ``word`` with the values in place of their names, which may occur in a value again."""
+    name = min((name for name in values if name in word), key=word.index, default=None)
+    if name is None:
+        return word
+    before, _, after = word.partition(name)
+    return before + values[name] + _replaced(after, values)
+
+
+def _end(status: int) -> str:
+    return f"exit status {status}" if status >= 0 else f"ended by signal {-status}"
+
+
+class Command:
+    """A device that only commands reach: it offers ``load`` and ``run``, and refuses the rest of ``Runner``."""
+
+    def __init__(self, keys: RunnerKeys, place: str) -> None:
+        """Raise ``ConflictError`` if another process uses the same program and probe."""
+        self.name = f"command {Path(keys.run[0]).name}"
+        self._keys, self._place = keys, place
+        self._stack = contextlib.ExitStack()
+        self._stack.enter_context(device_lock(" ".join(filter(None, [self.name, keys.probe])), place))
+
+    def load(self, image: Path, tell: Tell = tell_nobody) -> None:
+        """Run the command ``flash``, if there is one; otherwise ``run`` loads the image."""
+        if self._keys.flash:
+            tell("flashing", 0, 0)
+            flash_image(self._keys, image, self._place)
+
+    def run(self, image: Path, timeout: float, printed: Callable[[str], object] = _nobody) -> CommandRun:
+        """Run ``image``; see ``run_image``."""
+        return run_image(self._keys, image, self._place, timeout, printed)
+
+    def _cannot(self, *arguments: object, **named: object) -> NoReturn:
+        del arguments, named
+        raise no_memory_access(self._place)
+
+    reset = go = read = write = registers = set_registers = _cannot
+
+    def console(self) -> str:
+        """Return nothing: ``run`` passes the output on."""
+        return ""
+
+    def close(self) -> None:
+        """Release the device. It may be called twice."""
+        self._stack.close()
+
+
+def no_memory_access(place: str) -> UsageError:
+    """Return the error for work that needs more of a device than a command."""
+    return UsageError(
+        "runner-cannot",
+        place=place,
+        reason="a command gives no access to the memory of its device, which this needs",
+        hint="reach the device by gdb, pyocd or serial; `run` is for run-firmware and flash",
+    )
+
+
+def connect(keys: RunnerKeys, place: str, memory: Sequence[MemoryRegion] = ()) -> Command:
+    """Return the device of ``keys``; only the commands know its ``memory``."""
+    del memory
+    return Command(keys, place)

@@ -1,0 +1,122 @@
+"""Serial ports through pyserial.
+
+pyserial's URLs are accepted, too: ``socket://host:4001`` for a raw TCP port, ``rfc2217://host:4001`` for ser2net.
+labgrid's fork of pyserial has the same package name and works as well.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import select
+from typing import TYPE_CHECKING, Any
+
+from mlfbuild.core import ConflictError, MlfError, ProcessFailedError, StorageError, ToolNotFoundError, require_extra
+
+if TYPE_CHECKING:
+    import serial
+
+_READ_SECONDS = 0.01
+_WRITE_SECONDS = 5.0
+_LARGEST_READ = 4096
+_BUSY = {errno.EBUSY, errno.EAGAIN, errno.EWOULDBLOCK}
+_FORBIDDEN = {errno.EACCES, errno.EPERM}
+
+
+class SerialPort:
+    """An open port. Methods raise ``OSError`` if it is gone; pyserial's own errors are of that class."""
+
+    def __init__(self, url: str, baud: int, where: str) -> None:
+        """Raise ``ToolNotFoundError`` without pyserial or the port, ``ConflictError`` if another program has it."""
+        require_extra("serial", where, "a serial port")
+        self._url, self._baud = url, baud
+        self._port: serial.SerialBase | None = None
+        try:
+            self.reopen()
+        except (OSError, ValueError) as error:
+            raise _not_opened(url, where, error) from None
+
+    def reopen(self) -> None:
+        """Open the port, after closing it if it is open."""
+        import serial
+
+        self.close()
+        settings: dict[str, Any] = {"timeout": 0, "write_timeout": _WRITE_SECONDS}
+        if "://" not in self._url:
+            settings["exclusive"] = True
+        try:
+            self._port = serial.serial_for_url(self._url, self._baud, **settings)
+        except (OSError, ValueError):
+            raise
+        except Exception as error:  # noqa: BLE001 - termios.error is not an OSError
+            raise OSError(*error.args) from None
+        try:  # to take all that has arrived at once: URLs of sockets do not know how much that is
+            self._descriptor: int | None = self._port.fileno()
+        except (AttributeError, io.UnsupportedOperation):  # on Windows, and for rfc2217
+            self._descriptor = None
+            self._port.timeout = _READ_SECONDS
+
+    def read(self) -> bytes:
+        """Return what has arrived; wait a moment if nothing has."""
+        port = self._open_port()
+        if self._descriptor is None:
+            data: bytes = port.read(1)
+            return data + port.read(port.in_waiting) if data else data
+        ready, _, _ = select.select([self._descriptor], [], [], _READ_SECONDS)
+        return port.read(_LARGEST_READ) if ready else b""
+
+    def write(self, data: bytes) -> None:
+        """Send ``data``."""
+        self._open_port().write(data)
+
+    def close(self) -> None:
+        """Close the port. It may be called twice."""
+        port, self._port = self._port, None
+        if port is not None:
+            connection = getattr(port, "_socket", None)
+            with contextlib.suppress(Exception):  # it may be gone
+                port.close()
+            if connection is not None:  # pyserial leaves a connection open that the other side has closed
+                connection.close()
+
+    def _open_port(self) -> serial.SerialBase:
+        if self._port is None:
+            raise OSError(errno.ENODEV, "the port is closed")
+        return self._port
+
+
+def _not_opened(url: str, where: str, error: OSError | ValueError) -> MlfError:
+    number = getattr(error, "errno", None)
+    if number in _BUSY:
+        return ConflictError(
+            "device-in-use",
+            place=where,
+            reason=f"another program uses {url}",
+            hint="close it: a terminal, a serial monitor, or another mlfbuild",
+        )
+    if number in _FORBIDDEN:
+        return StorageError(
+            "serial-port-forbidden",
+            place=where,
+            reason=f"you may not open {url}",
+            hint="add your user to the group of serial ports (Debian: dialout), and log in again",
+        )
+    if isinstance(error, ValueError):
+        return ProcessFailedError(
+            "serial-port-refused", place=where, reason=f"{url} cannot be opened: {error}", hint="change its address"
+        )
+    return ToolNotFoundError(
+        "serial-port-not-found",
+        place=where,
+        reason=f"{url} cannot be opened: {error.strerror or error}",
+        hint=f"connect the device, or choose another port ({_ports()})",
+    )
+
+
+def _ports() -> str:
+    """Return the names of the ports of this machine."""
+    from serial.tools import list_ports
+
+    names = sorted(port.device for port in list_ports.comports())
+    return ", ".join(names) or "this machine has none now"

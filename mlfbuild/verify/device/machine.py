@@ -1,0 +1,164 @@
+"""Run a model on a device with inputs of the host: all cases of a file, or one call after the other.
+
+The firmware is that of ``run_on_board``: it reads the inputs of one case, runs the model, and writes the outputs. For
+single calls, the device stays halted between two cases, where it asks for its next input.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import tempfile
+import weakref
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from mlfbuild.build.tree import subject_of
+from mlfbuild.core import ProcessFailedError, Tell, UnsupportedModelError, tell_nobody
+from mlfbuild.library import Module, ResolvedLibrary
+from mlfbuild.runners import HostCalls
+from mlfbuild.verify.device.connection import Connection, connected
+from mlfbuild.verify.device.layout import Device
+from mlfbuild.verify.emulator.board_image import image_for_device
+from mlfbuild.verify.emulator.run import checked_runs, shaped
+from mlfbuild.verify.exchange import case_size, flaws, runs_layout
+
+Array = npt.NDArray[Any]
+
+_INPUTS, _OUTPUTS = "inputs.bin", "outputs.bin"
+_ENDLESS = 0x7FFF_FFFF
+"""Length of a file whose next case is always to come."""
+
+
+def run_on_device(
+    module: Module,
+    connection: Connection,
+    toolchain: Path,
+    inputs: Sequence[Array],
+    where: str,
+    timeout: float,
+    libraries: Sequence[ResolvedLibrary] = (),
+    tell: Tell = tell_nobody,
+) -> tuple[Array, ...]:
+    """Run every case of ``inputs`` once, in order, on the device of ``connection``; otherwise as ``run_on_board``.
+
+    Raises as ``run_on_board``, and ``ProcessFailedError`` if the connection is lost.
+    """
+    device = connection.device
+    image = image_for_device(module, device, toolchain, where, libraries)
+    subject = subject_of(module, device.name, device.ram_for_data)
+    with tempfile.TemporaryDirectory(prefix="mlfbuild-run-") as folder:
+        runs = checked_runs(image, subject, None, inputs, Path(folder), timeout, connection=connection, tell=tell)
+    return tuple(shaped(runs[f"out{index}"], tensor.shape) for index, tensor in enumerate(subject.outputs))
+
+
+class _NextCase(io.RawIOBase):
+    """The file of inputs: it holds the inputs of the next case, and never ends."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.data = b""
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next ``size`` bytes."""
+        taken, self.data = self.data[:size], self.data[size:]
+        return taken
+
+    def tell(self) -> int:
+        """Return a position; cases are read in order."""
+        return 0
+
+    def seek(self, position: int, whence: int = io.SEEK_SET) -> int:
+        """Return the new position."""
+        return _ENDLESS if whence == io.SEEK_END else position
+
+
+class _Results(io.RawIOBase):
+    """The file of outputs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.content = b""
+
+    def write(self, data: Any) -> int:
+        """Append ``data``."""
+        self.content += bytes(data)
+        return len(data)
+
+
+class DeviceMachine:
+    """The device that a model's code runs in; connected until ``close``, or until nothing refers to it."""
+
+    def __init__(
+        self,
+        module: Module,
+        device: Device,
+        toolchain: Path,
+        where: str,
+        libraries: Sequence[ResolvedLibrary] = (),
+        timeout: float = 60.0,
+    ) -> None:
+        self._image = image_for_device(module, device, toolchain, where, libraries)
+        self._subject = subject_of(module, device.name, device.ram_for_data)
+        self._timeout = timeout
+        self._calls: HostCalls | None = None
+        stack = contextlib.ExitStack()
+        self._connection = stack.enter_context(connected(device))
+        self.close = weakref.finalize(self, stack.close)
+
+    def run(self, inputs: list[Array]) -> tuple[int, list[Array]]:
+        """Return the status and the outputs for inputs in call order."""
+        if self._calls is None:
+            self._start()
+        calls = self._calls
+        assert calls is not None
+        self._next.data = b"".join(_bytes(array) for array in inputs)
+        self._results.content = b""
+        size = case_size(self._subject, 1)
+        while len(self._results.content) < size:
+            ended = calls.step(self._timeout)
+            if ended is not None:
+                self._calls = None  # the next run starts again
+                reason, _, output = (ended.stopped or f"it ended with exit status {ended.exit_status}").partition("\n")
+                raise ProcessFailedError("run-failed", output, place=self._subject.name, reason=reason)
+        (run,) = np.frombuffer(self._results.content, runs_layout(self._subject, 1))["run0"]
+        status = int(run["status"])
+        if status == 0 and (flaw := next(flaws(self._subject, run), None)) is not None:
+            raise ProcessFailedError("run-failed", place=self._subject.name, reason=flaw)
+        return status, [
+            shaped(run[f"out{index}"][np.newaxis], tensor.shape)[0]
+            for index, tensor in enumerate(self._subject.outputs)
+        ]
+
+    def trace(self, _inputs: list[Array]) -> tuple[int, list[Array], list[Array]]:
+        """Raise ``UnsupportedModelError``: the firmware does not transfer intermediate tensors."""
+        raise UnsupportedModelError(
+            "module-not-traceable",
+            place=self._subject.name,
+            reason="intermediate tensors are not read from a device",
+            hint="trace the model on this machine",
+        )
+
+    def reset(self) -> int:
+        """Restart the firmware, so that the model has its initial state."""
+        self._calls = None
+        return 0
+
+    def _start(self) -> None:
+        self._next, self._results = _NextCase(), _Results()
+        files = {_INPUTS: self._next, _OUTPUTS: self._results}
+
+        def opened(name: str, _mode: str) -> BinaryIO:
+            if name not in files:
+                raise FileNotFoundError(name)
+            return cast("BinaryIO", files[name])
+
+        self._calls = self._connection.calls(self._image, opened, [_INPUTS, _OUTPUTS])
+
+
+def _bytes(array: Array) -> bytes:
+    return array.astype(array.dtype.newbyteorder("<")).tobytes()

@@ -1,0 +1,36 @@
+"""GDB servers for tests of runners."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def free_port() -> int:
+    """Return a port on which no program listens."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def qemu(port: int, board: str = "mps2-an385") -> list[str]:
+    """Return the command of an emulated board, halted, behind a GDB server at ``port``."""
+    quiet = ["-display", "none", "-monitor", "none", "-serial", "none"]
+    return ["qemu-system-arm", "-M", board, "-S", "-gdb", f"tcp:127.0.0.1:{port}", *quiet]
+
+
+@contextlib.contextmanager
+def device_server(port: int) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a server that somebody else has started."""
+    with subprocess.Popen(qemu(port)) as process:
+        deadline = time.monotonic() + 10
+        while f":{port:04X} 00000000:0000 0A" not in Path("/proc/net/tcp").read_text():
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        try:
+            yield process
+        finally:
+            process.kill()
