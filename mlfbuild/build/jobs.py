@@ -135,8 +135,8 @@ class TargetJob:
 
     @property
     def run_board(self) -> Board | None:
-        """The emulated board that counts runs: the target's, or one with its CPU if its cycles are modelled."""
-        return self.board or (emulated_board(self.cpu) if self.mcu else None)
+        """The emulated board that counts runs: the target's, or one with its CPU if cycles are modelled or measured."""
+        return self.board or (emulated_board(self.cpu) if self.mcu or self.runner else None)
 
     @property
     def toolchain_files(self) -> tuple[Path, ...]:

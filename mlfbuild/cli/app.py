@@ -34,7 +34,8 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "run-firmware": "Run a firmware on the device of its target, or on its board.",
         "report": "Build, then report the flash and RAM that each model uses.",
         "update": "Replace the file of MODEL by FILE, a newer version.",
-        "profile": "Count the instructions of each operator, and model its cycles.",
+        "profile": "Count the instructions of each operator, and model or measure its cycles.",
+        "calibrate": "Measure the wait states of a device's memories.",
         "sbom": "Write a software bill of materials.",
     },
     "Files, no project needed": {

@@ -52,7 +52,7 @@ def _kind(about: str, needed: Mapping[str, Any], optional: Mapping[str, Any] | N
 
 
 def _started() -> dict[str, Any]:
-    verb = {"enum": ["compile", "write", "build", "verify", "profile", "fetch"]}
+    verb = {"enum": ["compile", "write", "build", "verify", "profile", "calibrate", "fetch"]}
     title = {**_TEXT, "description": "What people read: kws for m55"}
     about = {
         "target": {**_TEXT, "description": "Of the project file"},

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from mlfbuild.cli.options import SharedOptions, verb
 from mlfbuild.cli.output import note, show, show_json
 from mlfbuild.cli.progress import building
@@ -13,15 +15,18 @@ if TYPE_CHECKING:
 
 
 @verb("file", "target", "model", "jobs", "frozen", "offline", "no_wait", "format")
-def profile(options: SharedOptions) -> None:
-    """Count the instructions of each operator, and model its cycles.
+@click.option("--runs", type=click.IntRange(1, 1000), metavar="N", help="Runs that a device measures.  [default: 5]")
+@click.option("--emulator", is_flag=True, help="Do not use the devices of targets.")
+def profile(options: SharedOptions, runs: int | None, emulator: bool) -> None:
+    """Count the instructions of each operator, and model or measure its cycles.
 
     Each model runs once in QEMU, with the first case of its vectors, or with zeros. Instructions are exact. If the
-    target has a microcontroller (mcu), its cycles and milliseconds are modelled, with a stated error. The exit status
-    is 1 if a model, or all models of a firmware, exceed a budget.
+    target has a microcontroller (mcu), its cycles and milliseconds are modelled, with a stated error. If it has a
+    device (runner), a counter of its core also measures cycles there. The exit status is 1 if a model, or all models of
+    a firmware, exceed a budget.
     """
     from mlfbuild.build import load, target_jobs
-    from mlfbuild.report import run_text
+    from mlfbuild.report import MEASURED_RUNS, run_text
     from mlfbuild.report.budgets import check_profiles
     from mlfbuild.usecases import not_profiled, profile_models, unchecked_in_runs
 
@@ -33,7 +38,14 @@ def profile(options: SharedOptions) -> None:
         note(f"not checked: {line}")
     with building(options, project) as progress:
         found = profile_models(
-            project, options.target, options.model, frozen=options.frozen, jobs=options.jobs, progress=progress
+            project,
+            options.target,
+            options.model,
+            frozen=options.frozen,
+            jobs=options.jobs,
+            progress=progress,
+            runs=runs or MEASURED_RUNS,
+            emulator=emulator,
         )
     if options.json:
         show_json({"profiles": [_json(each) for each in found]})
@@ -43,7 +55,7 @@ def profile(options: SharedOptions) -> None:
 
 
 def _json(found: ModelRun) -> dict[str, Any]:
-    from mlfbuild.report import modelled_json
+    from mlfbuild.report import measured_json, modelled_json
 
     profile = found.profile
     return {
@@ -56,11 +68,14 @@ def _json(found: ModelRun) -> dict[str, Any]:
         "rest": profile.rest,
         "stack": profile.stack,
         **modelled_json(profile, profile.rest_cycles),
+        **measured_json(found),
         "operators": [_operator(each) for each in found.operators],
     }
 
 
 def _operator(each: OperatorRun) -> dict[str, Any]:
-    from mlfbuild.report import cycles_json
+    from mlfbuild.report import cycles_json, spread_json
 
-    return {**{key: value for key, value in vars(each).items() if key != "cycles"}, **cycles_json(each.cycles)}
+    plain = {key: value for key, value in vars(each).items() if key not in {"cycles", "measured"}}
+    measured = {"measured": spread_json(each.measured)} if each.measured else {}
+    return {**plain, **cycles_json(each.cycles), **measured}

@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from mlfbuild.project.provider import Provider as Provider
     from mlfbuild.project.reader import load_project as load_project
     from mlfbuild.project.runner import (
+        CYCLE_COUNTERS as CYCLE_COUNTERS,
         GDB_SERVERS as GDB_SERVERS,
         WAYS as WAYS,
         DeviceMemoryKeys as DeviceMemoryKeys,

@@ -20,6 +20,8 @@ WAYS = ("qemu", "gdb", "pyocd", "serial", "labgrid", "run")
 """Keys that say how a device is reached; a runner has exactly one of them."""
 GDB_SERVERS = ("openocd", "pyocd", "jlink", "stlink", "probe-rs", "blackmagic", "qemu")
 """GDB servers whose commands for resetting a device are known."""
+CYCLE_COUNTERS: Mapping[str, str] = {"dwt": "DWT", "pmu": "PMU", "systick": "SysTick"}
+"""Counters of cycles in cores, with their names in messages."""
 _ONLY_WITH: Mapping[str, tuple[str, ...]] = {
     "start": ("gdb",),
     "server": ("gdb",),
@@ -113,6 +115,10 @@ class RunnerKeys(Keys):
     """With `gdb` or `pyocd`: serial port, or URL of pyserial, whose output `run-firmware` shows."""
     memory: DeviceMemoryKeys | None = None
     """Memories for test firmware. Default: those of the target's `mcu`."""
+    counter: Annotated[str, one_of("counter", tuple(CYCLE_COUNTERS))] | None = None
+    """Counter that `profile` reads. Default: dwt (M3, M4, M7, M33), pmu (M55, M85), systick (other cores)."""
+    setup: ProjectPath | None = None
+    """C file with `void mlf_board_setup(void)`: clocks, wait states and caches for test firmware. Default: as reset."""
     timeout: Duration | None = None
     """Longest time that one answer of the device may take: 30 s"""
 

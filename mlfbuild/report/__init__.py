@@ -50,11 +50,18 @@ if TYPE_CHECKING:
     from mlfbuild.report.operators.network import (
         NetworkSizes as NetworkSizes,
         cycles_json as cycles_json,
+        measured_json as measured_json,
         modelled_json as modelled_json,
         network_json as network_json,
+        spread_json as spread_json,
     )
     from mlfbuild.report.operators.operator_runs import OperatorRun as OperatorRun
-    from mlfbuild.report.operators.runs import profiles as profiles, run_text as run_text, watched_runs as watched_runs
+    from mlfbuild.report.operators.runs import (
+        MEASURED_RUNS as MEASURED_RUNS,
+        profiles as profiles,
+        run_text as run_text,
+        watched_runs as watched_runs,
+    )
     from mlfbuild.report.operators.source import SourceFacts as SourceFacts, source_facts as source_facts
     from mlfbuild.report.sizes.image import read_image as read_image
     from mlfbuild.report.sizes.images import (

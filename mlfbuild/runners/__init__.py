@@ -32,7 +32,11 @@ if TYPE_CHECKING:
         opener_in as opener_in,
         start_at_entry as start_at_entry,
     )
-    from mlfbuild.runners.open import device_memory as device_memory, open_runner as open_runner
+    from mlfbuild.runners.open import (
+        device_memory as device_memory,
+        is_emulated as is_emulated,
+        open_runner as open_runner,
+    )
     from mlfbuild.runners.types import Runner as Runner
     from mlfbuild.runners.whole_run import run_to_end as run_to_end
 else:

@@ -139,6 +139,13 @@ class Gdb:
         for command in self._kind.attach:
             self._say(command)
 
+    @property
+    def emulated(self) -> bool:
+        """Whether QEMU is the server, whatever the project file calls it: only QEMU knows this packet."""
+        with contextlib.suppress(GdbRefusal):
+            return "ENABLE=" in self._say("maintenance packet qqemu.sstepbits")
+        return False
+
     def close(self) -> None:
         """Reset the device, let it run and release it; stop what was started for it. It may be called twice."""
         with stops_held():  # a second Ctrl-C must not leave the device halted

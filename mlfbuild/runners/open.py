@@ -38,6 +38,11 @@ def open_runner(keys: RunnerKeys, place: str, memory: Sequence[MemoryRegion] = (
         runner.close()
 
 
+def is_emulated(runner: Runner) -> bool:
+    """Return whether an emulator is known to be behind ``runner``; a serial line does not reveal that."""
+    return bool(getattr(runner, "emulated", False))
+
+
 def device_memory(keys: RunnerKeys) -> tuple[MemoryRegion, ...]:
     """Return the memories that ``keys`` describes, none without ``memory``."""
     if keys.memory is None:

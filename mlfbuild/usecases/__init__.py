@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         build_firmware as build_firmware,
         build_project as build_project,
     )
+    from mlfbuild.usecases.calibrate import CalibratedTarget as CalibratedTarget, calibrate_target as calibrate_target
     from mlfbuild.usecases.check import (
         assumed_places as assumed_places,
         check_dependencies as check_dependencies,

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from mlfbuild.build import Progress, TargetJob, target_jobs
 from mlfbuild.project import Project
-from mlfbuild.report import ModelRun, profiles
+from mlfbuild.report import MEASURED_RUNS, ModelRun, profiles
 from mlfbuild.usecases.build import build_project
+from mlfbuild.usecases.verify import without_runners
 
 
 def profile_models(
@@ -18,15 +19,19 @@ def profile_models(
     frozen: bool = False,
     jobs: int = 1,
     progress: Progress | None = None,
+    runs: int = MEASURED_RUNS,
+    emulator: bool = False,
 ) -> list[ModelRun]:
     """Build the selected models (by default all) and run each once on its target's board.
 
+    On the device of a target, ``runs`` runs are measured, unless only the ``emulator`` is used.
     Budgets are not checked. Raises as ``build_project`` and ``report.profiles``.
     """
     chosen = target_jobs(project, targets, models)
     lenders = target_jobs(project)
     built = build_project(chosen, lenders=lenders, jobs=jobs, progress=progress, locked=project if frozen else None)
-    return list(profiles(project, built.targets, progress))
+    with_devices = without_runners(built.targets) if emulator else built.targets
+    return list(profiles(project, with_devices, progress, runs))
 
 
 def not_profiled(targets: Sequence[TargetJob]) -> list[str]:

@@ -19,6 +19,12 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
+    from mlfbuild.verify.calibration import (
+        Calibration as Calibration,
+        measured_kernels as measured_kernels,
+        modelled_kernels as modelled_kernels,
+        solve as solve,
+    )
     from mlfbuild.verify.compare import (
         ElementDifference as ElementDifference,
         first_difference as first_difference,
@@ -34,6 +40,12 @@ if TYPE_CHECKING:
         Traced as Traced,
         pair_ports as pair_ports,
         pair_traced as pair_traced,
+    )
+    from mlfbuild.verify.cycles import (
+        CycleRuns as CycleRuns,
+        Spread as Spread,
+        chosen_counter as chosen_counter,
+        measure_cycles as measure_cycles,
     )
     from mlfbuild.verify.device import (
         Connection as Connection,

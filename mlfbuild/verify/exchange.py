@@ -32,6 +32,11 @@ _FILES_STATUS = 2  # EXIT_FILES
 _RECORD = [(name, "<i4" if name == "status" else "<u4") for name in ("status", "damage", "index", "workspace", "stack")]
 
 
+def exchange_names() -> tuple[str, str]:
+    """Return the names of the file that the firmware reads, and of the one that it writes."""
+    return _INPUTS, _OUTPUTS
+
+
 def interleaved(inputs: Sequence[Array]) -> bytes:
     """Return ``inputs``, each (cases, elements), as bytes case by case."""
     cases = [array.view(np.uint8).reshape(len(array), -1) for array in inputs]
@@ -100,12 +105,13 @@ def _why_stopped(status: int, output: str, workdir: Path) -> str | None:
     return f"the firmware ended with exit status {status}\n{output.strip()}".rstrip()
 
 
-def read_runs(workdir: Path, subject: Subject, runs: int) -> npt.NDArray[Any]:
+def read_runs(workdir: Path, subject: Subject, runs: int, words: int = 0) -> npt.NDArray[Any]:
     """Return a record array of the finished cases, each with ``runs`` runs: ``run0``, ``run1``.
 
-    Each run has the fields of verify.c's record and the flat outputs ``out0``, ``out1``, ...
+    Each run has the fields of verify.c's record, the flat outputs ``out0``, ``out1``, ..., and ``cycles`` if the
+    firmware writes ``words`` words about them.
     """
-    layout = runs_layout(subject, runs)
+    layout = runs_layout(subject, runs, words)
     path = workdir / _OUTPUTS
     data = read_bytes(path, "output of the test firmware") if path.exists() else b""
     return np.frombuffer(data, dtype=layout, count=len(data) // layout.itemsize)
@@ -116,12 +122,13 @@ def case_size(subject: Subject, runs: int) -> int:
     return runs_layout(subject, runs).itemsize
 
 
-def runs_layout(subject: Subject, runs: int) -> np.dtype[Any]:
+def runs_layout(subject: Subject, runs: int, words: int = 0) -> np.dtype[Any]:
     """Return the type of the elements of ``read_runs``."""
     outputs = []
     for index, tensor in enumerate(subject.outputs):
         element = np.dtype(tensor.dtype).newbyteorder("<")
         outputs.append((f"out{index}", element, (tensor.size // element.itemsize,)))
+    outputs += [("cycles", np.dtype("<u4"), (words,))] if words else []
     return np.dtype([(f"run{number}", np.dtype([*_RECORD, *outputs])) for number in range(runs)])
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mlfbuild.build.tree.cmake import here
-from mlfbuild.build.tree.verify_header import external_pools, interface_header, is_reentrant, print_header
+from mlfbuild.build.tree.verify_header import external_pools, interface_header, is_reentrant, print_header, print_timing
 from mlfbuild.core import UnsupportedModelError, read_bytes
 from mlfbuild.executor import with_c_interface
 from mlfbuild.library import Fields, Module, TensorInfo, parse_json
@@ -190,15 +190,19 @@ def _check_can_be_called(module: Module) -> None:
         )
 
 
-def module_header(module: Module, board: str, *, twice: bool = True, ram: int | None = None) -> str:
+def module_header(
+    module: Module, board: str, *, twice: bool = True, ram: int | None = None, timed: bool = False
+) -> str:
     """Return the text of ``verify_module.h`` for ``module`` on ``board``; ``ram`` and errors as for ``subject_of``.
 
-    Without ``twice``, the image runs each case once, as a product does, and provides no workspace except pools.
+    Without ``twice``, the image runs each case once, as a product does, and provides no workspace except pools. If runs
+    are ``timed``, it takes the time of each of them, and before each operator if the module calls a hook.
     """
     module = with_c_interface(module)
     subject = _subject(module, board, ram)
     reentrant = subject.takes_workspace and not subject.pools
-    return print_header(module, reentrant=reentrant, twice=twice, subject=subject.to_json())
+    text = print_header(module, reentrant=reentrant, twice=twice, subject=subject.to_json())
+    return text + (print_timing(module) if timed else "")
 
 
 # In a tree -----------------------------------------------------------------------------------------------------------

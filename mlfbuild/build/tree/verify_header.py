@@ -77,6 +77,18 @@ def print_header(module: Module, *, reentrant: bool, twice: bool, subject: str) 
     return f"{text}{lines}{_pools(module.name, external)}#define MODULE_SUBJECT \\\n    {_c_string(subject)}\n"
 
 
+def print_timing(module: Module) -> str:
+    """Return the macros with which runs of ``module`` are timed; see ``runtime/profile/mlf_profile.h``."""
+    if not module.hook:
+        return "#define MODULE_OPERATORS 0\n"
+    prefix = struct_prefix(module.name)
+    name = prefix.removeprefix("tvmgen_")
+    return (
+        f"#define MODULE_OPERATORS MLF_{name.upper()}_OPERATORS\n"
+        f"#define MODULE_RUN_HOOKED(inputs, outputs, hook) {prefix}_run_hooked(inputs, outputs, hook, 0)\n"
+    )
+
+
 def interface_header(module: Module) -> CodegenFile | None:
     """Return the header of the module's C interface, ``None`` if it has none."""
     return next((file for file in module.codegen if file.path.match("include/tvmgen_*.h")), None)

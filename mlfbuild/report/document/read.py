@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mlfbuild.core import InputFileError, counted, printable, read_bytes, shown
 from mlfbuild.library import Network, NetworkOperator, NetworkScratch, NetworkTensor, RemovedChannels, parse_json
@@ -22,6 +22,9 @@ from mlfbuild.report.operators.network import FlashPart, NetworkSizes
 from mlfbuild.report.operators.operator_runs import OperatorRun
 from mlfbuild.report.sizes.owners import FLASH_KINDS, Owner, SizedSymbol, Sizes
 from mlfbuild.timing import CycleCount
+
+if TYPE_CHECKING:
+    from mlfbuild.verify import CycleRuns, Spread
 
 Report = Mapping[str, Any]
 """The JSON form of a report."""
@@ -113,6 +116,7 @@ def _run(image: Report, model: str, network: Report) -> ModelRun:
             macs=operator["macs"],
             bound=operator["bound"],
             cycles=CycleCount(**operator["cycles_by_kind"]) if "cycles_by_kind" in operator else None,
+            measured=_spread(operator["measured"]) if "measured" in operator else None,
         )
         for number, operator in enumerate(network["operators"])
         if operator["function"] and operator["instructions"] is not None
@@ -124,9 +128,21 @@ def _run(image: Report, model: str, network: Report) -> ModelRun:
     if modelled is not None:
         part = TimedPart(printable(modelled["mcu"]), modelled["clock"], modelled["error"])
         profile = replace(profile, part=part, rest_cycles=CycleCount(**modelled["rest"]))
-    return ModelRun(
-        printable(image.get("target", "")), printable(model), printable(found["inputs"]), profile, operators
-    )
+    names = (printable(image.get("target", "")), printable(model), printable(found["inputs"]))
+    return ModelRun(*names, profile, operators, _measured(found["measured"]) if "measured" in found else None)
+
+
+def _measured(found: Report) -> CycleRuns:
+    from mlfbuild.verify import CycleRuns  # loads the runners
+
+    about = {key: found[key] for key in ("counter", "emulated", "runs", "overhead")}
+    return CycleRuns(device=printable(found["device"]), total=_spread(found["cycles"]), operators=(), **about)
+
+
+def _spread(found: Report) -> Spread:
+    from mlfbuild.verify import Spread
+
+    return Spread(found["min"], found["median"], found["max"])
 
 
 def _part(sizes: Report) -> FlashPart:

@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from mlfbuild.library import MEMORIES as TENSOR_MEMORIES
-from mlfbuild.project import Budget
+from mlfbuild.project import CYCLE_COUNTERS, Budget
 from mlfbuild.report.budgets.limits import MEMORIES
 from mlfbuild.report.document.compare_schema import comparison_definitions, object_schema
 from mlfbuild.report.operators.cycles import CYCLE_KINDS
@@ -54,6 +54,8 @@ def report_schema() -> dict[str, Any]:
             "operator": _operator(),
             "modelled": modelled_schema(),
             "cycles": cycles_schema(),
+            "measured": _measured(),
+            "spread": _spread(),
             **comparison_definitions(),
         },
     }
@@ -160,8 +162,8 @@ def _network() -> dict[str, Any]:
         "instructions": {"type": "integer", "minimum": 1},
         "rest": {**_INDEX, "description": "Instructions outside of operators"},
     }
-    modelled = {"modelled": {"$ref": "#/$defs/modelled"}}
-    optional = {"profile": object_schema(profile, modelled, "One run; only with --profile")}
+    cycles = {name: {"$ref": f"#/$defs/{name}"} for name in ("modelled", "measured")}
+    optional = {"profile": object_schema(profile, cycles, "One run; only with --profile")}
     return object_schema(
         needed, optional, "A module of the archive; operators and rest of all add up to the model's flash"
     )
@@ -201,6 +203,7 @@ def _operator() -> dict[str, Any]:
         "nodes": {**_array("node"), "description": "Nodes of the model's file"},
         "cycles": {**_INDEX, "description": "Modelled cycles; only for a target with a microcontroller"},
         "cycles_by_kind": {"$ref": "#/$defs/cycles"},
+        "measured": {"$ref": "#/$defs/spread"},
         "removed": object_schema(
             {
                 "channels": {**_INDEX, "description": "Output channels; 0 if only input channels were removed"},
@@ -232,6 +235,22 @@ def cycles_schema() -> dict[str, Any]:
     """Return the schema of cycles by kind."""
     kinds = {key: {**_INDEX, "description": name.capitalize()} for key, name in CYCLE_KINDS.items()}
     return object_schema(kinds, about="Modelled cycles by what the core does in them")
+
+
+def _measured() -> dict[str, Any]:
+    needed = {
+        "device": {**_TEXT, "description": "How it was reached, such as gdb localhost:3333"},
+        "counter": {"enum": [*CYCLE_COUNTERS]},
+        "emulated": {"type": "boolean", "description": "Whether it is an emulator, whose time the counter shows"},
+        "runs": {"type": "integer", "minimum": 1},
+        "overhead": {**_INDEX, "description": "Cycles of one call of the hook, subtracted from each operator"},
+        "cycles": {"$ref": "#/$defs/spread"},
+    }
+    return object_schema(needed, about="Cycles of runs on the device of the target, with no interrupts enabled")
+
+
+def _spread() -> dict[str, Any]:
+    return object_schema(dict.fromkeys(("min", "median", "max"), _INDEX), about="Cycles of several runs on a device")
 
 
 def _node() -> dict[str, Any]:

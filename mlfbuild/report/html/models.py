@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from mlfbuild.project import CYCLE_COUNTERS
 from mlfbuild.report.document.compare import Change, modelled_in
 from mlfbuild.report.html import nodes, numbers, operators, owners
 from mlfbuild.report.html.graph import Block
@@ -181,11 +182,26 @@ def _facts(model: _Json) -> Iterator[Fact]:
             yield Fact("Latency", latency_text(latency), f"{part.exactness}, on {part.title}")
         if network.get("profile"):
             profile = network["profile"]
+            yield from _measured(profile)
             yield Fact(
-                "Counted on",
+                "Counted on the emulator",
                 profile["board"],
                 f"for the first case of {profile['inputs']}" if profile["inputs"] else "for zeros",
             )
+
+
+def _measured(profile: _Json) -> Iterator[Fact]:
+    """Yield the cycles that a device measured, or the time that an emulated one counted."""
+    found = profile.get("measured")
+    if found is not None:
+        cycles, title = found["cycles"], CYCLE_COUNTERS[found["counter"]]
+        spread = f"{numbers.count(cycles['min'])} to {numbers.count(cycles['max'])} in {found['runs']} runs"
+        if found["emulated"]:
+            note = f"{spread}; {title} of {found['device']} counts the time of the emulator, not cycles"
+            yield Fact("Time on the emulator", f"{numbers.count(cycles['median'])} ticks", note)
+        else:
+            note = f"{spread}; measured on {found['device']} ({title}), no interrupts"
+            yield Fact("Cycles, measured", numbers.count(cycles["median"]), note)
 
 
 def _network(key: str, network: _Json, old: _Json | None) -> NetworkView:
@@ -233,6 +249,9 @@ def _sums(network: _Json, old: _Json | None) -> Iterator[tuple[str, tuple[str, .
     done = profile.get("instructions")
     per_mac = done / macs if done and macs else None
     figures = {**total, "MACs": macs, "instructions": done, "lower bound": bound}
+    measured = operators.measured_heading(network)
+    if measured:
+        figures[measured] = profile["measured"]["cycles"]["median"]
     yield "total", _sum(columns, {**figures, "cycles": modelled and modelled["cycles"]}, per_mac, part)
 
 

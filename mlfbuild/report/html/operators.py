@@ -89,7 +89,14 @@ def headings(network: Mapping[str, Any], old: Mapping[str, Any] | None) -> tuple
         names += ["cycles", "ms"]
         if old is not None:
             names.append("cycles ±")
-    return tuple(names)
+    measured = measured_heading(network)
+    return (*names, measured) if measured else tuple(names)
+
+
+def measured_heading(network: Mapping[str, Any]) -> str:
+    """Return the heading of the cycles that a device measured, the median of its runs; empty if none did."""
+    found = (network.get("profile") or {}).get("measured")
+    return "" if found is None else "emulated ticks" if found["emulated"] else "measured cycles"
 
 
 def modelled(network: Mapping[str, Any]) -> TimedPart | None:
@@ -124,6 +131,7 @@ def rows(network: Mapping[str, Any], old: Mapping[str, Any] | None) -> tuple[Ope
             (
                 *_cells(operator, before[index], most, profile=profile, compared=old is not None),
                 *(_cycle_cells(operator, before[index], most, part, compared=old is not None) if part else ()),
+                *(_measured_cells(operator) if measured_heading(network) else ()),
             ),
             operator_title(index, operator, tensors),
             tuple(NodeFacts(node["operator"], tuple(_facts(node))) for node in operator.get("nodes", ())),
@@ -226,6 +234,11 @@ def _cycle_cells(
         yield _change(Change(before, cycles), added=old is None) if known else Cell(numbers.NONE, 0, "change")
 
 
+def _measured_cells(operator: Mapping[str, Any]) -> Iterator[Cell]:
+    found = operator.get("measured")
+    yield Cell(numbers.count(None if found is None else found["median"]), 0, "measured")
+
+
 def split_bar(kinds: Mapping[str, int], whole: int) -> tuple[BarSegment, ...]:
     """Return the segments of a bar of cycles; ``whole`` is that of full length."""
     return bar("", "", kinds, whole).parts
@@ -262,6 +275,9 @@ def operator_title(index: int, operator: Mapping[str, Any], tensors: Sequence[Ma
         by_kind = operator["cycles_by_kind"].items()
         split = ", ".join(f"{numbers.share(each, operator['cycles'])} {CYCLE_KINDS[kind]}" for kind, each in by_kind)
         lines.append(f"{operator['cycles']:,} cycles: {split}")
+    if operator.get("measured"):
+        spread = operator["measured"]
+        lines.append(f"on the device: {spread['min']:,} to {spread['max']:,}, median {spread['median']:,}")
     flash = ", ".join(f"{operator[kind]:,} {kind}" for kind in FLASH_KINDS if operator[kind])
     return "\n".join([*lines, *([f"flash: {flash}"] if flash else [])])
 

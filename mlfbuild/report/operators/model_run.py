@@ -11,6 +11,7 @@ from mlfbuild.report.operators.operator_runs import OperatorRun
 
 if TYPE_CHECKING:
     from mlfbuild.report.operators.profile import Profile
+    from mlfbuild.verify import CycleRuns
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,8 @@ class ModelRun:
     profile: Profile
     operators: tuple[OperatorRun, ...]
     """The calls of the profile, each with its operator of the network."""
+    measured: CycleRuns | None = None
+    """Cycles that the device of the target measured."""
 
     @property
     def inputs_text(self) -> str:

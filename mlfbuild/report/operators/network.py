@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mlfbuild.report.operators.profile import Profile
     from mlfbuild.report.operators.source import SourceFacts
     from mlfbuild.timing import CycleCount
+    from mlfbuild.verify import Spread
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,7 @@ def _profile_json(run: ModelRun) -> dict[str, Any]:
         "instructions": profile.instructions,
         "rest": profile.instructions - operators,
         **modelled_json(profile, sum_of_cycles([profile.rest_cycles, *unknown])),
+        **measured_json(run),
     }
 
 
@@ -141,6 +143,20 @@ def modelled_json(profile: Profile, rest: CycleCount | None) -> dict[str, Any]:
 def cycles_json(cycles: CycleCount | None) -> dict[str, Any]:
     """Return the modelled cycles of an operator as JSON values; empty if they are unknown."""
     return {} if cycles is None else {"cycles": cycles.total, "cycles_by_kind": vars(cycles)}
+
+
+def measured_json(run: ModelRun) -> dict[str, Any]:
+    """Return the cycles of a run that a device measured as JSON values; empty if none did."""
+    found = run.measured
+    if found is None:
+        return {}
+    about = {key: getattr(found, key) for key in ("device", "counter", "emulated", "runs", "overhead")}
+    return {"measured": {**about, "cycles": spread_json(found.total)}}
+
+
+def spread_json(found: Spread) -> dict[str, int]:
+    """Return measured cycles as JSON values."""
+    return {"min": found.least, "median": found.median, "max": found.most}
 
 
 def _tensor_json(tensor: NetworkTensor) -> dict[str, Any]:
@@ -167,4 +183,5 @@ def _counts_json(operator: NetworkOperator, run: OperatorRun | None, *, counted:
     if run is None:
         nothing = 0 if counted and not operator.function else None
         return {"instructions": nothing, "bound": nothing}
-    return {"instructions": run.instructions, "bound": run.bound, **cycles_json(run.cycles)}
+    measured = {} if run.measured is None else {"measured": spread_json(run.measured)}
+    return {"instructions": run.instructions, "bound": run.bound, **cycles_json(run.cycles), **measured}

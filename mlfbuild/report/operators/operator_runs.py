@@ -13,6 +13,7 @@ from mlfbuild.targets import Cpu, fewest_instructions
 if TYPE_CHECKING:
     from mlfbuild.report.operators.profile import Profile
     from mlfbuild.timing import CycleCount
+    from mlfbuild.verify import Spread
 
 _LONGEST_NAME = 60
 
@@ -36,6 +37,8 @@ class OperatorRun:
     """Lower bound of the instructions for them on the CPU."""
     cycles: CycleCount | None = None
     """Modelled cycles; ``None`` without a microcontroller."""
+    measured: Spread | None = None
+    """Cycles on the device of the target; ``None`` if they were not measured."""
 
     @property
     def title(self) -> str:

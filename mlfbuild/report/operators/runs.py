@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 from collections import Counter
@@ -42,31 +43,52 @@ from mlfbuild.executor import callable_modules, chosen_module, module_network, r
 from mlfbuild.library import Module, dtype_called, symbol_prefix
 from mlfbuild.project import Project, size_text
 from mlfbuild.report.operators.cycles import TimedPart
+from mlfbuild.report.operators.measured import last_measured, measured_run
 from mlfbuild.report.operators.model_run import ModelRun
 from mlfbuild.report.operators.operator_runs import operator_runs
 from mlfbuild.report.operators.profile import CallCount, Profile, profile_module
 from mlfbuild.report.sizes.image import Image, read_image
 from mlfbuild.report.text.runs import run_text
 from mlfbuild.timing import CycleCount
-from mlfbuild.verify import SECONDS_A_CASE, load_inputs
+from mlfbuild.verify import SECONDS_A_CASE, Connection, chosen_counter, connected, device_of, load_inputs
 from mlfbuild.verify.emulator import build_harness
 
 __all__ = ["ModelRun", "Profile", "model_runs", "profiles", "run_text", "watched_runs"]
 
 Array = npt.NDArray[Any]
 
+MEASURED_RUNS = 5
+"""Default of the runs that a device measures."""
 
-def profiles(project: Project, targets: Sequence[TargetJob], progress: Progress | None = None) -> Iterator[ModelRun]:
+
+def profiles(
+    project: Project, targets: Sequence[TargetJob], progress: Progress | None = None, runs: int = MEASURED_RUNS
+) -> Iterator[ModelRun]:
     """Yield one run of each module of each model of ``targets``, whose trees have been built, on each board.
 
-    A model runs the first case of its vectors, or zeros if it has none. Raises ``CheckFailedError`` if no target has a
-    board, and as ``model_runs``.
+    A model runs the first case of its vectors, or zeros if it has none. If the target has a device, ``runs`` runs are
+    also measured there. Raises ``CheckFailedError`` if no target has a board, and as ``model_runs``.
     """
     watch = progress or Silent()
     if not any(target.run_board for target in targets):
         raise nothing_to_profile([target.name for target in targets], project.path)
-    for job in (job for target in targets for job in profile_jobs(project, target, project.root / BUILD_FOLDER)):
-        yield from watched_runs(job, watch)
+    for target in targets:
+        jobs = profile_jobs(project, target, project.root / BUILD_FOLDER)
+        with _device(target, f"{project.path}: targets.{target.name}.runner") as connection:
+            for job in jobs:
+                yield from watched_runs(job, watch, connection, runs)
+
+
+@contextlib.contextmanager
+def _device(target: TargetJob, place: str) -> Iterator[Connection | None]:
+    """Connect to the device of ``target`` for the block, if it has one."""
+    if target.runner is None:
+        yield None
+        return
+    device = device_of(target, place)
+    chosen_counter(target.cpu, device.keys.counter, place)  # before anything is connected
+    with connected(device) as connection:
+        yield connection
 
 
 def nothing_to_profile(targets: Sequence[str], place: object = "") -> CheckFailedError:
@@ -79,20 +101,25 @@ def nothing_to_profile(targets: Sequence[str], place: object = "") -> CheckFaile
     )
 
 
-def watched_runs(job: ProfileJob, watch: Progress) -> list[ModelRun]:
+def watched_runs(
+    job: ProfileJob, watch: Progress, connection: Connection | None = None, runs: int = MEASURED_RUNS
+) -> list[ModelRun]:
     """Return the runs of the job's model and show their progress; raises as ``model_runs``."""
     task = Task("profile", job.model.title, job.target.name, model=job.model.model)
     with watched(watch, task):
-        runs = list(model_runs(job, functools.partial(watch.step, task)))
-    watch.finish(task, "counted")
-    return runs
+        found = list(model_runs(job, functools.partial(watch.step, task), connection, runs))
+    watch.finish(task, "measured" if connection else "counted")
+    return found
 
 
-def model_runs(job: ProfileJob, tell: Tell = tell_nobody) -> Iterator[ModelRun]:
+def model_runs(
+    job: ProfileJob, tell: Tell = tell_nobody, connection: Connection | None = None, runs: int = MEASURED_RUNS
+) -> Iterator[ModelRun]:
     """Yield one run of each module of the job's model, whose tree has been built.
 
     CMake and Ninja bring the test firmware up to date each time; it runs only if it or its input changed since the last
-    count. ``tell`` receives progress. Raises ``ToolNotFoundError``, ``InputFileError`` for vectors that do not fit,
+    count. On the device of ``connection``, ``runs`` runs are measured; without one, runs have the last measurement.
+    ``tell`` receives progress. Raises ``ToolNotFoundError``, ``InputFileError`` for vectors that do not fit,
     ``UnsupportedModelError`` if a module cannot be called, and ``ProcessFailedError`` if its run fails.
     """
     board = job.target.run_board
@@ -101,10 +128,15 @@ def model_runs(job: ProfileJob, tell: Tell = tell_nobody) -> Iterator[ModelRun]:
     where = str(job.model.archive)
     library = open_archive(job.model.archive)
     for name in [called.name for module in library.modules for called in callable_modules(module)]:
-        yield _run(job, chosen_module(library, name, where), emulator, tell)
+        run, inputs = _run(job, chosen_module(library, name, where), emulator, tell)
+        if connection is None:
+            yield last_measured(run, job)
+        else:
+            yield measured_run(run, job, inputs, connection, runs, tell)
 
 
-def _run(job: ProfileJob, module: Module, emulator: Path, tell: Tell) -> ModelRun:
+def _run(job: ProfileJob, module: Module, emulator: Path, tell: Tell) -> tuple[ModelRun, Sequence[Array]]:
+    """Return the run on the emulated board, and its inputs."""
     target, folder = job.target, job.folder / module.name
     board = target.run_board
     assert board is not None
@@ -130,7 +162,7 @@ def _run(job: ProfileJob, module: Module, emulator: Path, tell: Tell) -> ModelRu
         profile = profile_module(module, image, board, inputs, SECONDS_A_CASE, target.mcu, places)
         write_atomic(record, json.dumps({"key": key, "profile": asdict(profile)}).encode())
     operators = operator_runs(profile, module_network(module), target.cpu)
-    return ModelRun(target.name, job.model.model, path.name if path else "", profile, operators)
+    return ModelRun(target.name, job.model.model, path.name if path else "", profile, operators), inputs
 
 
 def _first_case(path: Path | None, module: Module) -> list[Array]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from mlfbuild.core import shown, text_table
 from mlfbuild.project import duration_text
@@ -11,6 +12,9 @@ from mlfbuild.report.operators.model_run import ModelRun, figures_of
 from mlfbuild.report.operators.operator_runs import OperatorRun, short_name, total
 from mlfbuild.report.text.columns import fitted_table
 from mlfbuild.timing import CycleCount
+
+if TYPE_CHECKING:
+    from mlfbuild.verify import CycleRuns, Spread
 
 _LONGEST = 1000
 """Maximum characters of a name with ``verbose``."""
@@ -23,18 +27,19 @@ def run_text(run: ModelRun, *, verbose: bool = False) -> str:
 
     Columns: instructions, share, multiply-accumulates (MACs), instructions per MAC, and the lower bound of instructions
     for the MACs. Unknown numbers and zero MACs are left blank. A second table has modelled cycles, if they are known,
-    with their time and the share of each kind.
+    with their time and the share of each kind, a third one the cycles that a device measured beside them.
     """
     profile = run.profile
     module = "" if profile.module == run.model else f" (module {profile.module})"
     head = f"{run.model}{module} for {run.target} on {profile.board}: "
     text = f"{head}{profile.instructions:,} instructions for {run.inputs_text}\n{_table(run, verbose=verbose)}"
     cycles, part = profile.cycles, profile.part
+    measured = "" if run.measured is None else f"\n\n{_measured_text(run, run.measured, module, verbose=verbose)}"
     if cycles is None or part is None:
-        return text
+        return f"{text}{measured}"
     time = latency_text(part.latency(cycles.total))
     told = f"{run.model}{module} for {run.target} on {part.title}: {cycles.total:,} cycles, {time} ({part.exactness})"
-    return f"{text}\n\n{told}\n{_cycles_table(run, cycles, part, verbose=verbose)}"
+    return f"{text}\n\n{told}\n{_cycles_table(run, cycles, part, verbose=verbose)}{measured}"
 
 
 def all_runs(runs: Sequence[ModelRun], limits: Mapping[str, Mapping[str, int]], *, verbose: bool) -> Iterator[str]:
@@ -106,6 +111,29 @@ def _cycle_numbers(cycles: CycleCount, everything: int, part: TimedPart) -> tupl
     kinds = (f"{100 * getattr(cycles, kind) / total:.0f}%" if total else "" for kind in _SPLIT)
     share = f"{100 * total / everything:.1f}%" if everything else ""
     return f"{total:,}", share, part.milliseconds(total), *kinds
+
+
+def _measured_text(run: ModelRun, found: CycleRuns, module: str, *, verbose: bool) -> str:
+    part = run.profile.part
+    unit = "ticks" if found.emulated else "cycles"
+    median = f"{found.total.median:,} {unit}, median of {found.runs}"
+    head = f"{run.model}{module} for {run.target} on {found.device}: {median}"
+    told = f"{found.exactness}; modelled for {part.title}, +-{part.error} %" if part else found.exactness
+    rows = [
+        *((each.measured, each.cycles, _label(each, verbose=verbose)) for each in run.operators if each.measured),
+        (found.total, run.profile.cycles, "total"),
+    ]
+    cells = [
+        (*_spread(spread), *([f"{cycles.total:,}" if cycles else ""] if part else []), label)
+        for spread, cycles, label in rows
+    ]
+    header = ("min", "median", "max", *(["modelled"] if part else []), _subject(run))
+    table = (text_table if verbose else fitted_table)(cells, header=header, align="r" * (len(header) - 1))
+    return f"{head}\n{told}\n{table}"
+
+
+def _spread(found: Spread) -> tuple[str, str, str]:
+    return f"{found.least:,}", f"{found.median:,}", f"{found.most:,}"
 
 
 def _label(each: OperatorRun, *, verbose: bool) -> str:

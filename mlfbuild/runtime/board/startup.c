@@ -55,6 +55,14 @@ static int read_arguments(void)
     return count;
 }
 
+#ifdef MLF_HOST_LINK
+/* Replace it to set up clocks, wait states and caches of a device: the key `setup` of a runner. */
+void mlf_board_setup(void);
+__attribute__((weak)) void mlf_board_setup(void)
+{
+}
+#endif
+
 /* Not inlined: before Reset_Handler has enabled them, no floating-point or vector instruction may run. */
 NO_CANARY __attribute__((noinline, noreturn)) static void start(void)
 {
@@ -64,6 +72,9 @@ NO_CANARY __attribute__((noinline, noreturn)) static void start(void)
     for (const handler *constructor = __init_array_start; constructor != __init_array_end; constructor++) {
         (*constructor)();
     }
+#ifdef MLF_HOST_LINK
+    mlf_board_setup();
+#endif
     exit(main(read_arguments(), arguments));
 }
 

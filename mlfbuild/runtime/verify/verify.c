@@ -27,6 +27,7 @@
  *   MODULE_CONSTANTS             definitions of the pools of constants, if it has any
  *   MODULE_MAP_INPUTS(pools), MODULE_MAP_OUTPUTS(pools)  the addresses of inputs and outputs, if they are in the pools
  *   MODULE_SUBJECT               everything that a check must know about the module, as JSON in the image
+ *   MODULE_OPERATORS             if runs are timed on a device; mlf_profile.h describes this macro
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -37,6 +38,9 @@
 #include MODULE_HEADER
 #include "verify_files.h"
 #include "verify_memory.h"
+#ifdef MODULE_OPERATORS
+#include "mlf_profile.h"
+#endif
 
 #define EXIT_FILES 2 /* a file cannot be read or written */
 
@@ -192,6 +196,29 @@ static void set_pointers(void)
 }
 #endif
 
+#ifdef MODULE_OPERATORS
+static int32_t call(int run)
+{
+    static int with_hook;
+    int32_t status;
+    (void)run;
+    cycles.operators = with_hook ? MODULE_OPERATORS : 0;
+    cycles.began = mlf_cycles_now();
+    __asm__ volatile("" ::: "memory");
+#ifdef MODULE_RUN_HOOKED
+    if (with_hook) {
+        status = MODULE_RUN_HOOKED(&input_pointers, &output_pointers, any_hook);
+    } else
+#endif
+    {
+        status = MODULE_RUN(&input_pointers, &output_pointers, &pools);
+    }
+    __asm__ volatile("" ::: "memory");
+    cycles.ended = mlf_cycles_now();
+    with_hook = !with_hook;
+    return status;
+}
+#else
 static int32_t call(int run)
 {
 #ifdef MODULE_RUN_IN
@@ -202,6 +229,7 @@ static int32_t call(int run)
     (void)run;
     return MODULE_RUN(&input_pointers, &output_pointers, &pools);
 }
+#endif
 
 #ifdef MEASURE_STACK
 extern uint32_t __stack_limit[];
@@ -311,6 +339,9 @@ static int run_once(int in, struct output *out, uint32_t position, int run, uint
     for (uint32_t i = 0; ok && i < OUTPUTS; i++) {
         ok = put(out, outputs[i].bytes, outputs[i].size);
     }
+#ifdef MODULE_OPERATORS
+    ok = ok && put(out, &cycles, sizeof cycles);
+#endif
     return ok;
 }
 
@@ -326,6 +357,13 @@ int main(int argc, char **argv)
     if (lseek(in, 0, SEEK_SET) != 0) {
         return EXIT_FILES;
     }
+#ifdef MODULE_OPERATORS
+    const enum mlf_cycles_refusal refusal = mlf_cycles_start();
+    if (refusal != MLF_CYCLES_COUNT) {
+        return EXIT_COUNTER + (int)refusal;
+    }
+    measure_overhead();
+#endif
     uint8_t paint = 0xA5; /* changes from run to run, because a write of the paint's own value would not be detected */
     lay_out_memory();
     set_pools();

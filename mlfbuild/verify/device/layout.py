@@ -79,6 +79,8 @@ class Device:
             assert self.keys.uart is not None
             settings |= {"MLF_HOST_LINK": "serial", "MLF_UART": str(self.keys.uart.resolve())}
             settings |= {"MLF_RAM_BEGIN": str(self.ram.origin), "MLF_RAM_END": str(self.ram.origin + self.ram.size)}
+        if self.keys.setup is not None:
+            settings["MLF_SETUP"] = str(self.keys.setup.resolve())
         if self.board is not None:
             return {**settings, "MLF_BOARD": self.board.name}
         script = folder / "device.ld"

@@ -43,12 +43,14 @@ def build_harness(
     twice: bool = True,
     placement: Path | None = None,
     device: Device | None = None,
+    counter: str = "",
     tell: Tell = tell_nobody,
 ) -> Path:
     """Build the test firmware for ``module`` of the unpacked ``tree`` under ``workdir``; returns the image.
 
     It is linked for ``board``, for ``device``, or for this machine, and runs each case ``twice``, or once.
-    ``placement`` is the fragment of ``mlf::placement``, if there is one. A second build compiles only changed files.
+    ``placement`` is the fragment of ``mlf::placement``, if there is one. With a ``counter`` of cycles, the image takes
+    the time of its runs with it. A second build compiles only changed files.
     Raises ``ToolNotFoundError``, ``StorageError``, ``UnsupportedModelError`` also if the code includes a header that is
     not in the archive, or if the image is larger than the board's memory, and ``ProcessFailedError`` with the
     compiler's output.
@@ -56,7 +58,8 @@ def build_harness(
     generated = workdir / "generated"
     name = device.name if device else board.name if board else HOST
     ram = device.ram_for_data if device else None
-    write_if_changed(generated / "verify_module.h", module_header(module, name, twice=twice, ram=ram).encode())
+    header = module_header(module, name, twice=twice, ram=ram, timed=bool(counter))
+    write_if_changed(generated / "verify_module.h", header.encode())
     require_compiler(toolchain)
     cmake, ninja, folder = find_tool("cmake"), find_tool("ninja"), workdir / "build"
     definitions = {
@@ -68,6 +71,8 @@ def build_harness(
         "MLF_BOARD": board.name if board else "",
         "MLF_PLACEMENT": str(placement.resolve()) if placement else "",
     }
+    if counter:
+        definitions["MLF_COUNTER"] = counter.upper()
     if device is not None:
         definitions |= device.definitions(generated.resolve())
     if toolchain is not None:
