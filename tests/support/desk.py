@@ -1,4 +1,4 @@
-"""A project for a device on the desk: QEMU behind its GDB stub, without semihosting, is the board of examples/boards."""
+"""A project for a device on the desk: QEMU behind its GDB stub is the board of examples/boards, without semihosting."""
 
 from __future__ import annotations
 
