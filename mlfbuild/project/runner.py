@@ -128,6 +128,11 @@ class RunnerKeys(Keys):
         return next(way for way in WAYS if getattr(self, way))
 
     @property
+    def address(self) -> str:
+        """The value of that key: an address, a port, a board, a place, or the name of a program."""
+        return self.run[0] if self.run else str(getattr(self, self.way))
+
+    @property
     def over_serial(self) -> bool:
         """Whether the firmware itself talks to mlfbuild over a serial line; otherwise a debugger accesses it."""
         return self.serial is not None or (self.labgrid is not None and bool(self.flash))

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from mlfbuild.runners.open import (
         device_memory as device_memory,
         is_emulated as is_emulated,
+        needed_for as needed_for,
         open_runner as open_runner,
     )
     from mlfbuild.runners.types import Runner as Runner

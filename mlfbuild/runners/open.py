@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from mlfbuild.project import RunnerKeys
 from mlfbuild.runners.types import Runner
-from mlfbuild.targets import MemoryRegion
+from mlfbuild.targets import BOARDS, MemoryRegion
 
 _MODULES = {"run": "command"}
 """Modules of ways whose names differ from their keys."""
@@ -41,6 +41,20 @@ def open_runner(keys: RunnerKeys, place: str, memory: Sequence[MemoryRegion] = (
 def is_emulated(runner: Runner) -> bool:
     """Return whether an emulator is known to be behind ``runner``; a serial line does not reveal that."""
     return bool(getattr(runner, "emulated", False))
+
+
+def needed_for(keys: RunnerKeys) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the programs, and the extras of Python packages, that reach the device of ``keys``."""
+    debugger = () if keys.over_serial or keys.pyocd or keys.run else ("gdb-multiarch",)
+    emulator = () if keys.qemu is None else (BOARDS[keys.qemu].emulator,)
+    extras = {
+        "labgrid": keys.labgrid is not None,
+        "gdb": bool(debugger),
+        "pyocd": keys.pyocd is not None,
+        "serial": keys.over_serial or keys.console is not None,
+    }
+    own = (words[0] for words in (keys.start, keys.flash, keys.run) if words)
+    return (*debugger, *emulator, *own), tuple(extra for extra, used in extras.items() if used)
 
 
 def device_memory(keys: RunnerKeys) -> tuple[MemoryRegion, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,19 @@ def test_a_target_that_cannot_be_built(folder: Folder, monkeypatch: pytest.Monke
     assert (event["code"], event["place"]) == ("targets-not-buildable", "mlfbuild.yml")
     assert folder.run("doctor", "--target", "pc").status == 0
     assert "cannot be built" in folder.run("doctor", "-q").out
+
+
+def test_what_reaches_devices(folder: Folder, tool, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("cmake", "ninja", "arm-none-eabi-gcc", "gdb-multiarch"):
+        tool(name)
+    device = 'desk: {cpu: cortex-m4, runner: {gdb: "localhost:3333"}}'
+    folder.write("mlfbuild.yml", PROJECT.replace("pc: {cpu: host}", device))
+    known = "(cortex-m4, gdb localhost:3333)"
+    assert f"  desk  builds and verifies {known}\n" in folder.run("doctor").out
+    monkeypatch.setitem(sys.modules, "pygdbmi", None)
+    monkeypatch.setenv("MLFBUILD_GDB_MULTIARCH", "/nowhere/gdb")
+    state = f"  desk  builds {known}; not verified: gdb-multiarch is missing, pip install 'pygdbmi"
+    assert state in folder.run("doctor").out
 
 
 def test_without_a_project_file(folder: Folder) -> None:

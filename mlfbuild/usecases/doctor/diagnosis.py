@@ -13,8 +13,9 @@ from importlib import metadata
 from pathlib import Path
 
 from mlfbuild.build import chosen_names, toolchain_of
-from mlfbuild.core import HOST_COMPILER, ToolNotFoundError, find_tool, how_to_install, tool_variable
-from mlfbuild.project import ModelSpec, Project, TargetSpec, load_project, mcu_of, run_budgets
+from mlfbuild.core import HOST_COMPILER, ToolNotFoundError, find_tool, how_to_install, require_extra, tool_variable
+from mlfbuild.project import ModelSpec, Project, RunnerKeys, TargetSpec, load_project, mcu_of, run_budgets
+from mlfbuild.runners import needed_for
 from mlfbuild.targets import (
     BOARDS,
     CPUS,
@@ -35,7 +36,7 @@ from mlfbuild.usecases.doctor.packages import conflicting_packages
 from mlfbuild.usecases.init import outdated_lines
 
 _PROGRAMS = (
-    HOST_COMPILER, "cmake", "ninja", "arm-none-eabi-gcc", "clang", "riscv64-unknown-elf-gcc",
+    HOST_COMPILER, "cmake", "ninja", "arm-none-eabi-gcc", "clang", "riscv64-unknown-elf-gcc", "gdb-multiarch",
     *dict.fromkeys(board.emulator for board in BOARDS.values()),
 )  # fmt: skip
 _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)*")
@@ -62,6 +63,7 @@ class TargetState:
     name: str
     cpu: str
     board: str | None
+    """The board that QEMU emulates, or the way to its device: ``gdb localhost:3333``."""
     missing: tuple[str, ...]
     """Why it cannot be built; empty if it can."""
     unverified: str = ""
@@ -143,8 +145,8 @@ def _remedies(needed: Sequence[str]) -> Iterator[str]:
     yield from (f"correct or unset the variable {chosen}" for chosen in wrong.values())
 
 
-_Wanted = tuple[str, Cpu, Board | None, Path | None, bool]
-"""Name, CPU, board and toolchain file of a target, and whether its builds run models for budgets."""
+_Wanted = tuple[str, Cpu, Board | None, Path | None, bool, RunnerKeys | None]
+"""Name, CPU, board and toolchain file of a target, whether its builds run models for budgets, and its runner."""
 
 
 def _models_of(project: Project, targets: Sequence[str]) -> Iterator[ModelSpec]:
@@ -168,7 +170,7 @@ def _targets_of(project: Project, names: Sequence[str]) -> Iterator[_Wanted]:
         target = project.targets[name]
         cpu = CPUS[target.cpu]
         board = BOARDS[target.board] if target.board else emulated_board(cpu) if mcu_of(target) else None
-        yield name, cpu, board, toolchain_of(target), _counts(project, target)
+        yield name, cpu, board, toolchain_of(target), _counts(project, target), target.runner
 
 
 def _counts(project: Project, target: TargetSpec) -> bool:
@@ -185,13 +187,21 @@ def _counts(project: Project, target: TargetSpec) -> bool:
 
 def _cpus() -> Iterator[_Wanted]:
     for cpu in CPUS.values():
-        yield cpu.name, cpu, emulated_board(cpu), toolchain_file(cpu), False
+        yield cpu.name, cpu, emulated_board(cpu), toolchain_file(cpu), False, None
 
 
 def _state(
-    name: str, cpu: Cpu, board: Board | None, toolchain: Path | None, counts: bool, needed: list[str]
+    name: str,
+    cpu: Cpu,
+    board: Board | None,
+    toolchain: Path | None,
+    counts: bool,
+    runner: RunnerKeys | None,
+    needed: list[str],
 ) -> TargetState:
     missing = (*_missing(cpu, toolchain, needed), *(_missing_to_count(board, needed) if board and counts else ()))
+    if runner is not None:
+        return TargetState(name, cpu.name, f"{runner.way} {runner.address}", missing, _unreached(runner, needed))
     unverified = ""
     if board is not None and _found(board.emulator) is None:
         needed.append(board.emulator)
@@ -199,6 +209,24 @@ def _state(
     elif board is None and toolchain is not None:
         unverified = "no board that QEMU emulates"
     return TargetState(name, cpu.name, board.name if board else None, missing, unverified)
+
+
+def _unreached(runner: RunnerKeys, needed: list[str]) -> str:
+    """Return what is missing to reach the device of ``runner``, empty if nothing is."""
+    programs, extras = needed_for(runner)
+    missing = [name for name in programs if _found(name) is None]
+    needed.extend(name for name in missing if name in _PROGRAMS)
+    packages = [hint for extra in extras if (hint := _lacking(extra))]
+    return ", ".join([*(f"{name} is missing" for name in missing), *packages])
+
+
+def _lacking(extra: str) -> str:
+    """Return the command that installs the packages of ``extra``, empty if they are installed."""
+    try:
+        require_extra(extra, "", "")
+    except ToolNotFoundError as error:
+        return error.hint
+    return ""
 
 
 def _missing(cpu: Cpu, toolchain: Path | None, needed: list[str]) -> Iterator[str]:
