@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlfbuild.build import TargetJob
-from mlfbuild.core import UsageError, quoted, write_if_changed
+from mlfbuild.core import InputFileError, UsageError, quoted, write_if_changed
 from mlfbuild.project import RunnerKeys
 from mlfbuild.targets import BOARDS, MEMORY_MAPS, Board, Cpu, MemoryRegion, emulated_board
 
@@ -98,10 +98,18 @@ class Device:
 def device_of(target: TargetJob, place: str) -> Device:
     """Return the device of ``target``, which has a runner; ``place`` is that of the runner's keys.
 
-    Raises ``UsageError`` if its core is no Cortex-M, its memories are not known, or no image can be linked for them.
+    Raises ``UsageError`` if its core is no Cortex-M, its memories are not known, or no image can be linked for them;
+    ``InputFileError`` if its file ``setup`` is missing.
     """
     keys = target.runner
     assert keys is not None
+    if keys.setup is not None and not keys.setup.is_file():
+        raise InputFileError(
+            "setup-missing",
+            place=f"{place}.setup",
+            reason=f"there is no file {keys.setup}",
+            hint="write it with void mlf_board_setup(void), or remove the key",
+        )
     if keys.run:
         raise UsageError(
             "runner-cannot",
