@@ -12,7 +12,7 @@ import struct
 import time
 from collections.abc import Sequence
 
-from mlfbuild.core import ProcessFailedError, TimedOutError
+from mlfbuild.core import ProcessFailedError, TimedOutError, UsageError
 from mlfbuild.runners.types import Runner
 
 _VECTOR_TABLE = 0xE000ED08
@@ -35,10 +35,14 @@ def call_function(runner: Runner, address: int, arguments: Sequence[int], timeou
     registers afterwards. Floating-point registers are not saved, which matters only if the device is halted in the
     middle of a function that uses them.
 
-    Raises ``TimedOutError`` after ``timeout`` seconds, and ``ProcessFailedError`` (code ``call-faulted``) if the
-    function faults: the device is then halted before the first instruction of the handler.
+    Raises ``UsageError`` if the core is no Cortex-M, ``TimedOutError`` after ``timeout`` seconds, and
+    ``ProcessFailedError`` (code ``call-faulted``) if the function faults: the device is then halted before the first
+    instruction of the handler.
     """
     before = runner.registers()
+    if "xpsr" not in before:
+        reason = "calls of functions on devices are only known for Cortex-M cores"
+        raise UsageError("runner-cannot", place=runner.name, reason=reason)
     home = before["pc"]
     stack = _stack_of(before["sp"], len(arguments))
     if stack_words := arguments[_IN_REGISTERS:]:

@@ -56,8 +56,6 @@ _CORE_REGISTERS = (*(f"r{number}" for number in range(13)), "sp", "lr", "pc", "x
 """QEMU before version 8 has no msp and psp."""
 _CALL_CLOBBERS = (*(f"d{number}" for number in range(8)), "fpscr", "vpr")
 """Floating-point registers that a called function may change (AAPCS)."""
-_SAME_REGISTERS = {"cpsr": "xpsr"}
-"""Other names of registers; OpenOCD writes xPSR."""
 
 
 class Gdb:
@@ -340,7 +338,7 @@ class Gdb:
             names = self._ask("-data-list-register-names")["register-names"]
             for number, name in enumerate(names):
                 if name:
-                    self._numbers[_SAME_REGISTERS.get(name.lower(), name.lower())] = (number, name)
+                    self._numbers[name.lower()] = (number, name)  # OpenOCD writes xPSR
         return self._numbers
 
     def call(self, address: int, arguments: Sequence[int], timeout: float) -> int:

@@ -161,6 +161,13 @@ class Link:
             hello = self.connect(max(deadline - time.monotonic(), _SECONDS_TO_RESET))
             if hello.previous == 0:
                 return hello
+            if time.monotonic() >= deadline:
+                raise ProcessFailedError(
+                    "device-not-reset",
+                    place=self._where,
+                    reason=f"the device at {self._name} goes on after a request to reset",
+                    hint="correct MLF_SERIAL_RESET in its firmware, or reset it by hand",
+                )
 
     # Requests ---------------------------------------------------------------------------------------------------------
 
@@ -286,7 +293,7 @@ class Link:
                     self._round += (max(time.monotonic() - sent - wire, 0) - self._round) / 4
                 return found
             if time.monotonic() >= deadline:
-                self._session = 0
+                self.leave()
                 raise late()
             self.repeated += 1
             repeated += 1

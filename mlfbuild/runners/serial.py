@@ -222,11 +222,12 @@ class Serial:
         return self._link.text()
 
     def close(self) -> None:
-        """Reset the device and close the port. It may be called twice."""
-        if self._link.connected:
-            with contextlib.suppress(MlfError):  # it may be unable to
+        """Reset the device, as far as it answers, and close the port. It may be called twice."""
+        if self._hello is not None:
+            self._hello = None
+            with contextlib.suppress(MlfError):
+                self._link.connect(_CLOSE_SECONDS)  # a request may have been interrupted
                 self._link.reset(_CLOSE_SECONDS)
-            self._link.leave()
         self._stack.close()
 
 

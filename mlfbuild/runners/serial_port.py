@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import io
+import os
 import select
 from typing import TYPE_CHECKING, Any
 
@@ -109,7 +110,7 @@ def _not_opened(url: str, where: str, error: OSError | ValueError) -> MlfError:
     return ToolNotFoundError(
         "serial-port-not-found",
         place=where,
-        reason=f"{url} cannot be opened: {error.strerror or error}",
+        reason=f"{url} cannot be opened: {os.strerror(number) if number else str(error).rpartition('] ')[2]}",
         hint=f"connect the device, or choose another port ({_ports()})",
     )
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from mlfbuild.core import ProcessFailedError, TimedOutError
+from mlfbuild.core import ProcessFailedError, TimedOutError, UsageError
 from mlfbuild.project import RunnerKeys
 from mlfbuild.runners import Runner, describe_fault, open_runner, read_firmware
 from mlfbuild.runners.gdb import Gdb
@@ -160,7 +160,7 @@ def test_the_console_may_be_a_serial_port_beside_the_server(image: Path) -> None
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("board", sorted(BOARDS.keys() - {"mps2-an385"}))
+@pytest.mark.parametrize("board", sorted(name for name in BOARDS if BOARDS[name].cpu.startswith("cortex-m")))
 def test_every_board_is_driven(board: str, tmp_path: Path) -> None:
     row = BOARDS[board]
     vectors = 0 if board == "mps3-an547" else row.flash.origin
@@ -174,3 +174,15 @@ def test_every_board_is_driven(board: str, tmp_path: Path) -> None:
         assert runner.go([at["stop_here"]], 10) == at["stop_here"]
         assert isinstance(runner, Gdb)
         assert runner.call(at["weighted"], [1, 2, 3, 4, 5, 6], 10) == 654321
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("board", sorted(name for name in BOARDS if not BOARDS[name].cpu.startswith("cortex-m")))
+def test_functions_are_only_called_on_m_profile_cores(board: str, tool: Callable[[str], str]) -> None:
+    tool(BOARDS[board].emulator)
+    with open_runner(RunnerKeys(qemu=board), PLACE) as runner:
+        assert isinstance(runner, Gdb)
+        assert {"sp", "pc"} <= runner.registers().keys()
+        with pytest.raises(UsageError) as refusal:
+            runner.call(0x1000, [], 1)
+    assert refusal.value.code == "runner-cannot"

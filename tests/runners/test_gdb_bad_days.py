@@ -132,7 +132,7 @@ def test_a_program_that_is_no_gdb_server_listens(answer: bytes) -> None:
 def test_the_console_cannot_be_opened() -> None:
     port = free_port()
     keys = RunnerKeys(gdb=f"localhost:{port}", start=tuple(qemu(port)), console="/dev/ttyNoSuchPort")
-    assert facts(failure(keys)) == (5, "console-not-opened")
+    assert facts(failure(keys)) == (3, "serial-port-not-found")
 
 
 def test_another_process_has_the_device() -> None:

@@ -137,6 +137,17 @@ def test_a_terminal_serves_every_board(tmp_path: Path, board: str) -> None:
         assert run(runner, image, data) == sum_of(data)
 
 
+def test_the_functions_in_the_documentation_serve_an_stm32(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs/runners/serial.md").read_text()
+    uart = next(block for block in page.split("```c\n") if "USART2_BRR" in block).partition("```")[0]
+    image = serial_firmware(tmp_path, "-Werror", "-Wconversion", cpu="cortex-m4", flash=0x08000000, uart=uart)
+    with line() as one, board_on(one, image, "netduinoplus2", 1), opened(one) as runner:
+        runner.load(image)
+        assert runner.go(stops(image), 5)
+        data = random.Random(4).randbytes(1000)
+        assert run(runner, image, data) == sum_of(data)
+
+
 # Bad lines ------------------------------------------------------------------------------------------------------------
 
 RATES = [(1, 3e-3, 6), (2, 1e-3, 50), (3, 5e-3, 40), (4, 1e-2, 20)]
@@ -169,7 +180,7 @@ def test_another_host_goes_on_where_the_first_one_ended(wire: Line, image: Path)
         killed.load(image)
         assert killed.go(stops(image), 5)
         killed.write(symbols(image)["input"], data)
-        killed._link.leave()  # it cannot reset the device any more
+        killed._hello = None  # it cannot reset the device any more
     with opened(wire) as runner:
         assert runner.go(stops(image), 5)  # the stop that the first one has seen
         assert runner.go(stops(image), 5)
@@ -290,6 +301,30 @@ def test_firmware_that_cannot_reset_its_device_is_named(tmp_path: Path) -> None:
         runner.load(image)
 
 
+def test_a_reset_that_does_nothing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mlfbuild.runners.serial._BOOT_SECONDS", 0.2)
+    image = serial_firmware(tmp_path, "-DMLF_SERIAL_RESET=((void)0)")
+    with line() as one, board_on(one, image), opened(one) as runner:
+        with raises(ProcessFailedError, "device-not-reset", PLACE):
+            runner.load(image)
+        assert runner.read(symbols(image)["label"], 10) == b"a constant"
+
+
+def test_an_interrupted_host_leaves_the_device_reset(wire: Line, image: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = bytes([1]) * 1000
+    with opened(wire) as runner:
+        runner.load(image)
+        assert runner.go(stops(image), 5)
+        assert run(runner, image, data) == sum_of(data)
+        with monkeypatch.context() as patch:
+            patch.setattr(SerialPort, "read", Mock(side_effect=KeyboardInterrupt))
+            with pytest.raises(KeyboardInterrupt):
+                runner.read(symbols(image)["input"], 4)
+    with opened(wire) as runner:
+        assert runner.go(stops(image), 5)
+        assert number(runner, image, "runs") == 0
+
+
 def test_firmware_of_another_version_is_named(tmp_path: Path) -> None:
     image = serial_firmware(tmp_path, "-DMLF_SERIAL_VERSION=2")
     with (
@@ -327,6 +362,16 @@ def test_a_port_without_permission_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("serial.serial_for_url", Mock(side_effect=PermissionError(13, "Permission denied")))
     with raises(StorageError, "serial-port-forbidden", PLACE):
         SerialPort("/dev/ttyS0", 115200, PLACE)
+
+
+def test_ports_without_a_descriptor_are_read() -> None:
+    port = SerialPort("loop://", 115200, PLACE)
+    port.write(b"0123456789")
+    data = b""
+    while len(data) < 10:
+        data += port.read()
+    assert (data, port.read()) == (b"0123456789", b"")
+    port.close()
 
 
 def test_an_address_that_is_no_port_is_refused() -> None:

@@ -104,9 +104,11 @@ def uart_source(board: str) -> str:
     return f"#define UART {UARTS[board]:#x}\n#define SLEEPS {sleeps}\n{UART}"
 
 
-def serial_firmware(folder: Path, *options: str, board: str = "mps2-an385", text: str = "", **places: object) -> Path:
-    """Build firmware that answers its host on the UART of ``board``; ``text`` is more C, which makes it another one."""
-    source = '#include "mlf_serial.c"\n' + uart_source(board) + APP + text
+def serial_firmware(
+    folder: Path, *options: str, board: str = "mps2-an385", uart: str = "", text: str = "", **places: object
+) -> Path:
+    """Build firmware that answers on the UART of ``board``, or by the functions ``uart``; ``text`` is more C."""
+    source = '#include "mlf_serial.c"\n' + (uart or uart_source(board)) + APP + text
     return device_firmware(folder, f"-I{RUNTIME / 'serial'}", *options, source=source, **places)  # type: ignore[arg-type]
 
 
@@ -248,8 +250,8 @@ def line(*, tty: bool = False) -> Iterator[Line]:
 
 
 @contextlib.contextmanager
-def board_on(one: Line, image: Path, board: str = "mps2-an385") -> Iterator[None]:
-    """Have QEMU run a board at the end of a line for the block.
+def board_on(one: Line, image: Path, board: str = "mps2-an385", port: int = 0) -> Iterator[None]:
+    """Have QEMU run a board, with its serial port ``port`` at the end of a line, for the block.
 
     Its flash is ``image``: whoever replaces that file restarts the board with ``flash_command``.
     """
@@ -258,7 +260,8 @@ def board_on(one: Line, image: Path, board: str = "mps2-an385") -> Iterator[None
 
     def run() -> None:
         while not ended.is_set():
-            words = ["qemu-system-arm", "-M", board, "-display", "none", "-monitor", "none", "-serial", one.chardev]
+            words = ["qemu-system-arm", "-M", board, "-display", "none", "-monitor", "none"]
+            words += [*port * ["-serial", "null"], "-serial", one.chardev]
             process = subprocess.Popen([*words, "-kernel", str(image)], stderr=subprocess.DEVNULL)
             processes.append(process)
             image.with_suffix(".pid").write_text(str(process.pid))

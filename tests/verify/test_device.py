@@ -7,7 +7,9 @@ import re
 import signal
 import socket
 import subprocess
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -191,3 +193,53 @@ def test_image_that_exceeds_the_memory_is_refused(workdir: Path) -> None:
     device = device_of(target("cortex-m4", keys), PLACE)
     with connected(device) as connection, raises(UnsupportedModelError, "board-too-small", place="net"):
         verify(workdir, connection)
+
+
+@pytest.mark.sweep
+def test_a_case_stops_the_device_once_for_each_input_and_once_for_its_results(
+    workdir: Path, desk: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """450 cases over one connection; each of them runs twice."""
+    stops: list[int] = []
+    go = desk.runner.go
+
+    def counted(addresses: Sequence[int], timeout: float) -> int:
+        stops.append(go(addresses, timeout))
+        return stops[-1]
+
+    monkeypatch.setattr(desk.runner, "go", counted)
+    module = write_library(workdir / "tree")
+    many = {"in0": A, "in1": B, "out0": SUM, "out1": MEAN}
+    np.savez(workdir / "many.npz", **{name: np.tile(array, (150, 1)) for name, array in many.items()})
+    toolchain = toolchain_file(desk.device.cpu)
+    folder = workdir / desk.device.cpu.name
+    report = verify_module(
+        workdir / "tree", module, None, workdir / "many.npz", folder, toolchain=toolchain, connection=desk
+    )
+    assert (report.passed, report.ran) == (True, 450)
+    assert 3 * 450 < len(stops) < 3 * 450 + 20
+
+
+@pytest.mark.sweep
+def test_the_next_command_does_not_load_the_image_again(workdir: Path) -> None:
+    keys = on_server("mps2-an386", in_ram=False)
+    again = replace(keys, start=(), server="qemu")
+    with subprocess.Popen(keys.start) as server:
+        try:
+            _wait_for(keys.gdb)
+            loaded = []
+            for _ in range(2):
+                told: list[str] = []
+                with connected(device_of(target("cortex-m4", again), PLACE)) as connection:
+                    verify(workdir, connection, tell=lambda doing, *_, told=told: told.append(doing))
+                loaded.append("loading" in told)
+        finally:
+            server.kill()
+    assert loaded == [True, False]
+
+
+def _wait_for(address: str) -> None:
+    deadline = time.monotonic() + 20
+    port = f":{int(address.rpartition(':')[2]):04X} "
+    while time.monotonic() < deadline and port not in Path("/proc/net/tcp").read_text():
+        time.sleep(0.05)  # a connection would end QEMU's wait for GDB

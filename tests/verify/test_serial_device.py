@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import mlfbuild
 from mlfbuild.build import TargetJob
-from mlfbuild.core import UsageError
+from mlfbuild.core import InputFileError, UsageError
 from mlfbuild.project import DeviceMemoryKeys, RegionKeys, RunnerKeys
 from mlfbuild.targets import BOARDS, cpu_called, toolchain_file
 from mlfbuild.verify.device import Connection, connected, device_of
@@ -111,14 +114,14 @@ def test_faults_are_reported(workdir: Path, desk: Connection, wrong: str, found:
     assert re.fullmatch(found, report.text()), report.text()
 
 
-@pytest.mark.sweep
-def test_all_digits_are_right_on_a_bad_line(workdir: Path, tmp_path: Path) -> None:
-    shutil.copytree(EXAMPLE, tmp_path, dirs_exist_ok=True)
-    shutil.copy(workdir / "uart.c", tmp_path)
-    image = Path(shutil.copy(workdir / "first/app.elf", tmp_path / "flash.elf"))
-    words = json.dumps(flash_command(image))
+@contextlib.contextmanager
+def digits(workdir: Path, folder: Path) -> Iterator[Line]:
+    """Return the line of a board that is the device of the example's project in ``folder``."""
+    shutil.copytree(EXAMPLE, folder, dirs_exist_ok=True)
+    shutil.copy(workdir / "uart.c", folder)
+    image = Path(shutil.copy(workdir / "first/app.elf", folder / "flash.elf"))
     with line() as one, board_on(one, image):
-        (tmp_path / "mlfbuild.yml").write_text(
+        (folder / "mlfbuild.yml").write_text(
             f"""\
 mlfbuild: 1
 targets:
@@ -127,18 +130,54 @@ targets:
     runner:
       serial: "{one.url}"
       uart: uart.c
-      flash: {words}
+      flash: {json.dumps(flash_command(image))}
       memory: {{flash: {{origin: 0, size: 1 MiB}}, ram: {{origin: 0x20000000, size: 256 KiB}}}}
 models:
   digits: {{source: models/digits.tflite, vectors: tests/digits.npz}}
 """
         )
+        yield one
+
+
+@pytest.mark.sweep
+def test_all_digits_are_right_on_a_bad_line(workdir: Path, tmp_path: Path) -> None:
+    with digits(workdir, tmp_path) as one:
         one.noise = Noise(lost=1e-3, damaged=1e-3, doubled=1e-3, delayed=1e-4)
         done = warm.run("mlfbuild", "verify", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "digits: 24 cases right on serial" in done.stdout, done.stdout
 
 
+@pytest.mark.sweep
+def test_host_drives_a_model_call_after_call(workdir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with digits(workdir, tmp_path) as one:
+        archive = tmp_path / "digits.tar"
+        words = ("compile", "models/digits.tflite", "--cpu", "cortex-m3", "-o", archive)
+        warm.run("mlfbuild", *words, cwd=tmp_path, check=True)
+        vectors = np.load(tmp_path / "tests/digits.npz")
+        one.noise = Noise(lost=1e-3, damaged=1e-3, doubled=1e-3)
+        with mlfbuild.load(archive, target="desk", file=tmp_path / "mlfbuild.yml") as model:
+            for image, scores in zip(vectors["in0"][:8], vectors["out0"][:8], strict=True):
+                (found,) = model.run({model.inputs[0].name: image}).values()
+                np.testing.assert_array_equal(found, scores)
+
+
 def test_test_firmware_without_the_functions_of_the_port_is_refused() -> None:
     with raises(UsageError, "serial-without-uart", PLACE):
         device_of(target(RunnerKeys(serial="/dev/ttyACM0")), PLACE)
+
+
+def test_a_missing_file_with_these_functions_is_named(tmp_path: Path) -> None:
+    with raises(InputFileError, "uart-missing", f"{PLACE}.uart"):
+        device_of(target(RunnerKeys(serial="/dev/ttyACM0", uart=tmp_path / "uart.c")), PLACE)
+
+
+def test_images_are_kept_apart_by_these_functions(desk: Connection, tmp_path: Path) -> None:
+    uart = tmp_path / "uart.c"
+    device = replace(desk.device, keys=replace(desk.device.keys, uart=uart))
+    layouts = set()
+    for name, text in [("uart.c", "1"), ("uart.c", "2"), ("pins.h", "1"), ("pins.h", "2")]:
+        (tmp_path / name).write_text(text)
+        layouts.add(device.layout)
+    assert len(layouts) == 4

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mlfbuild.build import TargetJob
-from mlfbuild.core import InputFileError, UsageError, quoted, write_if_changed
+from mlfbuild.core import InputFileError, UsageError, quoted, read_bytes, sha256, write_if_changed
 from mlfbuild.project import RunnerKeys
 from mlfbuild.targets import BOARDS, MEMORY_MAPS, Board, Cpu, MemoryRegion, emulated_board
 
@@ -62,7 +62,13 @@ class Device:
     def layout(self) -> str:
         """Everything that decides how an image is linked for it."""
         where = self.board.name if self.board else self.linker_script()
-        return f"{where} {self.name} {self.cpu.name} {self.stack_size}"
+        return f"{where} {self.name} {self.cpu.name} {self.stack_size}{self._own_hashes()}"
+
+    def _own_hashes(self) -> str:
+        """Return the hashes of the user's files for the serial port and the setup, and of headers beside them."""
+        own = [path for path in (self.keys.uart, self.keys.setup) if path is not None]
+        files = [file for path in own for file in (path, *sorted(path.resolve().parent.glob("*.h")))]
+        return "".join(f" {path.name} {sha256(read_bytes(path, 'file'))}" for path in files)
 
     def definitions(self, folder: Path) -> Mapping[str, str]:
         """Return the variables of CMake that link test firmware for it; write its linker script into ``folder``."""
@@ -132,6 +138,9 @@ def device_of(target: TargetJob, place: str) -> Device:
             reason="test firmware cannot use the serial port of the device, because the runner has no uart",
             hint="write mlf_serial_get and mlf_serial_put, as in docs/runners/serial.md, and add uart: with that file",
         )
+    if keys.uart is not None and not keys.uart.is_file():
+        hint = "write mlf_serial_get and mlf_serial_put into it, as in docs/runners/serial.md"
+        raise InputFileError("uart-missing", place=f"{place}.uart", reason=f"no such file: {keys.uart}", hint=hint)
     if keys.memory is not None:
         regions = keys.memory
         ram = MemoryRegion("RAM", regions.ram.origin, regions.ram.size)

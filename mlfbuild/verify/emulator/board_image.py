@@ -25,7 +25,7 @@ from mlfbuild.targets import (
 from mlfbuild.verify.device.layout import Device
 from mlfbuild.verify.emulator.harness import build_harness
 
-_HARNESS = ("board", "verify")
+_HARNESS = ("board", "serial", "verify")
 """Folders of ``runtime`` that are compiled into the image besides the module's tree."""
 _VARIABLES = ("CFLAGS", "ASMFLAGS", "LDFLAGS")
 """Environment variables that CMake adds to the toolchain file's flags."""
