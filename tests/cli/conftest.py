@@ -10,6 +10,7 @@ import pytest
 
 from mlfbuild.archive import pack_archive
 from support.command import Folder
+from support.desk import write_desk
 from support.libraries import graph_library, native_library
 
 IMAGE_SOURCES = {
@@ -34,6 +35,14 @@ def host_tools(tool: Callable[[str], str]) -> None:
     """Require the tools for builds for this machine."""
     for name in ("cmake", "ninja", "gcc"):
         tool(name)
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Path:
+    """A copy of examples/boards whose device is QEMU, driven through GDB."""
+    for name in ("arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm", "gdb-multiarch"):
+        tool(name)
+    return write_desk(tmp_path_factory.mktemp("desk") / "desk")
 
 
 @pytest.fixture(scope="session")

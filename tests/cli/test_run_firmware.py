@@ -5,31 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from support import warm
-from support.labgrid_farm import free_port
+from support.desk import PROJECT
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "boards"
-PROJECT = """\
-mlfbuild: 1
-targets:
-  nucleo:
-    cpu: cortex-m4
-    runner:
-      gdb: localhost:{gdb}
-      start: [qemu-system-arm, -M, netduinoplus2, -S, -gdb, "tcp:127.0.0.1:{gdb}", -display, none, -monitor, none,
-              -serial, "null", -serial, "tcp:127.0.0.1:{serial},server=on,wait=off"]
-      console: socket://127.0.0.1:{serial}
-  bare: {{cpu: cortex-m4}}
-models:
-  digits: {{source: models/digits.tflite}}
-firmware:
-  nucleo: {{cmake: nucleo-f446re, targets: [nucleo]}}
-"""
 SCONSTRUCT = """
 env = Environment(tools=["default", "mlf"])
 models = env.MlfModels("mlfbuild.yml", target="nucleo")
@@ -39,25 +21,13 @@ env.Alias("run", env.MlfRun(app, models=models))
 """
 
 
-@pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory, tool: Callable[[str], str]) -> Path:
-    for name in ("arm-none-eabi-gcc", "cmake", "ninja", "qemu-system-arm", "gdb-multiarch"):
-        tool(name)
-    folder = tmp_path_factory.mktemp("desk") / "desk"
-    shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns("build", "mlfbuild.lock"))
-    (folder / "mlfbuild.yml").write_text(PROJECT.format(gdb=free_port(), serial=free_port()))
-    return folder
-
-
 def mlfbuild(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return warm.run("mlfbuild", *words, cwd=folder)
 
 
-def test_firmware_is_built_flashed_and_run_on_the_device(desk: Path) -> None:
+def test_firmware_is_built_written_and_run_on_the_device(desk: Path) -> None:
     done = mlfbuild(desk, "run-firmware", "nucleo", "--target", "nucleo")
     assert (done.returncode, done.stdout) == (0, "answers 0123456789\nall right\n"), done.stderr
-    flashed = mlfbuild(desk, "flash", "--format", "json")
-    assert json.loads(flashed.stdout)["device"].startswith("gdb localhost:"), flashed.stderr
 
 
 @pytest.mark.sweep
@@ -130,9 +100,6 @@ def test_a_command_of_the_user_runs_the_firmware(desk: Path, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("words", "code", "status"),
     [
-        (("flash", "--elf", "none.elf"), "target-not-chosen", 2),
-        (("flash", "--elf", "none.elf", "--target", "bare"), "target-without-runner", 2),
-        (("flash", "nuclea"), "firmware-not-chosen", 2),
         (("run-firmware", "--target", "bare"), "firmware-not-chosen", 2),
         (("run-firmware", "--target", "bare", "--elf", "none.elf"), "board-missing", 2),
         (("run-firmware", "--target", "nucleo", "--elf", "none.elf", "--emulator"), "board-missing", 2),
