@@ -77,3 +77,30 @@ def test_systick_of_an_emulator_is_shown_as_its_time_and_never_as_measured(
 def test_counters_that_the_emulator_lacks_are_refused(desk: Folder, cpu: str, board: str) -> None:
     desk.write("mlfbuild.yml", PROJECT.format(cpu=cpu, board=board, more="", counter=""))
     assert desk.refused("profile") == (7, "counter-trace-disabled", f"qemu {board}")
+
+
+def test_a_missing_file_with_the_setup_of_the_device_is_refused(folder: Folder) -> None:
+    folder.write("alpha.tflite", tiny_network(1))
+    setup = PROJECT.format(cpu="cortex-m3", board="mps2-an385", more="", counter=", setup: src/clock.c")
+    folder.write("mlfbuild.yml", setup.replace(", vectors: alpha.npz", ""))
+    assert folder.refused("profile") == (5, "setup-missing", "mlfbuild.yml: targets.desk.runner.setup")
+
+
+@pytest.mark.sweep
+def test_reports_show_the_last_measurement_until_the_model_or_the_setup_changes(desk: Folder) -> None:
+    desk.write("src/clock.c", "void mlf_board_setup(void);\nvoid mlf_board_setup(void) { }\n")
+    setup = PROJECT.format(
+        cpu="cortex-m0plus", board="mps2-an385", more="board: mps2-an385, ", counter=", setup: src/clock.c"
+    )
+    desk.write("main.c", '#include "tvmgen_alpha.h"\nint main(void) { return tvmgen_alpha_run(0, 0) == 0; }\n')
+    desk.write("mlfbuild.yml", setup + "firmware: {app: {sources: [main.c]}}\n")
+
+    def reported() -> bool:
+        (made,) = desk.run("report", "--profile", "--format", "json").json["images"]
+        return "measured" in made["models"][0]["networks"][0]["profile"]
+
+    assert not reported()
+    assert desk.run("profile", "--runs", "1").status == 0
+    assert reported()
+    desk.write("src/clock.c", "void mlf_board_setup(void);\nvoid mlf_board_setup(void) { /* changed */ }\n")
+    assert not reported()

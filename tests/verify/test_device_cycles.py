@@ -54,6 +54,7 @@ class Script:
     start: int = 0xFFFF_FF00
     status: int = 0
     pace: int = 30_004
+    clock: int | None = None
     read: int = 3
     hook: int = 20
 
@@ -114,7 +115,9 @@ def measured(image: Path, script: Script, folder: Path, *, counter: str = "dwt",
     with device.serving(), open_runner(keys, "mlfbuild.yml: targets.desk.runner") as runner:
         connection = Connection(Device(keys, "", CPUS["cortex-m4"], ram, None), runner)
         inputs = [np.array([[5, 6, 7, 8]], np.int8)]
-        return measure_cycles(connection, image, SUBJECT, inputs, len(script.runs) // 2, counter, folder, 10)
+        return measure_cycles(
+            connection, image, SUBJECT, inputs, len(script.runs) // 2, counter, folder, 10, script.clock
+        )
 
 
 @pytest.mark.parametrize("counter", ["dwt", pytest.param("pmu", marks=pytest.mark.sweep)])
@@ -164,6 +167,7 @@ def test_a_counter_that_does_not_count_is_refused_with_what_the_debugger_reads(
         (Script([Run((), 3), Run((50, 300), 1000)]), "counter-stopped"),
         (Script([Run((), 1000), Run((0, 0), 0)]), "counter-stopped"),
         (Script([Run((), 1000), Run((50, 300), 1000)], pace=9_000), "counter-not-of-core"),
+        (Script([Run((), 1000), Run((50, 300), 1000)], clock=10**14), "counter-overflow"),
     ],
 )
 def test_figures_that_no_counter_of_cycles_shows_are_refused(

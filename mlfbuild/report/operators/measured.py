@@ -19,7 +19,7 @@ from mlfbuild.archive import open_archive_with_id
 from mlfbuild.build import ProfileJob, run_placement, target_dependencies
 from mlfbuild.build.tree import DEPENDENCIES_FOLDER, RECORD, subject_of, unpack, write_dependencies
 from mlfbuild.compilers import HOOK, compiler_called
-from mlfbuild.core import Tell, make_folder, package_fingerprint, read_bytes, sha256, write_atomic
+from mlfbuild.core import MlfError, Tell, make_folder, package_fingerprint, read_bytes, sha256, write_atomic
 from mlfbuild.executor import chosen_module, module_network
 from mlfbuild.library import Library, Module, Network
 from mlfbuild.report.operators.model_run import ModelRun
@@ -66,7 +66,7 @@ def last_measured(run: ModelRun, job: ProfileJob) -> ModelRun:
         spreads = {"total": Spread(**measured["total"])}
         operators = tuple(Spread(**each) for each in measured["operators"])
         return with_measured(run, CycleRuns(**{**measured, **spreads, "operators": operators}))
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, MlfError):
         return run
 
 
@@ -88,8 +88,9 @@ def _of_calls(run: ModelRun, found: CycleRuns, network: Network | None) -> Cycle
 
 def _key(job: ProfileJob, inputs: str) -> str:
     """Return the hash of everything that decides a measurement, besides the device itself."""
-    vectors = [read_bytes(path, "vectors file") for path in job.vectors.values()]
-    parts = [read_bytes(job.model.tree / RECORD, "record"), *vectors]
+    setup = job.target.runner.setup if job.target.runner else None
+    files = [*job.vectors.values(), *([setup] if setup else [])]
+    parts = [read_bytes(job.model.tree / RECORD, "record"), *(read_bytes(path, "file") for path in files)]
     own = f"{job.target.runner} {job.target.cpu.name} {inputs} {package_fingerprint()}"
     return sha256(b"".join(sha256(part).encode() for part in (*parts, own.encode())))
 

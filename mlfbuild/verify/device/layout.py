@@ -62,14 +62,12 @@ class Device:
     def layout(self) -> str:
         """Everything that decides how an image is linked for it."""
         where = self.board.name if self.board else self.linker_script()
-        return f"{where} {self.name} {self.cpu.name} {self.stack_size}{self._uart_hashes()}"
+        return f"{where} {self.name} {self.cpu.name} {self.stack_size}{self._own_hashes()}"
 
-    def _uart_hashes(self) -> str:
-        """Return the hashes of the file with the functions for the serial port, and of headers beside it."""
-        uart = self.keys.uart
-        if uart is None:
-            return ""
-        files = [uart, *sorted(uart.resolve().parent.glob("*.h"))]
+    def _own_hashes(self) -> str:
+        """Return the hashes of the user's files for the serial port and the setup, and of headers beside them."""
+        own = [path for path in (self.keys.uart, self.keys.setup) if path is not None]
+        files = [file for path in own for file in (path, *sorted(path.resolve().parent.glob("*.h")))]
         return "".join(f" {path.name} {sha256(read_bytes(path, 'file'))}" for path in files)
 
     def definitions(self, folder: Path) -> Mapping[str, str]:
@@ -106,10 +104,18 @@ class Device:
 def device_of(target: TargetJob, place: str) -> Device:
     """Return the device of ``target``, which has a runner; ``place`` is that of the runner's keys.
 
-    Raises ``UsageError`` if its core is no Cortex-M, its memories are not known, or no image can be linked for them.
+    Raises ``UsageError`` if its core is no Cortex-M, its memories are not known, or no image can be linked for them;
+    ``InputFileError`` if its file ``setup`` is missing.
     """
     keys = target.runner
     assert keys is not None
+    if keys.setup is not None and not keys.setup.is_file():
+        raise InputFileError(
+            "setup-missing",
+            place=f"{place}.setup",
+            reason=f"there is no file {keys.setup}",
+            hint="write it with void mlf_board_setup(void), or remove the key",
+        )
     if keys.run:
         raise UsageError(
             "runner-cannot",
