@@ -59,7 +59,8 @@ missing_packages() {
     [ "$extra" != test ] || missing_test_packages
 }
 
-# Packages that only tests use: Git, Cargo, a sandbox, GDB, compilers for CPUs without a board in `make demo`, and a browser with its driver.
+# Packages that only tests use: Git, Cargo, a sandbox, GDB, compilers and an emulator for other CPUs than those of `make
+# demo`, and a browser with its driver.
 missing_test_packages() {
     has git || echo git
     has cargo || echo cargo

@@ -129,6 +129,8 @@ INSTRUCTIONS = {
 }
 CODE = {"kws": 16, "ic": 14, "ad": 4, "vww": 20}
 SMALLEST = {"kws": 12.5, "ic": 36, "ad": 0.75, "vww": 40}
+LARGER_FILTERS = {("ic", "cortex-m4"), ("ic", "cortex-m33")}
+"""Networks with 3x3 filters whose weights are stored two to a number, for a tenth fewer cycles."""
 PEERS_ARENA = {"kws": 17_152, "ic": 49_728, "ad": 768, "vww": 55_296}
 
 
@@ -140,7 +142,7 @@ def test_int8_networks_keep_the_promises(network: str, committed: Committed) -> 
     assert results[Case(network, "cortex-m4")].code <= CODE[network] * 1024
     for case, figures in results.items():
         if case.network == network:
-            assert figures.constants_ratio <= 1.05
+            assert figures.constants_ratio <= (1.13 if (network, case.cpu) in LARGER_FILTERS else 1.05)
             assert figures.stack < 1024
             assert figures.arena <= PEERS_ARENA[network]
             fastest = results[Case(network, case.cpu)].instructions
