@@ -66,8 +66,10 @@ def test_cycles_on_a_part_are_those_of_its_core_and_waits_for_its_memories(share
     assert ideal.instructions == real.instructions == counted(module, shared / "golden/kws_int8.npz").instructions
     assert ideal.cycles is not None
     assert real.cycles is not None
-    assert ideal.cycles == replace(real.cycles, waiting=0)
+    # Loads from flash and RAM in turn do not overlap; the ideal part has one memory.
+    assert ideal.cycles == replace(real.cycles, waiting=0, memory=ideal.cycles.memory)
     assert real.cycles.waiting > 0
+    assert real.cycles.memory > ideal.cycles.memory
     calls = [call.cycles for call in real.calls if call.cycles is not None]
     assert real.rest_cycles is not None
     assert real.cycles.total == real.rest_cycles.total + sum(call.total for call in calls)
