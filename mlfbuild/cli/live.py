@@ -68,7 +68,7 @@ class LiveProgress(PlainProgress):
     def step(self, task: Task, doing: str, done: int = 0, of: int = 0) -> None:
         """Change the row."""
         super().step(task, doing, done, of)
-        self.rows.update(self.running[task], description=f"{task}: {doing}{f' {done}/{of}' if of else ''}")
+        self.rows.update(self.running[task], description=f"{task}: {self.steps[task]}")
 
     def finish(self, task: Task, result: str) -> None:
         """Remove the row before the line is printed."""

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 Write = Callable[[str, Mapping[str, str]], None]
 """Prints a text, and some of its words in colours."""
+_UNITS = {"loading": "bytes", "running": "cases"}
+"""Steps on devices whose rate is shown, with what they count."""
+_RATE_SECONDS = 1.0
+"""Time after which a rate means something."""
 STILL_SECONDS = 30.0
 """Time after which work without moving progress is mentioned again; CI systems stop what prints nothing for long."""
 
@@ -33,6 +37,8 @@ class PlainProgress(Silent):
         self.started: dict[Task, float] = {}
         self.steps: dict[Task, str] = {}
         """The present activity of each running job."""
+        self.began: dict[Task, tuple[str, float, int]] = {}
+        """The first call of ``step`` for that activity: its words, the time, and what was done by then."""
         self.up_to_date = 0
         """Number of jobs that had nothing to do."""
         self.idle = True
@@ -45,7 +51,21 @@ class PlainProgress(Silent):
 
     def step(self, task: Task, doing: str, done: int = 0, of: int = 0) -> None:
         """Keep the step, for ``still``."""
-        self.steps[task] = f"{doing} {done}/{of}" if of else doing
+        self.steps[task] = f"{doing} {done}/{of}{self._rate(task, doing, done)}" if of else doing
+
+    def _rate(self, task: Task, doing: str, done: int) -> str:
+        """Return the rate of a step whose unit is known, such as ``, 41 cases/s``; empty in its first second."""
+        now = time.monotonic()
+        words, began, before = self.began.get(task, ("", now, 0))
+        if words != doing or done < before:
+            self.began[task] = (doing, now, done)
+            return ""
+        seconds = now - began
+        return (
+            f", {(done - before) / seconds:,.0f} {_UNITS[doing]}/s"
+            if doing in _UNITS and seconds >= _RATE_SECONDS
+            else ""
+        )
 
     def still(self) -> None:
         """Write a line for each job that has been running for long."""

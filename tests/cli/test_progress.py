@@ -10,6 +10,7 @@ from rich.console import Console
 
 from mlfbuild.build.progress import UP_TO_DATE, Task
 from mlfbuild.cli.live import LiveProgress, Rows
+from mlfbuild.cli.plain import PlainProgress
 from mlfbuild.cli.options import SharedOptions
 from mlfbuild.cli.plain import duration
 from mlfbuild.cli.progress import showing_progress, working
@@ -200,6 +201,21 @@ def test_verbs_without_jobs_show_what_takes_long(folder: Folder) -> None:
     assert any(re.fullmatch(r"compiling models/alpha.tflite \([1-9]\.\d s\)", row) for row in rows)
     assert not any(line.startswith("compiling ") for line in seen.lines)
     assert seen.cursor
+
+
+def test_steps_on_devices_have_a_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter((10.0, 10.0, 10.5, 12.0, 13.0, 14.5))
+    monkeypatch.setattr("mlfbuild.cli.plain.time.monotonic", lambda: next(times))
+    watch = PlainProgress(lambda *_: None, verbose=False, quiet=False)
+    watch.start(ALPHA)
+    shown = []
+    for doing, done in (("loading", 0), ("loading", 9), ("loading", 4000), ("running", 0), ("running", 60)):
+        watch.step(ALPHA, doing, done, 8000)
+        shown.append(watch.steps[ALPHA])
+    assert shown == [
+        "loading 0/8000", "loading 9/8000", "loading 4000/8000, 2,000 bytes/s", "running 0/8000",
+        "running 60/8000, 40 cases/s",
+    ]  # fmt: skip
 
 
 def test_long_jobs_are_mentioned_again(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
