@@ -10,9 +10,8 @@ from rich.console import Console
 
 from mlfbuild.build.progress import UP_TO_DATE, Task
 from mlfbuild.cli.live import LiveProgress, Rows
-from mlfbuild.cli.plain import PlainProgress
 from mlfbuild.cli.options import SharedOptions
-from mlfbuild.cli.plain import duration
+from mlfbuild.cli.plain import PlainProgress, duration
 from mlfbuild.cli.progress import showing_progress, working
 from support.command import Folder
 from support.terminal import Terminal
