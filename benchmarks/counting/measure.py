@@ -30,10 +30,10 @@ from mlfbuild.targets import CPUS
 
 NETWORKS = ("kws", "ic", "ad", "vww", "ic_f32", "ad_f32", "vww_f32")
 
-_DEPTHWISE = re.compile(r"tvmgen_\w+?_depthwise|mlf_(depthwise|fill_p|expand_filters|spread_filters)")
+_DEPTHWISE = re.compile(r"tvmgen_\w+?_depthwise|mlf_(depthwise|planes_|fill_p|expand_filters|spread_filters)")
 _CONVOLUTION = re.compile(
     r"tvmgen_\w+?_(conv2d|fully_connected)"
-    r"|mlf_(conv2d|fully_connected|gem[mv]|mat(mul|vec)|pixel|quads|expand|copy_clipped|\w*windows)"
+    r"|mlf_(conv2d|fully_connected|gem[mv]|mat(mul|vec)|\w*pixels|quads|kept|pairs_of|expand|copy_clipped|\w*windows)"
 )
 
 

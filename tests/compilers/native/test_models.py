@@ -14,7 +14,7 @@ from mlfbuild.targets import CPUS
 from support.examples import first_on_push
 from support.host_c import run_cases_on_host, run_many_on_host
 
-ARENAS = {"kws_int8": 9_840, "ic_int8": 28_352, "ad_int8": 256, "vww_int8": 35_632}
+ARENAS = {"kws_int8": 9_840, "ic_int8": 28_288, "ad_int8": 256, "vww_int8": 35_632}
 """Arena sizes in bytes: the tensors and rows in use at the same time, and the scratch memory of kernels."""
 
 FLOAT_MODELS = ("ad_f32", "ic_f32", "vww_f32")
