@@ -59,6 +59,9 @@ def test_what_reaches_devices(folder: Folder, tool, monkeypatch: pytest.MonkeyPa
     folder.write("mlfbuild.yml", PROJECT.replace("pc: {cpu: host}", device))
     known = "(cortex-m4, gdb localhost:3333)"
     assert f"  desk  builds and verifies {known}\n" in folder.run("doctor").out
+    folder.write("mlfbuild.yml", PROJECT.replace("pc: {cpu: host}", 'own: {cpu: cortex-m4, runner: {run: ["true"]}}'))
+    assert "  own  builds (cortex-m4, run true); not verified: a command gives no access" in folder.run("doctor").out
+    folder.write("mlfbuild.yml", PROJECT.replace("pc: {cpu: host}", device))
     monkeypatch.setitem(sys.modules, "pygdbmi", None)
     monkeypatch.setenv("MLFBUILD_GDB_MULTIARCH", "/nowhere/gdb")
     state = f"  desk  builds {known}; not verified: gdb-multiarch is missing, pip install 'pygdbmi"

@@ -212,12 +212,13 @@ def _state(
 
 
 def _unreached(runner: RunnerKeys, needed: list[str]) -> str:
-    """Return what is missing to reach the device of ``runner``, empty if nothing is."""
+    """Return what is missing to verify on the device of ``runner``, empty if nothing is."""
     programs, extras = needed_for(runner)
     missing = [name for name in programs if _found(name) is None]
     needed.extend(name for name in missing if name in _PROGRAMS)
     packages = [hint for extra in extras if (hint := _lacking(extra))]
-    return ", ".join([*(f"{name} is missing" for name in missing), *packages])
+    access = ["a command gives no access to the memory of its device"] if runner.run else []
+    return ", ".join([*(f"{name} is missing" for name in missing), *packages, *access])
 
 
 def _lacking(extra: str) -> str:
