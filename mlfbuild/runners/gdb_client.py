@@ -149,7 +149,7 @@ class GdbClient:
                 return record
 
     def _check(self) -> None:
-        """Raise the error that nobody can answer any more."""
+        """Raise ``ProcessFailedError`` if the server or GDB has ended."""
         if self._server is not None and self._server.ended:
             raise self.lost(f"the GDB server has ended with exit status {self._server.process.returncode}")
         if self._program.ended:

@@ -43,7 +43,7 @@ class HostRun:
     """How firmware ended."""
 
     output: str
-    """What it printed, standard output and error together."""
+    """Its output: standard output and error together."""
     exit_status: int | None
     """Its exit status; ``None`` if it stopped in another way."""
     stopped: str = ""
@@ -163,7 +163,7 @@ class HostCalls:
 
     @property
     def output(self) -> str:
-        """What the firmware has printed so far."""
+        """The output of the firmware so far."""
         return "".join(self._output)
 
     def _exit(self, status: int) -> None:

@@ -289,7 +289,7 @@ class Link:
                 self._return(error, min(deadline, time.monotonic() + _SECONDS_TO_RETURN))
                 found = None
             if found is not None:
-                if not repeated and not runs():  # otherwise, nobody knows which of the frames was answered
+                if not repeated and not runs():  # the answer to a repeated frame may be that to the first one
                     self._round += (max(time.monotonic() - sent - wire, 0) - self._round) / 4
                 return found
             if time.monotonic() >= deadline:

@@ -203,7 +203,7 @@ class Serial:
             self._chunk = min(self._chunk * 2, self._hello.data)
         return answer
 
-    # What a serial line lacks -----------------------------------------------------------------------------------------
+    # Refused on a serial line -----------------------------------------------------------------------------------------
 
     def registers(self) -> Mapping[str, int]:
         """Raise ``UsageError``."""

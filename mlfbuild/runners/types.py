@@ -10,7 +10,7 @@ from mlfbuild.core import Tell, tell_nobody
 
 
 class Runner(Protocol):
-    """A device that is connected, and that nobody else uses until ``close``.
+    """A device that is connected, and that no other process uses until ``close``.
 
     The device is halted between calls. Every method raises ``ProcessFailedError`` (code ``connection-lost``) if the
     device or the server of its probe does not answer any more, and ``TimedOutError`` if an answer takes too long.

@@ -48,7 +48,7 @@ class Calibration:
     residual: float
     """The largest difference of a kernel between model and measurement, in per cent."""
     unknown: tuple[str, ...]
-    """What the measurement does not determine, and has the values of the table."""
+    """Settings that the measurement does not determine; they have the values of the table."""
 
     def changed(self) -> dict[str, dict[str, int | bool | str]]:
         """Return the keys of ``timing.memories`` for the project file."""

@@ -46,7 +46,7 @@ _OF_COUNTER = {
     "pmu": {"PMU_TYPE": 0xE0003E00, "PMU_CTRL": 0xE0003E04, "PMU_CCNTR": 0xE000307C, "PMU_AUTHSTATUS": 0xE0003FB8},
     "systick": {"SYST_CSR": 0xE000E010, "SYST_RVR": 0xE000E014, "SYST_CVR": 0xE000E018},
 }
-"""What is read through the debugger to explain a counter that does not count."""
+"""Registers that the debugger reads to explain a counter that does not count."""
 
 
 @dataclass(frozen=True)

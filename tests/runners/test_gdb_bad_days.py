@@ -1,4 +1,4 @@
-"""What goes wrong with a GDB server: each has an exit code, one line with the next step, and leaves nothing running."""
+"""Failures of GDB servers: each has an exit code, one line with the next step, and leaves nothing running."""
 
 from __future__ import annotations
 

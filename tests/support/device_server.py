@@ -24,7 +24,7 @@ def qemu(port: int, board: str = "mps2-an385") -> list[str]:
 
 @contextlib.contextmanager
 def device_server(port: int) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a server that somebody else has started."""
+    """Run a server that mlfbuild has not started."""
     with subprocess.Popen(qemu(port)) as process:
         deadline = time.monotonic() + 10
         while f":{port:04X} 00000000:0000 0A" not in Path("/proc/net/tcp").read_text():

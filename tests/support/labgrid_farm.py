@@ -47,7 +47,7 @@ class Farm:
             self.client("-p", name, "set-tags", *tags)
 
     def holder(self, name: str) -> str | None:
-        """Who has acquired the place ``name``."""
+        """Return the host and user that have acquired the place ``name``."""
         (line,) = [line for line in self.client("-p", name, "show").splitlines() if line.startswith("  acquired:")]
         words = line.split(":", 1)[1].strip()
         return None if words == "None" else words

@@ -48,7 +48,7 @@ class Run:
 
 @dataclass
 class Script:
-    """What the counter shows: ``start`` is its value at the first run."""
+    """The values of the counter: ``start`` is that at the first run."""
 
     runs: Sequence[Run]
     start: int = 0xFFFF_FF00

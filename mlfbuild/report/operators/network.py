@@ -129,7 +129,7 @@ def _profile_json(run: ModelRun) -> dict[str, Any]:
 
 
 def modelled_json(profile: Profile, rest: CycleCount | None) -> dict[str, Any]:
-    """Return the modelled cycles of a run, with those outside operators (``rest``), as JSON values.
+    """Return the modelled cycles of a run, with the cycles outside operators (``rest``), as JSON values.
 
     They are empty if the cycles are unknown.
     """

@@ -38,7 +38,7 @@ class _Tensor:
 
 
 class Scratch:
-    """What a run of a module reads and writes besides its own memory: structs of pointers, tensors, a workspace.
+    """The memory that a run of a module accesses besides its own: structs of pointers, tensors, a workspace.
 
     All of it is one block of memory from ``base``, except the inside of the workspace, which is neither written nor
     read by the host. Guards are between the parts, and after the last.
