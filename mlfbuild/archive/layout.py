@@ -112,6 +112,7 @@ def _extension(module: Module, library: Library, form: Format) -> Extension:
         tflm=module.tflm,
         source_sha256=module.source_sha256,
         notes=module.notes,
+        export_utc=module.export_utc,
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from mlfbuild.archive.codegen import CODEGEN, check_no_shared_library, owners
-from mlfbuild.archive.describe.readme import README, is_derived
+from mlfbuild.archive.describe.readme import README, is_written_archive
 from mlfbuild.archive.interface import with_interface
 from mlfbuild.archive.paths import METADATA, params_path
 from mlfbuild.core import InputFileError, quoted
@@ -60,7 +60,7 @@ def read_files(files: Mapping[str, Content], where: str) -> Library:
     _check_names(records, document.where)
     archive = _Archive(files, form, owners(files, records, where), where, alone=len(records) == 1)
     modules = tuple(archive.module(record) for record in records)
-    if README in files and is_derived(files[README]):
+    if is_written_archive(files):
         archive.used.add(README)
     unused = (path for path in files if path != name and path not in archive.used)
     others = tuple(ArchiveFile(PurePosixPath(path), files[path]) for path in unused)

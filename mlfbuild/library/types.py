@@ -135,6 +135,8 @@ class Module:
     external_dependencies: tuple[ExternalDependency, ...] = ()
     export_datetime: str = field(default="", compare=False)
     """``YYYY-MM-DD HH:MM:SSZ``; if empty, the writer uses its fixed date. Not compared."""
+    export_utc: bool = field(default=False, compare=False)
+    """Whether the date is known to be UTC, although TVM writes local time marked Z. Not compared."""
     model_id: str = ""
     """SHA-256 of the model file, and of the files with its weights if there are any, for native libraries."""
     workspace_bound: int | None = None

@@ -7,7 +7,7 @@ files of the archive.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from mlfbuild.archive.describe.calling import call_text, paragraph
 from mlfbuild.core import counted, listed, printable
@@ -35,6 +35,11 @@ def is_derived(content: Content) -> bool:
     mark = _MARK.encode()
     start = content.read(0, len(mark)) if isinstance(content, LazyBytes) else content[: len(mark)]
     return start == mark
+
+
+def is_written_archive(files: Mapping[str, Content]) -> bool:
+    """Return whether ``files`` are those of an archive that mlfbuild wrote: it adds the page to every archive."""
+    return README in files and is_derived(files[README])
 
 
 def has_page(paths: Iterable[str]) -> bool:
