@@ -13,6 +13,7 @@ from pathlib import PurePosixPath
 from mlfbuild.c_analysis import OBJECT_SUFFIXES, renamed_object
 from mlfbuild.cgen import LICENCE
 from mlfbuild.executor.kernels import Kernels
+from mlfbuild.executor.pools import PlacedPools, pools_of
 from mlfbuild.executor.runtime import BUNDLED_HEADER, FOLDER, OBJECTS_HEADER, RUNTIME_NAME, own_names
 from mlfbuild.library import BACKEND, CodegenFile, Content, Module, sanitize_name
 
@@ -44,11 +45,13 @@ def owner_name(module: str, renamed: Mapping[str, str]) -> str:
     return f"{name}_module" if name in renamed else name
 
 
-def units(kernels: Kernels, renamed: Mapping[str, str], headers: Sequence[str] = ()) -> dict[str, Content]:
+def units(
+    kernels: Kernels, renamed: Mapping[str, str], headers: Sequence[str] = (), pools: Sequence[PlacedPools] = ()
+) -> dict[str, Content]:
     """Return the units of a module: path in the tree -> content.
 
-    ``renamed`` has further symbols to rename, ``headers`` are included before each source. Raises ``InputFileError``
-    for an object whose symbols cannot be renamed.
+    ``renamed`` has further symbols to rename, ``headers`` are included before each source, and ``pools`` are in the
+    shared workspace. Raises ``InputFileError`` for an object whose symbols cannot be renamed.
     """
     times = Counter(file.path.name for file in kernels.files)
     module = kernels.module
@@ -56,7 +59,7 @@ def units(kernels: Kernels, renamed: Mapping[str, str], headers: Sequence[str] =
         str(unit_names(PurePosixPath("codegen", file.path))[times[file.path.name] > 1]): (
             _object(module.name, file, renamed)
             if file.path.suffix in OBJECT_SUFFIXES
-            else _source(module, f"codegen/{file.path}", renamed, headers).encode()
+            else _source(module, f"codegen/{file.path}", renamed, headers, pools_of(pools, file.path)).encode()
         )
         for file in kernels.files
     }
@@ -66,8 +69,10 @@ def units(kernels: Kernels, renamed: Mapping[str, str], headers: Sequence[str] =
     return found
 
 
-def _source(module: Module, path: str, renamed: Mapping[str, str], headers: Sequence[str]) -> str:
-    """Return the unit of the source ``path``."""
+def _source(
+    module: Module, path: str, renamed: Mapping[str, str], headers: Sequence[str], pools: PlacedPools | None = None
+) -> str:
+    """Return the unit of the source ``path``; ``pools`` are those that it defines, if they are shared."""
     owner = owner_name(module.name, renamed)
     names = {**own_names(owner, BUNDLED_HEADER), **renamed} if module.runtime else renamed
     name = PurePosixPath(path).name
@@ -78,7 +83,9 @@ def _source(module: Module, path: str, renamed: Mapping[str, str], headers: Sequ
         *([] if module.runtime else [f'#include "{RUNTIME_NAME}/{header}"' for header in _FIRST]),
         *(f'#include "{header}"' for header in headers),
         _TAKEN_AS_IT_IS,
+        *(pools.macros() if pools else ()),
         f'#include "../{path}"',
+        *(pools.definition() if pools else ()),
     ]
     return "\n".join(lines) + "\n"
 
