@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         droppable_table as droppable_table,
         guarded as guarded,
         interface_parts as interface_parts,
+        interface_structs as interface_structs,
     )
     from mlfbuild.library.content import (
         CHUNK as CHUNK,

@@ -162,7 +162,7 @@ class Module:
     @property
     def complete(self) -> bool:
         """Whether its code has all that firmware calls, as the native compiler's has for the AOT executor."""
-        return bool(self.model_id) and self.executor != "graph"
+        return bool(self.model_id) and self.executor != "graph" and self.interface != "packed"
 
     def __eq__(self, other: object) -> bool:
         """Compare all fields except the date; parameters by order, type, shape and bytes."""
