@@ -6,12 +6,13 @@ library. Requirements that are not in the metadata are found in the code (``libr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
 from mlfbuild.core import InputFileError
 from mlfbuild.library import (
+    CodegenFile,
     ExternalDependency,
     Library,
     MainMemory,
@@ -24,6 +25,7 @@ from mlfbuild.library import (
     bundle_name,
     bundle_names,
     description_path,
+    device_code,
     device_name,
     param_infos,
     requirements_of,
@@ -75,13 +77,20 @@ def _module(module: Module, library: Library) -> dict[str, Any]:
         "notes": list(module.notes),
         "graph": _graph(module),
         "parameters": _parameters(module),
-        "files": [{"path": f"codegen/{file.path}", "size": len(file.content)} for file in module.codegen],
+        "files": _files(module.codegen),
+        "device_code": [
+            {"device": code.name, "size": code.size, "files": _files(code.files)} for code in device_code(module)
+        ],
         "source_text": {"size": len(module.source_text)} if module.source_text else None,
         "tir": [{"device": device, "size": len(text)} for device, text in module.tir],
         "external_dependencies": [_dependency(item, library) for item in module.external_dependencies],
         "needs": [_need(requirement) for requirement in _requirements(module)],
         "export_datetime": module.export_datetime or None,
     }
+
+
+def _files(files: Iterable[CodegenFile]) -> list[dict[str, Any]]:
+    return [{"path": f"codegen/{file.path}", "size": len(file.content)} for file in files]
 
 
 def _tensor(tensor: TensorInfo) -> dict[str, Any]:

@@ -7,7 +7,7 @@ files of the archive.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from mlfbuild.archive.describe.by_hand import commands
 from mlfbuild.archive.describe.calling import call_text, paragraph
@@ -22,6 +22,7 @@ from mlfbuild.library import (
     Module,
     OperatorBuffer,
     TensorInfo,
+    device_code,
     requirements_of,
     runtime_requirement,
 )
@@ -37,6 +38,11 @@ def is_derived(content: Content) -> bool:
     mark = _MARK.encode()
     start = content.read(0, len(mark)) if isinstance(content, LazyBytes) else content[: len(mark)]
     return start == mark
+
+
+def is_written_archive(files: Mapping[str, Content]) -> bool:
+    """Return whether ``files`` are those of an archive that mlfbuild wrote: it adds the page to every archive."""
+    return README in files and is_derived(files[README])
 
 
 def has_page(paths: Iterable[str]) -> bool:
@@ -168,6 +174,15 @@ def _building(library: Library) -> Iterator[str]:
     yield "```"
     yield ""
     yield from _by_hand(library)
+    devices = sorted({code.name for module in library.modules for code in device_code(module)})
+    if devices:
+        folders = listed([_code(f"codegen/{name}/") for name in devices])
+        yield ""
+        yield from paragraph(
+            f"The code in {folders} is for {'another device' if len(devices) == 1 else 'other devices'} than the host, "
+            "such as an accelerator: compile it with the compiler of that device. With mlfbuild, declare each under "
+            "`devices` of the target in the project file."
+        )
     dependencies = dict.fromkeys(item for module in library.modules for item in module.external_dependencies)
     missing = dict.fromkeys(_missing(library))
     if dependencies or missing:

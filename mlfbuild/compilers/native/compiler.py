@@ -73,13 +73,6 @@ class NativeCompiler:
         if request.options.get("trace"):
             reason = "the graph executor traces all tensors without this option"
             raise UsageError("trace-of-graph", place=f"{request.name}: options.trace", reason=reason, hint=hint)
-        if request.placement.shares_workspace:
-            raise UsageError(
-                "shared-workspace-of-graph",
-                place=f"{request.name}: placement.workspace",
-                reason="the graph executor has a separate workspace",
-                hint=hint,
-            )
 
     def _check_packed(self, request: CompileRequest) -> None:
         """Refuse what changes the C interface, which code for TVM's AOT executor does not have."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from mlfbuild.cgen import ALIGNMENT, STATE_ALIGNMENT, braces, floating, text
+from mlfbuild.cgen import ALIGNMENT, STATE_ALIGNMENT, braces, floating, print_busy, text
 from mlfbuild.compilers.native.printing.front_matter import header_notice
 from mlfbuild.compilers.native.printing.hook import print_hook_declarations
 from mlfbuild.compilers.native.printing.interface import Interface, Port
 from mlfbuild.compilers.native.printing.program import LinkedModel
 from mlfbuild.compilers.native.printing.trace import print_declarations
 from mlfbuild.compilers.native.printing.variants import print_whole_declaration
-from mlfbuild.compilers.native.printing.workspace import BUSY, shares_workspace
+from mlfbuild.compilers.native.printing.workspace import shares_workspace
 from mlfbuild.compilers.types import Placement
 from mlfbuild.graph import DType
 from mlfbuild.library import CInterface, Member, brief, guarded, interface_parts, interface_structs, macro_words
@@ -72,13 +72,7 @@ def _static_reset(program: LinkedModel) -> Iterator[str]:
 def _own_part(program: LinkedModel, *, shares: bool) -> Iterator[str]:
     name, upper = program.name, f"MLF_{program.name.upper()}"
     if shares:
-        yield (
-            brief(
-                f"result of tvmgen_{name}_run if another call is running in the shared workspace",
-                "Only code compiled without NDEBUG checks this; with NDEBUG the results of both calls are wrong.",
-            )
-            + f"\n#define {upper}_WORKSPACE_BUSY ({BUSY})"
-        )
+        yield print_busy(name)
     yield (brief("Alignment of a workspace in bytes") + f"\n#define {upper}_WORKSPACE_ALIGNMENT {ALIGNMENT}")
     if program.resets:
         yield (brief("Size of the state in bytes") + f"\n#define {upper}_STATE_SIZE {program.plan.state_size}")
