@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from mlfbuild.c_analysis import SOURCE_SUFFIXES, repeated_declarations
 from mlfbuild.core import InputFileError
 from mlfbuild.library import (
     ExternalDependency,
@@ -71,6 +72,7 @@ def _module(module: Module, library: Library) -> dict[str, Any]:
         "runtime": module.runtime or None,
         "tflm": module.tflm or None,
         "notes": list(module.notes),
+        "repeated_declarations": _repeated(module),
         "graph": _graph(module),
         "parameters": _parameters(module),
         "files": [{"path": f"codegen/{file.path}", "size": len(file.content)} for file in module.codegen],
@@ -80,6 +82,16 @@ def _module(module: Module, library: Library) -> dict[str, Any]:
         "needs": [_need(requirement) for requirement in requirements_of(module)],
         "export_datetime": module.export_datetime or None,
     }
+
+
+def _repeated(module: Module) -> list[dict[str, Any]]:
+    """Return the functions that TVM declares twice with different types; mlfbuild compiles a corrected copy."""
+    return [
+        {"path": f"codegen/{file.path}", "line": each.line, "function": each.name}
+        for file in module.codegen
+        if file.path.suffix in SOURCE_SUFFIXES
+        for each in repeated_declarations(bytes(file.content).decode("latin-1"))
+    ]
 
 
 def _tensor(tensor: TensorInfo) -> dict[str, Any]:

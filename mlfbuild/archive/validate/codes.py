@@ -198,8 +198,8 @@ CODES: Mapping[str, FindingKind] = {
         "compile the model again with a module name of a-z, 0-9 and _",
     ),
     "MLF702": _error(
-        "a function has two contradicting declarations, a bug of TVM for system-lib with unpacked or C interface",
-        "export without system-lib",
+        "a function has two contradicting declarations, a bug of TVM for system-lib, so other tools cannot compile it",
+        "nothing for mlfbuild, which builds a corrected copy; otherwise run `mlfbuild convert --repair`",
     ),
     "MLF703": _warning(
         "several modules define TVMSystemLibEntryPoint, so they do not link into one image",
