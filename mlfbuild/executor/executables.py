@@ -15,6 +15,7 @@ from mlfbuild.cgen import LICENCE, WORKSPACE_SECTION, busy_name, member_name, pr
 from mlfbuild.core import InputFileError, UnsupportedModelError, UsageError
 from mlfbuild.executor.arguments import graph_arguments
 from mlfbuild.executor.choice import callable_modules
+from mlfbuild.executor.described import check_described
 from mlfbuild.executor.entry import module_notice, name_in_c, print_around
 from mlfbuild.executor.graph_plan import GraphPlan, plan_graph
 from mlfbuild.executor.graph_source import Array, GraphSource, RunFunction, print_graph
@@ -84,7 +85,8 @@ def executable(module: Module, placement: Placement = _ANYWHERE) -> Executable |
 
     ``placement`` has the sections of generated data. Raises ``UsageError`` if it places a workspace that the module's
     own code defines, or shares one that cannot be shared, ``InputFileError`` and ``UnsupportedModelError`` if the graph
-    or the code cannot be run, and ``CheckFailedError`` if code calls a function that is not defined.
+    or the code cannot be run, or the tensors of a packed function are unknown, and ``CheckFailedError`` if code calls a
+    function that is not defined.
     """
     kernels = Kernels(module)
     if not kernels.files or (module.complete and not placement.shares_workspace):
@@ -120,7 +122,8 @@ def _executable(kernels: Kernels, placement: Placement) -> Executable | None:
         return _with_functions(kernels, placement)
     if module.executor == "graph" and module.graph_json is not None:
         return _with_graph(kernels, bytes(module.graph_json), placement)
-    if module.interface == "packed" and module.inputs and module.outputs:
+    if module.interface == "packed":
+        check_described(module)
         return _with_entries(kernels, packed_plan([module]), [module], {}, packed_entry(kernels), placement)
     return _with_interface(kernels, placement) if module.interface == "c" else None
 
