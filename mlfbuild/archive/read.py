@@ -23,6 +23,7 @@ from mlfbuild.library import (
     load_params,
     load_params_bson,
     load_params_json,
+    with_files,
 )
 from mlfbuild.library.metadata import FORMATS, Format, ModuleRecord, read_document, read_format, read_modules
 
@@ -125,7 +126,7 @@ class _Archive:
 
     def module(self, record: ModuleRecord) -> Module:
         """Return the module of ``record`` with its files, and with inputs and outputs in call order."""
-        module = replace(record.module, codegen=tuple(self._codegen.get(record.module.name, ())))
+        module = with_files(record.module, self._codegen.get(record.module.name, ()))
         module = self._operator(module) if module.style == OPERATOR else self._model(module)
         graph = self._place(Format.graph_path, module.name) if module.graph_json is not None else ""
         module = with_interface(module, f"{self._where}: {graph}")

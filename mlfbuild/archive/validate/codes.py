@@ -58,7 +58,8 @@ CODES: Mapping[str, FindingKind] = {
         "C++ source, which the projects that TVM generates do not compile", "make sure that your own build compiles it"
     ),
     "MLF106": _warning(
-        "code outside codegen/host, which TVM's tools do not find", "make sure that your own build compiles it"
+        "code outside codegen/host, which TVM's tools do not find",
+        "declare its device under devices of the target in the project file",
     ),
     "MLF107": _warning(
         "a file is in the place that another version of the format uses", "run mlfbuild convert --to 7, which moves it"
