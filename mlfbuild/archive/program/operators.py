@@ -11,7 +11,9 @@ from mlfbuild.c_analysis import MAX_TEXT
 from mlfbuild.library import Module, TensorInfo, text_of
 from mlfbuild.library.graph_json import CALL, ExecutorGraph, NodeEntry, parse_graph
 
-RELAY, TIR, GRAPH = "relay", "tir", "graph"
+RELAY: str = "relay"
+TIR: str = "tir"
+GRAPH: str = "graph"
 
 
 @dataclass(frozen=True)
