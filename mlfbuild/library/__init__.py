@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mlfbuild.library.bundled_runtime import (
         BACKEND as BACKEND,
         INCLUDE_DIR as INCLUDE_DIR,
+        TVM_RUNTIME as TVM_RUNTIME,
         bundled_configuration as bundled_configuration,
     )
     from mlfbuild.library.bundling import (
@@ -155,6 +156,7 @@ if TYPE_CHECKING:
         Requirement as Requirement,
         exporter_version as exporter_version,
         requirements_of as requirements_of,
+        runtime_requirement as runtime_requirement,
         with_requirements as with_requirements,
     )
     from mlfbuild.library.resolved_library import ResolvedLibrary as ResolvedLibrary

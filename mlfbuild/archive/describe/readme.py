@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from mlfbuild.archive.describe.by_hand import commands
 from mlfbuild.archive.describe.calling import call_text, paragraph
 from mlfbuild.core import counted, listed, printable
 from mlfbuild.library import (
@@ -23,6 +24,7 @@ from mlfbuild.library import (
     TensorInfo,
     device_code,
     requirements_of,
+    runtime_requirement,
 )
 
 README = "README.md"
@@ -171,10 +173,7 @@ def _building(library: Library) -> Iterator[str]:
     yield f"target_link_libraries(app PRIVATE {linked}){' # and so on' if len(names) > _DETAILED else ''}"
     yield "```"
     yield ""
-    yield from paragraph(
-        "By hand: compile all files in `codegen/host/src/` with `codegen/host/include/` on the include path, and link "
-        "the objects in `codegen/host/lib/`. An archive may lack some of these folders."
-    )
+    yield from _by_hand(library)
     devices = sorted({code.name for module in library.modules for code in device_code(module)})
     if devices:
         folders = listed([_code(f"codegen/{name}/") for name in devices])
@@ -197,6 +196,28 @@ def _building(library: Library) -> Iterator[str]:
         yield from paragraph(
             f"The metadata does not list {unnamed}. The requirement follows from the headers that the code includes, "
             "and the version, if known, from the release of TVM that exported the code."
+        )
+
+
+def _by_hand(library: Library) -> Iterator[str]:
+    """Yield how to build the archive without mlfbuild: the commands, or what to compile."""
+    lines = commands(library)
+    if not lines:
+        yield from paragraph(
+            "By hand: compile all files in `codegen/host/src/` with `codegen/host/include/` on the include path, and "
+            "link the objects in `codegen/host/lib/`. An archive may lack some of these folders."
+        )
+        return
+    yield "By hand, in the folder of the extracted archive:"
+    yield ""
+    yield "```sh"
+    yield from lines
+    yield "```"
+    if any(runtime_requirement(module) for module in library.modules):
+        yield ""
+        yield from paragraph(
+            "Firmware that links the library contains TVM's C runtime, too (`src/runtime/crt` in TVM's repository). "
+            "The folder that `mlfbuild unpack` writes does not need it."
         )
 
 

@@ -17,6 +17,7 @@ from mlfbuild.archive.merge.names import (
     check_module_names,
     merged_other_files,
     with_each_dependency_once,
+    with_runtime_of_archives,
 )
 from mlfbuild.archive.merge.parts import MergedModule, SymbolTable
 from mlfbuild.archive.merge.system_lib import (
@@ -50,6 +51,7 @@ def merge(libraries: Sequence[tuple[str, Library]]) -> Library:
     ]
     parts.sort(key=lambda part: (part.module.name, part.archive))
     check_module_names(parts)
+    parts = with_runtime_of_archives(parts)
     check_dependencies(parts)
     others = merged_other_files(with_merged_bundles(libraries))
     parts = with_unique_paths(with_own_kernels(parts))

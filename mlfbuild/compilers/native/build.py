@@ -33,6 +33,7 @@ from mlfbuild.frontends import choices_of, model_files, parse_files
 from mlfbuild.graph import ConstantBudget, Graph
 from mlfbuild.library import (
     CPU_DEVICE,
+    TVM_RUNTIME,
     CodegenFile,
     Library,
     MainMemory,
@@ -141,6 +142,7 @@ def compile_graph(
         hook=hook,
         tflm=tflm_of(request, graph),
         notes=optimised.notes,
+        external_dependencies=(TVM_RUNTIME,) if form.packed else (),
     )
     return Library((module,))
 

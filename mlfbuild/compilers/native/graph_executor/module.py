@@ -24,6 +24,7 @@ from mlfbuild.core import UnsupportedModelError
 from mlfbuild.graph import ConstantBudget, Graph
 from mlfbuild.library import (
     CPU_DEVICE,
+    TVM_RUNTIME,
     CodegenFile,
     MainMemory,
     Module,
@@ -77,6 +78,7 @@ def graph_module(
         trace=tuple(_trace(program)),
         network=graph_network(program, removed_from_layers(whole, graph)),
         hook=bool(request.options.get("hook", False)),
+        external_dependencies=(TVM_RUNTIME,),
     )
 
 

@@ -19,7 +19,7 @@ from mlfbuild.compilers.native.printing import (
     source_notice,
 )
 from mlfbuild.compilers.types import Placement
-from mlfbuild.library import Identity, facts_header
+from mlfbuild.library import Identity
 
 _PARAMETERS = (
     "void *args",
@@ -82,7 +82,6 @@ def _includes(program: GraphProgram) -> str:
             "#include <tvm/runtime/c_runtime_api.h>",
             "#include <tvm/runtime/c_backend_api.h>",
             "",
-            f'#include "{facts_header(program.name)}"',
             *include_lines(program.headers),
         ]
     )

@@ -12,7 +12,7 @@ from mlfbuild.compilers.native.printing.front_matter import source_notice
 from mlfbuild.compilers.native.printing.header import print_structs
 from mlfbuild.compilers.native.printing.hook import print_ask, print_operator_table
 from mlfbuild.compilers.native.printing.interface import Port
-from mlfbuild.compilers.native.printing.outline import facts_path, header_path
+from mlfbuild.compilers.native.printing.outline import header_path
 from mlfbuild.compilers.native.printing.packed import print_main
 from mlfbuild.compilers.native.printing.program import LinkedModel, ModelStep, NodeFunction, node_comment
 from mlfbuild.compilers.native.printing.state import (
@@ -55,12 +55,10 @@ def print_source(program: LinkedModel, source: str, model_id: str, placement: Pl
 
 
 def _includes(program: LinkedModel, placement: Placement) -> str:
-    header = (header_path if program.form.has_c_interface else facts_path)(program.name)
     return "\n".join(
         [
             *([] if placement.code is None else [f'#define MLF_CODE_SECTION "{placement.code}"']),
-            f'#include "{header.name}"',
-            "",
+            *([f'#include "{header_path(program.name).name}"', ""] if program.form.has_c_interface else []),
             "#include <stddef.h>",
             "#include <stdint.h>",
             "#include <string.h>",
