@@ -77,8 +77,6 @@ class NativeCompiler:
     def _check_packed(self, request: CompileRequest) -> None:
         """Refuse what changes the C interface, which code for TVM's AOT executor does not have."""
         refused = [f"options.{key}" for key in _SWITCHES if request.options.get(key)]
-        if request.placement.shares_workspace:
-            refused.append("placement.workspace")
         if refused:
             raise UsageError(
                 "packed-without-c-interface",
