@@ -92,7 +92,7 @@ def _pointer(pool: PlacedPool) -> str:
 def placed_pools(kernels: Kernels) -> tuple[PlacedPools, ...]:
     """Return the pools of each source that defines any, one behind the other, because a run uses all of them."""
     found: list[PlacedPool] = []
-    form = _OF_NATIVE if kernels.module.complete else _POOL
+    form = _OF_NATIVE if kernels.module.model_id else _POOL
     for path, text in kernels.texts.items():
         for match in islice(form.finditer(text), _MOST):
             alignment = max(1, int(match[1] or ALIGNMENT))

@@ -211,6 +211,27 @@ def test_packed_code_has_no_warnings_and_few_symbols(options: dict[str, str], tm
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("options", [PACKED, {**PACKED, **SINGLE}], ids=["packed", "both"])
+def test_packed_code_uses_the_shared_workspace_in_a_tree(options: dict[str, str], tmp_path: Path, tool: Tool) -> None:
+    shared = Placement(shares_workspace=True)
+    library = compile_graph(network(), replace(request("net", shared), options=options), sha256(b"net"))
+    assert library == compiled(options)
+    found = executable(library.modules[0], shared)
+    assert found is not None
+    folder = write_tree(library, tmp_path / "codegen").parent
+    for path, content in found.generated.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(bytes(content))
+    include = [word for name in (*found.include_dirs, *found.private_include_dirs) for word in ("-I", name)]
+    run([tool("arm-none-eabi-gcc"), *CPUS["cortex-m4"].flags, "-O2", *include, "-c", *found.files], folder)
+    size = library.modules[0].main[0].workspace_size
+    symbols = run(
+        [tool("arm-none-eabi-nm"), "-S", *(Path(name).with_suffix(".o").name for name in found.files)], folder
+    )
+    assert f"{size:08x} C mlf_shared_workspace" in symbols
+    assert f"{size:08x} b" not in symbols
+
+
 @pytest.mark.parametrize(("executor", "options"), [("graph", {}), (None, PACKED)], ids=["graph", "packed"])
 def test_code_for_executors_of_tvm_names_the_runtime(executor: str | None, options: dict[str, str]) -> None:
     library = compiled(options, executor=executor)
@@ -233,23 +254,20 @@ def test_merged_code_requires_the_runtime_of_the_other_archive(shared: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("options", "executor", "placement", "code", "place"),
+    ("options", "executor", "code", "place"),
     [
-        ({"layout": "flat"}, None, Placement(), "invalid-option", "options.layout"),
-        ({"interface-api": "c++"}, None, Placement(), "invalid-option", "options.interface-api"),
-        (PACKED, "graph", Placement(), "interface-of-graph", "options.interface-api"),
-        ({"interface-api": "c"}, "graph", Placement(), "interface-of-graph", "options.interface-api"),
-        ({**PACKED, "hook": True}, None, Placement(), "packed-without-c-interface", "options.hook"),
-        ({**PACKED, "trace": True}, None, Placement(), "packed-without-c-interface", "options.trace"),
-        (PACKED, None, Placement(shares_workspace=True), "packed-without-c-interface", "placement.workspace"),
+        ({"layout": "flat"}, None, "invalid-option", "options.layout"),
+        ({"interface-api": "c++"}, None, "invalid-option", "options.interface-api"),
+        (PACKED, "graph", "interface-of-graph", "options.interface-api"),
+        ({"interface-api": "c"}, "graph", "interface-of-graph", "options.interface-api"),
+        ({**PACKED, "hook": True}, None, "packed-without-c-interface", "options.hook"),
+        ({**PACKED, "trace": True}, None, "packed-without-c-interface", "options.trace"),
     ],
 )
 def test_wrong_options_are_refused(
-    options: dict[str, str | bool], executor: str | None, placement: Placement, code: str, place: str, tmp_path: Path
+    options: dict[str, str | bool], executor: str | None, code: str, place: str, tmp_path: Path
 ) -> None:
-    wanted = CompileRequest(
-        "net", tmp_path / "net.tflite", CPUS["host"], executor=executor, options=options, placement=placement
-    )
+    wanted = CompileRequest("net", tmp_path / "net.tflite", CPUS["host"], executor=executor, options=options)
     for method in (compiler_called("native").compile, compiler_called("native").outline):
         with pytest.raises(UsageError) as caught:
             method(wanted)
