@@ -73,7 +73,7 @@ class PlacedPools:
 
     def macros(self) -> Iterator[str]:
         """Yield the lines of the unit before it includes the source."""
-        yield "/* In the workspace that models share: this makes the array that the file defines a pointer to one there. */"
+        yield "/* In the workspace that models share: this turns the array that the file defines into a pointer. */"
         yield from (f"#define {pool.name} (*{_pointer(pool)})" for pool in self.pools)
 
     def definition(self) -> Iterator[str]:
