@@ -106,7 +106,8 @@ def executable(module: Module, placement: Placement = _ANYWHERE) -> Executable |
         return _with_interface(kernels, placement) if placed_pools(kernels) else None
     kernels.require_called()
     found = _executable(kernels, placement)
-    if placement.workspace and module.executor != "graph" and not (found and found.workspace_size):
+    own = module.executor != "graph" and not module.model_id  # the native compiler writes the section into the code
+    if placement.workspace and own and not (found and found.workspace_size):
         raise UsageError(
             "placement-without-workspace",
             place=module.name,

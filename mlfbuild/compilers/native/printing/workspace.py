@@ -16,11 +16,11 @@ from mlfbuild.library import SHARED_WORKSPACE
 
 
 def shares_workspace(program: LinkedModel, placement: Placement) -> bool:
-    """Return whether the code uses the shared workspace; that of a model without intermediate tensors does not.
+    """Return whether the model's code uses the shared workspace; a model without intermediate tensors does not.
 
-    Nor does code for TVM's AOT executor: the run function that ``executor`` generates for it moves its workspace.
+    Neither does packed code: around it, unpacking the archive generates code that moves its workspace there.
     """
-    return placement.shares_workspace and not program.form.packed and program.plan.arena_size > 0
+    return placement.shares_workspace and program.plan.arena_size > 0 and not program.form.packed
 
 
 def print_attributes(program: LinkedModel, placement: Placement, *, elf: bool) -> Iterator[str]:
