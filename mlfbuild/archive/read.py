@@ -24,7 +24,15 @@ from mlfbuild.library import (
     load_params_bson,
     load_params_json,
 )
-from mlfbuild.library.metadata import FORMATS, Format, ModuleRecord, read_document, read_format, read_modules
+from mlfbuild.library.metadata import (
+    FORMATS,
+    Format,
+    ModuleRecord,
+    read_document,
+    read_format,
+    read_modules,
+    read_unknown,
+)
 
 _MAX_METADATA = 16 * 1024 * 1024  # bytes; TVM writes a few hundred per operator
 _MODULE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", re.ASCII)
@@ -64,7 +72,7 @@ def read_files(files: Mapping[str, Content], where: str) -> Library:
         archive.used.add(README)
     unused = (path for path in files if path != name and path not in archive.used)
     others = tuple(ArchiveFile(PurePosixPath(path), files[path]) for path in unused)
-    return Library(modules, version=form.version, other_files=others)
+    return Library(modules, form.version, others, read_unknown(document, records))
 
 
 def _metadata_name(files: Mapping[str, Content], where: str) -> tuple[str, int | None]:
@@ -140,6 +148,9 @@ class _Archive:
         params = self._params(module.name)
         if params is None:
             raise self._missing(params_path(module.name))
+        if not module.executor:
+            graph = self._place(Format.graph_path, module.name)
+            module = replace(module, executor="aot" if graph is None else "graph")
         return replace(
             module,
             params=params,

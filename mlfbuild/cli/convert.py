@@ -8,11 +8,12 @@ import click
 
 from mlfbuild.cli.options import ARCHIVE, OUTPUT, SharedOptions, verb
 from mlfbuild.cli.output import show, show_json
+from mlfbuild.core import counted, listed, printable
 
 
 @verb("format")
 @ARCHIVE
-@click.option("--to", "version", type=int, default=7, metavar="VERSION", help="Format version: 7 (default), 6 or 5.")
+@click.option("--to", "version", type=int, default=7, metavar="VERSION", help="Format version, 1 to 7 (default).")
 @click.option("--module-name", "names", multiple=True, metavar="[OLD=]NEW", help="Rename a module in all its code.")
 @OUTPUT
 def convert(options: SharedOptions, archive: Path, version: int, names: tuple[str, ...], output: Path) -> None:
@@ -23,8 +24,11 @@ def convert(options: SharedOptions, archive: Path, version: int, names: tuple[st
     """
     from mlfbuild.usecases import convert_archive
 
-    size = convert_archive(archive, version, output, names)
+    result = convert_archive(archive, version, output, names)
     if options.json:
-        show_json({"archive": output, "version": version, "size": size})
+        show_json({"archive": output, "version": version, "size": result.size, "moved": result.moved})
     elif not options.quiet:
-        show(f"{output}: version {version}, {size:,} bytes")
+        show(f"{output}: version {version}, {result.size:,} bytes")
+        if result.moved:
+            fields = counted(len(result.moved), "unknown field")
+            show(f"{fields} of the metadata kept in the key mlfbuild: {printable(listed(result.moved))}")

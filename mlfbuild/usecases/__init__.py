@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from mlfbuild.usecases.compile.file import compile_file as compile_file, file_job as file_job
     from mlfbuild.usecases.compile.table import Table as Table
     from mlfbuild.usecases.completion import completion_script as completion_script
-    from mlfbuild.usecases.convert import convert_archive as convert_archive
+    from mlfbuild.usecases.convert import ConvertedArchive as ConvertedArchive, convert_archive as convert_archive
     from mlfbuild.usecases.doctor.diagnosis import (
         Diagnosis as Diagnosis,
         TargetState as TargetState,

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from mlfbuild.archive import open_archive, rename_modules, write_archive
+from mlfbuild.archive import moved_fields, open_archive, rename_modules, write_archive
 from mlfbuild.build import check_output
 from mlfbuild.core import UsageError, listed
 from mlfbuild.library import Library
 
 
-def convert_archive(path: Path, version: int, output: Path, names: Sequence[str] = ()) -> int:
-    """Write the archive ``path`` to ``output`` in ``version`` of the format; return its size in bytes.
+@dataclass(frozen=True)
+class ConvertedArchive:
+    """A written archive."""
+
+    size: int
+    """Bytes of the file."""
+    moved: tuple[str, ...]
+    """Places of fields that the format does not define and that the version can hold only in the key ``mlfbuild``."""
+
+
+def convert_archive(path: Path, version: int, output: Path, names: Sequence[str] = ()) -> ConvertedArchive:
+    """Write the archive ``path`` to ``output`` in ``version`` of the format.
 
     ``names`` renames modules: ``OLD=NEW``, or ``NEW`` if the archive has one module. The output is written whole or not
     at all. Raises ``InputFileError``, ``UsageError`` for content that the version cannot hold and for invalid names,
@@ -26,7 +37,7 @@ def convert_archive(path: Path, version: int, output: Path, names: Sequence[str]
     except UsageError as error:
         raise error.within(path) from None
     write_archive(library, output, version)
-    return output.stat().st_size
+    return ConvertedArchive(output.stat().st_size, moved_fields(library, version))
 
 
 def _new_names(library: Library, names: Sequence[str], path: Path) -> dict[str, str]:

@@ -15,6 +15,7 @@ from mlfbuild.archive.merge.names import (
     check_dependencies,
     check_module_names,
     merged_other_files,
+    merged_unknown_fields,
     with_each_dependency_once,
 )
 from mlfbuild.archive.merge.parts import MergedModule, SymbolTable
@@ -54,7 +55,7 @@ def merge(libraries: Sequence[tuple[str, Library]]) -> Library:
     parts = with_unique_paths(with_own_kernels(parts))
     check_case(parts, others)
     parts = _linkable(parts)
-    return Library(tuple(part.module for part in parts), version=_VERSION, other_files=others)
+    return Library(tuple(part.module for part in parts), _VERSION, others, merged_unknown_fields(libraries))
 
 
 def _linkable(parts: list[MergedModule]) -> list[MergedModule]:
