@@ -47,7 +47,7 @@ def convert(library: Library, version: int) -> Library:
         raise UsageError(
             "format-holds-no-operator",
             place=f"module {operators[0]}",
-            reason=f"version {version} of Model Library Format holds no single operators",
+            reason=f"version {version} of Model Library Format cannot hold single operators",
             hint="write version 4 or later",
         )
     return replace(library, version=version, modules=tuple(_converted(module, form) for module in library.modules))

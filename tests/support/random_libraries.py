@@ -19,6 +19,10 @@ from mlfbuild.library import (
     MainMemory,
     Module,
     ModuleTarget,
+    Network,
+    NetworkConstant,
+    NetworkOperator,
+    NetworkTensor,
     OperatorBuffer,
     OperatorFunction,
     StorageEntry,
@@ -75,9 +79,15 @@ FUNCTIONS = st.lists(
 ).map(tuple)
 STORAGE = st.lists(st.builds(StorageEntry, SIZES, SIZES, st.none() | WORDS.filter(bool)), max_size=2).map(tuple)
 FILES = st.dictionaries(
-    st.sampled_from(["NOTICE", "runtime/a.c", "templates/é", "parameters/other.params", "x/y z.bin"]),
+    st.sampled_from(["NOTICE", "README.md", "runtime/a.c", "templates/é", "parameters/other.params", "x/y z.bin"]),
     st.binary(max_size=4), max_size=2,
 ).map(lambda files: tuple(ArchiveFile(PurePosixPath(path), data) for path, data in files.items()))  # fmt: skip
+NETWORK = Network(
+    0,
+    (NetworkTensor("t", "int8", (2, 2), 4, "input", 0, 0, 0),),
+    (NetworkOperator("add", "ADD", "f", ("s",), 4, (0,), (0,)),),
+    (NetworkConstant("s", "t", "model"),),
+)
 COMMON: dict[str, Any] = {
     "targets": TARGETS,
     "contexts": st.lists(CONTEXTS, max_size=2).map(tuple),
@@ -127,6 +137,7 @@ def models(draw: st.DrawFn, name: str) -> Module:
         params=draw(params()),
         graph_json=graph("f") if executor == "graph" else None,
         storage=draw(STORAGE),
+        network=draw(st.sampled_from([None, NETWORK])) if executor == "graph" else None,
         source_text=draw(st.sampled_from([b"", RELAY, b"text"])),
         **{key: draw(values) for key, values in COMMON.items()},
     )

@@ -210,8 +210,8 @@ def _known_devices(targets: Sequence[ModuleTarget], extension: Extension, fields
     """Return ``targets`` with the device types in the extension, or in their order if they have device types."""
     if not extension.target_devices:
         return tuple(targets)
-    by_device = {target.device: target for target in targets if target.device is not None}
-    if by_device and by_device.keys() == set(extension.target_devices):
+    by_device = {target.device: target for target in targets}
+    if None not in by_device and by_device.keys() == set(extension.target_devices):
         return tuple(by_device[device] for device in dict.fromkeys(extension.target_devices))
     if len(extension.target_devices) != len(targets):
         raise contradiction(fields, "target_devices", "target")
