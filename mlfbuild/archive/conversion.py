@@ -13,7 +13,17 @@ from dataclasses import replace
 
 from mlfbuild.c_analysis import MAX_TEXT, TEXT_SUFFIXES
 from mlfbuild.core import UsageError, listed
-from mlfbuild.library import CPU_DEVICE, OPERATOR, CodegenFile, Library, Module, ModuleTarget, text_of
+from mlfbuild.library import (
+    CPU_DEVICE,
+    OPERATOR,
+    CodegenFile,
+    Library,
+    Module,
+    ModuleTarget,
+    all_files,
+    text_of,
+    with_files,
+)
 from mlfbuild.library.metadata import Format, written_format
 
 _NUMBERED = r"lib[0-9]+\.\w+"
@@ -55,8 +65,8 @@ def convert(library: Library, version: int) -> Library:
 
 def _converted(module: Module, form: Format) -> Module:
     targets = _by_device(module, form) if form.targets_by_device else _listed_targets(module)
-    codegen = module.codegen if module.style == OPERATOR else _renamed(module, form)
-    return replace(module, targets=targets, codegen=codegen)
+    files = all_files(module) if module.style == OPERATOR else _renamed(module, form)
+    return replace(with_files(module, files), targets=targets)
 
 
 def _by_device(module: Module, form: Format) -> tuple[ModuleTarget, ...]:
@@ -89,22 +99,23 @@ def _renamed(module: Module, form: Format) -> tuple[CodegenFile, ...]:
 
     No file is renamed if the code includes one of them by its name, or if a new name is taken.
     """
+    files = all_files(module)
     prefix = f"{module.name}_"
     old, new = ("", prefix) if "{module}" in form.codegen_name else (prefix, "")
     numbered = re.compile(re.escape(old) + _NUMBERED, re.ASCII)
     names = {
         file.path: file.path.with_name(new + file.path.name.removeprefix(old))
-        for file in module.codegen
+        for file in files
         if numbered.fullmatch(file.path.name)
     }
-    taken = {file.path for file in module.codegen}
+    taken = {file.path for file in files}
     if taken & set(names.values()) or (names and _included(module) & {path.name for path in names}):
-        return module.codegen
-    return tuple(replace(file, path=names.get(file.path, file.path)) for file in module.codegen)
+        return files
+    return tuple(replace(file, path=names.get(file.path, file.path)) for file in files)
 
 
 def _included(module: Module) -> set[str]:
     """Return the names of the files that the module's code includes, without folders."""
-    sources = (file.content for file in module.codegen if file.path.suffix in TEXT_SUFFIXES)
+    sources = (file.content for file in all_files(module) if file.path.suffix in TEXT_SUFFIXES)
     texts = (text_of(content) for content in sources if len(content) <= MAX_TEXT)
     return {path.split("/")[-1] for text in texts for path in _INCLUDE.findall(text)}

@@ -27,7 +27,7 @@ from mlfbuild.archive.interface import with_interface
 from mlfbuild.archive.paths import METADATA, params_path, tir_path
 from mlfbuild.archive.tar.paths import first_fault
 from mlfbuild.core import UsageError, quoted, shown
-from mlfbuild.library import OPERATOR, Content, Library, Module, TensorInfo, save_params
+from mlfbuild.library import OPERATOR, Content, Library, Module, TensorInfo, all_files, save_params
 from mlfbuild.library.metadata import CURRENT, EXTENSION, FORMATS, Extension, Format, metadata_json
 
 
@@ -42,7 +42,7 @@ def archive_files(library: Library, version: int | None = None) -> dict[str, Con
     files = _Files()
     files.add(METADATA, _metadata(library, form))
     for module in library.modules:
-        for file in module.codegen:
+        for file in all_files(module):
             files.add(f"{CODEGEN}{file.path}", file.content)
         if module.style == OPERATOR:
             _add_operator(files, module)
@@ -118,7 +118,9 @@ def _extension(module: Module, library: Library, form: Format) -> Extension:
     return Extension(
         inputs=None if module.inputs == found.inputs else module.inputs,
         outputs=None if module.outputs == found.outputs else module.outputs,
-        codegen=tuple(str(file.path) for file in module.codegen if several and not bears_name(file.path, module.name)),
+        codegen=tuple(
+            str(file.path) for file in all_files(module) if several and not bears_name(file.path, module.name)
+        ),
         main=() if form.memory_of_functions else module.main,
         operator_functions=() if form.memory_of_functions else module.operator_functions,
         external_dependencies=() if form.dependencies else module.external_dependencies,
@@ -134,6 +136,7 @@ def _extension(module: Module, library: Library, form: Format) -> Extension:
         tflm=module.tflm,
         source_sha256=module.source_sha256,
         notes=module.notes,
+        export_utc=module.export_utc,
     )
 
 

@@ -63,6 +63,7 @@ class Extension:
     tflm: str = ""
     source_sha256: str = ""
     notes: tuple[str, ...] = ()
+    export_utc: bool = False
     unknown: tuple[UnknownField, ...] = ()
     """Read only: the fields of the module that are in no object of the version (``unknown``)."""
     archive: tuple[UnknownField, ...] = ()
@@ -89,6 +90,7 @@ class Extension:
             "tflm": self.tflm or None,
             "source_sha256": self.source_sha256 or None,
             "notes": list(self.notes) or None,
+            "export_utc": self.export_utc or None,
         }
         said = {key: value for key, value in members.items() if value is not None}
         return {"version": VERSION, **said} if said else None
@@ -135,6 +137,7 @@ def read_extension(fields: Fields) -> Extension:
         tflm=_read_tflm(key),
         source_sha256=_read_sha256(key),
         notes=key.texts("notes"),
+        export_utc="export_utc" in key and key.flag("export_utc"),
         unknown=kept_fields(key, "unknown"),
         archive=kept_fields(key, "archive"),
     )

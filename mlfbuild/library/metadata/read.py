@@ -161,6 +161,7 @@ def _read_module(name: str, fields: Fields, form: Format, *, sketched: bool = Fa
         tflm=extension.tflm,
         source_sha256=extension.source_sha256,
         notes=extension.notes,
+        export_utc=extension.export_utc,
     )
     unknown = merged(collected(fields.unread(), fields), extension.unknown, fields, EXTENSION)
     return ModuleRecord(replace(module, unknown=unknown), extension)
