@@ -197,10 +197,10 @@ def _function(words: Sequence[str]) -> Function | None:
         return None
     if at < 2 or words[0] == "typedef":
         return None
-    return Function(words[at - 1], _parameters(words[at + 1 :]))
+    return Function(words[at - 1], parameter_types(words[at + 1 :]))
 
 
-def _parameters(words: Sequence[str]) -> tuple[str, ...]:
+def parameter_types(words: Sequence[str]) -> tuple[str, ...]:
     """Return the types of parameters from the words after the opening parenthesis."""
     parameters: list[list[str]] = [[]]
     depth = 0

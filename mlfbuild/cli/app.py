@@ -45,6 +45,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "validate": "Check ARCHIVE against the rules of the format.",
         "convert": "Write ARCHIVE in another version of the format.",
         "merge": "Write several ARCHIVES as one.",
+        "split": "Write each module of ARCHIVE as an archive.",
         "compare": "Compare two archives by meaning.",
         "unpack": "Unpack ARCHIVE into a folder that a CMake build includes.",
         "run": "Run a network of ARCHIVE, here or on an emulated board.",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -29,6 +29,7 @@ from mlfbuild.core import (
 from mlfbuild.project import RunnerKeys
 from mlfbuild.runners.background import background
 from mlfbuild.runners.lock import device_lock
+from mlfbuild.runners.placeholders import filled
 from mlfbuild.targets import MemoryRegion
 
 _FLASH_SECONDS = 300.0
@@ -119,25 +120,8 @@ def command_words(words: Sequence[str], place: str, keys: RunnerKeys, image: Pat
     """
     if not image.is_file():
         raise InputFileError("image-missing", place=image, reason="no such firmware image", hint="build it first")
-    program, *arguments = _filled(words, place, keys, image)
+    program, *arguments = filled(words, keys.probe, place, image)
     return [str(find_tool(program)), *arguments]
-
-
-def _filled(words: Sequence[str], place: str, keys: RunnerKeys, image: Path) -> list[str]:
-    if keys.probe is None and any("{probe}" in word for word in words):
-        reason = "the command contains {probe}, but the runner has no probe"
-        raise UsageError("probe-not-chosen", place=place, reason=reason, hint="add probe: with its serial number")
-    values = {"{elf}": str(image.resolve()), "{probe}": keys.probe or ""}
-    return [_replaced(word, values) for word in words]
-
-
-def _replaced(word: str, values: Mapping[str, str]) -> str:
-    """Return ``word`` with the values in place of their names, which may occur in a value again."""
-    name = min((name for name in values if name in word), key=word.index, default=None)
-    if name is None:
-        return word
-    before, _, after = word.partition(name)
-    return before + values[name] + _replaced(after, values)
 
 
 def _end(status: int) -> str:
