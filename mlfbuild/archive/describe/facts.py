@@ -12,6 +12,7 @@ from dataclasses import asdict
 from typing import Any
 
 from mlfbuild.archive.describe.contexts import context_facts
+from mlfbuild.c_analysis import SOURCE_SUFFIXES, repeated_declarations
 from mlfbuild.core import InputFileError
 from mlfbuild.library import (
     CodegenFile,
@@ -79,6 +80,7 @@ def _module(module: Module, library: Library) -> dict[str, Any]:
         "runtime": module.runtime or None,
         "tflm": module.tflm or None,
         "notes": list(module.notes),
+        "repeated_declarations": _repeated(module),
         "graph": _graph(module),
         "parameters": _parameters(module),
         "files": _files(module.codegen),
@@ -107,6 +109,16 @@ def _unknown(path: str, field: UnknownField) -> dict[str, Any]:
 
 def _files(files: Iterable[CodegenFile]) -> list[dict[str, Any]]:
     return [{"path": f"codegen/{file.path}", "size": len(file.content)} for file in files]
+
+
+def _repeated(module: Module) -> list[dict[str, Any]]:
+    """Return the functions that TVM declares twice with different types; mlfbuild compiles a corrected copy."""
+    return [
+        {"path": f"codegen/{file.path}", "line": each.line, "function": each.name}
+        for file in module.codegen
+        if file.path.suffix in SOURCE_SUFFIXES
+        for each in repeated_declarations(bytes(file.content).decode("latin-1"))
+    ]
 
 
 def _tensor(tensor: TensorInfo) -> dict[str, Any]:

@@ -133,7 +133,7 @@ def _buffer(buffer: OperatorBuffer) -> list[str]:
 
 
 def _shape(shape: Sequence[int] | None) -> str:
-    return "" if shape is None else " x ".join(map(str, shape)) or "scalar"
+    return "unknown" if shape is None else " x ".join(map(str, shape)) or "scalar"
 
 
 def _memory(module: Module) -> list[list[str]]:

@@ -179,6 +179,10 @@ def _origin(module: dict[str, Any]) -> Iterator[_Row]:
     if module["tflm"]:
         yield "numbers", None, f"as TensorFlow Lite Micro of {module['tflm']}"
     yield from (("note", None, printable(text)) for text in module["notes"])
+    for path, found in groupby(module["repeated_declarations"], key=lambda each: each["path"]):
+        lines = listed([f"line {each['line']}" for each in found])
+        yield "note", None, f"{printable(path)} declares functions with wrong types ({lines}), a bug of TVM:"
+        yield "note", None, "mlfbuild compiles a corrected copy; `mlfbuild convert --repair` corrects the archive"
 
 
 def _tensor_lines(tensors: Sequence[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], str]]:
@@ -200,7 +204,7 @@ def _buffer_lines(buffers: Sequence[dict[str, Any]]) -> Iterator[tuple[dict[str,
 
 
 def _type(tensor: dict[str, Any]) -> str:
-    shape = "" if tensor["shape"] is None else f" {tensor['shape']}"
+    shape = ", shape unknown" if tensor["shape"] is None else f" {tensor['shape']}"
     return f"{printable(tensor['dtype'])}{shape}"
 
 

@@ -212,8 +212,8 @@ CODES: Mapping[str, FindingKind] = {
         "compile the model again with a module name of a-z, 0-9 and _",
     ),
     "MLF702": _error(
-        "a function has two contradicting declarations, a bug of TVM for system-lib with unpacked or C interface",
-        f"{_REPAIR}writes the real declaration instead of the other",
+        "a function has two contradicting declarations, a bug of TVM for system-lib, so other tools cannot compile it",
+        f"{_REPAIR}writes the real declaration; mlfbuild itself always compiles such a copy",
     ),
     "MLF703": _warning(
         "several modules define TVMSystemLibEntryPoint, so they do not link into one image",
