@@ -111,8 +111,8 @@ def why_not_shared(module: Module) -> Mistake | None:
     Raises as ``kernel_workspace`` and ``object_section_size``.
     """
     kernels = Kernels(module)
-    if module.complete:
-        return _why_not_complete(kernels)
+    if module.model_id and module.executor == "aot":
+        return _why_not_native(kernels)
     for file in kernels.objects:
         size = object_section_size(file.data, WORKSPACE_SECTION, f"{module.name}: codegen/{file.path}")
         if size:
@@ -134,7 +134,7 @@ def why_not_shared(module: Module) -> Mistake | None:
     return None
 
 
-def _why_not_complete(kernels: Kernels) -> Mistake | None:
+def _why_not_native(kernels: Kernels) -> Mistake | None:
     """Return why the workspace of a module of the native compiler cannot be moved."""
     known = placed_pools(kernels) or any(SHARED_WORKSPACE in text for text in kernels.texts.values())
     if known or not any(main.workspace_size for main in kernels.module.main):
