@@ -21,7 +21,7 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     from mlfbuild.archive.conversion import convert as convert
     from mlfbuild.archive.epoch import source_date as source_date
-    from mlfbuild.archive.layout import archive_files as archive_files
+    from mlfbuild.archive.layout import archive_files as archive_files, moved_fields as moved_fields
     from mlfbuild.archive.load import (
         open_archive as open_archive,
         open_archive_with_id as open_archive_with_id,

@@ -27,6 +27,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "fetch": "Fetch repositories and archives of required libraries.",
         "lock": "Write the hashes of all inputs to mlfbuild.lock.",
         "generate": "Compile and unpack one model for another build system.",
+        "project-api": "Write the server by which TVM drives firmware.",
         "build": "Compile and unpack every model, then build every firmware.",
         "watch": "Build again whenever the project file or a model changes.",
         "verify": "Run every model that has vectors and compare all outputs.",

@@ -84,9 +84,7 @@ def _ran(
     timeout: float,
     printed: Callable[[str], object],
 ) -> CommandRun:
-    if not image.is_file():
-        raise InputFileError("image-missing", place=image, reason="no such firmware image", hint="build it first")
-    program, *arguments = filled(words, keys.probe, place, image)
+    program, *arguments = command_words(words, place, keys, image)
     lines: list[str] = []
     empty = 0
 
@@ -99,7 +97,7 @@ def _ran(
         empty = 0
         printed(lines[-1])
 
-    with background([str(find_tool(program)), *arguments], take) as running:
+    with background([program, *arguments], take) as running:
         try:
             status = running.process.wait(timeout)
         except subprocess.TimeoutExpired:
@@ -113,6 +111,17 @@ def _ran(
             hint="set a longer time limit, or look for an endless loop in the firmware",
         )
     return CommandRun("".join(lines), status)
+
+
+def command_words(words: Sequence[str], place: str, keys: RunnerKeys, image: Path) -> list[str]:
+    """Return a command of ``keys`` with the path of its program, of ``image`` and of the probe.
+
+    Raises ``InputFileError`` without the image, ``ToolNotFoundError``, and ``UsageError`` without a probe.
+    """
+    if not image.is_file():
+        raise InputFileError("image-missing", place=image, reason="no such firmware image", hint="build it first")
+    program, *arguments = filled(words, keys.probe, place, image)
+    return [str(find_tool(program)), *arguments]
 
 
 def _end(status: int) -> str:
