@@ -13,7 +13,17 @@ from dataclasses import replace
 
 from mlfbuild.c_analysis import MAX_TEXT, TEXT_SUFFIXES
 from mlfbuild.core import UsageError, listed
-from mlfbuild.library import CPU_DEVICE, OPERATOR, CodegenFile, Library, Module, ModuleTarget, text_of
+from mlfbuild.library import (
+    CPU_DEVICE,
+    OPERATOR,
+    CodegenFile,
+    Library,
+    Module,
+    ModuleTarget,
+    all_files,
+    text_of,
+    with_files,
+)
 from mlfbuild.library.metadata import Format, written_format
 
 _UNNAMED = re.compile(r"lib[0-9]+\.\w+", re.ASCII)
@@ -48,8 +58,8 @@ def convert(library: Library, version: int) -> Library:
 
 def _converted(module: Module, form: Format) -> Module:
     targets = _by_device(module, form) if form.targets_by_device else _listed_targets(module)
-    codegen = module.codegen if module.style == OPERATOR else _named(module)
-    return replace(module, targets=targets, codegen=codegen)
+    files = all_files(module) if module.style == OPERATOR else _named(module)
+    return replace(with_files(module, files), targets=targets)
 
 
 def _by_device(module: Module, form: Format) -> tuple[ModuleTarget, ...]:
@@ -82,18 +92,19 @@ def _named(module: Module) -> tuple[CodegenFile, ...]:
 
     No file is renamed if the code includes one of them by its name, or if a new name is taken.
     """
-    unnamed = [file for file in module.codegen if _UNNAMED.fullmatch(file.path.name)]
+    files = all_files(module)
+    unnamed = [file for file in files if _UNNAMED.fullmatch(file.path.name)]
     if not unnamed:
-        return module.codegen
+        return files
     new = {file.path: file.path.with_name(f"{module.name}_{file.path.name}") for file in unnamed}
-    taken = {file.path for file in module.codegen}
+    taken = {file.path for file in files}
     if taken & set(new.values()) or _included(module) & {path.name for path in new}:
-        return module.codegen
-    return tuple(replace(file, path=new.get(file.path, file.path)) for file in module.codegen)
+        return files
+    return tuple(replace(file, path=new.get(file.path, file.path)) for file in files)
 
 
 def _included(module: Module) -> set[str]:
     """Return the names of the files that the module's code includes, without folders."""
-    sources = (file.content for file in module.codegen if file.path.suffix in TEXT_SUFFIXES)
+    sources = (file.content for file in all_files(module) if file.path.suffix in TEXT_SUFFIXES)
     texts = (text_of(content) for content in sources if len(content) <= MAX_TEXT)
     return {path.split("/")[-1] for text in texts for path in _INCLUDE.findall(text)}

@@ -25,7 +25,7 @@ from mlfbuild.archive.interface import with_interface
 from mlfbuild.archive.paths import METADATA, params_path, tir_path
 from mlfbuild.archive.tar.paths import first_fault
 from mlfbuild.core import UsageError, quoted, shown
-from mlfbuild.library import OPERATOR, Content, Library, Module, TensorInfo, save_params
+from mlfbuild.library import OPERATOR, Content, Library, Module, TensorInfo, all_files, save_params
 from mlfbuild.library.metadata import CURRENT, FORMATS, Extension, Format, metadata_json
 
 
@@ -41,7 +41,7 @@ def archive_files(library: Library, version: int | None = None) -> dict[str, Con
     files = _Files()
     files.add(METADATA, metadata_json(library, source_datetime(), extensions))
     for module in library.modules:
-        for file in module.codegen:
+        for file in all_files(module):
             files.add(f"{CODEGEN}{file.path}", file.content)
         if module.style == OPERATOR:
             _add_operator(files, module)
@@ -99,7 +99,9 @@ def _extension(module: Module, library: Library, form: Format) -> Extension:
     return Extension(
         inputs=None if module.inputs == found.inputs else module.inputs,
         outputs=None if module.outputs == found.outputs else module.outputs,
-        codegen=tuple(str(file.path) for file in module.codegen if several and not bears_name(file.path, module.name)),
+        codegen=tuple(
+            str(file.path) for file in all_files(module) if several and not bears_name(file.path, module.name)
+        ),
         contexts=module.contexts,
         target_devices=_target_devices(module, form),
         model_id=module.model_id,
@@ -112,6 +114,7 @@ def _extension(module: Module, library: Library, form: Format) -> Extension:
         tflm=module.tflm,
         source_sha256=module.source_sha256,
         notes=module.notes,
+        export_utc=module.export_utc,
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from mlfbuild.archive.codegen import CODEGEN, check_no_shared_library, owners
-from mlfbuild.archive.describe.readme import README, is_derived
+from mlfbuild.archive.describe.readme import README, is_written_archive
 from mlfbuild.archive.interface import with_interface
 from mlfbuild.archive.paths import METADATA, params_path
 from mlfbuild.core import InputFileError, quoted
@@ -23,6 +23,7 @@ from mlfbuild.library import (
     load_params,
     load_params_bson,
     load_params_json,
+    with_files,
 )
 from mlfbuild.library.metadata import FORMATS, Format, ModuleRecord, read_document, read_format, read_modules
 
@@ -60,7 +61,7 @@ def read_files(files: Mapping[str, Content], where: str) -> Library:
     _check_names(records, document.where)
     archive = _Archive(files, form, owners(files, records, where), where, alone=len(records) == 1)
     modules = tuple(archive.module(record) for record in records)
-    if README in files and is_derived(files[README]):
+    if is_written_archive(files):
         archive.used.add(README)
     unused = (path for path in files if path != name and path not in archive.used)
     others = tuple(ArchiveFile(PurePosixPath(path), files[path]) for path in unused)
@@ -125,7 +126,7 @@ class _Archive:
 
     def module(self, record: ModuleRecord) -> Module:
         """Return the module of ``record`` with its files, and with inputs and outputs in call order."""
-        module = replace(record.module, codegen=tuple(self._codegen.get(record.module.name, ())))
+        module = with_files(record.module, self._codegen.get(record.module.name, ()))
         module = self._operator(module) if module.style == OPERATOR else self._model(module)
         graph = self._place(Format.graph_path, module.name) if module.graph_json is not None else ""
         module = with_interface(module, f"{self._where}: {graph}")

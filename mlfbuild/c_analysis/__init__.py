@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from mlfbuild.c_analysis.objects import (
         Symbols as Symbols,
         check_elf_image as check_elf_image,
+        object_section_size as object_section_size,
         object_symbols as object_symbols,
     )
     from mlfbuild.c_analysis.renamed import renamed_object as renamed_object

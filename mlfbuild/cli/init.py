@@ -28,7 +28,7 @@ next, in CMakeLists.txt:
 
 @verb("format")
 @click.argument("folder", metavar="[DIR]", type=_FILE, default=".")
-@click.option("--template", metavar="NAME", help="scons (default), cmake or bare-metal (Make).")
+@click.option("--template", metavar="NAME", help="scons (default), cmake, bare-metal or project-api.")
 @click.option("--model", "source", type=_FILE, metavar="FILE", help="Model file to start with.")
 @click.option("--archive", type=_FILE, metavar="FILE", help="Archive to start with.")
 @click.option("--vectors", type=_FILE, metavar="FILE", help="Inputs and expected outputs of the model.")

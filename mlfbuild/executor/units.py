@@ -22,6 +22,7 @@ from mlfbuild.c_analysis import (
 from mlfbuild.cgen import LICENCE
 from mlfbuild.core import listed
 from mlfbuild.executor.kernels import Kernels
+from mlfbuild.executor.pools import PlacedPools, pools_of
 from mlfbuild.executor.runtime import BUNDLED_HEADER, FOLDER, OBJECTS_HEADER, RUNTIME_NAME, own_names
 from mlfbuild.library import BACKEND, CodegenFile, Content, Module, sanitize_name
 
@@ -53,11 +54,13 @@ def owner_name(module: str, renamed: Mapping[str, str]) -> str:
     return f"{name}_module" if name in renamed else name
 
 
-def units(kernels: Kernels, renamed: Mapping[str, str], headers: Sequence[str] = ()) -> dict[str, Content]:
+def units(
+    kernels: Kernels, renamed: Mapping[str, str], headers: Sequence[str] = (), pools: Sequence[PlacedPools] = ()
+) -> dict[str, Content]:
     """Return the units of a module: path in the tree -> content.
 
-    ``renamed`` has further symbols to rename, ``headers`` are included before each source. Raises ``InputFileError``
-    for an object whose symbols cannot be renamed.
+    ``renamed`` has further symbols to rename, ``headers`` are included before each source, and ``pools`` are in the
+    shared workspace. Raises ``InputFileError`` for an object whose symbols cannot be renamed.
     """
     times = Counter(file.path.name for file in kernels.files)
     module = kernels.module
@@ -65,7 +68,7 @@ def units(kernels: Kernels, renamed: Mapping[str, str], headers: Sequence[str] =
         str(unit_names(PurePosixPath("codegen", file.path))[times[file.path.name] > 1]): (
             _object(module.name, file, renamed)
             if file.path.suffix in OBJECT_SUFFIXES
-            else _source(module, f"codegen/{file.path}", renamed, headers) + _code(file)
+            else _source(module, f"codegen/{file.path}", renamed, headers) + _code(file, pools_of(pools, file.path))
         )
         for file in kernels.files
     }
@@ -75,7 +78,15 @@ def units(kernels: Kernels, renamed: Mapping[str, str], headers: Sequence[str] =
     return found
 
 
-def _code(file: CodegenFile) -> bytes:
+def _code(file: CodegenFile, pools: PlacedPools | None) -> bytes:
+    """Return the code of a source between the lines that move the ``pools`` it defines into the shared workspace."""
+    if pools is None:
+        return _text(file)
+    before, after = ("".join(f"{line}\n" for line in lines) for lines in (pools.macros(), pools.definition()))
+    return before.encode() + _text(file) + after.encode()
+
+
+def _text(file: CodegenFile) -> bytes:
     """Return the include of a source, or its text with the real declarations of functions that it declares twice."""
     text = bytes(file.content).decode("latin-1")
     repeated = repeated_declarations(text)

@@ -102,7 +102,7 @@ class Module:
     """Memory of the entry function, one entry per device type; empty in version 1 and for an operator."""
     operator_functions: tuple[OperatorFunction, ...]
     codegen: tuple[CodegenFile, ...]
-    """Sorted by path."""
+    """The files for the host, sorted by path."""
     inputs: tuple[TensorInfo, ...] = ()
     """In call order; empty if unknown."""
     outputs: tuple[TensorInfo, ...] = ()
@@ -135,6 +135,8 @@ class Module:
     external_dependencies: tuple[ExternalDependency, ...] = ()
     export_datetime: str = field(default="", compare=False)
     """``YYYY-MM-DD HH:MM:SSZ``; if empty, the writer uses its fixed date. Not compared."""
+    export_utc: bool = field(default=False, compare=False)
+    """Whether the date is known to be UTC, although TVM writes local time marked Z. Not compared."""
     model_id: str = ""
     """SHA-256 of the model file, and of the files with its weights if there are any, for native libraries."""
     workspace_bound: int | None = None
@@ -153,14 +155,17 @@ class Module:
     """SHA-256 of the source file, for modules of other compilers; empty if unknown."""
     notes: tuple[str, ...] = ()
     """The compiler's remarks on the network, one sentence each, such as operators that run in float32."""
+    device_files: tuple[CodegenFile, ...] = ()
+    """The files for other devices, ``accel/src/kws_lib0.c``, sorted by path (``library.device_code`` groups them)."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "codegen", tuple(sorted(self.codegen, key=lambda file: str(file.path))))
+        for name in ("codegen", "device_files"):
+            object.__setattr__(self, name, tuple(sorted(getattr(self, name), key=lambda file: str(file.path))))
 
     @property
     def complete(self) -> bool:
         """Whether its code has all that firmware calls, as the native compiler's has for the AOT executor."""
-        return bool(self.model_id) and self.executor != "graph"
+        return bool(self.model_id) and self.executor != "graph" and self.interface != "packed"
 
     def __eq__(self, other: object) -> bool:
         """Compare all fields except the date; parameters by order, type, shape and bytes."""

@@ -80,11 +80,12 @@ def assert_same_meaning(library: Library, other: Library) -> None:
     """Compare everything except the version, paths of files, and the device type of a single target."""
     assert other.other_files == library.other_files
     for module, changed in zip(library.modules, other.modules, strict=True):
-        unplaced: dict[str, Any] = {"codegen": (), "targets": ()}
+        unplaced: dict[str, Any] = {"codegen": (), "device_files": (), "targets": ()}
         assert replace(changed, **unplaced) == replace(module, **unplaced)
         assert changed.export_datetime == module.export_datetime
         assert [target.text for target in changed.targets] == [target.text for target in module.targets]
-        assert {bytes(file.content) for file in changed.codegen} == {bytes(file.content) for file in module.codegen}
+        assert {file.data for file in changed.codegen} == {file.data for file in module.codegen}
+        assert {file.data for file in changed.device_files} == {file.data for file in module.device_files}
 
 
 def test_paths_of_files_in_each_version() -> None:

@@ -14,7 +14,7 @@ import pytest
 from mlfbuild.archive.layout import archive_files
 from mlfbuild.archive.read import read_files
 from mlfbuild.core.errors import InputFileError
-from mlfbuild.library import DeviceContext, Library, ModuleTarget, OperatorBuffer, StorageEntry
+from mlfbuild.library import DeviceContext, Library, ModuleTarget, OperatorBuffer, StorageEntry, all_files
 from support.old_archives import (
     DATE,
     LAYOUT,
@@ -127,9 +127,8 @@ def test_sketch_of_the_first_rfc_is_read() -> None:
     assert module.contexts == (DeviceContext("cpu", 0),)
     assert module.targets == (ModuleTarget(TARGET),)
     assert [entry.input_binding for entry in module.storage] == ["a", "b", "p0", None]
-    assert [str(file.path) for file in module.codegen] == [
-        "ethos-u55/src/lib0.c", "host/src/lib0.c", "host/src/lib1.c",
-    ]  # fmt: skip
+    assert [str(file.path) for file in module.codegen] == ["host/src/lib0.c", "host/src/lib1.c"]
+    assert [str(file.path) for file in module.device_files] == ["ethos-u55/src/lib0.c"]
     assert {str(file.path) for file in library.other_files} == {
         "README.md", "crt/Makefile", "crt/include/tvm/runtime/c_runtime_api.h", "parameters/add.json",
         "runtime-config/aot/README",
@@ -220,7 +219,7 @@ def test_targets_by_device_are_in_device_order() -> None:
 )  # fmt: skip
 def test_generated_files_of_any_target_and_kind(path: str) -> None:
     (module,) = read_files({**model_archive(7), path: b"\x7f"}, "a.tar").modules
-    assert path.removeprefix("codegen/") in {str(file.path) for file in module.codegen}
+    assert path.removeprefix("codegen/") in {str(file.path) for file in all_files(module)}
 
 
 @pytest.mark.parametrize(

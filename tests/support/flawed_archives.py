@@ -360,6 +360,11 @@ FLAWS = (
         ),
     ),
     Flaw("MLF804", "runtime", lambda: with_runtime(tiny())),
+    Flaw(
+        "MLF806",
+        f"{_TINY}.external_dependencies[1]",
+        lambda: with_runtime(tiny(external_dependencies=(dependency(), dependency()))),
+    ),
     Flaw("MLF805", BUNDLE, lambda: {**with_bundle(tiny_module()), BUNDLE: b"{}"}),
 )
 """One archive per finding; ``MLF303`` never occurs alone, because one of two such names has upper-case letters."""

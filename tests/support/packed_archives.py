@@ -30,6 +30,7 @@ _KERNEL = (
 )
 _C_TYPES = {
     "float32": "float", "int8": "int8_t", "int16": "int16_t", "int32": "int32_t", "int64": "int64_t",
+    "uint8": "uint8_t",
 }  # fmt: skip
 _LAST = re.compile(r"\n(?:// CodegenC[^\n]*\n)?#ifdef __cplusplus\nextern \"C\"\n#endif\nTVM_DLL int32_t "
                    r"(?:__tvm_main__|_lookup_linked_param)\([\s\S]*\Z")  # fmt: skip

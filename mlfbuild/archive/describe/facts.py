@@ -6,12 +6,14 @@ library. Requirements that are not in the metadata are found in the code (``libr
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
-from mlfbuild.c_analysis import SOURCE_SUFFIXES, repeated_declarations
+from mlfbuild.c_analysis import MAX_TEXT, SOURCE_SUFFIXES, repeated_declarations
 from mlfbuild.core import InputFileError
 from mlfbuild.library import (
+    CodegenFile,
     ExternalDependency,
     Library,
     MainMemory,
@@ -24,9 +26,11 @@ from mlfbuild.library import (
     bundle_name,
     bundle_names,
     description_path,
+    device_code,
     device_name,
     param_infos,
     requirements_of,
+    runtime_requirement,
 )
 from mlfbuild.library.graph_json import parse_graph, storage_sizes
 
@@ -75,11 +79,14 @@ def _module(module: Module, library: Library) -> dict[str, Any]:
         "repeated_declarations": _repeated(module),
         "graph": _graph(module),
         "parameters": _parameters(module),
-        "files": [{"path": f"codegen/{file.path}", "size": len(file.content)} for file in module.codegen],
+        "files": _files(module.codegen),
+        "device_code": [
+            {"device": code.name, "size": code.size, "files": _files(code.files)} for code in device_code(module)
+        ],
         "source_text": {"size": len(module.source_text)} if module.source_text else None,
         "tir": [{"device": device, "size": len(text)} for device, text in module.tir],
         "external_dependencies": [_dependency(item, library) for item in module.external_dependencies],
-        "needs": [_need(requirement) for requirement in requirements_of(module)],
+        "needs": [_need(requirement) for requirement in _requirements(module)],
         "export_datetime": module.export_datetime or None,
     }
 
@@ -88,10 +95,14 @@ def _repeated(module: Module) -> list[dict[str, Any]]:
     """Return the functions that TVM declares twice with different types; mlfbuild compiles a corrected copy."""
     return [
         {"path": f"codegen/{file.path}", "line": each.line, "function": each.name}
-        for file in module.codegen
-        if file.path.suffix in SOURCE_SUFFIXES
+        for file in (module.codegen if module.executor == "aot" and not module.complete else ())
+        if file.path.suffix in SOURCE_SUFFIXES and len(file.content) <= MAX_TEXT
         for each in repeated_declarations(bytes(file.content).decode("latin-1"))
     ]
+
+
+def _files(files: Iterable[CodegenFile]) -> list[dict[str, Any]]:
+    return [{"path": f"codegen/{file.path}", "size": len(file.content)} for file in files]
 
 
 def _tensor(tensor: TensorInfo) -> dict[str, Any]:
@@ -169,6 +180,13 @@ def _bundle(name: str, library: Library) -> dict[str, Any] | None:
     size = sum(len(content) for content in found.files.values())
     counts = {"files": len(found.files), "sources": len(found.sources), "size": size}
     return {**counts, "license": found.license or None, "commit": found.commit or None}
+
+
+def _requirements(module: Module) -> Iterator[Requirement]:
+    yield from requirements_of(module)
+    runtime = runtime_requirement(module)
+    if runtime is not None:
+        yield runtime
 
 
 def _need(requirement: Requirement) -> dict[str, Any]:

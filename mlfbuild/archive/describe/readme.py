@@ -7,8 +7,9 @@ files of the archive.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from mlfbuild.archive.describe.by_hand import commands
 from mlfbuild.archive.describe.calling import call_text, paragraph
 from mlfbuild.core import counted, listed, printable
 from mlfbuild.library import (
@@ -21,7 +22,9 @@ from mlfbuild.library import (
     Module,
     OperatorBuffer,
     TensorInfo,
+    device_code,
     requirements_of,
+    runtime_requirement,
 )
 
 README = "README.md"
@@ -35,6 +38,11 @@ def is_derived(content: Content) -> bool:
     mark = _MARK.encode()
     start = content.read(0, len(mark)) if isinstance(content, LazyBytes) else content[: len(mark)]
     return start == mark
+
+
+def is_written_archive(files: Mapping[str, Content]) -> bool:
+    """Return whether ``files`` are those of an archive that mlfbuild wrote: it adds the page to every archive."""
+    return README in files and is_derived(files[README])
 
 
 def has_page(paths: Iterable[str]) -> bool:
@@ -165,10 +173,16 @@ def _building(library: Library) -> Iterator[str]:
     yield f"target_link_libraries(app PRIVATE {linked}){' # and so on' if len(names) > _DETAILED else ''}"
     yield "```"
     yield ""
-    yield from paragraph(
-        "By hand: compile all files in `codegen/host/src/` with `codegen/host/include/` on the include path, and link "
-        "the objects in `codegen/host/lib/`. An archive may lack some of these folders."
-    )
+    yield from _by_hand(library)
+    devices = sorted({code.name for module in library.modules for code in device_code(module)})
+    if devices:
+        folders = listed([_code(f"codegen/{name}/") for name in devices])
+        yield ""
+        yield from paragraph(
+            f"The code in {folders} is for {'another device' if len(devices) == 1 else 'other devices'} than the host, "
+            "such as an accelerator: compile it with the compiler of that device. With mlfbuild, declare each under "
+            "`devices` of the target in the project file."
+        )
     dependencies = dict.fromkeys(item for module in library.modules for item in module.external_dependencies)
     missing = dict.fromkeys(_missing(library))
     if dependencies or missing:
@@ -182,6 +196,28 @@ def _building(library: Library) -> Iterator[str]:
         yield from paragraph(
             f"The metadata does not list {unnamed}. The requirement follows from the headers that the code includes, "
             "and the version, if known, from the release of TVM that exported the code."
+        )
+
+
+def _by_hand(library: Library) -> Iterator[str]:
+    """Yield how to build the archive without mlfbuild: the commands, or what to compile."""
+    lines = commands(library)
+    if not lines:
+        yield from paragraph(
+            "By hand: compile all files in `codegen/host/src/` with `codegen/host/include/` on the include path, and "
+            "link the objects in `codegen/host/lib/`. An archive may lack some of these folders."
+        )
+        return
+    yield "By hand, in the folder of the extracted archive:"
+    yield ""
+    yield "```sh"
+    yield from lines
+    yield "```"
+    if any(runtime_requirement(module) for module in library.modules):
+        yield ""
+        yield from paragraph(
+            "Firmware that links the library contains TVM's C runtime, too (`src/runtime/crt` in TVM's repository). "
+            "The folder that `mlfbuild unpack` writes does not need it."
         )
 
 

@@ -72,7 +72,7 @@ def _module_line(module: dict[str, Any]) -> list[str]:
         sum(entry["workspace_size"] for entry in module["memory"]),
         sum(entry["constants_size"] for entry in module["memory"]),
         _total(module["parameters"]),
-        _total(module["files"]),
+        _total(module["files"]) + _total(module["device_code"]),
     ]
     tensors = [f"{len(module[kind])}" for kind in ("inputs", "outputs")]
     return [printable(module["name"]), module["executor"] or module["style"], *tensors, *(f"{s:,}" for s in sizes)]
@@ -110,6 +110,8 @@ def _rows(module: dict[str, Any], verbose: bool) -> Iterator[_Row]:
         yield "runtime", None, "TVM's runtime in the archive"
     yield from _list("parameters", "array", module["parameters"], _parameter_line, verbose)
     yield from _list("code", "file", module["files"], lambda file: printable(file["path"]), verbose)
+    for code in module["device_code"]:
+        yield from _list("code", "file", code["files"], lambda file: printable(file["path"]), verbose, _for(code))
     yield from _program(module)
     yield from (("requires", None, _dependency_line(item)) for item in module["external_dependencies"])
     yield from _needs(module["needs"])
@@ -278,11 +280,17 @@ def _other_files(files: Sequence[dict[str, Any]], verbose: bool) -> Iterator[_Ro
             yield from (("", file["size"], file["path"]) for file in entries)
 
 
-def _list(label: str, noun: str, entries: Sequence[dict[str, Any]], line: Any, verbose: bool) -> Iterator[_Row]:
-    """Yield a row with the sum of ``entries``, and one for each entry or for the largest ones."""
+def _for(code: dict[str, Any]) -> str:
+    return f" for the device {printable(code['device'])}"
+
+
+def _list(
+    label: str, noun: str, entries: Sequence[dict[str, Any]], line: Any, verbose: bool, more: str = ""
+) -> Iterator[_Row]:
+    """Yield a row with the sum of ``entries`` that ends with ``more``, and one for each entry or the largest ones."""
     if not entries:
         return
-    yield label, _total(entries), counted(len(entries), noun)
+    yield label, _total(entries), counted(len(entries), noun) + more
     kept, rest = _cut(entries, "size", verbose)
     yield from ((label, entry["size"], f"  {line(entry)}") for entry in kept)
     if rest:

@@ -14,10 +14,12 @@ from mlfbuild.library import (
     ARCHIVE_FOLDER,
     OPERATOR,
     STANDALONE_CRT,
+    TVM_RUNTIME,
     ArchiveFile,
     ExternalDependency,
     Library,
     Module,
+    archive_folder,
     short_name,
 )
 
@@ -78,6 +80,18 @@ def check_dependencies(parts: Iterable[MergedModule]) -> None:
                         f"they require the external dependency {known.short_name} with {key} {value!a} and {other!a}",
                         "bundle it in both, or in neither" if mixed else "export both with the same one",
                     )
+
+
+def with_runtime_of_archives(parts: Sequence[MergedModule]) -> list[MergedModule]:
+    """Return ``parts``; modules of mlfbuild for TVM's executors require the runtime in an archive if there is one."""
+    named = (item for part in parts for item in part.module.external_dependencies)
+    bundled = next((item for item in named if item.short_name == STANDALONE_CRT and archive_folder(item)), TVM_RUNTIME)
+
+    def change(module: Module) -> Module:
+        found = (bundled if item == TVM_RUNTIME else item for item in module.external_dependencies)
+        return replace(module, external_dependencies=tuple(found))
+
+    return [replace(part, module=change(part.module)) for part in parts]
 
 
 def with_each_dependency_once(module: Module) -> Module:

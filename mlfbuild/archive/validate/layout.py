@@ -11,13 +11,12 @@ from mlfbuild.archive.validate.codes import finding
 from mlfbuild.archive.validate.types import Finding
 from mlfbuild.archive.validate.views import ArchiveView, ModuleView
 from mlfbuild.c_analysis import CXX_SUFFIXES
-from mlfbuild.library import OPERATOR, archive_folder, bundle_names, description_path
+from mlfbuild.library import HOST_FOLDER, OPERATOR, all_files, archive_folder, bundle_names, description_path
 from mlfbuild.library.metadata import FORMATS
 
 _NUMBERED = re.compile(r"(?:.+_)?lib(\d{1,6})\.(?:c|cc|cpp|o)")
 _MODULE_FOLDERS = ("codegen", "parameters", "src", "executor-config", "runtime-config")
 _KNOWN_FOLDERS = ("runtime", "crt", "templates", *_MODULE_FOLDERS)
-_HOST = "host"
 _LAYOUT_FILES = re.compile(
     r"(?P<graph>(?:runtime|executor)-config/graph/[^/]+\.(?:json|graph))|(?P<program>relay\.txt|src/(?!tir-)[^/]+)"
 )
@@ -27,7 +26,7 @@ def code_of_modules(archive: ArchiveView) -> Iterator[Finding]:
     """Look for generated code in each module, and for gaps in the numbers of its files."""
     for view in archive.modules:
         numbers: dict[str, set[int]] = defaultdict(set)
-        for file in view.module.codegen:
+        for file in all_files(view.module):
             if found := _NUMBERED.fullmatch(file.path.name):
                 numbers[str(file.path.parent)].add(int(found[1]))
         if not view.has_code:
@@ -42,11 +41,11 @@ def code_of_modules(archive: ArchiveView) -> Iterator[Finding]:
 def other_builds(archive: ArchiveView) -> Iterator[Finding]:
     """Find code that TVM's projects (Zephyr, Arduino, CRT host) do not compile, and files that were not checked."""
     for view in archive.modules:
-        for file in view.module.codegen:
+        for file in all_files(view.module):
             path = f"codegen/{file.path}"
             if file.path.suffix in CXX_SUFFIXES:
                 yield finding("MLF105", path, "TVM's projects compile only *.c and link *.o")
-            if file.path.parts[0] != _HOST:
+            if file.path.parts[0] != HOST_FOLDER:
                 yield finding("MLF106", path, "TVM's exporter and tools use only codegen/host")
         for path, reason in view.closed.items():
             yield finding("MLF712", path, reason)
@@ -108,7 +107,7 @@ def names_of_code(archive: ArchiveView) -> Iterator[Finding]:
         if view.module.style == OPERATOR:
             continue
         other = "lib{n}" if "{module}" in form.codegen_name else f"{view.name}_lib{{n}}"
-        for file in view.module.codegen:
+        for file in all_files(view.module):
             found = _NUMBERED.fullmatch(file.path.name)
             if found and file.path.stem == other.format(n=found[1]):
                 name = form.codegen_name.format(module=view.name, n=found[1])

@@ -24,7 +24,7 @@ from mlfbuild.c_analysis import (
     tokens,
 )
 from mlfbuild.core import InputFileError
-from mlfbuild.library import CodegenFile, Content, Library, Module, text_of
+from mlfbuild.library import CodegenFile, Content, Library, Module, all_files, text_of
 from mlfbuild.library.graph_json import ExecutorGraph, parse_graph
 
 
@@ -90,7 +90,7 @@ class ModuleView:
     @property
     def has_code(self) -> bool:
         """Whether any C file or object belongs to the module."""
-        return any(file.path.suffix in LINKED_SUFFIXES for file in self.module.codegen)
+        return any(file.path.suffix in LINKED_SUFFIXES for file in all_files(self.module))
 
     @property
     def closed(self) -> Mapping[str, str]:

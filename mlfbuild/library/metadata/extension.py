@@ -53,6 +53,7 @@ class Extension:
     tflm: str = ""
     source_sha256: str = ""
     notes: tuple[str, ...] = ()
+    export_utc: bool = False
 
     def json(self) -> dict[str, Any] | None:
         """Return the value of the key, or ``None`` if it has no members."""
@@ -72,6 +73,7 @@ class Extension:
             "tflm": self.tflm or None,
             "source_sha256": self.source_sha256 or None,
             "notes": list(self.notes) or None,
+            "export_utc": self.export_utc or None,
         }
         said = {key: value for key, value in members.items() if value is not None}
         return {"version": _VERSION, **said} if said else None
@@ -104,6 +106,7 @@ def read_extension(fields: Fields) -> Extension:
         tflm=_read_tflm(key),
         source_sha256=_read_sha256(key),
         notes=key.texts("notes"),
+        export_utc="export_utc" in key and key.flag("export_utc"),
     )
 
 

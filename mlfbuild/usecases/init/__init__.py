@@ -20,6 +20,13 @@ if TYPE_CHECKING:
         init_update as init_update,
     )
     from mlfbuild.usecases.init.renewal import outdated_files as outdated_files, outdated_lines as outdated_lines
-    from mlfbuild.usecases.init.templates import TEMPLATES as TEMPLATES
+    from mlfbuild.usecases.init.staging import staged as staged
+    from mlfbuild.usecases.init.templates import (
+        PROJECT_API as PROJECT_API,
+        PROJECT_API_EXAMPLE as PROJECT_API_EXAMPLE,
+        PROJECT_API_SERVER as PROJECT_API_SERVER,
+        TEMPLATES as TEMPLATES,
+    )
+    from mlfbuild.usecases.init.text import project_api_server as project_api_server
 else:
     __getattr__ = lazy_attributes(__name__)
