@@ -99,7 +99,8 @@ def _text(file: CodegenFile) -> bytes:
         "archive. */\n"
     )
     cast = '#if defined(__GNUC__)\n#pragma GCC diagnostic ignored "-Wcast-function-type"\n#endif\n'  # in the registry
-    return f'{note}{cast}#line 1 "codegen/{file.path}"\n{without_repeated_declarations(text)}'.encode("latin-1")
+    head = f'{note}{cast}#line 1 "codegen/{file.path}"\n'
+    return head.encode() + without_repeated_declarations(text).encode("latin-1") + b"\n"
 
 
 def _source(module: Module, path: str, renamed: Mapping[str, str], headers: Sequence[str]) -> bytes:

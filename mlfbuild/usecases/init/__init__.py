@@ -1,8 +1,8 @@
 """Create a firmware project around one model or archive, which builds and runs on QEMU as it is.
 
 ``network`` reads the model, ``sample`` provides a case for it, ``main_c`` fills in the C that calls it. ``templates``
-lists the ways to build, ``repo`` makes all files of a project, and ``staging`` writes all of them to the folder, or
-none. ``renewal`` finds files in a project that another version wrote.
+lists the ways to build, ``user_template`` reads those of users, ``repo`` makes all files of a project, and ``staging``
+writes all of them to the folder, or none. ``renewal`` finds files in a project that another version wrote.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     from mlfbuild.usecases.init.project import (
+        DEFAULT_BOARD as DEFAULT_BOARD,
         InitReport as InitReport,
         InitRequest as InitRequest,
         init_cmake as init_cmake,

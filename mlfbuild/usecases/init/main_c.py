@@ -56,8 +56,8 @@ class _Port:
 
 
 @dataclass(frozen=True)
-class _Caller:
-    """The interface of a module as its caller uses it."""
+class Caller:
+    """The interface of a module as its caller uses it, for templates."""
 
     name: str
     function: str
@@ -75,15 +75,21 @@ def main_c(library: Library, sample: Sample | None, template: str = "common/main
 
     The modules have the C interface with known inputs and outputs.
     """
-    headers = [file.path.name for module in library.modules if (file := header_file(module))]
     layers = [module.network.layers for module in library.modules if module.network]
+    modules, headers = callers(library)
     return _filled(
         template,
-        modules=[_caller(module) for module in library.modules],
+        modules=modules,
         headers=sorted([*headers, *(["sample.h"] if sample else [])]),
         sample=sample is not None,
         tolerance=f"{float_tolerance(max(layers, default=0)):.2g}",
     )
+
+
+def callers(library: Library) -> tuple[list[Caller], list[str]]:
+    """Return how each module of ``library`` is called, and their headers, sorted."""
+    headers = [file.path.name for module in library.modules if (file := header_file(module))]
+    return [_caller(module) for module in library.modules], sorted(headers)
 
 
 def sample_h(library: Library, sample: Sample, origin: str) -> str:
@@ -124,11 +130,11 @@ def _c_string(text: str) -> str:
     return f'"{"".join(plain)}"'
 
 
-def _caller(module: Module) -> _Caller:
+def _caller(module: Module) -> Caller:
     header = read_header(module)
     assert header is not None
     pools = [pool.name for pool in module.pools if pool.external]
-    return _Caller(
+    return Caller(
         name=sanitize_name(module.name),
         function=f"{_function(module)}_run",
         prefix=struct_prefix(module.name),

@@ -8,7 +8,7 @@ from mlfbuild.build.tree import target_files
 from mlfbuild.cgen import member_name
 from mlfbuild.project import port_problem
 from mlfbuild.targets import CPUS, GCC, Board, Cpu, compiler_program
-from mlfbuild.usecases.init.main_c import main_c, sample_h
+from mlfbuild.usecases.init.main_c import callers, main_c, sample_h
 from mlfbuild.usecases.init.network import EXAMPLE, ProjectNetwork
 from mlfbuild.usecases.init.sample import Sample, why_no_verify
 from mlfbuild.usecases.init.templates import SCHEMA_FILE, Template
@@ -54,6 +54,25 @@ class Repo:
         if self.vectors:
             commands["verify"] = self.template.verify
         return {name: worded(command, self._words) for name, command in commands.items()}
+
+    @property
+    def values(self) -> dict[str, object]:
+        """Return what templates of users can contain besides their variables."""
+        modules, headers = callers(self.network.library)
+        return {
+            "project": self.title,
+            "target": self.target,
+            "board": self.board.name,
+            "emulator": self.board.emulator,
+            "cpu": self.cpu.name,
+            "cpu_flags": " ".join(self.cpu.flags),
+            "compiler": self._toolchain["GCC"],
+            "model": self.network.name,
+            "source": self.network.file,
+            "vectors": self.vectors,
+            "modules": modules,
+            "headers": headers,
+        }
 
     def files(self) -> dict[str, bytes]:
         """Return the files by their paths in the project; the committed tree is not among them."""

@@ -131,14 +131,20 @@ TEMPLATES: Mapping[str, Template] = {
 }
 """Templates by name; the first is the default."""
 
+PLAIN = replace(
+    _PROJECT_API,
+    files={},
+    run="mlfbuild run-firmware",
+    needs="The build requires mlfbuild, @GCC@, CMake and Ninja.",
+    about=_PROJECT_API.about[2:],
+    firmware=TEMPLATES["scons"].firmware,
+    main="common/main.c",
+    copies={},
+)
+"""What templates of users begin with."""
 _OTHERS: Mapping[str, Template] = {
     PROJECT_API_EXAMPLE: replace(
-        _PROJECT_API,
-        run="mlfbuild run-firmware",
-        about=(_PROJECT_API.about[0], _PROJECT_API.about[2]),
-        firmware=TEMPLATES["scons"].firmware,
-        main="common/main.c",
-        copies={},
+        PLAIN, files=_PROJECT_API.files, needs=_PROJECT_API.needs, about=(_PROJECT_API.about[0], *PLAIN.about)
     )
 }
 """Templates that only the Project API server offers."""
@@ -153,6 +159,6 @@ def template_called(name: str) -> Template:
             "unknown-template",
             place=f"--template {name}",
             reason=f"unknown template{suggestion(name, TEMPLATES)}",
-            hint=f"choose {', '.join(list(TEMPLATES)[:-1])} or {list(TEMPLATES)[-1]}",
+            hint=f"choose {', '.join(TEMPLATES)}, or a folder or repository with mlfbuild-template.yml",
         )
     return TEMPLATES[name]

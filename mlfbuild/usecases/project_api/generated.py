@@ -6,7 +6,6 @@ from pathlib import Path
 
 from mlfbuild.core import ConflictError, holds, write_atomic
 from mlfbuild.usecases.init import PROJECT_API_SERVER, InitRequest, init_project, project_api_server, staged
-from mlfbuild.usecases.project_api.options import DEFAULT_BOARD
 from mlfbuild.usecases.project_api.types import PROJECT_TYPES
 
 __all__ = ["generate_project", "write_server"]
@@ -34,4 +33,4 @@ def generate_project(archive: Path, folder: Path, project_type: str, board: str 
         raise ConflictError(
             "project-folder-not-empty", place=folder, reason="the folder has files", hint="choose a new folder"
         )
-    init_project(InitRequest(folder, PROJECT_TYPES[project_type], board or DEFAULT_BOARD, archive=archive))
+    init_project(InitRequest(folder, PROJECT_TYPES[project_type], board, archive=archive))

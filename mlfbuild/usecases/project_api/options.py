@@ -9,9 +9,8 @@ from typing import Any
 from mlfbuild.core import UsageError, listed, quoted
 from mlfbuild.project import suggestion
 from mlfbuild.targets import BOARDS
+from mlfbuild.usecases.init import DEFAULT_BOARD
 from mlfbuild.usecases.project_api.types import PROJECT_TYPES
-
-DEFAULT_BOARD = "mps2-an386"
 
 
 @dataclass(frozen=True)
