@@ -93,6 +93,7 @@ if TYPE_CHECKING:
         with_modules as with_modules,
     )
     from mlfbuild.build.opening import (
+        chosen_modules as chosen_modules,
         is_model as is_model,
         open_beside as open_beside,
         open_model as open_model,

@@ -10,6 +10,7 @@ from mlfbuild.build.jobs import CompileJob
 from mlfbuild.compilers import compiler_called
 from mlfbuild.core import UnsupportedModelError, file_sha256, open_binary
 from mlfbuild.library import Library
+from mlfbuild.project import Placement
 
 __all__ = ["Compiled", "check_ram", "compile_model", "compiled_library"]
 
@@ -54,7 +55,7 @@ def compiled_library(job: CompileJob) -> Library:
     library = compiler_called(job.compiler).compile(job.request)
     if job.compiler != "native":
         library = _with_source(library, job.request.source)
-        _check_code(library)
+        _check_code(library, Placement(shares_workspace=job.request.placement.shares_workspace))
     check_ram(job, library)
     return _with_bundles(job, library) if job.bundles else library
 
@@ -76,12 +77,12 @@ def _with_bundles(job: CompileJob, library: Library) -> Library:
     return with_bundles(job, library)
 
 
-def _check_code(library: Library) -> None:
+def _check_code(library: Library, placement: Placement) -> None:
     """Raise as ``executable`` for modules that cannot be built, before their archive is written."""
     from mlfbuild.executor import executable  # the native compiler's modules do not need it
 
     for module in library.modules:
-        executable(module)
+        executable(module, placement)
 
 
 def check_ram(job: CompileJob, library: Library) -> None:

@@ -18,7 +18,7 @@ def flash(options: SharedOptions, firmware: str | None, elf: Path | None) -> Non
     """Write a firmware to the device of its target.
 
     FIRMWARE is built first; it may be omitted if the project has only one image. The device is the target's runner.
-    What it contains then is compared with the image, and the firmware starts.
+    Its memory is read back and compared with the image, and the firmware starts.
     """
     from mlfbuild.build import load
     from mlfbuild.usecases import chosen_image, flash_firmware

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 _LISTED = 8
+_LINE_OR_TAB = re.compile(r"([\n\t])")
 
 
 def counted(number: int, noun: str) -> str:
@@ -30,8 +32,8 @@ def terminal_text(text: str) -> str:
     """
     if text.isprintable():
         return text
-    lines = text.replace("\r\n", "\n")
-    return "".join(one if one in "\n\t" else printable(one) for one in lines)
+    parts = _LINE_OR_TAB.split(text.replace("\r\n", "\n"))
+    return "".join(part if part in "\n\t" or part.isprintable() else "".join(map(printable, part)) for part in parts)
 
 
 def shown(name: object, longest: int = 160) -> str:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mlfbuild.library.bundled_runtime import (
         BACKEND as BACKEND,
         INCLUDE_DIR as INCLUDE_DIR,
+        TVM_RUNTIME as TVM_RUNTIME,
         bundled_configuration as bundled_configuration,
     )
     from mlfbuild.library.bundling import (
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
         droppable_table as droppable_table,
         guarded as guarded,
         interface_parts as interface_parts,
+        interface_structs as interface_structs,
     )
     from mlfbuild.library.content import (
         CHUNK as CHUNK,
@@ -154,6 +156,7 @@ if TYPE_CHECKING:
         Requirement as Requirement,
         exporter_version as exporter_version,
         requirements_of as requirements_of,
+        runtime_requirement as runtime_requirement,
         with_requirements as with_requirements,
     )
     from mlfbuild.library.resolved_library import ResolvedLibrary as ResolvedLibrary
@@ -168,6 +171,7 @@ if TYPE_CHECKING:
         Library as Library,
         Module as Module,
         ModuleTarget as ModuleTarget,
+        UnknownField as UnknownField,
     )
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -83,6 +83,13 @@ if TYPE_CHECKING:
         symbol_stem as symbol_stem,
     )
     from mlfbuild.project.sources import SOURCES as SOURCES, source_suffix as source_suffix
+    from mlfbuild.project.template import (
+        TEMPLATE_FILE as TEMPLATE_FILE,
+        TemplateKeys as TemplateKeys,
+        VariableKeys as VariableKeys,
+        load_template as load_template,
+        template_error as template_error,
+    )
     from mlfbuild.project.timing import mcu_of as mcu_of, memory_of_region as memory_of_region
     from mlfbuild.project.types import (
         Budget as Budget,

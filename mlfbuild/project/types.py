@@ -221,7 +221,7 @@ class Project(Keys):
     """Firmware images, by name."""
     dependencies: Mapping[Annotated[str, rules.DEPENDENCY_NAME], Provider] = field(default_factory=dict)
     """Libraries that the code of models requires, by the name that archives use."""
-    share_workspace: Annotated[tuple[str, ...], Rule(lambda _: None, {"minItems": 2})] = ()
+    share_workspace: Annotated[tuple[str, ...], Rule(lambda _: None, {"minItems": 1})] = ()
     """Models that never run at the same time: an image has one workspace for all of them."""
     budget_file: ProjectPath | None = None
     """Sizes of the images, committed to git, that `mlfbuild report --update-baseline` writes."""

@@ -60,7 +60,7 @@ SIGNATURES: dict[str, tuple[str, list[Any], list[Any]]] = {
     "conv-graphlink conv": ("", DATA, EIGHT),
     "conv-llvm_graph_m4 conv": ("", DATA, EIGHT),
     "conv-usmp_external conv": ("c", DATA, EIGHT),
-    "kws_int8-aotc kws_int8": ("c", WAVE, [("Identity", "int8", 12, None)]),  # its Relay text has no type of results
+    "kws_int8-aotc kws_int8": ("c", WAVE, [("Identity", "int8", 12, (1, 12))]),  # from operators of its Relay text
     "kws_int8-cmsisnn_m4 kws_int8": ("c", WAVE, [("Identity", "int8", 12, (1, 12))]),
     "kws_int8-graph kws_int8": ("", WAVE, [("Identity", "int8", 12, (1, 12))]),
     "many-aotc many": ("c", X_Y, THREE),
@@ -414,6 +414,8 @@ def test_an_invalid_graph_is_refused_even_if_it_is_not_needed() -> None:
         ("def @main(%x[1]: Tensor[(1), int8], output_tensor_names=[\"b, c\", \"a\"], hash=\"(\") -> (int8, int8) {",
          [("x[1]", "int8", (1,))], [("b, c", "int8", ()), ("a", "int8", ())]),
         ("def @main(%x: Tensor[(?, 2), int8], %y) {", [("x", "int8", None), ("y", "", None)], None),
+        ("def @main(%t: (int8, (bool, Tensor[(2), int8])), %u: int8) -> int8 {",
+         [("t", "int8", ()), ("t2", "bool", ()), ("t3", "int8", (2,)), ("u", "int8", ())], [("output", "int8", ())]),
         ("def @main() -> int8 {", [], [("output", "int8", ())]),
         ("def @f(%z: int8) -> int8 {\n  %z\n}\n\ndef @main(%x: int8) -> int8 {", [("x", "int8", ())],
          [("output", "int8", ())]),
@@ -431,7 +433,6 @@ def test_forms_of_relay_text(text: str, inputs: list[Any], outputs: list[Any] | 
 @pytest.mark.parametrize(
     "text",
     ["", "@main", "fn (%x: int8) -> int8 { %x }", "def @main(%x: Tensor[(1), int8]",
-     "def @main(%t: (int8, int8)) -> int8 {",
      "def @main(%x(1): int8) -> int8 {", "class Module:\n    def main(x): ...\n", "add 3\n"],
 )  # fmt: skip
 def test_relay_text_without_signature(text: str) -> None:

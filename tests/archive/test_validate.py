@@ -179,6 +179,7 @@ def test_json_of_a_report() -> None:
                 "place": f"{METADATA}: modules.tiny.colour",
                 "message": "is not a key of the format",
                 "advice": "check its spelling",
+                "repairable": False,
             }
         ],
     }

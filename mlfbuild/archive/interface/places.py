@@ -10,6 +10,7 @@ from mlfbuild.archive.interface.entry import entry_signature, entry_text
 from mlfbuild.archive.interface.header import Header, read_header
 from mlfbuild.archive.interface.relay import relay_signature
 from mlfbuild.archive.interface.signature import Argument, Signature, small_text
+from mlfbuild.archive.interface.sizes import exact_io_size, sized_signature
 from mlfbuild.archive.interface.tvm_metadata import metadata_signature
 from mlfbuild.c_analysis import MAX_TEXT
 from mlfbuild.library import LINKED_ARRAY, Module, TensorInfo
@@ -42,9 +43,18 @@ class Places:
                 named = True
                 yield found
 
-    def outputs(self) -> Iterator[Sequence[Argument]]:
-        """Yield the outputs of each place that has them."""
-        return (signature.outputs for signature in self._needed() if signature.outputs)
+    def outputs(self, inputs: Sequence[TensorInfo]) -> Iterator[Sequence[Argument]]:
+        """Yield the outputs of each place that has them; ``inputs`` are all of the module.
+
+        If the Relay text states an output in part, the rest follows from the size of inputs and output together.
+        """
+        for signature in self._needed():
+            outputs = signature.outputs or ()
+            if signature is self._relay and len(outputs) == 1 and inputs and not self._module.outputs:
+                rest = (exact_io_size(self._module) or 0) - sum(tensor.size for tensor in inputs)
+                outputs = (outputs[0].of_size(rest),) if rest > 0 else outputs
+            if outputs:
+                yield outputs
 
     def _needed(self) -> Iterator[Signature]:
         """Yield the signature of each place; with a header, the entry file is skipped because it repeats the names."""
@@ -58,6 +68,8 @@ class Places:
             yield self.graph
         if self._relay is not None:
             yield self._relay
+        if self.header is not None and (sized := sized_signature(self._module, self.header)) is not None:
+            yield sized
 
     @cached_property
     def header(self) -> Header | None:

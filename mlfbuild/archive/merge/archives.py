@@ -16,7 +16,9 @@ from mlfbuild.archive.merge.names import (
     check_dependencies,
     check_module_names,
     merged_other_files,
+    merged_unknown_fields,
     with_each_dependency_once,
+    with_runtime_of_archives,
 )
 from mlfbuild.archive.merge.parts import MergedModule, SymbolTable
 from mlfbuild.archive.merge.system_lib import (
@@ -50,13 +52,14 @@ def merge(libraries: Sequence[tuple[str, Library]]) -> Library:
     ]
     parts.sort(key=lambda part: (part.module.name, part.archive))
     check_module_names(parts)
+    parts = with_runtime_of_archives(parts)
     check_dependencies(parts)
     others = merged_other_files(with_merged_bundles(libraries))
     parts = with_unique_paths(with_own_kernels(parts))
     check_case(parts, others)
     parts = _linkable(parts)
     modules = tuple(with_files(part.module, part.module.codegen) for part in parts)
-    return Library(modules, version=_VERSION, other_files=others)
+    return Library(modules, _VERSION, others, merged_unknown_fields(libraries))
 
 
 def _of_one_device(module: Module) -> Module:

@@ -164,7 +164,8 @@ def _part(module: Module, runtime: bool, placement: Placement, devices: Devices 
         devices=device_parts(module, devices),
         needs=build_requirements(module),
     )
-    found = None if module.complete else executor.executable(module, placement)
+    whole = module.complete and not placement.shares_workspace
+    found = None if whole else executor.executable(module, placement)
     part = part if found is None else _with_executor(part, found)
     kernels = (f"codegen/{folder}" for folder in kernel_include_dirs(paths))
     return replace(part, private_include_dirs=(*part.private_include_dirs, *kernels))
