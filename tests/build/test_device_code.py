@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 from elftools.elf.elffile import ELFFile
 
 from mlfbuild.archive import read_files
 from mlfbuild.build import load, target_jobs
 from mlfbuild.build.devices import TargetDevices
+from mlfbuild.build.toolchains import locked_toolchain
 from mlfbuild.build.tree import parts_of, unpack, write_target_tree
 from mlfbuild.c_analysis import CPU_ARCH, object_facts
 from mlfbuild.core import UnsupportedModelError, UsageError
@@ -21,7 +23,9 @@ from mlfbuild.project import DeviceKeys
 from mlfbuild.targets import CPUS, cmake_folder
 from mlfbuild.usecases import plan_build
 from support import warm
+from support.aot_archives import A, B
 from support.device_archives import COMMANDS, DEVICE_FILES, device_archive, device_files
+from support.errors import assert_printed
 
 HOST = CPUS["host"]
 ACCEL = DeviceKeys(cpu="host", flags=("-DACCEL=7",))
@@ -396,6 +400,48 @@ def test_paths_of_compilers_start_at_the_project_file(tmp_path: Path) -> None:
     tools = TargetDevices("t", HOST, {"accel": keys}, tmp_path).tools("accel")
     assert tools is not None
     assert (tools.compiler, tools.flags[0]) == (f"{tmp_path}/tools/clang-19", "--target=arm-none-eabi")
+
+
+def test_objects_for_another_core_are_refused(board: Path, tmp_path: Path) -> None:
+    (own,) = objects_of(board / "build/m55/app/libmlf_net.dsp.a")
+    (tmp_path / "net.tar").write_bytes(device_archive({"codegen/accel/lib/net_lib0.o": own}, ""))
+    (tmp_path / "mlfbuild.yml").write_text(BOARD.replace("firmware:\n  app: {sources: [main.c]}\n", ""))
+    ran = warm.run("mlfbuild", "build", "-f", tmp_path / "mlfbuild.yml")
+    assert ran.returncode == 2
+    assert_printed(ran.stderr, "object-for-another-cpu", "codegen/accel/lib/net_lib0.o")
+    assert not (tmp_path / "build/mlf/m55/net").exists()
+
+
+def test_lock_names_the_compilers_of_devices(board: Path) -> None:
+    (target,) = target_jobs(load(board / "mlfbuild.yml"))
+    assert {*locked_toolchain(target, board).programs} == {"arm-none-eabi-gcc", "riscv64-unknown-elf-gcc"}
+
+
+def test_check_names_devices_without_compiler_and_without_code(tmp_path: Path) -> None:
+    (tmp_path / "net.tar").write_bytes(device_archive())
+
+    def check(devices: str) -> tuple[int, str]:
+        (tmp_path / "mlfbuild.yml").write_text(PROJECT.replace("{accel: {cpu: host, flags: [-DACCEL=7]}}", devices))
+        ran = warm.run("mlfbuild", "check", "-f", tmp_path / "mlfbuild.yml", merged=True)
+        return ran.returncode, ran.stdout
+
+    for devices in ("{}", "{acel: {cpu: host}}", "{accel: {section: .npu}}"):
+        status, output = check(devices)
+        assert status == 2
+        assert_printed(output, "device-not-declared", "targets.pc.devices.accel")
+    status, output = check("{accel: {cpu: host}, dsp: {cpu: host}}")
+    assert status == 0
+    assert_printed(output, "device-not-used", "targets.pc.devices.dsp")
+
+
+@pytest.mark.parametrize("board", [(), ("--board", "mps3-an547")])
+def test_code_of_a_device_is_not_run_without_a_project(board: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "net.tar").write_bytes(device_archive())
+    np.savez(tmp_path / "x.npz", in0=A, in1=B)
+    ran = warm.run("mlfbuild", "run", "net.tar", "--inputs", "x.npz", "-o", "y.npz", *board, cwd=tmp_path)
+    assert ran.returncode == 4
+    assert_printed(ran.stderr, "device-code-not-run", "codegen/accel", "accel")
+    assert not (tmp_path / "y.npz").exists()
 
 
 def test_packages_contain_data_but_no_code_of_devices(tmp_path: Path) -> None:
