@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         git_problem as git_problem,
         is_local_path as is_local_path,
     )
+    from mlfbuild.project.facts import fact_name_problem as fact_name_problem, fact_problem as fact_problem
     from mlfbuild.project.foreign import better_error as better_error, recognised as recognised
     from mlfbuild.project.interface import (
         InterfaceNames as InterfaceNames,

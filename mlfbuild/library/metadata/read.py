@@ -123,6 +123,7 @@ def _read_module(name: str, fields: Fields, form: Format) -> ModuleRecord:
         tflm=extension.tflm,
         source_sha256=extension.source_sha256,
         notes=extension.notes,
+        extensions=extension.extensions,
         export_utc=extension.export_utc,
     )
     return ModuleRecord(module, extension)
