@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from mlfbuild.archive.codegen import CODEGEN, check_no_shared_library, owners
 from mlfbuild.archive.describe.readme import README, is_written_archive
 from mlfbuild.archive.interface import with_interface
-from mlfbuild.archive.paths import METADATA, params_path
+from mlfbuild.archive.paths import METADATA, other_params_path, params_path
 from mlfbuild.core import InputFileError, quoted
 from mlfbuild.library import (
     OPERATOR,
@@ -25,7 +25,15 @@ from mlfbuild.library import (
     load_params_json,
     with_files,
 )
-from mlfbuild.library.metadata import FORMATS, Format, ModuleRecord, read_document, read_format, read_modules
+from mlfbuild.library.metadata import (
+    FORMATS,
+    Format,
+    ModuleRecord,
+    read_document,
+    read_format,
+    read_modules,
+    read_unknown,
+)
 
 _MAX_METADATA = 16 * 1024 * 1024  # bytes; TVM writes a few hundred per operator
 _MODULE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", re.ASCII)
@@ -34,8 +42,8 @@ _EXPORT = "export the archive again"
 _SKETCHED_METADATA = re.compile(r"metadata-([0-9]{1,4})\.json", re.ASCII)
 _PARAMS: Mapping[str, Callable[[Content, str], Params]] = {
     params_path("{module}"): load_params,
-    "parameters/{module}.json": load_params_json,
-    "parameters/{module}.bson": load_params_bson,
+    other_params_path("{module}", "json"): load_params_json,
+    other_params_path("{module}", "bson"): load_params_bson,
 }
 _TIR = re.compile(r"src/tir-(0|[1-9][0-9]{0,4})\.txt", re.ASCII)
 
@@ -65,7 +73,7 @@ def read_files(files: Mapping[str, Content], where: str) -> Library:
         archive.used.add(README)
     unused = (path for path in files if path != name and path not in archive.used)
     others = tuple(ArchiveFile(PurePosixPath(path), files[path]) for path in unused)
-    return Library(modules, version=form.version, other_files=others)
+    return Library(modules, form.version, others, read_unknown(document, records))
 
 
 def _metadata_name(files: Mapping[str, Content], where: str) -> tuple[str, int | None]:
@@ -141,6 +149,9 @@ class _Archive:
         params = self._params(module.name)
         if params is None:
             raise self._missing(params_path(module.name))
+        if not module.executor:
+            graph = self._place(Format.graph_path, module.name)
+            module = replace(module, executor="aot" if graph is None else "graph")
         return replace(
             module,
             params=params,

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from mlfbuild.c_analysis.c_file import (
         KEYWORDS as KEYWORDS,
         CFile as CFile,
+        DefinedFunction as DefinedFunction,
+        defined_functions as defined_functions,
         included_files as included_files,
         read_c_file as read_c_file,
     )

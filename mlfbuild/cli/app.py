@@ -42,6 +42,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     "Files, no project needed": {
         "compile": "Compile MODEL into a Model Library Format archive.",
         "inspect": "Show the modules, interface, memory and files of ARCHIVE.",
+        "show": "Print the program of ARCHIVE, and the C function of each operator.",
         "validate": "Check ARCHIVE against the rules of the format.",
         "convert": "Write ARCHIVE in another version of the format.",
         "merge": "Write several ARCHIVES as one.",

@@ -10,15 +10,16 @@ import click
 
 from mlfbuild.cli.options import ARCHIVE, OUTPUT, SharedOptions, verb
 from mlfbuild.cli.output import show, show_json
-from mlfbuild.core import counted
+from mlfbuild.core import counted, listed, printable
 
 if TYPE_CHECKING:
     from mlfbuild.archive.repair import RepairedLibrary
+    from mlfbuild.usecases import Conversion
 
 
 @verb("format")
 @ARCHIVE
-@click.option("--to", "version", type=int, default=7, metavar="VERSION", help="Format version: 7 (default), 6 or 5.")
+@click.option("--to", "version", type=int, default=7, metavar="VERSION", help="Format version, 1 to 7 (default).")
 @click.option("--repair", is_flag=True, help="Correct what exporters are known to write wrongly.")
 @click.option("--module-name", "names", multiple=True, metavar="[OLD=]NEW", help="Rename a module in all its code.")
 @OUTPUT
@@ -37,10 +38,17 @@ def convert(
     done = convert_archive(archive, version, output, names, repair=repair)
     if options.json:
         found = {} if done.repair is None else {"repairs": done.repair.repairs, "in_doubt": done.repair.in_doubt}
-        show_json({"archive": output, "version": version, "size": done.size, **found})
+        show_json({"archive": output, "version": version, "size": done.size, "moved": done.moved, **found})
     elif not options.quiet:
         lines = [] if done.repair is None else _repair_lines(done.repair)
-        show("\n".join([*lines, f"{output}: version {version}, {done.size:,} bytes"]))
+        show("\n".join([*lines, f"{output}: version {version}, {done.size:,} bytes", *_moved_lines(done)]))
+
+
+def _moved_lines(done: Conversion) -> Iterator[str]:
+    """Yield a line for the fields that could not stay in their places."""
+    if done.moved:
+        fields = counted(len(done.moved), "unknown field")
+        yield f"{fields} of the metadata kept in the key mlfbuild: {printable(listed(done.moved))}"
 
 
 def _repair_lines(result: RepairedLibrary) -> Iterator[str]:

@@ -15,6 +15,7 @@ from mlfbuild.cgen import LICENCE, WORKSPACE_SECTION, busy_name, member_name, pr
 from mlfbuild.core import InputFileError, UnsupportedModelError, UsageError
 from mlfbuild.executor.arguments import graph_arguments
 from mlfbuild.executor.choice import callable_modules
+from mlfbuild.executor.described import check_described
 from mlfbuild.executor.entry import module_notice, name_in_c, print_around
 from mlfbuild.executor.graph_plan import GraphPlan, plan_graph
 from mlfbuild.executor.graph_source import Array, GraphSource, RunFunction, print_graph
@@ -84,7 +85,8 @@ def executable(module: Module, placement: Placement = _ANYWHERE) -> Executable |
 
     ``placement`` has the sections of generated data. Raises ``UsageError`` if it places a workspace that the module's
     own code defines, or shares one that cannot be shared, ``InputFileError`` and ``UnsupportedModelError`` if the graph
-    or the code cannot be run, and ``CheckFailedError`` if code calls a function that is not defined.
+    or the code cannot be run, or the tensors of a packed function are unknown, and ``CheckFailedError`` if code calls a
+    function that is not defined.
     """
     kernels = Kernels(module)
     if not kernels.files or (module.complete and not placement.shares_workspace):
@@ -104,7 +106,8 @@ def executable(module: Module, placement: Placement = _ANYWHERE) -> Executable |
         return _with_interface(kernels, placement) if placed_pools(kernels) else None
     kernels.require_called()
     found = _executable(kernels, placement)
-    if placement.workspace and module.executor != "graph" and not (found and found.workspace_size):
+    own = module.executor != "graph" and not module.model_id  # the native compiler writes the section into the code
+    if placement.workspace and own and not (found and found.workspace_size):
         raise UsageError(
             "placement-without-workspace",
             place=module.name,
@@ -120,7 +123,8 @@ def _executable(kernels: Kernels, placement: Placement) -> Executable | None:
         return _with_functions(kernels, placement)
     if module.executor == "graph" and module.graph_json is not None:
         return _with_graph(kernels, bytes(module.graph_json), placement)
-    if module.interface == "packed" and module.inputs and module.outputs:
+    if module.interface == "packed":
+        check_described(module)
         return _with_entries(kernels, packed_plan([module]), [module], {}, packed_entry(kernels), placement)
     return _with_interface(kernels, placement) if module.interface == "c" else None
 
@@ -185,7 +189,7 @@ def _with_entries(
     count = len(plan.calls) // len(called)
     entries = tuple(RunFunction(interface, at * count, count) for at, interface in enumerate(interfaces))
     pools = _pools(kernels, placement)
-    code = units(kernels, renamed, pools=pools)
+    code = units(kernels, {**renamed, **_without_pools(module, pools)}, pools=pools)
     entry = f"{FOLDER}/{module.name}_entry.c"
     owner, bundled = owner_name(module.name, renamed), bool(module.runtime)
     name = name_in_c(interfaces[0]) if hooked else ""
@@ -205,6 +209,12 @@ def _with_entries(
 def _pools(kernels: Kernels, placement: Placement) -> tuple[PlacedPools, ...]:
     """Return the pools of the module's code that are in the shared workspace."""
     return placed_pools(kernels) if placement.shares_workspace else ()
+
+
+def _without_pools(module: Module, pools: Collection[PlacedPools]) -> dict[str, str]:
+    """Return the new name of the main function of a native module, which must not run before ``pools`` are placed."""
+    main = f"{symbol_prefix(module.name)}___tvm_main__"
+    return {main: f"mlf_{module.name}_inner_main"} if pools and module.model_id else {}
 
 
 def _header(module: Module, interface: CInterface, calls: int | None, *, shared: bool) -> tuple[str, bytes]:
@@ -236,7 +246,7 @@ def _with_interface(kernels: Kernels, placement: Placement) -> Executable:
     around = bool(needed or module.runtime or memory.shared)
     if around:
         runs = ("run", "run_hooked") if module.complete else ("run",)
-        renamed |= {f"{header}_{run}": f"mlf_{module.name}_inner_{run}" for run in runs}
+        renamed |= {f"{header}_{run}": f"mlf_{module.name}_inner_{run}" for run in runs} | _without_pools(module, pools)
     code = units(kernels, renamed, [f"{name}.h"] if stubs else [], pools)
     if around:
         around_it = print_around(module, memory)

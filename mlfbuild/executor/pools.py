@@ -92,7 +92,7 @@ def _pointer(pool: PlacedPool) -> str:
 def placed_pools(kernels: Kernels) -> tuple[PlacedPools, ...]:
     """Return the pools of each source that defines any, one behind the other, because a run uses all of them."""
     found: list[PlacedPool] = []
-    form = _OF_NATIVE if kernels.module.complete else _POOL
+    form = _OF_NATIVE if kernels.module.model_id else _POOL
     for path, text in kernels.texts.items():
         for match in islice(form.finditer(text), _MOST):
             alignment = max(1, int(match[1] or ALIGNMENT))
@@ -111,8 +111,8 @@ def why_not_shared(module: Module) -> Mistake | None:
     Raises as ``kernel_workspace`` and ``object_section_size``.
     """
     kernels = Kernels(module)
-    if module.complete:
-        return _why_not_complete(kernels)
+    if module.model_id and module.executor == "aot":
+        return _why_not_native(kernels)
     for file in kernels.objects:
         size = object_section_size(file.data, WORKSPACE_SECTION, f"{module.name}: codegen/{file.path}")
         if size:
@@ -134,7 +134,7 @@ def why_not_shared(module: Module) -> Mistake | None:
     return None
 
 
-def _why_not_complete(kernels: Kernels) -> Mistake | None:
+def _why_not_native(kernels: Kernels) -> Mistake | None:
     """Return why the workspace of a module of the native compiler cannot be moved."""
     known = placed_pools(kernels) or any(SHARED_WORKSPACE in text for text in kernels.texts.values())
     if known or not any(main.workspace_size for main in kernels.module.main):

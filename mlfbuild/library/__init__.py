@@ -172,6 +172,7 @@ if TYPE_CHECKING:
         Library as Library,
         Module as Module,
         ModuleTarget as ModuleTarget,
+        UnknownField as UnknownField,
     )
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -73,11 +73,26 @@ class ModuleTarget:
 
 
 @dataclass(frozen=True)
+class UnknownField:
+    """A field of the metadata that the format does not define; every conversion keeps it."""
+
+    place: str
+    """JSON pointer (RFC 6901) in version 7, from the object of the module or of the dependency: ``/memory/x``."""
+    value: str
+    """JSON text with sorted keys."""
+
+
+@dataclass(frozen=True)
 class DeviceContext:
     """A device that the module runs on, an idea of the first RFC of the format; TVM's archives have none."""
 
     device_type: str
     device_id: int = 0
+    compiler: str = ""
+    """The external code generator for the device; empty if the archive does not record it."""
+    config: str = ""
+    """The code generator's configuration as JSON text with sorted keys, because the RFC does not define its form."""
+    target: str = ""
 
 
 @dataclass(frozen=True)
@@ -90,6 +105,7 @@ class ExternalDependency:
     """``path``, ``url``, ``git``, or TVM's ``mlf_path``: a folder of the archive."""
     version_spec: str = ""
     """A release, a branch or a commit."""
+    unknown: tuple[UnknownField, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -161,6 +177,8 @@ class Module:
     """What later stages need to know, such as the board, by name; whoever exported the module chose the names."""
     device_files: tuple[CodegenFile, ...] = ()
     """The files for other devices, ``accel/src/kws_lib0.c``, sorted by path (``library.device_code`` groups them)."""
+    unknown: tuple[UnknownField, ...] = ()
+    """Sorted by place; without the fields of the external dependencies, which have their own."""
 
     def __post_init__(self) -> None:
         for name in ("codegen", "device_files"):
@@ -198,6 +216,8 @@ class Library:
     version: int = 7
     other_files: tuple[ArchiveFile, ...] = ()
     """Files that belong to no module, sorted by path, for example TVM's ``runtime/`` and ``templates/``."""
+    unknown: tuple[UnknownField, ...] = ()
+    """Unknown fields beside ``modules``, sorted by place."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "modules", tuple(sorted(self.modules, key=lambda module: module.name)))

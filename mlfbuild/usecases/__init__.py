@@ -88,6 +88,12 @@ if TYPE_CHECKING:
     )
     from mlfbuild.usecases.sbom import bill_of_materials as bill_of_materials, check_complete as check_complete
     from mlfbuild.usecases.schema import project_schema as project_schema, report_schema as report_schema
+    from mlfbuild.usecases.show import (
+        FunctionText as FunctionText,
+        ProgramPart as ProgramPart,
+        function_called as function_called,
+        program_parts as program_parts,
+    )
     from mlfbuild.usecases.split import SplitModule as SplitModule, split_archive as split_archive
     from mlfbuild.usecases.unpack import unpack_file as unpack_file
     from mlfbuild.usecases.update.replacing import update_model as update_model

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mlfbuild.archive import open_archive, open_dated_archive, rename_modules, write_archive
+from mlfbuild.archive import moved_fields, open_archive, open_dated_archive, rename_modules, write_archive
 from mlfbuild.archive.repair import RepairedLibrary, repaired
 from mlfbuild.build import check_output
 from mlfbuild.core import UsageError, listed
@@ -19,6 +19,8 @@ class Conversion:
 
     size: int
     repair: RepairedLibrary | None = None
+    moved: tuple[str, ...] = ()
+    """Places of fields that the format does not define and that the version can hold only in the key ``mlfbuild``."""
 
 
 def convert_archive(
@@ -40,7 +42,7 @@ def convert_archive(
     except UsageError as error:
         raise error.within(path) from None
     write_archive(library, output, version)
-    return Conversion(output.stat().st_size, result)
+    return Conversion(output.stat().st_size, result, moved_fields(library, version))
 
 
 def _new_names(library: Library, names: Sequence[str], path: Path) -> dict[str, str]:

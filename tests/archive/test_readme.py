@@ -13,6 +13,7 @@ from mlfbuild.archive.describe.readme import README, is_derived, readme_text
 from mlfbuild.library import (
     ArchiveFile,
     CodegenFile,
+    DeviceContext,
     ExternalDependency,
     LazyBytes,
     Library,
@@ -30,6 +31,7 @@ PLANNED = replace(
     pools=(Pool("sram", "workspace", 4096, True), Pool("flash", "constant", None, False)),
     devices=("ethos-u",),
     external_dependencies=(CRT,),
+    contexts=(DeviceContext("cpu"), DeviceContext("ethos-u", 1, "ethos-u", '{"macs": 128}', "ethos-u -fast|x")),
 )
 PACKED = replace(native_module("packed"), interface="packed", codegen=native_module("packed").codegen[1:])
 OPERATOR = Module(
@@ -112,10 +114,13 @@ def test_archive_has_the_page_and_readers_ignore_it() -> None:
     assert again == library and again.other_files == ()
 
 
-@pytest.mark.parametrize("version", [5, 6, 7])
-def test_page_has_the_version_of_the_archive(version: int) -> None:
-    text = bytes(archive_files(native_library("kws"), version)[README]).decode()
+@pytest.mark.parametrize("version", range(1, 8))
+def test_page_has_the_version_and_files_of_the_archive(version: int) -> None:
+    files = archive_files(graph_library("kws"), version)
+    text = bytes(files[README]).decode()
     assert f"in Model Library Format, version {version}," in text
+    named = {line.split("`")[1].rstrip("/") for line in text.partition("## Files")[2].splitlines() if "`" in line}
+    assert named == {path.split("/")[0] for path in files} - {README}
 
 
 def test_another_readme_is_kept() -> None:

@@ -15,6 +15,7 @@ from mlfbuild.archive.layout import archive_files
 from mlfbuild.archive.read import read_files
 from mlfbuild.core.errors import InputFileError
 from mlfbuild.library import DeviceContext, Library, ModuleTarget, OperatorBuffer, StorageEntry, all_files
+from mlfbuild.library.metadata.dependencies import dependencies_json
 from support.old_archives import (
     DATE,
     LAYOUT,
@@ -111,9 +112,9 @@ def test_an_operator_of_each_version(version: int) -> None:
 
 @pytest.mark.parametrize(
     "files",
-    [model_archive(version, executor) for version, executor in MODELS if version >= 5]
-    + [operator_archive(version) for version in (5, 6, 7)],
-    ids=[f"{version}-{executor}" for version, executor in MODELS if version >= 5] + ["op5", "op6", "op7"],
+    [model_archive(version, executor) for version, executor in MODELS]
+    + [operator_archive(version) for version in (4, 5, 6, 7)],
+    ids=[f"{version}-{executor}" for version, executor in MODELS] + ["op4", "op5", "op6", "op7"],
 )
 def test_sample_is_rewritten_unchanged(files: Files) -> None:
     library = read_files(files, "add.tar")
@@ -146,7 +147,7 @@ def test_parameters_in_json_are_read() -> None:
 
 
 def test_archive_without_program_text_is_read() -> None:
-    for version in (5, 6, 7):
+    for version in LAYOUT:
         files = without(model_archive(version), LAYOUT[version]["relay"])
         library = read_files(files, "a.tar")
         assert library.modules[0].source_text == b""
@@ -299,8 +300,8 @@ def test_dependencies_are_kept_unchanged(version: int) -> None:
         module["external_dependencies"] = DEPENDENCIES
 
     library = read_files(with_metadata(model_archive(version), add), "a.tar")
-    assert [vars(dependency) for dependency in library.modules[0].external_dependencies] == DEPENDENCIES
-    for other in (5, 6, 7):
+    assert dependencies_json(library.modules[0].external_dependencies) == DEPENDENCIES
+    for other in range(1, 8):
         (module,) = read_files(archive_files(library, other), "a.tar").modules
         assert module.external_dependencies == library.modules[0].external_dependencies
 

@@ -21,7 +21,12 @@ def test_conversion_keeps_all_content(archives: Folder) -> None:
     assert (ended.status, ended.out, ended.err) == (0, f"out/net5.tar: version 5, {size:,} bytes\n", "")
     assert archives.run("inspect", "out/net5.tar").out.startswith("Model Library Format version 5,")
     back = archives.run("convert", "out/net5.tar", "-o", "net7.tar", "--format", "json").json
-    assert back == {"archive": "net7.tar", "version": 7, "size": (archives.root / "net7.tar").stat().st_size}
+    assert back == {
+        "archive": "net7.tar",
+        "version": 7,
+        "size": (archives.root / "net7.tar").stat().st_size,
+        "moved": [],
+    }
     for other in ("out/net5.tar", "net7.tar"):
         ended = archives.run("compare", "net.tar", other)
         assert ended.status == 0, ended.out
@@ -33,7 +38,8 @@ def test_conversion_keeps_all_content(archives: Folder) -> None:
     ("arguments", "code"),
     [
         (("both.tar", "--to", "5"), "format-holds-one-module"),
-        (("tiny.tar", "--to", "4"), "format-version-not-written"),
+        (("both.tar", "--to", "1"), "format-holds-one-module"),
+        (("tiny.tar", "--to", "0"), "format-version-not-written"),
         (("tiny.tar", "--to", "8"), "format-version-not-written"),
         (("tiny.tar", "--to", "-1"), "format-version-not-written"),
     ],
@@ -41,6 +47,25 @@ def test_conversion_keeps_all_content(archives: Folder) -> None:
 def test_impossible_versions_are_refused(archives: Folder, arguments: tuple[str, ...], code: str) -> None:
     assert archives.refused("convert", *arguments, "-o", "out.tar") == (2, code, "")
     assert not (archives.root / "out.tar").exists()
+
+
+def test_unknown_fields_are_named_if_they_move(archives: Folder) -> None:
+    files = model_archive(7)
+    document = json.loads(files["metadata.json"])
+    document["modules"]["add"]["memory"]["bank"] = 3
+    document["tool"] = "x"
+    files["metadata.json"] = json.dumps(document).encode()
+    archives.write("odd.tar", b"".join(tar.pack(files, 0)))
+    assert "/memory/bank = 3" in archives.run("inspect", "odd.tar").out
+    assert archives.run("convert", "odd.tar", "-o", "same.tar", "--format", "json").json["moved"] == []
+    ended = archives.run("convert", "odd.tar", "--to", "1", "-o", "one.tar")
+    assert ended.out.splitlines()[1].endswith(": /memory/bank, /tool")
+    assert archives.run("compare", "odd.tar", "one.tar").status == 0
+    assert archives.run("compare", "odd.tar", "net.tar").status == 1
+    document["tool"] = "y"
+    files["metadata.json"] = json.dumps(document).encode()
+    archives.write("other.tar", b"".join(tar.pack(files, 0)))
+    assert archives.run("compare", "one.tar", "other.tar").status == 1
 
 
 def test_modules_are_renamed(archives: Folder) -> None:

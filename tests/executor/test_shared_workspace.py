@@ -140,12 +140,12 @@ CASE = """\
 HOOKED = "_hooked(&in, &out, ask, NULL)"
 
 
-def hooked_graph(executor: str) -> Library:
-    """Return a library of the native compiler with a hook, made without a shared workspace."""
-    s = Sketch(executor)
+def of_native(executor: str, name: str = "", **options: bool | str) -> Library:
+    """Return a library of the native compiler that was made without a shared workspace."""
+    s = Sketch(name or executor)
     s.node(ops.FullyConnected(), s.tensor("x", 1, 4), s.weights("w", 6, 4), s.tensor("hidden", 1, 6, scale=0.5))
     s.node(ops.Add(), "hidden", "hidden", s.tensor("y", 1, 6, scale=1.0))
-    wanted = replace(request(executor), executor=executor, options={"hook": True})
+    wanted = replace(request(name or executor), executor=executor, options=dict(options))
     return compile_graph(s.graph(["x"], ["y"]), wanted, sha256(b"net"))
 
 
@@ -157,7 +157,8 @@ def libraries(folder: Path, shared: Path) -> list[Library]:
     bundled = written(folder, with_runtime(allocating(graph_archive(7)), folder, most=24), "bundled.tar")
     options = {"runtime": "bundled", "module-name": "bundled"}
     libraries.append(compiler_called("archive").compile(CompileRequest("b", bundled, CPUS["host"], options=options)))
-    return [*libraries, hooked_graph("aot"), hooked_graph("graph")]
+    libraries.append(of_native("aot", "packed", **{"interface-api": "packed"}))
+    return [*libraries, of_native("aot", hook=True), of_native("graph", hook=True)]
 
 
 def test_module_of_any_kind_refuses_to_run_inside_another(
@@ -208,7 +209,7 @@ def test_reasons_why_a_workspace_cannot_be_shared(tmp_path: Path, shared: Path, 
             "other of 16 bytes",
         ),
         "another version of mlfbuild": (
-            replace(hooked_graph("aot").modules[0], codegen=(other,), executor="aot"),
+            replace(of_native("aot").modules[0], codegen=(other,), executor="aot"),
             "mlfbuild",
         ),
     }

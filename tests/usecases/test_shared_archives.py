@@ -154,7 +154,8 @@ def folder(tmp_path: Path, shared: Path, tool: Callable[[str], str]) -> Path:
         tool(name)
     model = network()
     (tmp_path / "net.tflite").write_bytes(model)
-    request = CompileRequest("archive_of_ours", tmp_path / "net.tflite", CPUS["cortex-m4"])
+    options = {"layout": "single-file"}
+    request = CompileRequest("archive_of_ours", tmp_path / "net.tflite", CPUS["cortex-m4"], options=options)
     write_archive(compiler_called("native").compile(request), tmp_path / "archive_of_ours.tar")
     (tmp_path / "kernels.tar").write_bytes(aot_archives.aot_archive())
     made = calls(shared / "archives", model)

@@ -14,7 +14,7 @@ from mlfbuild.archive.compare.tensors import tensor_differences, tensor_notes
 from mlfbuild.archive.compare.types import LibraryComparison, LibraryDifference, change, distinct
 from mlfbuild.archive.describe.readme import README
 from mlfbuild.core import quoted
-from mlfbuild.library import Library, MainMemory, Module, TracedTensor, device_name
+from mlfbuild.library import ExternalDependency, Library, MainMemory, Module, TracedTensor, device_name
 
 _Value = TypeVar("_Value")
 _Part: TypeAlias = Callable[[Module, Module], Iterator[LibraryDifference]]
@@ -28,7 +28,7 @@ def compare(a: Library, b: Library) -> LibraryComparison:
     """
     sides = [{module.name: module for module in library.modules} for library in (a, b)]
     pairs = [(sides[0][name], sides[1][name]) for name in sides[0] if name in sides[1]]
-    differences = [*_missing_modules(*sides), *other_differences(a, b, README)]
+    differences = [*_missing_modules(*sides), *other_differences(a, b, README), *_document(a, b)]
     for left, right in pairs:
         for part in _PARTS:
             differences += part(left, right)
@@ -116,8 +116,8 @@ def _named(what: str, values: Callable[[Module], Iterable[tuple[str, Mapping[str
             if first is None or second is None:
                 yield LibraryDifference(left.name, what, name, first, second, _only(first))
                 continue
-            changed = [key for key in first if first[key] != second.get(key)]
-            text = ", ".join(f"{key.replace('_', ' ')} {change(first[key], second.get(key))}" for key in changed)
+            changed = [key for key in {**first, **second} if first.get(key) != second.get(key)]
+            text = ", ".join(f"{key.replace('_', ' ')} {change(first.get(key), second.get(key))}" for key in changed)
             yield LibraryDifference(left.name, what, name, dict(first), dict(second), text)
 
     return differences
@@ -193,6 +193,18 @@ def _parameters(left: Module, right: Module) -> Iterator[LibraryDifference]:
     yield from parameter_differences(left.name, left.params, right.params)
 
 
+def _dependency(item: ExternalDependency) -> dict[str, Any]:
+    known = {key: getattr(item, key) for key in ("short_name", "url", "url_type", "version_spec")}
+    return {**known, **{field.place[1:]: field.value for field in item.unknown}}
+
+
+def _document(left: Library, right: Library) -> Iterator[LibraryDifference]:
+    """Yield the differences in unknown fields of the metadata that belong to no module."""
+    sides = [{field.place: field.value for field in side.unknown} for side in (left, right)]
+    for place, first, second in _entries(*sides):
+        yield LibraryDifference(None, "unknown field", place, first, second, change(first, second))
+
+
 _storage_ids = _named("storage", lambda m: [(f"id {entry.storage_id}", asdict(entry)) for entry in m.storage])
 
 
@@ -219,7 +231,8 @@ _PARTS: tuple[_Part, ...] = (
     graph_differences,
     _parameters,
     code_differences,
-    _named("dependency", lambda m: [(item.short_name, asdict(item)) for item in m.external_dependencies]),
+    _named("dependency", lambda m: [(item.short_name, _dependency(item)) for item in m.external_dependencies]),
+    _named("unknown field", lambda m: [(field.place, {"value": field.value}) for field in m.unknown]),
 )
 
 

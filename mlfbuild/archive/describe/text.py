@@ -9,10 +9,12 @@ A table has one column of sizes, like ``ls -s`` and ``du``::
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, TypeAlias
 
+from mlfbuild.archive.describe.contexts import context_text
 from mlfbuild.archive.describe.facts import describe
 from mlfbuild.archive.epoch import UNDATED
 from mlfbuild.core import counted, listed, printable, quoted, text_table
@@ -25,6 +27,8 @@ _DETAILED = 8
 """Largest number of modules that are shown in full; more modules get one line each."""
 _LISTED = 24
 """Largest number of such lines."""
+_VALUE = 60
+"""Largest number of characters of an unknown field's value."""
 _ALL = "-v shows all"
 
 _Row: TypeAlias = tuple[str, int | None, str]
@@ -46,6 +50,8 @@ def describe_text(library: Library, *, verbose: bool = False) -> str:
             lines += ["", _title(module), _table(_rows(module, verbose))]
     if facts["other_files"]:
         lines += ["", "files of no module", _table(_other_files(facts["other_files"], verbose))]
+    if facts["unknown_fields"]:
+        lines += ["", "metadata of no module", _table(_unknown(facts["unknown_fields"], verbose))]
     return "\n".join(lines)
 
 
@@ -115,6 +121,18 @@ def _rows(module: dict[str, Any], verbose: bool) -> Iterator[_Row]:
     yield from _program(module)
     yield from (("requires", None, _dependency_line(item)) for item in module["external_dependencies"])
     yield from _needs(module["needs"])
+    yield from _unknown(module["unknown_fields"], verbose)
+
+
+def _unknown(fields: Sequence[dict[str, Any]], verbose: bool) -> Iterator[_Row]:
+    """Yield the fields of the metadata that the format does not define; long values are cut."""
+    shown = fields if verbose or len(fields) <= _SHOWN + 1 else fields[:_SHOWN]
+    for field in shown:
+        value = json.dumps(field["value"], sort_keys=True)
+        cut = value if verbose or len(value) <= _VALUE else f"{value[:_VALUE]}..."
+        yield "unknown", None, f"{printable(field['place'])} = {cut}"
+    if len(shown) < len(fields):
+        yield "unknown", None, f"{len(fields) - len(shown):,} more fields ({_ALL})"
 
 
 def _needs(needs: Sequence[dict[str, Any]]) -> Iterator[_Row]:
@@ -153,7 +171,7 @@ def _origin(module: dict[str, Any]) -> Iterator[_Row]:
         place = f" (on {device_name(device)})" if several and device is not None else ""
         yield "target", None, printable(text.strip()) + place
     for context in module["contexts"]:
-        yield "context", None, f"{printable(context['device_type'])}, id {context['device_id']}"
+        yield "context", None, context_text(context, printable)
     if module["export_datetime"] not in {None, UNDATED}:
         yield "exported", None, printable(module["export_datetime"])
     if module["model_id"]:
@@ -163,6 +181,10 @@ def _origin(module: dict[str, Any]) -> Iterator[_Row]:
     if module["tflm"]:
         yield "numbers", None, f"as TensorFlow Lite Micro of {module['tflm']}"
     yield from (("note", None, printable(text)) for text in module["notes"])
+    for path, found in groupby(module["repeated_declarations"], key=lambda each: each["path"]):
+        lines = listed([f"line {each['line']}" for each in found])
+        yield "note", None, f"{printable(path)} declares functions with wrong types ({lines}), a bug of TVM:"
+        yield "note", None, "mlfbuild compiles a corrected copy; `mlfbuild convert --repair` corrects the archive"
 
 
 def _tensor_lines(tensors: Sequence[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], str]]:
@@ -184,7 +206,7 @@ def _buffer_lines(buffers: Sequence[dict[str, Any]]) -> Iterator[tuple[dict[str,
 
 
 def _type(tensor: dict[str, Any]) -> str:
-    shape = "" if tensor["shape"] is None else f" {tensor['shape']}"
+    shape = ", shape unknown" if tensor["shape"] is None else f" {tensor['shape']}"
     return f"{printable(tensor['dtype'])}{shape}"
 
 

@@ -89,9 +89,9 @@ def _outputs(text: str, start: int, signature: str, end: int, params: dict[str, 
     result = stated[0] if stated else UNKNOWN
     if not stated and (body := text.find("{\n", start)) >= 0:
         result = result_type(text, body + 1, params)
-    if result == UNKNOWN:
-        return None
     types = flat(result)
+    if UNKNOWN in types:
+        return None  # it may be a tuple
     key = signature.find(_NAMES_KEY, 0, end)
     names = None if key < 0 else _NAMES.match(signature, key + len(_NAMES_KEY))
     given = _STRING.findall(names[1]) if names else []

@@ -14,17 +14,16 @@ the dense layer ``(?, 12)``. Types of all other operators are unknown. Takes any
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from mlfbuild.archive.interface.relay_operators import RULES
-from mlfbuild.archive.interface.relay_types import MAX_DEPTH, UNKNOWN, Tensor, Type, read_type
+from mlfbuild.archive.interface.relay_types import UNKNOWN, Tensor, Tuple, Type, read_type, tuple_of
 
 _MAX_BODY = 2 * 1024 * 1024  # characters
 _MAX_LINES = 50_000
 _MAX_NAME = 4096  # characters of a binding with its type
 _MAX_COMMENTS = 8  # behind an expression
-_MAX_TENSORS = 4096  # in a tuple
 _LARGEST = 2**63 - 1
 _COMMENT = re.compile(r"/\*[\s\S]*?(?:\*/|\Z)")
 _CALL = re.compile(r"([a-z_][\w.]*)\((.*)\)", re.DOTALL)
@@ -70,7 +69,7 @@ def _plain(text: str, known: Mapping[str, Type]) -> Type:
     if text.startswith("%"):
         return _variable(text[1:], known)
     if text.startswith("(") and text.endswith(")"):
-        return _tuple(_argument(part, known) for part in _parts(text[1:-1]))
+        return tuple_of([_argument(part, known) for part in _parts(text[1:-1])])
     call = _CALL.fullmatch(text)
     rule = RULES.get(call[1]) if call else None
     if call is None or rule is None:
@@ -84,26 +83,6 @@ def _plain(text: str, known: Mapping[str, Type]) -> Type:
     return result if sound else replace(result, dims=None)
 
 
-def _tuple(fields: Iterable[Type]) -> Type:
-    found: list[Type] = []
-    room, deepest = _MAX_TENSORS, 0
-    for field in fields:
-        tensors, depth = _measured(field)
-        found.append(field)
-        room, deepest = room - tensors, max(deepest, depth)
-        if room < 0 or deepest == MAX_DEPTH:
-            return UNKNOWN
-    return tuple(found)
-
-
-def _measured(found: Type) -> tuple[int, int]:
-    """Return the number of tensors in a type, and the depth of its tuples."""
-    if isinstance(found, Tensor):
-        return 1, 0
-    fields = [_measured(field) for field in found]
-    return sum(tensors for tensors, _ in fields) + 1, 1 + max((depth for _, depth in fields), default=0)
-
-
 def _argument(text: str, known: Mapping[str, Type]) -> Type:
     if text.startswith("%"):
         return _variable(text[1:], known)
@@ -115,8 +94,8 @@ def _variable(name: str, known: Mapping[str, Type]) -> Type:
         return known[name]
     base, _, index = name.rpartition(".")
     found = known.get(base, UNKNOWN)
-    if isinstance(found, tuple) and index.isdecimal() and len(index) < 9 and int(index) < len(found):
-        return found[int(index)]
+    if isinstance(found, Tuple) and index.isdecimal() and len(index) < 9 and int(index) < len(found.fields):
+        return found.fields[int(index)]
     return UNKNOWN
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -18,9 +19,21 @@ class Tensor:
     """``None`` if the rank is unknown; an unknown extent is ``None``."""
 
 
-Type: TypeAlias = "Tensor | tuple[Type, ...]"
+@dataclass(frozen=True)
+class Tuple:
+    """The type of a tuple."""
+
+    fields: tuple[Type, ...]
+    tensors: int
+    """The number of tensors in it and in the tuples in it, plus one for each tuple."""
+    depth: int
+    """1 if no field is a tuple."""
+
+
+Type: TypeAlias = "Tensor | Tuple"
 
 UNKNOWN = Tensor()
+"""The type of an expression that may be a tensor or a tuple."""
 _TENSOR = re.compile(
     r"\s*(?:Tensor\[\s*\(([^()\[\]]*)\)\s*,\s*([a-z0-9_]+)\s*\]"
     r"|((?:u?int|float|bfloat)[0-9]{1,9}(?:x[0-9]{1,9})?|bool)(?![\w.]))\s*"
@@ -29,7 +42,8 @@ _EXTENT = re.compile(r"([0-9]{1,18})(?:i[0-9]{1,9})?")
 _OPENING = re.compile(r"\s*\(\s*")
 _CLOSING = re.compile(r"\s*\)\s*")
 MAX_RANK = 64
-MAX_DEPTH = 16
+_MAX_TENSORS = 4096
+_MAX_DEPTH = 16
 """Of tuples in tuples."""
 
 
@@ -39,7 +53,7 @@ def read_type(text: str, at: int = 0, depth: int = 0) -> tuple[Type, int] | None
     if found is not None:
         return Tensor(found[2] or found[3], _dims(found[1]) if found[2] else ()), found.end()
     opening = _OPENING.match(text, at)
-    if opening is None or depth == MAX_DEPTH:
+    if opening is None or depth == _MAX_DEPTH:
         return None
     fields: list[Type] = []
     at = opening.end()
@@ -50,12 +64,23 @@ def read_type(text: str, at: int = 0, depth: int = 0) -> tuple[Type, int] | None
             break
         at += 1
     closing = _CLOSING.match(text, at)
-    return None if closing is None else (tuple(fields), closing.end())
+    return None if closing is None else (tuple_of(fields), closing.end())
+
+
+def tuple_of(fields: Sequence[Type]) -> Type:
+    """Return the type of a tuple; ``UNKNOWN`` if it is too large."""
+    inner = [field for field in fields if isinstance(field, Tuple)]
+    found = Tuple(
+        tuple(fields),
+        1 + len(fields) - len(inner) + sum(field.tensors for field in inner),
+        1 + max((field.depth for field in inner), default=0),
+    )
+    return found if found.tensors <= _MAX_TENSORS and found.depth <= _MAX_DEPTH else UNKNOWN
 
 
 def flat(found: Type) -> list[Tensor]:
     """Return the tensors of a type in order, without the structure of its tuples."""
-    return [found] if isinstance(found, Tensor) else [tensor for field in found for tensor in flat(field)]
+    return [found] if isinstance(found, Tensor) else [tensor for field in found.fields for tensor in flat(field)]
 
 
 def _dims(text: str) -> Dims | None:

@@ -16,6 +16,7 @@ from mlfbuild.archive.merge.names import (
     check_dependencies,
     check_module_names,
     merged_other_files,
+    merged_unknown_fields,
     with_each_dependency_once,
     with_runtime_of_archives,
 )
@@ -58,7 +59,7 @@ def merge(libraries: Sequence[tuple[str, Library]]) -> Library:
     check_case(parts, others)
     parts = _linkable(parts)
     modules = tuple(with_files(part.module, part.module.codegen) for part in parts)
-    return Library(modules, version=_VERSION, other_files=others)
+    return Library(modules, _VERSION, others, merged_unknown_fields(libraries))
 
 
 def _of_one_device(module: Module) -> Module:

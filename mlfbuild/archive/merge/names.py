@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from mlfbuild.archive.describe.readme import README
 from mlfbuild.archive.merge.parts import MergedModule
-from mlfbuild.core import CheckFailedError, UsageError
+from mlfbuild.core import CheckFailedError, UsageError, shown
 from mlfbuild.library import (
     ARCHIVE_FOLDER,
     OPERATOR,
@@ -19,6 +19,7 @@ from mlfbuild.library import (
     ExternalDependency,
     Library,
     Module,
+    UnknownField,
     archive_folder,
     short_name,
 )
@@ -70,9 +71,9 @@ def check_dependencies(parts: Iterable[MergedModule]) -> None:
     for part in parts:
         for dependency in part.module.external_dependencies:
             first, known = seen.setdefault(short_name(dependency.short_name), (part, dependency))
-            for key, value in vars(known).items():
-                other = getattr(dependency, key)
-                if value != other and key != "short_name":  # which has several spellings
+            for key in ("url", "url_type", "version_spec"):
+                value, other = getattr(known, key), getattr(dependency, key)
+                if value != other:
                     mixed = (known.url_type == ARCHIVE_FOLDER) != (dependency.url_type == ARCHIVE_FOLDER)
                     raise first.refused(
                         part,
@@ -120,6 +121,25 @@ def merged_other_files(libraries: Sequence[tuple[str, Library]]) -> tuple[Archiv
                     hint="remove or rename one of them",
                 )
     return tuple(file for path, (_, file) in merged.items() if path != dropped)
+
+
+def merged_unknown_fields(libraries: Sequence[tuple[str, Library]]) -> tuple[UnknownField, ...]:
+    """Return the unknown fields of the metadata that belong to no module.
+
+    Raises ``CheckFailedError``, with both archives as its place, if two archives have different values for one field.
+    """
+    merged: dict[str, tuple[str, UnknownField]] = {}
+    for archive, library in libraries:
+        for field in library.unknown:
+            first, known = merged.setdefault(field.place, (archive, field))
+            if known != field:
+                raise CheckFailedError(
+                    "merge-unknown-fields-differ",
+                    place=f"{first} and {archive}",
+                    reason=f"the metadata of the archives has different values in {shown(field.place)}",
+                    hint="remove the field from one of them",
+                )
+    return tuple(merged[place][1] for place in sorted(merged))
 
 
 def _check_folder(folder: str, libraries: Sequence[tuple[str, Library]]) -> None:

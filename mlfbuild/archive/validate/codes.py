@@ -203,14 +203,17 @@ CODES: Mapping[str, FindingKind] = {
         "shape or dtype of a parameter differs from the graph", "find the parameters with which the graph was exported"
     ),
     "MLF603": _warning("a parameter exceeds a limit of TVM's C runtime", "raise the limit in crt_config.h"),
+    "MLF604": _warning(
+        "parameters in JSON differ from those in TVM's form", "remove the wrong file; mlfbuild uses TVM's form"
+    ),
     # Code
     "MLF701": _error(
         "a module includes a header that does not exist under exactly that name",
         "compile the model again with a module name of a-z, 0-9 and _",
     ),
     "MLF702": _error(
-        "a function has two contradicting declarations, a bug of TVM for system-lib with unpacked or C interface",
-        f"{_REPAIR}writes the real declaration instead of the other",
+        "a function has two contradicting declarations, a bug of TVM for system-lib, so other tools cannot compile it",
+        f"{_REPAIR}writes the real declaration; mlfbuild itself always compiles such a copy",
     ),
     "MLF703": _warning(
         "several modules define TVMSystemLibEntryPoint, so they do not link into one image",

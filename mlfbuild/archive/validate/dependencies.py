@@ -53,7 +53,7 @@ def agreeing_dependencies(archive: ArchiveView) -> Iterator[Finding]:
     for view in archive.modules:
         for index, dependency in enumerate(view.module.external_dependencies):
             name, other = first.setdefault(short_name(dependency.short_name), (view.name, dependency))
-            if replace(other, short_name=dependency.short_name) != dependency:
+            if replace(other, short_name=dependency.short_name, unknown=dependency.unknown) != dependency:
                 place = view.place(f"external_dependencies[{index}]")
                 found = f"{dependency.url} {dependency.version_spec}".strip()
                 message = f"{view.name} requires {found}, but {name} requires {other.url} {other.version_spec}"

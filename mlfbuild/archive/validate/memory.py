@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
 
 from mlfbuild.archive.validate.codes import finding
+from mlfbuild.archive.validate.schema import is_documented
 from mlfbuild.archive.validate.types import Finding
 from mlfbuild.archive.validate.views import ArchiveView, ModuleView
 from mlfbuild.c_analysis import CFile
@@ -84,7 +85,7 @@ def storage_keys(archive: ArchiveView) -> Iterator[Finding]:
         memory = view.fields.get("memory")
         if view.module.style == OPERATOR or not isinstance(memory, dict) or "functions" not in memory:
             continue
-        if view.module.executor == "graph" and "sids" not in memory:
+        if view.module.executor == "graph" and "sids" not in memory and not is_documented(view.fields):
             yield finding("MLF202", view.place("memory.sids"), "is missing")
         elif view.module.executor != "graph" and "sids" in memory:
             yield finding("MLF204", view.place("memory.sids"), "only modules of the graph executor have this key")

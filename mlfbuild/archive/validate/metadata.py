@@ -73,7 +73,7 @@ def old_version(archive: ArchiveView) -> Iterator[Finding]:
     """Find a version that later tools do not read."""
     version = archive.library.version
     if version < 7:
-        yield finding("MLF209", "metadata.json: version", f"is {version}; TVM wrote version 7 from 0.9 to 0.18")
+        yield finding("MLF209", f"{archive.metadata}: version", f"is {version}; TVM wrote version 7 from 0.9 to 0.18")
 
 
 def dates(archive: ArchiveView) -> Iterator[Finding]:

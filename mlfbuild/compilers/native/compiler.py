@@ -76,13 +76,11 @@ class NativeCompiler:
 
     def _check_packed(self, request: CompileRequest) -> None:
         """Refuse what changes the C interface, which code for TVM's AOT executor does not have."""
-        refused = [f"options.{key}" for key in _SWITCHES if request.options.get(key)]
-        if request.placement.shares_workspace:
-            refused.append("placement.workspace")
-        if refused:
+        refused = next((key for key in _SWITCHES if request.options.get(key)), None)
+        if refused is not None:
             raise UsageError(
                 "packed-without-c-interface",
-                place=f"{request.name}: {refused[0]}",
+                place=f"{request.name}: options.{refused}",
                 reason="adds to the C interface, which code with interface-api packed does not have",
                 hint="remove it, or use interface-api c",
             )

@@ -11,7 +11,7 @@ import mlfbuild
 from mlfbuild.c_analysis import SOURCE_SUFFIXES
 from mlfbuild.compilers import check_fit
 from mlfbuild.core import ProcessFailedError, UnsupportedModelError, cache_folder, find_tool, make_once, run, sha256
-from mlfbuild.executor import Executable, executable, missing_header
+from mlfbuild.executor import Executable, check_described, executable, missing_header
 from mlfbuild.library import MERGED_SYSTEM_LIBRARY, Library, Module, ResolvedLibrary
 from mlfbuild.targets import CPUS
 from mlfbuild.verify.host.shim import print_shim
@@ -60,12 +60,7 @@ def _shim(module: Module) -> str:
 
 
 def _executable(module: Module) -> Executable:
-    if not module.inputs or not module.outputs:
-        raise UnsupportedModelError(
-            "module-without-ports",
-            place=module.name,
-            reason="the archive does not describe the inputs and outputs of the module",
-        )
+    check_described(module)
     check_fit(Library((module,)), CPUS["host"], module.name)
     found = executable(module)
     if found is not None:

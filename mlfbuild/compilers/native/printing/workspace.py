@@ -16,8 +16,11 @@ from mlfbuild.library import SHARED_WORKSPACE
 
 
 def shares_workspace(program: LinkedModel, placement: Placement) -> bool:
-    """Return whether the model uses the shared workspace; a model without intermediate tensors does not."""
-    return placement.shares_workspace and program.plan.arena_size > 0
+    """Return whether the model's code uses the shared workspace; a model without intermediate tensors does not.
+
+    Neither does packed code: around it, unpacking the archive generates code that moves its workspace there.
+    """
+    return placement.shares_workspace and program.plan.arena_size > 0 and not program.form.packed
 
 
 def print_attributes(program: LinkedModel, placement: Placement, *, elf: bool) -> Iterator[str]:

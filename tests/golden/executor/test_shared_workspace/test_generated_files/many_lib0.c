@@ -10,7 +10,7 @@
 #pragma GCC diagnostic ignored "-Wincompatible-pointer-types"
 #pragma GCC diagnostic ignored "-Wimplicit-function-declaration"
 #endif
-/* In the workspace that models share: this makes the array that the file defines a pointer to one there. */
+/* In the workspace that models share: this turns the array that the file defines into a pointer. */
 #define global_workspace (*mlf_place_of_global_workspace)
 #include "../codegen/host/src/many_lib0.c"
 
