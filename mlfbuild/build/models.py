@@ -199,6 +199,7 @@ def unpack_job(job: CompileJob) -> UnpackResult:
         placement=job.request.placement,
         verified_on=job.verified_on,
         optimize=job.optimize,
+        devices=job.devices,
     )
 
 
