@@ -135,6 +135,26 @@ def _transposed(tensors: Sequence[RelayTensor], attributes: Attributes) -> Relay
     return RelayTensor(tensors[0].dtype, tuple(dims[axis] for axis in axes))
 
 
+def _reduced(tensors: Sequence[RelayTensor], attributes: Attributes) -> RelayTensor:
+    return _without_axes(tensors[0], attributes, kept=_text(attributes, "keepdims", "0") not in {"0", "False"})
+
+
+def _squeezed(tensors: Sequence[RelayTensor], attributes: Attributes) -> RelayTensor:
+    if "axis" not in attributes:  # it removes every extent of 1
+        return RelayTensor(tensors[0].dtype)
+    return _without_axes(tensors[0], attributes, kept=False)
+
+
+def _without_axes(tensor: RelayTensor, attributes: Attributes, *, kept: bool) -> RelayTensor:
+    """Return the type without the axes of the attribute ``axis``, or with an extent of 1 for each if ``kept``."""
+    axes = _integers(attributes.get("axis", ""))
+    if tensor.dims is None or axes is None or "exclude" in attributes:
+        return RelayTensor(tensor.dtype)
+    removed = {axis % len(tensor.dims) if tensor.dims else 0 for axis in axes}
+    dims = ((1 if at in removed else extent) for at, extent in enumerate(tensor.dims) if kept or at not in removed)
+    return RelayTensor(tensor.dtype, tuple(dims))
+
+
 def _text(attributes: Attributes, key: str, default: str) -> str:
     return attributes.get(key, default).strip('"')
 
@@ -179,4 +199,6 @@ RULES: Mapping[str, Rule] = {
     "nn.global_max_pool2d": _global_pool2d,
     "nn.pad": _padded,
     "transpose": _transposed,
+    "squeeze": _squeezed,
+    **dict.fromkeys(("mean", "sum", "max", "min"), _reduced),
 }
