@@ -127,6 +127,7 @@ def models(draw: st.DrawFn, name: str) -> Module:
         if draw(st.booleans())
     }
     codegen |= {f"{folder}/{name}_lib2.o": b"\x7f" for folder in ("host/lib", "npu/lib") if draw(st.booleans())}
+    codegen |= {f"host/{path}": b"#pragma once\n" for path in ("include/npu.h", "src/k/k.h") if draw(st.booleans())}
     return Module(
         name=name,
         executor=executor,
