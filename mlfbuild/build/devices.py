@@ -8,11 +8,13 @@ import shlex
 import shutil
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from mlfbuild.build.tree.devices import DeviceTools
+from mlfbuild.compilers import check_fit
 from mlfbuild.core import UsageError, find_tool, run, tool_variable, write_atomic
+from mlfbuild.library import Library, device_code
 from mlfbuild.project import COMPILER_WORD, DeviceKeys
 from mlfbuild.targets import CLANG, CPUS, GCC, Cpu, compiler_program
 
@@ -80,6 +82,19 @@ class TargetDevices:
     def settings(self) -> dict[str, object]:
         """Return everything that determines how code of the devices is built, ready for JSON."""
         return {name: asdict(tools) for name in self.declared if (tools := self.tools(name)) is not None}
+
+
+def check_device_objects(library: Library, devices: TargetDevices | None, where: str) -> None:
+    """Raise ``UsageError`` if compiled objects of ``library`` do not run on the CPU that their device has.
+
+    ``where`` names the archive. Raises ``InputFileError`` for an object that is damaged.
+    """
+    for module in library.modules if devices is not None and devices.declared else ():
+        for code in device_code(module):
+            keys = devices.declared.get(code.name) if devices is not None else None
+            if keys is not None and keys.cpu is not None:
+                own = replace(module, codegen=code.objects, device_files=(), targets=())
+                check_fit(Library((own,)), CPUS[keys.cpu], where)
 
 
 def _of_cpu(cpu: Cpu) -> tuple[str, tuple[str, ...], str]:

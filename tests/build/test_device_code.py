@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 from elftools.elf.elffile import ELFFile
 
 from mlfbuild.archive import read_files
 from mlfbuild.build import load, target_jobs
 from mlfbuild.build.devices import TargetDevices
+from mlfbuild.build.toolchains import locked_toolchain
 from mlfbuild.build.tree import parts_of, unpack, write_target_tree
 from mlfbuild.c_analysis import CPU_ARCH, object_facts
 from mlfbuild.core import UnsupportedModelError, UsageError
@@ -21,7 +23,9 @@ from mlfbuild.project import DeviceKeys
 from mlfbuild.targets import CPUS, cmake_folder
 from mlfbuild.usecases import plan_build
 from support import warm
+from support.aot_archives import A, B
 from support.device_archives import COMMANDS, DEVICE_FILES, device_archive, device_files
+from support.errors import assert_printed
 
 HOST = CPUS["host"]
 ACCEL = DeviceKeys(cpu="host", flags=("-DACCEL=7",))
@@ -113,10 +117,6 @@ def repo(tmp_path: Path, tool: Callable[[str], str]) -> Repo:
 # Rebuilding ----------------------------------------------------------------------------------------------------------
 
 
-IDENTITY = ["libmlf_net.a", "net_entry.c.o"]
-"""What contains the hash of the archive."""
-
-
 def steps(output: str) -> list[str]:
     """Return the last word of each step that CMake's build prints, except for that of the model."""
     found = re.findall(r"^\[.+?\] (?:Building|Linking|Comparing) (.+)$", output, re.MULTILINE)
@@ -139,9 +139,7 @@ def test_cmake_builds_again_what_a_change_of_the_device_concerns(repo: Repo, gen
     repo.flavour(8)
     assert build() == device
     assert repo.run("out/app") == printed(8)
-    repo.factor(-2)
-    assert build() == sorted([*device, *IDENTITY])
-    assert repo.run("out/app").startswith("0 -6 -4 -20 -48, 8")
+    assert build() == []
 
 
 def test_scons_builds_again_what_a_change_of_the_device_concerns(repo: Repo) -> None:
@@ -158,7 +156,6 @@ def test_scons_builds_again_what_a_change_of_the_device_concerns(repo: Repo) -> 
 
     assert build()[-3:] == ["codegen-accel-src-net_lib0.c.o", "libmlf_net.accel.a", "app"]
     assert repo.run("./app") == printed(7)
-    assert build() == []
     device = ["codegen-accel-src-net_lib0.c.o", "libmlf_net.accel.a", "app"]
     repo.flavour(8)
     assert build() == device
@@ -171,7 +168,7 @@ def test_scons_builds_again_what_a_change_of_the_device_concerns(repo: Repo) -> 
 # Fragments, which need no mlfbuild -----------------------------------------------------------------------------------
 
 
-@pytest.fixture(params=["declared", "not declared"])
+@pytest.fixture(params=[pytest.param("declared", marks=pytest.mark.sweep), "not declared"])
 def tree(request: pytest.FixtureRequest, repo: Repo) -> tuple[Repo, bool]:
     """Return a repo with the tree ``net``, and whether its files name the compiler of the device."""
     declared = request.param == "declared"
@@ -194,6 +191,13 @@ def test_fragment_of_cmake(tree: tuple[Repo, bool]) -> None:
     repo.run(*words)
     repo.run("cmake", "--build", "out")
     assert repo.run("out/app") == printed(7)
+    repo.write("net/codegen/accel/include/accel.h", "#define FACTOR -2.0f\n")
+    device = ["app", "libmlf_net.accel.a", "net_lib0.c"]
+    assert steps(repo.run("cmake", "--build", "out")) == device
+    assert repo.run("out/app").startswith("0 -6 -4 -20 -48, 7")
+    repo.run("cmake", "out", "-DMLF_DEVICE_ACCEL_FLAGS=-O1;-DACCEL=9")
+    assert steps(repo.run("cmake", "--build", "out")) == device
+    assert steps(repo.run("cmake", "--build", "out")) == []
 
 
 def test_fragment_of_make(tree: tuple[Repo, bool], tool: Callable[[str], str]) -> None:
@@ -396,6 +400,48 @@ def test_paths_of_compilers_start_at_the_project_file(tmp_path: Path) -> None:
     tools = TargetDevices("t", HOST, {"accel": keys}, tmp_path).tools("accel")
     assert tools is not None
     assert (tools.compiler, tools.flags[0]) == (f"{tmp_path}/tools/clang-19", "--target=arm-none-eabi")
+
+
+def test_objects_for_another_core_are_refused(board: Path, tmp_path: Path) -> None:
+    (own,) = objects_of(board / "build/m55/app/libmlf_net.dsp.a")
+    (tmp_path / "net.tar").write_bytes(device_archive({"codegen/accel/lib/net_lib0.o": own}, ""))
+    (tmp_path / "mlfbuild.yml").write_text(BOARD.replace("firmware:\n  app: {sources: [main.c]}\n", ""))
+    ran = warm.run("mlfbuild", "build", "-f", tmp_path / "mlfbuild.yml")
+    assert ran.returncode == 2
+    assert_printed(ran.stderr, "object-for-another-cpu", "codegen/accel/lib/net_lib0.o")
+    assert not (tmp_path / "build/mlf/m55/net").exists()
+
+
+def test_lock_names_the_compilers_of_devices(board: Path) -> None:
+    (target,) = target_jobs(load(board / "mlfbuild.yml"))
+    assert {*locked_toolchain(target, board).programs} == {"arm-none-eabi-gcc", "riscv64-unknown-elf-gcc"}
+
+
+def test_check_names_devices_without_compiler_and_without_code(tmp_path: Path) -> None:
+    (tmp_path / "net.tar").write_bytes(device_archive())
+
+    def check(devices: str) -> tuple[int, str]:
+        (tmp_path / "mlfbuild.yml").write_text(PROJECT.replace("{accel: {cpu: host, flags: [-DACCEL=7]}}", devices))
+        ran = warm.run("mlfbuild", "check", "-f", tmp_path / "mlfbuild.yml", merged=True)
+        return ran.returncode, ran.stdout
+
+    for devices in ("{}", "{acel: {cpu: host}}", "{accel: {section: .npu}}"):
+        status, output = check(devices)
+        assert status == 2
+        assert_printed(output, "device-not-declared", "targets.pc.devices.accel")
+    status, output = check("{accel: {cpu: host}, dsp: {cpu: host}}")
+    assert status == 0
+    assert_printed(output, "device-not-used", "targets.pc.devices.dsp")
+
+
+@pytest.mark.parametrize("board", [(), ("--board", "mps3-an547")])
+def test_code_of_a_device_is_not_run_without_a_project(board: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "net.tar").write_bytes(device_archive())
+    np.savez(tmp_path / "x.npz", in0=A, in1=B)
+    ran = warm.run("mlfbuild", "run", "net.tar", "--inputs", "x.npz", "-o", "y.npz", *board, cwd=tmp_path)
+    assert ran.returncode == 4
+    assert_printed(ran.stderr, "device-code-not-run", "codegen/accel", "accel")
+    assert not (tmp_path / "y.npz").exists()
 
 
 def test_packages_contain_data_but_no_code_of_devices(tmp_path: Path) -> None:
