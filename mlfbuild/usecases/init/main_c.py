@@ -31,7 +31,8 @@ from mlfbuild.usecases.init.sample import Sample
 from mlfbuild.verify import float_tolerance
 
 _TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
-_RENAMED_TABLE = re.compile(rf"\b{SYSTEM_LIBRARY}_\w+".encode())
+_OWNER = re.compile(rb"#define MLF_MODULE (\w+)")
+"""The line of a unit with the suffix that its module's names of TVM's runtime get."""
 _DTYPE = re.compile(r"(int|uint|float|bfloat)([0-9]+)")
 _CODES = {"int": 0, "uint": 1, "float": 2, "bfloat": 4}
 """DLDataTypeCode of DLPack."""
@@ -153,8 +154,9 @@ def _table(module: Module) -> str:
         return ""
     built = executable(module)
     units = [] if built is None else [data for path, data in built.generated.items() if path.endswith(".c")]
-    names = (found[0] for data in units if (found := _RENAMED_TABLE.search(bytes(data))))
-    return next(names, b"").decode()
+    owners = (found[1] for data in units if (found := _OWNER.search(bytes(data))))
+    owner = next(owners, None)
+    return "" if owner is None else f"{SYSTEM_LIBRARY}_{owner.decode()}"
 
 
 def _ports(header: Header, struct: str, tensors: Sequence[TensorInfo]) -> Iterator[_Port]:
