@@ -101,6 +101,8 @@ if TYPE_CHECKING:
     from mlfbuild.build.outline import (
         FRAGMENT as FRAGMENT,
         RECORD as RECORD,
+        BlobSources as BlobSources,
+        DevicePart as DevicePart,
         Outline as Outline,
         Part as Part,
         tree_outline as tree_outline,

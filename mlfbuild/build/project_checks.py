@@ -23,7 +23,7 @@ def load(path: Path) -> Project:
     from mlfbuild.project import load_project  # reads keys with pydantic: `mlfbuild compile` has no project
 
     project = load_project(path)
-    own = (_missing_files, _missing_folders, input_problems, _toolchain_problems, _option_problems)
+    own = (_missing_files, _missing_toolchains, _missing_folders, input_problems, _toolchain_problems, _option_problems)
     of_archives = (_hook_problems, _sharing_problems)
     problems = project.problems(problem for find in (*own, *of_archives) for problem in find(project))
     if problems:
@@ -32,9 +32,6 @@ def load(path: Path) -> Project:
 
 
 def _missing_files(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
-    for target in project.targets.values():
-        if target.toolchain is not None and not target.toolchain.is_file():
-            yield ("targets", target.name, "toolchain"), _why_no_file(target.toolchain)
     for model in project.models.values():
         vectors = [(("vectors", module) if module else ("vectors",), path) for module, path in model.vectors.items()]
         for key, path in ((("source",), model.source), *vectors):
@@ -60,6 +57,14 @@ def _missing_files(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
                     hint="write one there, or name another folder",
                 ),
             )
+
+
+def _missing_toolchains(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
+    for target in project.targets.values():
+        devices = ((("devices", name), device.toolchain) for name, device in target.devices.items())
+        for path, toolchain in (((), target.toolchain), *devices):
+            if toolchain is not None and not toolchain.is_file():
+                yield ("targets", target.name, *path, "toolchain"), _why_no_file(toolchain)
 
 
 def _missing_folders(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:

@@ -133,10 +133,10 @@ if TYPE_CHECKING:
     )
     from mlfbuild.library.numpy_types import dtype_called as dtype_called, is_supported as is_supported
     from mlfbuild.library.other_devices import (
+        DEVICE_CODE_SUFFIXES as DEVICE_CODE_SUFFIXES,
         HOST_FOLDER as HOST_FOLDER,
         DeviceCode as DeviceCode,
         all_files as all_files,
-        c_name as c_name,
         device_code as device_code,
         device_of as device_of,
         with_files as with_files,

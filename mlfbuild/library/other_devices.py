@@ -6,17 +6,18 @@ host's compiler never compiles such files: they are in ``Module.device_files``, 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from mlfbuild.c_analysis import HEADER_SUFFIXES, OBJECT_SUFFIXES, SOURCE_SUFFIXES
+from mlfbuild.library.names import sanitize_name
 from mlfbuild.library.types import CodegenFile, Module
 
 HOST_FOLDER = "host"
 _SOURCES = SOURCE_SUFFIXES | {".S", ".s"}
-_CODE = _SOURCES | OBJECT_SUFFIXES | HEADER_SUFFIXES
+DEVICE_CODE_SUFFIXES = _SOURCES | OBJECT_SUFFIXES
+_CODE = DEVICE_CODE_SUFFIXES | HEADER_SUFFIXES
 
 
 @dataclass(frozen=True)
@@ -43,9 +44,14 @@ class DeviceCode:
         return tuple(file for file in self.files if file.path.suffix not in _CODE)
 
     @property
+    def built(self) -> bool:
+        """Whether it has a library, made of sources or objects."""
+        return bool(self.sources or self.objects)
+
+    @property
     def symbol(self) -> str:
         """The name as a part of C names."""
-        return c_name(self.name)
+        return sanitize_name(self.name)
 
     @property
     def size(self) -> int:
@@ -54,11 +60,6 @@ class DeviceCode:
 
     def _of(self, suffixes: frozenset[str]) -> tuple[CodegenFile, ...]:
         return tuple(file for file in self.files if file.path.suffix in suffixes)
-
-
-def c_name(text: str) -> str:
-    """Return ``text`` as a part of a C identifier: ``ethos_u`` for ``ethos-u``."""
-    return re.sub(r"\W", "_", text, flags=re.ASCII)
 
 
 def device_of(path: PurePosixPath) -> str | None:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         git_problem as git_problem,
         is_local_path as is_local_path,
     )
+    from mlfbuild.project.device import DeviceKeys as DeviceKeys
     from mlfbuild.project.facts import fact_name_problem as fact_name_problem, fact_problem as fact_problem
     from mlfbuild.project.foreign import better_error as better_error, recognised as recognised
     from mlfbuild.project.interface import (
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     )
     from mlfbuild.project.provider import Provider as Provider
     from mlfbuild.project.reader import load_project as load_project
+    from mlfbuild.project.rules import COMPILER_WORD as COMPILER_WORD
     from mlfbuild.project.runner import (
         CYCLE_COUNTERS as CYCLE_COUNTERS,
         GDB_SERVERS as GDB_SERVERS,

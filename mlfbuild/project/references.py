@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mlfbuild.project.budgets import check_targets_of_budgets
+from mlfbuild.project.device import check_devices
 from mlfbuild.project.document import Document, mapping_in
 from mlfbuild.project.problems import KeyPath, Mistake, dotted, quoted, unknown
 from mlfbuild.project.program import EXTERNAL_COMPILERS
@@ -33,6 +34,7 @@ def check_references(document: Document) -> None:
             document.add(("targets", name), mistake, at_key=True)
         _check_board(document, ("targets", name), target)
         _check_c_compiler(document, ("targets", name), target)
+        check_devices(document, name, target)
     for name, model in document.entries("models"):
         _check_model(document, ("models", name), model)
     for name, firmware in document.entries("firmware"):

@@ -15,6 +15,7 @@ from typing import Annotated, Any, ClassVar
 from mlfbuild.core import Diagnostic
 from mlfbuild.project import rules
 from mlfbuild.project.checks import EXACT, NOT_EMPTY, Convert, PathText, ProjectPath, Rule, TextOr
+from mlfbuild.project.device import DeviceKeys
 from mlfbuild.project.interface import Dimension, InterfaceNames, SignatureName, TensorName
 from mlfbuild.project.keys import DERIVED, Keys
 from mlfbuild.project.levels import DEFAULT_LEVEL
@@ -80,6 +81,8 @@ class TargetSpec(Keys):
     """Memories and caches of a microcontroller of your own, or values that differ from those of `mcu`."""
     runner: RunnerKeys | None = None
     """Device that `verify`, `profile`, `flash` and `run-firmware` use instead of `board`."""
+    devices: Mapping[Annotated[str, rules.DEVICE_NAME], DeviceKeys] = field(default_factory=dict)
+    """Other devices whose code archives contain, by the name of the folder in codegen/."""
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         assumed_places as assumed_places,
         check_dependencies as check_dependencies,
         unchecked_budgets as unchecked_budgets,
+        unused_devices as unused_devices,
     )
     from mlfbuild.usecases.clashes import compare_linked as compare_linked
     from mlfbuild.usecases.cmake_dir import cmake_package_folder as cmake_package_folder

@@ -12,6 +12,7 @@ from mlfbuild.archive import archive_files, convert, read_files, rename_modules
 from mlfbuild.archive.compare import compare
 from mlfbuild.archive.describe import describe, describe_text
 from mlfbuild.archive.merge import merge
+from mlfbuild.archive.split import split
 from mlfbuild.archive.validate import validate
 from mlfbuild.core import InputFileError
 from mlfbuild.library import Content, Library, all_files, device_code
@@ -41,11 +42,13 @@ def test_the_hosts_code_has_no_file_of_another_device(library: Library) -> None:
     assert accel.size == sum(map(len, DEVICE_FILES.values()))
 
 
-@pytest.mark.parametrize("version", [5, 6, 7])
+@pytest.mark.parametrize("version", range(1, 8))
 def test_every_version_keeps_the_files(library: Library, version: int) -> None:
     files = archive_files(library, version)
-    assert bytes_of(files, *DEVICE_FILES) == DEVICE_FILES
-    again = read_files(files, "net.tar")
+    name = "lib0.c" if version < 3 else "net_lib0.c"
+    contents = {path.replace("net_lib0.c", name): content for path, content in DEVICE_FILES.items()}
+    assert bytes_of(files, *contents) == contents
+    again = convert(read_files(files, "net.tar"), 7)
     assert again.modules[0].device_files == library.modules[0].device_files
     assert compare(library, again).equal
 
@@ -124,6 +127,9 @@ def test_merged_archives_keep_the_device_code_of_each_module(library: Library) -
         assert [file.data for file in accel.blobs] == [module.name.encode()]
         assert [str(file.path) for file in accel.sources] == [f"accel/src/{module.name}_lib0.c"]
         assert all(file.path.parts[0] == "host" for file in module.codegen)
+    assert [one.modules[0].device_files for one in split(merged, "both.tar").values()] == [
+        module.device_files for module in merged.modules
+    ]
     sources = [file for module in merged.modules for file in all_files(module) if file.path.parts[0] == "accel"]
     names = [name for file in sources for name in re.findall(rb"(\w*accel_flavour)\(", file.data)]
     assert len(names) == len({*names}) == 2

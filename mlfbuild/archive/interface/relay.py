@@ -14,6 +14,8 @@ from mlfbuild.archive.interface.relay_types import UNKNOWN, Tensor, Type, flat, 
 from mlfbuild.archive.interface.signature import Argument, Signature
 
 _MAIN = re.compile(r"^[ \t]*def @main[ \t]*(?:\[[^\]\n]{0,200}\])?\(", re.MULTILINE)
+_FUNCTION = re.compile(r"\s{0,9}(?:#\[version[^\n]*\n\s{0,9})?fn[ \t]{0,9}\(")
+"""A text that is a function, not a module with ``@main``."""
 _COMMENT = re.compile(r"/\*[\s\S]*?(?:\*/|\Z)")
 _NAMES = re.compile(r'\s*((?:"[^"\\\n]*"[\s,]*)*)\]')
 _NAMES_KEY = "output_tensor_names=["
@@ -29,7 +31,7 @@ def relay_signature(text: str) -> Signature | None:
     The inputs include parameters that became constants. Tuples are flattened; the executors name the fields of a
     parameter ``x`` that is one ``x``, ``x2``, ``x3`` (``GetUniqueIOVarName`` of TVM's ``aot_executor_codegen.cc``).
     """
-    found = _MAIN.search(text)
+    found = _MAIN.search(text) or _FUNCTION.match(text)
     if found is None:
         return None
     signature = _COMMENT.sub("", text[found.end() : found.end() + _MAX_SIGNATURE])

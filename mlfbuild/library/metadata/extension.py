@@ -31,7 +31,6 @@ EXTENSION = "mlfbuild"
 VERSION = 1
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_UNKNOWN_DEVICE = 0  # not assigned in DLPack
 _MOST_FACTS = 256
 _WRITE_AGAIN = "write the archive again"
 
@@ -82,7 +81,7 @@ class Extension:
             "operator_functions": functions_json(self.operator_functions) or None,
             "external_dependencies": dependencies_json(self.external_dependencies) or None,
             "contexts": [context_json(context) for context in self.contexts] or None,
-            "target_devices": [device or _UNKNOWN_DEVICE for device in self.target_devices] or None,
+            "target_devices": list(self.target_devices) or None,
             "model_id": self.model_id or None,
             "state_size": self.state_size or None,
             "workspace_bound": self.workspace_bound,
@@ -130,7 +129,7 @@ def read_extension(fields: Fields) -> Extension:
         operator_functions=read_functions(key.objects("operator_functions")),
         external_dependencies=read_dependencies(key),
         contexts=read_contexts(key),
-        target_devices=tuple(device or None for device in key.integers("target_devices")),
+        target_devices=key.optional_integers("target_devices"),
         model_id=key.text("model_id", default=""),
         state_size=state_size,
         workspace_bound=key.integer("workspace_bound") if "workspace_bound" in key else None,

@@ -14,6 +14,7 @@ from mlfbuild.core import ProcessFailedError, UnsupportedModelError, cache_folde
 from mlfbuild.executor import Executable, check_described, executable, missing_header
 from mlfbuild.library import MERGED_SYSTEM_LIBRARY, Library, Module, ResolvedLibrary
 from mlfbuild.targets import CPUS
+from mlfbuild.verify.devices import refuse_device_code
 from mlfbuild.verify.host.shim import print_shim
 from mlfbuild.verify.host.trace import is_graph, print_graph_trace, print_traced_shim
 
@@ -61,6 +62,7 @@ def _shim(module: Module) -> str:
 
 def _executable(module: Module) -> Executable:
     check_described(module)
+    refuse_device_code(module)
     check_fit(Library((module,)), CPUS["host"], module.name)
     found = executable(module)
     if found is not None:
