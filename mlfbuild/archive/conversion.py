@@ -73,7 +73,7 @@ def _by_device(module: Module, form: Format) -> tuple[ModuleTarget, ...]:
     """Return the targets, which must have different device types; a single target is for the CPU."""
     if len(module.targets) == 1:
         (target,) = module.targets
-        return (replace(target, device=target.device or CPU_DEVICE),)
+        return (replace(target, device=CPU_DEVICE if target.device is None else target.device),)
     for device, count in Counter(target.device for target in module.targets).items():
         if device is None or count > 1:
             reason = "of unknown device" if device is None else f"for device type {device}"

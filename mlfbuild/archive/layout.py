@@ -136,6 +136,7 @@ def _extension(module: Module, library: Library, form: Format) -> Extension:
         tflm=module.tflm,
         source_sha256=module.source_sha256,
         notes=module.notes,
+        extensions=module.extensions,
         export_utc=module.export_utc,
     )
 
@@ -155,5 +156,5 @@ def _plain(tensors: tuple[TensorInfo, ...]) -> tuple[TensorInfo, ...]:
 def _target_devices(module: Module, form: Format) -> tuple[int | None, ...]:
     """Return the device types that the version does not record, or their order if it sorts the targets by them."""
     devices = tuple(target.device for target in module.targets)
-    recorded = sorted(device or 0 for device in devices) if form.targets_by_device else [0] * len(devices)
-    return devices if [device or 0 for device in devices] != recorded else ()
+    recorded = tuple(sorted(device or 0 for device in devices)) if form.targets_by_device else (None,) * len(devices)
+    return () if devices == recorded else devices

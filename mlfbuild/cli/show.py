@@ -29,7 +29,7 @@ _LEXERS: Mapping[str, str] = {"relay": "rust", "tir": "python", "graph": "json"}
 
 @verb("model", "format")
 @ARCHIVE
-@click.argument("part", type=click.Choice(_PARTS), required=False)
+@click.argument("part", type=click.Choice(_PARTS), required=False, metavar="[PART]")
 @click.option("--function", metavar="NAME", help="Print the definition of a C function instead.")
 def show(options: SharedOptions, archive: Path, part: str | None, function: str | None) -> None:
     """Print the program of ARCHIVE, and the C function of each operator.

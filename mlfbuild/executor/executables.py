@@ -195,8 +195,9 @@ def _with_entries(
     name = name_in_c(interfaces[0]) if hooked else ""
     known = module.network.operators if module.network is not None else ()
     identity, reading = print_identity(module), read_identity(module)
+    appended = sum(not pool.external for pool in module.pools)
     source = GraphSource(
-        owner, entries, plan, params, needed, bundled, placement, pools, name, known, identity, reading
+        owner, entries, plan, params, needed, bundled, placement, pools, appended, name, known, identity, reading
     )
     calls = count if hooked else None
     headers = dict(_header(module, interface, calls, shared=source.memory.shared) for interface in interfaces)

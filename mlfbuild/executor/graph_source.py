@@ -59,6 +59,8 @@ class GraphSource:
     """Sections of the parameters and of the static workspace, or whether that is shared."""
     pools: tuple[PlacedPools, ...] = ()
     """The pools of the module's code that are in the shared workspace."""
+    appended: int = 0
+    """Arguments that a packed entry appends for its pools, with type codes that it expects of its caller."""
     hooked: str = ""
     """The name in C of the module whose runs call a hook before each call; empty without hooks."""
     operators: tuple[NetworkOperator, ...] = ()
@@ -116,7 +118,7 @@ def _distinct(calls: Sequence[PackedCall]) -> dict[PlannedTensor, int]:
 
 
 def _includes(source: GraphSource) -> Iterator[str]:
-    most = max((len(call.tensors) for call in source.plan.calls), default=1)
+    most = max((len(call.tensors) for call in source.plan.calls), default=1) + source.appended
     yield from (f'#include "{entry.interface.prefix}.h"' for entry in source.entries)
     yield ""
     yield f"#define MLF_MOST_ARGUMENTS {most}"

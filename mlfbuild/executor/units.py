@@ -98,7 +98,9 @@ def _text(file: CodegenFile) -> bytes:
         f"of it,\n   with the real declarations of functions in {lines}. `mlfbuild convert --repair` corrects the "
         "archive. */\n"
     )
-    return f'{note}#line 1 "codegen/{file.path}"\n{without_repeated_declarations(text)}'.encode("latin-1")
+    cast = '#if defined(__GNUC__)\n#pragma GCC diagnostic ignored "-Wcast-function-type"\n#endif\n'  # in the registry
+    head = f'{note}{cast}#line 1 "codegen/{file.path}"\n'
+    return head.encode() + without_repeated_declarations(text).encode("latin-1") + b"\n"
 
 
 def _source(module: Module, path: str, renamed: Mapping[str, str], headers: Sequence[str]) -> bytes:

@@ -196,6 +196,14 @@ class Fields:
             raise self._type_error(key, "a list of whole numbers of at least 0")
         return tuple(whole)
 
+    def optional_integers(self, key: str) -> tuple[int | None, ...]:
+        """Return a list of whole numbers of at least 0 and ``None`` for null, empty if the member is absent."""
+        values = self._list(key)
+        whole = [value for value in values if value is None or (_is_whole(value) and 0 <= value <= _LARGEST)]
+        if len(whole) != len(values):
+            raise self._type_error(key, "a list of whole numbers of at least 0 and of null")
+        return tuple(whole)
+
     def _list(self, key: str) -> list[object]:
         self._read.add(key)
         value = self._members.get(key, [])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from mlfbuild.archive.program import (
@@ -11,6 +11,7 @@ from mlfbuild.archive.program import (
     RELAY,
     TIR,
     CodeFunction,
+    KnownFiles,
     ProgramOperator,
     code_functions,
     function_text,
@@ -32,11 +33,12 @@ class ProgramPart:
     part: str
     """One of ``PROGRAM_PARTS``."""
     content: Content
+    _known: KnownFiles = field(repr=False)
 
     @property
     def operators(self) -> tuple[ProgramOperator, ...]:
         """The operators, each with its C functions; raises ``InputFileError`` if the graph is not valid."""
-        return program_operators(self.module, self.part, code_functions(self.module))
+        return program_operators(self.module, self.part, code_functions(self.module, self._known))
 
 
 @dataclass(frozen=True)
@@ -54,26 +56,27 @@ def program_parts(path: Path, part: str | None = None, modules: Collection[str] 
     Raises as ``open_model``, and ``UsageError`` if a module does not exist or no module has the part.
     """
     library = chosen_modules(open_model(path), modules, path)
-    found = [each for module in library.modules for each in _parts(module)]
+    known: KnownFiles = {}
+    found = [each for module in library.modules for each in _parts(module, known)]
     chosen = [each for each in found if part in {None, each.part}]
     if not chosen:
-        known = list(dict.fromkeys(each.part for each in found))
+        others = list(dict.fromkeys(each.part for each in found))
         raise UsageError(
             "no-such-program-part",
             place=path,
             reason=f"the archive has no {part or 'program text and no graph'}",
-            hint=f"choose one of {listed(known)}" if known else "use inspect, which shows its modules",
+            hint=f"choose one of {listed(others)}" if others else "use inspect, which shows its modules",
         )
     return chosen
 
 
-def _parts(module: Module) -> Iterator[ProgramPart]:
+def _parts(module: Module, known: KnownFiles) -> Iterator[ProgramPart]:
     if len(module.source_text):
-        yield ProgramPart(module, RELAY, module.source_text)
+        yield ProgramPart(module, RELAY, module.source_text, known)
     for _, text in module.tir:
-        yield ProgramPart(module, TIR, text)
+        yield ProgramPart(module, TIR, text, known)
     if module.graph_json is not None:
-        yield ProgramPart(module, GRAPH, module.graph_json)
+        yield ProgramPart(module, GRAPH, module.graph_json, known)
 
 
 def function_called(path: Path, name: str, modules: Collection[str] = ()) -> FunctionText:
@@ -82,7 +85,8 @@ def function_called(path: Path, name: str, modules: Collection[str] = ()) -> Fun
     Raises as ``open_model``, and ``UsageError`` if no module or several define the function, or only an object does.
     """
     library = chosen_modules(open_model(path), modules, path)
-    functions = {module.name: code_functions(module) for module in library.modules}
+    files: KnownFiles = {}
+    functions = {module.name: code_functions(module, files) for module in library.modules}
     owners = {module.name: module for module in library.modules if name in functions[module.name]}
     places = {functions[owner][name] for owner in owners}
     if not places:

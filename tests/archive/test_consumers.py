@@ -24,7 +24,7 @@ from mlfbuild.library.params import load_params
 from support.host_c import run, run_on_host
 from support.native import request
 from support.tflite_builder import Network
-from support.tvm_consumers import MODULE_MACRO, arduino, crt_host, zephyr
+from support.tvm_consumers import MODULE_MACRO, arduino, crt_host, stm32, zephyr
 from support.tvm_headers import write_tvm_headers
 
 Array = npt.NDArray[np.int8]
@@ -215,16 +215,19 @@ PROJECTS: dict[str, tuple[Consumer, Mapping[str, str]]] = {
     "CRT on this machine (`crt`)": (crt_host, HOST_DRIVEN),
     "Arduino, `example_project`": (arduino, EXAMPLE),
     "Arduino, `host_driven`": (arduino, HOST_DRIVEN),
+    "STM32, `CodeEmitter`": (stm32, dict.fromkeys(FORMS, GRAPH)),
 }
 
 
 def objects_of(consumer: Consumer, archive: Path, folder: Path) -> list[Path] | None:
-    """Return the object files that a kind of project makes; ``None`` if it does not find a header."""
+    """Return the object files that a kind of project makes; ``None`` if it does not find a file."""
     try:
         return consumer(archive, folder)
     except AssertionError as error:
         if re.search(r"fatal error: \S+\.h: No such file", str(error)) is None:
             raise
+        return None
+    except (FileNotFoundError, IsADirectoryError):
         return None
 
 
@@ -242,7 +245,7 @@ def test_projects_take_the_layouts_that_the_documentation_lists(
     made = {
         (consumer, form, layout): objects_of(consumer, archive, tmp_path / f"{consumer.__name__}-{archive.stem}")
         for (form, layout), archive in archives.items()
-        for consumer in (zephyr, crt_host, arduino)
+        for consumer in (zephyr, crt_host, arduino, stm32)
     }
     found = {}
     for project, (consumer, programs) in PROJECTS.items():

@@ -30,7 +30,8 @@ def refused(library: Library, version: int) -> bool:
 
 def assert_equal(library: Library, expected: Library) -> None:
     assert library == expected
-    assert [module.export_datetime for module in library.modules] == [m.export_datetime for m in expected.modules]
+    dates = [[(module.export_datetime, module.export_utc) for module in side.modules] for side in (library, expected)]
+    assert dates[0] == dates[1]
 
 
 @settings(max_examples=examples(500), deadline=None, suppress_health_check=list(HealthCheck))

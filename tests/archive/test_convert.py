@@ -338,8 +338,32 @@ def test_dependencies_are_in_the_place_of_each_version() -> None:
 # Random metadata
 
 
-VALUES = [None, True, -1, 7, 10**30, 1.5, "", "aot", "operator", [], [None], ["graph"], {}, {"1": "c"}, {"0": {}}]
-KEYS = ["style", "executors", "runtimes", "target", "memory", "sids", "inputs", "contexts", "mlfbuild", "codegen"]
+VALUES = [
+    None,
+    True,
+    -1,
+    7,
+    10**30,
+    1.5,
+    "",
+    "aot",
+    "operator",
+    [],
+    [None],
+    ["graph"],
+    {},
+    {"1": "c"},
+    {"0": {}},
+    {"version": 2},
+    {"version": 1, "unknown": {"/memory/functions/main/0/size": 1, "/mlfbuild": {}, "x": [{}]}},
+    {"version": 1, "archive": {"/modules": {}, "/x": 1}, "state_size": 3},
+    {"f": [{"device": 1}]},
+]
+KEYS = [
+    "style", "executors", "runtimes", "target", "memory", "sids", "inputs", "contexts", "mlfbuild", "codegen",
+    "vendor", "main", "functions", "operator_functions", "unknown", "archive", "model_name", "export_datetime_utc",
+    "external_dependencies", "config", "0",
+]  # fmt: skip
 
 
 def mutate(document: Any, data: st.DataObject) -> None:

@@ -12,7 +12,9 @@ import pytest
 from mlfbuild.archive import tar
 from support.command import Folder
 from support.old_archives import model_archive
+from support.packed_archives import packed_archive
 from support.sound_archives import shared_storage
+from support.tvm_archives import tvm_files
 
 
 def test_conversion_keeps_all_content(archives: Folder) -> None:
@@ -167,14 +169,18 @@ def test_nothing_to_repair(archives: Folder) -> None:
     assert "repairs" not in archives.run("convert", "tiny.tar", "-o", "x.tar", "--format", "json").json
 
 
-def test_a_repaired_archive_computes_the_same(archives: Folder, shared: Path, tool: Callable[[str], str]) -> None:
+@pytest.mark.parametrize(("name", "code"), [("conv-graph", "MLF401"), ("v5-kws_int8-graph", "MLF702")])
+def test_a_repaired_archive_computes_the_same(
+    name: str, code: str, archives: Folder, shared: Path, tool: Callable[[str], str]
+) -> None:
     tool("gcc")
-    source = str(shared / "archives/conv-graph.tar")
-    vectors = np.load(shared / "archives/conv-graph.npz")
-    archives.run("convert", source, "--repair", "--to", "5", "-o", "right.tar")
-    np.savez(archives.root / "x.npz", in0=vectors["in_data"])
-    for archive, output in ((source, "old.npz"), ("right.tar", "new.npz")):
-        assert archives.run("run", archive, "--inputs", "x.npz", "-o", output).status == 0
-    (old,), (new,) = (np.load(archives.root / name).values() for name in ("old.npz", "new.npz"))
-    np.testing.assert_array_equal(old, new)
-    np.testing.assert_allclose(new, vectors["out0"], rtol=1e-5, atol=1e-6)
+    files = tvm_files(shared, name)
+    if code == "MLF702":
+        files = packed_archive(files, "kws_int8")
+    archives.write("wrong.tar", b"".join(tar.pack(files, 0)))
+    vectors = np.load(shared / f"archives/{name}.npz")
+    assert code in archives.run("convert", "wrong.tar", "--repair", "--to", "5", "-o", "right.tar").out
+    np.savez(archives.root / "x.npz", in0=next(iter(vectors.values())))
+    assert archives.run("run", "right.tar", "--inputs", "x.npz", "-o", "y.npz").status == 0
+    (found,) = np.load(archives.root / "y.npz").values()
+    np.testing.assert_allclose(found.reshape(vectors["out0"].shape), vectors["out0"], rtol=1e-5, atol=1e-6)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from mlfbuild.archive import read_archive
+from mlfbuild.archive import read_archive, read_files
 from mlfbuild.archive.describe import describe
 from mlfbuild.build.tree import unpack
 from mlfbuild.c_analysis import repeated_declarations
 from mlfbuild.core.errors import ProcessFailedError
+from mlfbuild.executor import executable
 from mlfbuild.usecases.run import run_archive
 from support.examples import first_on_push
 from support.foreign_archives import Files, written
@@ -99,3 +101,19 @@ def test_messages_of_compilers_name_the_lines_of_the_archive(shared: Path, tmp_p
     with pytest.raises(ProcessFailedError) as failed:
         check(shared, "v5-many-graphlink", {**files, source: "\n".join(lines).encode()}, tmp_path)
     assert f"{source}:{wrong + 1}:" in failed.value.output
+
+
+def test_bytes_that_are_not_text_are_copied(shared: Path) -> None:
+    files = old_archive(shared, "v5-many-graphlink many")
+    source = "codegen/host/src/many_lib0.c"
+    code = files[source] + b"\n// \xff\xc3\xa9\n"
+    (module,) = read_files({**files, source: code}, "many.tar").modules
+    named = tuple(
+        replace(each, path=each.path.with_name("名_lib0.c")) if each.path.name == "many_lib0.c" else each
+        for each in module.codegen
+    )
+    found = executable(replace(module, codegen=named))
+    assert found is not None
+    unit = bytes(found.generated["executor/名_lib0.c"])
+    assert b"// \xff\xc3\xa9\n" in unit
+    assert '#line 1 "codegen/host/src/名_lib0.c"\n'.encode() in unit

@@ -24,13 +24,16 @@ import numpy as np
 import mlfbuild
 from mlfbuild.archive import archive_files, read_files, tar
 from mlfbuild.archive.compare import compare
+from mlfbuild.compilers.native.build import compile_graph
 from mlfbuild.core import UsageError
 from mlfbuild.graph import DType, Graph, Node, Tensor, ops
-from mlfbuild.library import Library, Module
+from mlfbuild.library import DeviceContext, Library, Module
 from mlfbuild.library.params_json import save_params_json
+from support.device_archives import device_files
 from support.foreign_archives import with_objects
-from support.native import compile_network
+from support.native import request
 from support.old_archives import model_archive
+from support.packed_archives import packed_archive, with_system_lib
 from support.tvm_archives import tvm_files
 
 Files = Mapping[str, Any]
@@ -135,6 +138,10 @@ def _objects(shared: Path, folder: Path) -> Files:
     return with_objects(tvm_files(shared, "conv-graph"), folder, "gcc", "-fPIC")
 
 
+def _defines_registry(module: Module) -> bool:
+    return any(b"TVMSystemLibEntryPoint(void) {" in file.data for file in module.codegen)
+
+
 def _executors(library: Library) -> list[str]:
     return [module.executor for module in library.modules]
 
@@ -147,6 +154,11 @@ def _edited(files: Files, **keys: Any) -> Files:
     return {**files, "metadata.json": json.dumps(document).encode()}
 
 
+def _with_dependency(files: Files) -> Files:
+    entry = {"short_name": "vendor-nn", "url": "https://example.com/nn.git", "url_type": "git", "version_spec": "1.0"}
+    return _edited(files, external_dependencies=[entry])
+
+
 def _json_parameters(version: int = 7) -> Files:
     """Return an archive with its parameters in the JSON form of the first RFC."""
     files = model_archive(version)
@@ -155,16 +167,22 @@ def _json_parameters(version: int = 7) -> Files:
     return {**others, "parameters/add.json": save_params_json(module.params)}
 
 
-def _native(executor: str) -> Callable[[Path, Path], Files]:
+def _native(executor: str = "aot", **options: str) -> Callable[[Path, Path], Files]:
     tensors = [Tensor(name, (1, 2), DType.FLOAT32) for name in "abc"]
     network = Graph("net", tensors, [Node("sum", ops.Add(), ("a", "b"), ("c",))], ["a", "b"], ["c"])
-    return lambda _, __: archive_files(compile_network(network, executor=executor))
+    wanted = replace(request("net", cpu="host"), executor=executor)
+    wanted = replace(wanted, options={**wanted.options, **options})
+    return lambda _, __: archive_files(compile_graph(network, wanted, "ab" * 32))
 
 
 ADD = (("add", "add-graph"),)
 OPERATOR_ADD: Arrays = {
     name: np.array([values], np.int8) for name, values in {"in0": [3, -5], "in1": [4], "out0": [7, -1]}.items()
 }
+CONTEXTS = [
+    {"device_type": "accel", "device_id": 2, "compiler": "vendor-cc", "config": {"tiles": 4}, "target": "npu -v=2"}
+]
+VENDOR = '{"build": [1, null]}'
 SUM: Arrays = {
     name: np.array([[values]], np.float32)
     for name, values in {"in0": [1.5, 2], "in1": [3, -4], "out0": [4.5, -2]}.items()
@@ -194,6 +212,24 @@ FEATURES = {
         _tvm("conv-aotp"),
         _every(lambda module: module.interface == "packed"),
         (("conv", "conv-aotp"),),
+    ),
+    "packed-registry": Feature(
+        "AOT executor, packed functions, `system-lib` of TVM 0.8",
+        lambda shared, _: packed_archive(tvm_files(shared, "v5-add-graph"), "add"),
+        _every(lambda module: module.interface == "packed" and _defines_registry(module)),
+        (("add", "v5-add-graph"),),
+    ),
+    "packed-outputs": Feature(
+        "AOT executor, packed functions, several outputs",
+        lambda shared, _: packed_archive(tvm_files(shared, "v5-many-graphlink"), "many", system_lib=False),
+        _every(lambda module: module.interface == "packed" and len(module.outputs) == 2),
+        (("many", "v5-many-graphlink"),),
+    ),
+    "c-registry": Feature(
+        "AOT executor, C interface, `system-lib`",
+        lambda shared, _: with_system_lib(tvm_files(shared, "conv-aotc"), "conv"),
+        _every(lambda module: module.interface == "c" and _defines_registry(module)),
+        (("conv", "conv-aotc"),),
     ),
     "c": Feature(
         "AOT executor, C interface",
@@ -237,10 +273,53 @@ FEATURES = {
         lambda _, library: _executors(library) == ["aot", "graph"],
         (("mod1", "multi-mixed.mod1"), ("mod2", "multi-mixed.mod2")),
     ),
+    "contexts": Feature(
+        "`contexts` of the first RFC",
+        lambda _, __: _edited(model_archive(7), contexts=CONTEXTS),
+        _every(lambda module: module.contexts == (DeviceContext("accel", 2, "vendor-cc", '{"tiles": 4}', "npu -v=2"),)),
+        ADD,
+        lambda version: _edited(model_archive(version), contexts=CONTEXTS),
+    ),
+    "unknown": Feature(
+        "fields that the format does not define",
+        lambda _, __: _edited(model_archive(7), vendor={"build": [1, None]}),
+        _every(lambda module: [(field.place, field.value) for field in module.unknown] == [("/vendor", VENDOR)]),
+        ADD,
+        lambda version: _edited(model_archive(version), vendor={"build": [1, None]}),
+    ),
+    "dependencies": Feature(
+        "external dependencies",
+        lambda _, __: _with_dependency(model_archive(7)),
+        _every(lambda module: [each.short_name for each in module.external_dependencies] == ["vendor-nn"]),
+        older=lambda version: _with_dependency(model_archive(version)),
+    ),
+    "targets": Feature(
+        "several targets for one device type",
+        lambda _, __: _edited(model_archive(7), target=["c -keys=cpu", "cmsis-nn"]),
+        _every(lambda module: [target.text for target in module.targets] == ["c -keys=cpu", "cmsis-nn"]),
+        ADD,
+    ),
+    "devices": Feature(
+        "code for other devices",
+        lambda _, __: device_files(),
+        _every(lambda module: {file.path.parts[0] for file in module.device_files} == {"accel"}),
+    ),
     "native": Feature(
         "mlfbuild's compiler, AOT executor",
-        _native("aot"),
+        _native(),
         _every(lambda module: module.model_id and module.network and module.complete),
+        (("net", SUM),),
+    ),
+    "native-single-file": Feature(
+        "mlfbuild's compiler, AOT executor, `layout: single-file`",
+        _native(layout="single-file"),
+        _every(lambda module: module.model_id and len(module.codegen) == 2),
+        (("net", SUM),),
+    ),
+    "native-packed": Feature(
+        "mlfbuild's compiler, AOT executor, `interface-api: packed`",
+        _native(**{"interface-api": "packed"}),
+        _every(lambda module: module.model_id and module.interface == "packed"),
         (("net", SUM),),
     ),
     "native-graph": Feature(

@@ -151,8 +151,7 @@ return {run}_model(args, type_code, num_args, out_value, out_type_code, resource
 def _main(graph: ExecutorGraph, module: str, params: frozenset[str]) -> str:
     inputs = [node for node in graph.arg_nodes if graph.nodes[node].name not in params]
     handles = {graph.storage_id[graph.node_row_ptr[node]]: f"arg{at}" for at, node in enumerate(inputs)}
-    heads = [graph.storage_id[graph.entry(head)] for head in graph.heads]
-    handles |= {sid: f"arg{len(inputs) + at}" for at, sid in enumerate(heads)}
+    heads = {graph.entry(head): f"arg{len(inputs) + at}" for at, head in enumerate(graph.heads)}
     count = len(inputs) + len(heads)
     lines = ["TVMValue stack[64];", "void* stack_tcode = stack;", "TVMValue stack1[64];", "void* stack_value = stack1;"]
     for at in range(count):
@@ -164,7 +163,10 @@ def _main(graph: ExecutorGraph, module: str, params: frozenset[str]) -> str:
             handles[sid] = f"{name}_array"
             lines += _array(handles[sid], f"(void*)__tvm_param__{name}")
     sizes: dict[int, int] = {}
-    for shape, dtype, sid in zip(graph.shape, graph.dltype, graph.storage_id, strict=True):
+    for entry, (shape, dtype) in enumerate(zip(graph.shape, graph.dltype, strict=True)):
+        sid = graph.storage_id[entry]
+        if entry in heads:
+            continue  # the caller has its memory, whatever shares its storage id in the graph
         sizes[sid] = max(sizes.get(sid, 0), math.prod(shape) * np.dtype(dtype).itemsize)
     own = [sid for sid in sizes if sid not in handles]
     for sid in own:
@@ -175,7 +177,9 @@ def _main(graph: ExecutorGraph, module: str, params: frozenset[str]) -> str:
         if node.op == "tvm_op" and node.function != "__nop":
             entries = [graph.entry(each) for each in node.inputs]
             entries += range(graph.node_row_ptr[at], graph.node_row_ptr[at + 1])
-            lines += _call(at, node.function, [handles[graph.storage_id[entry]] for entry in entries])
+            lines += _call(
+                at, node.function, [heads.get(entry) or handles[graph.storage_id[entry]] for entry in entries]
+            )
     for sid in reversed(own):
         lines += [f"if (TVMBackendFreeWorkspace(1, 0, sid_{sid}) != 0) {{", "  return -1;", "}"]
     body = "".join(f"  {line}\n" for line in [*lines, "return 0;"])

@@ -72,7 +72,7 @@ TENSORS = st.builds(
     st.none() | st.integers(-128, 127), WORDS,
 )  # fmt: skip
 TRACED = st.builds(TracedTensor, st.just(TensorInfo("t", "int8", 4, (2, 2))), WORDS, WORDS)
-TARGETS = st.lists(st.builds(ModuleTarget, WORDS, st.none() | DEVICES.filter(bool)), max_size=3).map(tuple)
+TARGETS = st.lists(st.builds(ModuleTarget, WORDS, st.none() | DEVICES), max_size=3).map(tuple)
 MAIN = st.lists(st.builds(MainMemory, SIZES, SIZES, SIZES, DEVICES), max_size=2).map(tuple)
 FUNCTIONS = st.lists(
     st.builds(OperatorFunction, WORDS, st.lists(st.tuples(DEVICES, SIZES), max_size=2).map(tuple)), max_size=2
@@ -93,6 +93,7 @@ COMMON: dict[str, Any] = {
     "contexts": st.lists(CONTEXTS, max_size=2).map(tuple),
     "external_dependencies": st.lists(DEPENDENCIES, max_size=2).map(tuple),
     "export_datetime": st.just("2024-02-29 12:00:00Z") | WORDS.filter(bool),
+    "export_utc": st.booleans(),
     "model_id": WORDS,
     "state_size": SIZES,
     "workspace_bound": st.none() | SIZES,

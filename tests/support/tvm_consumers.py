@@ -2,7 +2,7 @@
 
 TVM's servers for projects read an archive themselves. Each function here makes the part of such a project that concerns
 the model: the same files in the same places, with the same include folders. The runtime beside it is the headers that
-mlfbuild ships. All return the object files of the model; ``AssertionError`` has the compiler's message.
+mlfbuild ships. All return the object files of the model. ``AssertionError`` has the compiler's message.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ def extracted(archive: Path, folder: Path) -> Path:
 def zephyr(archive: Path, folder: Path) -> list[Path]:
     """Compile all C files below ``codegen/host/src``, with the archive's include folder."""
     extracted(archive, folder)
+    for path in (folder / "model/codegen/host/src").iterdir():
+        assert path.is_dir() or path.read_text(encoding="utf-8"), "TVM looks for CMSIS-NN's headers"
     return _compiled(_sources(folder), folder, "crt/include", "model/codegen/host/include")
 
 
@@ -62,6 +64,22 @@ def arduino(archive: Path, folder: Path) -> list[Path]:
         path.write_bytes(b"".join(_relative(line, path, folder) for line in lines))
     shutil.rmtree(whole)
     return _compiled(sorted(model.glob("*.c")), folder)
+
+
+def stm32(archive: Path, folder: Path) -> list[Path]:
+    """Write the graph, the parameters of the module ``default``, and all entries of ``codegen/host/src`` as C files.
+
+    Raises ``OSError`` for an archive without a graph, and if one of these entries is a folder.
+    """
+    model = extracted(archive, folder) / "model"
+    (name,) = json.loads((model / "metadata.json").read_text())["modules"]
+    assert json.loads((model / f"executor-config/graph/{name}.graph").read_text())["nodes"]
+    assert (model / "parameters/default.params").read_bytes()
+    sources = []
+    for number, path in enumerate(sorted((model / "codegen/host/src").iterdir())):
+        sources.append(folder / f"network_lib{number}.c")
+        sources[-1].write_text(f"#include <stdio.h>\n#include <math.h>\n\n{path.read_text()}")
+    return _compiled(sources, folder, "crt/include")
 
 
 def _relative(line: bytes, path: Path, project: Path) -> bytes:

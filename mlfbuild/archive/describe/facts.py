@@ -12,7 +12,7 @@ from dataclasses import asdict
 from typing import Any
 
 from mlfbuild.archive.describe.contexts import context_facts
-from mlfbuild.c_analysis import SOURCE_SUFFIXES, repeated_declarations
+from mlfbuild.c_analysis import MAX_TEXT, SOURCE_SUFFIXES, repeated_declarations
 from mlfbuild.core import InputFileError
 from mlfbuild.library import (
     CodegenFile,
@@ -79,6 +79,7 @@ def _module(module: Module, library: Library) -> dict[str, Any]:
         "hook": module.hook,
         "runtime": module.runtime or None,
         "tflm": module.tflm or None,
+        "extensions": dict(sorted(module.extensions.items())),
         "notes": list(module.notes),
         "repeated_declarations": _repeated(module),
         "graph": _graph(module),
@@ -115,8 +116,8 @@ def _repeated(module: Module) -> list[dict[str, Any]]:
     """Return the functions that TVM declares twice with different types; mlfbuild compiles a corrected copy."""
     return [
         {"path": f"codegen/{file.path}", "line": each.line, "function": each.name}
-        for file in module.codegen
-        if file.path.suffix in SOURCE_SUFFIXES
+        for file in (module.codegen if module.executor == "aot" and not module.complete else ())
+        if file.path.suffix in SOURCE_SUFFIXES and len(file.content) <= MAX_TEXT
         for each in repeated_declarations(bytes(file.content).decode("latin-1"))
     ]
 

@@ -4,7 +4,7 @@
 plan, which name their functions, and ``relay_calls`` the calls in Relay text, which do not: they are found by TVM's
 names, which consist of the names of the operators that were fused::
 
-    functions = code_functions(module)
+    functions = code_functions(module, {})
     for operator in program_operators(module, RELAY, functions):
         print(operator.name, [f"{each.file}:{each.line}" for each in operator.functions])
 """
@@ -18,6 +18,7 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     from mlfbuild.archive.program.functions import (
         CodeFunction as CodeFunction,
+        KnownFiles as KnownFiles,
         code_functions as code_functions,
         function_text as function_text,
     )

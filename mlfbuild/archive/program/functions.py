@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import TypeAlias
 
 from mlfbuild.c_analysis import (
     HEADER_SUFFIXES,
@@ -27,14 +29,20 @@ class CodeFunction:
     """From 1; ``None`` in an object."""
 
 
-def code_functions(module: Module) -> dict[str, CodeFunction]:
+KnownFiles: TypeAlias = dict[PurePosixPath, list[CodeFunction]]
+"""The functions of each file of one archive that was read before; modules may share headers."""
+
+
+def code_functions(module: Module, known: KnownFiles) -> dict[str, CodeFunction]:
     """Return the functions that ``module`` defines, by name; of several with one name, that of a source.
 
-    Files larger than ``MAX_TEXT``, and objects that cannot be read, are left out.
+    Files larger than ``MAX_TEXT``, and objects that cannot be read, are left out. Files are added to ``known``.
     """
     found: dict[str, CodeFunction] = {}
     for file in sorted(module.codegen, key=lambda each: each.path.suffix in HEADER_SUFFIXES):
-        for function in _functions(file):
+        if file.path not in known:
+            known[file.path] = _functions(file)
+        for function in known[file.path]:
             found.setdefault(function.name, function)
     return found
 
@@ -55,7 +63,7 @@ def _functions(file: CodegenFile) -> list[CodeFunction]:
 
 
 def function_text(module: Module, function: CodeFunction) -> bytes | None:
-    """Return the definition of ``function``, one of ``code_functions(module)``; ``None`` if it is in an object."""
+    """Return the definition of ``function``, one of ``code_functions``; ``None`` if it is in an object."""
     for file in module.codegen:
         if f"codegen/{file.path}" == function.file and function.line is not None:
             text = _text(file)

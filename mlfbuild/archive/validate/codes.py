@@ -39,7 +39,7 @@ def _note(meaning: str, advice: str) -> FindingKind:
     return FindingKind("note", meaning, advice)
 
 
-_REPAIR = "run mlfbuild convert --repair, which "
+_REPAIR = "run mlfbuild convert --repair"
 _REPLACE = "use an intact copy of the archive, or compile the model again"
 
 CODES: Mapping[str, FindingKind] = {
@@ -87,7 +87,7 @@ CODES: Mapping[str, FindingKind] = {
     ),
     "MLF206": _note(
         "TVM's exporter writes local time and marks it Z, as UTC",
-        f"{_REPAIR}writes UTC if the times of the archive's members prove the time zone",
+        f"{_REPAIR} on the exporter's file, whose members' times may prove the time zone, or do not compare the date",
     ),
     "MLF207": _warning(
         "the date of the export is in the future",
@@ -129,15 +129,15 @@ CODES: Mapping[str, FindingKind] = {
     # Memory
     "MLF401": _warning(
         "the size of a storage id is wrong: TVM's exporter takes that of another entry of the graph",
-        f"{_REPAIR}writes the size that the graph needs",
+        f"{_REPAIR}, which writes the size that the graph needs",
     ),
     "MLF402": _error(
         "the size of a storage id differs from the size that its entries in the graph need",
-        f"{_REPAIR}writes the size that the graph needs",
+        f"{_REPAIR}, which writes the size that the graph needs",
     ),
     "MLF403": _warning(
         "input_binding differs from the graph, because TVM's exporter counts wrongly after a node with several outputs",
-        f"{_REPAIR}reads it from the graph",
+        f"{_REPAIR}, which reads it from the graph",
     ),
     "MLF404": _error("metadata and graph have different storage ids", _REPLACE),
     "MLF405": _warning(
@@ -151,7 +151,7 @@ CODES: Mapping[str, FindingKind] = {
     "MLF407": _error("the header's WORKSPACE_SIZE differs from the metadata", "reserve the larger size"),
     "MLF408": _warning(
         "the header's size of a tensor is an arbitrary number, a bug of TVM 0.11",
-        f"{_REPAIR}writes the size in the metadata",
+        f"{_REPAIR}, which writes the size in the metadata",
     ),
     "MLF409": _error(
         "the header's size of a tensor differs from the metadata",
@@ -164,11 +164,11 @@ CODES: Mapping[str, FindingKind] = {
     ),
     "MLF412": _warning(
         "io_size_bytes is less than the sizes of inputs and outputs",
-        f"{_REPAIR}writes their sum",
+        f"{_REPAIR}, which writes their sum",
     ),
     "MLF413": _note(
         "io_size_bytes is more than the sizes of inputs and outputs, because TVM adds intermediate results",
-        f"{_REPAIR}writes their sum",
+        f"{_REPAIR}, which writes their sum",
     ),
     "MLF414": _warning(
         "the memory pools of the code are larger than the workspace in the metadata",
@@ -213,7 +213,7 @@ CODES: Mapping[str, FindingKind] = {
     ),
     "MLF702": _error(
         "a function has two contradicting declarations, a bug of TVM for system-lib, so other tools cannot compile it",
-        f"{_REPAIR}writes the real declaration; mlfbuild itself always compiles such a copy",
+        f"{_REPAIR}, which writes the real declaration; mlfbuild itself always compiles such a copy",
     ),
     "MLF703": _warning(
         "several modules define TVMSystemLibEntryPoint, so they do not link into one image",
@@ -266,7 +266,7 @@ CODES: Mapping[str, FindingKind] = {
     "MLF805": _error(
         "the archive's description of an included dependency does not match its files", "bundle the dependency again"
     ),
-    "MLF806": _warning("a module names the same external dependency twice", f"{_REPAIR}keeps one of them"),
+    "MLF806": _warning("a module names the same external dependency twice", f"{_REPAIR}, which keeps one of them"),
 }
 """The meaning of each finding code."""
 

@@ -26,6 +26,10 @@ from mlfbuild.c_analysis import (
 from mlfbuild.core import InputFileError
 from mlfbuild.library import CodegenFile, Content, Library, Module, all_files, text_of
 from mlfbuild.library.graph_json import ExecutorGraph, parse_graph
+from mlfbuild.library.metadata import EXTENSION
+
+_FUNCTIONS = "memory.functions."
+_DEPENDENCIES = "external_dependencies"
 
 
 @dataclass(frozen=True)
@@ -53,8 +57,19 @@ class ModuleView:
         return self.module.name
 
     def place(self, key: str) -> str:
-        """Return the place of a key below the module's object."""
+        """Return the place of a key of version 7 below the module's object, in the form of the document."""
+        key = self._in_document(key)
         return f"{self.metadata}: {self.path}.{key}" if self.path else f"{self.metadata}: {key}"
+
+    def _in_document(self, key: str) -> str:
+        memory = self.fields.get("memory")
+        if key.startswith(_FUNCTIONS):
+            rest = key.removeprefix(_FUNCTIONS)
+            if isinstance(memory, list):
+                return f"{EXTENSION}.{rest}"  # version 1 has no other place
+            return key if isinstance(memory, dict) and "functions" in memory else f"memory.{rest}"
+        moved = key.startswith(_DEPENDENCIES) and _DEPENDENCIES not in self.fields
+        return f"{EXTENSION}.{key}" if moved else key
 
     @cached_property
     def sources(self) -> tuple[CFile, ...]:

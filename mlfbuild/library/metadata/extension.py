@@ -7,8 +7,8 @@ rewritten without it.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, fields as fields_of
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields as fields_of
 from typing import Any
 
 from mlfbuild.core import InputFileError, quoted
@@ -24,13 +24,14 @@ from mlfbuild.library.metadata.unknown import kept_fields
 from mlfbuild.library.metadata.write_memory import functions_json, main_json
 from mlfbuild.library.network import Network
 from mlfbuild.library.numpy_types import is_supported
-from mlfbuild.library.types import DeviceContext, ExternalDependency, UnknownField
+from mlfbuild.library.types import DeviceContext, ExternalDependency, Fact, UnknownField
+from mlfbuild.project import fact_name_problem, fact_problem
 
 EXTENSION = "mlfbuild"
 VERSION = 1
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_UNKNOWN_DEVICE = 0  # not assigned in DLPack
+_MOST_FACTS = 256
 _WRITE_AGAIN = "write the archive again"
 
 
@@ -63,6 +64,7 @@ class Extension:
     tflm: str = ""
     source_sha256: str = ""
     notes: tuple[str, ...] = ()
+    extensions: Mapping[str, Fact] = field(default_factory=dict)
     export_utc: bool = False
     unknown: tuple[UnknownField, ...] = ()
     """Read only: the fields of the module that are in no object of the version (``unknown``)."""
@@ -79,7 +81,7 @@ class Extension:
             "operator_functions": functions_json(self.operator_functions) or None,
             "external_dependencies": dependencies_json(self.external_dependencies) or None,
             "contexts": [context_json(context) for context in self.contexts] or None,
-            "target_devices": [device or _UNKNOWN_DEVICE for device in self.target_devices] or None,
+            "target_devices": list(self.target_devices) or None,
             "model_id": self.model_id or None,
             "state_size": self.state_size or None,
             "workspace_bound": self.workspace_bound,
@@ -90,6 +92,7 @@ class Extension:
             "tflm": self.tflm or None,
             "source_sha256": self.source_sha256 or None,
             "notes": list(self.notes) or None,
+            "extensions": dict(sorted(self.extensions.items())) or None,
             "export_utc": self.export_utc or None,
         }
         said = {key: value for key, value in members.items() if value is not None}
@@ -126,7 +129,7 @@ def read_extension(fields: Fields) -> Extension:
         operator_functions=read_functions(key.objects("operator_functions")),
         external_dependencies=read_dependencies(key),
         contexts=read_contexts(key),
-        target_devices=tuple(device or None for device in key.integers("target_devices")),
+        target_devices=key.optional_integers("target_devices"),
         model_id=key.text("model_id", default=""),
         state_size=state_size,
         workspace_bound=key.integer("workspace_bound") if "workspace_bound" in key else None,
@@ -137,10 +140,33 @@ def read_extension(fields: Fields) -> Extension:
         tflm=_read_tflm(key),
         source_sha256=_read_sha256(key),
         notes=key.texts("notes"),
+        extensions=_read_facts(key) if "extensions" in key else {},
         export_utc="export_utc" in key and key.flag("export_utc"),
         unknown=kept_fields(key, "unknown"),
         archive=kept_fields(key, "archive"),
     )
+
+
+def _read_facts(module: Fields) -> dict[str, Fact]:
+    key = module.member("extensions")
+    names = key.names()
+    if len(names) > _MOST_FACTS:
+        raise module.error("extensions", f"has more than {_MOST_FACTS} members", hint=_WRITE_AGAIN)
+    return {name: _read_fact(key, name) for name in names}
+
+
+def _read_fact(key: Fields, name: str) -> Fact:
+    value: Fact
+    if key.holds(name, bool):
+        value = key.flag(name)
+    elif key.holds(name, int):
+        value = key.integer(name, minimum=-(2**63 - 1))
+    else:
+        value = key.number(name) if key.holds(name, float) else key.text(name)
+    problem = fact_name_problem(name) or fact_problem(value)
+    if problem is not None:
+        raise key.error(name, problem.reason, hint=_WRITE_AGAIN)
+    return value
 
 
 def _read_sha256(key: Fields) -> str:

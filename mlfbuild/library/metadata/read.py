@@ -30,6 +30,7 @@ from mlfbuild.library.types import FULL_MODEL, OPERATOR, Module, ModuleTarget, U
 _EXECUTORS = ("aot", "graph")
 _MODULES = "modules"
 _EXPORT = "export the archive again"
+_UTC_DATE = "export_datetime_utc"
 _SKETCHED = ""
 """The style in the RFC of several modules, which does not list the executors either."""
 
@@ -135,7 +136,7 @@ def _read_module(name: str, fields: Fields, form: Format, *, sketched: bool = Fa
     if memory.outputs is not None:
         check_tensors(extension, memory.outputs, "outputs", fields)
     check_arena(extension, memory.main, executor, fields)
-    date = "export_datetime" if "export_datetime" in fields else "export_datetime_utc"
+    date = "export_datetime" if "export_datetime" in fields or _UTC_DATE not in fields else _UTC_DATE
     module = Module(
         name=name,
         executor=executor,
@@ -161,7 +162,8 @@ def _read_module(name: str, fields: Fields, form: Format, *, sketched: bool = Fa
         tflm=extension.tflm,
         source_sha256=extension.source_sha256,
         notes=extension.notes,
-        export_utc=extension.export_utc,
+        extensions=extension.extensions,
+        export_utc=extension.export_utc or date == _UTC_DATE,  # the first RFC's key
     )
     unknown = merged(collected(fields.unread(), fields), extension.unknown, fields, EXTENSION)
     return ModuleRecord(replace(module, unknown=unknown), extension)

@@ -81,5 +81,6 @@ def _extended(fields: dict[str, Any]) -> dict[str, Any]:
 
 def _target_json(module: Module, form: Format) -> dict[str, str] | list[str]:
     if form.targets_by_device:
-        return {str(target.device or CPU_DEVICE): target.text for target in module.targets}
+        devices = (CPU_DEVICE if target.device is None else target.device for target in module.targets)
+        return {str(device): target.text for device, target in zip(devices, module.targets, strict=True)}
     return [target.text for target in module.targets]
