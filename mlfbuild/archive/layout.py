@@ -136,6 +136,7 @@ def _extension(module: Module, library: Library, form: Format) -> Extension:
         tflm=module.tflm,
         source_sha256=module.source_sha256,
         notes=module.notes,
+        extensions=module.extensions,
         export_utc=module.export_utc,
     )
 

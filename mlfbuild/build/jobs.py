@@ -82,6 +82,8 @@ class CompileJob:
         }
         if request.interface.given():
             settings["interface"] = request.interface.given()
+        if request.extensions:
+            settings["extensions"] = dict(sorted(request.extensions.items()))
         if request.program is not None:  # its path has no effect on the archive
             settings["command"] = request.program.command
         return json.dumps(settings, sort_keys=True)

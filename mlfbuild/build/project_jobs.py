@@ -156,6 +156,7 @@ def _compile_job(model: ModelSpec, target: TargetSpec, tree: Path) -> CompileJob
         placement=model.placement,
         interface=model.interface,
         program=model.program,
+        extensions=model.extensions,
     )
     return CompileJob(
         target=target.name,
@@ -192,6 +193,7 @@ def compile_job(
     archive: Path,
     python: str | None = None,
     placement: Placement | None = None,
+    extensions: Mapping[str, OptionValue] | None = None,
 ) -> CompileJob:
     """Return the job that compiles one model file without a project file.
 
@@ -223,8 +225,9 @@ def compile_job(
         )
     program = CompilerProgram(Path(), interpreter=python) if compiler in EXTERNAL_COMPILERS else None
     placed = placement or Placement()
-    request = CompileRequest(name, source, cpu_called(cpu), executor, options, placed, program)
-    devices = TargetDevices(cpu, request.cpu)
+    cpu_row, known = cpu_called(cpu), extensions or {}
+    request = CompileRequest(name, source, cpu_row, executor, options, placed, program, extensions=known)
+    devices = TargetDevices(cpu, cpu_row)
     return CompileJob(cpu, compiler, request, archive, archive.with_suffix(""), devices=devices)
 
 

@@ -168,6 +168,7 @@ if TYPE_CHECKING:
         CodegenFile as CodegenFile,
         DeviceContext as DeviceContext,
         ExternalDependency as ExternalDependency,
+        Fact as Fact,
         Library as Library,
         Module as Module,
         ModuleTarget as ModuleTarget,

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 FULL_MODEL = "full-model"
 OPERATOR = "operator"
+Fact = str | int | float | bool
+"""A value of ``Module.extensions``."""
 
 
 @dataclass(frozen=True)
@@ -171,6 +173,8 @@ class Module:
     """SHA-256 of the source file, for modules of other compilers; empty if unknown."""
     notes: tuple[str, ...] = ()
     """The compiler's remarks on the network, one sentence each, such as operators that run in float32."""
+    extensions: Mapping[str, Fact] = field(default_factory=dict)
+    """What later stages need to know, such as the board, by name; whoever exported the module chose the names."""
     device_files: tuple[CodegenFile, ...] = ()
     """The files for other devices, ``accel/src/kws_lib0.c``, sorted by path (``library.device_code`` groups them)."""
     unknown: tuple[UnknownField, ...] = ()

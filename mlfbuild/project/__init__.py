@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         is_local_path as is_local_path,
     )
     from mlfbuild.project.device import DeviceKeys as DeviceKeys
+    from mlfbuild.project.facts import fact_name_problem as fact_name_problem, fact_problem as fact_problem
     from mlfbuild.project.foreign import better_error as better_error, recognised as recognised
     from mlfbuild.project.interface import (
         InterfaceNames as InterfaceNames,

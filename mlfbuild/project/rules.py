@@ -8,6 +8,7 @@ from typing import Any
 
 from mlfbuild import targets
 from mlfbuild.project.checks import Late, Rule, named, not_blank, one_of
+from mlfbuild.project.facts import FACT_NAME, fact_name_problem, fact_problem
 from mlfbuild.project.levels import LEVELS
 from mlfbuild.project.names import NAME
 from mlfbuild.project.problems import Mistake, quoted, suggestion, unknown
@@ -60,6 +61,8 @@ DEVICE_NAME = named(
     "a letter or digit, then letters, digits, ., _ and -, at most 63",
     ("host",),
 )
+FACT = Rule(fact_problem)
+EXTENSION_NAME = Rule(fact_name_problem, {"pattern": f"^{FACT_NAME}$"})
 REGION = named("memory region", r"[A-Za-z_][A-Za-z0-9_]*", "letters, digits and _, no digit first")
 
 

@@ -136,6 +136,10 @@ class ModelSpec(Keys):
     """Optimisation level of its C code: O2 also in debug builds, Os, O3, or inherit for that of the build."""
     options: Mapping[Annotated[str, rules.OPTION_NAME], OptionValue] = field(default_factory=dict)
     """Options of the compiler."""
+    extensions: Mapping[Annotated[str, rules.EXTENSION_NAME], Annotated[OptionValue, rules.FACT]] = field(
+        default_factory=dict
+    )
+    """Facts for later stages that the archive records, by name: {board: nucleo_l4r5zi}"""
     dims: Mapping[TensorName, Dimension] = field(default_factory=dict)
     """Sizes of free dimensions of an ONNX model by name, or by input and index: {batch: 1, x.1: 16}"""
     state: Mapping[TensorName, TensorName] = field(default_factory=dict)

@@ -27,6 +27,8 @@ _EXPECTED = {
     "string_type": "text",
     "tuple_type": "a list",
 }
+_SCALARS = (("options",), ("extensions",))
+"""Keys of a model whose values have one of several types, for each of which pydantic reports a mistake."""
 _KEY_MARK = "[key]"  # pydantic's mark for a finding about a key of a mapping
 
 
@@ -80,7 +82,7 @@ def _add(document: Document, details: ErrorDetails, kind_of_file: type[Keys]) ->
         document.add(path, mistake, at_key=True)
     elif kind == "too_short" and any(problem.path[: len(path)] == path for problem in document.problems):
         pass  # its entries were refused one by one
-    elif path[:1] == ("models",) and path[2:3] == ("options",) and len(path) > 4:
+    elif path[:1] == ("models",) and path[2:3] in _SCALARS and len(path) > 4:
         if not any(problem.path == path[:4] for problem in document.problems):  # once, not once a type of the union
             got = _described(details["input"])
             reason = f"expected text, a number, true or false, got {got}"

@@ -13,6 +13,7 @@ from mlfbuild.archive.compare.graphs import graph_differences
 from mlfbuild.archive.compare.tensors import tensor_differences, tensor_notes
 from mlfbuild.archive.compare.types import LibraryComparison, LibraryDifference, change, distinct
 from mlfbuild.archive.describe.readme import README
+from mlfbuild.core import quoted
 from mlfbuild.library import ExternalDependency, Library, MainMemory, Module, TracedTensor, UnknownField, device_name
 
 _VALUE = 60
@@ -176,6 +177,14 @@ def _tflm(left: Module, right: Module) -> Iterator[LibraryDifference]:
         yield LibraryDifference(left.name, "numbers", "", left.tflm, right.tflm, text)
 
 
+def _extensions(left: Module, right: Module) -> Iterator[LibraryDifference]:
+    for name in sorted({*left.extensions, *right.extensions}):
+        before, after = left.extensions.get(name), right.extensions.get(name)
+        if before != after or type(before) is not type(after):
+            words = [None if value is None else quoted(str(value)) for value in (before, after)]
+            yield LibraryDifference(left.name, "extension", name, before, after, change(*words))
+
+
 def _devices(left: Module, right: Module) -> Iterator[LibraryDifference]:
     if left.devices != right.devices:
         names = [", ".join(module.devices) or None for module in (left, right)]
@@ -223,6 +232,7 @@ _PARTS: tuple[_Part, ...] = (
     _trace,
     _hook,
     _tflm,
+    _extensions,
     graph_differences,
     _parameters,
     code_differences,

@@ -79,6 +79,7 @@ def _module(module: Module, library: Library) -> dict[str, Any]:
         "hook": module.hook,
         "runtime": module.runtime or None,
         "tflm": module.tflm or None,
+        "extensions": dict(sorted(module.extensions.items())),
         "notes": list(module.notes),
         "repeated_declarations": _repeated(module),
         "graph": _graph(module),

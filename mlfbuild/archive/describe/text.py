@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from mlfbuild.archive.describe.contexts import context_text
 from mlfbuild.archive.describe.facts import describe
 from mlfbuild.archive.epoch import UNDATED
-from mlfbuild.core import counted, listed, printable, text_table
+from mlfbuild.core import counted, listed, printable, quoted, text_table
 from mlfbuild.library import ARCHIVE_FOLDER, FULL_MODEL, OPERATOR, Library, device_name
 
 _WIDTH = 100
@@ -176,6 +176,8 @@ def _origin(module: dict[str, Any]) -> Iterator[_Row]:
         yield "exported", None, printable(module["export_datetime"])
     if module["model_id"]:
         yield "model", None, f"sha256 {printable(module['model_id'])}"
+    for name, value in module["extensions"].items():
+        yield "extension", None, f"{name}: {quoted(value) if isinstance(value, str) else str(value).lower()}"
     if module["tflm"]:
         yield "numbers", None, f"as TensorFlow Lite Micro of {module['tflm']}"
     yield from (("note", None, printable(text)) for text in module["notes"])

@@ -7,8 +7,8 @@ rewritten without it.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, fields as fields_of
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields as fields_of
 from typing import Any
 
 from mlfbuild.core import InputFileError, quoted
@@ -24,12 +24,14 @@ from mlfbuild.library.metadata.unknown import kept_fields
 from mlfbuild.library.metadata.write_memory import functions_json, main_json
 from mlfbuild.library.network import Network
 from mlfbuild.library.numpy_types import is_supported
-from mlfbuild.library.types import DeviceContext, ExternalDependency, UnknownField
+from mlfbuild.library.types import DeviceContext, ExternalDependency, Fact, UnknownField
+from mlfbuild.project import fact_name_problem, fact_problem
 
 EXTENSION = "mlfbuild"
 VERSION = 1
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_MOST_FACTS = 256
 _WRITE_AGAIN = "write the archive again"
 
 
@@ -62,6 +64,7 @@ class Extension:
     tflm: str = ""
     source_sha256: str = ""
     notes: tuple[str, ...] = ()
+    extensions: Mapping[str, Fact] = field(default_factory=dict)
     export_utc: bool = False
     unknown: tuple[UnknownField, ...] = ()
     """Read only: the fields of the module that are in no object of the version (``unknown``)."""
@@ -89,6 +92,7 @@ class Extension:
             "tflm": self.tflm or None,
             "source_sha256": self.source_sha256 or None,
             "notes": list(self.notes) or None,
+            "extensions": dict(sorted(self.extensions.items())) or None,
             "export_utc": self.export_utc or None,
         }
         said = {key: value for key, value in members.items() if value is not None}
@@ -136,10 +140,33 @@ def read_extension(fields: Fields) -> Extension:
         tflm=_read_tflm(key),
         source_sha256=_read_sha256(key),
         notes=key.texts("notes"),
+        extensions=_read_facts(key) if "extensions" in key else {},
         export_utc="export_utc" in key and key.flag("export_utc"),
         unknown=kept_fields(key, "unknown"),
         archive=kept_fields(key, "archive"),
     )
+
+
+def _read_facts(module: Fields) -> dict[str, Fact]:
+    key = module.member("extensions")
+    names = key.names()
+    if len(names) > _MOST_FACTS:
+        raise module.error("extensions", f"has more than {_MOST_FACTS} members", hint=_WRITE_AGAIN)
+    return {name: _read_fact(key, name) for name in names}
+
+
+def _read_fact(key: Fields, name: str) -> Fact:
+    value: Fact
+    if key.holds(name, bool):
+        value = key.flag(name)
+    elif key.holds(name, int):
+        value = key.integer(name, minimum=-(2**63 - 1))
+    else:
+        value = key.number(name) if key.holds(name, float) else key.text(name)
+    problem = fact_name_problem(name) or fact_problem(value)
+    if problem is not None:
+        raise key.error(name, problem.reason, hint=_WRITE_AGAIN)
+    return value
 
 
 def _read_sha256(key: Fields) -> str:

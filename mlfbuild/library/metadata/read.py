@@ -162,6 +162,7 @@ def _read_module(name: str, fields: Fields, form: Format, *, sketched: bool = Fa
         tflm=extension.tflm,
         source_sha256=extension.source_sha256,
         notes=extension.notes,
+        extensions=extension.extensions,
         export_utc=extension.export_utc or date == _UTC_DATE,  # the first RFC's key
     )
     unknown = merged(collected(fields.unread(), fields), extension.unknown, fields, EXTENSION)

@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mlfbuild.archive import open_archive
 from mlfbuild.build import committed, load, target_jobs
-from mlfbuild.core import ProjectFileError, UnsupportedModelError, UsageError, holds, write_atomic
+from mlfbuild.core import ProjectFileError, UnsupportedModelError, UsageError, holds, quoted, write_atomic
 from mlfbuild.project import TEMPLATE_FILE
-from mlfbuild.targets import board_called
+from mlfbuild.targets import BOARDS, board_called
 from mlfbuild.usecases.build import build_project
 from mlfbuild.usecases.init.network import EXAMPLE, read_network
 from mlfbuild.usecases.init.renewal import outdated_files
@@ -24,6 +25,8 @@ from mlfbuild.usecases.init.text import filled
 from mlfbuild.usecases.init.user_template import UserTemplate, chosen_values, user_template
 
 DEFAULT_BOARD = "mps2-an386"
+BOARD_FACT = "board"
+"""The extension of an archive that names its board."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,8 @@ def init_project(request: InitRequest) -> InitReport:
         )
     settings = {} if own is None else chosen_values(own, request.settings)
     template = PLAIN if own else template_called(request.template)
-    board = board_called(request.board or (own.keys.board if own else DEFAULT_BOARD))
+    recorded, ignored = _recorded_board(request)
+    board = board_called(request.board or recorded or (own.keys.board if own else DEFAULT_BOARD))
     if request.model and request.archive:
         raise UsageError(
             "options-exclude-each-other",
@@ -114,7 +118,7 @@ def init_project(request: InitRequest) -> InitReport:
         written=tuple(request.folder / path for path in (*files, *tree) if path not in in_place),
         generated=len(tree),
         commands={**repo.commands, **(own.keys.commands if own else {})},
-        notes=(*([own.note] if own and own.note else []), *network.notes, *_about_vectors(repo)),
+        notes=(*([own.note] if own and own.note else []), *ignored, *network.notes, *_about_vectors(repo)),
     )
 
 
@@ -144,6 +148,17 @@ def _is_own(request: InitRequest, path: Path) -> bool:
     """Return whether ``path`` is a file that the user named and that is already in its place."""
     named = (request.model, request.archive, request.vectors)
     return path.is_file() and any(own is not None and own.samefile(path) for own in named)
+
+
+def _recorded_board(request: InitRequest) -> tuple[str, tuple[str, ...]]:
+    """Return the board that the archive records in its extensions if QEMU emulates it, and a note if it does not."""
+    if request.board or request.archive is None:
+        return "", ()
+    found = (module.extensions.get(BOARD_FACT) for module in open_archive(request.archive).modules)
+    board = next((str(each) for each in found if each is not None), "")
+    if board and board not in BOARDS:
+        return "", (f"the archive is for the board {quoted(board)}, which QEMU does not emulate",)
+    return board, ()
 
 
 def _check_project(stage: Path, template: UserTemplate) -> None:

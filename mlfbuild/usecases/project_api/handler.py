@@ -108,8 +108,8 @@ class Handler:
                 hint="run `mlfbuild project-api DIR` with a new folder, and use that as the template",
             )
         archive, folder = Path(given["model_library_format_path"]), Path(given["project_dir"])
-        board = options["board"]
-        generate_project(archive, folder, str(options["project_type"]), None if board is None else str(board))
+        chosen = [None if options[name] is None else str(options[name]) for name in ("project_type", "board")]
+        generate_project(archive, folder, *chosen)
 
     def _build(self, given: Parameters) -> None:
         self._image(given)

@@ -31,8 +31,9 @@ class ProjectOption:
 _RUNS = ("build", "flash", "open_transport")
 OPTIONS: tuple[ProjectOption, ...] = (
     ProjectOption(
-        "project_type", tuple(PROJECT_TYPES), "host_driven", "str", None, ("generate_project",),
-        "Type of project to generate: host_driven answers TVM's sessions, example_project runs the model once.",
+        "project_type", tuple(PROJECT_TYPES), None, "str", None, ("generate_project",),
+        "Type of project: host_driven answers TVM's sessions, example_project runs the model once; by default that of "
+        "the archive, or host_driven.",
     ),
     ProjectOption(
         "board", tuple(BOARDS), None, "str", None, ("generate_project",),
