@@ -15,7 +15,7 @@ from support.command import Folder
 def test_documented_verbs_equal_the_code() -> None:
     assert " ".join(VERBS) == (
         "init check plan fetch lock generate build watch verify flash run-firmware report update profile calibrate "
-        "sbom compile inspect validate convert merge compare unpack run params clashes doctor schema "
+        "sbom compile inspect validate convert merge compare unpack run bundle params clashes doctor schema "
         "cmake-dir completion"
     )
 
