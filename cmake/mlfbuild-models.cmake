@@ -316,8 +316,23 @@ function(_mlfbuild_model MODEL PROJECT_FILE LOCK)
                                                     "${MLFBUILD_BUDGETS}")
       endif()
     endforeach()
+    _mlfbuild_devices(devices mlf_${module})
+    foreach(device IN LISTS devices)
+      add_dependencies(${device}_library mlf-tree-${name})
+      set_target_properties(${device} PROPERTIES MLFBUILD_OWNER "${owner}" MLFBUILD_MODEL ${name} MLFBUILD_BUDGETS
+                                                 "${MLFBUILD_BUDGETS}")
+    endforeach()
   endforeach()
   target_link_libraries(mlf_models INTERFACE mlf::${name})
+endfunction()
+
+# Set RESULT to the libraries with the code of LIBRARY for other devices.
+function(_mlfbuild_devices RESULT LIBRARY)
+  get_target_property(devices ${LIBRARY} MLF_DEVICE_TARGETS)
+  if(NOT devices)
+    set(devices "")
+  endif()
+  set(${RESULT} "${devices}" PARENT_SCOPE)
 endfunction()
 
 # Define the target mlf-tree-<model>, which makes the tree and restores its files.

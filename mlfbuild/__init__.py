@@ -96,7 +96,7 @@ def open_archive(path: str | os.PathLike[str]) -> Library:
 
 
 def write_archive(library: Library, path: str | os.PathLike[str], version: int | None = None) -> None:
-    """Write ``library`` to the file ``path``, an uncompressed tar in Model Library Format ``version`` (5, 6 or 7).
+    """Write ``library`` to the file ``path``, an uncompressed tar in Model Library Format ``version`` (1 to 7).
 
     The default is 7. Equal libraries give equal bytes on every machine: the only date in them is 1980-01-01, or
     ``SOURCE_DATE_EPOCH`` (seconds since 1970) if that is set. The file appears whole or not at all, and its folder is

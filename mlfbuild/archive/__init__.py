@@ -7,8 +7,9 @@ converts the library to a version of the format, ``layout`` assigns its parts to
     library = open_archive(Path("kws.tar"))
     write_archive(library, Path("kws-5.tar"), version=5)
 
-Four packages use libraries and archives: ``describe`` shows the content, ``validate`` checks it, ``compare`` finds
-the differences of two, and ``merge`` makes one of several. Compilers and unpacked trees are in other rooms.
+Seven packages use libraries and archives: ``describe`` shows the content, ``program`` finds the C functions of its
+operators, ``validate`` checks it, ``repair`` corrects what exporters wrote wrongly, ``compare`` finds the differences
+of two, ``merge`` makes one of several, and ``split`` several of one. Compilers and unpacked trees are in other rooms.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     from mlfbuild.archive.conversion import convert as convert
     from mlfbuild.archive.epoch import source_date as source_date
-    from mlfbuild.archive.layout import archive_files as archive_files
+    from mlfbuild.archive.layout import archive_files as archive_files, moved_fields as moved_fields
     from mlfbuild.archive.load import (
         open_archive as open_archive,
         open_archive_with_id as open_archive_with_id,
+        open_dated_archive as open_dated_archive,
         pack_archive as pack_archive,
         read_archive as read_archive,
         write_archive as write_archive,

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from mlfbuild.c_analysis import HEADER_SUFFIXES, LINKED_SUFFIXES
 from mlfbuild.core import InputFileError, listed, shown
-from mlfbuild.library import header_names
+from mlfbuild.library import device_of, header_names
 from mlfbuild.library.metadata import ModuleRecord
 
 CODEGEN = "codegen/"
@@ -45,8 +45,9 @@ def owners(paths: Iterable[str], records: Sequence[ModuleRecord], where: str) ->
     """Return the names of the modules that own each generated file of an archive, by path.
 
     A single module owns all files. Otherwise a file belongs to the module whose name is in the file's name and to those
-    that record the file in their metadata; other headers belong to all modules. Files that are not code and belong to
-    no module are left out. Raises ``InputFileError`` if code belongs to no module.
+    that record the file in their metadata; other headers belong to all modules. Files of the host that are not code and
+    belong to no module are left out. Raises ``InputFileError`` if code, or any file of another device, belongs to no
+    module.
     """
     generated = [PurePosixPath(path) for path in paths if path.startswith(CODEGEN)]
     names = [record.module.name for record in records]
@@ -81,7 +82,7 @@ def _owners(path: PurePosixPath, names: Sequence[str], claims: Mapping[str, list
         return sorted(set(claimed))
     if path.suffix in HEADER_SUFFIXES:
         return names
-    if path.suffix in LINKED_SUFFIXES:
+    if path.suffix in LINKED_SUFFIXES or device_of(path.relative_to(CODEGEN)) is not None:
         raise InputFileError(
             "archive-code-unowned",
             place=f"{where}: {shown(path)}",

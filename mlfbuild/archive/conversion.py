@@ -1,7 +1,7 @@
 """Convert a library to another version of the format without changing its meaning.
 
-Little changes, because the layout of the archive follows from the version: generated files without the module's name in
-theirs (versions 1 and 2) get it, and targets take the form of the version. Operators do not change. A library that the
+Little changes, because the layout of the archive follows from the version: the names of generated files begin with the
+module's name from version 3 on, and targets take the form of the version. Operators do not change. A library that the
 version cannot hold is refused.
 """
 
@@ -13,18 +13,28 @@ from dataclasses import replace
 
 from mlfbuild.c_analysis import MAX_TEXT, TEXT_SUFFIXES
 from mlfbuild.core import UsageError, listed
-from mlfbuild.library import CPU_DEVICE, OPERATOR, CodegenFile, Library, Module, ModuleTarget, text_of
+from mlfbuild.library import (
+    CPU_DEVICE,
+    OPERATOR,
+    CodegenFile,
+    Library,
+    Module,
+    ModuleTarget,
+    all_files,
+    text_of,
+    with_files,
+)
 from mlfbuild.library.metadata import Format, written_format
 
-_UNNAMED = re.compile(r"lib[0-9]+\.\w+", re.ASCII)
+_NUMBERED = r"lib[0-9]+\.\w+"
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]*)"', re.MULTILINE)
 
 
 def convert(library: Library, version: int) -> Library:
-    """Return ``library`` in ``version``: 5, 6 or 7.
+    """Return ``library`` in ``version``: 1 to 7.
 
     Raises ``UsageError`` if the version cannot hold the library: several modules before 7, several targets of one
-    device before 6, or an operator together with other modules.
+    device before 6, an operator before 4, or an operator together with other modules.
     """
     form = written_format(version)
     names = [module.name for module in library.modules]
@@ -43,20 +53,27 @@ def convert(library: Library, version: int) -> Library:
             reason=f"an operator must be the only module of an archive, but the library has {len(names)} modules",
             hint="write one archive for each operator",
         )
+    if operators and not form.operators:
+        raise UsageError(
+            "format-holds-no-operator",
+            place=f"module {operators[0]}",
+            reason=f"version {version} of Model Library Format cannot hold single operators",
+            hint="write version 4 or later",
+        )
     return replace(library, version=version, modules=tuple(_converted(module, form) for module in library.modules))
 
 
 def _converted(module: Module, form: Format) -> Module:
     targets = _by_device(module, form) if form.targets_by_device else _listed_targets(module)
-    codegen = module.codegen if module.style == OPERATOR else _named(module)
-    return replace(module, targets=targets, codegen=codegen)
+    files = all_files(module) if module.style == OPERATOR else _renamed(module, form)
+    return replace(with_files(module, files), targets=targets)
 
 
 def _by_device(module: Module, form: Format) -> tuple[ModuleTarget, ...]:
-    """Return the targets with device types, in the order of the device types; a single target is for the CPU."""
+    """Return the targets, which must have different device types; a single target is for the CPU."""
     if len(module.targets) == 1:
         (target,) = module.targets
-        return (replace(target, device=target.device or CPU_DEVICE),)
+        return (replace(target, device=CPU_DEVICE if target.device is None else target.device),)
     for device, count in Counter(target.device for target in module.targets).items():
         if device is None or count > 1:
             reason = "of unknown device" if device is None else f"for device type {device}"
@@ -67,7 +84,7 @@ def _by_device(module: Module, form: Format) -> tuple[ModuleTarget, ...]:
                 f"module has {count} {reason}",
                 hint="write version 7",
             )
-    return tuple(sorted(module.targets, key=lambda target: target.device or CPU_DEVICE))
+    return module.targets
 
 
 def _listed_targets(module: Module) -> tuple[ModuleTarget, ...]:
@@ -77,23 +94,28 @@ def _listed_targets(module: Module) -> tuple[ModuleTarget, ...]:
     return module.targets
 
 
-def _named(module: Module) -> tuple[CodegenFile, ...]:
-    """Return the generated files, with the module's name added to names of the form ``lib<n>``.
+def _renamed(module: Module, form: Format) -> tuple[CodegenFile, ...]:
+    """Return the generated files with the names of the version: ``lib<n>``, from version 3 on after the module's name.
 
     No file is renamed if the code includes one of them by its name, or if a new name is taken.
     """
-    unnamed = [file for file in module.codegen if _UNNAMED.fullmatch(file.path.name)]
-    if not unnamed:
-        return module.codegen
-    new = {file.path: file.path.with_name(f"{module.name}_{file.path.name}") for file in unnamed}
-    taken = {file.path for file in module.codegen}
-    if taken & set(new.values()) or _included(module) & {path.name for path in new}:
-        return module.codegen
-    return tuple(replace(file, path=new.get(file.path, file.path)) for file in module.codegen)
+    files = all_files(module)
+    prefix = f"{module.name}_"
+    old, new = ("", prefix) if "{module}" in form.codegen_name else (prefix, "")
+    numbered = re.compile(re.escape(old) + _NUMBERED, re.ASCII)
+    names = {
+        file.path: file.path.with_name(new + file.path.name.removeprefix(old))
+        for file in files
+        if numbered.fullmatch(file.path.name)
+    }
+    taken = {file.path for file in files}
+    if taken & set(names.values()) or (names and _included(module) & {path.name for path in names}):
+        return files
+    return tuple(replace(file, path=names.get(file.path, file.path)) for file in files)
 
 
 def _included(module: Module) -> set[str]:
     """Return the names of the files that the module's code includes, without folders."""
-    sources = (file.content for file in module.codegen if file.path.suffix in TEXT_SUFFIXES)
+    sources = (file.content for file in all_files(module) if file.path.suffix in TEXT_SUFFIXES)
     texts = (text_of(content) for content in sources if len(content) <= MAX_TEXT)
     return {path.split("/")[-1] for text in texts for path in _INCLUDE.findall(text)}

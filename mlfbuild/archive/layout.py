@@ -5,9 +5,10 @@
     metadata.json
     codegen/<target>/{src,include,lib}/...     of all modules, distinct by name: <module>_lib<n>.c, tvmgen_<module>.h
     parameters/<module>.params
-    src/<module>.relay                         version 7; before it src/relay.txt
+    src/<module>.relay                         version 7; src/relay.txt from version 4 on, relay.txt before
     src/tir-<device type>.txt                  operators, which have no parameters and no graph
-    executor-config/graph/<module>.graph       version 7, graph executor only; before it graph.json
+    executor-config/graph/<module>.graph       version 7, graph executor only; graph.json before, until version 4 in
+                                               runtime-config/
     README.md                                  a description for people
     runtime/... templates/...                  TVM's C runtime, belongs to no module
     dependencies/<name>/... <name>.json        bundled libraries that the code requires
@@ -15,6 +16,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 from mlfbuild.archive.codegen import CODEGEN, bears_name
@@ -25,8 +27,8 @@ from mlfbuild.archive.interface import with_interface
 from mlfbuild.archive.paths import METADATA, params_path, tir_path
 from mlfbuild.archive.tar.paths import first_fault
 from mlfbuild.core import UsageError, quoted, shown
-from mlfbuild.library import OPERATOR, Content, Library, Module, TensorInfo, save_params
-from mlfbuild.library.metadata import CURRENT, FORMATS, Extension, Format, metadata_json
+from mlfbuild.library import OPERATOR, Content, Library, Module, TensorInfo, all_files, save_params
+from mlfbuild.library.metadata import CURRENT, EXTENSION, FORMATS, Extension, Format, metadata_json
 
 
 def archive_files(library: Library, version: int | None = None) -> dict[str, Content]:
@@ -37,11 +39,10 @@ def archive_files(library: Library, version: int | None = None) -> dict[str, Con
     """
     library = convert(library, CURRENT if version is None else version)
     form = FORMATS[library.version]
-    extensions = {module.name: _extension(module, library, form) for module in library.modules}
     files = _Files()
-    files.add(METADATA, metadata_json(library, source_datetime(), extensions))
+    files.add(METADATA, _metadata(library, form))
     for module in library.modules:
-        for file in module.codegen:
+        for file in all_files(module):
             files.add(f"{CODEGEN}{file.path}", file.content)
         if module.style == OPERATOR:
             _add_operator(files, module)
@@ -53,6 +54,24 @@ def archive_files(library: Library, version: int | None = None) -> dict[str, Con
         files.add(README, readme_text(library).encode())
     files.check()
     return dict(sorted(files.items()))
+
+
+def moved_fields(library: Library, version: int) -> tuple[str, ...]:
+    """Return the places of unknown fields that ``version`` can hold only in the key ``mlfbuild``, sorted.
+
+    Raises the errors of ``archive_files``.
+    """
+    if not library.unknown and not any(module.unknown for module in library.modules):
+        return ()
+    library = convert(library, version)
+    document = json.loads(_metadata(library, FORMATS[version]))
+    keys = [module.get(EXTENSION, {}) for module in document.get("modules", {"": document}).values()]
+    return tuple(sorted({place for key in keys for part in ("unknown", "archive") for place in key.get(part, ())}))
+
+
+def _metadata(library: Library, form: Format) -> bytes:
+    extensions = {module.name: _extension(module, library, form) for module in library.modules}
+    return metadata_json(library, source_datetime(), extensions)
 
 
 def _add_model(files: _Files, module: Module, form: Format) -> None:
@@ -99,7 +118,12 @@ def _extension(module: Module, library: Library, form: Format) -> Extension:
     return Extension(
         inputs=None if module.inputs == found.inputs else module.inputs,
         outputs=None if module.outputs == found.outputs else module.outputs,
-        codegen=tuple(str(file.path) for file in module.codegen if several and not bears_name(file.path, module.name)),
+        codegen=tuple(
+            str(file.path) for file in all_files(module) if several and not bears_name(file.path, module.name)
+        ),
+        main=() if form.memory_of_functions else module.main,
+        operator_functions=() if form.memory_of_functions else module.operator_functions,
+        external_dependencies=() if form.dependencies else module.external_dependencies,
         contexts=module.contexts,
         target_devices=_target_devices(module, form),
         model_id=module.model_id,
@@ -112,6 +136,8 @@ def _extension(module: Module, library: Library, form: Format) -> Extension:
         tflm=module.tflm,
         source_sha256=module.source_sha256,
         notes=module.notes,
+        extensions=module.extensions,
+        export_utc=module.export_utc,
     )
 
 
@@ -128,5 +154,7 @@ def _plain(tensors: tuple[TensorInfo, ...]) -> tuple[TensorInfo, ...]:
 
 
 def _target_devices(module: Module, form: Format) -> tuple[int | None, ...]:
+    """Return the device types that the version does not record, or their order if it sorts the targets by them."""
     devices = tuple(target.device for target in module.targets)
-    return devices if not form.targets_by_device and any(devices) else ()
+    recorded = tuple(sorted(device or 0 for device in devices)) if form.targets_by_device else (None,) * len(devices)
+    return () if devices == recorded else devices

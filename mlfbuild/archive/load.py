@@ -43,6 +43,20 @@ def open_archive_with_id(path: Path) -> tuple[Library, str]:
     return read_files(_members(file, path), str(path)), identity
 
 
+def open_dated_archive(path: Path) -> tuple[Library, dict[str, int]]:
+    """Return the library in the archive file ``path``, and the modification time of each member by its path.
+
+    Times are seconds since 1970. Raises the errors of ``open_archive``.
+    """
+    try:
+        members = tar.dated_members(_opened(path), str(path))
+    except InputFileError as error:
+        raise better_error(error, path) from None
+    files = {name: content for name, (content, _) in members.items()}
+    times = {name: time for name, (_, time) in members.items() if time is not None}
+    return read_files(files, str(path)), times
+
+
 def _opened(path: Path) -> BinaryIO:
     try:
         return open_binary(path, "archive")

@@ -17,6 +17,11 @@ def params_path(module: str) -> str:
     return f"parameters/{module}.params"
 
 
+def other_params_path(module: str, form: str) -> str:
+    """Return the path of the parameters of ``module`` in a form of the first RFC: ``json`` or ``bson``."""
+    return f"parameters/{module}.{form}"
+
+
 def tir_path(device: int) -> str:
     """Return the path of an operator's TIR text for a device type, which is the same in all versions."""
     return f"src/tir-{device}.txt"

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from mlfbuild.archive.codegen import CODEGEN, check_no_shared_library, owners
-from mlfbuild.archive.describe.readme import README, is_derived
+from mlfbuild.archive.describe.readme import README, is_written_archive
 from mlfbuild.archive.interface import with_interface
-from mlfbuild.archive.paths import METADATA, params_path
+from mlfbuild.archive.paths import METADATA, other_params_path, params_path
 from mlfbuild.core import InputFileError, quoted
 from mlfbuild.library import (
     OPERATOR,
@@ -23,8 +23,17 @@ from mlfbuild.library import (
     load_params,
     load_params_bson,
     load_params_json,
+    with_files,
 )
-from mlfbuild.library.metadata import FORMATS, Format, ModuleRecord, read_document, read_format, read_modules
+from mlfbuild.library.metadata import (
+    FORMATS,
+    Format,
+    ModuleRecord,
+    read_document,
+    read_format,
+    read_modules,
+    read_unknown,
+)
 
 _MAX_METADATA = 16 * 1024 * 1024  # bytes; TVM writes a few hundred per operator
 _MODULE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", re.ASCII)
@@ -33,8 +42,8 @@ _EXPORT = "export the archive again"
 _SKETCHED_METADATA = re.compile(r"metadata-([0-9]{1,4})\.json", re.ASCII)
 _PARAMS: Mapping[str, Callable[[Content, str], Params]] = {
     params_path("{module}"): load_params,
-    "parameters/{module}.json": load_params_json,
-    "parameters/{module}.bson": load_params_bson,
+    other_params_path("{module}", "json"): load_params_json,
+    other_params_path("{module}", "bson"): load_params_bson,
 }
 _TIR = re.compile(r"src/tir-(0|[1-9][0-9]{0,4})\.txt", re.ASCII)
 
@@ -60,11 +69,11 @@ def read_files(files: Mapping[str, Content], where: str) -> Library:
     _check_names(records, document.where)
     archive = _Archive(files, form, owners(files, records, where), where, alone=len(records) == 1)
     modules = tuple(archive.module(record) for record in records)
-    if README in files and is_derived(files[README]):
+    if is_written_archive(files):
         archive.used.add(README)
     unused = (path for path in files if path != name and path not in archive.used)
     others = tuple(ArchiveFile(PurePosixPath(path), files[path]) for path in unused)
-    return Library(modules, version=form.version, other_files=others)
+    return Library(modules, form.version, others, read_unknown(document, records))
 
 
 def _metadata_name(files: Mapping[str, Content], where: str) -> tuple[str, int | None]:
@@ -125,7 +134,7 @@ class _Archive:
 
     def module(self, record: ModuleRecord) -> Module:
         """Return the module of ``record`` with its files, and with inputs and outputs in call order."""
-        module = replace(record.module, codegen=tuple(self._codegen.get(record.module.name, ())))
+        module = with_files(record.module, self._codegen.get(record.module.name, ()))
         module = self._operator(module) if module.style == OPERATOR else self._model(module)
         graph = self._place(Format.graph_path, module.name) if module.graph_json is not None else ""
         module = with_interface(module, f"{self._where}: {graph}")
@@ -140,6 +149,9 @@ class _Archive:
         params = self._params(module.name)
         if params is None:
             raise self._missing(params_path(module.name))
+        if not module.executor:
+            graph = self._place(Format.graph_path, module.name)
+            module = replace(module, executor="aot" if graph is None else "graph")
         return replace(
             module,
             params=params,

@@ -18,6 +18,7 @@ from mlfbuild.library import (
     Content,
     Library,
     Module,
+    all_files,
     chunks,
     header_names,
     is_kernel_header,
@@ -76,7 +77,7 @@ def _check(library: Library, names: Mapping[str, str]) -> None:
                 reason="an operator cannot be renamed, because it is called by the name of its function",
                 hint="leave it out",
             )
-        if any(file.path.suffix in OBJECT_SUFFIXES for file in module.codegen):
+        if any(file.path.suffix in OBJECT_SUFFIXES for file in all_files(module)):
             raise UsageError(
                 "objects-not-renamed",
                 place=f"module {module.name}",
@@ -131,6 +132,7 @@ def _renamed(module: Module, new: str, edit: Edit, headers: Mapping[str, str]) -
         module,
         name=new,
         codegen=tuple(_file(file, module.name, new, edit, headers) for file in module.codegen),
+        device_files=tuple(_device_file(file, module.name, new, edit, headers) for file in module.device_files),
         trace=tuple(replace(traced, function=edit(traced.function)) for traced in module.trace),
         network=None if module.network is None else module.network.renamed(edit),
         operator_functions=tuple(replace(f, name=edit(f.name)) for f in module.operator_functions),
@@ -146,6 +148,14 @@ def _file(file: CodegenFile, old: str, new: str, edit: Edit, headers: Mapping[st
         name = new + name.removeprefix(old)
     pieces = (edit(text).encode("latin-1") for text in _lines(file.content))
     return CodegenFile(file.path.with_name(name), spooled(pieces))
+
+
+def _device_file(file: CodegenFile, old: str, new: str, edit: Edit, headers: Mapping[str, str]) -> CodegenFile:
+    """Return a file of another device; symbols of blobs contain the names of files, without the module's."""
+    if file.path.suffix in TEXT_SUFFIXES:
+        return _file(file, old, new, edit, headers)
+    name = file.path.name
+    return replace(file, path=file.path.with_name(new + name.removeprefix(old))) if name.startswith(f"{old}_") else file
 
 
 def _lines(content: Content) -> Iterator[str]:

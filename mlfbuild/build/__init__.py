@@ -93,6 +93,7 @@ if TYPE_CHECKING:
         with_modules as with_modules,
     )
     from mlfbuild.build.opening import (
+        chosen_modules as chosen_modules,
         is_model as is_model,
         open_beside as open_beside,
         open_model as open_model,
@@ -100,6 +101,8 @@ if TYPE_CHECKING:
     from mlfbuild.build.outline import (
         FRAGMENT as FRAGMENT,
         RECORD as RECORD,
+        BlobSources as BlobSources,
+        DevicePart as DevicePart,
         Outline as Outline,
         Part as Part,
         tree_outline as tree_outline,

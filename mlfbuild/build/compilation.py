@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -9,7 +10,8 @@ from mlfbuild import archive
 from mlfbuild.build.jobs import CompileJob
 from mlfbuild.compilers import compiler_called
 from mlfbuild.core import UnsupportedModelError, file_sha256, open_binary
-from mlfbuild.library import Library
+from mlfbuild.library import Fact, Library
+from mlfbuild.project import Placement
 
 __all__ = ["Compiled", "check_ram", "compile_model", "compiled_library"]
 
@@ -51,12 +53,20 @@ def compiled_library(job: CompileJob) -> Library:
     Raises as ``Compiler.compile``, as ``executable`` for code of other compilers, as ``with_bundles`` for dependencies,
     and ``UnsupportedModelError`` if the arena is larger than the board's RAM.
     """
-    library = compiler_called(job.compiler).compile(job.request)
+    library = _with_extensions(compiler_called(job.compiler).compile(job.request), job.request.extensions)
     if job.compiler != "native":
         library = _with_source(library, job.request.source)
-        _check_code(library)
+        _check_code(library, Placement(shares_workspace=job.request.placement.shares_workspace))
     check_ram(job, library)
     return _with_bundles(job, library) if job.bundles else library
+
+
+def _with_extensions(library: Library, extensions: Mapping[str, Fact]) -> Library:
+    """Return ``library`` with ``extensions`` in each module, in addition to those that the source has."""
+    if not extensions:
+        return library
+    modules = (replace(module, extensions={**module.extensions, **extensions}) for module in library.modules)
+    return replace(library, modules=tuple(modules))
 
 
 def _with_source(library: Library, source: Path) -> Library:
@@ -76,12 +86,12 @@ def _with_bundles(job: CompileJob, library: Library) -> Library:
     return with_bundles(job, library)
 
 
-def _check_code(library: Library) -> None:
+def _check_code(library: Library, placement: Placement) -> None:
     """Raise as ``executable`` for modules that cannot be built, before their archive is written."""
     from mlfbuild.executor import executable  # the native compiler's modules do not need it
 
     for module in library.modules:
-        executable(module)
+        executable(module, placement)
 
 
 def check_ram(job: CompileJob, library: Library) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from mlfbuild.build.jobs import CompileJob, FirmwareJob, TargetJob
 from mlfbuild.c_analysis import SymbolConflict, compared_objects, symbol_conflicts
 from mlfbuild.core import CheckFailedError, find_tool, holds, read_bytes, run, write_atomic
-from mlfbuild.library import SHARED_WORKSPACE, Fields, parse_json
+from mlfbuild.library import HOST_FOLDER, SHARED_WORKSPACE, Fields, parse_json
 
 _SHOWN = 4
 COMPARED = {".o", ".obj", ".a"}
@@ -125,9 +125,11 @@ def _owners(jobs: Iterable[CompileJob]) -> dict[str, str]:
     owners: dict[str, str] = {}
     for job in jobs:
         names = modules_of(job)
+        devices = sorted(path.name for path in (job.tree / "codegen").glob("*/") if path.name != HOST_FOLDER)
         for name in names:
             shown = job.module_title(name, names)
-            owners |= {f"libmlf_{name}.a": shown, f"libmlf_{name}_blobs.a": shown}
+            kinds = ("", "_blobs", *(f".{device}" for device in devices))
+            owners |= {f"libmlf_{name}{kind}.a": shown for kind in kinds}
     return owners
 
 

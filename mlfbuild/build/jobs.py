@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mlfbuild.build.budgets import TargetBudgets
+from mlfbuild.build.devices import TargetDevices
 from mlfbuild.build.tree.dependencies import DEPENDENCIES_FOLDER
 from mlfbuild.build.tree.placement import LINKER_SCRIPT, PLACEMENT_FOLDER, PlacedSection
 from mlfbuild.compilers import CompileRequest
@@ -36,6 +37,8 @@ class CompileJob:
     """Libraries that are copied into the archive if its code requires them."""
     optimize: str = DEFAULT_LEVEL
     """Optimisation level of the model's code in builds: one of ``LEVELS``."""
+    devices: TargetDevices | None = None
+    """The target's other devices; ``None`` leaves the compilers of their code to the build."""
     locked: str | None = None
     """SHA-256 that the archive must have in a frozen build; no other archive is unpacked."""
 
@@ -79,6 +82,8 @@ class CompileJob:
         }
         if request.interface.given():
             settings["interface"] = request.interface.given()
+        if request.extensions:
+            settings["extensions"] = dict(sorted(request.extensions.items()))
         if request.program is not None:  # its path has no effect on the archive
             settings["command"] = request.program.command
         return json.dumps(settings, sort_keys=True)
@@ -86,7 +91,7 @@ class CompileJob:
     def tree_settings(self) -> str:
         """Return everything except the archive's content that determines how it is unpacked, as canonical JSON."""
         own = {"archive": self.settings(), "ram": self.ram_limit, "optimize": self.optimize}
-        return json.dumps({**own, **self._frozen()})
+        return json.dumps({**own, **self._devices(), **self._frozen()})
 
     def unpack_settings(self) -> str:
         """Return everything except the archive's content and the model's name that determines how it is unpacked.
@@ -94,7 +99,10 @@ class CompileJob:
         The canonical JSON is equal for most models of a target.
         """
         own = {"ram": self.ram_limit, "verify": self.verified_on, "optimize": self.optimize}
-        return json.dumps({"placement": asdict(self.request.placement), **own, **self._frozen()})
+        return json.dumps({"placement": asdict(self.request.placement), **own, **self._devices(), **self._frozen()})
+
+    def _devices(self) -> dict[str, object]:
+        return {"devices": self.devices.settings()} if self.devices is not None and self.devices.declared else {}
 
     def _frozen(self) -> dict[str, str]:
         return {} if self.locked is None else {"locked": self.locked}

@@ -15,6 +15,7 @@ from mlfbuild.build import tree as trees
 from mlfbuild.build.budgets import TargetBudgets
 from mlfbuild.build.bundling import bundle_key
 from mlfbuild.build.compilation import check_ram, compile_model
+from mlfbuild.build.devices import check_device_objects
 from mlfbuild.build.inputs import inputs_hash
 from mlfbuild.build.jobs import CompileJob, TargetJob
 from mlfbuild.build.tree import UnpackResult, read_record, recorded_files, tree_damage
@@ -191,6 +192,7 @@ def unpack_job(job: CompileJob) -> UnpackResult:
             hint="undo the change, or accept it with `mlfbuild lock`",
         )
     check_ram(job, library)
+    check_device_objects(library, job.devices, str(job.archive))
     return trees.unpack(
         library,
         job.tree,
@@ -199,6 +201,7 @@ def unpack_job(job: CompileJob) -> UnpackResult:
         placement=job.request.placement,
         verified_on=job.verified_on,
         optimize=job.optimize,
+        devices=job.devices,
     )
 
 

@@ -6,14 +6,17 @@ without a file in between.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
 from mlfbuild.archive import open_archive
 from mlfbuild.archive.tar import looks_like_archive
 from mlfbuild.build.project_jobs import default_name
 from mlfbuild.compilers import CompileRequest, compiler_called, exported_cpu
+from mlfbuild.core import UsageError, listed, quoted
 from mlfbuild.library import Library
-from mlfbuild.project import SOURCES, source_suffix
+from mlfbuild.project import SOURCES, source_suffix, suggestion
 from mlfbuild.targets import CPUS
 
 
@@ -39,6 +42,26 @@ def open_model(path: Path, cpu: str = "host", *, name: str = "", trace: bool = F
     options = {"trace": True} if trace else {}
     request = CompileRequest(name or default_name(path), path, CPUS[cpu], options=options)
     return compiler_called("native").compile(request)
+
+
+def chosen_modules(library: Library, names: Collection[str], path: Path) -> Library:
+    """Return ``library``, the content of ``path``, with only the modules ``names``, or with all if there are no names.
+
+    Raises ``UsageError`` for a module that it does not have.
+    """
+    known = [module.name for module in library.modules]
+    for name in names:
+        if name not in known:
+            nearest = suggestion(name, known) or f" (it has {listed(known)})"
+            raise UsageError(
+                "unknown-module",
+                place=path,
+                reason=f"the archive has no module {quoted(name)}{nearest}",
+                hint="correct --model",
+            )
+    if not names:
+        return library
+    return replace(library, modules=tuple(module for module in library.modules if module.name in names))
 
 
 def open_beside(path: Path, other: Library, *, trace: bool = False) -> Library:

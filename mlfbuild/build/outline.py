@@ -10,12 +10,14 @@ from functools import cached_property
 from mlfbuild.build import tree
 from mlfbuild.build.jobs import CompileJob
 from mlfbuild.build.models import outline_of
+from mlfbuild.build.tree.blobs import BlobSources
 from mlfbuild.build.tree.cmake import FRAGMENT
+from mlfbuild.build.tree.devices import DevicePart
 from mlfbuild.build.tree.parts import Part, parts_of
 from mlfbuild.build.tree.record import RECORD
-from mlfbuild.library import Content, Library, is_kernel_header
+from mlfbuild.library import Content, Library, all_files, is_kernel_header
 
-__all__ = ["FRAGMENT", "RECORD", "Outline", "Part", "tree_outline"]
+__all__ = ["FRAGMENT", "RECORD", "BlobSources", "DevicePart", "Outline", "Part", "tree_outline"]
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,8 @@ class Outline:
     @cached_property
     def modules(self) -> tuple[Part, ...]:
         """The modules in the tree."""
-        return parts_of(self.library, self.job.model, self.job.request.placement, self.job.optimize).modules
+        job = self.job
+        return parts_of(self.library, job.model, job.request.placement, job.optimize, job.devices).modules
 
     @cached_property
     def compiled(self) -> tuple[str, ...]:
@@ -42,9 +45,9 @@ class Outline:
             paths = [*(f"codegen/{file.path}" for file in module.codegen), *part.generated]
             names |= dict.fromkeys(part.files)
             names |= dict.fromkeys(path for path in paths if path.rpartition("/")[0] in part.include_dirs)
-            if part.blobs is not None:
-                header = f"{part.blobs.include_dir}/mlf_{part.name}_blobs.h"
-                names |= dict.fromkeys([part.blobs.assembler, part.blobs.array, header, *part.blobs.reads])
+            for blobs in part.blobs:
+                names |= dict.fromkeys([blobs.assembler, blobs.array, blobs.header, *blobs.reads])
+            names |= dict.fromkeys(path for device in part.devices for path in (*device.sources, *device.objects))
         return tuple(names)
 
     @property
@@ -82,7 +85,7 @@ class Outline:
     def is_laid_out(self) -> bool:
         """Return whether every file of the modules exists in the tree, with any content."""
         codegen = f"{self.job.tree}{os.sep}codegen{os.sep}"
-        files = (file for module in self.library.modules for file in module.codegen)
+        files = (file for module in self.library.modules for file in all_files(module))
         files = (file for file in files if not is_kernel_header(file.path))
         return all(os.path.exists(f"{codegen}{file.path}") for file in files)  # noqa: PTH110 - thousands of them
 
@@ -104,7 +107,11 @@ class Outline:
     @cached_property
     def _files(self) -> Mapping[str, Content]:
         return tree.tree_files(
-            self.library, model=self.job.model, placement=self.job.request.placement, optimize=self.job.optimize
+            self.library,
+            model=self.job.model,
+            placement=self.job.request.placement,
+            optimize=self.job.optimize,
+            devices=self.job.devices,
         )
 
 

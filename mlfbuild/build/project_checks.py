@@ -23,17 +23,15 @@ def load(path: Path) -> Project:
     from mlfbuild.project import load_project  # reads keys with pydantic: `mlfbuild compile` has no project
 
     project = load_project(path)
-    found = (_missing_files, _missing_folders, input_problems, _toolchain_problems, _option_problems, _hook_problems)
-    problems = project.problems(problem for find in found for problem in find(project))
+    own = (_missing_files, _missing_toolchains, _missing_folders, input_problems, _toolchain_problems, _option_problems)
+    of_archives = (_hook_problems, _sharing_problems)
+    problems = project.problems(problem for find in (*own, *of_archives) for problem in find(project))
     if problems:
         raise ProjectFileError(problems)
     return project
 
 
 def _missing_files(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
-    for target in project.targets.values():
-        if target.toolchain is not None and not target.toolchain.is_file():
-            yield ("targets", target.name, "toolchain"), _why_no_file(target.toolchain)
     for model in project.models.values():
         vectors = [(("vectors", module) if module else ("vectors",), path) for module, path in model.vectors.items()]
         for key, path in ((("source",), model.source), *vectors):
@@ -59,6 +57,14 @@ def _missing_files(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
                     hint="write one there, or name another folder",
                 ),
             )
+
+
+def _missing_toolchains(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
+    for target in project.targets.values():
+        devices = ((("devices", name), device.toolchain) for name, device in target.devices.items())
+        for path, toolchain in (((), target.toolchain), *devices):
+            if toolchain is not None and not toolchain.is_file():
+                yield ("targets", target.name, *path, "toolchain"), _why_no_file(toolchain)
 
 
 def _missing_folders(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
@@ -115,3 +121,22 @@ def _hook_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
                 continue
             if mistake is not None:
                 yield ("models", model.name, "options", HOOK), mistake
+
+
+def _sharing_problems(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
+    """Yield the archives whose workspace cannot be shared; the compiler reports archives that cannot be read."""
+    for index, name in enumerate(project.share_workspace):
+        model = project.models[name]
+        if model.compiler == "archive":
+            from mlfbuild.executor import why_not_shared  # projects without such archives do not need it
+
+            try:
+                modules = archive.open_archive(model.source).modules
+                mistakes = {module.name: why_not_shared(module) for module in modules}
+            except MlfError:
+                continue
+            for module, mistake in mistakes.items():
+                if mistake is not None:
+                    of = f"module {module} of " if len(modules) > 1 else ""
+                    reason = f"{of}{model.source}: {mistake.reason}"
+                    yield ("share-workspace", index), Mistake(mistake.code, reason=reason, hint=mistake.hint)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mlfbuild.archive.tar import looks_like_archive
 from mlfbuild.build.budgets import budgets_of
+from mlfbuild.build.devices import TargetDevices
 from mlfbuild.build.inputs import check_inputs
 from mlfbuild.build.jobs import CompileJob, FirmwareJob, ProfileJob, TargetJob
 from mlfbuild.build.tree.placement import PlacedSection
@@ -106,7 +107,11 @@ def toolchain_of(target: TargetSpec) -> Path | None:
 def _target_job(project: Project, target: TargetSpec, models: Sequence[str], build: Path) -> TargetJob:
     tree = build / "mlf" / target.name
     specs = [spec for spec in project.models.values() if target.name in spec.targets]
-    jobs = [replace(_compile_job(spec, target, tree), bundles=tuple(_bundles(project, spec))) for spec in specs]
+    devices = TargetDevices(target.name, CPUS[target.cpu], target.devices, project.root)
+    jobs = [
+        replace(_compile_job(spec, target, tree), bundles=tuple(_bundles(project, spec)), devices=devices)
+        for spec in specs
+    ]
     toolchain = toolchain_of(target)
     return TargetJob(
         name=target.name,
@@ -151,6 +156,7 @@ def _compile_job(model: ModelSpec, target: TargetSpec, tree: Path) -> CompileJob
         placement=model.placement,
         interface=model.interface,
         program=model.program,
+        extensions=model.extensions,
     )
     return CompileJob(
         target=target.name,
@@ -187,6 +193,7 @@ def compile_job(
     archive: Path,
     python: str | None = None,
     placement: Placement | None = None,
+    extensions: Mapping[str, OptionValue] | None = None,
 ) -> CompileJob:
     """Return the job that compiles one model file without a project file.
 
@@ -218,8 +225,10 @@ def compile_job(
         )
     program = CompilerProgram(Path(), interpreter=python) if compiler in EXTERNAL_COMPILERS else None
     placed = placement or Placement()
-    request = CompileRequest(name, source, cpu_called(cpu), executor, options, placed, program)
-    return CompileJob(cpu, compiler, request, archive, archive.with_suffix(""))
+    cpu_row, known = cpu_called(cpu), extensions or {}
+    request = CompileRequest(name, source, cpu_row, executor, options, placed, program, extensions=known)
+    devices = TargetDevices(cpu, cpu_row)
+    return CompileJob(cpu, compiler, request, archive, archive.with_suffix(""), devices=devices)
 
 
 def default_compiler(source: Path) -> str:

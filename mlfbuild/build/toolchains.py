@@ -7,6 +7,7 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from mlfbuild.build.jobs import TargetJob
@@ -37,12 +38,25 @@ file(WRITE "${CMAKE_BINARY_DIR}/compiler" "${CMAKE_C_COMPILER}")
 def locked_toolchain(target: TargetJob, root: Path, definitions: Sequence[str] = ()) -> LockedToolchain:
     """Return the compilers for ``target`` on this machine with their versions, and the hash of the toolchain file.
 
-    The version is the first line of ``--version``. It contains the package version of a distribution, so that it
-    differs between rebuilt compilers and is the same on all machines with that package. CMake evaluates a toolchain
-    file of the project; ``root`` is the project's folder. ``definitions`` are CMake cache entries as for
-    ``require_compiler``. Raises ``ToolNotFoundError`` if a program is missing, and ``ProcessFailedError`` if CMake
-    rejects the toolchain file.
+    Compilers of the target's other devices are included. The version is the first line of ``--version``. It contains
+    the package version of a distribution, so that it differs between rebuilt compilers and is the same on all machines
+    with that package. CMake evaluates a toolchain file of the project; ``root`` is the project's folder.
+    ``definitions`` are CMake cache entries as for ``require_compiler``. Raises ``ToolNotFoundError`` if a program is
+    missing, and ``ProcessFailedError`` if CMake rejects the toolchain file.
     """
+    host = _locked_host(target, root, definitions)
+    return replace(host, programs={**host.programs, **_device_compilers(target)})
+
+
+def _device_compilers(target: TargetJob) -> dict[str, str]:
+    """Return the version of each compiler that the target's other devices name."""
+    devices = next((job.devices for job in (*target.models, *target.others) if job.devices is not None), None)
+    found = [tools for name in (devices.names if devices else ()) if devices and (tools := devices.tools(name))]
+    paths = [find_tool(tools.compiler, os.environ.get(tools.variable)) for tools in found if tools.compiler]
+    return {path.name: _said(path) for path in paths}
+
+
+def _locked_host(target: TargetJob, root: Path, definitions: Sequence[str]) -> LockedToolchain:
     if target.toolchain is None:
         return LockedToolchain({HOST_COMPILER: _said(_host_compiler())})
     row = cpu_of_toolchain(target.toolchain)

@@ -3,7 +3,8 @@
 ``c_text`` splits C into tokens; ``c_file`` finds includes, macros, structs and functions in them, and
 ``source_symbols`` the symbols that a linker will see of a source (with ``c_declaration`` and ``c_macros``). ``objects``
 reads the symbols of compiled objects, ``attributes`` their target, ``static_library`` the objects of a ``.a`` file;
-``conflicts`` compares the symbols of the models in one image, and ``renamed`` renames symbols of an object.
+``conflicts`` compares the symbols of the models in one image, ``renamed`` renames symbols of an object, and
+``repeated`` finds functions that TVM declares twice with different types.
 
     >>> c_symbols("static int a; int f(void) { return a; }").defined
     frozenset({'f'})
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from mlfbuild.c_analysis.c_file import (
         KEYWORDS as KEYWORDS,
         CFile as CFile,
+        DefinedFunction as DefinedFunction,
+        defined_functions as defined_functions,
         included_files as included_files,
         read_c_file as read_c_file,
     )
@@ -56,9 +59,15 @@ if TYPE_CHECKING:
     from mlfbuild.c_analysis.objects import (
         Symbols as Symbols,
         check_elf_image as check_elf_image,
+        object_section_size as object_section_size,
         object_symbols as object_symbols,
     )
     from mlfbuild.c_analysis.renamed import renamed_object as renamed_object
+    from mlfbuild.c_analysis.repeated import (
+        RepeatedDeclaration as RepeatedDeclaration,
+        repeated_declarations as repeated_declarations,
+        without_repeated_declarations as without_repeated_declarations,
+    )
     from mlfbuild.c_analysis.source_symbols import c_symbols as c_symbols
 else:
     __getattr__ = lazy_attributes(__name__)

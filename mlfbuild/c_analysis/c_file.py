@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from mlfbuild.c_analysis.c_text import Token, string_value
+from mlfbuild.c_analysis.c_text import Token, string_value, tokens
 
 _INCLUDE = re.compile(r'#\s*include\s*[<"]([^>"]*)[>"]')
 _DEFINE = re.compile(r"#\s*define\s+([A-Za-z_]\w*)(?![\w(])[ \t]*([^\n]*)")
@@ -90,6 +90,37 @@ def read_c_file(path: str, source: Iterable[Token]) -> CFile:
         structs=structs,
         registry=_registry(names[0], array) if names else None,
     )
+
+
+@dataclass(frozen=True)
+class DefinedFunction:
+    """A function with a body; ``text[start:end]`` is its definition, without comments before it."""
+
+    name: str
+    start: int
+    end: int
+    line: int
+    """From 1."""
+
+
+def defined_functions(text: str) -> Iterator[DefinedFunction]:
+    """Yield the functions that the C file ``text`` defines, in its order; the time is linear."""
+    line, at = 1, 0
+    for statement in _statements(_without_directives(tokens(text), [])):
+        function = _function([token.text for token in statement]) if statement and statement[-1].text == "}" else None
+        if function is not None:
+            start = _start(statement, text)
+            line, at = line + text.count("\n", at, start), start
+            yield DefinedFunction(function.name, start, statement[-1].end, line)
+
+
+def _start(statement: Sequence[Token], text: str) -> int:
+    """Return the offset of a definition, without an ``extern "C"`` before it that is only for C++."""
+    if [token.text for token in statement[:2]] == ["extern", '"C"']:
+        after = statement[2].offset
+        if "#endif" in text[statement[1].end : after]:
+            return after
+    return statement[0].offset
 
 
 def included_files(source: Iterable[Token]) -> tuple[str, ...]:
@@ -197,10 +228,10 @@ def _function(words: Sequence[str]) -> Function | None:
         return None
     if at < 2 or words[0] == "typedef":
         return None
-    return Function(words[at - 1], _parameters(words[at + 1 :]))
+    return Function(words[at - 1], parameter_types(words[at + 1 :]))
 
 
-def _parameters(words: Sequence[str]) -> tuple[str, ...]:
+def parameter_types(words: Sequence[str]) -> tuple[str, ...]:
     """Return the types of parameters from the words after the opening parenthesis."""
     parameters: list[list[str]] = [[]]
     depth = 0

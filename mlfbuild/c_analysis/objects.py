@@ -134,6 +134,20 @@ def opened_object(data: bytes, where: str) -> ELFFile:
     return elf
 
 
+def object_section_size(data: bytes, section: str, where: str) -> int:
+    """Return the bytes of ``section``, and of those called ``<section>.*``, in the ELF relocatable object ``data``.
+
+    ``where`` names it in messages. Raises ``InputFileError`` if it is not such an object or is damaged.
+    """
+    try:
+        sections = [(each.name, each["sh_size"]) for each in opened_object(data, where).iter_sections()]
+    except InputFileError:
+        raise
+    except Exception as error:  # noqa: BLE001 - pyelftools raises KeyError, AttributeError, its own errors, ...
+        raise damaged_object(where, f"{type(error).__name__} while its sections were read") from None
+    return sum(size for name, size in sections if f"{name}.".startswith(f"{section}."))
+
+
 def check_elf_image(data: bytes, where: object) -> None:
     """Raise ``InputFileError`` if ``data`` is not an ELF file; ``where`` is the place in the error."""
     if not data.startswith(b"\x7fELF"):

@@ -10,6 +10,7 @@ CPUs. For example, ``floating(0.5)`` is ``0.5f``, and ``member_name("input 1")``
     sections    the names of linker sections
     alignment   sizes -> multiples of the alignment
     wrapping    calls and declarations -> lines
+    sharing     the workspace of models that never run at the same time
     arena       buffers with lifetimes -> offsets in little memory; ``skyline`` is its branch and bound
 """
 
@@ -38,6 +39,13 @@ if TYPE_CHECKING:
     )
     from mlfbuild.cgen.names import comment_text as comment_text, member_name as member_name
     from mlfbuild.cgen.sections import PARAMS_SECTION as PARAMS_SECTION, WORKSPACE_SECTION as WORKSPACE_SECTION
+    from mlfbuild.cgen.sharing import (
+        BUSY as BUSY,
+        busy_name as busy_name,
+        print_busy as print_busy,
+        print_exclusive_call as print_exclusive_call,
+        print_shared_workspace as print_shared_workspace,
+    )
     from mlfbuild.cgen.types import C_TYPES as C_TYPES
     from mlfbuild.cgen.wrapping import joined as joined, wrapped as wrapped
 else:

@@ -16,12 +16,13 @@ def check(options: SharedOptions) -> None:
     version of mlfbuild wrote into the repository.
     """
     from mlfbuild.build import load
-    from mlfbuild.usecases import assumed_places, check_dependencies, unchecked_budgets
+    from mlfbuild.usecases import assumed_places, check_dependencies, unchecked_budgets, unused_devices
     from mlfbuild.usecases.init import outdated_lines
 
     try:
         project = load(options.file)
-        warnings = [*check_dependencies(project), *unchecked_budgets(project), *assumed_places(project)]
+        warnings = [*check_dependencies(project), *unused_devices(project)]
+        warnings += [*unchecked_budgets(project), *assumed_places(project)]
         warnings += outdated_lines(options.file)
     except ProjectFileError as error:
         if options.json:

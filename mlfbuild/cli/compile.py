@@ -10,7 +10,8 @@ import click
 from mlfbuild.cli.options import PLACE, SharedOptions, complete_cpu, verb
 from mlfbuild.cli.output import show, show_json, show_notes
 from mlfbuild.cli.progress import working
-from mlfbuild.core import UsageError
+from mlfbuild.core import UsageError, shown
+from mlfbuild.project import fact_name_problem, fact_problem
 
 _FILE = click.Path(path_type=Path)
 
@@ -30,6 +31,7 @@ _FILE = click.Path(path_type=Path)
 @click.option("--compiler", default="", metavar="NAME", help="native, archive or tvm; default from the file.")
 @click.option("--executor", default="", metavar="NAME", help="aot or graph; default aot or the archive's.")
 @click.option("--python", default="", metavar="PROGRAM", help="With --compiler tvm: Python that has TVM.")
+@click.option("--extension", "facts", multiple=True, metavar="NAME=VALUE", help="Fact to record; repeatable.")
 @PLACE
 def compile_model(
     options: SharedOptions,
@@ -41,6 +43,7 @@ def compile_model(
     compiler: str,
     executor: str,
     python: str,
+    facts: tuple[str, ...],
     places: tuple[str, ...],
 ) -> None:
     """Compile MODEL into a Model Library Format archive.
@@ -60,6 +63,7 @@ def compile_model(
             python=python,
             options=dict(_setting(text) for text in settings),
             places=places,
+            extensions=_facts(facts),
         )
     show_notes(options, model.name, made.notes)
     if options.json:
@@ -72,12 +76,22 @@ def compile_model(
             show(f"  constants {made.constants:,} bytes, workspace {made.workspace:,} bytes{peak}")
 
 
-def _setting(text: str) -> tuple[str, str | int | float | bool]:
+def _facts(texts: tuple[str, ...]) -> dict[str, str | int | float | bool]:
+    facts = dict(_setting(text, "--extension") for text in texts)
+    for name, value in facts.items():
+        problem = fact_name_problem(name) or fact_problem(value)
+        if problem is not None:
+            place = f"--extension {shown(name)}"
+            raise UsageError(problem.code, place=place, reason=problem.reason, hint=problem.hint)
+    return facts
+
+
+def _setting(text: str, option: str = "-O") -> tuple[str, str | int | float | bool]:
     """Split ``key=value``; the value is a number, true or false if it is one in JSON, and a string otherwise."""
     key, equals, value = text.partition("=")
     if not key or not equals:
         raise UsageError(
-            "option-without-value", place=f"-O {text}", reason="the value is missing", hint="write KEY=VALUE"
+            "option-without-value", place=f"{option} {text}", reason="the value is missing", hint="write KEY=VALUE"
         )
     try:
         read = json.loads(value)

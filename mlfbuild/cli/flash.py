@@ -37,7 +37,7 @@ def flash(
     """Write a firmware to the device of its target.
 
     FIRMWARE is built first; it may be omitted if the project has only one image. The device is the target's runner.
-    What it contains then is compared with the image, and the firmware starts.
+    Its memory is read back and compared with the image, and the firmware starts.
 
     With --bundle and --elf, no project is needed: the image is compared with the bundle first. The device is that of
     --board or --runner, or the bundle's board.

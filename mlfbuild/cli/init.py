@@ -28,17 +28,19 @@ next, in CMakeLists.txt:
 
 @verb("format")
 @click.argument("folder", metavar="[DIR]", type=_FILE, default=".")
-@click.option("--template", metavar="NAME", help="scons (default), cmake or bare-metal (Make).")
+@click.option("--template", metavar="NAME", help="scons (default), cmake, bare-metal, project-api, DIR, URL.")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Value of a variable of the template.")
 @click.option("--model", "source", type=_FILE, metavar="FILE", help="Model file to start with.")
 @click.option("--archive", type=_FILE, metavar="FILE", help="Archive to start with.")
 @click.option("--vectors", type=_FILE, metavar="FILE", help="Inputs and expected outputs of the model.")
 @click.option("--board", metavar="NAME", help="Emulated board, default mps2-an386.", shell_complete=complete_board)
-@click.option("--cmake-only", is_flag=True, help="Write only cmake/mlfbuild.cmake, for a repository with CMake.")
+@click.option("--cmake-only", is_flag=True, help="Write only cmake/mlfbuild.cmake, for a CMake repository.")
 @click.option("--update", is_flag=True, help="Write files of another version of mlfbuild again.")
 def init(
     options: SharedOptions,
     folder: Path,
     template: str | None,
+    settings: tuple[str, ...],
     source: Path | None,
     archive: Path | None,
     vectors: Path | None,
@@ -51,6 +53,9 @@ def init(
     The project is written to DIR, or to this folder, and builds and runs on QEMU as it is. Without --model and
     --archive it contains a small example. Existing files are not overwritten: either all files are written, or none.
 
+    --template may also be a folder or a Git repository (URL, or URL@VERSION) with mlfbuild-template.yml; --set gives
+    values to its variables. A repository is fetched, which needs the network.
+
     With --cmake-only, add the file with which the CMake build of an existing repository finds mlfbuild. With --update,
     write the JSON Schema, the tool for SCons and the file for CMake again if another version of mlfbuild wrote them.
     """
@@ -58,13 +63,13 @@ def init(
 
     if cmake_only or update:
         given = {"template": template, "model": source, "archive": archive, "vectors": vectors, "board": board}
-        names = [name for name, value in given.items() if value is not None]
+        names = [*(name for name, value in given.items() if value is not None), *(["set"] if settings else [])]
         _refuse_with(
             "--cmake-only" if cmake_only else "--update", [*names, *(["update"] if cmake_only and update else [])]
         )
         report = init_cmake(folder) if cmake_only else init_update(folder)
     else:
-        request = InitRequest(folder, template or "scons", board or "mps2-an386", source, archive, vectors)
+        request = InitRequest(folder, template or "scons", board, source, archive, vectors, _settings(settings))
         report = init_project(request)
     if options.json:
         show_json({"written": report.written, "commands": report.commands, "notes": report.notes})
@@ -82,6 +87,22 @@ def init(
     lines.append(f"next{'' if folder == Path() else f', in {shlex.quote(str(folder))}'}:")
     commands = [(command, f" # {_PURPOSE[name]}") for name, command in report.commands.items()]
     show("\n".join([*lines, text_table(commands, indent=2)]))
+
+
+def _settings(settings: tuple[str, ...]) -> dict[str, str]:
+    """Return the values by name; raises ``UsageError`` for other texts and for a name that has two values."""
+    values: dict[str, str] = {}
+    for text in settings:
+        name, equals, value = text.partition("=")
+        if not (name and equals) or name in values:
+            raise UsageError(
+                "setting-invalid",
+                place=f"--set {text}",
+                reason=f"{name} already has a value" if name in values else "it is not a name and a value",
+                hint="omit one of them" if name in values else "write --set NAME=VALUE",
+            )
+        values[name] = value
+    return values
 
 
 def _refuse_with(option: str, others: list[str]) -> None:

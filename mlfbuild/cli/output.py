@@ -15,7 +15,7 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -91,7 +91,13 @@ def stream(text: str) -> None:
     _print(terminal_text(text), newline=False)
 
 
-def _print(text: str, *, newline: bool = True) -> None:
+def copy(parts: Iterable[bytes]) -> None:
+    """Write bytes to stdout, which is not a terminal, unchanged; raises as ``show``."""
+    for part in parts:
+        _print(part, newline=False)
+
+
+def _print(text: str | bytes, *, newline: bool = True) -> None:
     try:
         click.echo(text, nl=newline)
     except BrokenPipeError:

@@ -9,8 +9,9 @@ import click
 from mlfbuild.cli.options import ARCHIVE, SharedOptions, complete_board, inputs_option, timeout_option, verb
 from mlfbuild.cli.output import show, show_json
 from mlfbuild.cli.progress import working
-from mlfbuild.core import UsageError, counted
+from mlfbuild.core import UsageError, counted, printable
 
+_NO_SHAPE = "the shape is unknown, because neither metadata, graph, C code nor Relay text of the archive states it"
 _FILE = click.Path(path_type=Path)
 
 
@@ -62,8 +63,13 @@ def run(
         )
     if options.json:
         names = [tensor.name for tensor in result.outputs]
+        shapes = [None if tensor.shape is None else list(tensor.shape) for tensor in result.outputs]
         place = {"board": board} if board is not None else {"device": result.device} if result.device else {}
-        show_json({"model": result.model, **place, "cases": result.cases, "outputs": names, "file": output})
+        counts = {"cases": result.cases, "outputs": names, "shapes": shapes}
+        show_json({"model": result.model, **place, **counts, "file": output})
     elif not options.quiet:
         on = f" on {board or result.device}" if board or result.device else ""
         show(f"{output}: {counted(result.cases, 'case')} of {result.model}{on}")
+        for tensor in result.outputs:
+            if tensor.shape is None:
+                show(f"{printable(tensor.name)}: {_NO_SHAPE}, so a case is a vector of its elements")

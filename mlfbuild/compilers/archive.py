@@ -142,13 +142,6 @@ def check_placement(library: Library, placement: Placement, name: str, where: st
     place = f"{name}: placement"
     for kind, mistake in placement.problems():
         raise refused(f"{place}.{kind}", mistake)
-    if placement.shares_workspace:
-        raise UsageError(
-            "archive-defines-workspace",
-            place=f"{place}.workspace",
-            reason=f"the code in {where} defines its workspace",
-            hint="remove it",
-        )
     if placement.state is not None:
         raise UsageError(
             "archive-without-state",

@@ -32,6 +32,8 @@ class CompileRequest:
     """The program of an ``ExternalCompiler``."""
     interface: InterfaceNames = field(default_factory=InterfaceNames)
     """Names of inputs and outputs in C, for the native compiler."""
+    extensions: Mapping[str, OptionValue] = field(default_factory=dict)
+    """Facts for later stages, which each module of the archive records."""
 
 
 class Compiler(Protocol):

@@ -16,6 +16,7 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     from mlfbuild.executor.choice import callable_modules as callable_modules, chosen_module as chosen_module
+    from mlfbuild.executor.described import check_described as check_described
     from mlfbuild.executor.executables import (
         FOLDER as FOLDER,
         INCLUDE_DIR as INCLUDE_DIR,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from mlfbuild.executor.headers import STANDARD_HEADER as STANDARD_HEADER, missing_header as missing_header
     from mlfbuild.executor.memory import arena_size as arena_size, ram_size as ram_size
     from mlfbuild.executor.network import module_network as module_network
+    from mlfbuild.executor.pools import why_not_shared as why_not_shared
     from mlfbuild.executor.runtime import BUNDLED_FOLDER as BUNDLED_FOLDER
 else:
     __getattr__ = lazy_attributes(__name__)

@@ -11,11 +11,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
-from mlfbuild.cgen import LICENCE, WORKSPACE_SECTION, member_name
+from mlfbuild.cgen import LICENCE, WORKSPACE_SECTION, busy_name, member_name, print_busy
 from mlfbuild.core import InputFileError, UnsupportedModelError, UsageError
 from mlfbuild.executor.arguments import graph_arguments
 from mlfbuild.executor.choice import callable_modules
-from mlfbuild.executor.entry import module_notice, print_around
+from mlfbuild.executor.described import check_described
+from mlfbuild.executor.entry import module_notice, name_in_c, print_around
 from mlfbuild.executor.graph_plan import GraphPlan, plan_graph
 from mlfbuild.executor.graph_source import Array, GraphSource, RunFunction, print_graph
 from mlfbuild.executor.identity import print_identity, read_identity
@@ -23,7 +24,9 @@ from mlfbuild.executor.kernel_workspace import kernel_workspace
 from mlfbuild.executor.kernels import Kernels
 from mlfbuild.executor.operators import operator_functions
 from mlfbuild.executor.packed import packed_entry, packed_name, packed_plan
+from mlfbuild.executor.pools import PlacedPools, placed_pools, why_not_shared
 from mlfbuild.executor.runtime import BUNDLED_FOLDER, FOLDER, PROVIDED_HEADERS, RUNTIME_FOLDER, runtime_files
+from mlfbuild.executor.static_memory import StaticMemory
 from mlfbuild.executor.units import owner_name, unit_names, units
 from mlfbuild.library import (
     INCLUDE_DIR as BUNDLED_INCLUDE_DIR,
@@ -53,8 +56,12 @@ INCLUDE_DIR = f"{FOLDER}/include"
 _NAME = re.compile(r"\w+", re.ASCII)
 _ANYWHERE = Placement()
 _ABOUT = ("All tensors are in a static workspace: one call at a time.",)
+_ABOUT_SHARED = (
+    "All tensors are in a static workspace, mlf_shared_workspace, which other",
+    "modules of the firmware use too: one call of any of them at a time.",
+)
 _ABOUT_HOOKED = ("An operator is a call of the graph. After a cancelled run the outputs are undefined.",)
-_RESULTS = (r"\return 0, -1 if a pointer is NULL, or the result of a kernel that failed",)
+_RESULTS = r"\return 0, -1 if a pointer is NULL, {}or the result of a kernel that failed"
 
 
 @dataclass(frozen=True)
@@ -77,11 +84,12 @@ def executable(module: Module, placement: Placement = _ANYWHERE) -> Executable |
     """Return how ``module`` is built; ``None`` if it is complete or has no code, so that nothing must be generated.
 
     ``placement`` has the sections of generated data. Raises ``UsageError`` if it places a workspace that the module's
-    own code defines, ``InputFileError`` and ``UnsupportedModelError`` if the graph or the code cannot be run, and
-    ``CheckFailedError`` if code calls a function that is not defined.
+    own code defines, or shares one that cannot be shared, ``InputFileError`` and ``UnsupportedModelError`` if the graph
+    or the code cannot be run, or the tensors of a packed function are unknown, and ``CheckFailedError`` if code calls a
+    function that is not defined.
     """
     kernels = Kernels(module)
-    if module.complete or not kernels.files:
+    if not kernels.files or (module.complete and not placement.shares_workspace):
         return None
     if not _NAME.fullmatch(module.name):
         raise InputFileError(
@@ -90,9 +98,16 @@ def executable(module: Module, placement: Placement = _ANYWHERE) -> Executable |
             reason="the name of the module is not a C identifier",
             hint="rename it with `mlfbuild convert --module-name`, using letters, digits and _",
         )
+    mistake = why_not_shared(module) if placement.shares_workspace else None
+    if mistake is not None:
+        place = f"{module.name}: share-workspace"
+        raise UsageError(mistake.code, place=place, reason=mistake.reason, hint=mistake.hint)
+    if module.complete:
+        return _with_interface(kernels, placement) if placed_pools(kernels) else None
     kernels.require_called()
     found = _executable(kernels, placement)
-    if placement.workspace and module.executor != "graph" and not (found and found.workspace_size):
+    own = module.executor != "graph" and not module.model_id  # the native compiler writes the section into the code
+    if placement.workspace and own and not (found and found.workspace_size):
         raise UsageError(
             "placement-without-workspace",
             place=module.name,
@@ -108,7 +123,8 @@ def _executable(kernels: Kernels, placement: Placement) -> Executable | None:
         return _with_functions(kernels, placement)
     if module.executor == "graph" and module.graph_json is not None:
         return _with_graph(kernels, bytes(module.graph_json), placement)
-    if module.interface == "packed" and module.inputs and module.outputs:
+    if module.interface == "packed":
+        check_described(module)
         return _with_entries(kernels, packed_plan([module]), [module], {}, packed_entry(kernels), placement)
     return _with_interface(kernels, placement) if module.interface == "c" else None
 
@@ -172,53 +188,69 @@ def _with_entries(
     ]
     count = len(plan.calls) // len(called)
     entries = tuple(RunFunction(interface, at * count, count) for at, interface in enumerate(interfaces))
-    code = units(kernels, renamed)
+    pools = _pools(kernels, placement)
+    code = units(kernels, {**renamed, **_without_pools(module, pools)}, pools=pools)
     entry = f"{FOLDER}/{module.name}_entry.c"
     owner, bundled = owner_name(module.name, renamed), bool(module.runtime)
-    name = _name_in_c(interfaces[0]) if hooked else ""
+    name = name_in_c(interfaces[0]) if hooked else ""
     known = module.network.operators if module.network is not None else ()
     identity, reading = print_identity(module), read_identity(module)
-    source = GraphSource(owner, entries, plan, params, needed, bundled, placement, name, known, identity, reading)
+    appended = sum(not pool.external for pool in module.pools)
+    source = GraphSource(
+        owner, entries, plan, params, needed, bundled, placement, pools, appended, name, known, identity, reading
+    )
     calls = count if hooked else None
-    headers = dict(_header(module, interface, calls) for interface in interfaces)
+    headers = dict(_header(module, interface, calls, shared=source.memory.shared) for interface in interfaces)
     text = print_graph(source, module_notice(module.name))
     generated = {**_runtime(module), **code, entry: text.encode(), **headers}
     folders = (INCLUDE_DIR, *_include_dirs(module))
     return Executable((entry, *code), folders, _runtime_dirs(module), generated, plan.storage_size + needed)
 
 
-def _name_in_c(interface: CInterface) -> str:
-    """Return the module's part of the names that mlfbuild generates, such as ``kws`` in ``mlf_kws_hook``."""
-    return interface.prefix.removeprefix(struct_prefix(""))
+def _pools(kernels: Kernels, placement: Placement) -> tuple[PlacedPools, ...]:
+    """Return the pools of the module's code that are in the shared workspace."""
+    return placed_pools(kernels) if placement.shares_workspace else ()
 
 
-def _header(module: Module, interface: CInterface, calls: int | None) -> tuple[str, bytes]:
+def _without_pools(module: Module, pools: Collection[PlacedPools]) -> dict[str, str]:
+    """Return the new name of the main function of a native module, which must not run before ``pools`` are placed."""
+    main = f"{symbol_prefix(module.name)}___tvm_main__"
+    return {main: f"mlf_{module.name}_inner_main"} if pools and module.model_id else {}
+
+
+def _header(module: Module, interface: CInterface, calls: int | None, *, shared: bool) -> tuple[str, bytes]:
     """Return path and text of the header of ``interface``; it includes the header of a native module's facts.
 
-    ``calls`` is the number of hook calls of a run; ``None`` if runs cannot be hooked.
+    ``calls`` is the number of hook calls of a run; ``None`` if runs cannot be hooked. ``shared`` is whether runs use
+    the shared workspace.
     """
-    name = _name_in_c(interface)
+    name = name_in_c(interface)
+    busy = [print_busy(name)] if shared else []
     hook = [] if calls is None else [*print_hook_type(name, calls), print_static_hooked_run(name, *_ABOUT_HOOKED)]
     facts = facts_header(module.name)
     own = [f'#include "{facts}"'] if any(file.path.name == facts for file in module.codegen) else []
-    parts = [*interface_parts(interface, _ABOUT, _RESULTS), *hook, *own]
+    results = _RESULTS.format(f"{busy_name(name)}, " if shared else "")
+    parts = [*interface_parts(interface, _ABOUT_SHARED if shared else _ABOUT, [results]), *busy, *hook, *own]
     text = guarded(f"{interface.prefix.upper()}_H_", module_notice(interface.name), parts)
     return f"{INCLUDE_DIR}/{interface.prefix}.h", text.encode()
 
 
 def _with_interface(kernels: Kernels, placement: Placement) -> Executable:
-    """Return how a module with the C interface is built: its code, and a workspace if its kernels need one."""
+    """Return how a module with the C interface is built: its code, and a workspace if it needs a generated one."""
     module = kernels.module
     name, header = struct_prefix(module.name), symbol_prefix(module.name)
     kernels.require(f"{header}_run", "firmware")
     needed = kernel_workspace(kernels)
     renamed, stubs = _spelling(name, header)
-    around = bool(needed or module.runtime)
+    pools = _pools(kernels, placement)
+    memory = StaticMemory(name, needed, placement, pools)
+    around = bool(needed or module.runtime or memory.shared)
     if around:
-        renamed[f"{header}_run"] = f"mlf_{module.name}_inner_run"
-    code = units(kernels, renamed, [f"{name}.h"] if stubs else [])
+        runs = ("run", "run_hooked") if module.complete else ("run",)
+        renamed |= {f"{header}_{run}": f"mlf_{module.name}_inner_{run}" for run in runs} | _without_pools(module, pools)
+    code = units(kernels, renamed, [f"{name}.h"] if stubs else [], pools)
     if around:
-        around_it = print_around(module, needed, renamed[f"{header}_run"], placement.workspace)
+        around_it = print_around(module, memory)
         code[f"{FOLDER}/{module.name}_entry.c"] = around_it.encode()
     generated = {**_runtime(module), **stubs, **code}
     return Executable(tuple(code), _include_dirs(module), _runtime_dirs(module), generated, needed)

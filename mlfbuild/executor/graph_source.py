@@ -9,9 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.cgen import ALIGNMENT, PARAMS_SECTION, array_lines, comment_text, integer, record_lines
-from mlfbuild.executor.entry import print_begin, print_run, print_workspace, workspace_header
+from mlfbuild.executor.entry import print_begin, print_run, workspace_header
 from mlfbuild.executor.graph_plan import COPY, Area, GraphPlan, PackedCall, PlannedTensor
+from mlfbuild.executor.pools import PlacedPools
 from mlfbuild.executor.runtime import RUNTIME_NAME
+from mlfbuild.executor.static_memory import StaticMemory
 from mlfbuild.library import (
     C_TYPES,
     CODE_NAMES,
@@ -54,7 +56,11 @@ class GraphSource:
     bundled: bool = False
     """Whether kernels call the archive's own runtime."""
     placement: Placement = field(default_factory=Placement)
-    """Sections of the parameters and of the static workspace."""
+    """Sections of the parameters and of the static workspace, or whether that is shared."""
+    pools: tuple[PlacedPools, ...] = ()
+    """The pools of the module's code that are in the shared workspace."""
+    appended: int = 0
+    """Arguments that a packed entry appends for its pools, with type codes that it expects of its caller."""
     hooked: str = ""
     """The name in C of the module whose runs call a hook before each call; empty without hooks."""
     operators: tuple[NetworkOperator, ...] = ()
@@ -65,19 +71,15 @@ class GraphSource:
     """The statements that keep the id in the image."""
 
     @property
-    def prefix(self) -> str:
-        """The prefix of the file's own names with external linkage."""
-        return struct_prefix(self.module)
-
-    @property
-    def workspace_size(self) -> int:
-        """Bytes of the static workspace: storage, then the workspace of kernels."""
-        return self.plan.storage_size + self.kernel_workspace
+    def memory(self) -> StaticMemory:
+        """The static workspace: storage, then the workspace of kernels."""
+        size = self.plan.storage_size + self.kernel_workspace
+        return StaticMemory(struct_prefix(self.module), size, self.placement, self.pools)
 
 
 def print_graph(source: GraphSource, front_matter: str) -> str:
     """Return the text of the C file."""
-    tensors = _distinct(source.plan.calls)
+    tensors, memory = _distinct(source.plan.calls), source.memory
     parts = [
         front_matter,
         f"#define MLF_MODULE {source.module}",
@@ -88,8 +90,8 @@ def print_graph(source: GraphSource, front_matter: str) -> str:
         *_shapes(source.plan, tensors),
         *_tables(source, tensors),
         print_operators(source.hooked, list(_operators(source))) if source.hooked else "",
-        print_workspace(source.prefix, source.workspace_size, source.placement.workspace),
-        *(print_run(entry.interface, list(_body(source, entry)), _hook(source)) for entry in source.entries),
+        memory.definition(),
+        *(print_run(entry.interface, list(_body(source, entry)), memory, _hook(source)) for entry in source.entries),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -116,7 +118,7 @@ def _distinct(calls: Sequence[PackedCall]) -> dict[PlannedTensor, int]:
 
 
 def _includes(source: GraphSource) -> Iterator[str]:
-    most = max((len(call.tensors) for call in source.plan.calls), default=1)
+    most = max((len(call.tensors) for call in source.plan.calls), default=1) + source.appended
     yield from (f'#include "{entry.interface.prefix}.h"' for entry in source.entries)
     yield ""
     yield f"#define MLF_MOST_ARGUMENTS {most}"
@@ -222,7 +224,7 @@ def _body(source: GraphSource, entry: RunFunction) -> Iterator[str]:
     for kind, members, more in (("inputs", interface.inputs, linked), ("outputs", interface.outputs, [])):
         pointers = ", ".join([*(f"{kind}->{member.name}" for member in members), *more]) or "NULL"
         yield f"    void *const {kind}_in_order[] = {{{pointers}}};"
-    storage = f"{source.prefix}_workspace" if plan.storage_size else "NULL"
+    storage = source.memory.at(0) if plan.storage_size else "NULL"
     hook = ", hook, context" if source.hooked else ""
     yield f"    const struct mlf_run run = {{inputs_in_order, outputs_in_order, {storage}{hook}}};"
     yield ""
@@ -231,8 +233,7 @@ def _body(source: GraphSource, entry: RunFunction) -> Iterator[str]:
         yield f"    if (mlf_any_missing(&inputs_in_order[{at}], {len(linked)})) {{"
         yield "        return -1;"
         yield "    }"
-    start = f"{source.prefix}_workspace + {plan.storage_size}"
-    yield from print_begin(start, source.kernel_workspace, bundled=source.bundled)
+    yield from print_begin(source.memory, plan.storage_size, source.kernel_workspace, bundled=source.bundled)
     yield from source.read_identity
     calls = f"mlf_calls + {entry.first}" if entry.first else "mlf_calls"
     yield f"    return mlf_execute(mlf_tensors, mlf_arguments, {calls}, {entry.count}, &run);"

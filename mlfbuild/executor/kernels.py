@@ -118,9 +118,14 @@ class Kernels:
         macro = re.compile(rf"#\s*define\s+{re.escape(name)}\b")
         return (
             self.defines(name)
+            or self._in_device_code(name)
             or any(name in each.local for each in self._all_symbols)
             or any(macro.search(text) for text in self.texts.values())
         )
+
+    def _in_device_code(self, name: str) -> bool:
+        """Return whether code for another device mentions ``name``; its objects need not be readable here."""
+        return any(name.encode() in file.data for file in self.module.device_files)
 
     def _calls_of_sources(self) -> Iterator[tuple[PurePosixPath, str]]:
         for path, text in self.texts.items():

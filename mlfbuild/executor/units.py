@@ -2,6 +2,9 @@
 
 A source is not compiled itself but included by a *unit*, which defines the module it belongs to. The runtime's headers
 then rename the symbols that every module defines or calls. A compiled object is copied with the same symbols renamed.
+
+A source that TVM made invalid, because its registry declares functions with other parameters than they have, is not
+included but copied into its unit with the real declarations, on lines of the same number.
 """
 
 from __future__ import annotations
@@ -10,9 +13,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
-from mlfbuild.c_analysis import OBJECT_SUFFIXES, renamed_object
+from mlfbuild.c_analysis import (
+    OBJECT_SUFFIXES,
+    renamed_object,
+    repeated_declarations,
+    without_repeated_declarations,
+)
 from mlfbuild.cgen import LICENCE
+from mlfbuild.core import listed
 from mlfbuild.executor.kernels import Kernels
+from mlfbuild.executor.pools import PlacedPools, pools_of
 from mlfbuild.executor.runtime import BUNDLED_HEADER, FOLDER, OBJECTS_HEADER, RUNTIME_NAME, own_names
 from mlfbuild.library import BACKEND, CodegenFile, Content, Module, sanitize_name
 
@@ -44,11 +54,13 @@ def owner_name(module: str, renamed: Mapping[str, str]) -> str:
     return f"{name}_module" if name in renamed else name
 
 
-def units(kernels: Kernels, renamed: Mapping[str, str], headers: Sequence[str] = ()) -> dict[str, Content]:
+def units(
+    kernels: Kernels, renamed: Mapping[str, str], headers: Sequence[str] = (), pools: Sequence[PlacedPools] = ()
+) -> dict[str, Content]:
     """Return the units of a module: path in the tree -> content.
 
-    ``renamed`` has further symbols to rename, ``headers`` are included before each source. Raises ``InputFileError``
-    for an object whose symbols cannot be renamed.
+    ``renamed`` has further symbols to rename, ``headers`` are included before each source, and ``pools`` are in the
+    shared workspace. Raises ``InputFileError`` for an object whose symbols cannot be renamed.
     """
     times = Counter(file.path.name for file in kernels.files)
     module = kernels.module
@@ -56,18 +68,43 @@ def units(kernels: Kernels, renamed: Mapping[str, str], headers: Sequence[str] =
         str(unit_names(PurePosixPath("codegen", file.path))[times[file.path.name] > 1]): (
             _object(module.name, file, renamed)
             if file.path.suffix in OBJECT_SUFFIXES
-            else _source(module, f"codegen/{file.path}", renamed, headers).encode()
+            else _source(module, f"codegen/{file.path}", renamed, headers) + _code(file, pools_of(pools, file.path))
         )
         for file in kernels.files
     }
     if module.runtime:
         unit = f"{FOLDER}/{module.name}_{PurePosixPath(BACKEND).name}"
-        found[unit] = (_source(module, BACKEND, renamed, ()).replace("#include", f"{_FORMATS}#include", 1)).encode()
+        found[unit] = _source(module, BACKEND, renamed, ()) + f'{_FORMATS}#include "../{BACKEND}"\n'.encode()
     return found
 
 
-def _source(module: Module, path: str, renamed: Mapping[str, str], headers: Sequence[str]) -> str:
-    """Return the unit of the source ``path``."""
+def _code(file: CodegenFile, pools: PlacedPools | None) -> bytes:
+    """Return the code of a source between the lines that move the ``pools`` it defines into the shared workspace."""
+    if pools is None:
+        return _text(file)
+    before, after = ("".join(f"{line}\n" for line in lines) for lines in (pools.macros(), pools.definition()))
+    return before.encode() + _text(file) + after.encode()
+
+
+def _text(file: CodegenFile) -> bytes:
+    """Return the include of a source, or its text with the real declarations of functions that it declares twice."""
+    text = bytes(file.content).decode("latin-1")
+    repeated = repeated_declarations(text)
+    if not repeated:
+        return f'#include "../codegen/{file.path}"\n'.encode()
+    lines = listed([f"line {each.line}" for each in repeated])
+    note = (
+        f"/* TVM declares functions twice with different types, so {file.path.name} does not compile. This is a copy "
+        f"of it,\n   with the real declarations of functions in {lines}. `mlfbuild convert --repair` corrects the "
+        "archive. */\n"
+    )
+    cast = '#if defined(__GNUC__)\n#pragma GCC diagnostic ignored "-Wcast-function-type"\n#endif\n'  # in the registry
+    head = f'{note}{cast}#line 1 "codegen/{file.path}"\n'
+    return head.encode() + without_repeated_declarations(text).encode("latin-1") + b"\n"
+
+
+def _source(module: Module, path: str, renamed: Mapping[str, str], headers: Sequence[str]) -> bytes:
+    """Return the beginning of the unit of the source ``path``."""
     owner = owner_name(module.name, renamed)
     names = {**own_names(owner, BUNDLED_HEADER), **renamed} if module.runtime else renamed
     name = PurePosixPath(path).name
@@ -78,9 +115,8 @@ def _source(module: Module, path: str, renamed: Mapping[str, str], headers: Sequ
         *([] if module.runtime else [f'#include "{RUNTIME_NAME}/{header}"' for header in _FIRST]),
         *(f'#include "{header}"' for header in headers),
         _TAKEN_AS_IT_IS,
-        f'#include "../{path}"',
     ]
-    return "\n".join(lines) + "\n"
+    return ("\n".join(lines) + "\n").encode()
 
 
 def _object(module: str, file: CodegenFile, renamed: Mapping[str, str]) -> bytes:

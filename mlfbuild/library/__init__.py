@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mlfbuild.library.bundled_runtime import (
         BACKEND as BACKEND,
         INCLUDE_DIR as INCLUDE_DIR,
+        TVM_RUNTIME as TVM_RUNTIME,
         bundled_configuration as bundled_configuration,
     )
     from mlfbuild.library.bundling import (
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
         droppable_table as droppable_table,
         guarded as guarded,
         interface_parts as interface_parts,
+        interface_structs as interface_structs,
     )
     from mlfbuild.library.content import (
         CHUNK as CHUNK,
@@ -130,6 +132,15 @@ if TYPE_CHECKING:
         RemovedChannels as RemovedChannels,
     )
     from mlfbuild.library.numpy_types import dtype_called as dtype_called, is_supported as is_supported
+    from mlfbuild.library.other_devices import (
+        DEVICE_CODE_SUFFIXES as DEVICE_CODE_SUFFIXES,
+        HOST_FOLDER as HOST_FOLDER,
+        DeviceCode as DeviceCode,
+        all_files as all_files,
+        device_code as device_code,
+        device_of as device_of,
+        with_files as with_files,
+    )
     from mlfbuild.library.params import (
         ParamInfo as ParamInfo,
         Params as Params,
@@ -145,6 +156,7 @@ if TYPE_CHECKING:
         Requirement as Requirement,
         exporter_version as exporter_version,
         requirements_of as requirements_of,
+        runtime_requirement as runtime_requirement,
         with_requirements as with_requirements,
     )
     from mlfbuild.library.resolved_library import ResolvedLibrary as ResolvedLibrary
@@ -156,9 +168,11 @@ if TYPE_CHECKING:
         CodegenFile as CodegenFile,
         DeviceContext as DeviceContext,
         ExternalDependency as ExternalDependency,
+        Fact as Fact,
         Library as Library,
         Module as Module,
         ModuleTarget as ModuleTarget,
+        UnknownField as UnknownField,
     )
 else:
     __getattr__ = lazy_attributes(__name__)

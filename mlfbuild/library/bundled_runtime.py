@@ -1,6 +1,7 @@
 """TVM's C runtime in archives: the folder ``runtime``, and a template of its configuration.
 
-Since TVM 0.9 the exporter adds both to AOT archives for that runtime.
+Since TVM 0.9 the exporter adds both to AOT archives for that runtime. Code of mlfbuild for TVM's executors names a
+release in TVM's repository instead: firmware that contains an executor has its own copy of the runtime.
 """
 
 from __future__ import annotations
@@ -8,13 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 
-from mlfbuild.library.types import ArchiveFile
+from mlfbuild.library.known_libraries import STANDALONE_CRT
+from mlfbuild.library.types import ArchiveFile, ExternalDependency
 
 INCLUDE_DIR = "runtime/include"
 BACKEND = "runtime/src/runtime/crt/common/crt_backend_api.c"
 """The source file with the functions that kernels call."""
 CONFIGURATIONS = ("templates/crt_config.h.template", "runtime/template/crt_config-template.h")
 """Paths of the template of ``crt_config.h``: since TVM 0.12, and before."""
+
+TVM_RUNTIME = ExternalDependency(STANDALONE_CRT, "https://github.com/apache/tvm", "git", "v0.14.0")
+"""The runtime whose headers code of mlfbuild for TVM's executors includes; those of 0.9 to 0.18 are compatible."""
 
 
 def bundled_configuration(files: Iterable[ArchiveFile]) -> str | None:

@@ -65,8 +65,7 @@ def interface_parts(interface: CInterface, about_run: Sequence[str] = (), result
         yield brief(f"{kind} tensor {member.name} size (in bytes) {module}") + (
             f"\n#define {upper}_{words[member.name]}_SIZE {member.size}"
         )
-    yield brief(f"Input tensor pointers {module}") + _struct(f"{prefix}_inputs", interface.inputs)
-    yield brief(f"Output tensor pointers {module}") + _struct(f"{prefix}_outputs", interface.outputs)
+    yield from interface_structs(interface)
     yield (
         brief(
             f"entrypoint function {module}",
@@ -78,6 +77,13 @@ def interface_parts(interface: CInterface, about_run: Sequence[str] = (), result
         + f"\nint32_t {prefix}_run(\n  struct {prefix}_inputs* inputs,\n  struct {prefix}_outputs* outputs\n);"
     )
     yield brief(f"Workspace size {module}") + f"\n#define {upper}_WORKSPACE_SIZE {interface.workspace_size}"
+
+
+def interface_structs(interface: CInterface) -> Iterator[str]:
+    """Yield the structs of pointers to inputs and to outputs."""
+    module = f'for TVM module "{interface.name}"'
+    yield brief(f"Input tensor pointers {module}") + _struct(f"{interface.prefix}_inputs", interface.inputs)
+    yield brief(f"Output tensor pointers {module}") + _struct(f"{interface.prefix}_outputs", interface.outputs)
 
 
 def droppable_table(macro: str, section: str, declarator: str, rows: Iterable[str]) -> str:

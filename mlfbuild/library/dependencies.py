@@ -22,7 +22,7 @@ def archive_folder(dependency: ExternalDependency) -> PurePosixPath | None:
 def problems(dependency: ExternalDependency) -> Sequence[str]:
     """Return the problems of ``dependency``, each with its key; empty if it is valid."""
     found = [f"{key} is empty" for key in ("short_name", "url", "url_type") if not getattr(dependency, key).strip()]
-    if any(not text.isprintable() for text in vars(dependency).values()):
+    if any(not getattr(dependency, key).isprintable() for key in ("short_name", "url", "url_type", "version_spec")):
         found.append("a value holds control characters")
     kind = dependency.url_type
     if kind.strip() and kind not in URL_TYPES:

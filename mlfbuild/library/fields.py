@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn, TypeGuard
 
 from mlfbuild.core import InputFileError, shown
@@ -44,13 +44,18 @@ class Fields:
     """A JSON object from a file that is not trusted; each method reads one member.
 
     ``where`` is the file and ``path`` the object in it, such as ``modules.kws.memory``; errors name both as their
-    place. ``advice`` is the hint of errors. The methods raise ``InputFileError`` if the member has another type.
+    place. ``advice`` is the hint of errors. The methods raise ``InputFileError`` if the member has another type. The
+    object remembers which members were read, so that ``unread`` can list the others.
     """
 
     def __init__(self, value: object, where: str, path: str = "", advice: str = "write the file again") -> None:
         self.where = where
+        self.place: tuple[str, ...] = ()
+        """The keys and indices that lead to the object in ``unread``; readers of several forms may set it."""
         self._path = path
         self._advice = advice
+        self._read: set[str] = set()
+        self._opened: dict[tuple[str, int | None], Fields] = {}
         if not isinstance(value, dict):
             place = f"{where}: {path}" if path else where
             raise InputFileError("json-type-wrong", place=place, reason="must be an object", hint=advice)
@@ -83,6 +88,27 @@ class Fields:
         """Return whether the member is null or absent."""
         return self._members.get(key) is None
 
+    def raw(self, key: str) -> object:
+        """Return the value of the member without counting it as read; ``None`` if it is absent."""
+        return self._members.get(key)
+
+    def skip(self, *keys: str) -> None:
+        """Count members as read."""
+        self._read.update(keys)
+
+    def leave(self, key: str) -> None:
+        """Count a member that ``member`` returned as not read."""
+        self._read.discard(key)
+        self._opened.pop((key, None), None)
+
+    def unread(self) -> Iterator[tuple[tuple[str, ...], object]]:
+        """Yield place and value of each member that was not read, also in the objects that were."""
+        for key, value in self._members.items():
+            if key not in self._read:
+                yield (*self.place, key), value
+        for opened in self._opened.values():
+            yield from opened.unread()
+
     def error(self, key: str, reason: str, *, code: str = "json-value-invalid", hint: str = "") -> InputFileError:
         """Return an error about the member ``key``; without ``hint`` it has the hint of the file."""
         return InputFileError(
@@ -98,6 +124,7 @@ class Fields:
     def _get(self, key: str) -> object:
         if key not in self._members:
             raise self.error(key, "is missing", code="json-member-missing")
+        self._read.add(key)
         return self._members[key]
 
     def text(self, key: str, default: str | None = None) -> str:
@@ -111,6 +138,7 @@ class Fields:
 
     def optional_text(self, key: str) -> str | None:
         """Return a string, or ``None`` if the member is null or absent."""
+        self._read.add(key)
         return None if self._members.get(key) is None else self.text(key)
 
     def integer(self, key: str, *, minimum: int = 0) -> int:
@@ -138,14 +166,20 @@ class Fields:
 
     def member(self, key: str) -> Fields:
         """Return an object."""
-        return Fields(self._get(key), self.where, self._path_of(key), self._advice)
+        return self._object(self._get(key), key, None)
 
     def objects(self, key: str) -> list[Fields]:
         """Return a list of objects, empty if the member is absent."""
-        path = self._path_of(key)
-        return [
-            Fields(item, self.where, f"{path}[{index}]", self._advice) for index, item in enumerate(self._list(key))
-        ]
+        return [self._object(item, key, index) for index, item in enumerate(self._list(key))]
+
+    def _object(self, value: object, key: str, index: int | None) -> Fields:
+        opened = self._opened.get((key, index))
+        if opened is None:
+            item = "" if index is None else f"[{index}]"
+            opened = Fields(value, self.where, f"{self._path_of(key)}{item}", self._advice)
+            opened.place = (*self.place, key, *(() if index is None else (str(index),)))
+            self._opened[key, index] = opened
+        return opened
 
     def texts(self, key: str) -> tuple[str, ...]:
         """Return a list of strings, empty if the member is absent."""
@@ -162,7 +196,16 @@ class Fields:
             raise self._type_error(key, "a list of whole numbers of at least 0")
         return tuple(whole)
 
+    def optional_integers(self, key: str) -> tuple[int | None, ...]:
+        """Return a list of whole numbers of at least 0 and ``None`` for null, empty if the member is absent."""
+        values = self._list(key)
+        whole = [value for value in values if value is None or (_is_whole(value) and 0 <= value <= _LARGEST)]
+        if len(whole) != len(values):
+            raise self._type_error(key, "a list of whole numbers of at least 0 and of null")
+        return tuple(whole)
+
     def _list(self, key: str) -> list[object]:
+        self._read.add(key)
         value = self._members.get(key, [])
         if not isinstance(value, list):
             raise self._type_error(key, "a list")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from mlfbuild.c_analysis import MAX_TEXT, TEXT_SUFFIXES, included_files, tokens
 from mlfbuild.library.content import text_of
+from mlfbuild.library.dependencies import archive_folder
 from mlfbuild.library.known_libraries import (
     KNOWN,
     STANDALONE_CRT,
@@ -80,9 +81,25 @@ def with_requirements(module: Module, *, tvm: str = "") -> Module:
 
 
 def exporter_version(module: Module) -> str:
-    """Return the release of TVM that exported ``module``, the version of its C runtime; empty if it is not stated."""
+    """Return the release of TVM that exported ``module``, the version of its C runtime; empty if it is not stated.
+
+    Empty for modules that mlfbuild compiled, which name a runtime if they need one.
+    """
+    if module.model_id:
+        return ""
     found = (item.version_spec for item in module.external_dependencies if _is_runtime(item))
     return next(found, "")
+
+
+def runtime_requirement(module: Module) -> Requirement | None:
+    """Return TVM's runtime if the metadata of ``module`` names one outside the archive, otherwise ``None``.
+
+    Builds with mlfbuild do not need it.
+    """
+    found = next((item for item in module.external_dependencies if _is_runtime(item)), None)
+    if found is None or archive_folder(found) is not None:
+        return None
+    return Requirement(STANDALONE_CRT, found.version_spec, found.url, found.url_type, module.name)
 
 
 def _is_runtime(dependency: ExternalDependency) -> bool:

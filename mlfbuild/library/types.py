@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 FULL_MODEL = "full-model"
 OPERATOR = "operator"
+Fact = str | int | float | bool
+"""A value of ``Module.extensions``."""
 
 
 @dataclass(frozen=True)
@@ -71,11 +73,26 @@ class ModuleTarget:
 
 
 @dataclass(frozen=True)
+class UnknownField:
+    """A field of the metadata that the format does not define; every conversion keeps it."""
+
+    place: str
+    """JSON pointer (RFC 6901) in version 7, from the object of the module or of the dependency: ``/memory/x``."""
+    value: str
+    """JSON text with sorted keys."""
+
+
+@dataclass(frozen=True)
 class DeviceContext:
     """A device that the module runs on, an idea of the first RFC of the format; TVM's archives have none."""
 
     device_type: str
     device_id: int = 0
+    compiler: str = ""
+    """The external code generator for the device; empty if the archive does not record it."""
+    config: str = ""
+    """The code generator's configuration as JSON text with sorted keys, because the RFC does not define its form."""
+    target: str = ""
 
 
 @dataclass(frozen=True)
@@ -88,6 +105,7 @@ class ExternalDependency:
     """``path``, ``url``, ``git``, or TVM's ``mlf_path``: a folder of the archive."""
     version_spec: str = ""
     """A release, a branch or a commit."""
+    unknown: tuple[UnknownField, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -102,7 +120,7 @@ class Module:
     """Memory of the entry function, one entry per device type; empty in version 1 and for an operator."""
     operator_functions: tuple[OperatorFunction, ...]
     codegen: tuple[CodegenFile, ...]
-    """Sorted by path."""
+    """The files for the host, sorted by path."""
     inputs: tuple[TensorInfo, ...] = ()
     """In call order; empty if unknown."""
     outputs: tuple[TensorInfo, ...] = ()
@@ -135,6 +153,8 @@ class Module:
     external_dependencies: tuple[ExternalDependency, ...] = ()
     export_datetime: str = field(default="", compare=False)
     """``YYYY-MM-DD HH:MM:SSZ``; if empty, the writer uses its fixed date. Not compared."""
+    export_utc: bool = field(default=False, compare=False)
+    """Whether the date is known to be UTC, although TVM writes local time marked Z. Not compared."""
     model_id: str = ""
     """SHA-256 of the model file, and of the files with its weights if there are any, for native libraries."""
     workspace_bound: int | None = None
@@ -153,14 +173,21 @@ class Module:
     """SHA-256 of the source file, for modules of other compilers; empty if unknown."""
     notes: tuple[str, ...] = ()
     """The compiler's remarks on the network, one sentence each, such as operators that run in float32."""
+    extensions: Mapping[str, Fact] = field(default_factory=dict)
+    """What later stages need to know, such as the board, by name; whoever exported the module chose the names."""
+    device_files: tuple[CodegenFile, ...] = ()
+    """The files for other devices, ``accel/src/kws_lib0.c``, sorted by path (``library.device_code`` groups them)."""
+    unknown: tuple[UnknownField, ...] = ()
+    """Sorted by place; without the fields of the external dependencies, which have their own."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "codegen", tuple(sorted(self.codegen, key=lambda file: str(file.path))))
+        for name in ("codegen", "device_files"):
+            object.__setattr__(self, name, tuple(sorted(getattr(self, name), key=lambda file: str(file.path))))
 
     @property
     def complete(self) -> bool:
         """Whether its code has all that firmware calls, as the native compiler's has for the AOT executor."""
-        return bool(self.model_id) and self.executor != "graph"
+        return bool(self.model_id) and self.executor != "graph" and self.interface != "packed"
 
     def __eq__(self, other: object) -> bool:
         """Compare all fields except the date; parameters by order, type, shape and bytes."""
@@ -189,6 +216,8 @@ class Library:
     version: int = 7
     other_files: tuple[ArchiveFile, ...] = ()
     """Files that belong to no module, sorted by path, for example TVM's ``runtime/`` and ``templates/``."""
+    unknown: tuple[UnknownField, ...] = ()
+    """Unknown fields beside ``modules``, sorted by place."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "modules", tuple(sorted(self.modules, key=lambda module: module.name)))

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
         git_problem as git_problem,
         is_local_path as is_local_path,
     )
+    from mlfbuild.project.device import DeviceKeys as DeviceKeys
+    from mlfbuild.project.facts import fact_name_problem as fact_name_problem, fact_problem as fact_problem
     from mlfbuild.project.foreign import better_error as better_error, recognised as recognised
     from mlfbuild.project.interface import (
         InterfaceNames as InterfaceNames,
@@ -66,6 +68,7 @@ if TYPE_CHECKING:
     )
     from mlfbuild.project.provider import Provider as Provider
     from mlfbuild.project.reader import load_project as load_project
+    from mlfbuild.project.rules import COMPILER_WORD as COMPILER_WORD
     from mlfbuild.project.runner import (
         CYCLE_COUNTERS as CYCLE_COUNTERS,
         GDB_SERVERS as GDB_SERVERS,
@@ -81,6 +84,13 @@ if TYPE_CHECKING:
         symbol_stem as symbol_stem,
     )
     from mlfbuild.project.sources import SOURCES as SOURCES, source_suffix as source_suffix
+    from mlfbuild.project.template import (
+        TEMPLATE_FILE as TEMPLATE_FILE,
+        TemplateKeys as TemplateKeys,
+        VariableKeys as VariableKeys,
+        load_template as load_template,
+        template_error as template_error,
+    )
     from mlfbuild.project.timing import mcu_of as mcu_of, memory_of_region as memory_of_region
     from mlfbuild.project.types import (
         Budget as Budget,

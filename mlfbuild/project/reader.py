@@ -35,7 +35,7 @@ def load_project(path: Path) -> Project:
         problem = Problem(document.value_position(("mlfbuild",)), ("mlfbuild",), newer)
         raise ProjectFileError([problem.in_file(path)])
     complete_cpus(document)
-    project = validate(document, path.parent)
+    project = validate(document, path.parent, Project)
     check_references(document)
     if project is None or document.problems:
         raise ProjectFileError(in_file_order(path, document.problems))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mlfbuild.project.budgets import check_targets_of_budgets
+from mlfbuild.project.device import check_devices
 from mlfbuild.project.document import Document, mapping_in
 from mlfbuild.project.problems import KeyPath, Mistake, dotted, quoted, unknown
 from mlfbuild.project.program import EXTERNAL_COMPILERS
@@ -33,6 +34,7 @@ def check_references(document: Document) -> None:
             document.add(("targets", name), mistake, at_key=True)
         _check_board(document, ("targets", name), target)
         _check_c_compiler(document, ("targets", name), target)
+        check_devices(document, name, target)
     for name, model in document.entries("models"):
         _check_model(document, ("models", name), model)
     for name, firmware in document.entries("firmware"):
@@ -189,33 +191,27 @@ def _check_list(document: Document, path: KeyPath, names: list[tuple[int, str]] 
 
 
 def _check_shared_workspace(document: Document) -> None:
-    """Check that ``share-workspace`` names at least two models, once each, whose workspaces mlfbuild decides about."""
+    """Check that ``share-workspace`` names models that exist, once each, and at least two modules.
+
+    A model of the native compiler is one module; how many an archive has is not known here.
+    """
     models = document.mapping("models")
     names = _texts(document.mapping(), _SHARE)
-    if names is not None and len(names) < 2:
+    if names is not None and (not names or (len(names) == 1 and _is_native(mapping_in(models, names[0][1])))):
         mistake = Mistake("shared-workspace-of-one", reason="requires at least two models", hint="add a model")
         document.add((_SHARE,), mistake)
     _check_list(document, (_SHARE,), names, "model")
     for name in dict.fromkeys(name for _, name in names or () if name in models):
-        index = next(index for index, other in names or () if other == name)
-        _check_sharing(document, (_SHARE, index), name, mapping_in(models, name))
+        if "workspace" in mapping_in(mapping_in(models, name), "placement"):
+            reason = f"the linker places the workspace that {quoted(name)} shares"
+            mistake = Mistake("shared-workspace-placed", reason=reason, hint="remove it")
+            document.add(("models", name, "placement", "workspace"), mistake)
 
 
-def _check_sharing(document: Document, path: KeyPath, name: str, model: Mapping[str, object]) -> None:
+def _is_native(model: Mapping[str, object]) -> bool:
     source = model.get("source")
     fitting = SOURCES.get(source_suffix(source)) if isinstance(source, str) else None
-    compiler = model.get("compiler") or fitting
-    hint = "remove it from the list"
-    if compiler == "native" and model.get("executor") == "graph":
-        reason = f"the graph executor of {quoted(name)} has a separate workspace"
-        document.add(path, Mistake("workspace-cannot-be-shared", reason=reason, hint=hint))
-    if isinstance(compiler, str) and compiler != "native":
-        reason = f"{quoted(name)} is not compiled by mlfbuild and has a separate workspace"
-        document.add(path, Mistake("workspace-cannot-be-shared", reason=reason, hint=hint))
-    if "workspace" in mapping_in(model, "placement"):
-        reason = f"the linker places the workspace that {quoted(name)} shares"
-        mistake = Mistake("shared-workspace-placed", reason=reason, hint="remove it")
-        document.add(("models", name, "placement", "workspace"), mistake)
+    return (model.get("compiler") or fitting or "native") == "native"
 
 
 def _check_growth(document: Document) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from mlfbuild import targets
 from mlfbuild.project.checks import Late, Rule, named, not_blank, one_of
+from mlfbuild.project.facts import FACT_NAME, fact_name_problem, fact_problem
 from mlfbuild.project.levels import LEVELS
 from mlfbuild.project.names import NAME
 from mlfbuild.project.problems import Mistake, quoted, suggestion, unknown
@@ -54,6 +55,14 @@ MODEL_NAME = named(
 )
 MODULE_NAME = named("module of an archive", r"[A-Za-z0-9_]+", "letters, digits and _")
 OPTION_NAME = named("compiler option", r"[a-z][a-z0-9-]*", "lower-case letters, digits and -")
+DEVICE_NAME = named(
+    "device",
+    r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}",
+    "a letter or digit, then letters, digits, ., _ and -, at most 63",
+    ("host",),
+)
+FACT = Rule(fact_problem)
+EXTENSION_NAME = Rule(fact_name_problem, {"pattern": f"^{FACT_NAME}$"})
 REGION = named("memory region", r"[A-Za-z_][A-Za-z0-9_]*", "letters, digits and _, no digit first")
 
 
@@ -121,6 +130,14 @@ def _compile_option(value: str) -> Mistake | None:
     return Mistake("special-character-in-option", reason=reason, hint="write the option without it")
 
 
+def _compiler_word(value: str) -> Mistake | None:
+    mistake = _compile_option(value)
+    if mistake is None:
+        return None
+    hint = "write a name, and put the folder of the program into PATH"
+    return Mistake(mistake.code, reason=mistake.reason, hint=hint)
+
+
 def _project_version(value: str) -> Mistake | None:
     if re.fullmatch(_SEMVER, value):
         return None
@@ -146,6 +163,7 @@ VERSION = Rule(_version, {"pattern": f"^(?!.*({_NO_REF})){_VERSION}$"})
 PATTERN = Rule(_inside, {"pattern": _INSIDE})
 SUBFOLDER = Rule(_subfolder, {"pattern": _INSIDE.replace(r"\\", r"\\*?[")})
 COMPILE_OPTION = Rule(_compile_option, {"pattern": "^[^" + re.escape(_SPECIAL) + r"\s]+$"})
+COMPILER_WORD = Rule(_compiler_word, COMPILE_OPTION.schema)
 
 
 # Keys of a model that need each other --------------------------------------------------------------------------------

@@ -5,8 +5,9 @@ Like those in ``references``, they work on the plain values and skip values of t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
+from mlfbuild.project.device import DEVICES
 from mlfbuild.project.document import Document, mapping_in
 from mlfbuild.project.placement import CODE, CONSTANT_CLASSES, MEMORY_CLASSES, PARAMS, content_of
 from mlfbuild.project.problems import KeyPath, Mistake, dotted, unknown
@@ -22,19 +23,23 @@ Use = tuple[KeyPath, str]
 def check_sections(document: Document) -> None:
     """Add every mistake about sections to the problems of ``document``."""
     models = document.mapping("models")
-    _check_kinds(document, models)
-    _check_params_binaries(document, models)
+    uses = [
+        *_uses(models),
+        *(use for name, target in document.mapping("targets").items() for use in _device_uses(name, target)),
+    ]
+    _check_kinds(document, uses)
+    _check_params_binaries(document, uses)
     for name, target in document.mapping("targets").items():
         if isinstance(target, dict) and isinstance(target.get("regions"), dict):
             built = {key: model for key, model in models.items() if _is_built(model, name)}
-            _check_regions(document, name, target, built)
+            _check_regions(document, name, target, [*_uses(built), *_device_uses(name, target)])
 
 
-def _check_kinds(document: Document, models: Mapping[str, object]) -> None:
+def _check_kinds(document: Document, uses: Sequence[Use]) -> None:
     """Check that every section can contain code, constants or memory, and only one of them in the whole project."""
     first: dict[str, tuple[SectionContent, KeyPath]] = {}
-    for path, section in _uses(models):
-        content = content_of(str(path[3]))
+    for path, section in uses:
+        content = _content(path)
         mistake = section_problem(section, content)
         known, place = first.setdefault(section, (content, path))
         if not SECTION_NAME.fullmatch(section):
@@ -46,10 +51,8 @@ def _check_kinds(document: Document, models: Mapping[str, object]) -> None:
             document.add(path, Mistake("mixed-section", reason=reason, hint="choose another name"))
 
 
-def _check_params_binaries(document: Document, models: Mapping[str, object]) -> None:
-    constants = dict.fromkeys(
-        section for path, section in _uses(models) if content_of(str(path[3])) is SectionContent.CONSTANTS
-    )
+def _check_params_binaries(document: Document, uses: Sequence[Use]) -> None:
+    constants = dict.fromkeys(section for path, section in uses if _content(path) is SectionContent.CONSTANTS)
     for name, firmware in document.mapping("firmware").items():
         section = firmware.get(_PARAMS_BINARY) if isinstance(firmware, dict) else None
         if not isinstance(section, str) or not SECTION_NAME.fullmatch(section) or section in constants:
@@ -62,8 +65,8 @@ def _check_params_binaries(document: Document, models: Mapping[str, object]) -> 
         document.add(("firmware", name, _PARAMS_BINARY), mistake)
 
 
-def _check_regions(document: Document, name: str, target: Mapping[str, object], models: Mapping[str, object]) -> None:
-    used = {section: content_of(str(path[3])) for path, section in _uses(models)}
+def _check_regions(document: Document, name: str, target: Mapping[str, object], uses: Sequence[Use]) -> None:
+    used = {section: _content(path) for path, section in uses}
     symbols: dict[str, str] = {}
     if target.get("cpu") == "host":
         reason = "this machine has no linker script with regions"
@@ -125,6 +128,19 @@ def _uses(models: Mapping[str, object]) -> Iterator[Use]:
             *(((*path, kind), placement.get(kind)) for kind in (*MEMORY_CLASSES, CODE)),
         ]
         yield from ((place, section) for place, section in found if isinstance(section, str))
+
+
+def _device_uses(name: str, target: object) -> Iterator[Use]:
+    """Yield every section that a device of the target ``name`` has for its data."""
+    for device in mapping_in(target, DEVICES):
+        section = mapping_in(mapping_in(target, DEVICES), device).get("section")
+        if isinstance(section, str):
+            yield ("targets", name, DEVICES, device, "section"), section
+
+
+def _content(path: KeyPath) -> SectionContent:
+    """Return what the section at ``path`` contains: data of a device, or that of a model's class."""
+    return SectionContent.CONSTANTS if path[0] == "targets" else content_of(str(path[3]))
 
 
 def _is_built(model: object, target: str) -> bool:

@@ -15,6 +15,7 @@ from typing import Annotated, Any, ClassVar
 from mlfbuild.core import Diagnostic
 from mlfbuild.project import rules
 from mlfbuild.project.checks import EXACT, NOT_EMPTY, Convert, PathText, ProjectPath, Rule, TextOr
+from mlfbuild.project.device import DeviceKeys
 from mlfbuild.project.interface import Dimension, InterfaceNames, SignatureName, TensorName
 from mlfbuild.project.keys import DERIVED, Keys
 from mlfbuild.project.levels import DEFAULT_LEVEL
@@ -80,6 +81,8 @@ class TargetSpec(Keys):
     """Memories and caches of a microcontroller of your own, or values that differ from those of `mcu`."""
     runner: RunnerKeys | None = None
     """Device that `verify`, `profile`, `flash` and `run-firmware` use instead of `board`."""
+    devices: Mapping[Annotated[str, rules.DEVICE_NAME], DeviceKeys] = field(default_factory=dict)
+    """Other devices whose code archives contain, by the name of the folder in codegen/."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +136,10 @@ class ModelSpec(Keys):
     """Optimisation level of its C code: O2 also in debug builds, Os, O3, or inherit for that of the build."""
     options: Mapping[Annotated[str, rules.OPTION_NAME], OptionValue] = field(default_factory=dict)
     """Options of the compiler."""
+    extensions: Mapping[Annotated[str, rules.EXTENSION_NAME], Annotated[OptionValue, rules.FACT]] = field(
+        default_factory=dict
+    )
+    """Facts for later stages that the archive records, by name: {board: nucleo_l4r5zi}"""
     dims: Mapping[TensorName, Dimension] = field(default_factory=dict)
     """Sizes of free dimensions of an ONNX model by name, or by input and index: {batch: 1, x.1: 16}"""
     state: Mapping[TensorName, TensorName] = field(default_factory=dict)
@@ -218,7 +225,7 @@ class Project(Keys):
     """Firmware images, by name."""
     dependencies: Mapping[Annotated[str, rules.DEPENDENCY_NAME], Provider] = field(default_factory=dict)
     """Libraries that the code of models requires, by the name that archives use."""
-    share_workspace: Annotated[tuple[str, ...], Rule(lambda _: None, {"minItems": 2})] = ()
+    share_workspace: Annotated[tuple[str, ...], Rule(lambda _: None, {"minItems": 1})] = ()
     """Models that never run at the same time: an image has one workspace for all of them."""
     budget_file: ProjectPath | None = None
     """Sizes of the images, committed to git, that `mlfbuild report --update-baseline` writes."""

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
@@ -17,7 +17,7 @@ from mlfbuild.project.checks import MAPPING, TEXT, TextOr
 from mlfbuild.project.document import Document
 from mlfbuild.project.keys import Keys
 from mlfbuild.project.problems import KeyPath, Mistake, quoted, suggestion
-from mlfbuild.project.types import FORMAT_VERSION, Project
+from mlfbuild.project.types import FORMAT_VERSION
 
 _EXPECTED = {
     "bool_type": "true or false",
@@ -27,6 +27,8 @@ _EXPECTED = {
     "string_type": "text",
     "tuple_type": "a list",
 }
+_SCALARS = (("options",), ("extensions",))
+"""Keys of a model whose values have one of several types, for each of which pydantic reports a mistake."""
 _KEY_MARK = "[key]"  # pydantic's mark for a finding about a key of a mapping
 
 
@@ -42,26 +44,30 @@ def newer_version(document: Document) -> Mistake | None:
     )
 
 
-def validate(document: Document, root: Path) -> Project | None:
-    """Check every value of ``document``, each independently of the others; paths are joined to ``root``.
+_K = TypeVar("_K", bound=Keys)
 
-    Mistakes are added to the problems of ``document`` and make the result ``None``. Derived fields of the result, and
-    of what it contains, are not set yet.
+
+def validate(document: Document, root: Path, kind: type[_K]) -> _K | None:
+    """Check every value of ``document``, whose keys are those of ``kind``; paths are joined to ``root``.
+
+    Each value is checked independently of the others. Mistakes are added to the problems of ``document`` and make the
+    result ``None``. Derived fields of the result, and of what it contains, are not set yet.
     """
     try:
-        return _adapter().validate_python(document.data, context=root)
+        found: _K = _adapter(cast(Any, kind)).validate_python(document.data, context=root)
     except ValidationError as error:
         for details in error.errors(include_url=False):
-            _add(document, details)
+            _add(document, details, kind)
         return None
+    return found
 
 
 @functools.cache
-def _adapter() -> TypeAdapter[Project]:
-    return TypeAdapter(Project)
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
 
 
-def _add(document: Document, details: ErrorDetails) -> None:
+def _add(document: Document, details: ErrorDetails, kind_of_file: type[Keys]) -> None:
     path = tuple(segment for segment in details["loc"] if segment not in {TEXT, MAPPING})
     kind = details["type"]
     if path and path[-1] == _KEY_MARK:
@@ -72,10 +78,11 @@ def _add(document: Document, details: ErrorDetails) -> None:
         mistake = Mistake("missing-key", reason=f"missing key {quoted(key)}", hint=f"add {key}{value}")
         document.add(path[:-1], mistake, at_key=True)
     elif kind == "unexpected_keyword_argument":
-        document.add(path, _unknown_key(str(path[-1]), _keys_at(path[:-1])), at_key=True)
+        mistake = _unknown_key(str(path[-1]), _keys_at(path[:-1], kind_of_file), kind_of_file)
+        document.add(path, mistake, at_key=True)
     elif kind == "too_short" and any(problem.path[: len(path)] == path for problem in document.problems):
         pass  # its entries were refused one by one
-    elif path[:1] == ("models",) and path[2:3] == ("options",) and len(path) > 4:
+    elif path[:1] == ("models",) and path[2:3] in _SCALARS and len(path) > 4:
         if not any(problem.path == path[:4] for problem in document.problems):  # once, not once a type of the union
             got = _described(details["input"])
             reason = f"expected text, a number, true or false, got {got}"
@@ -84,10 +91,10 @@ def _add(document: Document, details: ErrorDetails) -> None:
         document.add(path, _mistake(details))
 
 
-def _unknown_key(key: str, known: Sequence[str]) -> Mistake:
+def _unknown_key(key: str, known: Sequence[str], kind: type[Keys]) -> Mistake:
     """Return the mistake about ``key``, with the nearest of the ``known`` ones, its right place, or what is there."""
     near = suggestion(key, known)
-    elsewhere = [f"{place}.{key}" for place, keys in _places(Project) if key in keys.fields()]
+    elsewhere = [f"{place}.{key}" for place, keys in _places(kind) if key in keys.fields()]
     hint = "" if near else f"write it as {elsewhere[0]}" if elsewhere else f"use one of {listed(known)}, or remove it"
     return Mistake("unknown-key", reason=f"unknown key{near}", hint=hint)
 
@@ -129,9 +136,8 @@ def _described(value: object) -> str:
     return "nothing" if value is None else str(value).lower()
 
 
-def _keys_at(path: KeyPath) -> list[str]:
-    """Return the keys that the mapping at ``path`` may have."""
-    keys: type[Keys] = Project
+def _keys_at(path: KeyPath, keys: type[Keys]) -> list[str]:
+    """Return the keys that the mapping at ``path`` of a file with ``keys`` may have."""
     by_name = False
     for segment in path:
         if by_name:

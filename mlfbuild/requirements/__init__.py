@@ -39,10 +39,13 @@ if TYPE_CHECKING:
         folder_library as folder_library,
     )
     from mlfbuild.requirements.git import (
+        HEAD as HEAD,
         GitPin as GitPin,
         fetch_commit as fetch_commit,
         fetch_version as fetch_version,
+        git_root as git_root,
     )
+    from mlfbuild.requirements.git_command import shown_address as shown_address
     from mlfbuild.requirements.identity import content_hash as content_hash
     from mlfbuild.requirements.lock import (
         Lock as Lock,

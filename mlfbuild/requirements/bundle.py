@@ -110,9 +110,12 @@ def _is_of(name: str, path: str) -> bool:
 
 
 def _with_entry(module: Module, resolved: ResolvedLibrary) -> Module:
-    """Return ``module`` whose metadata names the folder of the bundle."""
+    """Return ``module`` whose metadata names the folder of the bundle, with the unknown fields of the entry so far."""
     kept = [item for item in module.external_dependencies if short_name(item.short_name) != resolved.name]
-    return replace(module, external_dependencies=(*kept, bundle_dependency(resolved)))
+    replaced = [item for item in module.external_dependencies if item not in kept]
+    unknown = {field.place: field for item in replaced for field in item.unknown}
+    entry = replace(bundle_dependency(resolved), unknown=tuple(unknown[place] for place in sorted(unknown)))
+    return replace(module, external_dependencies=(*kept, entry))
 
 
 def _check(resolved: ResolvedLibrary) -> None:

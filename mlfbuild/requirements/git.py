@@ -25,6 +25,8 @@ _ATTRIBUTES = "* -text -eol -filter -ident -working-tree-encoding -export-ignore
 """The attributes of each mirror; they take precedence over the ``.gitattributes`` of commits."""
 _SETTINGS = ("config", "config.worktree", "commondir", "info/attributes", "objects/info/alternates")
 """Files of a mirror that can make Git run programs."""
+HEAD = "HEAD"
+"""The version that is the repository's default branch."""
 _REFS = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
 
 
@@ -206,7 +208,7 @@ def _resolved(mirror: Path, version: str, url: str) -> str:
     Raises ``UsageError`` with similar names if there is none.
     """
     names = [full_commit(version)] if full_commit(version) else [f"refs/tags/{version}", f"refs/heads/{version}"]
-    names += [version.lower()] if is_abbreviated(version) else []
+    names += [version.lower()] if is_abbreviated(version) else [HEAD] if version == HEAD else []
     commit = next(filter(None, (_commit(mirror, name) for name in names)), "")
     if commit:
         return commit

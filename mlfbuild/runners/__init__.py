@@ -23,6 +23,7 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     from mlfbuild.runners.calls import call_function as call_function
+    from mlfbuild.runners.command import command_words as command_words
     from mlfbuild.runners.faults import describe_fault as describe_fault
     from mlfbuild.runners.firmware import Firmware as Firmware, read_firmware as read_firmware
     from mlfbuild.runners.host_calls import (
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
         needed_for as needed_for,
         open_runner as open_runner,
     )
+    from mlfbuild.runners.serial_port import SerialPort as SerialPort
     from mlfbuild.runners.types import Runner as Runner
     from mlfbuild.runners.whole_run import run_to_end as run_to_end
 else:

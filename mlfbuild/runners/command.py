@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -29,6 +29,7 @@ from mlfbuild.core import (
 from mlfbuild.project import RunnerKeys
 from mlfbuild.runners.background import background
 from mlfbuild.runners.lock import device_lock
+from mlfbuild.runners.placeholders import filled
 from mlfbuild.targets import MemoryRegion
 
 _FLASH_SECONDS = 300.0
@@ -83,9 +84,7 @@ def _ran(
     timeout: float,
     printed: Callable[[str], object],
 ) -> CommandRun:
-    if not image.is_file():
-        raise InputFileError("image-missing", place=image, reason="no such firmware image", hint="build it first")
-    program, *arguments = _filled(words, place, keys, image)
+    program, *arguments = command_words(words, place, keys, image)
     lines: list[str] = []
     empty = 0
 
@@ -98,7 +97,7 @@ def _ran(
         empty = 0
         printed(lines[-1])
 
-    with background([str(find_tool(program)), *arguments], take) as running:
+    with background([program, *arguments], take) as running:
         try:
             status = running.process.wait(timeout)
         except subprocess.TimeoutExpired:
@@ -114,21 +113,15 @@ def _ran(
     return CommandRun("".join(lines), status)
 
 
-def _filled(words: Sequence[str], place: str, keys: RunnerKeys, image: Path) -> list[str]:
-    if keys.probe is None and any("{probe}" in word for word in words):
-        reason = "the command contains {probe}, but the runner has no probe"
-        raise UsageError("probe-not-chosen", place=place, reason=reason, hint="add probe: with its serial number")
-    values = {"{elf}": str(image.resolve()), "{probe}": keys.probe or ""}
-    return [_replaced(word, values) for word in words]
+def command_words(words: Sequence[str], place: str, keys: RunnerKeys, image: Path) -> list[str]:
+    """Return a command of ``keys`` with the path of its program, of ``image`` and of the probe.
 
-
-def _replaced(word: str, values: Mapping[str, str]) -> str:
-    """Return ``word`` with the values in place of their names, which may occur in a value again."""
-    name = min((name for name in values if name in word), key=word.index, default=None)
-    if name is None:
-        return word
-    before, _, after = word.partition(name)
-    return before + values[name] + _replaced(after, values)
+    Raises ``InputFileError`` without the image, ``ToolNotFoundError``, and ``UsageError`` without a probe.
+    """
+    if not image.is_file():
+        raise InputFileError("image-missing", place=image, reason="no such firmware image", hint="build it first")
+    program, *arguments = filled(words, keys.probe, place, image)
+    return [str(find_tool(program)), *arguments]
 
 
 def _end(status: int) -> str:

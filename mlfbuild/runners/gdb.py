@@ -19,7 +19,6 @@ from mlfbuild.core import (
     Tell,
     TimedOutError,
     ToolNotFoundError,
-    UsageError,
     find_tool,
     require_extra,
     stops_held,
@@ -32,8 +31,9 @@ from mlfbuild.runners.console import serial_console
 from mlfbuild.runners.device_image import DeviceImage, device_image
 from mlfbuild.runners.gdb_client import GdbClient, GdbRefusal, mi_string
 from mlfbuild.runners.gdb_servers import GdbServer, gdb_server
-from mlfbuild.runners.image_checks import check_image, check_size, memory_map
+from mlfbuild.runners.image_checks import check_image, check_size, memory_map, not_written
 from mlfbuild.runners.lock import device_lock
+from mlfbuild.runners.placeholders import filled
 from mlfbuild.targets import MemoryRegion
 
 ANSWER_SECONDS = 30.0
@@ -227,13 +227,7 @@ class Gdb:
             raise self._not_written(firmware, reason)
 
     def _not_written(self, firmware: DeviceImage, reason: str) -> ProcessFailedError:
-        return ProcessFailedError(
-            "device-not-written",
-            self._client.output,
-            place=self.name,
-            reason=f"{firmware.path.name} cannot be loaded: {reason}",
-            hint="check that the image is linked for this part, and that its flash is not write-protected",
-        )
+        return not_written(firmware.path.name, reason, self.name, self._client.output)
 
     # Running ---------------------------------------------------------------------------------------------------------
 
@@ -362,16 +356,9 @@ def connect(keys: RunnerKeys, place: str, memory: Sequence[MemoryRegion]) -> Gdb
     seconds = ANSWER_SECONDS if keys.timeout is None else keys.timeout / 1e9
     runner = Gdb(f"gdb {keys.gdb}", place, server, memory=memory, timeout=seconds)
     console = (keys.console, keys.baud) if keys.console else None
-    start = with_probe(keys.start, keys.probe, place)
+    start = filled(keys.start, keys.probe, place)
     runner.connect(keys.gdb, start, f"probe {keys.probe}" if keys.probe else "", console)
     return runner
-
-
-def with_probe(words: Sequence[str], probe: str | None, place: str) -> tuple[str, ...]:
-    """Return ``words`` with the serial number of the probe for {probe}; raises ``UsageError`` if it is not known."""
-    if probe is None and any("{probe}" in word for word in words):
-        raise UsageError("probe-not-given", place=place, reason="{probe} is used", hint="add the key probe")
-    return tuple(word.replace("{probe}", probe or "") for word in words)
 
 
 def _with_host(address: str) -> str:

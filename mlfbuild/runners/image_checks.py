@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from mlfbuild.core import UnsupportedModelError
+from mlfbuild.core import ProcessFailedError, UnsupportedModelError
 from mlfbuild.runners.device_image import DeviceImage
 from mlfbuild.targets import MemoryRegion
 
@@ -47,6 +47,17 @@ def check_image(image: DeviceImage, architecture: str, cpuid: int | None, device
             reason=f"the image cannot run on {device}: {flaw}",
             hint="build it for the CPU of this device",
         )
+
+
+def not_written(image: str, reason: str, device: str, output: str) -> ProcessFailedError:
+    """Return the error for an image that ``device`` did not take; ``output`` is what its server or library printed."""
+    return ProcessFailedError(
+        "device-not-written",
+        output,
+        place=device,
+        reason=f"{image} cannot be loaded: {reason}",
+        hint="check that the image is linked for this part, and that its flash is not write-protected",
+    )
 
 
 def _flaws(image: DeviceImage, architecture: str, cpuid: int | None) -> Iterator[str]:

@@ -26,7 +26,7 @@ from mlfbuild.project import RunnerKeys
 from mlfbuild.runners.calls import call_function
 from mlfbuild.runners.console import serial_console
 from mlfbuild.runners.device_image import device_image
-from mlfbuild.runners.image_checks import check_image, check_size
+from mlfbuild.runners.image_checks import check_image, check_size, not_written
 from mlfbuild.runners.lock import device_lock
 from mlfbuild.targets import MemoryRegion
 
@@ -200,13 +200,7 @@ class PyOcd:
         return tuple(regions)
 
     def _not_written(self, reason: str) -> ProcessFailedError:
-        return ProcessFailedError(
-            "device-not-written",
-            self._messages.text,
-            place=self.name,
-            reason=f"the image cannot be loaded: {reason}",
-            hint="check that the image is linked for this part, and that its flash is not write-protected",
-        )
+        return not_written("the image", reason, self.name, self._messages.text)
 
     # Running ---------------------------------------------------------------------------------------------------------
 

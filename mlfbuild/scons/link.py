@@ -10,10 +10,11 @@ from typing import Any
 from SCons.Node import NodeList
 from SCons.Node.FS import Dir
 
-from mlfbuild.build import Part, TargetJob
+from mlfbuild.build import BlobSources, Part, TargetJob
 from mlfbuild.core import UsageError, listed as listed_names
 from mlfbuild.library import ResolvedLibrary
 from mlfbuild.scons.dependencies import dependency_dirs, dependency_library
+from mlfbuild.scons.devices import device_library
 from mlfbuild.scons.guarantee import check_programs, remember_owner
 from mlfbuild.scons.includes import known_object
 from mlfbuild.scons.trees import TreeNodes
@@ -100,7 +101,7 @@ def _place(tree: TreeNodes, module: Part) -> str:
 
 
 def _public_dirs(module: Part) -> list[str]:
-    return [*module.include_dirs, *([module.blobs.include_dir] if module.blobs else [])]
+    return [*module.include_dirs, *module.blob_dirs]
 
 
 def _library(env: Any, target: TargetJob, tree: TreeNodes, module: Part, theirs: list[Any], needed: list[Any]) -> Any:
@@ -109,7 +110,14 @@ def _library(env: Any, target: TargetJob, tree: TreeNodes, module: Part, theirs:
     if key not in _made:
         objects = list(_objects(env, folder, tree, module, theirs, needed))
         library = folder.File(env.subst(f"${{LIBPREFIX}}mlf_{module.name}$LIBSUFFIX"))
-        _made[key] = env.StaticLibrary(library, objects) if objects else []
+        _made[key] = env.StaticLibrary(library, objects) if objects else NodeList()
+        for device in module.devices:
+            made = device_library(env, folder, tree, device)
+            env.AppendUnique(MLF_DEVICE_LIBRARIES=made)
+            if device.tools.linked:
+                _made[key] = _made[key] + made
+            else:  # built with the module, for an image of the device
+                env.Requires(_made[key], made)
         _models.update(dict.fromkeys(_made[key], key[1]))
         owner = tree.job.module_title(module.name, [part.name for part in tree.outline.modules])
         for node in _made[key]:
@@ -152,13 +160,11 @@ def _objects(
             yield from known_object(env, target, source, interface, theirs, CPPPATH=cpp_path, **level)
         else:
             yield from env.StaticObject(target, source, CPPPATH=cpp_path, **level)
-    if module.blobs is not None:
-        yield from _blobs(env, folder, tree, module, cpp_path)
+    for blobs in module.blobs:
+        yield from _blob(env, folder, tree, module, blobs, cpp_path)
 
 
-def _blobs(env: Any, folder: Any, tree: TreeNodes, module: Part, cpp_path: list[Any]) -> Any:
-    blobs = module.blobs
-    assert blobs is not None
+def _blob(env: Any, folder: Any, tree: TreeNodes, module: Part, blobs: BlobSources, cpp_path: list[Any]) -> Any:
     form = env.subst("$MLFBLOBS")
     if form not in {"array", "incbin"}:
         raise UsageError(

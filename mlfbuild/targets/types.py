@@ -48,6 +48,15 @@ class Cpu:
         return f"{self.name}.cmake" if compiler == GCC else f"{self.name}-{compiler}.cmake"
 
     @property
+    def machine(self) -> str:
+        """The machine that its images are for: an image contains code for one of them only."""
+        return "arm" if self.is_arm else self.architecture[:4]  # rv32, host
+
+    def links_with(self, other: Cpu) -> bool:
+        """Return whether its code and code for ``other`` can be in one image and call each other."""
+        return (self.machine, self.float_abi) == (other.machine, other.float_abi)
+
+    @property
     def is_arm(self) -> bool:
         """Whether it is an Arm core."""
         return self.architecture.startswith("armv")

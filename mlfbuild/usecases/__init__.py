@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         assumed_places as assumed_places,
         check_dependencies as check_dependencies,
         unchecked_budgets as unchecked_budgets,
+        unused_devices as unused_devices,
     )
     from mlfbuild.usecases.clashes import compare_linked as compare_linked
     from mlfbuild.usecases.cmake_dir import cmake_package_folder as cmake_package_folder
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from mlfbuild.usecases.compile.file import compile_file as compile_file, file_job as file_job
     from mlfbuild.usecases.compile.table import Table as Table
     from mlfbuild.usecases.completion import completion_script as completion_script
-    from mlfbuild.usecases.convert import convert_archive as convert_archive
+    from mlfbuild.usecases.convert import Conversion as Conversion, convert_archive as convert_archive
     from mlfbuild.usecases.doctor.diagnosis import (
         Diagnosis as Diagnosis,
         TargetState as TargetState,
@@ -96,6 +97,13 @@ if TYPE_CHECKING:
     )
     from mlfbuild.usecases.sbom import bill_of_materials as bill_of_materials, check_complete as check_complete
     from mlfbuild.usecases.schema import project_schema as project_schema, report_schema as report_schema
+    from mlfbuild.usecases.show import (
+        FunctionText as FunctionText,
+        ProgramPart as ProgramPart,
+        function_called as function_called,
+        program_parts as program_parts,
+    )
+    from mlfbuild.usecases.split import SplitModule as SplitModule, split_archive as split_archive
     from mlfbuild.usecases.unpack import unpack_file as unpack_file
     from mlfbuild.usecases.update.replacing import update_model as update_model
     from mlfbuild.usecases.update.types import (

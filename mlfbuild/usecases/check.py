@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from mlfbuild.build import toolchain_of
 from mlfbuild.core import Diagnostic, MlfError, ProjectFileError, listed
-from mlfbuild.library import Requirement
+from mlfbuild.library import Requirement, device_code
 from mlfbuild.project import (
     CODE,
     MEMORY_CLASSES,
@@ -18,6 +18,7 @@ from mlfbuild.project import (
     TargetSpec,
     mcu_of,
     run_budgets,
+    suggestion,
 )
 from mlfbuild.requirements import file_lists, folder_library, model_requirements, requirement_problems
 
@@ -25,14 +26,16 @@ from mlfbuild.requirements import file_lists, folder_library, model_requirements
 def check_dependencies(project: Project) -> list[str]:
     """Return a line for each provider of ``project`` that no model requires; none if not all requirements are known.
 
-    Raises ``ProjectFileError`` for requirements that the project does not meet and for providers whose files are not
-    as the project states, and ``InputFileError`` for unsafe archives and folders.
+    Raises ``ProjectFileError`` for requirements that the project does not meet, for code of devices that it does not
+    declare, and for providers whose files are not as the project states, and ``InputFileError`` for unsafe archives and
+    folders.
     """
     known = {name: known_requirements(model) for name, model in project.models.items()}
     required = {one.name for of_model in known.values() for one in of_model or ()}
     providers = project.dependencies.values()
     problems: list[str | Diagnostic] = [*_unmet(project, known)]
     problems += _mistaken(provider for provider in providers if provider.name in required)
+    problems += project.problems(_undeclared_devices(project))
     if problems:
         raise ProjectFileError(list(dict.fromkeys(problems)))
     if any(of_model is None for of_model in known.values()):
@@ -42,6 +45,49 @@ def check_dependencies(project: Project) -> list[str]:
         for provider in providers
         if provider.name not in required
     ]
+
+
+def unused_devices(project: Project) -> list[str]:
+    """Return a line for each declared device of ``project`` that no model has files for, if all are known."""
+    found = []
+    for target in project.targets.values():
+        known = [_devices_of(model) for model in project.models_on(target.name)]
+        used = {name for names in known if names is not None for name in names}
+        for name in target.devices if None not in known else ():
+            if name not in used:
+                near = suggestion(name, used - {*target.devices})
+                reason = f"no model has code in codegen/{name}{near}"
+                mistake = Mistake("device-not-used", reason=reason, hint="correct the name, or remove the device")
+                found.append((("targets", target.name, "devices", name), mistake))
+    return [str(problem) for problem in project.problems(found)]
+
+
+def _undeclared_devices(project: Project) -> Iterator[tuple[KeyPath, Mistake]]:
+    """Yield each device that a model has code for and a target of the model does not declare with a compiler."""
+    for target in project.targets.values():
+        for model in project.models_on(target.name):
+            for name, built in (_devices_of(model) or {}).items():
+                device = target.devices.get(name)
+                if built and (device is None or not device.names_compiler):
+                    reason = f"{model.source} has code in codegen/{name}, and no compiler is named for this device"
+                    near = "" if device else suggestion(name, target.devices)
+                    mistake = Mistake("device-not-declared", reason=reason + near, hint=f"add {name} with its cpu")
+                    yield ("targets", target.name, "devices", name), mistake
+
+
+def _devices_of(model: ModelSpec) -> Mapping[str, bool] | None:
+    """Return the devices that ``model`` has files for, and whether these have to be compiled; ``None`` if unknown."""
+    if model.compiler == "native":
+        return {}
+    if model.compiler != "archive":
+        return None
+    from mlfbuild.archive import open_archive  # imported late, because few projects need it
+
+    try:
+        codes = [code for module in open_archive(model.source).modules for code in device_code(module)]
+    except MlfError:  # the build reports it
+        return None
+    return {code.name: any(c.built for c in codes if c.name == code.name) for code in codes}
 
 
 def unchecked_budgets(project: Project) -> list[str]:

@@ -1,32 +1,48 @@
-"""Write an archive in another version of the format, or with other module names."""
+"""Write an archive in another version of the format, repaired, or with other module names."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from mlfbuild.archive import open_archive, rename_modules, write_archive
+from mlfbuild.archive import moved_fields, open_archive, open_dated_archive, rename_modules, write_archive
+from mlfbuild.archive.repair import RepairedLibrary, repaired
 from mlfbuild.build import check_output
 from mlfbuild.core import UsageError, listed
 from mlfbuild.library import Library
 
 
-def convert_archive(path: Path, version: int, output: Path, names: Sequence[str] = ()) -> int:
-    """Write the archive ``path`` to ``output`` in ``version`` of the format; return its size in bytes.
+@dataclass(frozen=True)
+class Conversion:
+    """The size of a written archive in bytes, and what was repaired, or ``None`` if that was not requested."""
 
-    ``names`` renames modules: ``OLD=NEW``, or ``NEW`` if the archive has one module. The output is written whole or not
-    at all. Raises ``InputFileError``, ``UsageError`` for content that the version cannot hold and for invalid names,
-    ``ConflictError`` if ``output`` is another kind of file, and ``StorageError``.
+    size: int
+    repair: RepairedLibrary | None = None
+    moved: tuple[str, ...] = ()
+    """Places of fields that the format does not define and that the version can hold only in the key ``mlfbuild``."""
+
+
+def convert_archive(
+    path: Path, version: int, output: Path, names: Sequence[str] = (), *, repair: bool = False
+) -> Conversion:
+    """Write the archive ``path`` to ``output`` in ``version`` of the format.
+
+    ``names`` renames modules: ``OLD=NEW``, or ``NEW`` if the archive has one module. ``repair`` first corrects what its
+    exporter is known to have written wrongly. The output is written whole or not at all. Raises ``InputFileError``,
+    ``UsageError`` for content that the version cannot hold and for invalid names, ``ConflictError`` if ``output`` is
+    another kind of file, and ``StorageError``.
     """
     check_output(output, path)
-    library = open_archive(path)
+    result = repaired(*open_dated_archive(path)) if repair else None
+    library = open_archive(path) if result is None else result.library
     new_names = _new_names(library, names, path)
     try:
         library = rename_modules(library, new_names)
     except UsageError as error:
         raise error.within(path) from None
     write_archive(library, output, version)
-    return output.stat().st_size
+    return Conversion(output.stat().st_size, result, moved_fields(library, version))
 
 
 def _new_names(library: Library, names: Sequence[str], path: Path) -> dict[str, str]:

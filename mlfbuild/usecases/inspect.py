@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from mlfbuild.archive import tar
 from mlfbuild.archive.describe import describe, describe_text
-from mlfbuild.build import is_model, open_model
-from mlfbuild.core import InputFileError, UsageError, listed, printable, quoted, read_bytes
-from mlfbuild.library import Identity, Library, identities
-from mlfbuild.project import suggestion
+from mlfbuild.build import chosen_modules, is_model, open_model
+from mlfbuild.core import InputFileError, printable, read_bytes
+from mlfbuild.library import Identity, identities
 
 
 def models_in_image(path: Path) -> list[Identity] | None:
@@ -40,26 +38,10 @@ def inspect_archive(path: Path, modules: Collection[str] = ()) -> dict[str, Any]
 
     Raises as ``open_model``, and ``UsageError`` for a module that the archive does not have.
     """
-    return describe(_chosen(open_model(path), modules, path))
+    return describe(chosen_modules(open_model(path), modules, path))
 
 
 def archive_text(path: Path, modules: Collection[str] = (), *, verbose: bool = False) -> str:
     """Return the content of the archive ``path`` as text, with full lists if ``verbose``; as ``inspect_archive``."""
-    text = describe_text(_chosen(open_model(path), modules, path), verbose=verbose)
+    text = describe_text(chosen_modules(open_model(path), modules, path), verbose=verbose)
     return f"{printable(str(path))}, compiled for this machine\n{text}" if is_model(path) else text
-
-
-def _chosen(library: Library, names: Collection[str], path: Path) -> Library:
-    known = [module.name for module in library.modules]
-    for name in names:
-        if name not in known:
-            nearest = suggestion(name, known) or f" (it has {listed(known)})"
-            raise UsageError(
-                "unknown-module",
-                place=path,
-                reason=f"the archive has no module {quoted(name)}{nearest}",
-                hint="correct --model",
-            )
-    if not names:
-        return library
-    return replace(library, modules=tuple(module for module in library.modules if module.name in names))

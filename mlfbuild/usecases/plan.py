@@ -12,6 +12,7 @@ from typing import Any
 
 from mlfbuild.build import (
     CompileJob,
+    DevicePart,
     FirmwareJob,
     Outline,
     Progress,
@@ -176,13 +177,25 @@ def _model(job: CompileJob, project: Project, vectors: Mapping[str, Path]) -> di
         "up_to_date": is_current(job) and tree_is_whole(job.tree),
         "complete": known is not None,
         "reads": [_text(path) for path in (project.path, *read_files(job))],
-        "watched": [_text(path) for path in watched_inputs(job)],
+        "devices": [_device(device) for part in outline.modules for device in part.devices],
+        "watched": [_text(path) for path in (*watched_inputs(job), *(job.devices.toolchains if job.devices else ()))],
         "changing": [_text(job.tree / path) for path in outline.changing],
         "writes": [
             _text(job.archive),
             _text(key_file(job)),
             *(f"{_text(job.tree)}/{path}" for path in (*outline.written, RECORD)),
         ],
+    }
+
+
+def _device(part: DevicePart) -> dict[str, Any]:
+    """Return the library of a module for another device: how it is compiled, and whether images link it."""
+    return {
+        "device": part.name,
+        "library": f"libmlf_{part.target}.a",
+        "compiler": part.tools.compiler,
+        "flags": list(part.flags),
+        "linked": part.tools.linked,
     }
 
 
@@ -227,6 +240,9 @@ def _lines(planned: dict[str, Any]) -> Iterator[str]:
     for entry in planned["models"]:
         yield f"model {entry['model']} for {entry['target']}: {_state(entry)}"
         yield from _files(entry)
+        for device in entry["devices"]:
+            place = "linked into images" if device["linked"] else "not linked into images"
+            yield f"  device {device['device']}: {device['library']}, compiled with {device['compiler']}, {place}"
         if not entry["complete"]:
             yield f"  > {entry['tree']}/...: the files of its archive (unknown until it is built; see --complete)"
     for entry in planned["targets"]:

@@ -21,7 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mlfbuild.core import CheckFailedError, InputFileError, listed, printable, quoted, read_bytes, shown
-from mlfbuild.library import TensorInfo
+from mlfbuild.executor import check_described
+from mlfbuild.library import Module, TensorInfo
 
 Array = npt.NDArray[Any]
 
@@ -66,9 +67,12 @@ class HasTensors(Protocol):
 def load_vectors(path: Path, module: HasTensors) -> Vectors:
     """Read the vectors of ``module`` from ``path``.
 
-    Raises ``InputFileError`` if the file is damaged or does not fit the module, and ``CheckFailedError`` if it holds no
-    cases: a check of nothing must not pass.
+    Raises ``InputFileError`` if the file is damaged or does not fit the module, ``UnsupportedModelError`` if the
+    archive does not record its tensors, and ``CheckFailedError`` if the file holds no cases: a check of nothing must
+    not pass.
     """
+    if isinstance(module, Module):
+        check_described(module)
     arrays = _read(path)
     inputs = _arrays_of(path, arrays, "in", module.inputs)
     outputs = _arrays_of(path, arrays, "out", module.outputs)
@@ -110,6 +114,8 @@ def load_inputs(path: Path, module: HasTensors) -> tuple[int, tuple[Array, ...]]
     An array may also have the name of the input without a prefix; expected outputs in the file are ignored. Raises as
     ``load_vectors``.
     """
+    if isinstance(module, Module):
+        check_described(module)
     arrays = _read(path)
     for index, tensor in enumerate(module.inputs):
         for name in tensor.names:

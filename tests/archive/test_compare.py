@@ -33,6 +33,7 @@ from mlfbuild.library import (
     StorageEntry,
     TensorInfo,
     TracedTensor,
+    UnknownField,
 )
 from support.libraries import GRAPH_JSON, graph_library, native_library, native_module
 
@@ -148,6 +149,32 @@ def test_changed_dependency_is_a_difference() -> None:
     crt = ExternalDependency("crt", "./runtime", "mlf_path", "0.14.0")
     modules = [replace(TINY, external_dependencies=(item,)) for item in (crt, replace(crt, version_spec="0.9.0"))]
     assert found(*modules) == [("dependency", "crt", "version spec 0.14.0 -> 0.9.0")]
+
+
+def test_unknown_fields_are_compared() -> None:
+    one, two, three = (UnknownField("/bank", value) for value in ("1", "2", "3"))
+    left, right = (replace(TINY, unknown=(field,)) for field in (one, two))
+    assert found(left, left) == []
+    assert found(left, right) == [("unknown field", "/bank", "value 1 -> 2")]
+    assert found(left, TINY) == [("unknown field", "/bank", "only in the first")]
+    crt = ExternalDependency("crt", "./runtime", "mlf_path")
+    modules = [replace(TINY, external_dependencies=(replace(crt, unknown=own),)) for own in ((one,), (), (three,))]
+    assert found(modules[0], modules[1]) == [("dependency", "crt", "bank 1 -> none")]
+    assert found(modules[1], modules[2]) == [("dependency", "crt", "bank none -> 3")]
+    beside = compare(Library((TINY,), unknown=(one,)), Library((TINY,), unknown=(two, UnknownField("/c", "0"))))
+    assert [(each.module, each.name, each.left, each.right) for each in beside.differences] == [
+        (None, "/bank", "1", "2"), (None, "/c", None, "0"),
+    ]  # fmt: skip
+
+
+def test_all_facts_of_a_device_context_are_compared() -> None:
+    context = DeviceContext("npu", 0, "vela", '{"macs": 128}', "npu -fast")
+    left = replace(TINY, contexts=(context,))
+    assert found(left, left) == []
+    for changed in ({"compiler": ""}, {"config": ""}, {"target": "npu"}):
+        (key,) = changed
+        right = replace(TINY, contexts=(replace(context, **changed),))
+        assert found(left, right) == [("context", "npu 0", f"{key} {getattr(context, key)} -> {changed[key]}")]
 
 
 def test_repeated_names_are_compared_one_by_one() -> None:

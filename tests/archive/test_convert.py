@@ -18,6 +18,7 @@ from mlfbuild.archive.read import read_files
 from mlfbuild.build.tree.unpacking import tree_files
 from mlfbuild.core.errors import InputFileError, UsageError
 from mlfbuild.library import (
+    OPERATOR,
     ArchiveFile,
     CodegenFile,
     DeviceContext,
@@ -35,6 +36,12 @@ from support.tvm_archives import TVM_ARCHIVES, tvm_files
 OLD = {f"{version}-{executor}": model_archive(version, executor) for version, executor in MODELS}
 OLD |= {f"{version}-operator": operator_archive(version) for version in (4, 5, 6, 7)}
 OLD["sketch"] = sketch_archive()
+VERSIONS = range(1, 8)
+
+
+def versions_of(library: Library) -> range:
+    """Return the versions that can hold a library of one module."""
+    return range(4, 8) if library.modules[0].style == OPERATOR else VERSIONS
 
 
 def read(library: Library, version: int | None = None) -> Library:
@@ -51,14 +58,16 @@ def module_json(library: Library, version: int | None = None) -> Any:
 
 
 @pytest.mark.parametrize("name", OLD)
-@pytest.mark.parametrize("version", [5, 6, 7])
-def test_sample_converts_to_any_version(name: str, version: int) -> None:
+def test_sample_converts_to_any_version(name: str) -> None:
     library = read_files(OLD[name], "old.tar")
-    converted = convert(library, version)
-    assert read(library, version) == converted == read(converted, version)
-    assert convert(converted, version) == converted
-    assert convert(convert(converted, 5), version) == converted
-    assert_same_meaning(library, converted)
+    current = archive_files(library)
+    for version in versions_of(library):
+        converted = convert(library, version)
+        assert read(library, version) == converted == read(converted, version)
+        assert convert(converted, version) == converted
+        assert convert(convert(converted, 5), version) == converted
+        assert_same_meaning(library, converted)
+        assert archive_files(read(library, version)) == current
 
 
 @pytest.mark.parametrize("name", TVM_ARCHIVES)
@@ -68,7 +77,7 @@ def test_tvm_archive_converts_to_version_7_and_back(shared: Path, name: str) -> 
     assert current == convert(library, 7)
     assert_same_meaning(library, current)
     if len(library.modules) == 1:
-        for version in (5, 6):
+        for version in versions_of(library)[:-1]:
             older = read(current, version)
             assert older == convert(current, version)
             assert read(older) == current
@@ -80,11 +89,12 @@ def assert_same_meaning(library: Library, other: Library) -> None:
     """Compare everything except the version, paths of files, and the device type of a single target."""
     assert other.other_files == library.other_files
     for module, changed in zip(library.modules, other.modules, strict=True):
-        unplaced: dict[str, Any] = {"codegen": (), "targets": ()}
+        unplaced: dict[str, Any] = {"codegen": (), "device_files": (), "targets": ()}
         assert replace(changed, **unplaced) == replace(module, **unplaced)
         assert changed.export_datetime == module.export_datetime
         assert [target.text for target in changed.targets] == [target.text for target in module.targets]
-        assert {bytes(file.content) for file in changed.codegen} == {bytes(file.content) for file in module.codegen}
+        assert {file.data for file in changed.codegen} == {file.data for file in module.codegen}
+        assert {file.data for file in changed.device_files} == {file.data for file in module.device_files}
 
 
 def test_paths_of_files_in_each_version() -> None:
@@ -96,15 +106,23 @@ def test_paths_of_files_in_each_version() -> None:
     older = common | {"executor-config/graph/graph.json", "src/relay.txt"}
     assert set(archive_files(library, 5)) == set(archive_files(library, 6)) == older
     assert set(archive_files(library)) == common | {"executor-config/graph/add.graph", "src/add.relay"}
+    graph = "runtime-config/graph/graph.json"
+    assert set(archive_files(library, 4)) == common | {graph, "src/relay.txt"}
+    assert set(archive_files(library, 3)) == common | {graph, "relay.txt"}
+    for version in (1, 2):
+        assert set(archive_files(library, version)) == {*model_archive(version), "README.md"}
     operator = read_files(operator_archive(4), "old.tar")
-    for version in (5, 6, 7):
+    for version in (4, 5, 6, 7):
         assert set(archive_files(operator, version)) == {
             "README.md", "codegen/host/src/lib0.c", "codegen/host/src/lib1.c", "metadata.json", "src/tir-1.txt",
         }  # fmt: skip
 
 
-@pytest.mark.parametrize("version", [5, 6, 7])
-@pytest.mark.parametrize("name", ["1-graph", "2-aot", "4-operator", "sketch"])
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [(name, version) for name in ("1-graph", "2-aot", "4-operator", "sketch") for version in (5, 6, 7)]
+    + [("7-graph", version) for version in (1, 2, 3, 4)] + [("7-aot", 1), ("7-operator", 4)],
+)  # fmt: skip
 def test_metadata_of_converted_samples(golden: Callable[[str, str], None], name: str, version: int) -> None:
     text = bytes(archive_files(read_files(OLD[name], "old.tar"), version)["metadata.json"]).decode()
     golden(text, "metadata.json")
@@ -123,23 +141,23 @@ def test_unpacked_tree_has_the_names_in_its_fragment() -> None:
 
 
 @pytest.mark.parametrize("library", [native_library(), graph_library()], ids=["native", "graph"])
-@pytest.mark.parametrize("version", [5, 6, 7])
+@pytest.mark.parametrize("version", VERSIONS)
 def test_extension_key_is_kept(library: Library, version: int) -> None:
     assert read(library, version) == convert(library, version)
     assert convert(read(library, version), 7) == library
 
 
-@pytest.mark.parametrize("version", [5, 6, 7])
+@pytest.mark.parametrize("version", VERSIONS)
 def test_contexts_are_kept(version: int) -> None:
     (module,) = graph_library().modules
-    contexts = (DeviceContext("cpu"), DeviceContext("ethos-u", 1))
+    contexts = (DeviceContext("cpu"), DeviceContext("ethos-u", 1, "ethos-u", '{"macs": 128}', "ethos-u -mcpu=u55"))
     assert read(Library((replace(module, contexts=contexts),)), version).modules[0].contexts == contexts
 
 
 def test_call_order_is_kept_without_tvm_key() -> None:
     inputs = tuple(TensorInfo(name, "int8", 4) for name in ("z", "a", "m"))
     library = Library((replace(native_module(), inputs=inputs),))
-    for version in (5, 6, 7):
+    for version in VERSIONS:
         assert read(library, version).modules[0].inputs == inputs
 
 
@@ -177,15 +195,18 @@ def test_a_single_target_is_for_the_cpu() -> None:
 def test_devices_are_kept_in_versions_without_devices() -> None:
     library = targets_of(ModuleTarget("c", 1), ModuleTarget("ethos-u", 12))
     assert module_json(library)["target"] == ["c", "ethos-u"]
-    for version in (5, 6, 7):
+    for version in VERSIONS:
         assert read(library, version).modules[0].targets == library.modules[0].targets
     (target,) = read(targets_of(ModuleTarget("ethos-u", 12))).modules[0].targets
     assert target == ModuleTarget("ethos-u", 12)
 
 
-def test_targets_by_device_are_sorted() -> None:
-    (module,) = convert(targets_of(ModuleTarget("ethos-u", 12), ModuleTarget("c", 1)), 5).modules
-    assert module.targets == (ModuleTarget("c", 1), ModuleTarget("ethos-u", 12))
+def test_order_of_targets_is_kept_in_versions_that_sort_them() -> None:
+    library = targets_of(ModuleTarget("ethos-u", 12), ModuleTarget("c", 1))
+    for version in (1, 5):
+        assert module_json(library, version)["target"] == {"1": "c", "12": "ethos-u"}
+        assert module_json(library, version)["mlfbuild"]["target_devices"] == [12, 1]
+        assert read(library, version).modules[0].targets == library.modules[0].targets
 
 
 # Names of generated files
@@ -209,6 +230,21 @@ def test_files_get_their_module_name() -> None:
     ]  # fmt: skip
 
 
+def test_names_of_files_in_versions_without_module_name() -> None:
+    """Headers and other files keep their names, and so do all files if the code includes one by its name."""
+    module = with_files(net_lib0__c='#include "net.h"\n', net_lib1__o="", net__h="", net_lib__c="", other_lib0__c="")
+    for version in (1, 2):
+        (older,) = convert(Library((module,)), version).modules
+        names = ["lib0.c", "lib1.o", "net.h", "net_lib.c", "other_lib0.c"]
+        assert [str(file.path) for file in older.codegen] == names
+        assert convert(Library((older,), version), 7).modules[0].codegen == module.codegen
+    for module in (
+        with_files(net_lib0__c='#include "net_lib1.c"\n', net_lib1__c=""),
+        with_files(net_lib0__c="", lib0__c=""),
+    ):
+        assert convert(Library((module,)), 2).modules[0].codegen == module.codegen
+
+
 def test_included_files_keep_their_names() -> None:
     assert renamed(with_files(lib0__c='#include "lib1.c"\n', lib1__c="")) == ["lib0.c", "lib1.c"]
     assert renamed(with_files(lib0__c=' # include\t"../src/lib1.h"\n', lib1__h="")) == ["lib0.c", "lib1.h"]
@@ -222,14 +258,21 @@ def test_files_keep_their_names_if_the_new_ones_are_taken() -> None:
 # What a version cannot hold
 
 
-@pytest.mark.parametrize("version", [-1, 0, 1, 2, 3, 4, 8])
-def test_unsupported_versions_are_not_written(version: int) -> None:
+@pytest.mark.parametrize("version", [-1, 0, 8])
+def test_unknown_versions_are_not_written(version: int) -> None:
     with pytest.raises(UsageError) as caught:
         convert(native_library(), version)
-    assert (caught.value.code, caught.value.hint) == ("format-version-not-written", "choose one of 5, 6, 7")
+    assert (caught.value.code, caught.value.hint) == ("format-version-not-written", "choose one of 1, 2, 3, 4, 5, 6, 7")
 
 
-@pytest.mark.parametrize("version", [5, 6])
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_operators_need_version_4(version: int) -> None:
+    with pytest.raises(UsageError) as caught:
+        archive_files(read_files(operator_archive(7), "a.tar"), version)
+    assert (caught.value.code, caught.value.place) == ("format-holds-no-operator", "module add")
+
+
+@pytest.mark.parametrize("version", VERSIONS[:-1])
 def test_several_modules_need_version_7(version: int) -> None:
     with pytest.raises(UsageError) as caught:
         archive_files(native_library("b", "a"), version)
@@ -256,9 +299,10 @@ def test_operator_with_other_modules_is_refused() -> None:
 )
 def test_version_5_has_one_target_per_device(targets: tuple[ModuleTarget, ...]) -> None:
     library = targets_of(*targets)
-    with pytest.raises(UsageError) as caught:
-        archive_files(library, 5)
-    assert (caught.value.code, caught.value.place) == ("format-holds-one-target", "module net")
+    for version in (1, 5):
+        with pytest.raises(UsageError) as caught:
+            archive_files(library, version)
+        assert (caught.value.code, caught.value.place) == ("format-holds-one-target", "module net")
     for version in (6, 7):
         assert read(library, version).modules[0].targets == targets
 
@@ -281,18 +325,45 @@ def test_dependencies_are_in_the_place_of_each_version() -> None:
     (module,) = graph_library().modules
     dependency = ExternalDependency("nn", "https://example.org/nn.git", "git", "v7")
     library = Library((replace(module, external_dependencies=(dependency,)),))
-    for version in (5, 6, 7):
-        assert module_json(library, version)["external_dependencies"] == [vars(dependency)]
+    entry = {"short_name": "nn", "url": "https://example.org/nn.git", "url_type": "git", "version_spec": "v7"}
+    for version in VERSIONS:
+        found = module_json(library, version)
+        place = found["mlfbuild"] if version < 5 else found
+        assert place["external_dependencies"] == [entry]
         assert ("external_dependencies" in json.loads(bytes(archive_files(library, version)["metadata.json"]))) == (
-            version < 7
+            version in {5, 6}
         )
 
 
 # Random metadata
 
 
-VALUES = [None, True, -1, 7, 10**30, 1.5, "", "aot", "operator", [], [None], ["graph"], {}, {"1": "c"}, {"0": {}}]
-KEYS = ["style", "executors", "runtimes", "target", "memory", "sids", "inputs", "contexts", "mlfbuild", "codegen"]
+VALUES = [
+    None,
+    True,
+    -1,
+    7,
+    10**30,
+    1.5,
+    "",
+    "aot",
+    "operator",
+    [],
+    [None],
+    ["graph"],
+    {},
+    {"1": "c"},
+    {"0": {}},
+    {"version": 2},
+    {"version": 1, "unknown": {"/memory/functions/main/0/size": 1, "/mlfbuild": {}, "x": [{}]}},
+    {"version": 1, "archive": {"/modules": {}, "/x": 1}, "state_size": 3},
+    {"f": [{"device": 1}]},
+]
+KEYS = [
+    "style", "executors", "runtimes", "target", "memory", "sids", "inputs", "contexts", "mlfbuild", "codegen",
+    "vendor", "main", "functions", "operator_functions", "unknown", "archive", "model_name", "export_datetime_utc",
+    "external_dependencies", "config", "0",
+]  # fmt: skip
 
 
 def mutate(document: Any, data: st.DataObject) -> None:
@@ -326,7 +397,7 @@ def test_readable_metadata_keeps_its_meaning_in_every_version(data: st.DataObjec
         library = read_files({**files, name: json.dumps(document).encode()}, "a.tar")
     except InputFileError:
         return
-    for version in (5, 6, 7):
+    for version in VERSIONS:
         try:
             converted = convert(library, version)
         except UsageError:
@@ -339,5 +410,5 @@ def test_storage_of_aot_module_is_kept() -> None:
     document = json.loads(files["metadata.json"])
     document["memory"] = [{"storage_id": 0, "size_bytes": 4}]
     library = read_files({**files, "metadata.json": json.dumps(document).encode()}, "old.tar")
-    for version in (5, 6, 7):
+    for version in VERSIONS:
         assert read(library, version).modules[0].storage == library.modules[0].storage != ()

@@ -31,6 +31,7 @@ from mlfbuild.library import (
     Pool,
     TensorInfo,
     TracedTensor,
+    UnknownField,
 )
 from mlfbuild.library.devices import device_name
 from support.libraries import graph_library, native_library, native_module
@@ -72,14 +73,22 @@ def planned_module() -> Module:
         codegen=(CodegenFile(PurePosixPath("host/src/npu_lib0.c"), b"int x;\n"),),
         pools=(Pool("sram", "workspace", 4096, external=True), Pool("flash", "constant", None, external=False)),
         devices=("ethos_u",),
-        contexts=(DeviceContext("cpu"), DeviceContext("ethos-u", 1)),
+        contexts=(DeviceContext("cpu"), DeviceContext("ethos-u", 1, "ethos-u", '{"macs": 128}', "ethos-u -mcpu=u55")),
+        external_dependencies=(
+            ExternalDependency("nn", "https://example.org/nn", "git", "v7", (UnknownField("/licence", '"MIT"'),)),
+        ),
+        unknown=(UnknownField("/memory/banks", json.dumps(list(range(40)))), UnknownField("/tool", '"x\\u001b"')),
         trace=(TracedTensor(TensorInfo("relu", "int8", 64, (1, 64)), "RELU", "tvmgen_npu_relu"),),
     )
 
 
 @pytest.mark.parametrize(
     "library",
-    [rich_library(), Library((operator_module(),), version=4), Library((planned_module(),))],
+    [
+        rich_library(),
+        Library((operator_module(),), version=4),
+        Library((planned_module(),), unknown=(UnknownField("/exporter", "1"),)),
+    ],
     ids=["two", "operator", "planned"],
 )
 def test_text_and_json(golden: Callable[[str, str], None], library: Library) -> None:

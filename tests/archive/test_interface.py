@@ -60,7 +60,7 @@ SIGNATURES: dict[str, tuple[str, list[Any], list[Any]]] = {
     "conv-graphlink conv": ("", DATA, EIGHT),
     "conv-llvm_graph_m4 conv": ("", DATA, EIGHT),
     "conv-usmp_external conv": ("c", DATA, EIGHT),
-    "kws_int8-aotc kws_int8": ("c", WAVE, [("Identity", "int8", 12, None)]),  # its Relay text has no type of results
+    "kws_int8-aotc kws_int8": ("c", WAVE, [("Identity", "int8", 12, (1, 12))]),  # from operators of its Relay text
     "kws_int8-cmsisnn_m4 kws_int8": ("c", WAVE, [("Identity", "int8", 12, (1, 12))]),
     "kws_int8-graph kws_int8": ("", WAVE, [("Identity", "int8", 12, (1, 12))]),
     "many-aotc many": ("c", X_Y, THREE),
@@ -414,7 +414,10 @@ def test_an_invalid_graph_is_refused_even_if_it_is_not_needed() -> None:
         ("def @main(%x[1]: Tensor[(1), int8], output_tensor_names=[\"b, c\", \"a\"], hash=\"(\") -> (int8, int8) {",
          [("x[1]", "int8", (1,))], [("b, c", "int8", ()), ("a", "int8", ())]),
         ("def @main(%x: Tensor[(?, 2), int8], %y) {", [("x", "int8", None), ("y", "", None)], None),
+        ("def @main(%t: (int8, (bool, Tensor[(2), int8])), %u: int8) -> int8 {",
+         [("t", "int8", ()), ("t2", "bool", ()), ("t3", "int8", (2,)), ("u", "int8", ())], [("output", "int8", ())]),
         ("def @main() -> int8 {", [], [("output", "int8", ())]),
+        ("#[version = \"0.0.5\"]\nfn (%x: int8) -> bool {", [("x", "int8", ())], [("output", "bool", ())]),
         ("def @f(%z: int8) -> int8 {\n  %z\n}\n\ndef @main(%x: int8) -> int8 {", [("x", "int8", ())],
          [("output", "int8", ())]),
         ("def @main(%x: float32 {virtual_device=VirtualDevice(id=0)}, device=VirtualDevice(id=0), d=[D()]) -> int8 {",
@@ -430,14 +433,14 @@ def test_forms_of_relay_text(text: str, inputs: list[Any], outputs: list[Any] | 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "@main", "fn (%x: int8) -> int8 { %x }", "def @main(%x: Tensor[(1), int8]",
-     "def @main(%t: (int8, int8)) -> int8 {",
+    ["", "@main", "%f = fn (%x: int8) -> int8 { %x }", "def @main(%x: Tensor[(1), int8]",
      "def @main(%x(1): int8) -> int8 {", "class Module:\n    def main(x): ...\n", "add 3\n"],
 )  # fmt: skip
 def test_relay_text_without_signature(text: str) -> None:
     assert relay_signature(text) is None
 
 
+FORWARD = "void* h) { return tvmgen_net_run_model(args, h); }\n"
 RELAY = "def @main(%a: Tensor[(1, 2), uint8], %b: Tensor[(1, 2), float32], %c: Tensor[(1, 2), float32]) -> {} {{\n"
 
 
@@ -454,6 +457,29 @@ def test_relay_text_has_inputs_only_if_their_number_is_known(result: str, lib0: 
     found = with_interface(module(relay=RELAY.format(result), lib0=lib0), "a.tar")
     assert [tensor.name for tensor in found.inputs] == expected
     assert found.interface == "packed"
+
+
+@pytest.mark.parametrize(
+    ("params", "io_size", "expected"),
+    [
+        ("%w: Tensor[(9), int8], %x: Tensor[(4), int8], %b: Tensor[(2), int8]", 8, ["x"]),
+        ("%w: Tensor[(9), int8], %x: Tensor[(4), int8], %b: Tensor[(2), int8]", 13, ["w"]),
+        ("%w: Tensor[(9), int8], %x: Tensor[(4), int8], %b: Tensor[(4), int8]", 8, []),  # x or b
+        ("%w: Tensor[(9), int8], %x: Tensor[(4), int8], %b: Tensor[(2), int8]", 9, []),  # neither
+    ],
+)
+def test_inputs_of_tvm_8_have_the_size_that_is_recorded(params: str, io_size: int, expected: list[str]) -> None:
+    """The two outputs count twice: 2 * (1 + 1) bytes."""
+    text = (
+        "void* h) {\n  ((TVMValue*)args)[0].v_handle; ((TVMValue*)args)[1].v_handle; ((TVMValue*)args)[2].v_handle;\n}"
+    )
+    files = {
+        "lib0": f"int32_t tvmgen_net_run(void* args, {FORWARD}",
+        "lib1": f"int32_t tvmgen_net_run_model(void* args, {text}",
+    }
+    relay = f"def @main({params}) -> (int8, int8) {{\n"
+    found = with_interface(replace(module(relay=relay, **files), main=(MainMemory(0, 0, io_size),)), "a.tar")
+    assert [tensor.name for tensor in found.inputs] == expected
 
 
 # All together --------------------------------------------------------------------------------------------------------

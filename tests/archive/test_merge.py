@@ -17,7 +17,7 @@ from mlfbuild.archive.merge import merge
 from mlfbuild.archive.merge.registry import registry_source
 from mlfbuild.archive.rename import rename_modules
 from mlfbuild.core.errors import CheckFailedError, UsageError
-from mlfbuild.library import OPERATOR, ArchiveFile, CodegenFile, ExternalDependency, Library, Module
+from mlfbuild.library import OPERATOR, ArchiveFile, CodegenFile, ExternalDependency, Library, Module, UnknownField
 from support.examples import first_on_push
 from support.host_c import run_many_on_host
 from support.libraries import OTHER_KERNEL, graph_library, native_library, native_module
@@ -292,6 +292,17 @@ def test_files_of_no_module_are_merged() -> None:
     assert [(str(file.path), file.data) for file in merged.other_files] == [("x", b"1"), ("y", b"2")]
     found = refusal(("a.tar", with_files("a", x=b"1")), ("b.tar", with_files("b", x=b"2")))
     assert found == ("merge-other-files-differ", "a.tar and b.tar")
+
+
+def test_unknown_fields_of_the_metadata() -> None:
+    (left, right), one = (native_library(name) for name in "ab"), UnknownField("/tool", "1")
+    kept = replace(left.modules[0], unknown=(UnknownField("/bank", "7"),))
+    left = Library((kept,), unknown=(one,))
+    merged = merge([("a.tar", left), ("b.tar", replace(right, unknown=(one, UnknownField("/x", "2"))))])
+    assert merged.module("a").unknown == kept.unknown
+    assert merged.unknown == (one, UnknownField("/x", "2"))
+    found = refusal(("a.tar", left), ("b.tar", replace(right, unknown=(UnknownField("/tool", "2"),))))
+    assert found == ("merge-unknown-fields-differ", "a.tar and b.tar")
 
 
 # Files of one name ---------------------------------------------------------------------------------------------------

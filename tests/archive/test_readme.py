@@ -9,10 +9,13 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from mlfbuild.archive import archive_files, open_archive, pack_archive, read_archive, tar
+from mlfbuild.archive.describe.by_hand import commands
 from mlfbuild.archive.describe.readme import README, is_derived, readme_text
 from mlfbuild.library import (
+    TVM_RUNTIME,
     ArchiveFile,
     CodegenFile,
+    DeviceContext,
     ExternalDependency,
     LazyBytes,
     Library,
@@ -30,6 +33,7 @@ PLANNED = replace(
     pools=(Pool("sram", "workspace", 4096, True), Pool("flash", "constant", None, False)),
     devices=("ethos-u",),
     external_dependencies=(CRT,),
+    contexts=(DeviceContext("cpu"), DeviceContext("ethos-u", 1, "ethos-u", '{"macs": 128}', "ethos-u -fast|x")),
 )
 PACKED = replace(native_module("packed"), interface="packed", codegen=native_module("packed").codegen[1:])
 OPERATOR = Module(
@@ -97,7 +101,8 @@ def test_names_are_escaped() -> None:
     dependency = ExternalDependency("<b>|`", "x|y", "[z](http://w)", "1|2")
     module = replace(native_module(), inputs=(tensor,), external_dependencies=(dependency,))
     text = readme_text(Library((module,)))
-    assert text.count("\n```") == readme_text(native_library()).count("\n```")
+    plain = replace(native_module(), external_dependencies=(ExternalDependency("b", "url", "path", "1"),))
+    assert text.count("\n```") == readme_text(Library((plain,))).count("\n```")
     assert "| input | `a\\|b'<script>\\n'''\\n# x` |" in text
     assert "| `<b>\\|'` | `1\\|2` | \\[z\\](http://w) `x\\|y` |" in text
     assert ".a_b__script________x = a_b__script________x" in text, "C has sanitised names"
@@ -111,10 +116,69 @@ def test_archive_has_the_page_and_readers_ignore_it() -> None:
     assert again == library and again.other_files == ()
 
 
-@pytest.mark.parametrize("version", [5, 6, 7])
-def test_page_has_the_version_of_the_archive(version: int) -> None:
-    text = bytes(archive_files(native_library("kws"), version)[README]).decode()
+@pytest.mark.parametrize("version", range(1, 8))
+def test_page_has_the_version_and_files_of_the_archive(version: int) -> None:
+    files = archive_files(graph_library("kws"), version)
+    text = bytes(files[README]).decode()
     assert f"in Model Library Format, version {version}," in text
+    named = {line.split("`")[1].rstrip("/") for line in text.partition("## Files")[2].splitlines() if "`" in line}
+    assert named == {path.split("/")[0] for path in files} - {README}
+
+
+def commands_of(*modules: Module, files: tuple[ArchiveFile, ...] = ()) -> list[str]:
+    return commands(Library(modules, other_files=files))
+
+
+def with_code(module: Module, *names: str) -> Module:
+    return replace(module, codegen=tuple(CodegenFile(PurePosixPath(name), b"") for name in names))
+
+
+def test_recipe_has_the_flags_and_folders_of_the_code() -> None:
+    module = with_code(native_module("kws"), "host/src/kws_lib0.c", "host/lib/kws_lib1.o")
+    assert commands_of(module) == [
+        "arm-none-eabi-gcc -mcpu=cortex-m4 -mthumb -mfloat-abi=hard -mfpu=fpv4-sp-d16 -O2 -c codegen/host/src/*.c",
+        "arm-none-eabi-ar rcs libkws.a *.o codegen/host/lib/*.o",
+    ]
+    host = replace(native_module("kws"), targets=(ModuleTarget("c -keys=cpu"),))
+    assert commands_of(host)[0] == "gcc -O2 -c -I codegen/host/include codegen/host/src/*.c"
+    riscv = replace(host, targets=(ModuleTarget("c -keys=cpu -march=rv32imc"),))
+    assert commands_of(riscv)[1] == "riscv64-unknown-elf-ar rcs libkws.a *.o"
+
+
+def test_recipe_uses_the_runtime_in_the_archive_or_the_one_that_is_named() -> None:
+    runtime = ArchiveFile(PurePosixPath("runtime/include/tvm/runtime/c_runtime_api.h"), b"")
+    (compiling, _) = commands_of(PACKED, files=(runtime,))
+    assert " -I runtime/include " in compiling
+    (cloning, compiling, _) = commands_of(replace(PACKED, external_dependencies=(TVM_RUNTIME,)))
+    assert "--branch v0.14.0 " in cloning and cloning.endswith(" https://github.com/apache/tvm")
+    assert " -I tvm/include -I tvm/3rdparty/dlpack/include " in compiling
+    assert commands_of(PACKED) == []
+
+
+def test_nothing_from_the_archive_is_in_the_recipe() -> None:
+    """Names of an archive may contain what a shell runs."""
+    evil = replace(native_module("$(reboot)"), targets=(ModuleTarget("c -mcpu=cortex-m4;reboot"),))
+    assert commands_of(evil) == []
+    named = replace(evil, targets=(ModuleTarget("c -keys=cpu"),))
+    assert commands_of(named)[1] == "ar rcs lib__reboot_.a *.o"
+    remote = ExternalDependency("tvm_standalone_crt", "https://x/;reboot", "git", "v1")
+    assert commands_of(replace(PACKED, external_dependencies=(remote,))) == []
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        with_code(native_module("kws"), "host/src/kws_lib0.cc"),
+        with_code(native_module("kws"), "host/src/kws_lib0.c", "npu/src/kws_lib1.c"),
+        with_code(native_module("kws"), "host/lib/kws_lib0.o"),
+        replace(native_module("kws"), targets=(ModuleTarget("c -mcpu=cortex-m4"), ModuleTarget("c -mcpu=cortex-m7"))),
+        replace(native_module("kws"), external_dependencies=(ExternalDependency("b", "url", "path", "1"),)),
+    ],
+    ids=["C++", "device", "objects", "two CPUs", "requirement"],
+)
+def test_other_archives_have_no_recipe(module: Module) -> None:
+    assert commands_of(module) == []
+    assert "By hand: compile all files" in readme_text(Library((module,)))
 
 
 def test_another_readme_is_kept() -> None:

@@ -17,7 +17,7 @@ from mlfbuild.archive.merge import merge
 from mlfbuild.archive.read import read_files
 from mlfbuild.archive.validate import CODES, Report, validate
 from mlfbuild.core.errors import InputFileError
-from mlfbuild.library import ExternalDependency, StorageEntry
+from mlfbuild.library import ExternalDependency, MainMemory, StorageEntry
 from support.flawed_archives import FLAWS, Flaw
 from support.libraries import GRAPH_JSON
 from support.old_archives import MODELS, model_archive, operator_archive, sketch_archive
@@ -179,6 +179,7 @@ def test_json_of_a_report() -> None:
                 "place": f"{METADATA}: modules.tiny.colour",
                 "message": "is not a key of the format",
                 "advice": "check its spelling",
+                "repairable": False,
             }
         ],
     }
@@ -329,3 +330,23 @@ def test_spellings_of_a_dependency_name_are_equivalent() -> None:
 def test_documented_table_equals_the_code() -> None:
     rows = re.findall(r"^\| (MLF\d+) \| (\w+) \| (.+?) \| (.+?) \|$", DOCUMENT.read_text(), re.MULTILINE)
     assert rows == [(name, code.severity, code.meaning, code.advice) for name, code in CODES.items()]
+
+
+def test_places_are_those_of_the_document() -> None:
+    """Findings about facts that an old version keeps in the key ``mlfbuild``, or has at another place, name it."""
+    wrong = ExternalDependency("", "x", "path")
+    library = read_files(net(main=(MainMemory(0, 8, 1),), external_dependencies=(wrong,)), "a.tar")
+    places = {
+        version: {
+            finding.code: finding.place.removeprefix(f"{METADATA}: ")
+            for finding in judged(archive_files(library, version)).findings
+            if finding.code in {"MLF412", "MLF801"}
+        }
+        for version in (1, 2, 5)
+    }
+    key = "memory.functions.main[0].io_size_bytes"
+    assert places == {
+        1: {"MLF412": "mlfbuild.main[0].io_size_bytes", "MLF801": "mlfbuild.external_dependencies[0]"},
+        2: {"MLF412": key, "MLF801": "mlfbuild.external_dependencies[0]"},
+        5: {"MLF412": key, "MLF801": "external_dependencies[0]"},
+    }

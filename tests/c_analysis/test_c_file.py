@@ -7,7 +7,7 @@ import time
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from mlfbuild.c_analysis.c_file import CFile, Function, Registry, read_c_file
+from mlfbuild.c_analysis.c_file import CFile, Function, Registry, defined_functions, read_c_file
 from mlfbuild.c_analysis.c_text import tokens
 
 
@@ -102,3 +102,23 @@ def test_hostile_text_takes_linear_time(piece: str) -> None:
     start = time.process_time()
     read(piece * 40_000)
     assert time.process_time() - start < 5
+
+
+def test_defined_functions_have_places() -> None:
+    text = (
+        '#include <stdint.h>\n/* A comment. */\nint32_t declared(void);\n#ifdef __cplusplus\nextern "C"\n#endif\n'
+        "int32_t first(int a) {\n  if (a) { return 1; }\n  return 0;\n}\n"
+        'struct pair { int a; };\nstatic int array[] = {1};\nextern "C" {\nstatic void second(void) { }\n}\n'
+    )
+    found = list(defined_functions(text))
+    assert [(each.name, each.line) for each in found] == [("first", 7), ("second", 14)]
+    assert [text[each.start : each.end] for each in found] == [
+        "int32_t first(int a) {\n  if (a) { return 1; }\n  return 0;\n}",
+        "static void second(void) { }",
+    ]
+
+
+@given(st.text('"\\{}();,#*/ ax0\n', max_size=60))
+def test_definitions_of_any_text_are_inside_it(text: str) -> None:
+    for each in defined_functions(text):
+        assert 0 <= each.start < each.end <= len(text)

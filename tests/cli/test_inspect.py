@@ -63,10 +63,13 @@ def test_the_documentation_quotes_the_output(folder: Folder, shared: Path) -> No
     commands = [command for document in documents for command in quoted(document.read_text())]
     assert [command.split()[0] for command, _ in commands] == [
         "inspect",
+        "show",
         "compare",
         "convert",
         "convert",
+        "convert",
         "merge",
+        "split",
         "validate",
     ]
     for command, output in commands:

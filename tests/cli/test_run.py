@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +12,10 @@ import pytest
 from mlfbuild.archive import pack_archive
 from mlfbuild.graph import DType, Graph, Node, Tensor, ops
 from support.command import Folder
+from support.foreign_archives import Files, without, written
 from support.native import compile_network
+from support.packed_archives import packed_archive
+from support.tvm_archives import tvm_files
 
 X = np.arange(8, dtype=np.float32).reshape(2, 1, 4)
 
@@ -34,7 +39,45 @@ def test_all_cases(project: Folder) -> None:
     assert list(outputs) == ["y:0"]
     np.testing.assert_array_equal(outputs["y:0"], 2 * X + 1)
     again = project.run("run", "net.tar", "--inputs", "x.npz", "-o", "y.npz", "--format", "json")
-    assert again.json == {"model": "net", "cases": 2, "outputs": ["y:0"], "file": "y.npz"}
+    assert again.json == {"model": "net", "cases": 2, "outputs": ["y:0"], "shapes": [[1, 4]], "file": "y.npz"}
+
+
+@pytest.fixture
+def without_relay(folder: Folder, shared: Path, tool: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> Files:
+    """Return an AOT archive of TVM 0.8 with two outputs and nothing that records them, beside its vectors."""
+    tool("gcc")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder.root / "cache"))
+    folder.write("many.npz", (shared / "archives/v5-many-graphlink.npz").read_bytes())
+    folder.write("mlfbuild.yml", b"mlfbuild: 1\ntargets: {host: {cpu: host}}\n"
+                 b"models: {many: {source: many.tar, vectors: many.npz}}\n")  # fmt: skip
+    return without(packed_archive(tvm_files(shared, "v5-many-graphlink"), "many"), "src/relay.txt")
+
+
+def test_unknown_tensors(folder: Folder, without_relay: Files) -> None:
+    written(folder.root, without_relay, "many.tar")
+    refused = (4, "module-without-ports", "many")
+    arguments = ("many.tar", "--inputs", "many.npz", "-o", "y.npz")
+    assert folder.refused("run", *arguments) == refused
+    assert folder.refused("run", *arguments, "--board", "mps2-an386") == refused
+    assert folder.refused("unpack", "many.tar", "-o", "tree") == refused
+    assert folder.refused("verify") == refused
+
+
+def test_unknown_shapes(folder: Folder, without_relay: Files) -> None:
+    tensor = {"dtype": "float32", "size": 32}
+    fields = json.loads(without_relay["metadata.json"])
+    names = {"inputs": ("x", "y"), "outputs": ("output0", "output1")}
+    fields["memory"]["functions"]["main"][0] |= {key: dict.fromkeys(value, tensor) for key, value in names.items()}
+    written(folder.root, {**without_relay, "metadata.json": json.dumps(fields).encode()}, "many.tar")
+    ended = folder.run("run", "many.tar", "--inputs", "many.npz", "-o", "y.npz")
+    assert [line.split(":")[0] for line in ended.out.splitlines()] == ["y.npz", "output0", "output1"]
+    assert {name: array.shape for name, array in np.load(folder.root / "y.npz").items()} == {
+        "output0": (1, 8),
+        "output1": (1, 8),
+    }
+    again = folder.run("run", "many.tar", "--inputs", "many.npz", "-o", "y.npz", "--format", "json")
+    assert again.json["shapes"] == [None, None]
+    assert folder.run("inspect", "many.tar").out.count("float32, shape unknown") == 4
 
 
 def test_inputs_by_their_names(project: Folder) -> None:

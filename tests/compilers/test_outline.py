@@ -47,6 +47,25 @@ def test_every_native_model_has_the_same_files(name: str, executor: str) -> None
     assert bytes(outlined[FRAGMENT]) == bytes(compiled[FRAGMENT])
 
 
+@pytest.mark.parametrize("executor", ["aot", "graph"])
+@pytest.mark.parametrize(
+    "options",
+    [{"layout": "single-file"}, {"interface-api": "packed"}, {"interface-api": "packed", "layout": "single-file"}],
+    ids=["single", "packed", "both"],
+)
+def test_every_form_of_code_has_the_same_files(executor: str, options: dict[str, str]) -> None:
+    if executor == "graph":
+        options = {key: value for key, value in options.items() if key == "layout"}
+    source = EXAMPLES / "two-models/models/wine.tflite"
+    request = CompileRequest("net", source, CPUS["cortex-m4"], executor=executor, options=options)
+    outlined, compiled = (
+        tree_files(made, model="net")
+        for made in (compiler_called("native").outline(request), compiler_called("native").compile(request))
+    )
+    assert [path for path in outlined if not is_kernel(path)] == [path for path in compiled if not is_kernel(path)]
+    assert bytes(outlined[FRAGMENT]) == bytes(compiled[FRAGMENT])
+
+
 @pytest.mark.parametrize("name", ["digits/models/digits", "two-models/models/iris", "two-models/models/wine"])
 @pytest.mark.parametrize("executor", ["aot", "graph"])
 def test_archives_contain_the_kernel_headers_that_their_sources_include(name: str, executor: str) -> None:

@@ -87,9 +87,13 @@ def test_tensor_names_that_become_equal_in_c(shared: Path) -> None:
     assert (error.value.code, error.value.place) == ("tensor-names-equal-in-c", "add")
 
 
-def test_module_without_known_tensors_is_unchanged(shared: Path) -> None:
+def test_a_packed_module_without_known_tensors_is_refused(shared: Path) -> None:
     module = module_of(shared, "add-aotp")
-    assert executable(replace(module, inputs=(), outputs=())) is None
+    for unknown in ({"inputs": ()}, {"outputs": ()}, {"inputs": (), "outputs": ()}):
+        with pytest.raises(UnsupportedModelError) as refused:
+            executable(replace(module, **unknown))
+        assert (refused.value.code, refused.value.place) == ("module-without-ports", "add")
+        assert all(key in refused.value.reason for key in unknown)
     assert executable(replace(module, codegen=())) is None
 
 

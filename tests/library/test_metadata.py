@@ -188,7 +188,7 @@ def test_table_of_versions() -> None:
         2: {"memory_of_functions"},
         3: {"codegen_name"},
         4: {"operators", "program"},
-        5: {"executors", "graph"},
+        5: {"executors", "graph", "dependencies"},
         6: {"targets_by_device"},
         7: {"modules", "tensors", "graph", "program"},
     }

@@ -24,6 +24,7 @@ from mlfbuild.library import (
     Library,
     Module,
     ResolvedLibrary,
+    UnknownField,
     bundles,
     requirements_of,
 )
@@ -97,6 +98,16 @@ def test_archive_contains_the_library_and_its_description() -> None:
     ]
     assert json.loads(bytes(files["metadata.json"]))["modules"]["tiny"]["external_dependencies"] == [
         {"short_name": "lib", "url": "./dependencies/lib", "url_type": "mlf_path", "version_spec": "v1.2.0"}
+    ]
+
+
+def test_unknown_fields_of_the_entry_are_kept() -> None:
+    licence = UnknownField("/licence", '"MIT"')
+    module = calling("lib_a", "tiny")
+    entry = ExternalDependency("lib", "https://example.org/lib", "git", "v1.2.0", (licence,))
+    library = bundled(Library((replace(module, external_dependencies=(entry,)),)), {"lib": LIB})
+    assert [(item.url_type, item.unknown) for item in library.modules[0].external_dependencies] == [
+        ("mlf_path", (licence,))
     ]
 
 

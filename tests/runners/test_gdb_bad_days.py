@@ -74,7 +74,7 @@ def test_the_kind_of_the_server_is_not_known() -> None:
 
 @pytest.mark.sweep
 def test_a_probe_is_used_but_not_given() -> None:
-    assert facts(failure(RunnerKeys(gdb=":3333", start=("openocd", "{probe}")))) == (2, "probe-not-given")
+    assert facts(failure(RunnerKeys(gdb=":3333", start=("openocd", "{probe}")))) == (2, "probe-not-chosen")
 
 
 def test_the_server_ends_at_once() -> None:

@@ -51,6 +51,7 @@ _TINY_KEYS, _NET_KEYS = "modules.tiny", "modules.net"
 _MAIN = "memory.functions.main"
 _OPERATOR = "memory.functions.operator_functions"
 
+OTHER_PARAMS = b'{"p0": {"dtype": "float32", "shape": [1, 2], "data": [2.0, 4.5]}}'
 FLAWS = (
     # Files
     Flaw(
@@ -246,6 +247,8 @@ FLAWS = (
     Flaw("MLF602", "parameters/net.params: p0", lambda: net(params={"p0": np.array([[2, 4]], dtype=np.int32)})),
     Flaw("MLF602", "parameters/net.params: p0", lambda: net(params={"p0": np.array([2, 4], dtype=np.float32)})),
     Flaw("MLF603", "parameters/net.params: " + "p" * 80, long_name),
+    Flaw("MLF604", "parameters/net.json: p0", lambda: {**net(), "parameters/net.json": OTHER_PARAMS}),
+    Flaw("MLF604", "parameters/net.json", lambda: {**net(), "parameters/net.json": b"[]"}),
     # Code
     Flaw("MLF701", TINY_SOURCE, lambda: replaced(tiny(), TINY_SOURCE, "tvmgen_tiny.h", "tvmgen_Tiny.h")),
     Flaw(
@@ -360,6 +363,11 @@ FLAWS = (
         ),
     ),
     Flaw("MLF804", "runtime", lambda: with_runtime(tiny())),
+    Flaw(
+        "MLF806",
+        f"{_TINY}.external_dependencies[1]",
+        lambda: with_runtime(tiny(external_dependencies=(dependency(), dependency()))),
+    ),
     Flaw("MLF805", BUNDLE, lambda: {**with_bundle(tiny_module()), BUNDLE: b"{}"}),
 )
 """One archive per finding; ``MLF303`` never occurs alone, because one of two such names has upper-case letters."""

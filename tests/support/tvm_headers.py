@@ -15,6 +15,7 @@ _DLPACK = """\
 #include <stdint.h>
 typedef enum { kDLCPU = 1, kDLExtDev = 12 } DLDeviceType;
 typedef struct { DLDeviceType device_type; int32_t device_id; } DLDevice;
+typedef enum { kDLInt = 0, kDLUInt = 1, kDLFloat = 2 } DLDataTypeCode;
 typedef struct { uint8_t code; uint8_t bits; uint16_t lanes; } DLDataType;
 typedef struct {
     void *data;

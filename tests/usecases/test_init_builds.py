@@ -62,11 +62,15 @@ class Repo:
         return {path.relative_to(self.root).as_posix(): path.stat().st_mtime_ns for path in files}
 
 
+SELF_RUNNING = tuple(name for name in TEMPLATES if name != "project-api")
+"""Templates whose firmware runs by itself; tests/cli/test_project_api.py runs the other one."""
+
+
 def request(folder: Path, template: str, **fields: Path | None) -> InitRequest:
     return InitRequest(folder, template, "mps2-an386", **fields)
 
 
-@pytest.mark.parametrize("template", first_on_push(sorted(TEMPLATES, key="scons".__ne__), 1))
+@pytest.mark.parametrize("template", first_on_push(sorted(SELF_RUNNING, key="scons".__ne__), 1))
 def test_example_works_and_can_be_edited(tmp_path: Path, template: str) -> None:
     repo = Repo(request(tmp_path / "my firmware", template))
     assert "warning" not in repo.runs("build").lower()
@@ -91,7 +95,7 @@ def test_example_works_and_can_be_edited(tmp_path: Path, template: str) -> None:
 
 @pytest.mark.sweep
 @pytest.mark.parametrize(
-    "template", [pytest.param(name, marks=[] if name == "bare-metal" else pytest.mark.sweep) for name in TEMPLATES]
+    "template", [pytest.param(name, marks=[] if name == "bare-metal" else pytest.mark.sweep) for name in SELF_RUNNING]
 )
 def test_archive_of_tvm_works(shared: Path, tmp_path: Path, template: str) -> None:
     """With floats, several inputs and outputs, and functions of the math library."""
@@ -178,7 +182,7 @@ def test_floats_and_names_that_are_c_keywords(tmp_path: Path) -> None:
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("board", BOARDS)
-@pytest.mark.parametrize("template", TEMPLATES)
+@pytest.mark.parametrize("template", SELF_RUNNING)
 @pytest.mark.parametrize("model", ["", "ad_f32", "ic_int8", "kws_int8", "vww_f32", "vww_int8"])
 def test_every_template_on_every_board(shared: Path, tmp_path: Path, template: str, board: str, model: str) -> None:
     source = shared / f"models/{model}.tflite" if model else None

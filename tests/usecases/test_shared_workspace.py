@@ -19,7 +19,6 @@ from mlfbuild.core.errors import UsageError
 from mlfbuild.targets import CPUS
 from mlfbuild.usecases.build import BuildReport, build_project as build
 from support import warm
-from support.errors import raises
 from support.examples import first_on_push
 from support.host_c import WARNINGS
 from support.tflite_builder import Network
@@ -300,14 +299,10 @@ def test_model_without_workspace_shares_none(tmp_path: Path) -> None:
     assert compiled[0] == compiled[1]
 
 
-def test_compilers_reject_what_the_project_file_rejects(tmp_path: Path, shared: Path) -> None:
+def test_compilers_reject_what_the_project_file_rejects(tmp_path: Path) -> None:
     model = tmp_path / "net.tflite"
     model.write_bytes(network(1, width=8))
     request = CompileRequest("net", model, CPUS["host"], placement=Placement(None, ".bss.dtcm", shares_workspace=True))
     with pytest.raises(UsageError) as caught:
         compiler_called("native").compile(request)
     assert (caught.value.code, caught.value.place) == ("shared-workspace-placed", "net: placement.workspace")
-    archive = shared / "archives/add-aotc.tar"
-    request = CompileRequest("net", archive, CPUS["host"], placement=Placement(shares_workspace=True))
-    with raises(UsageError, "archive-defines-workspace", "net: placement.workspace"):
-        compiler_called("archive").compile(request)

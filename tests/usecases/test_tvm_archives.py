@@ -27,6 +27,7 @@ from mlfbuild.usecases.run import run_archive
 from mlfbuild.usecases.verify import verify_job, verify_jobs
 from mlfbuild.verify.compare import first_difference
 from support.errors import raises
+from support.examples import first_on_push
 from support.libraries import graph_library
 from support.old_archives import MODELS, model_archive, operator_archive, sketch_archive
 from support.tvm_archives import TVM_ARCHIVES
@@ -196,6 +197,24 @@ def test_archives_run_without_a_project(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for module, file in vectors(shared, name).items():
         ran(shared / f"archives/{name}.tar", module, file, tmp_path, board)
+
+
+ONE_MODULE = [name for name in WITH_VECTORS if not name.startswith("multi-") and name != OBJECTS]
+CONVERTED = [("conv-usmp_external", 1), ("v5-many-graphlink", 2), ("add-aotp", 3)]
+"""A C interface with pools, a graph, and packed functions."""
+CONVERTED += [(name, version) for name in ONE_MODULE for version in (1, 2, 3, 4) if (name, version) not in CONVERTED]
+
+
+@pytest.mark.usefixtures("tools")
+@pytest.mark.parametrize(("name", "version"), first_on_push(CONVERTED, 3))
+def test_archives_written_in_old_versions_run(
+    shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, version: int
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    convert_archive(shared / f"archives/{name}.tar", version, tmp_path / "old.tar")
+    assert open_archive(tmp_path / "old.tar").version == version
+    (file,) = vectors(shared, name).values()
+    ran(tmp_path / "old.tar", "", file, tmp_path, None)
 
 
 @pytest.mark.usefixtures("tools")

@@ -1,4 +1,4 @@
-"""Lists in hand-written pages that follow from tables in the code: CPUs, boards and operators.
+"""Lists in hand-written pages that follow from tables in the code, or from results of tests: CPUs, boards, operators.
 
 ``LISTS`` has a function a page, which returns the page with its lists as the code has them.
 """
@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from mlfbuild.frontends.tflite.operators import CUSTOM, SHAPES, SUPPORTED, operator_name
 from mlfbuild.graph import EVERY, DType
 from mlfbuild.graph.ops import operator_class
 from mlfbuild.targets import BOARDS, CPUS, Board, Cpu
 from mlfbuild_reference.markdown import code
+
+_FEATURES = Path(__file__).parents[3] / "tests/golden/archive/test_features"
+_EVERYTHING = "read, run, convert, write"
 
 
 def with_operators(page: str) -> str:
@@ -88,6 +92,22 @@ def _core(cpu: str) -> str:
     return cpu.removeprefix("cortex-").upper().replace("PLUS", "+")
 
 
+def with_archive_features(page: str) -> str:
+    """Return ``docs/archive.md`` with the table of features, which tests/archive/test_features.py has the facts for."""
+    rows = sorted((_feature_row(path.read_text(encoding="utf-8")) for path in _FEATURES.glob("*/*")), key=str.lower)
+    table = re.compile(r"(?<=^\| feature \| 1 )(.*\n.*\n)(?:\|.*\n)+", re.MULTILINE)
+    if not table.search(page):
+        raise ValueError("no table of features")
+    return table.sub(lambda found: found[1] + "".join(f"{row}\n" for row in rows), page)
+
+
+def _feature_row(text: str) -> str:
+    """Return the row of a golden file: a title, then a line per version such as ``5: read, convert``."""
+    title, *lines = text.splitlines()
+    works = (line.partition(": ")[2] for line in lines)
+    return f"| {' | '.join([title, *('all' if each == _EVERYTHING else each for each in works)])} |"
+
+
 def _with_rows(page: str, key: str, rows: Sequence[str]) -> str:
     """Return ``page`` with ``rows`` for those lines of its first table whose first cell is a ``key``."""
     found = re.search(rf"(?:^\| {key} \|.*\n)+", page, re.MULTILINE)
@@ -101,5 +121,6 @@ LISTS: Mapping[str, Callable[[str], str]] = {
     "toolchains.md": with_cpus,
     "project-file.md": with_targets,
     "verify.md": with_boards,
+    "archive.md": with_archive_features,
 }
 """By the page's name in ``docs``."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from mlfbuild.archive.compare.types import LibraryDifference, change
 from mlfbuild.c_analysis import MAX_TEXT, TEXT_SUFFIXES
-from mlfbuild.library import Content, Library, Module
+from mlfbuild.library import Content, Library, Module, all_files
 
 _NAMED = re.compile(r".+_lib\d+\.\w+", re.ASCII)
 _TEXT_SUFFIXES = (*TEXT_SUFFIXES, ".txt", ".md", ".cmake", ".template", ".json")
@@ -19,8 +19,8 @@ def code_differences(left: Module, right: Module) -> Iterator[LibraryDifference]
 
     ``lib<n>.c`` in versions 1 and 2 is the same file as ``<module>_lib<n>.c`` in later versions.
     """
-    files = {f"codegen/{file.path}": file.content for file in left.codegen}
-    others = {f"codegen/{file.path}": file.content for file in right.codegen}
+    files = {f"codegen/{file.path}": file.content for file in all_files(left)}
+    others = {f"codegen/{file.path}": file.content for file in all_files(right)}
     renamed = {_unnamed(left.name, path): path for path in files if path not in others}
     paired = {
         path if path in files else renamed.get(_unnamed(right.name, path), path): content

@@ -6,11 +6,16 @@ library. Requirements that are not in the metadata are found in the code (``libr
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
+from mlfbuild.archive.describe.contexts import context_facts
+from mlfbuild.c_analysis import MAX_TEXT, SOURCE_SUFFIXES, repeated_declarations
 from mlfbuild.core import InputFileError
 from mlfbuild.library import (
+    CodegenFile,
     ExternalDependency,
     Library,
     MainMemory,
@@ -18,14 +23,17 @@ from mlfbuild.library import (
     OperatorFunction,
     Requirement,
     TensorInfo,
+    UnknownField,
     archive_folder,
     bundle,
     bundle_name,
     bundle_names,
     description_path,
+    device_code,
     device_name,
     param_infos,
     requirements_of,
+    runtime_requirement,
 )
 from mlfbuild.library.graph_json import parse_graph, storage_sizes
 
@@ -39,6 +47,7 @@ def describe(library: Library) -> dict[str, Any]:
         "version": library.version,
         "modules": [_module(module, library) for module in library.modules],
         "other_files": [{"path": str(file.path), "size": len(file.content)} for file in library.other_files],
+        "unknown_fields": [_unknown("", field) for field in library.unknown],
     }
 
 
@@ -50,7 +59,7 @@ def _module(module: Module, library: Library) -> dict[str, Any]:
         "interface": module.interface or None,
         "target": [target.text for target in module.targets],
         "target_device_types": [target.device for target in module.targets],
-        "contexts": [asdict(context) for context in module.contexts],
+        "contexts": [context_facts(context) for context in module.contexts],
         "model_id": module.model_id or None,
         "inputs": [_tensor(tensor) for tensor in module.inputs],
         "outputs": [_tensor(tensor) for tensor in module.outputs],
@@ -70,16 +79,47 @@ def _module(module: Module, library: Library) -> dict[str, Any]:
         "hook": module.hook,
         "runtime": module.runtime or None,
         "tflm": module.tflm or None,
+        "extensions": dict(sorted(module.extensions.items())),
         "notes": list(module.notes),
+        "repeated_declarations": _repeated(module),
         "graph": _graph(module),
         "parameters": _parameters(module),
-        "files": [{"path": f"codegen/{file.path}", "size": len(file.content)} for file in module.codegen],
+        "files": _files(module.codegen),
+        "device_code": [
+            {"device": code.name, "size": code.size, "files": _files(code.files)} for code in device_code(module)
+        ],
         "source_text": {"size": len(module.source_text)} if module.source_text else None,
         "tir": [{"device": device, "size": len(text)} for device, text in module.tir],
         "external_dependencies": [_dependency(item, library) for item in module.external_dependencies],
-        "needs": [_need(requirement) for requirement in requirements_of(module)],
+        "needs": [_need(requirement) for requirement in _requirements(module)],
         "export_datetime": module.export_datetime or None,
+        "unknown_fields": [_unknown(path, field) for path, field in unknown_fields(module)],
     }
+
+
+def unknown_fields(module: Module) -> Iterator[tuple[str, UnknownField]]:
+    """Yield the fields of the metadata that the format does not define, each with the place of its place's root."""
+    yield from (("", field) for field in module.unknown)
+    for index, dependency in enumerate(module.external_dependencies):
+        yield from ((f"/external_dependencies/{index}", field) for field in dependency.unknown)
+
+
+def _unknown(path: str, field: UnknownField) -> dict[str, Any]:
+    return {"place": path + field.place, "value": json.loads(field.value)}
+
+
+def _files(files: Iterable[CodegenFile]) -> list[dict[str, Any]]:
+    return [{"path": f"codegen/{file.path}", "size": len(file.content)} for file in files]
+
+
+def _repeated(module: Module) -> list[dict[str, Any]]:
+    """Return the functions that TVM declares twice with different types; mlfbuild compiles a corrected copy."""
+    return [
+        {"path": f"codegen/{file.path}", "line": each.line, "function": each.name}
+        for file in (module.codegen if module.executor == "aot" and not module.complete else ())
+        if file.path.suffix in SOURCE_SUFFIXES and len(file.content) <= MAX_TEXT
+        for each in repeated_declarations(bytes(file.content).decode("latin-1"))
+    ]
 
 
 def _tensor(tensor: TensorInfo) -> dict[str, Any]:
@@ -143,7 +183,8 @@ def _dependency(dependency: ExternalDependency, library: Library) -> dict[str, A
     """Return the fields and, for a folder of the archive, whether the archive has it, and its description."""
     folder = archive_folder(dependency)
     present = None if folder is None else any(file.path.is_relative_to(folder) for file in library.other_files)
-    return {**asdict(dependency), "in_archive": present, "bundle": _bundle(bundle_name(dependency), library)}
+    known = {key: getattr(dependency, key) for key in ("short_name", "url", "url_type", "version_spec")}
+    return {**known, "in_archive": present, "bundle": _bundle(bundle_name(dependency), library)}
 
 
 def _bundle(name: str, library: Library) -> dict[str, Any] | None:
@@ -157,6 +198,13 @@ def _bundle(name: str, library: Library) -> dict[str, Any] | None:
     size = sum(len(content) for content in found.files.values())
     counts = {"files": len(found.files), "sources": len(found.sources), "size": size}
     return {**counts, "license": found.license or None, "commit": found.commit or None}
+
+
+def _requirements(module: Module) -> Iterator[Requirement]:
+    yield from requirements_of(module)
+    runtime = runtime_requirement(module)
+    if runtime is not None:
+        yield runtime
 
 
 def _need(requirement: Requirement) -> dict[str, Any]:

@@ -7,9 +7,12 @@ files of the archive.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
 
+from mlfbuild.archive.describe.by_hand import commands
 from mlfbuild.archive.describe.calling import call_text, paragraph
+from mlfbuild.archive.describe.contexts import context_facts, context_text
 from mlfbuild.core import counted, listed, printable
 from mlfbuild.library import (
     ARCHIVE_FOLDER,
@@ -21,8 +24,11 @@ from mlfbuild.library import (
     Module,
     OperatorBuffer,
     TensorInfo,
+    device_code,
     requirements_of,
+    runtime_requirement,
 )
+from mlfbuild.library.metadata import FORMATS
 
 README = "README.md"
 _MARK = "<!-- Derived by mlfbuild from the rest of this archive; edits are lost when the archive is written again. -->"
@@ -35,6 +41,11 @@ def is_derived(content: Content) -> bool:
     mark = _MARK.encode()
     start = content.read(0, len(mark)) if isinstance(content, LazyBytes) else content[: len(mark)]
     return start == mark
+
+
+def is_written_archive(files: Mapping[str, Content]) -> bool:
+    """Return whether ``files`` are those of an archive that mlfbuild wrote: it adds the page to every archive."""
+    return README in files and is_derived(files[README])
 
 
 def has_page(paths: Iterable[str]) -> bool:
@@ -91,6 +102,8 @@ def _section(module: Module) -> Iterator[str]:
     yield ""
     for target in module.targets:
         yield f"Compiled for the target {_code(target.text.strip())}."
+    for context in module.contexts:
+        yield f"Runs on the device {context_text(context_facts(context), _code)}."
     tensors = [("input", t) for t in module.inputs] + [("output", t) for t in module.outputs]
     if tensors:
         yield ""
@@ -120,7 +133,7 @@ def _buffer(buffer: OperatorBuffer) -> list[str]:
 
 
 def _shape(shape: Sequence[int] | None) -> str:
-    return "" if shape is None else " x ".join(map(str, shape)) or "scalar"
+    return "unknown" if shape is None else " x ".join(map(str, shape)) or "scalar"
 
 
 def _memory(module: Module) -> list[list[str]]:
@@ -165,10 +178,16 @@ def _building(library: Library) -> Iterator[str]:
     yield f"target_link_libraries(app PRIVATE {linked}){' # and so on' if len(names) > _DETAILED else ''}"
     yield "```"
     yield ""
-    yield from paragraph(
-        "By hand: compile all files in `codegen/host/src/` with `codegen/host/include/` on the include path, and link "
-        "the objects in `codegen/host/lib/`. An archive may lack some of these folders."
-    )
+    yield from _by_hand(library)
+    devices = sorted({code.name for module in library.modules for code in device_code(module)})
+    if devices:
+        folders = listed([_code(f"codegen/{name}/") for name in devices])
+        yield ""
+        yield from paragraph(
+            f"The code in {folders} is for {'another device' if len(devices) == 1 else 'other devices'} than the host, "
+            "such as an accelerator: compile it with the compiler of that device. With mlfbuild, declare each under "
+            "`devices` of the target in the project file."
+        )
     dependencies = dict.fromkeys(item for module in library.modules for item in module.external_dependencies)
     missing = dict.fromkeys(_missing(library))
     if dependencies or missing:
@@ -182,6 +201,28 @@ def _building(library: Library) -> Iterator[str]:
         yield from paragraph(
             f"The metadata does not list {unnamed}. The requirement follows from the headers that the code includes, "
             "and the version, if known, from the release of TVM that exported the code."
+        )
+
+
+def _by_hand(library: Library) -> Iterator[str]:
+    """Yield how to build the archive without mlfbuild: the commands, or what to compile."""
+    lines = commands(library)
+    if not lines:
+        yield from paragraph(
+            "By hand: compile all files in `codegen/host/src/` with `codegen/host/include/` on the include path, and "
+            "link the objects in `codegen/host/lib/`. An archive may lack some of these folders."
+        )
+        return
+    yield "By hand, in the folder of the extracted archive:"
+    yield ""
+    yield "```sh"
+    yield from lines
+    yield "```"
+    if any(runtime_requirement(module) for module in library.modules):
+        yield ""
+        yield from paragraph(
+            "Firmware that links the library contains TVM's C runtime, too (`src/runtime/crt` in TVM's repository). "
+            "The folder that `mlfbuild unpack` writes does not need it."
         )
 
 
@@ -200,28 +241,32 @@ def _dependency(dependency: ExternalDependency) -> list[str]:
     return [_code(dependency.short_name), _code(dependency.version_spec), f"{_plain(kind)} {_code(dependency.url)}"]
 
 
-_FOLDERS = {
+_CONTENTS = {
     "codegen": "generated code: C and C++ in `src/`, headers in `include/`, objects in `lib/`",
     "dependencies": "libraries that the code requires, with sources, headers and licences, and a description of each",
+    "runtime-config": "the graph for TVM's graph executor, as JSON",
     "executor-config": "graphs for TVM's graph executor, as JSON",
     "parameters": "weights as named arrays, in TVM's byte format; empty if the weights are in the code",
     "src": "text of the programs before code generation",
+    "relay.txt": "text of the program before code generation",
     "runtime": "TVM's C runtime, headers and sources",
     "templates": "TVM's templates of platform functions and of the runtime's configuration",
 }
 
 
 def _files(library: Library) -> Iterator[str]:
-    present = {"codegen", "src"}
+    form = FORMATS[library.version]
     full = [module for module in library.modules if module.style != OPERATOR]
+    present = {"codegen", PurePosixPath(form.program).parts[0] if full else "src"}
     present |= {"parameters"} if full else set()
-    present |= {"executor-config"} if any(module.graph_json is not None for module in full) else set()
+    present |= {PurePosixPath(form.graph).parts[0]} if any(module.graph_json is not None for module in full) else set()
     present |= {file.path.parts[0] for file in library.other_files}
     yield ""
     yield "## Files"
     yield ""
     rows = [["`metadata.json`", "names, memory sizes, inputs and outputs, dependencies"]]
-    rows += [[f"`{folder}/`", content] for folder, content in sorted(_FOLDERS.items()) if folder in present]
+    found = [(name, content) for name, content in sorted(_CONTENTS.items()) if name in present]
+    rows += [[f"`{name}`" if "." in name else f"`{name}/`", content] for name, content in found]
     yield from _table(("path", "content"), rows)
 
 

@@ -9,13 +9,15 @@ A table has one column of sizes, like ``ls -s`` and ``du``::
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, TypeAlias
 
+from mlfbuild.archive.describe.contexts import context_text
 from mlfbuild.archive.describe.facts import describe
 from mlfbuild.archive.epoch import UNDATED
-from mlfbuild.core import counted, listed, printable, text_table
+from mlfbuild.core import counted, listed, printable, quoted, text_table
 from mlfbuild.library import ARCHIVE_FOLDER, FULL_MODEL, OPERATOR, Library, device_name
 
 _WIDTH = 100
@@ -25,6 +27,8 @@ _DETAILED = 8
 """Largest number of modules that are shown in full; more modules get one line each."""
 _LISTED = 24
 """Largest number of such lines."""
+_VALUE = 60
+"""Largest number of characters of an unknown field's value."""
 _ALL = "-v shows all"
 
 _Row: TypeAlias = tuple[str, int | None, str]
@@ -46,6 +50,8 @@ def describe_text(library: Library, *, verbose: bool = False) -> str:
             lines += ["", _title(module), _table(_rows(module, verbose))]
     if facts["other_files"]:
         lines += ["", "files of no module", _table(_other_files(facts["other_files"], verbose))]
+    if facts["unknown_fields"]:
+        lines += ["", "metadata of no module", _table(_unknown(facts["unknown_fields"], verbose))]
     return "\n".join(lines)
 
 
@@ -72,7 +78,7 @@ def _module_line(module: dict[str, Any]) -> list[str]:
         sum(entry["workspace_size"] for entry in module["memory"]),
         sum(entry["constants_size"] for entry in module["memory"]),
         _total(module["parameters"]),
-        _total(module["files"]),
+        _total(module["files"]) + _total(module["device_code"]),
     ]
     tensors = [f"{len(module[kind])}" for kind in ("inputs", "outputs")]
     return [printable(module["name"]), module["executor"] or module["style"], *tensors, *(f"{s:,}" for s in sizes)]
@@ -110,9 +116,23 @@ def _rows(module: dict[str, Any], verbose: bool) -> Iterator[_Row]:
         yield "runtime", None, "TVM's runtime in the archive"
     yield from _list("parameters", "array", module["parameters"], _parameter_line, verbose)
     yield from _list("code", "file", module["files"], lambda file: printable(file["path"]), verbose)
+    for code in module["device_code"]:
+        yield from _list("code", "file", code["files"], lambda file: printable(file["path"]), verbose, _for(code))
     yield from _program(module)
     yield from (("requires", None, _dependency_line(item)) for item in module["external_dependencies"])
     yield from _needs(module["needs"])
+    yield from _unknown(module["unknown_fields"], verbose)
+
+
+def _unknown(fields: Sequence[dict[str, Any]], verbose: bool) -> Iterator[_Row]:
+    """Yield the fields of the metadata that the format does not define; long values are cut."""
+    shown = fields if verbose or len(fields) <= _SHOWN + 1 else fields[:_SHOWN]
+    for field in shown:
+        value = json.dumps(field["value"], sort_keys=True)
+        cut = value if verbose or len(value) <= _VALUE else f"{value[:_VALUE]}..."
+        yield "unknown", None, f"{printable(field['place'])} = {cut}"
+    if len(shown) < len(fields):
+        yield "unknown", None, f"{len(fields) - len(shown):,} more fields ({_ALL})"
 
 
 def _needs(needs: Sequence[dict[str, Any]]) -> Iterator[_Row]:
@@ -151,14 +171,20 @@ def _origin(module: dict[str, Any]) -> Iterator[_Row]:
         place = f" (on {device_name(device)})" if several and device is not None else ""
         yield "target", None, printable(text.strip()) + place
     for context in module["contexts"]:
-        yield "context", None, f"{printable(context['device_type'])}, id {context['device_id']}"
+        yield "context", None, context_text(context, printable)
     if module["export_datetime"] not in {None, UNDATED}:
         yield "exported", None, printable(module["export_datetime"])
     if module["model_id"]:
         yield "model", None, f"sha256 {printable(module['model_id'])}"
+    for name, value in module["extensions"].items():
+        yield "extension", None, f"{name}: {quoted(value) if isinstance(value, str) else str(value).lower()}"
     if module["tflm"]:
         yield "numbers", None, f"as TensorFlow Lite Micro of {module['tflm']}"
     yield from (("note", None, printable(text)) for text in module["notes"])
+    for path, found in groupby(module["repeated_declarations"], key=lambda each: each["path"]):
+        lines = listed([f"line {each['line']}" for each in found])
+        yield "note", None, f"{printable(path)} declares functions with wrong types ({lines}), a bug of TVM:"
+        yield "note", None, "mlfbuild compiles a corrected copy; `mlfbuild convert --repair` corrects the archive"
 
 
 def _tensor_lines(tensors: Sequence[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], str]]:
@@ -180,7 +206,7 @@ def _buffer_lines(buffers: Sequence[dict[str, Any]]) -> Iterator[tuple[dict[str,
 
 
 def _type(tensor: dict[str, Any]) -> str:
-    shape = "" if tensor["shape"] is None else f" {tensor['shape']}"
+    shape = ", shape unknown" if tensor["shape"] is None else f" {tensor['shape']}"
     return f"{printable(tensor['dtype'])}{shape}"
 
 
@@ -274,11 +300,17 @@ def _other_files(files: Sequence[dict[str, Any]], verbose: bool) -> Iterator[_Ro
             yield from (("", file["size"], file["path"]) for file in entries)
 
 
-def _list(label: str, noun: str, entries: Sequence[dict[str, Any]], line: Any, verbose: bool) -> Iterator[_Row]:
-    """Yield a row with the sum of ``entries``, and one for each entry or for the largest ones."""
+def _for(code: dict[str, Any]) -> str:
+    return f" for the device {printable(code['device'])}"
+
+
+def _list(
+    label: str, noun: str, entries: Sequence[dict[str, Any]], line: Any, verbose: bool, more: str = ""
+) -> Iterator[_Row]:
+    """Yield a row with the sum of ``entries`` that ends with ``more``, and one for each entry or the largest ones."""
     if not entries:
         return
-    yield label, _total(entries), counted(len(entries), noun)
+    yield label, _total(entries), counted(len(entries), noun) + more
     kept, rest = _cut(entries, "size", verbose)
     yield from ((label, entry["size"], f"  {line(entry)}") for entry in kept)
     if rest:

@@ -111,8 +111,11 @@ def _with_shape(tensor: TensorInfo, position: int, count: int, places: _Asked) -
         return tensor
     for place in places:
         argument = place.counterpart(tensor.name, position, count)
-        if argument and argument.shape is not None and argument.dtype == tensor.dtype and argument.size == tensor.size:
-            return replace(tensor, shape=argument.shape)
+        if argument is None or argument.dtype not in {"", tensor.dtype}:
+            continue
+        found = replace(argument, dtype=tensor.dtype).of_size(tensor.size)
+        if found.shape is not None and found.size == tensor.size:
+            return replace(tensor, shape=found.shape)
     return tensor
 
 

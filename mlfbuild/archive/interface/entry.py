@@ -1,4 +1,4 @@
-"""Read the entry file ``<module>_lib0.c``: the function that firmware calls, and pools that the code defines.
+"""Read the entry file, ``<module>_lib0.c`` of TVM: the function that firmware calls, and pools that the code defines.
 
 Only the text around these definitions is parsed, because a constant pool is as long as the weights.
 """
@@ -6,7 +6,8 @@ Only the text around these definitions is parsed, because a constant pool is as 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
 from mlfbuild.archive.interface.signature import Signature, named, small_text, sources
@@ -23,12 +24,47 @@ _DESCRIBED = re.compile(r"\.num_(input|output)_tensors\s{0,9}=\s{0,9}([0-9]{1,9}
 _MAX_PLACES = 16  # pools, or declarations, definitions and calls of a function
 _MAX_LENGTH = 256 * 1024  # characters of one declaration
 _MAX_TOKENS = 50_000
+_MAX_PARAMETERS = 16 * 1024  # characters
+_MAINS = ("__tvm_main__", "run_model")
+_HANDLE = re.compile(r"\bargs\)\[\(?([0-9]{1,4})\)?\]\.v_handle")
+
+
+@dataclass(frozen=True)
+class MainFunction:
+    """The function that calls the operators; its name ends with ``run_model`` in TVM 0.8, or else ``__tvm_main__``."""
+
+    name: str
+    parameters: str
+    """The text between the parentheses."""
+    body: str
 
 
 def entry_text(module: Module) -> str:
-    """Return the text of the entry file; empty if there is no C file."""
-    files = sources(module)
-    return small_text(files[0].content) if files else ""
+    """Return the text of the file that defines the entry, or else of the first; empty if there is no C file."""
+    entry = _definition(f"{symbol_prefix(module.name)}_run")
+    first = None
+    for file in sources(module):
+        text = small_text(file.content)
+        if entry.search(text):
+            return text
+        first = text if first is None else first
+    return first or ""
+
+
+def main_function(module: Module) -> MainFunction | None:
+    """Return the main function of an AOT module; ``None`` if there is no C code of it."""
+    names = [f"{symbol_prefix(module.name)}_{suffix}" for suffix in _MAINS]
+    for file in sources(module):
+        text = small_text(file.content)
+        for name in names:
+            if name in text and (found := _definition(name).search(text)) is not None:
+                end = text.find("\n}", found.end(), found.end() + _MAX_LENGTH)
+                return MainFunction(name, found[1], text[found.end() : end])
+    return None
+
+
+def _definition(function: str) -> re.Pattern[str]:
+    return re.compile(rf"\b{re.escape(function)}\s{{0,9}}\(([^();{{}}]{{0,{_MAX_PARAMETERS}}})\)\s{{0,9}}\{{")
 
 
 # Pools ---------------------------------------------------------------------------------------------------------------
@@ -95,8 +131,8 @@ def entry_signature(module: Module, text: str) -> Signature | None:
     """Return the signature in the code of the entry function.
 
     With the C interface the code passes the members of structs by name, and with unpacked operators it declares the
-    main function with the names of tensors. Otherwise only the number of arguments is known, also from the
-    ``tvm_model_t`` of versions 1 to 4.
+    main function with the names of tensors. Otherwise only the number of arguments is known: the entry reads them, the
+    main function does (TVM 0.8), or ``tvm_model_t`` states it (versions 1 to 4).
     """
     body = _body(text, f"{symbol_prefix(module.name)}_run")
     if body is None:
@@ -106,11 +142,18 @@ def entry_signature(module: Module, text: str) -> Signature | None:
     if inputs or outputs:
         return Signature(named(inputs), named(outputs))
     count = _packed_arguments(body)
-    for suffix in ("__tvm_main__", "run_model"):
+    for suffix in _MAINS:
         names = _parameters(text, f"{symbol_prefix(module.name)}_{suffix}")
         if names:
             return _by_names(names, count)
+    main = main_function(module) if count is None else None
+    count = _counted(_HANDLE.findall(main.body)) if main is not None else count
     return Signature(None, None, count) if count else None
+
+
+def _counted(numbers: Iterable[str]) -> int | None:
+    indices = {int(number) for number in numbers}
+    return len(indices) if indices and indices == set(range(len(indices))) else None
 
 
 def _body(text: str, function: str) -> Sequence[Token] | None:
@@ -150,12 +193,11 @@ def _packed_arguments(body: Sequence[Token]) -> int | None:
     """Return the number of arguments read from ``((TVMValue*)args)[<i>]``."""
     words = [token.text for token in body]
     runs = zip(words, words[1:], words[2:], words[3:], strict=False)
-    indices = {
-        int(index)
+    return _counted(
+        index
         for name, closing, bracket, index in runs
         if (name, closing, bracket) == ("args", ")", "[") and _NUMBER.fullmatch(index)
-    }
-    return len(indices) if indices and indices == set(range(len(indices))) else None
+    )
 
 
 def _parameters(text: str, function: str) -> list[str]:

@@ -24,10 +24,11 @@ def with_interface(module: Module, where: str) -> Module:
     places.check_graph()
     header = places.header
     pools = (*(header.pools if header else ()), *internal_pools(places.entry))
+    inputs = combined(module.inputs, places.inputs(), by_position=False)
     return replace(
         module,
-        inputs=combined(module.inputs, places.inputs(), by_position=False),
-        outputs=combined(module.outputs, places.outputs(), by_position=True),
+        inputs=inputs,
+        outputs=combined(module.outputs, places.outputs(inputs), by_position=True),
         interface="" if module.executor != "aot" else "packed" if header_file(module) is None else "c",
         pools=tuple(sorted(pools, key=lambda pool: pool.name)),
         workspace_io=header is not None and header.workspace_io,

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import combinations
 
 from mlfbuild.archive.interface.entry import entry_signature, entry_text
 from mlfbuild.archive.interface.header import Header, read_header
 from mlfbuild.archive.interface.relay import relay_signature
 from mlfbuild.archive.interface.signature import Argument, Signature, small_text
+from mlfbuild.archive.interface.sizes import exact_io_size, sized_signature
 from mlfbuild.archive.interface.tvm_metadata import metadata_signature
 from mlfbuild.c_analysis import MAX_TEXT
 from mlfbuild.library import LINKED_ARRAY, Module, TensorInfo
 from mlfbuild.library.graph_json import ExecutorGraph, parse_graph
 
+_MOST_CHOSEN = 16
+"""Largest number of parameters of ``@main`` among which inputs are searched by size: 12,870 choices."""
 _PARAMETER = re.compile(r"p[0-9]+")
 _LINKED = re.compile(rf"\b{LINKED_ARRAY}(\w+)".encode())
 """Arrays of linked parameters, in C and in the symbols of objects."""
@@ -42,9 +46,18 @@ class Places:
                 named = True
                 yield found
 
-    def outputs(self) -> Iterator[Sequence[Argument]]:
-        """Yield the outputs of each place that has them."""
-        return (signature.outputs for signature in self._needed() if signature.outputs)
+    def outputs(self, inputs: Sequence[TensorInfo]) -> Iterator[Sequence[Argument]]:
+        """Yield the outputs of each place that has them; ``inputs`` are all of the module.
+
+        If the Relay text states an output in part, the rest follows from the size of inputs and output together.
+        """
+        for signature in self._needed():
+            outputs = signature.outputs or ()
+            if signature is self._relay and len(outputs) == 1 and inputs and not self._module.outputs:
+                rest = (exact_io_size(self._module) or 0) - sum(tensor.size for tensor in inputs)
+                outputs = (outputs[0].of_size(rest),) if rest > 0 else outputs
+            if outputs:
+                yield outputs
 
     def _needed(self) -> Iterator[Signature]:
         """Yield the signature of each place; with a header, the entry file is skipped because it repeats the names."""
@@ -58,6 +71,8 @@ class Places:
             yield self.graph
         if self._relay is not None:
             yield self._relay
+        if self.header is not None and (sized := sized_signature(self._module, self.header)) is not None:
+            yield sized
 
     @cached_property
     def header(self) -> Header | None:
@@ -103,23 +118,45 @@ class Places:
         """Return the parameters of ``@main`` that are arguments of the compiled module.
 
         TVM prints the text before parameters become constants. The arguments are assumed to be the first parameters: as
-        many as the entry function has, or as many as have the total size in the metadata. The result is empty if both
-        are unknown, except in version 1, whose metadata has no sizes.
+        many as the entry function has, or as many as have the total size in the metadata. If the size of all tensors
+        rules the first ones out, they are the only others that have it. The result is empty if number and size are
+        unknown, except in version 1, whose metadata has no sizes.
         """
         params, outputs = relay.inputs or (), relay.outputs or ()
         entry = self._entry_signature
         if entry is not None and entry.count is not None and outputs:
-            return params[: max(entry.count - len(outputs), 0)]
+            return self._chosen(params, max(entry.count - len(outputs), 0), outputs)
         if not self._module.main and entry is None:
             return params
-        if len(outputs) != 1 or any(argument.size is None for argument in (*params, *outputs)):
-            return ()  # TVM counts the bytes of several outputs more than once
-        rest = sum(memory.io_size for memory in self._module.main) - (outputs[0].size or 0)
+        if not outputs or any(argument.size is None for argument in (*params, *outputs)):
+            return ()
+        # TVM counts the bytes of all outputs once for each of them.
+        rest = sum(memory.io_size for memory in self._module.main) - len(outputs) * _total(outputs)
         for count, argument in enumerate(params, 1):
             rest -= argument.size or 0
             if rest == 0:
                 return params[:count]
         return ()
+
+    def _chosen(self, params: Sequence[Argument], count: int, outputs: Sequence[Argument]) -> Sequence[Argument]:
+        """Return ``count`` of ``params``: the first, unless only others have the size of all inputs, if that is known.
+
+        The result is empty if several others or none have that size.
+        """
+        first, total = params[:count], exact_io_size(self._module)
+        sizes = [argument.size for argument in params]
+        if total is None or None in sizes or any(argument.size is None for argument in outputs) or len(params) == count:
+            return first
+        wanted = total - len(outputs) * _total(outputs)
+        if _total(first) == wanted:
+            return first
+        choices = combinations(params, count) if len(params) <= _MOST_CHOSEN else ()
+        found = [chosen for chosen in choices if _total(chosen) == wanted]
+        return found[0] if len(found) == 1 else ()
+
+
+def _total(arguments: Iterable[Argument]) -> int:
+    return sum(argument.size or 0 for argument in arguments)
 
 
 def _arguments(tensors: Sequence[TensorInfo]) -> tuple[Argument, ...]:

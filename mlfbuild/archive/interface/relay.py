@@ -1,22 +1,22 @@
-"""Read the signature of ``@main`` in Relay text; the rest of the text is not parsed.
+"""Read the signature of ``@main`` in Relay text.
 
 TVM prints several forms: with and without comments after each parameter, with the function's attributes among the
-parameters, and with ``(64)`` for a shape with one dimension.
+parameters, with ``(64)`` for a shape with one dimension, and without the type of the result, which then follows from
+the body (``relay_body``).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
+from mlfbuild.archive.interface.relay_body import result_type
+from mlfbuild.archive.interface.relay_types import UNKNOWN, RelayTensor, RelayType, flat, read_type
 from mlfbuild.archive.interface.signature import Argument, Signature
 
 _MAIN = re.compile(r"^[ \t]*def @main[ \t]*(?:\[[^\]\n]{0,200}\])?\(", re.MULTILINE)
+_FUNCTION = re.compile(r"\s{0,9}(?:#\[version[^\n]*\n\s{0,9})?fn[ \t]{0,9}\(")
+"""A text that is a function, not a module with ``@main``."""
 _COMMENT = re.compile(r"/\*[\s\S]*?(?:\*/|\Z)")
-_TENSOR = re.compile(
-    r"Tensor\[\(([^()\[\]]*)\),\s*([a-z0-9_]+)\]|(?<![\w.])((?:u?int|float|bfloat)[0-9]+(?:x[0-9]+)?|bool)(?![\w.])"
-)
-_EXTENT = re.compile(r"([0-9]{1,18})(?:i[0-9]+)?")
 _NAMES = re.compile(r'\s*((?:"[^"\\\n]*"[\s,]*)*)\]')
 _NAMES_KEY = "output_tensor_names=["
 _STRING = re.compile(r'"([^"\\\n]*)"')
@@ -28,28 +28,38 @@ _MAX_SIGNATURE = 1024 * 1024  # characters
 def relay_signature(text: str) -> Signature | None:
     """Return the signature of ``@main``; ``None`` if there is no such function or it cannot be parsed.
 
-    The inputs include parameters that became constants. Tuples of results are flattened.
+    The inputs include parameters that became constants. Tuples are flattened; the executors name the fields of a
+    parameter ``x`` that is one ``x``, ``x2``, ``x3`` (``GetUniqueIOVarName`` of TVM's ``aot_executor_codegen.cc``).
     """
-    found = _MAIN.search(text)
+    found = _MAIN.search(text) or _FUNCTION.match(text)
     if found is None:
         return None
     signature = _COMMENT.sub("", text[found.end() : found.end() + _MAX_SIGNATURE])
     parts, end = _parts(signature)
     if end is None:
         return None
-    params: list[Argument] = []
+    params: dict[str, RelayType] = {}
     for part in parts:
         name = _PARAMETER.match(part)
         if name is None and part.lstrip().startswith("%"):
             return None  # a name with parentheses
-        if name is None:
-            continue  # an attribute of the function
-        types = _tensors(part[name.end() :])
-        if len(types) > 1:
-            return None  # a tuple, of which the executors make several arguments
-        dtype, shape = types[0] if types else ("", None)
-        params.append(Argument(name[1].strip(), dtype, shape))
-    return Signature(tuple(params), _outputs(signature, end))
+        if name is not None:  # otherwise it is an attribute of the function
+            found_type = read_type(part, name.end())
+            params[name[1].strip()] = found_type[0] if found_type else UNKNOWN
+    inputs = tuple(
+        _argument(f"{name}{at}" if at > 1 else name, tensor)
+        for name, its in params.items()
+        for at, tensor in enumerate(flat(its), 1)
+    )
+    return Signature(inputs, _outputs(text, found.end(), signature, end, params))
+
+
+def _argument(name: str, tensor: RelayTensor) -> Argument:
+    dims = tensor.dims or ()
+    known = tuple(extent for extent in dims if extent is not None)
+    if tensor.dims is None or len(known) < len(dims):
+        return Argument(name, tensor.dtype, None, tensor.dims)
+    return Argument(name, tensor.dtype, known)
 
 
 def _parts(signature: str) -> tuple[list[str], int | None]:
@@ -74,29 +84,21 @@ def _parts(signature: str) -> tuple[list[str], int | None]:
             return parts, at
 
 
-def _outputs(signature: str, end: int) -> tuple[Argument, ...] | None:
-    """Return the results, whose types are between ``->`` and the body."""
+def _outputs(
+    text: str, start: int, signature: str, end: int, params: dict[str, RelayType]
+) -> tuple[Argument, ...] | None:
+    """Return the results, whose types are between ``->`` and the body, or those of the body's last expression."""
     arrow = re.compile(r"\s*->([^{\n]*)\{").match(signature, end)
-    if arrow is None:
-        return None
-    types = _tensors(arrow[1])
+    stated = read_type(arrow[1]) if arrow else None
+    result = stated[0] if stated else UNKNOWN
+    if not stated and (body := text.find("{\n", start)) >= 0:
+        result = result_type(text, body + 1, params)
+    types = flat(result)
+    if UNKNOWN in types:
+        return None  # it may be a tuple
     key = signature.find(_NAMES_KEY, 0, end)
     names = None if key < 0 else _NAMES.match(signature, key + len(_NAMES_KEY))
     given = _STRING.findall(names[1]) if names else []
     if len(given) != len(types):
         given = ["output"] if len(types) == 1 else [f"output{index}" for index in range(len(types))]
-    return tuple(Argument(name, dtype, shape) for name, (dtype, shape) in zip(given, types, strict=True)) or None
-
-
-def _tensors(text: str) -> list[tuple[str, tuple[int, ...] | None]]:
-    """Return (dtype, shape) of each tensor type in ``text``, in order."""
-    return [(scalar, ()) if scalar else (dtype, _shape(shape)) for shape, dtype, scalar in _TENSOR.findall(text)]
-
-
-def _shape(text: str) -> tuple[int, ...] | None:
-    extents = [_EXTENT.fullmatch(extent) for extent in _stripped(text)]
-    return tuple(int(extent[1]) for extent in extents if extent) if all(extents) else None
-
-
-def _stripped(text: str) -> Iterator[str]:
-    return (part for item in text.split(",") if (part := item.strip()))
+    return tuple(_argument(name, its) for name, its in zip(given, types, strict=True)) or None

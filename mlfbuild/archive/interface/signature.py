@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mlfbuild.c_analysis import MAX_TEXT, SOURCE_SUFFIXES
 from mlfbuild.library import CodegenFile, Content, Module, tensor_size, text_of
@@ -21,14 +21,32 @@ class Argument:
     name: str
     dtype: str = ""
     shape: tuple[int, ...] | None = None
+    dims: tuple[int | None, ...] | None = None
+    """The shape with unknown extents, if it is only known in part."""
+    recorded: int | None = None
+    """Bytes, if they are recorded without a shape."""
 
     @property
     def size(self) -> int | None:
         """Bytes; ``None`` if type or shape is unknown or not valid for a tensor."""
-        if self.shape is None or len(self.shape) > _MAX_DIMS or not self.dtype:
+        if self.shape is None:
+            return self.recorded if self.dtype else None
+        if len(self.shape) > _MAX_DIMS or not self.dtype:
             return None
         size = tensor_size(self.dtype, self.shape)
         return None if size is None or size > _LARGEST else size
+
+    def of_size(self, size: int) -> Argument:
+        """Return the argument with ``size`` bytes, from which one unknown extent of its shape follows."""
+        if self.shape is not None:
+            return self
+        known = [extent for extent in self.dims or () if extent is not None]
+        if self.dims is not None and len(known) == len(self.dims) - 1 <= _MAX_DIMS:
+            one = tensor_size(self.dtype, tuple(known))
+            if one and size % one == 0:
+                shape = tuple(size // one if extent is None else extent for extent in self.dims)
+                return Argument(self.name, self.dtype, shape)
+        return replace(self, recorded=size)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from mlfbuild.archive.conversion import convert
 from mlfbuild.archive.merge.bundles import with_merged_bundles
@@ -15,7 +16,9 @@ from mlfbuild.archive.merge.names import (
     check_dependencies,
     check_module_names,
     merged_other_files,
+    merged_unknown_fields,
     with_each_dependency_once,
+    with_runtime_of_archives,
 )
 from mlfbuild.archive.merge.parts import MergedModule, SymbolTable
 from mlfbuild.archive.merge.system_lib import (
@@ -25,7 +28,7 @@ from mlfbuild.archive.merge.system_lib import (
     with_merged_library,
     without_registries,
 )
-from mlfbuild.library import Library
+from mlfbuild.library import Library, Module, all_files, with_files
 
 _VERSION = 7  # the first version with several modules
 
@@ -43,18 +46,25 @@ def merge(libraries: Sequence[tuple[str, Library]]) -> Library:
     check_archives(libraries)
     libraries = [(name, convert(library, _VERSION)) for name, library in libraries]
     parts = [
-        MergedModule(name, with_each_dependency_once(module))
+        MergedModule(name, _of_one_device(with_each_dependency_once(module)))
         for name, library in libraries
         for module in library.modules
     ]
     parts.sort(key=lambda part: (part.module.name, part.archive))
     check_module_names(parts)
+    parts = with_runtime_of_archives(parts)
     check_dependencies(parts)
     others = merged_other_files(with_merged_bundles(libraries))
     parts = with_unique_paths(with_own_kernels(parts))
     check_case(parts, others)
     parts = _linkable(parts)
-    return Library(tuple(part.module for part in parts), version=_VERSION, other_files=others)
+    modules = tuple(with_files(part.module, part.module.codegen) for part in parts)
+    return Library(modules, _VERSION, others, merged_unknown_fields(libraries))
+
+
+def _of_one_device(module: Module) -> Module:
+    """Return ``module`` with the code of all devices in one list: it may be linked into one image, too."""
+    return replace(module, codegen=all_files(module), device_files=())
 
 
 def _linkable(parts: list[MergedModule]) -> list[MergedModule]:

@@ -6,6 +6,7 @@ packed functions by name defines it (``CodeGenCHost::InitGlobalContext``). In on
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from mlfbuild.archive.merge.parts import MergedModule, SymbolTable
@@ -13,6 +14,7 @@ from mlfbuild.c_analysis import Token, tokens
 from mlfbuild.library import MODULE_CONTEXT
 
 _WEAK = "__attribute__((weak)) "
+_WEAKENED = re.compile(rf"{re.escape(_WEAK)}(?=void\s{{0,9}}\*\s{{0,9}}{MODULE_CONTEXT}\b)")
 
 
 def with_one_context(parts: Sequence[MergedModule], table: SymbolTable) -> list[MergedModule]:
@@ -24,6 +26,11 @@ def with_one_context(parts: Sequence[MergedModule], table: SymbolTable) -> list[
     if len(defining) < 2:
         return list(parts)
     return [part.with_sources(_weakened) if number in defining else part for number, part in enumerate(parts)]
+
+
+def with_strong_context(part: MergedModule) -> MergedModule:
+    """Return ``part``, the only module of an image, with the variable as it was before ``with_one_context``."""
+    return part.with_sources(lambda text: _WEAKENED.sub("", text))
 
 
 def _defines(table: SymbolTable, number: int) -> bool:

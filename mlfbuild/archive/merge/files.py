@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
 from mlfbuild.archive.merge.parts import MergedModule, source_text
-from mlfbuild.c_analysis import LINKED_SUFFIXES, TEXT_SUFFIXES, tokens
+from mlfbuild.c_analysis import HEADER_SUFFIXES, LINKED_SUFFIXES, TEXT_SUFFIXES, tokens
 from mlfbuild.core import CheckFailedError
-from mlfbuild.library import ArchiveFile, CodegenFile
+from mlfbuild.library import ArchiveFile, CodegenFile, device_of
 
 _INCLUDED = re.compile(r'include\s*["<]([^">\n]*)[">]')
 
@@ -17,8 +17,8 @@ _INCLUDED = re.compile(r'include\s*["<]([^">\n]*)[">]')
 def with_unique_paths(parts: Sequence[MergedModule]) -> list[MergedModule]:
     """Return ``parts`` such that different generated files have different paths; equal files may share one.
 
-    The module's name is added to the names of sources and objects, as in TVM's names. Headers are included by their
-    names and keep them. Raises ``CheckFailedError``, with both modules as its place.
+    The module's name is added to the names of sources, objects and blobs, as in TVM's names. Headers are included by
+    their names and keep them. Raises ``CheckFailedError``, with both modules as its place.
     """
     conflicting = _conflicting(parts)
     return [_renamed(part, parts, conflicting) for part in parts] if conflicting else list(parts)
@@ -45,8 +45,9 @@ def _renamed(part: MergedModule, parts: Sequence[MergedModule], conflicting: set
     def change(file: CodegenFile) -> CodegenFile:
         if file.path not in own or _is_named(file.path, part):
             return file
-        compiled = file.path.suffix in LINKED_SUFFIXES
-        if not compiled or file.path.name in included or _is_in(own[file.path], taken):
+        blob = device_of(file.path) is not None and file.path.suffix not in HEADER_SUFFIXES
+        movable = (blob or file.path.suffix in LINKED_SUFFIXES) and file.path.name not in included
+        if not movable or _is_in(own[file.path], taken):
             raise _refused(part, file, parts)
         return CodegenFile(own[file.path], file.content)
 

@@ -33,7 +33,19 @@ def _kernels(part: MergedModule) -> list[CodegenFile]:
 
 def _renamed(part: MergedModule, clashing: set[PurePosixPath], taken: set[str]) -> MergedModule:
     folders = {file.path.parent for file in _kernels(part)} & clashing
-    names = {folder: _new_name(part.module.name, taken) for folder in sorted(folders)}
+    return _moved_to(part, {folder: _new_name(part.module.name, taken) for folder in sorted(folders)})
+
+
+def with_usual_kernels(part: MergedModule) -> MergedModule:
+    """Return ``part``, the only module of an archive, with its kernels in the folder that such archives have."""
+    folders = {file.path.parent for file in _kernels(part)}
+    own = {folder for folder in folders if folder.name.startswith(f"{KERNEL_FOLDER}_")}
+    alone = own == folders and len({folder.parent for folder in own}) == len(own)
+    return _moved_to(part, dict.fromkeys(own, KERNEL_FOLDER) if alone else {})
+
+
+def _moved_to(part: MergedModule, names: Mapping[PurePosixPath, str]) -> MergedModule:
+    """Return ``part`` with folders of kernels renamed, and included by the new names."""
     if not names:
         return part
 

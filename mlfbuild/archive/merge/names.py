@@ -9,15 +9,18 @@ from pathlib import PurePosixPath
 
 from mlfbuild.archive.describe.readme import README
 from mlfbuild.archive.merge.parts import MergedModule
-from mlfbuild.core import CheckFailedError, UsageError
+from mlfbuild.core import CheckFailedError, UsageError, shown
 from mlfbuild.library import (
     ARCHIVE_FOLDER,
     OPERATOR,
     STANDALONE_CRT,
+    TVM_RUNTIME,
     ArchiveFile,
     ExternalDependency,
     Library,
     Module,
+    UnknownField,
+    archive_folder,
     short_name,
 )
 
@@ -68,9 +71,9 @@ def check_dependencies(parts: Iterable[MergedModule]) -> None:
     for part in parts:
         for dependency in part.module.external_dependencies:
             first, known = seen.setdefault(short_name(dependency.short_name), (part, dependency))
-            for key, value in vars(known).items():
-                other = getattr(dependency, key)
-                if value != other and key != "short_name":  # which has several spellings
+            for key in ("url", "url_type", "version_spec"):
+                value, other = getattr(known, key), getattr(dependency, key)
+                if value != other:
                     mixed = (known.url_type == ARCHIVE_FOLDER) != (dependency.url_type == ARCHIVE_FOLDER)
                     raise first.refused(
                         part,
@@ -78,6 +81,18 @@ def check_dependencies(parts: Iterable[MergedModule]) -> None:
                         f"they require the external dependency {known.short_name} with {key} {value!a} and {other!a}",
                         "bundle it in both, or in neither" if mixed else "export both with the same one",
                     )
+
+
+def with_runtime_of_archives(parts: Sequence[MergedModule]) -> list[MergedModule]:
+    """Return ``parts``; modules of mlfbuild for TVM's executors require the runtime in an archive if there is one."""
+    named = (item for part in parts for item in part.module.external_dependencies)
+    bundled = next((item for item in named if item.short_name == STANDALONE_CRT and archive_folder(item)), TVM_RUNTIME)
+
+    def change(module: Module) -> Module:
+        found = (bundled if item == TVM_RUNTIME else item for item in module.external_dependencies)
+        return replace(module, external_dependencies=tuple(found))
+
+    return [replace(part, module=change(part.module)) for part in parts]
 
 
 def with_each_dependency_once(module: Module) -> Module:
@@ -106,6 +121,25 @@ def merged_other_files(libraries: Sequence[tuple[str, Library]]) -> tuple[Archiv
                     hint="remove or rename one of them",
                 )
     return tuple(file for path, (_, file) in merged.items() if path != dropped)
+
+
+def merged_unknown_fields(libraries: Sequence[tuple[str, Library]]) -> tuple[UnknownField, ...]:
+    """Return the unknown fields of the metadata that belong to no module.
+
+    Raises ``CheckFailedError``, with both archives as its place, if two archives have different values for one field.
+    """
+    merged: dict[str, tuple[str, UnknownField]] = {}
+    for archive, library in libraries:
+        for field in library.unknown:
+            first, known = merged.setdefault(field.place, (archive, field))
+            if known != field:
+                raise CheckFailedError(
+                    "merge-unknown-fields-differ",
+                    place=f"{first} and {archive}",
+                    reason=f"the metadata of the archives has different values in {shown(field.place)}",
+                    hint="remove the field from one of them",
+                )
+    return tuple(merged[place][1] for place in sorted(merged))
 
 
 def _check_folder(folder: str, libraries: Sequence[tuple[str, Library]]) -> None:

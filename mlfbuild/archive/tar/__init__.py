@@ -1,7 +1,7 @@
 """The container of an archive: a tar file, plain or compressed.
 
-``members`` reads a file without trusting it: ``inflate`` decompresses it, ``read`` parses the headers, and ``paths``
-checks the names. ``pack`` writes the bytes of a tar file that depend only on its content::
+``members`` and ``dated_members`` read a file without trusting it: ``inflate`` decompresses it, ``read`` parses the
+headers, and ``paths`` checks the names. ``pack`` writes the bytes of a tar file that depend only on its content::
 
     files = members(path.open("rb"), str(path))  # path -> content
     data = b"".join(pack(files, mtime=0))
@@ -16,7 +16,11 @@ from mlfbuild.core import lazy_attributes
 if TYPE_CHECKING:
     from mlfbuild.archive.tar.inflate import MAX_INFLATED as MAX_INFLATED
     from mlfbuild.archive.tar.paths import Paths as Paths, name_fault as name_fault, plain_path as plain_path
-    from mlfbuild.archive.tar.read import MAX_MEMBERS as MAX_MEMBERS, members as members
+    from mlfbuild.archive.tar.read import (
+        MAX_MEMBERS as MAX_MEMBERS,
+        dated_members as dated_members,
+        members as members,
+    )
     from mlfbuild.archive.tar.sniff import (
         is_plain_tar as is_plain_tar,
         looks_like_archive as looks_like_archive,

@@ -37,9 +37,14 @@ def members(file: IO[bytes], where: str) -> dict[str, Content]:
     has more than ``MAX_MEMBERS`` members, or has a member that is absolute, leaves the archive with ``..``, is a link
     or a device, occurs twice, or differs from another one only in case. Also raises the errors of ``plain_file``.
     """
+    return {path: content for path, (content, _) in dated_members(file, where).items()}
+
+
+def dated_members(file: IO[bytes], where: str) -> dict[str, tuple[Content, int | None]]:
+    """Return what ``members`` returns, each file with its modification time in seconds since 1970, if it has one."""
     source = _Source(plain_file(file, where, partial(_check_start, where=where)), where)
     paths = Paths()
-    files: dict[str, Content] = {}
+    files: dict[str, tuple[Content, int | None]] = {}
     for count, member in enumerate(_members(source)):
         if count == MAX_MEMBERS:
             raise InputFileError(
@@ -55,7 +60,8 @@ def members(file: IO[bytes], where: str) -> dict[str, Content]:
         if fault is not None:
             raise source.member_error(code, fault, name=member.name)
         if not member.folder:
-            files[path] = Stored(source.file, member.offset, member.size) if member.size else b""
+            content = Stored(source.file, member.offset, member.size) if member.size else b""
+            files[path] = content, member.time
     return files
 
 
@@ -77,6 +83,7 @@ class _Member(NamedTuple):
     folder: bool
     offset: int
     size: int
+    time: int | None
 
 
 class _Source:
@@ -139,7 +146,8 @@ def _members(source: _Source) -> Iterator[_Member]:
         if kind not in _ACCEPTED_TYPES:
             raise source.member_error("archive-member-type-unsupported", f"has the unknown type {kind!r}", name=name)
         folder = kind == b"5" or (kind == b"\0" and name.endswith("/"))
-        yield _Member(name, folder, source.at if folder else source.skip(size, f"member {quoted(name)}"), size)
+        at = source.at if folder else source.skip(size, f"member {quoted(name)}")
+        yield _Member(name, folder, at, size, _octal(header[136:148]))
 
 
 def _size(override: str | None, header: bytes, what: str, source: _Source) -> int:

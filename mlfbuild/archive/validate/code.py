@@ -54,6 +54,8 @@ def conflicting_declarations(archive: ArchiveView) -> Iterator[Finding]:
             continue
         first: dict[str, tuple[str, ...]] = {}
         for function in source.functions:
+            if function.name not in source.registry.functions:
+                continue
             if first.setdefault(function.name, function.parameters) != function.parameters:
                 message = f"is declared with ({', '.join(first[function.name])}) and ({', '.join(function.parameters)})"
                 yield finding("MLF702", f"{source.path}: {function.name}", message)

@@ -21,6 +21,11 @@ class FindingKind:
     meaning: str
     advice: str
 
+    @property
+    def repairable(self) -> bool:
+        """Whether ``mlfbuild convert --repair`` removes the findings; a date only if its time zone is proved."""
+        return self.advice.startswith(_REPAIR)
+
 
 def _error(meaning: str, advice: str) -> FindingKind:
     return FindingKind("error", meaning, advice)
@@ -34,6 +39,7 @@ def _note(meaning: str, advice: str) -> FindingKind:
     return FindingKind("note", meaning, advice)
 
 
+_REPAIR = "run mlfbuild convert --repair"
 _REPLACE = "use an intact copy of the archive, or compile the model again"
 
 CODES: Mapping[str, FindingKind] = {
@@ -52,7 +58,8 @@ CODES: Mapping[str, FindingKind] = {
         "C++ source, which the projects that TVM generates do not compile", "make sure that your own build compiles it"
     ),
     "MLF106": _warning(
-        "code outside codegen/host, which TVM's tools do not find", "make sure that your own build compiles it"
+        "code outside codegen/host, which TVM's tools do not find",
+        "declare its device under devices of the target in the project file",
     ),
     "MLF107": _warning(
         "a file is in the place that another version of the format uses", "run mlfbuild convert --to 7, which moves it"
@@ -79,7 +86,8 @@ CODES: Mapping[str, FindingKind] = {
         "a date does not have the form YYYY-MM-DD HH:MM:SSZ", "write it in this form; tools may fail to read it"
     ),
     "MLF206": _note(
-        "TVM's exporter writes local time and marks it Z, as UTC", "do not compare it with dates of other machines"
+        "TVM's exporter writes local time and marks it Z, as UTC",
+        f"{_REPAIR} on the exporter's file, whose members' times may prove the time zone, or do not compare the date",
     ),
     "MLF207": _warning(
         "the date of the export is in the future",
@@ -121,15 +129,15 @@ CODES: Mapping[str, FindingKind] = {
     # Memory
     "MLF401": _warning(
         "the size of a storage id is wrong: TVM's exporter takes that of another entry of the graph",
-        "use the size that the graph needs",
+        f"{_REPAIR}, which writes the size that the graph needs",
     ),
     "MLF402": _error(
         "the size of a storage id differs from the size that its entries in the graph need",
-        "use the size that the graph needs",
+        f"{_REPAIR}, which writes the size that the graph needs",
     ),
     "MLF403": _warning(
         "input_binding differs from the graph, because TVM's exporter counts wrongly after a node with several outputs",
-        "read it from the graph",
+        f"{_REPAIR}, which reads it from the graph",
     ),
     "MLF404": _error("metadata and graph have different storage ids", _REPLACE),
     "MLF405": _warning(
@@ -143,7 +151,7 @@ CODES: Mapping[str, FindingKind] = {
     "MLF407": _error("the header's WORKSPACE_SIZE differs from the metadata", "reserve the larger size"),
     "MLF408": _warning(
         "the header's size of a tensor is an arbitrary number, a bug of TVM 0.11",
-        "use the size in the metadata, not the macro",
+        f"{_REPAIR}, which writes the size in the metadata",
     ),
     "MLF409": _error(
         "the header's size of a tensor differs from the metadata",
@@ -154,10 +162,13 @@ CODES: Mapping[str, FindingKind] = {
         "an operator needs more workspace than the metadata lists for the whole module",
         "reserve at least the workspace of the operator",
     ),
-    "MLF412": _warning("io_size_bytes is less than the sizes of inputs and outputs", "use the sizes of the tensors"),
+    "MLF412": _warning(
+        "io_size_bytes is less than the sizes of inputs and outputs",
+        f"{_REPAIR}, which writes their sum",
+    ),
     "MLF413": _note(
         "io_size_bytes is more than the sizes of inputs and outputs, because TVM adds intermediate results",
-        "use the sizes of the tensors",
+        f"{_REPAIR}, which writes their sum",
     ),
     "MLF414": _warning(
         "the memory pools of the code are larger than the workspace in the metadata",
@@ -192,14 +203,17 @@ CODES: Mapping[str, FindingKind] = {
         "shape or dtype of a parameter differs from the graph", "find the parameters with which the graph was exported"
     ),
     "MLF603": _warning("a parameter exceeds a limit of TVM's C runtime", "raise the limit in crt_config.h"),
+    "MLF604": _warning(
+        "parameters in JSON differ from those in TVM's form", "remove the wrong file; mlfbuild uses TVM's form"
+    ),
     # Code
     "MLF701": _error(
         "a module includes a header that does not exist under exactly that name",
         "compile the model again with a module name of a-z, 0-9 and _",
     ),
     "MLF702": _error(
-        "a function has two contradicting declarations, a bug of TVM for system-lib with unpacked or C interface",
-        "export without system-lib",
+        "a function has two contradicting declarations, a bug of TVM for system-lib, so other tools cannot compile it",
+        f"{_REPAIR}, which writes the real declaration; mlfbuild itself always compiles such a copy",
     ),
     "MLF703": _warning(
         "several modules define TVMSystemLibEntryPoint, so they do not link into one image",
@@ -252,6 +266,7 @@ CODES: Mapping[str, FindingKind] = {
     "MLF805": _error(
         "the archive's description of an included dependency does not match its files", "bundle the dependency again"
     ),
+    "MLF806": _warning("a module names the same external dependency twice", f"{_REPAIR}, which keeps one of them"),
 }
 """The meaning of each finding code."""
 
@@ -259,4 +274,4 @@ CODES: Mapping[str, FindingKind] = {
 def finding(code: str, place: str, message: str) -> Finding:
     """Return the finding ``code`` at ``place``; place and message may contain names from the archive."""
     common = CODES[code]
-    return Finding(code, common.severity, shown(place), shown(message), common.advice)
+    return Finding(code, common.severity, shown(place), shown(message), common.advice, common.repairable)

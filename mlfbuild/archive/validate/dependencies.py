@@ -36,13 +36,24 @@ def sound_dependencies(archive: ArchiveView) -> Iterator[Finding]:
                 yield finding("MLF802", place, message)
 
 
+def repeated_dependencies(archive: ArchiveView) -> Iterator[Finding]:
+    """Find entries that a module has twice; different modules may have equal ones."""
+    for view in archive.modules:
+        seen: set[ExternalDependency] = set()
+        for index, dependency in enumerate(view.module.external_dependencies):
+            if dependency in seen:
+                place = view.place(f"external_dependencies[{index}]")
+                yield finding("MLF806", place, f"{dependency.short_name} is named before")
+            seen.add(dependency)
+
+
 def agreeing_dependencies(archive: ArchiveView) -> Iterator[Finding]:
     """Compare the dependencies of modules with the same name, because an archive has only one ``runtime/``."""
     first: dict[str, tuple[str, ExternalDependency]] = {}
     for view in archive.modules:
         for index, dependency in enumerate(view.module.external_dependencies):
             name, other = first.setdefault(short_name(dependency.short_name), (view.name, dependency))
-            if replace(other, short_name=dependency.short_name) != dependency:
+            if replace(other, short_name=dependency.short_name, unknown=dependency.unknown) != dependency:
                 place = view.place(f"external_dependencies[{index}]")
                 found = f"{dependency.url} {dependency.version_spec}".strip()
                 message = f"{view.name} requires {found}, but {name} requires {other.url} {other.version_spec}"
@@ -69,4 +80,4 @@ def unnamed_runtime(archive: ArchiveView) -> Iterator[Finding]:
         yield finding("MLF804", _RUNTIME, "is not in external_dependencies of any module")
 
 
-RULES = (sound_dependencies, agreeing_dependencies, sound_bundles, unnamed_runtime)
+RULES = (sound_dependencies, repeated_dependencies, agreeing_dependencies, sound_bundles, unnamed_runtime)

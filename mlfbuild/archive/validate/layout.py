@@ -7,17 +7,20 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
+from mlfbuild.archive.paths import other_params_path
 from mlfbuild.archive.validate.codes import finding
+from mlfbuild.archive.validate.schema import is_documented
 from mlfbuild.archive.validate.types import Finding
 from mlfbuild.archive.validate.views import ArchiveView, ModuleView
 from mlfbuild.c_analysis import CXX_SUFFIXES
-from mlfbuild.library import OPERATOR, archive_folder, bundle_names, description_path
+from mlfbuild.library import HOST_FOLDER, OPERATOR, all_files, archive_folder, bundle_names, description_path
 from mlfbuild.library.metadata import FORMATS
 
 _NUMBERED = re.compile(r"(?:.+_)?lib(\d{1,6})\.(?:c|cc|cpp|o)")
 _MODULE_FOLDERS = ("codegen", "parameters", "src", "executor-config", "runtime-config")
 _KNOWN_FOLDERS = ("runtime", "crt", "templates", *_MODULE_FOLDERS)
-_HOST = "host"
+_RESERVED = "runtime-config/aot/"
+"""The first RFC kept this folder for a future executor."""
 _LAYOUT_FILES = re.compile(
     r"(?P<graph>(?:runtime|executor)-config/graph/[^/]+\.(?:json|graph))|(?P<program>relay\.txt|src/(?!tir-)[^/]+)"
 )
@@ -27,7 +30,7 @@ def code_of_modules(archive: ArchiveView) -> Iterator[Finding]:
     """Look for generated code in each module, and for gaps in the numbers of its files."""
     for view in archive.modules:
         numbers: dict[str, set[int]] = defaultdict(set)
-        for file in view.module.codegen:
+        for file in all_files(view.module):
             if found := _NUMBERED.fullmatch(file.path.name):
                 numbers[str(file.path.parent)].add(int(found[1]))
         if not view.has_code:
@@ -42,11 +45,11 @@ def code_of_modules(archive: ArchiveView) -> Iterator[Finding]:
 def other_builds(archive: ArchiveView) -> Iterator[Finding]:
     """Find code that TVM's projects (Zephyr, Arduino, CRT host) do not compile, and files that were not checked."""
     for view in archive.modules:
-        for file in view.module.codegen:
+        for file in all_files(view.module):
             path = f"codegen/{file.path}"
             if file.path.suffix in CXX_SUFFIXES:
                 yield finding("MLF105", path, "TVM's projects compile only *.c and link *.o")
-            if file.path.parts[0] != _HOST:
+            if file.path.parts[0] != HOST_FOLDER:
                 yield finding("MLF106", path, "TVM's exporter and tools use only codegen/host")
         for path, reason in view.closed.items():
             yield finding("MLF712", path, reason)
@@ -75,11 +78,14 @@ def _tir(view: ModuleView) -> Iterator[Finding]:
 def files_of_no_module(archive: ArchiveView) -> Iterator[Finding]:
     """Check the files of no module: they may be lost files of a module, or unknown to the format."""
     named = [archive_folder(item) for view in archive.modules for item in view.module.external_dependencies]
+    other_forms = {other_params_path(view.name, form) for view in archive.modules for form in ("json", "bson")}
     known = {*named, *(description_path(name) for name in bundle_names(archive.library))}
     for file in archive.library.other_files:
         path = str(file.path)
         top = file.path.parts[0]
         if not known.isdisjoint((file.path, *file.path.parents)):
+            continue
+        if path in other_forms or path.startswith(_RESERVED):
             continue
         if top in _MODULE_FOLDERS:
             yield finding("MLF104", path, "belongs to no module in the metadata")
@@ -105,10 +111,10 @@ def names_of_code(archive: ArchiveView) -> Iterator[Finding]:
     """Compare names of generated files with those of the version; they contain the module's name since version 3."""
     form = FORMATS[archive.library.version]
     for view in archive.modules:
-        if view.module.style == OPERATOR:
+        if view.module.style == OPERATOR or is_documented(view.fields):
             continue
         other = "lib{n}" if "{module}" in form.codegen_name else f"{view.name}_lib{{n}}"
-        for file in view.module.codegen:
+        for file in all_files(view.module):
             found = _NUMBERED.fullmatch(file.path.name)
             if found and file.path.stem == other.format(n=found[1]):
                 name = form.codegen_name.format(module=view.name, n=found[1])

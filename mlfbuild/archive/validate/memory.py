@@ -7,10 +7,12 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
 
 from mlfbuild.archive.validate.codes import finding
+from mlfbuild.archive.validate.schema import is_documented
 from mlfbuild.archive.validate.types import Finding
 from mlfbuild.archive.validate.views import ArchiveView, ModuleView
-from mlfbuild.library import OPERATOR, StorageEntry, macro_prefix, sanitize_name, tensor_size
-from mlfbuild.library.graph_json import ExecutorGraph, storage_sizes
+from mlfbuild.c_analysis import CFile
+from mlfbuild.library import OPERATOR, Module, StorageEntry, macro_prefix, sanitize_name, tensor_size
+from mlfbuild.library.graph_json import ExecutorGraph, storage_bindings, storage_sizes
 
 _NUMBER = re.compile(r"(\d{1,19})[uUlL]*", re.ASCII)
 _GARBAGE_SIZES = re.compile(r"0\.11(?:\D|$)|0\.12\.dev")
@@ -29,7 +31,7 @@ def storage_entries(archive: ArchiveView) -> Iterator[Finding]:
             yield finding("MLF404", _storage_place(view), f"storage ids {_joined(other)} are only in one of the two")
         if repeated := sorted(number for number, times in counts.items() if times > 1)[:8]:
             yield finding("MLF404", _storage_place(view), f"storage ids {_joined(repeated)} are listed more than once")
-        names = _bindings(view.graph)
+        names = storage_bindings(view.graph)
         for index, entry in enumerate(view.module.storage):
             if entry.storage_id in sizes:
                 place = _entry_place(view, index, entry)
@@ -58,10 +60,15 @@ def _size(graph: ExecutorGraph, entry: StorageEntry, size: int, place: str) -> I
     if entry.size == size:
         return
     message = f"storage id {entry.storage_id} has {entry.size:,} bytes but needs {size:,}"
+    yield finding(wrong_size_code(graph, entry), place, message)
+
+
+def wrong_size_code(graph: ExecutorGraph, entry: StorageEntry) -> str:
+    """Return the code of the finding for ``entry``, whose size is wrong."""
     # TVM indexes shape and dltype, which are lists by entry, with the storage id.
     number = entry.storage_id
     of_the_bug = number < len(graph.shape) and entry.size == tensor_size(graph.dltype[number], graph.shape[number])
-    yield finding("MLF401" if of_the_bug else "MLF402", place, message)
+    return "MLF401" if of_the_bug else "MLF402"
 
 
 def _binding(entry: StorageEntry, name: str | None, place: str) -> Iterator[Finding]:
@@ -72,22 +79,13 @@ def _binding(entry: StorageEntry, name: str | None, place: str) -> Iterator[Find
         yield finding("MLF403", place, message)
 
 
-def _bindings(graph: ExecutorGraph) -> Mapping[int, str]:
-    """Return the first argument of each storage id."""
-    owners = {graph.node_row_ptr[node]: graph.nodes[node].name for node in graph.arg_nodes}
-    first: dict[int, int] = {}
-    for entry, storage in enumerate(graph.storage_id):
-        first.setdefault(storage, entry)
-    return {storage: owners[entry] for storage, entry in first.items() if entry in owners}
-
-
 def storage_keys(archive: ArchiveView) -> Iterator[Finding]:
     """Find graphs without storage ids in the metadata, and storage ids without a graph."""
     for view in archive.modules:
         memory = view.fields.get("memory")
         if view.module.style == OPERATOR or not isinstance(memory, dict) or "functions" not in memory:
             continue
-        if view.module.executor == "graph" and "sids" not in memory:
+        if view.module.executor == "graph" and "sids" not in memory and not is_documented(view.fields):
             yield finding("MLF202", view.place("memory.sids"), "is missing")
         elif view.module.executor != "graph" and "sids" in memory:
             yield finding("MLF204", view.place("memory.sids"), "only modules of the graph executor have this key")
@@ -142,8 +140,8 @@ def header_macros(archive: ArchiveView) -> Iterator[Finding]:
         if view.header is None or not view.module.main:
             continue
         workspace = f"{macro_prefix(view.name)}_WORKSPACE_SIZE"
-        tensors = _tensor_sizes(view)
-        garbage = _has_garbage_sizes(view, tensors)
+        tensors = sizes_by_macro(view.module)
+        garbage = has_garbage_sizes(view.module, view.header)
         devices = sum(entry.workspace_size > 0 for entry in view.module.main)
         for name, text in view.header.macros:
             size = _NUMBER.fullmatch(text)
@@ -158,32 +156,34 @@ def header_macros(archive: ArchiveView) -> Iterator[Finding]:
                 yield from _tensor_macro(tensors[name], text, place, garbage)
 
 
-def _has_garbage_sizes(view: ModuleView, tensors: Mapping[str, Collection[int]]) -> bool:
+def has_garbage_sizes(module: Module, header: CFile) -> bool:
     """Return whether TVM 0.11 wrote the header: by its version, or if that is unknown, because all sizes are wrong."""
-    versions = [dependency.version_spec for dependency in view.module.external_dependencies]
+    versions = [dependency.version_spec for dependency in module.external_dependencies]
     if any(versions):
         return any(_GARBAGE_SIZES.match(version) for version in versions)
-    found = [(name, text) for name, text in view.header.macros if name in tensors] if view.header else []
-    return len(found) > 1 and not any(_is_one_of(text, tensors[name]) for name, text in found)
+    tensors = sizes_by_macro(module)
+    found = [(name, text) for name, text in header.macros if name in tensors]
+    return len(found) > 1 and not any(is_size(text, tensors[name]) for name, text in found)
 
 
-def _is_one_of(text: str, sizes: Collection[int]) -> bool:
+def is_size(text: str, sizes: Collection[int]) -> bool:
+    """Return whether ``text``, the value of a macro, is one of ``sizes``."""
     found = _NUMBER.fullmatch(text)
     return found is not None and int(found[1]) in sizes
 
 
 def _tensor_macro(sizes: Collection[int], text: str, place: str, garbage: bool) -> Iterator[Finding]:
-    if not _is_one_of(text, sizes):
+    if not is_size(text, sizes):
         expected = " or ".join(str(size) for size in sorted(sizes))
         message = f"is {text or 'empty'}, but {expected} in the metadata"
         yield finding("MLF408" if garbage else "MLF409", place, message)
 
 
-def _tensor_sizes(view: ModuleView) -> Mapping[str, Collection[int]]:
+def sizes_by_macro(module: Module) -> Mapping[str, Collection[int]]:
     """Return the sizes of tensors by macro; several tensors may have the same one."""
     sizes: dict[str, set[int]] = defaultdict(set)
-    for tensor in (*view.module.inputs, *view.module.outputs):
-        sizes[f"{macro_prefix(view.name)}_{sanitize_name(tensor.name).upper()}_SIZE"].add(tensor.size)
+    for tensor in (*module.inputs, *module.outputs):
+        sizes[f"{macro_prefix(module.name)}_{sanitize_name(tensor.name).upper()}_SIZE"].add(tensor.size)
     return sizes
 
 

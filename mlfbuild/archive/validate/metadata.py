@@ -14,10 +14,10 @@ from mlfbuild.archive.validate.codes import finding
 from mlfbuild.archive.validate.schema import ListOf, MapOf, ObjectShape, Shape, document_shape
 from mlfbuild.archive.validate.types import Finding
 from mlfbuild.archive.validate.views import ArchiveView, ModuleView
-from mlfbuild.library import DEVICE_NAMES, parse_dtype
+from mlfbuild.library import DEVICE_NAMES, Module, parse_dtype
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ")
-_DATE_FORMAT = "%Y-%m-%d %H:%M:%SZ"
+DATE_FORMAT = "%Y-%m-%d %H:%M:%SZ"
 _OTHER_VERSIONS = {
     "runtimes": "1 to 4", "executors": "5 to 7", "style": "4 to 7", "modules": "7", "sids": "2 to 7",
     "external_dependencies": "5 to 7", "functions": "2 to 7",
@@ -73,7 +73,7 @@ def old_version(archive: ArchiveView) -> Iterator[Finding]:
     """Find a version that later tools do not read."""
     version = archive.library.version
     if version < 7:
-        yield finding("MLF209", "metadata.json: version", f"is {version}; TVM wrote version 7 from 0.9 to 0.18")
+        yield finding("MLF209", f"{archive.metadata}: version", f"is {version}; TVM wrote version 7 from 0.9 to 0.18")
 
 
 def dates(archive: ArchiveView) -> Iterator[Finding]:
@@ -83,18 +83,25 @@ def dates(archive: ArchiveView) -> Iterator[Finding]:
         if not text:
             continue
         place = view.place("export_datetime")
-        date = _parsed(text)
+        date = parsed_date(text)
         if date is None:
             yield finding("MLF205", place, f"{text!r} does not have this form")
         elif date > archive.now + _CLOCK_SKEW:
-            yield finding("MLF207", place, f"{text} is later than now, {archive.now.strftime(_DATE_FORMAT)}")
-        elif not view.is_native and date.year >= _FIRST_YEAR:
+            yield finding("MLF207", place, f"{text} is later than now, {archive.now.strftime(DATE_FORMAT)}")
+        elif is_local_time(view.module):
             yield finding("MLF206", place, f"{text} is local time of an unknown time zone")
 
 
-def _parsed(text: str) -> datetime | None:
+def is_local_time(module: Module) -> bool:
+    """Return whether ``module`` has a valid date that TVM wrote: local time, although it is marked as UTC."""
+    date = parsed_date(module.export_datetime)
+    return date is not None and date.year >= _FIRST_YEAR and not (module.model_id or module.export_utc)
+
+
+def parsed_date(text: str) -> datetime | None:
+    """Return a date of the format, read as UTC; ``None`` if it has another form."""
     try:
-        return datetime.strptime(text, _DATE_FORMAT).replace(tzinfo=timezone.utc) if _DATE.fullmatch(text) else None
+        return datetime.strptime(text, DATE_FORMAT).replace(tzinfo=timezone.utc) if _DATE.fullmatch(text) else None
     except ValueError:
         return None
 

@@ -1,15 +1,21 @@
-"""Rules for the parameters of a graph: they must match its arguments and the limits of TVM's C runtime."""
+"""Rules for parameters: they must match the graph, the limits of TVM's C runtime, and their other forms."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from mlfbuild.archive.paths import params_path
+from mlfbuild.archive.paths import other_params_path, params_path
 from mlfbuild.archive.validate.codes import finding
 from mlfbuild.archive.validate.types import Finding
 from mlfbuild.archive.validate.views import ArchiveView, ModuleView
-from mlfbuild.library import ParamInfo, TensorInfo, param_infos, parse_dtype
+from mlfbuild.core import InputFileError
+from mlfbuild.library import ParamInfo, TensorInfo, load_params_json, param_infos, parse_dtype
 from mlfbuild.library.graph_json import MAX_NDIM, MAX_PARAM_NAME
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 
 def parameters(archive: ArchiveView) -> Iterator[Finding]:
@@ -28,6 +34,26 @@ def parameters(archive: ArchiveView) -> Iterator[Finding]:
             yield from _in_graph(view, place, info, arguments.get(name))
 
 
+def forms_of_parameters(archive: ArchiveView) -> Iterator[Finding]:
+    """Compare parameters in JSON with TVM's form, which counts if an archive has both."""
+    for view in archive.modules:
+        path = other_params_path(view.name, "json")
+        if path in archive.files and params_path(view.name) in archive.files:
+            try:
+                other = load_params_json(archive.files[path], path)
+            except InputFileError as error:
+                yield finding("MLF604", error.place, error.reason)
+                continue
+            known = view.module.params
+            for name in sorted({*known, *other}):
+                if name not in known or name not in other or not _same_array(known[name], other[name]):
+                    yield finding("MLF604", f"{path}: {name}", f"differs from {params_path(view.name)}")
+
+
+def _same_array(left: npt.NDArray[np.generic], right: npt.NDArray[np.generic]) -> bool:
+    return left.dtype == right.dtype and left.shape == right.shape and left.tobytes() == right.tobytes()
+
+
 def _in_graph(view: ModuleView, place: str, info: ParamInfo, argument: TensorInfo | None) -> Iterator[Finding]:
     if argument is None:
         yield finding("MLF601", place, f"the graph of {view.name} has no such argument")
@@ -42,4 +68,4 @@ def _same_type(left: str, right: str) -> bool:
     return None in types or types[0] == types[1]
 
 
-RULES = (parameters,)
+RULES = (parameters, forms_of_parameters)

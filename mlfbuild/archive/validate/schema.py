@@ -99,27 +99,55 @@ _BUFFER = ObjectShape({"size_bytes": _NUMBER, "shape": ListOf(_NUMBER), "dtype":
 _DEPENDENCY = ObjectShape({"short_name": _TEXT, "url": _TEXT, "url_type": _TEXT}, {"version_spec": _TEXT})
 
 
+def is_documented(fields: Mapping[str, object]) -> bool:
+    """Return whether a module's object has the form of a document of TVM that no exporter followed.
+
+    These are the documentation page, with ``main`` directly in ``memory``, and the RFC of several modules, with an
+    empty ``style``.
+    """
+    memory = fields.get("memory")
+    return fields.get("style") == "" or (isinstance(memory, dict) and "main" in memory and "functions" not in memory)
+
+
 def document_shape(document: Mapping[str, object], version: int) -> ObjectShape:
     """Return the shape of a document in ``version``, which may be that of models or of an operator."""
     if version == 7 and "modules" in document:
-        return ObjectShape({"version": _NUMBER, "modules": MapOf(_module(document, version))}, _EXTENSION)
+        modules = document["modules"]
+        known = modules.items() if isinstance(modules, dict) else ()
+        shapes = {name: _module(fields if isinstance(fields, dict) else {}, version) for name, fields in known}
+        return ObjectShape({"version": _NUMBER, "modules": ObjectShape(shapes)}, _EXTENSION)
     shape = _module(document, version)
     return ObjectShape({"version": _NUMBER, **shape.required}, shape.optional)
 
 
-def _module(document: Mapping[str, object], version: int) -> ObjectShape:
-    operator = document.get("style") == "operator"
+def _module(fields: Mapping[str, object], version: int) -> ObjectShape:
+    operator = fields.get("style") == "operator"
+    executors = "executors" if version >= 5 else "runtimes"
     required: dict[str, Shape] = {
         "model_name": _TEXT,
         "export_datetime": _TEXT,
         "target": ListOf(_TEXT) if version >= 6 else MapOf(_TEXT),
-        "executors" if version >= 5 else "runtimes": ListOf(_TEXT),
+        executors: ListOf(_TEXT),
         "memory": MapOf(ListOf(_BUFFER)) if operator else _memory(version),
     }
     if version >= 4:
         required["style"] = _TEXT
     optional: dict[str, Shape] = {"external_dependencies": ListOf(_DEPENDENCY)} if version >= 5 else {}
+    if is_documented(fields):
+        optional |= {key: required.pop(key) for key in (executors, "style") if key in required}
+        required["memory"] = _documented_memory(fields.get("memory"))
     return ObjectShape(required, {**optional, **_EXTENSION})
+
+
+def _documented_memory(memory: object) -> Shape:
+    """Return the shape of a memory whose operator functions have keys of their own."""
+    functions = memory.get("functions") if isinstance(memory, dict) else None
+    if not isinstance(functions, dict):
+        by_name = MapOf(ListOf(_WORKSPACE))
+        return ObjectShape({"main": ListOf(_MAIN)}, {"operator_functions": by_name, "sids": _STORAGE})
+    named = {name: ListOf(_WORKSPACE) for name, value in functions.items() if isinstance(value, list)}
+    shape = ObjectShape({"main": ListOf(_MAIN)}, {**named, **_FUNCTIONS.required})
+    return ObjectShape({"functions": shape}, {"sids": _STORAGE})
 
 
 def _memory(version: int) -> Shape:

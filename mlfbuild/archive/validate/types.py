@@ -23,6 +23,8 @@ class Finding:
     message: str
     advice: str
     """The next command or edit, in the imperative."""
+    repairable: bool
+    """Whether ``mlfbuild convert --repair`` corrects it; a date only if its time zone is proved."""
 
     def diagnostic(self, where: object) -> Diagnostic:
         """Return the finding in the form of the findings of errors; ``where`` is the archive."""

@@ -24,8 +24,12 @@ from mlfbuild.c_analysis import (
     tokens,
 )
 from mlfbuild.core import InputFileError
-from mlfbuild.library import CodegenFile, Content, Library, Module, text_of
+from mlfbuild.library import CodegenFile, Content, Library, Module, all_files, text_of
 from mlfbuild.library.graph_json import ExecutorGraph, parse_graph
+from mlfbuild.library.metadata import EXTENSION
+
+_FUNCTIONS = "memory.functions."
+_DEPENDENCIES = "external_dependencies"
 
 
 @dataclass(frozen=True)
@@ -53,8 +57,19 @@ class ModuleView:
         return self.module.name
 
     def place(self, key: str) -> str:
-        """Return the place of a key below the module's object."""
+        """Return the place of a key of version 7 below the module's object, in the form of the document."""
+        key = self._in_document(key)
         return f"{self.metadata}: {self.path}.{key}" if self.path else f"{self.metadata}: {key}"
+
+    def _in_document(self, key: str) -> str:
+        memory = self.fields.get("memory")
+        if key.startswith(_FUNCTIONS):
+            rest = key.removeprefix(_FUNCTIONS)
+            if isinstance(memory, list):
+                return f"{EXTENSION}.{rest}"  # version 1 has no other place
+            return key if isinstance(memory, dict) and "functions" in memory else f"memory.{rest}"
+        moved = key.startswith(_DEPENDENCIES) and _DEPENDENCIES not in self.fields
+        return f"{EXTENSION}.{key}" if moved else key
 
     @cached_property
     def sources(self) -> tuple[CFile, ...]:
@@ -90,7 +105,7 @@ class ModuleView:
     @property
     def has_code(self) -> bool:
         """Whether any C file or object belongs to the module."""
-        return any(file.path.suffix in LINKED_SUFFIXES for file in self.module.codegen)
+        return any(file.path.suffix in LINKED_SUFFIXES for file in all_files(self.module))
 
     @property
     def closed(self) -> Mapping[str, str]:

@@ -1,4 +1,4 @@
-"""Put the graph and the parameters of a graph-executor module into the firmware image as bytes.
+"""Put files of an archive into the firmware image as bytes: graphs, parameters, and the data of other devices.
 
 Two sources define the same symbols. The assembler file includes the bytes from the tree with ``.incbin``, which takes
 no build time even for large files. The C file has them as arrays, for compilers whose assembler does not support this
@@ -7,15 +7,16 @@ directive. The fragment uses one of them. Sections are named after the module, s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 
 from mlfbuild.archive import graph_path, params_path
 from mlfbuild.build.tree.cmake import here, here_in_build
+from mlfbuild.build.tree.devices import DeviceData
 from mlfbuild.cgen import LICENCE
 from mlfbuild.core import UsageError
-from mlfbuild.library import CHUNK, Content, LazyBytes, Module, chunks
+from mlfbuild.library import CHUNK, Content, LazyBytes, Module, chunks, sanitize_name
 from mlfbuild.project import SECTION_NAME
 
 BLOBS_FOLDER = "blobs"
@@ -35,6 +36,7 @@ class _Blob:
     content: Content
     terminator: bytes
     meaning: str
+    states_alignment: bool = False
 
     @property
     def size_macro(self) -> str:
@@ -50,12 +52,28 @@ class BlobSources:
     array: str
     """The C file with the same content."""
     include_dir: str
+    header: str
     reads: tuple[str, ...]
 
 
 def blob_sources(name: str) -> BlobSources:
     """Return the sources of the module ``name`` that ``blob_files`` makes."""
-    return BlobSources(_assembler_path(name), _c_path(name), BLOBS_FOLDER, (graph_path(name), params_path(name)))
+    return _sources(f"{name}_blobs", f"mlf_{name}_blobs.h", (graph_path(name), params_path(name)))
+
+
+def device_blob_sources(module: str, device: str, data: Sequence[DeviceData]) -> BlobSources:
+    """Return the sources with ``data`` that ``device_blob_files`` makes."""
+    reads = tuple(f"codegen/{each.file.path}" for each in data)
+    return _sources(f"{module}.{device}", _device_header(module, device), reads)
+
+
+def _sources(stem: str, header: str, reads: tuple[str, ...]) -> BlobSources:
+    folder = BLOBS_FOLDER
+    return BlobSources(f"{folder}/{stem}.S", f"{folder}/{stem}.c", folder, f"{folder}/{header}", reads)
+
+
+def _device_header(module: str, device: str) -> str:
+    return f"mlf_{module}_{sanitize_name(device)}.h"
 
 
 def blob_files(module: Module, section: str | None = None) -> dict[str, Content]:
@@ -86,37 +104,44 @@ def blob_files(module: Module, section: str | None = None) -> dict[str, Content]
             "The parameters in TVM's .params format.",
         ),
     ]  # fmt: skip
-    source = _CSource(name, blobs)
+    return _files(blob_sources(name), blobs)
+
+
+def device_blob_files(module: str, device: str, data: Sequence[DeviceData]) -> dict[str, Content]:
+    """Return header, assembler and C source that put the ``data`` of a device into the host's image."""
+    blobs = [
+        _Blob(
+            each.symbol, "uint8_t", f"codegen/{each.file.path}", each.section, each.file.content,
+            b"" if len(each.file.content) else b"\0", f"codegen/{each.file.path}, for the device {device}.", True,
+        )
+        for each in data
+    ]  # fmt: skip
+    return _files(device_blob_sources(module, device, data), blobs)
+
+
+def _files(sources: BlobSources, blobs: list[_Blob]) -> dict[str, Content]:
+    header = sources.header.removeprefix(f"{BLOBS_FOLDER}/")
+    source = _CSource(header, blobs)
     return {
-        _header_path(name): "".join(_header(name, blobs)).encode(),
-        _assembler_path(name): "".join(_assembler(blobs)).encode(),
-        _c_path(name): source if sum(len(blob.content) for blob in blobs) > CHUNK else bytes(source),
+        sources.header: "".join(_header(header, blobs)).encode(),
+        sources.assembler: "".join(_assembler(blobs)).encode(),
+        sources.array: source if sum(len(blob.content) for blob in blobs) > CHUNK else bytes(source),
     }
-
-
-def _header_path(name: str) -> str:
-    return f"{BLOBS_FOLDER}/mlf_{name}_blobs.h"
-
-
-def _assembler_path(name: str) -> str:
-    return f"{BLOBS_FOLDER}/{name}_blobs.S"
-
-
-def _c_path(name: str) -> str:
-    return f"{BLOBS_FOLDER}/{name}_blobs.c"
 
 
 # Sources -------------------------------------------------------------------------------------------------------------
 
 
-def _header(name: str, blobs: list[_Blob]) -> Iterator[str]:
-    guard = f"MLF_{name.upper()}_BLOBS_H_"
+def _header(header: str, blobs: list[_Blob]) -> Iterator[str]:
+    guard = f"{sanitize_name(header).upper()}_"
     yield f"{LICENCE}/* {_NOTICE} */\n#ifndef {guard}\n#define {guard}\n\n#include <stdint.h>\n\n"
     yield '#ifdef __cplusplus\nextern "C" {\n#endif\n'
     for blob in blobs:
         extra = f" + {len(blob.terminator)}" if blob.terminator else ""
         yield f"\n/*\n * {blob.meaning}\n * In section {blob.section}, aligned to {_ALIGNMENT} bytes.\n */\n"
         yield f"#define {blob.size_macro} {len(blob.content)}\n"
+        if blob.states_alignment:
+            yield f"#define {blob.symbol.upper()}_ALIGNMENT {_ALIGNMENT}\n"
         yield f"extern const {blob.c_type} {blob.symbol}[{blob.size_macro}{extra}];\n"
         yield f"extern const uint32_t {blob.symbol}_size;\n"
     yield f"\n#ifdef __cplusplus\n}}\n#endif\n\n#endif /* {guard} */\n"
@@ -138,8 +163,8 @@ def _assembler(blobs: list[_Blob]) -> Iterator[str]:
     yield '    .section .note.GNU-stack,"",%progbits\n#endif\n'
 
 
-def _c_source(name: str, blobs: list[_Blob]) -> Iterator[str]:
-    yield f'{LICENCE}/* {_NOTICE} */\n#include "mlf_{name}_blobs.h"\n\n'
+def _c_source(header: str, blobs: list[_Blob]) -> Iterator[str]:
+    yield f'{LICENCE}/* {_NOTICE} */\n#include "{header}"\n\n'
     yield "#if defined(__GNUC__) && defined(__ELF__)\n"
     yield "#define MLF_SECTION(name) __attribute__((section(name)))\n"
     yield "#else\n#define MLF_SECTION(name)\n#endif\n"
@@ -172,8 +197,8 @@ def _array_lines(blob: _Blob) -> Iterator[str]:
 class _CSource(LazyBytes):
     """The C source, generated when it is read, because it has four times the size of its data."""
 
-    def __init__(self, name: str, blobs: list[_Blob]) -> None:
-        self._name = name
+    def __init__(self, header: str, blobs: list[_Blob]) -> None:
+        self._header = header
         self._blobs = blobs
         self._size: int | None = None  # computed on first use
 
@@ -182,7 +207,7 @@ class _CSource(LazyBytes):
 
     def chunks(self) -> Iterator[bytes]:
         size = 0
-        lines = _c_source(self._name, self._blobs)
+        lines = _c_source(self._header, self._blobs)
         while part := "".join(islice(lines, _LINES_A_CHUNK)).encode():
             yield part
             size += len(part)
@@ -216,21 +241,25 @@ def blobs_choice() -> str:
     return _CHOICE
 
 
-def blobs_target(name: str) -> str:
+def blobs_target(name: str, blobs: Sequence[BlobSources]) -> str:
     """Return the part of a fragment that defines ``mlf::<name>_blobs`` and links it to ``mlf::<name>``."""
-    target, blobs = f"mlf_{name}_blobs", blob_sources(name)
-    assembler = here(blobs.assembler)
+    target = f"mlf_{name}_blobs"
+    assembler = " ".join(here(each.assembler) for each in blobs)
+    array = " ".join(here(each.array) for each in blobs)
+    properties = "".join(
+        f"  set_property(\n    SOURCE {here(each.assembler)}\n    PROPERTY OBJECT_DEPENDS {here(*each.reads)})\n"
+        for each in blobs
+    )
     return (
         f"\nadd_library({target} STATIC EXCLUDE_FROM_ALL)\n"
         f"add_library(mlf::{name}_blobs ALIAS {target})\n"
-        f"target_include_directories({target} PUBLIC {here_in_build(blobs.include_dir)})\n"
+        f"target_include_directories({target} PUBLIC {here_in_build(BLOBS_FOLDER)})\n"
         "if(_mlf_blobs STREQUAL incbin)\n"
         f"  target_sources({target} PRIVATE {assembler})\n"
         f'  target_include_directories({target} PRIVATE "${{CMAKE_CURRENT_LIST_DIR}}")\n'
-        f"  set_property(\n    SOURCE {assembler}\n"
-        f"    PROPERTY OBJECT_DEPENDS {here(*blobs.reads)})\n"
+        f"{properties}"
         "else()\n"
-        f"  target_sources({target} PRIVATE {here(blobs.array)})\n"
+        f"  target_sources({target} PRIVATE {array})\n"
         "endif()\n"
         f"target_link_libraries(mlf_{name} INTERFACE {target})\n"
     )

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from mlfbuild.build.tree.blobs import blobs_choice, blobs_target
 from mlfbuild.build.tree.cmake import CHECKED_LANGUAGES, head, here, here_in_build, lines
+from mlfbuild.build.tree.device_cmake import device_targets
 from mlfbuild.build.tree.parts import Part, Parts
 from mlfbuild.library import Requirement
 
@@ -66,7 +67,8 @@ def _text(parts: Parts) -> Iterator[str]:
     for part in parts.modules:
         yield from _module(part)
         if part.blobs:
-            yield blobs_target(part.name)
+            yield blobs_target(part.name, part.blobs)
+        yield from device_targets(part.devices)
     if parts.alias:
         yield from _alias(parts.alias, parts.modules)
 

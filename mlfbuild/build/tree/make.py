@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from mlfbuild.build.tree.device_make import device_rules
 from mlfbuild.build.tree.parts import Part, Parts
 from mlfbuild.build.tree.verification import HOST
 
@@ -164,7 +165,8 @@ def make_aggregate(models: Sequence[str], board: str | None, *, placed: bool = F
 
 def _text(parts: Parts, verified_on: str | None) -> Iterator[str]:
     yield _HEAD.format(suffix=f"_{parts.example[0]}" if parts.example else "_<module>")
-    bad = next((path for part in parts.modules for path in (*part.files, *part.include_dirs) if " " in path), None)
+    paths = (path for part in parts.modules for path in (*part.files, *part.include_dirs, *_device_paths(part)))
+    bad = next((path for path in paths if " " in path), None)
     if bad is not None:
         yield _SPACES.format(path=bad)
     for part in parts.modules:
@@ -182,19 +184,24 @@ def _text(parts: Parts, verified_on: str | None) -> Iterator[str]:
     yield _TAIL
 
 
+def _device_paths(part: Part) -> Iterator[str]:
+    for device in part.devices:
+        yield from (*device.sources, *device.objects, *device.include_dirs)
+
+
 def _module(part: Part) -> Iterator[str]:
-    name, blobs = part.name, part.blobs
+    name = part.name
     private = [path for path in part.private_include_dirs if path not in part.kernel_include_dirs]
-    folders = [*part.include_dirs, *private, *([blobs.include_dir] if blobs else [])]
+    folders = [*part.include_dirs, *private, *part.blob_dirs]
     includes = [f"-I$(MLF_DIR_{name})/{folder}" for folder in folders]
-    if blobs:  # for .incbin
+    if part.blobs:  # for .incbin
         includes.append(f"-I$(MLF_DIR_{name})")
     yield _MODULE.format(name=name, includes=_list(includes), sources=_list(_here(name, part.sources)))
-    if blobs:
+    for blobs in part.blobs:
         reads = " ".join(_here(name, blobs.reads))
         yield _BLOBS.format(name=name, array=blobs.array, assembler=blobs.assembler, reads=reads)
     yield _RULES.format(name=name, objects="".join(f" \\\n  {path}" for path in _here(name, part.objects)))
-    c_suffixes = "%.c.o %.S.o" if blobs else "%.c.o"
+    c_suffixes = "%.c.o %.S.o" if part.blobs else "%.c.o"
     needs = f"$(_mlf_needs_{name}) " if part.needs else ""
     needs += "".join(f"-I$(MLF_DIR_{name})/{folder} " for folder in part.kernel_include_dirs)
     more = {"level": part.level, "needs": needs}
@@ -203,6 +210,7 @@ def _module(part: Part) -> Iterator[str]:
     if part.cxx:
         suffixes = "%.cc.o %.cpp.o"
         yield _RULE.format(name=name, suffixes=suffixes, compiler="$(CXX)", flags=_flags("CXXFLAGS", part), **more)
+    yield from device_rules(part.devices)
     for need in part.needs:
         yield _NEED.format(module=name, title=need.title, name=need.name)
 

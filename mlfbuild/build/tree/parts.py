@@ -11,9 +11,10 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from mlfbuild import executor
-from mlfbuild.build.tree.blobs import BlobSources, blob_sources
+from mlfbuild.build.tree.blobs import BlobSources, blob_sources, device_blob_sources
 from mlfbuild.build.tree.cmake import check_path, check_target_name
 from mlfbuild.build.tree.dependencies import build_requirements
+from mlfbuild.build.tree.devices import DevicePart, Devices, device_data, device_parts
 from mlfbuild.c_analysis import CXX_SUFFIXES, LINKED_SUFFIXES, OBJECT_SUFFIXES, SOURCE_SUFFIXES
 from mlfbuild.core import UsageError
 from mlfbuild.library import Content, Library, Module, Requirement, kernel_include_dirs
@@ -36,8 +37,10 @@ class Part:
     """Include folders for the firmware."""
     private_include_dirs: tuple[str, ...] = ()
     """Further include folders for the module's own sources."""
-    blobs: BlobSources | None = None
-    """Graph and parameters as bytes of the image, for graph-executor modules."""
+    blobs: tuple[BlobSources, ...] = ()
+    """Files as bytes of the image: graph and parameters of graph-executor modules, and data of other devices."""
+    devices: tuple[DevicePart, ...] = ()
+    """Its code for other devices than the host."""
     generated: Mapping[str, Content] = field(default_factory=dict)
     """Files in the tree that are not in the archive, which provide the C interface."""
     needs: tuple[Requirement, ...] = ()
@@ -69,6 +72,16 @@ class Part:
         return tuple(path for path in self.private_include_dirs if path.startswith("codegen/"))
 
     @property
+    def blob_dirs(self) -> tuple[str, ...]:
+        """The include folder of ``blobs``, if there are any."""
+        return tuple(dict.fromkeys(each.include_dir for each in self.blobs))
+
+    @property
+    def linked_devices(self) -> tuple[DevicePart, ...]:
+        """Those of ``devices`` whose library the host's image links."""
+        return tuple(device for device in self.devices if device.tools.linked)
+
+    @property
     def cxx(self) -> bool:
         """Whether it needs a C++ compiler."""
         return any(PurePosixPath(path).suffix in CXX_SUFFIXES for path in self.files)
@@ -98,18 +111,20 @@ def parts_of(
     model: str | None = None,
     placement: Placement | None = None,
     optimize: str = DEFAULT_LEVEL,
+    devices: Devices | None = None,
 ) -> Parts:
     """Return the description of ``library``, which has the name ``model`` in the project, with data in ``placement``.
 
-    ``optimize`` is the optimisation level of its code. Raises ``InputFileError`` for a module or file name that build
-    files cannot contain, ``UsageError`` if another level than the default is requested for code that has been compiled,
-    and as ``executable``.
+    ``optimize`` is the optimisation level of its code, and ``devices`` has those of the target; ``None`` leaves their
+    compilers to the build. Raises ``InputFileError`` for a module or file name that build files cannot contain,
+    ``UsageError`` if another level than the default is requested for code that has been compiled, and as ``executable``
+    and ``device_parts``.
     """
     runtime = any(file.path.is_relative_to(RUNTIME_HEADERS) for file in library.other_files)
     for module in library.modules:
         check_target_name(module.name)
-    found = (_part(module, runtime, placement or Placement()) for module in library.modules)
-    modules = tuple(replace(part, optimize=optimize) for part in found)
+    found = (_part(module, runtime, placement or Placement(), devices) for module in library.modules)
+    modules = tuple(_with_level(part, optimize) for part in found)
     if optimize != DEFAULT_LEVEL and modules and not any(part.sources for part in modules):
         raise UsageError(
             "level-of-objects",
@@ -124,7 +139,12 @@ def parts_of(
     return Parts(modules, alias)
 
 
-def _part(module: Module, runtime: bool, placement: Placement) -> Part:
+def _with_level(part: Part, optimize: str) -> Part:
+    level = "" if optimize == INHERIT else f"-{optimize}"
+    return replace(part, optimize=optimize, devices=tuple(replace(device, level=level) for device in part.devices))
+
+
+def _part(module: Module, runtime: bool, placement: Placement, devices: Devices | None) -> Part:
     paths = [file.path for file in module.codegen]
     files = tuple(f"codegen/{path}" for path in paths if path.suffix in LINKED_SUFFIXES)
     include_dirs = sorted(
@@ -137,10 +157,15 @@ def _part(module: Module, runtime: bool, placement: Placement) -> Part:
         files=files,
         include_dirs=tuple(include_dirs),
         private_include_dirs=(RUNTIME_HEADERS,) if runtime and files else (),
-        blobs=None if module.graph_json is None else blob_sources(module.name),
+        blobs=(
+            *(() if module.graph_json is None else (blob_sources(module.name),)),
+            *(device_blob_sources(module.name, *each) for each in device_data(module, devices).items()),
+        ),
+        devices=device_parts(module, devices),
         needs=build_requirements(module),
     )
-    found = None if module.complete else executor.executable(module, placement)
+    whole = module.complete and not placement.shares_workspace
+    found = None if whole else executor.executable(module, placement)
     part = part if found is None else _with_executor(part, found)
     kernels = (f"codegen/{folder}" for folder in kernel_include_dirs(paths))
     return replace(part, private_include_dirs=(*part.private_include_dirs, *kernels))

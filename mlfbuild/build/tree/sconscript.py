@@ -9,6 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlfbuild.build.tree.adapters.rt_thread import MODEL_SWITCH, PACKAGE_SWITCH
+from mlfbuild.build.tree.device_sconscript import (
+    DEVICE_LIBRARIES,
+    DEVICE_LIBRARY,
+    REFUSED_DEVICES,
+    device_entries,
+)
 from mlfbuild.build.tree.link_checks import SCONS_CHECK
 from mlfbuild.build.tree.parts import Part, Parts
 
@@ -29,10 +35,10 @@ MODULES = [
 
 platform = getattr(sys.modules.get("rtconfig"), "PLATFORM", "gcc")
 building = sys.modules.get("building")  # RT-Thread's module, if its SConstruct has imported it
-{find_needed}if hasattr(building, "DefineGroup"):
+{find_needed}{find_devices}if hasattr(building, "DefineGroup"):
     result = []
     for module in MODULES:
-{needed_groups}        folders = module["include_dirs"] + module["private_include_dirs"]
+{refused_devices}{needed_groups}        folders = module["include_dirs"] + module["private_include_dirs"]
         result += building.DefineGroup(
             "mlf_" + module["name"],
             [File(path) for path in module["files"]{array}],
@@ -51,7 +57,7 @@ else:
 {needed}        objects = [path if path.endswith(".o") else own.Object(path) for path in module["files"]]
 {blobs}        if objects:
             result["LIBS"] += own.StaticLibrary("mlf_" + module["name"], objects)
-        result["CPPPATH"] += include_dirs
+{devices}        result["CPPPATH"] += include_dirs
 {needed_libraries}
 Return("result")
 """
@@ -139,7 +145,7 @@ else:
     result = {{"CPPPATH": [], "LIBS": []}}
     for model in MODELS:
         for key, values in SConscript(model + "/SConscript", exports="env").items():
-            result[key] += values
+            result.setdefault(key, []).extend(values)
 {check}
 Return("result")
 """
@@ -161,11 +167,17 @@ def scons_fragment(parts: Parts) -> str:
     """Return the text of ``SConscript`` for the modules ``parts`` of a tree."""
     blobs = any(part.blobs for part in parts.modules)
     needs = any(part.needs for part in parts.modules)
-    modules = "".join(_module(part, blobs, needs) for part in parts.modules)
+    devices = any(part.devices for part in parts.modules)
+    modules = "".join(_module(part, blobs, needs, devices) for part in parts.modules)
     return _MODULES.format(
         name=(parts.example or ("model",))[0],
         modules=modules,
-        imports="import os\n" if needs else "",
+        imports="".join(
+            f"import {name}\n" for name, used in (("os", needs or devices), ("subprocess", devices)) if used
+        ),
+        find_devices=DEVICE_LIBRARY if devices else "",
+        refused_devices=REFUSED_DEVICES if devices else "",
+        devices=DEVICE_LIBRARIES if devices else "",
         find_needed=_FIND_NEEDED if needs else "",
         needed_groups=_NEEDED_GROUPS if needs else "",
         needed=_NEEDED if needs else "",
@@ -189,17 +201,17 @@ def scons_aggregate(models: Sequence[str], *, switched: bool = False, budgeted: 
     )
 
 
-def _module(part: Part, with_blobs: bool, with_needs: bool) -> str:
-    blobs = part.blobs
+def _module(part: Part, with_blobs: bool, with_needs: bool, with_devices: bool) -> str:
     return (
         "    {\n"
         f'        "name": "{part.name}",\n'
         f'        "files": {_list(part.files)},\n'
-        f'        "include_dirs": {_list([*part.include_dirs, *([blobs.include_dir] if blobs else [])])},\n'
+        f'        "include_dirs": {_list([*part.include_dirs, *part.blob_dirs])},\n'
         f'        "private_include_dirs": {_list(part.private_include_dirs)},\n'
         f'        "optimize": "{part.level}",\n'
         f"{_blobs(part) if with_blobs else ''}"
         f"{_needs(part) if with_needs else ''}"
+        f"{device_entries(part.devices) if with_devices else ''}"
         "    },\n"
     )
 
@@ -210,11 +222,10 @@ def _needs(part: Part) -> str:
 
 
 def _blobs(part: Part) -> str:
-    blobs = part.blobs
     forms: dict[str, Sequence[str]] = {
-        "array": [blobs.array] if blobs else [],
-        "incbin": [blobs.assembler] if blobs else [],
-        "reads": blobs.reads if blobs else [],
+        "array": [blobs.array for blobs in part.blobs],
+        "incbin": [blobs.assembler for blobs in part.blobs],
+        "reads": [path for blobs in part.blobs for path in blobs.reads],
     }
     lines = "".join(f'            "{form}": [{", ".join(map(_text, paths))}],\n' for form, paths in forms.items())
     return f'        "blobs": {{\n{lines}        }},\n'

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from mlfbuild import archive as archives
 from mlfbuild.archive import convert
-from mlfbuild.build.tree.blobs import blob_files
+from mlfbuild.build.tree.blobs import blob_files, device_blob_files
 from mlfbuild.build.tree.cmake import FRAGMENT
 from mlfbuild.build.tree.dependencies import DEPENDENCIES_FOLDER, dependency_fragments
+from mlfbuild.build.tree.devices import Devices, device_data
 from mlfbuild.build.tree.fragment import library_fragment
 from mlfbuild.build.tree.make import MAKE_FRAGMENT, make_fragment
 from mlfbuild.build.tree.parts import parts_of
@@ -32,17 +33,20 @@ def unpack(
     placement: Placement | None = None,
     verified_on: str | None = None,
     optimize: str = DEFAULT_LEVEL,
+    devices: Devices | None = None,
 ) -> UnpackResult:
     """Write ``library`` to the tree ``directory``; files that do not change are not written.
 
     The record contains ``archive_id``, the archive's SHA-256. ``model`` is the project's name for the library: if no
     module has this name, the fragment also defines ``mlf::<model>``. ``placement`` has the linker sections of generated
     data: graphs and parameters as bytes of the image, and workspaces. ``optimize`` is the optimisation level of its
-    code, as the key of the project file. With ``verified_on``, the tree also has the
-    sources of test firmware for that board, which its ``mlf.cmake`` and ``mlf.mk`` build.
+    code, as the key of the project file. ``devices`` has the target's other devices; ``None`` leaves their compilers to
+    the build. With ``verified_on``, the tree also has the sources of test firmware for that board, which its
+    ``mlf.cmake`` and ``mlf.mk`` build.
 
-    Raises ``InputFileError`` for names that build files cannot contain, ``UnsupportedModelError`` if a module cannot be
-    verified, ``ConflictError`` (before anything is written) and ``StorageError``; see ``write_tree``.
+    Raises ``InputFileError`` for names that build files cannot contain, ``UsageError`` for code of a device that is not
+    declared, ``UnsupportedModelError`` if a module cannot be verified, ``ConflictError`` (before anything is written)
+    and ``StorageError``; see ``write_tree``.
     """
     files = tree_files(
         library,
@@ -51,6 +55,7 @@ def unpack(
         verified_on=verified_on,
         archive_id=archive_id,
         optimize=optimize,
+        devices=devices,
     )
     return write_tree(directory, files, Record.of(files, archive=archive_id))
 
@@ -67,6 +72,7 @@ def tree_files(
     verified_on: str | None = None,
     archive_id: str = "",
     optimize: str = DEFAULT_LEVEL,
+    devices: Devices | None = None,
 ) -> dict[str, Content]:
     """Return the files of the unpacked tree of ``library``, without the record: relative path -> content.
 
@@ -76,7 +82,7 @@ def tree_files(
     library = convert(library, CURRENT)
     files = archives.archive_files(library)
     library = replace(library, modules=tuple(_identified(module, archive_id) for module in library.modules))
-    parts = parts_of(library, model, placement, optimize)
+    parts = parts_of(library, model, placement, optimize, devices)
     added: dict[str, Content] = {
         FRAGMENT: library_fragment(parts).encode(),
         MAKE_FRAGMENT: make_fragment(parts, verified_on).encode(),
@@ -87,6 +93,8 @@ def tree_files(
     for module in library.modules:
         if module.graph_json is not None:
             added |= blob_files(module, placement.params if placement else None)
+        for device, data in device_data(module, devices).items():
+            added |= device_blob_files(module.name, device, data)
     added |= {
         f"{DEPENDENCIES_FOLDER}/{path}": text
         for source in bundles(library, "archive").values()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mlfbuild.compilers.native import graph_executor
-from mlfbuild.compilers.native.kernels import kernel_files
 from mlfbuild.compilers.native.lowering import check_constants, lower, lower_all
 from mlfbuild.compilers.native.memory import plan_memory, use_free_memory
 from mlfbuild.compilers.native.network import compiled_network, removed_from_layers
@@ -13,16 +12,20 @@ from mlfbuild.compilers.native.passes import fuse, remove_dead_channels, rounded
 from mlfbuild.compilers.native.printing import (
     Interface,
     LinkedModel,
+    codegen_files,
+    facts_path,
     graph_text,
     header_path,
     interface_of,
     link_calls,
+    print_entry,
+    print_facts,
     print_header,
     print_source,
-    source_path,
+    print_tvm_metadata,
     traced_tensors,
 )
-from mlfbuild.compilers.native.settings import TFLM, CodegenSettings, most_constants, tflm_of
+from mlfbuild.compilers.native.settings import TFLM, CodeForm, CodegenSettings, form_of, most_constants, tflm_of
 from mlfbuild.compilers.options import refused
 from mlfbuild.compilers.types import CompileRequest
 from mlfbuild.core import InputFileError, ToolNotFoundError, UnsupportedModelError, UsageError
@@ -30,13 +33,13 @@ from mlfbuild.frontends import choices_of, model_files, parse_files
 from mlfbuild.graph import ConstantBudget, Graph
 from mlfbuild.library import (
     CPU_DEVICE,
+    TVM_RUNTIME,
     CodegenFile,
     Library,
     MainMemory,
     Module,
     ModuleTarget,
     OperatorFunction,
-    spooled,
 )
 from mlfbuild.project import better_error
 from mlfbuild.targets import Cpu
@@ -104,8 +107,16 @@ def compile_graph(
         target = _target(request.cpu)
         module = graph_executor.graph_module(optimised, whole, interface, settings, request, target, model_id, budget)
         return Library((replace(module, notes=optimised.notes, tflm=tflm_of(request, graph)),))
+    form = form_of(request)
+    if form.packed and graph.states:
+        raise UnsupportedModelError(
+            "packed-interface-without-state",
+            place=f"{request.name}: {graph.states[0].before!r}",
+            reason="is a state that is kept between runs, which TVM's AOT executor cannot reset",
+            hint="use interface-api c",
+        )
     hook = bool(options.get("hook", False))
-    program = _program(request.name, optimised, whole, settings, interface, budget, hook=hook)
+    program = _program(request.name, optimised, whole, settings, interface, budget, hook=hook, form=form)
     module = Module(
         name=request.name,
         executor="aot",
@@ -119,7 +130,7 @@ def compile_graph(
         ),
         inputs=tuple(port.info for port in interface.inputs),
         outputs=tuple(port.info for port in interface.outputs),
-        interface="c",
+        interface="packed" if form.packed else "c",
         operator_functions=tuple(OperatorFunction(function.name, ((CPU_DEVICE, 0),)) for function in program.functions),
         codegen=_codegen(program, request, model_id),
         source_text=graph_text(optimised).encode(),
@@ -131,6 +142,7 @@ def compile_graph(
         hook=hook,
         tflm=tflm_of(request, graph),
         notes=optimised.notes,
+        external_dependencies=(TVM_RUNTIME,) if form.packed else (),
     )
     return Library((module,))
 
@@ -144,6 +156,7 @@ def _program(
     budget: ConstantBudget | None,
     *,
     hook: bool,
+    form: CodeForm,
 ) -> LinkedModel:
     """Lower and link ``graph``; operators run row by row if this makes the arena smaller at an acceptable cost.
 
@@ -159,7 +172,7 @@ def _program(
     check_constants(graph, calls, budget)
     if not settings.is_dual_issue:  # its data cache holds weights that are read again: copies cost more than they save
         calls, plan = use_free_memory(calls, plan)
-    return link_calls(name, graph, calls, plan, interface, trace=settings.trace, hook=hook)
+    return link_calls(name, graph, calls, plan, interface, trace=settings.trace, hook=hook, form=form)
 
 
 def _check_placement(request: CompileRequest) -> None:
@@ -194,10 +207,12 @@ def _target(cpu: Cpu) -> str:
 
 
 def _codegen(program: LinkedModel, request: CompileRequest, model_id: str) -> tuple[CodegenFile, ...]:
-    source = print_source(program, request.source.name, model_id, request.placement)
-    header = print_header(program, request.source.name, request.placement)
-    return (
-        CodegenFile(source_path(program.name), spooled(piece.encode() for piece in source)),
-        CodegenFile(header_path(program.name), header.encode()),
-        *kernel_files(program.headers),
-    )
+    name, source, single = program.name, request.source.name, program.form.single_file
+    code = print_source(program, source, model_id, request.placement)
+    if program.form.packed:
+        facts = print_facts(name, program.interface, source, "packed")
+        around = [[print_entry(program, source, model_id)], [print_tvm_metadata(program, source, model_id)]]
+        header = CodegenFile(facts_path(name), facts.encode())
+        return codegen_files(name, [*around, code], header, program.headers, single=single)
+    header = CodegenFile(header_path(name), print_header(program, source, request.placement).encode())
+    return codegen_files(name, [code], header, program.headers, single=single)

@@ -41,8 +41,9 @@ class NativeCompiler:
         """Return the names of the files that ``compile`` writes; they do not depend on the content of the model."""
         self._check(request)
         from mlfbuild.compilers.native.printing import outline_library
+        from mlfbuild.compilers.native.settings import form_of
 
-        return outline_library(request.name, request.executor or "aot")
+        return outline_library(request.name, form_of(request))
 
     def _check(self, request: CompileRequest) -> None:
         refuse_options(self, request)
@@ -59,24 +60,34 @@ class NativeCompiler:
             raise UsageError("unknown-executor", place=f"{request.name}: executor", reason=reason, hint=f"use {known}")
         if request.executor == "graph":
             self._check_graph(request)
+        elif request.options.get("interface-api") == "packed":
+            self._check_packed(request)
 
     def _check_graph(self, request: CompileRequest) -> None:
         """Refuse options of the code that runs a network; for a graph, unpacking the archive generates it."""
         hint = "remove it, or use executor aot"
+        if "interface-api" in request.options:
+            place = f"{request.name}: options.interface-api"
+            reason = "belongs to the AOT executor; the graph executor always calls packed functions"
+            raise UsageError("interface-of-graph", place=place, reason=reason, hint=hint)
         if request.options.get("trace"):
             reason = "the graph executor traces all tensors without this option"
             raise UsageError("trace-of-graph", place=f"{request.name}: options.trace", reason=reason, hint=hint)
-        if request.placement.shares_workspace:
+
+    def _check_packed(self, request: CompileRequest) -> None:
+        """Refuse what changes the C interface, which code for TVM's AOT executor does not have."""
+        refused = next((key for key in _SWITCHES if request.options.get(key)), None)
+        if refused is not None:
             raise UsageError(
-                "shared-workspace-of-graph",
-                place=f"{request.name}: placement.workspace",
-                reason="the graph executor has a separate workspace",
-                hint=hint,
+                "packed-without-c-interface",
+                place=f"{request.name}: options.{refused}",
+                reason="adds to the C interface, which code with interface-api packed does not have",
+                hint="remove it, or use interface-api c",
             )
 
 
 def _check_option(key: str, value: OptionValue) -> Mistake | None:
-    from mlfbuild.compilers.native.settings import DEAD_CHANNELS, MEMORY, TFLM, most_constants
+    from mlfbuild.compilers.native.settings import DEAD_CHANNELS, INTERFACES, LAYOUTS, MEMORY, TFLM, most_constants
     from mlfbuild.frontends import DIM, SIGNATURE, STATE
     from mlfbuild.graph import MAX_CONSTANTS
 
@@ -93,7 +104,13 @@ def _check_option(key: str, value: OptionValue) -> Mistake | None:
         return None if named else invalid_option("must be the name of a signature")
     if key == MAX_CONSTANTS:
         return None if most_constants({key: value}) is not None else invalid_option("must be a size such as 64 MiB")
-    choices = {"memory": MEMORY, "tflm": TFLM, "dead-channels": DEAD_CHANNELS}
+    choices = {
+        "memory": MEMORY,
+        "tflm": TFLM,
+        "dead-channels": DEAD_CHANNELS,
+        "layout": LAYOUTS,
+        "interface-api": INTERFACES,
+    }
     if key not in choices:
         return unknown("option", key, (*choices, MAX_CONSTANTS, *_SWITCHES))
     return None if value in choices[key] else invalid_option(f"must be one of {', '.join(choices[key])}")

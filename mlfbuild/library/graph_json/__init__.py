@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         ExecutorGraph as ExecutorGraph,
         GraphNode as GraphNode,
         NodeEntry as NodeEntry,
+        storage_bindings as storage_bindings,
         storage_sizes as storage_sizes,
     )
     from mlfbuild.library.graph_json.write import graph_text as graph_text

@@ -101,6 +101,15 @@ class ExecutorGraph:
         return tuple(self.tensor(entry, name) for entry, name in zip(entries, names, strict=True))
 
 
+def storage_bindings(graph: ExecutorGraph) -> dict[int, str]:
+    """Return the input or parameter whose value each storage id holds first, by id; ids of results are left out."""
+    owners = {graph.node_row_ptr[node]: graph.nodes[node].name for node in graph.arg_nodes}
+    first: dict[int, int] = {}
+    for entry, storage in enumerate(graph.storage_id):
+        first.setdefault(storage, entry)
+    return {storage: owners[entry] for storage, entry in first.items() if entry in owners}
+
+
 def storage_sizes(graph: ExecutorGraph) -> dict[int, int]:
     """Return the bytes that the executor allocates for each storage id, by id.
 

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
-    from mlfbuild.library.metadata.extension import Extension as Extension
+    from mlfbuild.library.metadata.extension import EXTENSION as EXTENSION, Extension as Extension
     from mlfbuild.library.metadata.read import (
         ModuleRecord as ModuleRecord,
         read_document as read_document,
         read_format as read_format,
         read_modules as read_modules,
+        read_unknown as read_unknown,
     )
     from mlfbuild.library.metadata.versions import (
         CURRENT as CURRENT,

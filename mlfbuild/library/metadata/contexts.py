@@ -2,15 +2,21 @@
 
 These forms are read::
 
-    [{device_type, device_id}]           the form that mlfbuild writes
-    ["cpu"]  [1]  "cpu"                  device types, each with the id 0
-    {"0": {device_type, device_id}}      numbered
-    {"cpu": 0}                           ids by device type
+    [{device_type, device_id, compiler, config, target}]   the form that mlfbuild writes
+    ["cpu"]  [1]  "cpu"                                    device types, each with the id 0
+    {"0": {device_type, ...}}                              numbered
+    {"cpu": 0}                                             ids by device type
+
+All members but ``device_type`` may be absent.
 """
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 from mlfbuild.library.fields import Fields
+from mlfbuild.library.metadata.unknown import json_text
 from mlfbuild.library.types import DeviceContext
 
 _KEY = "contexts"
@@ -19,24 +25,44 @@ _KEY = "contexts"
 def read_contexts(fields: Fields) -> tuple[DeviceContext, ...]:
     """Return ``contexts``, empty if the key is absent; raises ``InputFileError`` if it has another form."""
     if fields.is_null(_KEY):
+        fields.skip(_KEY)
         return ()
     if fields.holds(_KEY, str):
         return (DeviceContext(fields.text(_KEY)),)
     if fields.holds(_KEY, dict):
         by_key = fields.member(_KEY)
-        return tuple(_named(by_key, key) for key in by_key.unsorted_names())
+        return tuple(_named(by_key, key, index) for index, key in enumerate(by_key.unsorted_names()))
     if fields.holds_all(_KEY, str):
         return tuple(DeviceContext(name) for name in fields.texts(_KEY))
     if fields.holds_all(_KEY, int):
         return tuple(DeviceContext(str(number)) for number in fields.integers(_KEY))
-    return tuple(_context(entry) for entry in fields.objects(_KEY))
+    return tuple(_context(entry, index) for index, entry in enumerate(fields.objects(_KEY)))
 
 
-def _named(by_key: Fields, key: str) -> DeviceContext:
-    return _context(by_key.member(key)) if by_key.holds(key, dict) else DeviceContext(key, by_key.integer(key))
+def _named(by_key: Fields, key: str, index: int) -> DeviceContext:
+    if by_key.holds(key, dict):
+        return _context(by_key.member(key), index)
+    return DeviceContext(key, by_key.integer(key))
 
 
-def _context(entry: Fields) -> DeviceContext:
+def _context(entry: Fields, index: int) -> DeviceContext:
+    entry.place = ("mlfbuild", _KEY, str(index))
     by_number = entry.holds("device_type", int)
     device_type = str(entry.integer("device_type")) if by_number else entry.text("device_type")
-    return DeviceContext(device_type, entry.integer("device_id") if "device_id" in entry else 0)
+    config = entry.raw("config")
+    if config is not None:
+        entry.skip("config")
+    return DeviceContext(
+        device_type,
+        entry.integer("device_id") if "device_id" in entry else 0,
+        entry.text("compiler") if entry.holds("compiler", str) else "",
+        "" if config is None else json_text(config, entry, "config"),
+        entry.text("target") if entry.holds("target", str) else "",
+    )
+
+
+def context_json(context: DeviceContext) -> dict[str, Any]:
+    """Return ``context`` as JSON values, without unknown ones."""
+    more = {key: getattr(context, key) for key in ("compiler", "target") if getattr(context, key)}
+    config = {"config": json.loads(context.config)} if context.config else {}
+    return {"device_type": context.device_type, "device_id": context.device_id, **more, **config}

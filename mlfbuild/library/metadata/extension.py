@@ -7,26 +7,31 @@ rewritten without it.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields as fields_of
 from typing import Any
 
 from mlfbuild.core import InputFileError, quoted
 from mlfbuild.library.bundled_runtime import CONFIGURATIONS
 from mlfbuild.library.data_type import tensor_size
 from mlfbuild.library.fields import Fields
-from mlfbuild.library.memory import MainMemory, TensorInfo, TracedTensor
-from mlfbuild.library.metadata.contexts import read_contexts
+from mlfbuild.library.memory import MainMemory, OperatorFunction, TensorInfo, TracedTensor
+from mlfbuild.library.metadata.contexts import context_json, read_contexts
+from mlfbuild.library.metadata.dependencies import dependencies_json, read_dependencies
 from mlfbuild.library.metadata.network import network_json, read_network
+from mlfbuild.library.metadata.read_memory import read_functions, read_main
+from mlfbuild.library.metadata.unknown import kept_fields
+from mlfbuild.library.metadata.write_memory import functions_json, main_json
 from mlfbuild.library.network import Network
 from mlfbuild.library.numpy_types import is_supported
-from mlfbuild.library.types import DeviceContext
+from mlfbuild.library.types import DeviceContext, ExternalDependency, Fact, UnknownField
+from mlfbuild.project import fact_name_problem, fact_problem
 
 EXTENSION = "mlfbuild"
-_VERSION = 1
+VERSION = 1
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_UNKNOWN_DEVICE = 0  # not assigned in DLPack
+_MOST_FACTS = 256
 _WRITE_AGAIN = "write the archive again"
 
 
@@ -39,9 +44,15 @@ class Extension:
     outputs: tuple[TensorInfo, ...] | None = None
     codegen: tuple[str, ...] = ()
     """In archives of several modules, paths below ``codegen`` of the module's files without its name in theirs."""
+    main: tuple[MainMemory, ...] = ()
+    """In version 1, which has only the storage ids of a graph."""
+    operator_functions: tuple[OperatorFunction, ...] = ()
+    """In version 1."""
+    external_dependencies: tuple[ExternalDependency, ...] = ()
+    """In versions before 5."""
     contexts: tuple[DeviceContext, ...] = ()
     target_devices: tuple[int | None, ...] = ()
-    """Device type of each target, which versions 6 and 7 do not record."""
+    """Device type of each target in order; versions 6 and 7 do not record the types, and earlier ones not the order."""
     model_id: str = ""
     state_size: int = 0
     """Bytes that are kept between runs; modules from TVM keep none."""
@@ -53,6 +64,12 @@ class Extension:
     tflm: str = ""
     source_sha256: str = ""
     notes: tuple[str, ...] = ()
+    extensions: Mapping[str, Fact] = field(default_factory=dict)
+    export_utc: bool = False
+    unknown: tuple[UnknownField, ...] = ()
+    """Read only: the fields of the module that are in no object of the version (``unknown``)."""
+    archive: tuple[UnknownField, ...] = ()
+    """Read only: the fields beside ``modules``, in versions without this key."""
 
     def json(self) -> dict[str, Any] | None:
         """Return the value of the key, or ``None`` if it has no members."""
@@ -60,8 +77,11 @@ class Extension:
             "inputs": None if self.inputs is None else [_tensor_json(tensor) for tensor in self.inputs],
             "outputs": None if self.outputs is None else [_tensor_json(tensor) for tensor in self.outputs],
             "codegen": list(self.codegen) or None,
-            "contexts": [vars(context) for context in self.contexts] or None,
-            "target_devices": [device or _UNKNOWN_DEVICE for device in self.target_devices] or None,
+            "main": main_json(self.main) or None,
+            "operator_functions": functions_json(self.operator_functions) or None,
+            "external_dependencies": dependencies_json(self.external_dependencies) or None,
+            "contexts": [context_json(context) for context in self.contexts] or None,
+            "target_devices": list(self.target_devices) or None,
             "model_id": self.model_id or None,
             "state_size": self.state_size or None,
             "workspace_bound": self.workspace_bound,
@@ -72,28 +92,44 @@ class Extension:
             "tflm": self.tflm or None,
             "source_sha256": self.source_sha256 or None,
             "notes": list(self.notes) or None,
+            "extensions": dict(sorted(self.extensions.items())) or None,
+            "export_utc": self.export_utc or None,
         }
         said = {key: value for key, value in members.items() if value is not None}
-        return {"version": _VERSION, **said} if said else None
+        return {"version": VERSION, **said} if said else None
+
+
+MEMBERS = frozenset({"version", *(field.name for field in fields_of(Extension))})
+"""All members of the key."""
+
+
+def is_newer(value: object) -> bool:
+    """Return whether ``value`` is the key of another version, which is kept unchanged as an unknown field."""
+    version = value.get("version") if isinstance(value, dict) else None
+    return isinstance(version, int) and not isinstance(version, bool) and 0 <= version < 2**63 and version != VERSION
 
 
 def read_extension(fields: Fields) -> Extension:
-    """Return the key of a module; a key with a newer version is ignored.
+    """Return the key of a module; a key of another version is left to the unknown fields.
 
     Raises ``InputFileError`` if a value has the wrong type.
     """
     if EXTENSION not in fields:
         return Extension()
     key = fields.member(EXTENSION)
-    if key.integer("version") != _VERSION:
+    if key.integer("version") != VERSION:
+        fields.leave(EXTENSION)
         return Extension()
     state_size = key.integer("state_size") if "state_size" in key else 0
     return Extension(
         inputs=_read_tensors(key, "inputs"),
         outputs=_read_tensors(key, "outputs"),
         codegen=key.texts("codegen"),
+        main=read_main(key.objects("main")),
+        operator_functions=read_functions(key.objects("operator_functions")),
+        external_dependencies=read_dependencies(key),
         contexts=read_contexts(key),
-        target_devices=tuple(device or None for device in key.integers("target_devices")),
+        target_devices=key.optional_integers("target_devices"),
         model_id=key.text("model_id", default=""),
         state_size=state_size,
         workspace_bound=key.integer("workspace_bound") if "workspace_bound" in key else None,
@@ -104,7 +140,33 @@ def read_extension(fields: Fields) -> Extension:
         tflm=_read_tflm(key),
         source_sha256=_read_sha256(key),
         notes=key.texts("notes"),
+        extensions=_read_facts(key) if "extensions" in key else {},
+        export_utc="export_utc" in key and key.flag("export_utc"),
+        unknown=kept_fields(key, "unknown"),
+        archive=kept_fields(key, "archive"),
     )
+
+
+def _read_facts(module: Fields) -> dict[str, Fact]:
+    key = module.member("extensions")
+    names = key.names()
+    if len(names) > _MOST_FACTS:
+        raise module.error("extensions", f"has more than {_MOST_FACTS} members", hint=_WRITE_AGAIN)
+    return {name: _read_fact(key, name) for name in names}
+
+
+def _read_fact(key: Fields, name: str) -> Fact:
+    value: Fact
+    if key.holds(name, bool):
+        value = key.flag(name)
+    elif key.holds(name, int):
+        value = key.integer(name, minimum=-(2**63 - 1))
+    else:
+        value = key.number(name) if key.holds(name, float) else key.text(name)
+    problem = fact_name_problem(name) or fact_problem(value)
+    if problem is not None:
+        raise key.error(name, problem.reason, hint=_WRITE_AGAIN)
+    return value
 
 
 def _read_sha256(key: Fields) -> str:

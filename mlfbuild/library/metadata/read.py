@@ -2,7 +2,8 @@
 
 The reader looks for the keys that exist instead of relying on the version: ``modules`` or the keys of one module,
 ``executors`` or ``runtimes``, targets as an object, a list or one string, memory as a list, by function or by storage
-id.
+id. Forms that only documents of TVM define are read, too, such as the empty ``style`` of the RFC of several modules.
+Fields that the format does not define are kept (``unknown``).
 """
 
 from __future__ import annotations
@@ -12,15 +13,26 @@ from dataclasses import dataclass, replace
 
 from mlfbuild.library.fields import Fields, parse_json
 from mlfbuild.library.metadata.contexts import read_contexts
-from mlfbuild.library.metadata.extension import Extension, check_arena, check_tensors, contradiction, read_extension
+from mlfbuild.library.metadata.dependencies import DEPENDENCIES, read_dependencies
+from mlfbuild.library.metadata.extension import (
+    EXTENSION,
+    Extension,
+    check_arena,
+    check_tensors,
+    contradiction,
+    read_extension,
+)
 from mlfbuild.library.metadata.read_memory import read_memory
+from mlfbuild.library.metadata.unknown import MOST, collected, merged, too_many
 from mlfbuild.library.metadata.versions import CURRENT, FORMATS, Format
-from mlfbuild.library.types import FULL_MODEL, OPERATOR, ExternalDependency, Module, ModuleTarget
+from mlfbuild.library.types import FULL_MODEL, OPERATOR, Module, ModuleTarget, UnknownField
 
 _EXECUTORS = ("aot", "graph")
 _MODULES = "modules"
 _EXPORT = "export the archive again"
-_DEPENDENCIES = "external_dependencies"
+_UTC_DATE = "export_datetime_utc"
+_SKETCHED = ""
+"""The style in the RFC of several modules, which does not list the executors either."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +40,10 @@ class ModuleRecord:
     """The metadata of one module."""
 
     module: Module
-    """Without the content of files. Inputs and outputs are in alphabetical order."""
+    """Without the content of files. Inputs and outputs are in alphabetical order.
+
+    The executor of a full model may be empty; its graph, if the archive has one, shows which it is.
+    """
     extension: Extension
     """The content of the key ``mlfbuild``."""
 
@@ -69,27 +84,51 @@ def read_modules(document: Fields, form: Format) -> list[ModuleRecord]:
 
     Raises ``InputFileError`` if a key is missing or has the wrong type, or two keys contradict each other.
     """
+    document.skip("version")
     if _MODULES not in document:
         return [_read_module(document.text("model_name"), document, form)]
     modules = document.member(_MODULES)
     if not modules.names():
         raise document.error(_MODULES, "is empty")
-    if _DEPENDENCIES in document:
+    if DEPENDENCIES in document:
         reason = f"must be in each of the {_MODULES}, not beside them"
-        raise document.error(_DEPENDENCIES, reason, hint="move it into the modules")
+        raise document.error(DEPENDENCIES, reason, hint="move it into the modules")
     members = [(name, modules.member(name)) for name in modules.names()]
-    for _, fields in members:
-        if fields.text("style", default=FULL_MODEL) != FULL_MODEL:
+    for name, fields in members:
+        fields.place = ()
+        if fields.raw("model_name") == name:
+            fields.skip("model_name")
+        if fields.text("style", default=FULL_MODEL) not in {FULL_MODEL, _SKETCHED}:
             reason = f"must be {FULL_MODEL} in {_MODULES}"
             raise fields.error("style", reason, hint="use one archive for each operator")
-    return [_read_module(name, fields, form) for name, fields in members]
+    records = []
+    size = 0
+    for name, fields in members:
+        records.append(_read_module(name, fields, form, sketched=True))
+        size += sum(len(field.place) + len(field.value) for field in records[-1].module.unknown)
+        if size > MOST:
+            raise too_many(modules, name)
+    return records
 
 
-def _read_module(name: str, fields: Fields, form: Format) -> ModuleRecord:
+def read_unknown(document: Fields, records: Sequence[ModuleRecord]) -> tuple[UnknownField, ...]:
+    """Return the unknown fields of the document that belong to no module; raises ``InputFileError``."""
+    beside = [name for name in document.names() if _MODULES in document and name not in {"version", _MODULES}]
+    found = collected((((name,), document.raw(name)) for name in beside), document)
+    for record in records:
+        found = merged(found, record.extension.archive, document, EXTENSION)
+    return found
+
+
+def _read_module(name: str, fields: Fields, form: Format, *, sketched: bool = False) -> ModuleRecord:
     style = fields.text("style", default=FULL_MODEL)
-    if style not in {FULL_MODEL, OPERATOR}:
+    if sketched and style == _SKETCHED:
+        style = FULL_MODEL
+        executor = _executor(fields, style, form) if {"executors", "runtimes"} & set(fields.names()) else ""
+    elif style in {FULL_MODEL, OPERATOR}:
+        executor = _executor(fields, style, form)  # first, because the memory of unsupported executors has other forms
+    else:
         raise fields.error("style", f"must be {FULL_MODEL} or {OPERATOR}")
-    executor = _executor(fields, style, form)  # first, because the memory of unsupported executors has other forms
     memory = read_memory(fields, style, form)
     extension = read_extension(fields)
     if memory.inputs is not None:
@@ -97,13 +136,13 @@ def _read_module(name: str, fields: Fields, form: Format) -> ModuleRecord:
     if memory.outputs is not None:
         check_tensors(extension, memory.outputs, "outputs", fields)
     check_arena(extension, memory.main, executor, fields)
-    date = "export_datetime" if "export_datetime" in fields else "export_datetime_utc"
+    date = "export_datetime" if "export_datetime" in fields or _UTC_DATE not in fields else _UTC_DATE
     module = Module(
         name=name,
         executor=executor,
         targets=_known_devices(_targets(fields), extension, fields),
-        main=memory.main,
-        operator_functions=memory.functions,
+        main=memory.main or extension.main,
+        operator_functions=memory.functions or extension.operator_functions,
         codegen=(),
         inputs=memory.inputs or (),
         outputs=memory.outputs or (),
@@ -111,7 +150,7 @@ def _read_module(name: str, fields: Fields, form: Format) -> ModuleRecord:
         style=style,
         buffers=memory.buffers,
         contexts=extension.contexts or read_contexts(fields),
-        external_dependencies=tuple(_dependency(entry) for entry in fields.objects(_DEPENDENCIES)),
+        external_dependencies=read_dependencies(fields) or extension.external_dependencies,
         export_datetime=fields.text(date, default=""),
         model_id=extension.model_id,
         state_size=extension.state_size,
@@ -123,8 +162,11 @@ def _read_module(name: str, fields: Fields, form: Format) -> ModuleRecord:
         tflm=extension.tflm,
         source_sha256=extension.source_sha256,
         notes=extension.notes,
+        extensions=extension.extensions,
+        export_utc=extension.export_utc or date == _UTC_DATE,  # the first RFC's key
     )
-    return ModuleRecord(module, extension)
+    unknown = merged(collected(fields.unread(), fields), extension.unknown, fields, EXTENSION)
+    return ModuleRecord(replace(module, unknown=unknown), extension)
 
 
 def _executor(fields: Fields, style: str, form: Format) -> str:
@@ -168,16 +210,13 @@ def _device(targets: Fields, key: str) -> int:
 
 
 def _known_devices(targets: Sequence[ModuleTarget], extension: Extension, fields: Fields) -> tuple[ModuleTarget, ...]:
-    """Return ``targets`` with the device types in the extension."""
+    """Return ``targets`` with the device types in the extension, or in their order if they have device types."""
     if not extension.target_devices:
         return tuple(targets)
+    by_device = {target.device: target for target in targets}
+    if None not in by_device and by_device.keys() == set(extension.target_devices):
+        return tuple(by_device[device] for device in dict.fromkeys(extension.target_devices))
     if len(extension.target_devices) != len(targets):
         raise contradiction(fields, "target_devices", "target")
     pairs = zip(targets, extension.target_devices, strict=True)
     return tuple(replace(target, device=device) for target, device in pairs)
-
-
-def _dependency(entry: Fields) -> ExternalDependency:
-    return ExternalDependency(
-        entry.text("short_name"), entry.text("url"), entry.text("url_type"), entry.optional_text("version_spec") or ""
-    )

@@ -2,20 +2,27 @@
 
 ::
 
-[{storage_id, size_bytes, input_binding}]                     version 1
-{"0": {size_bytes, input_binding}}                            the first RFC's sketch, by storage id
-{functions: {main: [...], operator_functions: [...]}, sids}   versions 2 to 7; sids for the graph executor
-{"<function>": [{size_bytes, shape, dtype, input_binding}]}   operators, versions 4 to 7
+    [{storage_id, size_bytes, input_binding}]                     version 1
+    {"0": {size_bytes, input_binding}}                            the first RFC's sketch, by storage id
+    {functions: {main: [...], operator_functions: [...]}, sids}   versions 2 to 7; sids for the graph executor
+    {"<function>": [{size_bytes, shape, dtype, input_binding}]}   operators, versions 4 to 7
+    {main: [...], operator_functions: {"<function>": [...]}}      TVM's documentation, which no exporter followed
+    {functions: {main: [...], "<function>": [...]}}               the RFC of several modules, in the same way
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mlfbuild.library.fields import Fields
 from mlfbuild.library.memory import MainMemory, OperatorBuffer, OperatorFunction, StorageEntry, TensorInfo
 from mlfbuild.library.metadata.versions import Format
 from mlfbuild.library.types import OPERATOR
+
+_OPERATORS = "operator_functions"
+_FUNCTIONS = ("memory", "functions")
+_STORAGE = ("memory", "sids")
 
 
 @dataclass(frozen=True)
@@ -35,7 +42,7 @@ def read_memory(fields: Fields, style: str, form: Format) -> MemoryRecord:
     if style == OPERATOR:
         return _of_operators(fields.member("memory"))
     if fields.holds("memory", list):
-        return MemoryRecord(storage=tuple(_storage(entry) for entry in fields.objects("memory")))
+        return MemoryRecord(storage=_storage_list(fields.objects("memory")))
     memory = fields.member("memory")
     if _is_by_storage_id(memory, form):
         return MemoryRecord(storage=_storage_map(memory))
@@ -43,24 +50,65 @@ def read_memory(fields: Fields, style: str, form: Format) -> MemoryRecord:
 
 
 def _of_functions(memory: Fields) -> MemoryRecord:
-    functions = memory.member("functions")
+    documented = "functions" not in memory and "main" in memory
+    functions = memory if documented else memory.member("functions")
     mains = functions.objects("main")
+    for index, entry in enumerate(mains):
+        entry.place = (*_FUNCTIONS, "main", str(index))
+    for key in ("inputs", "outputs"):  # the same in each entry
+        for entry in mains[1:]:
+            if entry.raw(key) == mains[0].raw(key):
+                entry.skip(key)
     return MemoryRecord(
-        main=tuple(_main(entry) for entry in mains),
-        functions=tuple(_function(entry) for entry in functions.objects("operator_functions")),
-        storage=tuple(_storage(entry) for entry in memory.objects("sids")),
+        main=read_main(mains),
+        functions=_functions(functions, by_name=not documented),
+        storage=_storage_list(memory.objects("sids")),
         inputs=_tensors(mains[0], "inputs") if mains else None,
         outputs=_tensors(mains[0], "outputs") if mains else None,
     )
 
 
-def _main(entry: Fields) -> MainMemory:
-    return MainMemory(
-        workspace_size=entry.integer("workspace_size_bytes"),
-        constants_size=entry.integer("constants_size_bytes"),
-        io_size=entry.integer("io_size_bytes"),
-        device=entry.integer("device"),
+def _functions(functions: Fields, *, by_name: bool) -> tuple[OperatorFunction, ...]:
+    """Return the operator functions; with ``by_name``, each may have a key of its own beside ``main``."""
+    if functions.holds(_OPERATORS, dict):
+        named = functions.member(_OPERATORS)
+        names = named.unsorted_names()
+    elif by_name and _OPERATORS not in functions:
+        named = functions
+        names = [name for name in functions.unsorted_names() if name != "main" and functions.holds_all(name, dict)]
+    else:
+        return read_functions(functions.objects(_OPERATORS))
+    found = []
+    for index, name in enumerate(names):
+        entries = named.objects(name)
+        for item, entry in enumerate(entries):
+            entry.place = (*_FUNCTIONS, _OPERATORS, str(index), "workspace", str(item))
+        found.append(OperatorFunction(name, _workspace(entries)))
+    return tuple(found)
+
+
+def read_main(entries: Sequence[Fields]) -> tuple[MainMemory, ...]:
+    """Return the memory of the entry function on each device."""
+    return tuple(
+        MainMemory(
+            workspace_size=entry.integer("workspace_size_bytes"),
+            constants_size=entry.integer("constants_size_bytes"),
+            io_size=entry.integer("io_size_bytes"),
+            device=entry.integer("device"),
+        )
+        for entry in entries
     )
+
+
+def read_functions(entries: Sequence[Fields]) -> tuple[OperatorFunction, ...]:
+    """Return the operator functions in a list with their names."""
+    return tuple(
+        OperatorFunction(entry.text("function_name"), _workspace(entry.objects("workspace"))) for entry in entries
+    )
+
+
+def _workspace(entries: Sequence[Fields]) -> tuple[tuple[int, int], ...]:
+    return tuple((entry.integer("device"), entry.integer("workspace_size_bytes")) for entry in entries)
 
 
 def _tensors(entry: Fields, key: str) -> tuple[TensorInfo, ...] | None:
@@ -71,9 +119,10 @@ def _tensors(entry: Fields, key: str) -> tuple[TensorInfo, ...] | None:
     return tuple(TensorInfo(name, tensor.text("dtype"), tensor.integer("size")) for name, tensor in named)
 
 
-def _function(entry: Fields) -> OperatorFunction:
-    workspace = [(item.integer("device"), item.integer("workspace_size_bytes")) for item in entry.objects("workspace")]
-    return OperatorFunction(entry.text("function_name"), tuple(workspace))
+def _storage_list(entries: Sequence[Fields]) -> tuple[StorageEntry, ...]:
+    for index, entry in enumerate(entries):
+        entry.place = (*_STORAGE, str(index))
+    return tuple(_storage(entry) for entry in entries)
 
 
 def _storage(entry: Fields) -> StorageEntry:
@@ -93,11 +142,13 @@ def _is_id(key: str) -> bool:
 
 def _storage_map(memory: Fields) -> tuple[StorageEntry, ...]:
     entries = []
-    for key in sorted(memory.unsorted_names(), key=int):
+    for index, key in enumerate(sorted(memory.unsorted_names(), key=int)):
         entry = memory.member(key)
+        entry.place = (*_STORAGE, str(index))
         if "storage_id" in entry and entry.integer("storage_id") != int(key):
             reason = f"contradicts its key, {int(key)}"
             raise entry.error("storage_id", reason, code="metadata-contradiction", hint="correct one of them")
+        entry.skip("storage_id")
         binding = entry.optional_text("input_binding") or None
         entries.append(StorageEntry(int(key), entry.integer("size_bytes"), binding))
     return tuple(entries)

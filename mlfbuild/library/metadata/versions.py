@@ -41,6 +41,8 @@ class Format:
     """Whether ``target`` is an object by device type; otherwise it is a list."""
     memory_of_functions: bool = False
     """Whether ``memory`` is an object of ``functions`` and ``sids``; otherwise it is a list of storage ids."""
+    dependencies: bool = False
+    """Whether modules have ``external_dependencies`` (TVM 0.9 and later, in versions 5 to 7)."""
     operators: bool = False
     """Whether the key ``style`` distinguishes operators from full models; otherwise all are full models."""
     modules: bool = False
@@ -63,7 +65,9 @@ _V1 = Format(
 _V2 = replace(_V1, version=2, memory_of_functions=True)
 _V3 = replace(_V2, version=3, codegen_name="{module}_lib{n}")
 _V4 = replace(_V3, version=4, operators=True, program="src/relay.txt")
-_V5 = replace(_V4, version=5, executors="executors", graph="executor-config/graph/graph.json")
+_V5 = replace(
+    _V4, version=5, executors="executors", graph="executor-config/graph/graph.json", dependencies=True
+)  # fmt: skip
 _V6 = replace(_V5, version=6, targets_by_device=False)
 _V7 = replace(
     _V6, version=7, modules=True, tensors=True, graph="executor-config/graph/{module}.graph",
@@ -72,16 +76,14 @@ _V7 = replace(
 
 FORMATS: Mapping[int, Format] = {entry.version: entry for entry in (_V1, _V2, _V3, _V4, _V5, _V6, _V7)}
 CURRENT = 7
-_WRITTEN = (5, 6, 7)
-"""The versions that mlfbuild writes: those in releases of TVM, and the one between them."""
 
 
 def written_format(version: int) -> Format:
-    """Return the version ``version``; raises ``UsageError`` if mlfbuild does not write it."""
-    if version not in _WRITTEN:
+    """Return the version ``version``; raises ``UsageError`` if it does not exist."""
+    if version not in FORMATS:
         raise UsageError(
             "format-version-not-written",
-            reason=f"mlfbuild does not write version {version} of Model Library Format",
-            hint=f"choose one of {', '.join(map(str, _WRITTEN))}",
+            reason=f"version {version} of Model Library Format does not exist",
+            hint=f"choose one of {', '.join(map(str, FORMATS))}",
         )
     return FORMATS[version]

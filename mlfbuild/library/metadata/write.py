@@ -9,9 +9,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from mlfbuild.library.memory import CPU_DEVICE, MainMemory, StorageEntry
-from mlfbuild.library.metadata.extension import EXTENSION, Extension
+from mlfbuild.library.memory import CPU_DEVICE
+from mlfbuild.library.metadata.dependencies import DEPENDENCIES, dependencies_json
+from mlfbuild.library.metadata.extension import EXTENSION, MEMBERS, VERSION, Extension, is_newer
+from mlfbuild.library.metadata.unknown import placed, placed_beside
 from mlfbuild.library.metadata.versions import FORMATS, Format
+from mlfbuild.library.metadata.write_memory import memory_json, operator_memory_json
 from mlfbuild.library.types import OPERATOR, Library, Module
 
 
@@ -22,85 +25,62 @@ def metadata_json(library: Library, export_datetime: str, extensions: Mapping[st
     the key ``mlfbuild`` by module name. Versions without ``modules``, and operators, need a library of one module.
     """
     form = FORMATS[library.version]
-    said = {name: extension.json() for name, extension in (extensions or {}).items()}
+    known = extensions or {}
     modules = {
-        module.name: _module_json(module, form, export_datetime)
-        | ({EXTENSION: said[module.name]} if said.get(module.name) else {})
+        module.name: _module_json(module, form, export_datetime, known.get(module.name, Extension()))
         for module in library.modules
     }
-    if len(library.modules) == 1 and (not form.modules or library.modules[0].style == OPERATOR):
-        (document,) = ({"version": library.version, **fields} for fields in modules.values())
-    else:
-        document = {"version": library.version, "modules": modules}
+    flat = len(library.modules) == 1 and (not form.modules or library.modules[0].style == OPERATOR)
+    document = {"version": library.version, **({} if flat else {"modules": modules})}
+    beside = {field.place: json.loads(field.value) for field in library.unknown} if flat else {}
+    beside |= {} if flat else placed_beside(document, library.unknown)
+    if beside:
+        _extended(next(iter(modules.values())))["archive"] = beside
+    if flat:
+        document |= next(iter(modules.values()))
     if any(module.style == OPERATOR for module in library.modules):
         return json.dumps(document).encode()
     return json.dumps(document, sort_keys=True, indent=2).encode()
 
 
-def _module_json(module: Module, form: Format, export_datetime: str) -> dict[str, Any]:
+def _module_json(module: Module, form: Format, export_datetime: str, extension: Extension) -> dict[str, Any]:
     """Return a module's keys in the order of TVM's ``_export_operator_model_library_format``."""
     fields: dict[str, Any] = {
         "model_name": module.name,
         "export_datetime": module.export_datetime or export_datetime,
-        "memory": _operator_memory(module) if module.style == OPERATOR else _memory(module, form),
+        "memory": operator_memory_json(module) if module.style == OPERATOR else memory_json(module, form),
         "target": _target_json(module, form),
         form.executors: [module.executor] if module.executor else [],
-        "style": module.style,
+        **({"style": module.style} if form.operators else {}),
     }
-    if module.external_dependencies:
-        fields["external_dependencies"] = [vars(dependency) for dependency in module.external_dependencies]
+    if module.external_dependencies and form.dependencies:
+        fields[DEPENDENCIES] = dependencies_json(module.external_dependencies)
+    said = extension.json()
+    if said:
+        fields[EXTENSION] = said
+    _add_unknown(fields, module)
     return fields
+
+
+def _add_unknown(fields: dict[str, Any], module: Module) -> None:
+    if any(field.place.startswith(f"/{EXTENSION}/") for field in module.unknown):
+        _extended(fields)
+    others = placed(fields, module.unknown, operator=module.style == OPERATOR, extension=MEMBERS)
+    newer = others.get(f"/{EXTENSION}")
+    if EXTENSION not in fields and len(others) == 1 and is_newer(newer):
+        fields[EXTENSION] = newer
+    elif others:
+        _extended(fields)["unknown"] = others
+
+
+def _extended(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the object of the key ``mlfbuild`` of a module."""
+    found: dict[str, Any] = fields.setdefault(EXTENSION, {"version": VERSION})
+    return found
 
 
 def _target_json(module: Module, form: Format) -> dict[str, str] | list[str]:
     if form.targets_by_device:
-        return {str(target.device or CPU_DEVICE): target.text for target in module.targets}
+        devices = (CPU_DEVICE if target.device is None else target.device for target in module.targets)
+        return {str(device): target.text for device, target in zip(devices, module.targets, strict=True)}
     return [target.text for target in module.targets]
-
-
-def _memory(module: Module, form: Format) -> dict[str, Any]:
-    functions = {
-        "main": [_main_json(entry, module, form) for entry in module.main],
-        "operator_functions": [
-            {
-                "function_name": function.name,
-                "workspace": [{"device": device, "workspace_size_bytes": size} for device, size in function.workspace],
-            }
-            for function in module.operator_functions
-        ],
-    }
-    if module.executor != "graph" and not module.storage:
-        return {"functions": functions}
-    return {"functions": functions, "sids": [_storage_json(entry) for entry in module.storage]}
-
-
-def _main_json(entry: MainMemory, module: Module, form: Format) -> dict[str, Any]:
-    sizes: dict[str, Any] = {
-        "device": entry.device,
-        "workspace_size_bytes": entry.workspace_size,
-        "constants_size_bytes": entry.constants_size,
-        "io_size_bytes": entry.io_size,
-    }
-    if form.tensors and (module.inputs or module.outputs):
-        sizes["inputs"] = {tensor.name: {"size": tensor.size, "dtype": tensor.dtype} for tensor in module.inputs}
-        sizes["outputs"] = {tensor.name: {"size": tensor.size, "dtype": tensor.dtype} for tensor in module.outputs}
-    return sizes
-
-
-def _storage_json(entry: StorageEntry) -> dict[str, Any]:
-    fields: dict[str, Any] = {"storage_id": entry.storage_id, "size_bytes": entry.size}
-    return fields if entry.input_binding is None else fields | {"input_binding": entry.input_binding}
-
-
-def _operator_memory(module: Module) -> dict[str, Any]:
-    memory: dict[str, list[dict[str, Any]]] = {function.name: [] for function in module.operator_functions}
-    for buffer in module.buffers:
-        memory.setdefault(buffer.function, []).append(
-            {
-                "size_bytes": buffer.size,
-                "shape": list(buffer.shape),
-                "dtype": buffer.dtype,
-                "input_binding": buffer.input_binding,
-            }
-        )
-    return memory

@@ -34,7 +34,8 @@ _CONTENTS = (
     (re.compile(r"\.(data|bss|sdata|sbss|tdata|tbss|noinit)(\.|$)|COMMON$"), DATA),
 )
 """Names of sections of object files whose content is known."""
-_LIBRARY = re.compile(r"libmlf_(\w+?)(_blobs)?\.a")
+_LIBRARY = re.compile(r"libmlf_(\w+?)(_blobs|\.[\w.-]+)?\.a")
+"""Libraries of a module: its code, its data, and its code for another device."""
 _OBJECT = re.compile(r"(\w+?)_(lib\d+|entry|blobs)(\.(c|cc|cpp|S))?\.(o|obj)")
 """Object files of a module in builds that link them without a static library, such as those of RT-Thread."""
 _DEPENDENCY = re.compile(r"libmlf_dep_(.+)\.a")

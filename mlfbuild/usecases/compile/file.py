@@ -30,11 +30,13 @@ def file_job(
     python: str = "",
     options: Mapping[str, OptionValue] | None = None,
     places: Sequence[str] = (),
+    extensions: Mapping[str, OptionValue] | None = None,
 ) -> CompileJob:
     """Return the job that compiles the file ``source`` into ``archive`` for ``cpu``.
 
     An empty ``name`` or ``compiler`` is derived from the file, an empty ``executor`` or ``python`` is the compiler's
-    default. ``places`` are ``CLASS=SECTION`` words. Raises ``UsageError`` for unknown or inconsistent values.
+    default. ``places`` are ``CLASS=SECTION`` words, and ``extensions`` are recorded in the archive. Raises
+    ``UsageError`` for unknown or inconsistent values.
     """
     return compile_job(
         name=name or default_name(source),
@@ -46,6 +48,7 @@ def file_job(
         archive=archive,
         python=python or None,
         placement=placement_of(places),
+        extensions=extensions,
     )
 
 

@@ -1,8 +1,8 @@
 """Create a firmware project around one model or archive, which builds and runs on QEMU as it is.
 
 ``network`` reads the model, ``sample`` provides a case for it, ``main_c`` fills in the C that calls it. ``templates``
-lists the ways to build, ``repo`` makes all files of a project, and ``staging`` writes all of them to the folder, or
-none. ``renewal`` finds files in a project that another version wrote.
+lists the ways to build, ``user_template`` reads those of users, ``repo`` makes all files of a project, and ``staging``
+writes all of them to the folder, or none. ``renewal`` finds files in a project that another version wrote.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     from mlfbuild.usecases.init.project import (
+        DEFAULT_BOARD as DEFAULT_BOARD,
         InitReport as InitReport,
         InitRequest as InitRequest,
         init_cmake as init_cmake,
@@ -20,6 +21,13 @@ if TYPE_CHECKING:
         init_update as init_update,
     )
     from mlfbuild.usecases.init.renewal import outdated_files as outdated_files, outdated_lines as outdated_lines
-    from mlfbuild.usecases.init.templates import TEMPLATES as TEMPLATES
+    from mlfbuild.usecases.init.staging import staged as staged
+    from mlfbuild.usecases.init.templates import (
+        PROJECT_API as PROJECT_API,
+        PROJECT_API_EXAMPLE as PROJECT_API_EXAMPLE,
+        PROJECT_API_SERVER as PROJECT_API_SERVER,
+        TEMPLATES as TEMPLATES,
+    )
+    from mlfbuild.usecases.init.text import project_api_server as project_api_server
 else:
     __getattr__ = lazy_attributes(__name__)

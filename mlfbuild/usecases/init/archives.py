@@ -14,6 +14,7 @@ from mlfbuild.library import (
     Library,
     Module,
     Requirement,
+    device_code,
     known_library,
     library_of_header,
     requirements_of,
@@ -51,6 +52,9 @@ def _obstacles(module: Module, library: Library) -> Iterator[tuple[str, str, str
         if pool.external and (pool.kind != "workspace" or pool.size is None):
             reason = f"the caller must provide the memory pool {pool.name} with constants in it"
             yield "constant-pool-required", reason, "export it without external pools for constants"
+    for code in device_code(module):
+        hint = "write the project file by hand, and declare the device there"
+        yield "device-required", f"it has code for the device {code.name}, whose compiler is not known", hint
     if not module.model_id:
         yield from _missing(module, library)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from mlfbuild.cgen import array_lines
 from mlfbuild.graph import Array
 from mlfbuild.library import (
     C_TYPES,
+    SYSTEM_LIBRARY,
     Library,
     Module,
     TensorInfo,
@@ -27,7 +29,10 @@ from mlfbuild.library import (
 from mlfbuild.usecases.init.sample import Sample
 from mlfbuild.verify import float_tolerance
 
-_TEMPLATES = Path(__file__).resolve().parents[2] / "templates/common"
+_TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
+_DTYPE = re.compile(r"(int|uint|float|bfloat)([0-9]+)")
+_CODES = {"int": 0, "uint": 1, "float": 2, "bfloat": 4}
+"""DLDataTypeCode of DLPack."""
 _BYTES = {1: "uint8_t", 2: "uint16_t", 4: "uint32_t", 8: "uint64_t"}
 """C types for elements that C has no type for: their bits."""
 
@@ -41,11 +46,18 @@ class _Port:
     count: int = 0
     size_macro: str = ""
     """Macro of its size in bytes; empty if the header has none, as those of TVM 0.8."""
+    source_name: str = ""
+    """Name in the model."""
+    shape: tuple[int, ...] = ()
+    """Its shape, or its number of elements if the archive does not record one."""
+    code: int = 0
+    bits: int = 0
+    """Type in DLPack: DLDataTypeCode, and bits of an element."""
 
 
 @dataclass(frozen=True)
-class _Caller:
-    """The interface of a module as its caller uses it."""
+class Caller:
+    """The interface of a module as its caller uses it, for templates."""
 
     name: str
     function: str
@@ -54,22 +66,30 @@ class _Caller:
     inputs: tuple[_Port, ...]
     outputs: tuple[_Port, ...]
     pools: tuple[_Port, ...]
+    table: str = ""
+    """The function that returns the table of its packed functions; empty if it was not exported with ``system-lib``."""
 
 
-def main_c(library: Library, sample: Sample | None) -> str:
-    """Return ``src/main.c``, which runs each module of ``library`` once, on ``sample`` if there is one.
+def main_c(library: Library, sample: Sample | None, template: str = "common/main.c") -> str:
+    """Return ``src/main.c`` from ``template``: one that runs each module of ``library`` once, on ``sample`` if given.
 
     The modules have the C interface with known inputs and outputs.
     """
-    headers = [file.path.name for module in library.modules if (file := header_file(module))]
     layers = [module.network.layers for module in library.modules if module.network]
+    modules, headers = callers(library)
     return _filled(
-        "main.c",
-        modules=[_caller(module) for module in library.modules],
+        template,
+        modules=modules,
         headers=sorted([*headers, *(["sample.h"] if sample else [])]),
         sample=sample is not None,
         tolerance=f"{float_tolerance(max(layers, default=0)):.2g}",
     )
+
+
+def callers(library: Library) -> tuple[list[Caller], list[str]]:
+    """Return how each module of ``library`` is called, and their headers, sorted."""
+    headers = [file.path.name for module in library.modules if (file := header_file(module))]
+    return [_caller(module) for module in library.modules], sorted(headers)
 
 
 def sample_h(library: Library, sample: Sample, origin: str) -> str:
@@ -81,7 +101,9 @@ def sample_h(library: Library, sample: Sample, origin: str) -> str:
         {"name": name, "type": port.type, "count": array.size, "lines": _lines(array)}
         for name, port, array in zip(names, ports, values, strict=True)
     ]
-    return _filled("sample.h", origin=origin, arrays=arrays, odd=any(not np.isfinite(array).all() for array in values))
+    return _filled(
+        "common/sample.h", origin=origin, arrays=arrays, odd=any(not np.isfinite(array).all() for array in values)
+    )
 
 
 def _filled(template: str, **values: object) -> str:
@@ -90,7 +112,7 @@ def _filled(template: str, **values: object) -> str:
 
 @functools.cache
 def _environment() -> Environment:
-    return Environment(
+    environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -98,20 +120,33 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
         autoescape=False,  # noqa: S701  # C, not HTML
     )
+    environment.filters["c_string"] = _c_string
+    return environment
 
 
-def _caller(module: Module) -> _Caller:
+def _c_string(text: str) -> str:
+    """Return ``text`` as a string literal; trigraphs and characters that are not in ASCII are octal."""
+    plain = (chr(byte) if 32 <= byte < 127 and chr(byte) not in '"\\?' else f"\\{byte:03o}" for byte in text.encode())
+    return f'"{"".join(plain)}"'
+
+
+def _caller(module: Module) -> Caller:
     header = read_header(module)
     assert header is not None
     pools = [pool.name for pool in module.pools if pool.external]
-    return _Caller(
+    return Caller(
         name=sanitize_name(module.name),
         function=f"{_function(module)}_run",
         prefix=struct_prefix(module.name),
         inputs=tuple(_ports(header, "inputs", module.inputs)),
         outputs=tuple(_ports(header, "outputs", module.outputs)),
         pools=tuple(_Port(name, size_macro=f"{header.prefix}_{name.upper()}_WORKSPACE_POOL_SIZE") for name in pools),
+        table=f"{SYSTEM_LIBRARY}_{sanitize_name(module.name)}" if _has_table(module) else "",
     )
+
+
+def _has_table(module: Module) -> bool:
+    return any(SYSTEM_LIBRARY.encode() in file.data for file in module.codegen if file.path.suffix == ".c")
 
 
 def _ports(header: Header, struct: str, tensors: Sequence[TensorInfo]) -> Iterator[_Port]:
@@ -121,7 +156,21 @@ def _ports(header: Header, struct: str, tensors: Sequence[TensorInfo]) -> Iterat
         members = [sanitize_name(tensor.name) for tensor in tensors]
     for name, tensor in zip(members, tensors, strict=True):
         macro = f"{header.prefix}_{words.get(name, name.upper())}_SIZE"
-        yield _Port(name, _c_type(tensor), _elements(tensor), macro if macro in header.sizes else "")
+        yield _Port(
+            name,
+            _c_type(tensor),
+            _elements(tensor),
+            macro if macro in header.sizes else "",
+            tensor.source_name or tensor.name,
+            (_elements(tensor),) if tensor.shape is None else tensor.shape,
+            *_dlpack(tensor.dtype),
+        )
+
+
+def _dlpack(dtype: str) -> tuple[int, int]:
+    """Return DLDataTypeCode and bits of ``dtype``; a bool is an unsigned integer of one bit, as in TVM."""
+    found = _DTYPE.fullmatch(dtype)
+    return (1, 1) if found is None else (_CODES[found[1]], int(found[2]))
 
 
 def _function(module: Module) -> str:

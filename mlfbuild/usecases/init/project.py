@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from mlfbuild.archive import open_archive
 from mlfbuild.build import committed, load, target_jobs
-from mlfbuild.core import UnsupportedModelError, UsageError, holds, write_atomic
-from mlfbuild.targets import board_called
+from mlfbuild.core import ProjectFileError, UnsupportedModelError, UsageError, holds, quoted, write_atomic
+from mlfbuild.project import TEMPLATE_FILE
+from mlfbuild.targets import BOARDS, board_called
 from mlfbuild.usecases.build import build_project
 from mlfbuild.usecases.init.network import EXAMPLE, read_network
 from mlfbuild.usecases.init.renewal import outdated_files
 from mlfbuild.usecases.init.repo import Repo
 from mlfbuild.usecases.init.sample import sample_of, why_no_verify
 from mlfbuild.usecases.init.staging import staged
-from mlfbuild.usecases.init.templates import CMAKE_FILE, TREE, template_called
+from mlfbuild.usecases.init.templates import CMAKE_FILE, PLAIN, TREE, template_called
 from mlfbuild.usecases.init.text import filled
+from mlfbuild.usecases.init.user_template import UserTemplate, chosen_values, user_template
+
+DEFAULT_BOARD = "mps2-an386"
+BOARD_FACT = "board"
+"""The extension of an archive that names its board."""
 
 
 @dataclass(frozen=True)
@@ -26,11 +35,15 @@ class InitRequest:
 
     folder: Path
     template: str
-    board: str
+    """One of mlfbuild, or the folder or address of another."""
+    board: str | None
+    """``None`` selects that of the template."""
     model: Path | None = None
     """A model file, or an archive."""
     archive: Path | None = None
     vectors: Path | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Values of the template's variables."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +63,22 @@ class InitReport:
 def init_project(request: InitRequest) -> InitReport:
     """Write the project that ``request`` describes: all of its files, or none.
 
-    Raises ``UsageError`` for an unknown template or board, ``InputFileError`` and ``UnsupportedModelError`` for models
-    that cannot run by themselves, ``ConflictError`` if a file would be overwritten, and ``StorageError``.
+    Raises ``UsageError`` for an unknown template or board, ``ProjectFileError`` for mistakes in a template,
+    ``InputFileError`` and ``UnsupportedModelError`` for models that cannot run by themselves, ``ConflictError`` if a
+    file would be overwritten, and ``StorageError``. A template at an address is fetched, as by ``fetch_version``.
     """
-    template, board = template_called(request.template), board_called(request.board)
+    own = user_template(request.template)
+    if own is None and request.settings:
+        raise UsageError(
+            "option-needs-another",
+            place="--set",
+            reason=f"the template {request.template} has no variables",
+            hint=f"omit it, or name a folder or repository with {TEMPLATE_FILE}",
+        )
+    settings = {} if own is None else chosen_values(own, request.settings)
+    template = PLAIN if own else template_called(request.template)
+    recorded, ignored = _recorded_board(request)
+    board = board_called(request.board or recorded or (own.keys.board if own else DEFAULT_BOARD))
     if request.model and request.archive:
         raise UsageError(
             "options-exclude-each-other",
@@ -79,19 +104,21 @@ def init_project(request: InitRequest) -> InitReport:
         )
     sample = sample_of(network, request.vectors, board)
     repo = Repo(_title(request.folder), template, network, sample, board)
-    files = repo.files()
+    files = own.overlay(repo.files(), {**repo.values, **settings}) if own else repo.files()
     in_place = {path for path in (network.file, repo.vectors) if _is_own(request, request.folder / path)}
     with staged(request.folder) as stage:
         for path, data in files.items():
             write_atomic(stage / path, data)
+        if own:
+            _check_project(stage, own)
         tree = _write_tree(stage, repo.target) if template.commits_tree else []
         for path in in_place:
             (stage / path).unlink()
     return InitReport(
         written=tuple(request.folder / path for path in (*files, *tree) if path not in in_place),
         generated=len(tree),
-        commands=repo.commands,
-        notes=(*network.notes, *_about_vectors(repo)),
+        commands={**repo.commands, **(own.keys.commands if own else {})},
+        notes=(*([own.note] if own and own.note else []), *ignored, *network.notes, *_about_vectors(repo)),
     )
 
 
@@ -121,6 +148,28 @@ def _is_own(request: InitRequest, path: Path) -> bool:
     """Return whether ``path`` is a file that the user named and that is already in its place."""
     named = (request.model, request.archive, request.vectors)
     return path.is_file() and any(own is not None and own.samefile(path) for own in named)
+
+
+def _recorded_board(request: InitRequest) -> tuple[str, tuple[str, ...]]:
+    """Return the board that the archive records in its extensions if QEMU emulates it, and a note if it does not."""
+    if request.board or request.archive is None:
+        return "", ()
+    found = (module.extensions.get(BOARD_FACT) for module in open_archive(request.archive).modules)
+    board = next((str(each) for each in found if each is not None), "")
+    if board and board not in BOARDS:
+        return "", (f"the archive is for the board {quoted(board)}, which QEMU does not emulate",)
+    return board, ()
+
+
+def _check_project(stage: Path, template: UserTemplate) -> None:
+    """Make the files of ``template`` executable that are; raise ``ProjectFileError`` if its project file is wrong."""
+    for name in template.executables():
+        (stage / name).chmod(0o755)
+    try:
+        load(stage / "mlfbuild.yml")
+    except ProjectFileError as error:
+        found = [each if isinstance(each, str) else str(each) for each in error.problems]
+        raise ProjectFileError([each.replace(f"{stage}{os.sep}", f"{template.title}: ") for each in found]) from None
 
 
 def _write_tree(folder: Path, target: str) -> list[str]:

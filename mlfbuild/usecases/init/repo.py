@@ -8,11 +8,11 @@ from mlfbuild.build.tree import target_files
 from mlfbuild.cgen import member_name
 from mlfbuild.project import port_problem
 from mlfbuild.targets import CPUS, GCC, Board, Cpu, compiler_program
-from mlfbuild.usecases.init.main_c import main_c, sample_h
+from mlfbuild.usecases.init.main_c import callers, main_c, sample_h
 from mlfbuild.usecases.init.network import EXAMPLE, ProjectNetwork
 from mlfbuild.usecases.init.sample import Sample, why_no_verify
 from mlfbuild.usecases.init.templates import SCHEMA_FILE, Template
-from mlfbuild.usecases.init.text import filled, worded
+from mlfbuild.usecases.init.text import filled, runtime_text, worded
 from mlfbuild.usecases.schema import schema_text
 
 _NOT_TEXT = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
@@ -48,20 +48,42 @@ class Repo:
     def commands(self) -> dict[str, str]:
         """Commands to run next: ``lock`` for dependencies, ``build``, ``run``, and ``verify`` for vectors."""
         commands = {"lock": "mlfbuild lock"} if self.network.dependencies else {}
-        commands |= {"build": self.template.build, "run": self.template.run}
+        commands |= {"build": self.template.build}
+        if self.template.run:
+            commands["run"] = self.template.run
         if self.vectors:
             commands["verify"] = self.template.verify
         return {name: worded(command, self._words) for name, command in commands.items()}
+
+    @property
+    def values(self) -> dict[str, object]:
+        """Return what templates of users can contain besides their variables."""
+        modules, headers = callers(self.network.library)
+        return {
+            "project": self.title,
+            "target": self.target,
+            "board": self.board.name,
+            "emulator": self.board.emulator,
+            "cpu": self.cpu.name,
+            "cpu_flags": " ".join(self.cpu.flags),
+            "compiler": self._toolchain["GCC"],
+            "model": self.network.name,
+            "source": self.network.file,
+            "vectors": self.vectors,
+            "modules": modules,
+            "headers": headers,
+        }
 
     def files(self) -> dict[str, bytes]:
         """Return the files by their paths in the project; the committed tree is not among them."""
         texts = {
             "mlfbuild.yml": self._project_file(),
             **{worded(path, self._words): filled(text, **self._words) for path, text in self.template.files.items()},
-            "src/main.c": main_c(self.network.library, self.sample),
+            **{path: runtime_text(name) for path, name in self.template.copies.items()},
+            "src/main.c": main_c(self.network.library, self.sample, self.template.main),
         }
-        if self.sample:
-            texts["src/sample.h"] = sample_h(self.network.library, self.sample, self._origin)
+        if self._has_sample_h:
+            texts["src/sample.h"] = self._sample_h()
         texts[SCHEMA_FILE] = schema_text()
         texts[".gitignore"] = filled("common/gitignore", IGNORED=self.template.ignored)
         texts["README.md"] = self._readme()
@@ -103,11 +125,15 @@ class Repo:
         }
 
     @property
-    def _origin(self) -> str:
+    def _has_sample_h(self) -> bool:
+        return self.sample is not None and bool(self.template.run)  # a host sends its own inputs
+
+    def _sample_h(self) -> str:
         assert self.sample is not None
+        origin = f"case 0 of {self.vectors or 'the vectors that were passed to `mlfbuild init`'}"
         if self.sample.computed:
-            return "computed by mlfbuild from the model file, for pseudo-random inputs"
-        return f"case 0 of {self.vectors or 'the vectors that were passed to `mlfbuild init`'}"
+            origin = "computed by mlfbuild from the model file, for pseudo-random inputs"
+        return sample_h(self.network.library, self.sample, origin)
 
     def _board_files(self) -> dict[str, bytes]:
         files = target_files([], self.board, self.cpu)
@@ -157,7 +183,7 @@ class Repo:
             (SCHEMA_FILE, "JSON Schema of the project file, for editors; `mlfbuild schema` prints it"),
             (self.network.file, self._about_model()),
             *([(self.vectors, "inputs and expected outputs")] if self.vectors else []),
-            ("src/", "the firmware: `main.c`" + (", with a case in `sample.h`" if self.sample else "")),
+            ("src/", "the firmware: `main.c`" + (", with a case in `sample.h`" if self._has_sample_h else "")),
             *((worded(path, self._words), text) for path, text in self.template.about),
         ]
         return filled(
@@ -190,8 +216,8 @@ class Repo:
         if self.sample.computed:
             return (
                 "mlfbuild computed the expected outputs, with another implementation of each operator than that of the "
-                "firmware.\nReplace them by vectors of your training framework if you can, and the case in "
-                "`src/sample.h` by one of them."
+                "firmware.\nReplace them by vectors of your training framework if you can"
+                + (", and the case in `src/sample.h` by one of them." if self._has_sample_h else ".")
             )
         return ""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from mlfbuild.core import UsageError
 from mlfbuild.project import suggestion
@@ -28,6 +28,7 @@ class Template:
     """Files of the project by name, which may contain ``@WORD@``, and their templates."""
     build: str
     run: str
+    """Empty if the firmware waits for a host."""
     verify: str
     """Commands."""
     needs: str
@@ -40,9 +41,35 @@ class Template:
     """Firmware in the project file, if mlfbuild builds it."""
     ignored: str = ""
     """Further lines of .gitignore."""
+    main: str = "common/main.c"
+    """Template of ``src/main.c``."""
+    copies: Mapping[str, str] = field(default_factory=dict)
+    """Files of the project, and the files in ``mlfbuild/runtime`` that they are copies of."""
     commits_tree: bool = False
     """Whether the models' C is committed, so that the build needs no mlfbuild."""
 
+
+PROJECT_API, PROJECT_API_EXAMPLE = "project-api", "project-api-example"
+PROJECT_API_SERVER = "microtvm_api_server.py"
+"""The file with which TVM's Project API client starts the server of a project."""
+_RPC_SOURCES = ("mlf_rpc.c", "mlf_rpc_calls.c", "mlf_rpc_values.c")
+_RPC_HEADERS = ("mlf_rpc.h", "mlf_rpc_packets.h", "mlf_rpc_values.h")
+_PROJECT_API = Template(
+    files={PROJECT_API_SERVER: "project-api/microtvm_api_server.py.in"},
+    build="mlfbuild build",
+    run="",
+    verify="mlfbuild verify",
+    needs="The build requires mlfbuild, @GCC@, CMake and Ninja. A host with TVM opens the transport of this project.",
+    about=(
+        (PROJECT_API_SERVER, "the Project API server, which TVM starts"),
+        ("src/mlf_rpc*", "the device's side of TVM's sessions"),
+        ("build/", "all generated files"),
+    ),
+    targets="  @TARGET@: {cpu: @CPU@, board: @BOARD@}   # a board that QEMU emulates",
+    firmware=f"\nfirmware:\n  app: {{sources: [src/main.c, {', '.join(f'src/{name}' for name in _RPC_SOURCES)}]}}",
+    main="project-api/main.c",
+    copies={f"src/{name}": f"rpc/{name}" for name in (*_RPC_SOURCES, *_RPC_HEADERS)},
+)
 
 TEMPLATES: Mapping[str, Template] = {
     "scons": Template(
@@ -100,17 +127,38 @@ TEMPLATES: Mapping[str, Template] = {
         ),
         commits_tree=True,
     ),
+    PROJECT_API: _PROJECT_API,
 }
 """Templates by name; the first is the default."""
+
+PLAIN = replace(
+    _PROJECT_API,
+    files={},
+    run="mlfbuild run-firmware",
+    needs="The build requires mlfbuild, @GCC@, CMake and Ninja.",
+    about=_PROJECT_API.about[2:],
+    firmware=TEMPLATES["scons"].firmware,
+    main="common/main.c",
+    copies={},
+)
+"""What templates of users begin with."""
+_OTHERS: Mapping[str, Template] = {
+    PROJECT_API_EXAMPLE: replace(
+        PLAIN, files=_PROJECT_API.files, needs=_PROJECT_API.needs, about=(_PROJECT_API.about[0], *PLAIN.about)
+    )
+}
+"""Templates that only the Project API server offers."""
 
 
 def template_called(name: str) -> Template:
     """Return the template ``name``; raises ``UsageError`` with the nearest name."""
+    if name in _OTHERS:
+        return _OTHERS[name]
     if name not in TEMPLATES:
         raise UsageError(
             "unknown-template",
             place=f"--template {name}",
             reason=f"unknown template{suggestion(name, TEMPLATES)}",
-            hint=f"choose {', '.join(list(TEMPLATES)[:-1])} or {list(TEMPLATES)[-1]}",
+            hint=f"choose {', '.join(TEMPLATES)}, or a folder or repository with mlfbuild-template.yml",
         )
     return TEMPLATES[name]

@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-_TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
+_PACKAGE = Path(__file__).resolve().parents[2]
+_TEMPLATES = _PACKAGE / "templates"
 _WORD = re.compile(r"@([A-Z_]+)@")
 
 
@@ -27,3 +28,13 @@ def filled(template: str, **words: str) -> str:
 def worded(text: str, words: Mapping[str, str]) -> str:
     """Return ``text`` with ``words`` in place of each ``@WORD@``."""
     return _WORD.sub(lambda match: words[match[1]], text)
+
+
+def runtime_text(name: str) -> str:
+    """Return the file ``name`` of ``mlfbuild/runtime``."""
+    return (_PACKAGE / "runtime" / name).read_text(encoding="utf-8")
+
+
+def project_api_server() -> str:
+    """Return the Project API server, which is the same in every folder."""
+    return (_TEMPLATES / "project-api/microtvm_api_server.py.in").read_text(encoding="utf-8")

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
         counting_plugin as counting_plugin,
     )
     from mlfbuild.verify.emulator.harness import build_harness as build_harness
-    from mlfbuild.verify.emulator.qemu import EmulatorRun as EmulatorRun, run_elf as run_elf
+    from mlfbuild.verify.emulator.qemu import (
+        EmulatorRun as EmulatorRun,
+        emulator_command as emulator_command,
+        run_elf as run_elf,
+    )
     from mlfbuild.verify.emulator.run import checked_runs as checked_runs, run_on_board as run_on_board
 else:
     __getattr__ = lazy_attributes(__name__)

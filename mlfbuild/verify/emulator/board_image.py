@@ -23,6 +23,7 @@ from mlfbuild.targets import (
     toolchain_file,
 )
 from mlfbuild.verify.device.layout import Device
+from mlfbuild.verify.devices import refuse_device_code
 from mlfbuild.verify.emulator.harness import build_harness
 
 _HARNESS = ("board", "serial", "verify")
@@ -60,6 +61,7 @@ def _image(
     toolchain: Path,
     libraries: Sequence[ResolvedLibrary],
 ) -> Path:
+    refuse_device_code(module)
     require_compiler(toolchain)
     files = {f"tree/{path}": content for path, content in tree_files(Library((module,))).items()}
     files |= {f"{DEPENDENCIES_FOLDER}/{path}": content for path, content in dependency_files(libraries).items()}

@@ -46,10 +46,8 @@ def run_elf(
     output if QEMU itself fails, and ``TimedOutError`` if the run takes longer than ``timeout`` seconds; the time starts
     again whenever the file ``written`` has grown.
     """
-    if not elf.is_file():
-        raise InputFileError("image-missing", place=elf, reason="no such firmware image", hint="build it first")
-    options = [*_options(board, arguments), *_loaders(memory or {}), *(["-plugin", plugin] if plugin else [])]
-    command = [str(find_tool(board.emulator)), *options, "-kernel", str(elf.resolve())]
+    options = [*_loaders(memory or {}), *(["-plugin", plugin] if plugin else [])]
+    command = emulator_command(elf, board, arguments, options)
     try:
         status, printed = run_while_it_writes(command, cwd=cwd, timeout=timeout, written=written, grown=grown)
     except subprocess.TimeoutExpired as error:
@@ -74,6 +72,17 @@ def run_elf(
             "emulator-failed", output, place=elf, reason=f"{board.emulator} cannot run it on {board.name}", hint=LOOK
         )
     return EmulatorRun(output, status)
+
+
+def emulator_command(elf: Path, board: Board, arguments: Sequence[str] = (), options: Sequence[str] = ()) -> list[str]:
+    """Return the command that runs ``elf`` on ``board``; its standard streams are those of the firmware.
+
+    Raises as ``run_elf``.
+    """
+    if not elf.is_file():
+        raise InputFileError("image-missing", place=elf, reason="no such firmware image", hint="build it first")
+    words = [*_options(board, arguments), *options]
+    return [str(find_tool(board.emulator)), *words, "-kernel", str(elf.resolve())]
 
 
 def _options(board: Board, arguments: Sequence[str]) -> list[str]:

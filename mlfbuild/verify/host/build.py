@@ -11,9 +11,10 @@ import mlfbuild
 from mlfbuild.c_analysis import SOURCE_SUFFIXES
 from mlfbuild.compilers import check_fit
 from mlfbuild.core import ProcessFailedError, UnsupportedModelError, cache_folder, find_tool, make_once, run, sha256
-from mlfbuild.executor import Executable, executable, missing_header
+from mlfbuild.executor import Executable, check_described, executable, missing_header
 from mlfbuild.library import MERGED_SYSTEM_LIBRARY, Library, Module, ResolvedLibrary
 from mlfbuild.targets import CPUS
+from mlfbuild.verify.devices import refuse_device_code
 from mlfbuild.verify.host.shim import print_shim
 from mlfbuild.verify.host.trace import is_graph, print_graph_trace, print_traced_shim
 
@@ -60,12 +61,8 @@ def _shim(module: Module) -> str:
 
 
 def _executable(module: Module) -> Executable:
-    if not module.inputs or not module.outputs:
-        raise UnsupportedModelError(
-            "module-without-ports",
-            place=module.name,
-            reason="the archive does not describe the inputs and outputs of the module",
-        )
+    check_described(module)
+    refuse_device_code(module)
     check_fit(Library((module,)), CPUS["host"], module.name)
     found = executable(module)
     if found is not None:

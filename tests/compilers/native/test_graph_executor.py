@@ -14,7 +14,7 @@ import pytest
 
 from mlfbuild.archive import open_archive, write_archive
 from mlfbuild.archive.merge.registry import parse_registry
-from mlfbuild.compilers import CompileRequest, Placement, compiler_called
+from mlfbuild.compilers import CompileRequest, compiler_called
 from mlfbuild.compilers.native.build import compile_graph
 from mlfbuild.core.errors import UnsupportedModelError, UsageError
 from mlfbuild.core.files import sha256
@@ -306,9 +306,6 @@ def test_invalid_options_and_executors_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         compiler_called("native").compile(wanted)
     assert (caught.value.code, caught.value.place) == ("trace-of-graph", "net: options.trace")
-    with pytest.raises(UsageError) as raised:
-        compiler_called("native").compile(replace(wanted, options={}, placement=Placement(shares_workspace=True)))
-    assert (raised.value.code, raised.value.place) == ("shared-workspace-of-graph", "net: placement.workspace")
     with pytest.raises(UsageError) as caught:
         compiler_called("native").outline(replace(wanted, executor="vm", options={}))
     assert (caught.value.code, caught.value.place) == ("unknown-executor", "net: executor")

@@ -16,7 +16,7 @@ from mlfbuild.build.tree.record import RECORD, read_record
 from mlfbuild.c_analysis import CXX_SUFFIXES, LINKED_SUFFIXES, OBJECT_SUFFIXES
 from mlfbuild.core import InputFileError, UnsupportedModelError, read_bytes
 from mlfbuild.executor import BUNDLED_FOLDER, FOLDER, INCLUDE_DIR, unit_names
-from mlfbuild.library import ResolvedLibrary, kernel_include_dirs
+from mlfbuild.library import DEVICE_CODE_SUFFIXES, ResolvedLibrary, device_of, kernel_include_dirs
 
 _LEVEL = re.compile(r"COMPILE_LANG_AND_ID:[^>]*>:(-O\w+)>")
 _NEEDED = re.compile(r"if\(NOT TARGET mlf::dep::([a-z0-9.+-]+)\)")
@@ -126,7 +126,7 @@ def model_files(directory: Path, model: str) -> ModelFiles:
     """Return the files of the tree of ``model`` in ``directory`` that a build uses, by its record.
 
     The result is the same as that of ``Parts``, but the archive need not exist any more. Raises ``InputFileError`` if
-    the tree has no record or is incomplete.
+    the tree has no record or is incomplete, and ``UnsupportedModelError`` if it has code for other devices.
     """
     record = read_record(directory / model)
     if record is None or not record.complete:
@@ -136,9 +136,10 @@ def model_files(directory: Path, model: str) -> ModelFiles:
             reason="is missing or damaged",
             hint=f"build model {model!r} again",
         )
+    _refuse_device_code(model, record.files)
     text = read_bytes(directory / model / FRAGMENT, "fragment").decode(errors="replace")
     level = _LEVEL.search(text)
-    paths = [PurePosixPath(path) for path in sorted(record.files)]
+    paths = [path for path in map(PurePosixPath, sorted(record.files)) if _device(path) is None]
     units = [path for path in paths if len(path.parts) == 2 and path.parts[0] == FOLDER]
     linked = [
         path
@@ -175,6 +176,24 @@ def model_files(directory: Path, model: str) -> ModelFiles:
             if path.suffix == ".h" and path.is_relative_to(folder)
         ),
     )
+
+
+def _device(path: PurePosixPath) -> str | None:
+    """Return the device that a file of a tree is for; ``None`` for the host."""
+    return device_of(path.relative_to("codegen")) if path.parts[0] == "codegen" and len(path.parts) > 1 else None
+
+
+def _refuse_device_code(model: str, paths: Iterable[str]) -> None:
+    """Raise ``UnsupportedModelError`` for code of another device; data is part of the host's sources."""
+    for path in map(PurePosixPath, sorted(paths)):
+        device = _device(path)
+        if device is not None and path.suffix in DEVICE_CODE_SUFFIXES:
+            raise UnsupportedModelError(
+                "device-code-in-package",
+                place=f"model {model!r}: {path}",
+                reason=f"is code for the device {device}, and a package is compiled with one compiler",
+                hint="remove --for, and use the tree's fragment for CMake, SCons or Make",
+            )
 
 
 def wrappers(folder: str, sources: Iterable[str], cxx: str, before: str = "") -> dict[str, str]:

@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mlfbuild.compilers.native.graph_executor.nodes import GraphProgram, make_nodes
-from mlfbuild.compilers.native.graph_executor.source import print_facts, print_functions, print_registry
+from mlfbuild.compilers.native.graph_executor.source import print_functions, print_registry
 from mlfbuild.compilers.native.graph_executor.storage import StoragePlan, plan_storage
-from mlfbuild.compilers.native.kernels import kernel_files
 from mlfbuild.compilers.native.lowering import KernelCall, check_constants, lower, lower_all
 from mlfbuild.compilers.native.network import graph_network, removed_from_layers
 from mlfbuild.compilers.native.passes import fuse
 from mlfbuild.compilers.native.printing import (
     Interface,
+    codegen_files,
     facts_path,
-    functions_path,
     graph_text,
-    source_path,
+    print_facts,
     traced_tensor,
 )
-from mlfbuild.compilers.native.settings import CodegenSettings
+from mlfbuild.compilers.native.settings import CodegenSettings, form_of
 from mlfbuild.compilers.types import CompileRequest
 from mlfbuild.core import UnsupportedModelError
 from mlfbuild.graph import ConstantBudget, Graph
 from mlfbuild.library import (
     CPU_DEVICE,
+    TVM_RUNTIME,
     CodegenFile,
     MainMemory,
     Module,
@@ -78,6 +78,7 @@ def graph_module(
         trace=tuple(_trace(program)),
         network=graph_network(program, removed_from_layers(whole, graph)),
         hook=bool(request.options.get("hook", False)),
+        external_dependencies=(TVM_RUNTIME,),
     )
 
 
@@ -117,13 +118,9 @@ def _trace(program: GraphProgram) -> Iterator[TracedTensor]:
 
 
 def _codegen(program: GraphProgram, request: CompileRequest, model_id: str) -> tuple[CodegenFile, ...]:
-    source = request.source.name
+    source, single = request.source.name, form_of(request).single_file
     registry = print_registry(program, source, model_id)
-    functions = print_functions(program, source, model_id, request.placement)
-    facts = print_facts(program, source)
-    return (
-        CodegenFile(source_path(program.name), registry.encode()),
-        CodegenFile(functions_path(program.name), functions.encode()),
-        CodegenFile(facts_path(program.name), facts.encode()),
-        *kernel_files(program.headers),
-    )
+    functions = print_functions(program, source, model_id, request.placement, single=single)
+    facts = print_facts(program.name, program.interface, source, "graph")
+    header = CodegenFile(facts_path(program.name), facts.encode())
+    return codegen_files(program.name, [[registry], [functions]], header, program.headers, single=single)

@@ -14,11 +14,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mlfbuild.cgen import ALIGNMENT, C_TYPES, aligned
-from mlfbuild.compilers.native.graph_executor.storage import Shape, StoragePlan, graph_shape
+from mlfbuild.compilers.native.graph_executor.storage import Shape, StoragePlan
 from mlfbuild.compilers.native.lowering import Constant, KernelCall, Parameter, ScratchBuffer
-from mlfbuild.compilers.native.printing import Interface, NodeFunction, included_headers
+from mlfbuild.compilers.native.printing import (
+    Interface,
+    NodeFunction,
+    included_headers,
+    runtime_dtype,
+    runtime_shape,
+)
 from mlfbuild.core import sha256
-from mlfbuild.graph import Array, DType, Graph, Node
+from mlfbuild.graph import Array, Graph, Node
 from mlfbuild.library.graph_json import CALL, INPUT, ExecutorGraph, GraphNode, NodeEntry
 
 MOST_ARGUMENTS = 9
@@ -144,7 +150,7 @@ class _Making:
     def _source(self, tensor: str) -> str | int:
         """Return the name of the tensor that has the bytes of ``tensor``, or the number of the parameter that does."""
         root = self.graph.tensor(self.storage.roots[tensor])
-        return root.name if root.data is None else self._param(root.data.reshape(-1), graph_shape(root))
+        return root.name if root.data is None else self._param(root.data.reshape(-1), runtime_shape(root))
 
     def _arguments(self, name: str, node: Node, call: KernelCall, *, joined: bool) -> Iterator[str]:
         """Yield the arguments of the operator function: the node's inputs in order, then its outputs."""
@@ -219,7 +225,7 @@ class _Making:
         ports = [port.name for port in self.interface.inputs]
         names = [*ports, *(self.param_name(at) for at in params)]
         tensors = [self.graph.tensor(name) for name in (*inputs, *written)]
-        types = [_dltype(tensor.dtype) for tensor in tensors]
+        types = [runtime_dtype(tensor.dtype) for tensor in tensors]
         shapes = [self.storage.shapes[tensor.name] for tensor in tensors]
         return ExecutorGraph(
             nodes=(*(GraphNode(INPUT, name) for name in names), *(_graph_node(node, entries) for node in self._nodes)),
@@ -257,8 +263,3 @@ def _numbers(parameter: Parameter) -> Array:
 def _at(pointer: str, offset: int, c_type: str) -> str:
     """Return the C expression of the address ``offset`` bytes after ``pointer``, as a ``c_type``."""
     return f"({c_type})(void *)((uint8_t *){pointer} + {offset})" if offset else pointer
-
-
-def _dltype(dtype: DType) -> str:
-    """Return TVM's name of ``dtype``; ``uint8`` for ``bool``, which has no size in its C runtime."""
-    return "uint8" if dtype is DType.BOOL else dtype.value

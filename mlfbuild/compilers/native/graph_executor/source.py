@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 
 from mlfbuild import __version__
 from mlfbuild.archive.merge import registry_source
@@ -10,18 +11,16 @@ from mlfbuild.cgen import ALIGNMENT, PARAMS_SECTION, comment_text, wrapped
 from mlfbuild.compilers.native.graph_executor.nodes import GraphProgram, PackedFunction
 from mlfbuild.compilers.native.kernels import include_lines
 from mlfbuild.compilers.native.printing import (
+    COUNT_BYTES,
+    PACKED_ARGUMENTS,
     declarator,
-    fact_parts,
-    header_notice,
     node_comment,
     print_function,
     source_notice,
 )
 from mlfbuild.compilers.types import Placement
-from mlfbuild.library import Identity, facts_header, guarded
+from mlfbuild.library import Identity
 
-_COUNT_BYTES = 2
-"""Size of the registry's count since TVM 0.9."""
 _PARAMETERS = (
     "void *args",
     "int32_t *arg_type_ids",
@@ -30,6 +29,7 @@ _PARAMETERS = (
     "int32_t *out_ret_tcode",
     "void *resource_handle",
 )
+_NAME = re.compile(r"\w+")
 _EMPTY_REGISTRY = """\
 #include <tvm/runtime/crt/module.h>
 
@@ -48,12 +48,18 @@ const TVMModule *TVMSystemLibEntryPoint(void)
 def print_registry(program: GraphProgram, source: str, model_id: str) -> str:
     """Return the text of ``<model>_lib0.c``: the table of packed functions, as TVM writes it for ``system-lib``."""
     functions = [(packed.name, packed.name) for packed in program.functions]
-    table = registry_source(functions, _COUNT_BYTES, [program.name]) if functions else _EMPTY_REGISTRY
+    table = registry_source(functions, COUNT_BYTES, [program.name]) if functions else _EMPTY_REGISTRY
     return f"{source_notice(source, model_id)}\n\n{table}"
 
 
-def print_functions(program: GraphProgram, source: str, model_id: str, placement: Placement) -> str:
-    """Return the text of ``<model>_lib1.c``: single structs, operator functions and packed functions."""
+def print_functions(
+    program: GraphProgram, source: str, model_id: str, placement: Placement, *, single: bool = False
+) -> str:
+    """Return the text of ``<model>_lib1.c``: single structs, operator functions and packed functions.
+
+    If it is ``single``, the registry is in the same file, so the functions must have the types that it declares.
+    """
+    arguments = PACKED_ARGUMENTS if single else _PARAMETERS
     parts = [
         source_notice(source, model_id, program.headers),
         _includes(program),
@@ -61,15 +67,9 @@ def print_functions(program: GraphProgram, source: str, model_id: str, placement
         *_constants(program, model_id),
         _data(program) if program.functions else "",
         *(print_function(program.graph, function) for function in program.operators),
-        *(_packed(program, packed, first=packed is program.functions[0]) for packed in program.functions),
+        *(_packed(program, packed, arguments, first=packed is program.functions[0]) for packed in program.functions),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def print_facts(program: GraphProgram, source: str) -> str:
-    """Return the text of ``mlf_<model>.h``, which the header of the static executor includes."""
-    facts = fact_parts(program.name, program.interface)
-    return guarded(f"MLF_{program.name.upper()}_GRAPH_H_", header_notice(source), facts)
 
 
 def _includes(program: GraphProgram) -> str:
@@ -82,7 +82,6 @@ def _includes(program: GraphProgram) -> str:
             "#include <tvm/runtime/c_runtime_api.h>",
             "#include <tvm/runtime/c_backend_api.h>",
             "",
-            f'#include "{facts_header(program.name)}"',
             *include_lines(program.headers),
         ]
     )
@@ -122,24 +121,24 @@ def _data(program: GraphProgram) -> str:
     )
 
 
-def _packed(program: GraphProgram, packed: PackedFunction, *, first: bool) -> str:
+def _packed(program: GraphProgram, packed: PackedFunction, arguments: Sequence[str], *, first: bool) -> str:
     node = packed.function.node
     return "\n".join(
         [
             f"/* {comment_text(node.name)}",
             f"   {node_comment(program.graph, node)} */",
-            wrapped(f"TVM_DLL int32_t {packed.name}(", _PARAMETERS, ")", 0),
+            wrapped(f"TVM_DLL int32_t {packed.name}(", arguments, ")", 0),
             "{",
-            *(f"    {line}" for line in _body(program, packed, first=first)),
+            *(f"    {line}" for line in _body(program, packed, arguments, first=first)),
             "}",
         ]
     )
 
 
-def _body(program: GraphProgram, packed: PackedFunction, *, first: bool) -> Iterator[str]:
+def _body(program: GraphProgram, packed: PackedFunction, arguments: Sequence[str], *, first: bool) -> Iterator[str]:
     if packed.scratch:
         yield f"void *const scratch = TVMBackendAllocWorkspace(kDLCPU, 0, (uint64_t){packed.scratch}, kDLUInt, 8);"
-    yield "(void)arg_type_ids, (void)num_args, (void)out_ret_value, (void)out_ret_tcode, (void)resource_handle;"
+    yield f"{', '.join(f'(void){_NAME.findall(argument)[-1]}' for argument in arguments[1:])};"
     if first:
         yield "/* Read the id, so that the linker keeps it if the model is used. */"
         yield f"(void)*(const volatile char *)mlf_{program.name}_model_id;"

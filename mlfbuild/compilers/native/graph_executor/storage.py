@@ -7,16 +7,14 @@ executor, an operator may overwrite an input that is not read later. Tensors tha
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mlfbuild.compilers.native.lowering import KernelCall
-from mlfbuild.graph import Graph, Node, Tensor
+from mlfbuild.compilers.native.printing import runtime_shape
+from mlfbuild.graph import Graph, Node
 from mlfbuild.graph.ops import Reshape
 
-MOST_DIMENSIONS = 6
-"""The most dimensions of a tensor in TVM's C runtime."""
 _MOST_IMPROVED = 100
 """In networks with more tensors, the order in which they take storages is not improved."""
 
@@ -55,13 +53,6 @@ def plan_storage(graph: Graph, calls: Sequence[KernelCall]) -> StoragePlan:
     return StoragePlan(roots, shapes, made, groups, sizes, max((calls[index].scratch for index in made), default=0))
 
 
-def graph_shape(tensor: Tensor) -> Shape:
-    """Return the shape in the graph: scalars have one element, and leading dimensions are merged if more than six."""
-    if len(tensor.shape) > MOST_DIMENSIONS:
-        return (math.prod(tensor.shape[: 1 - MOST_DIMENSIONS]), *tensor.shape[1 - MOST_DIMENSIONS :])
-    return tensor.shape or (1,)
-
-
 # Views ---------------------------------------------------------------------------------------------------------------
 
 
@@ -70,10 +61,10 @@ def _same_bytes(graph: Graph) -> tuple[dict[str, str], dict[str, Shape]]:
     copied: set[str] = set()
     while True:
         roots = _roots(graph, copied)
-        shapes = {name: graph_shape(graph.tensor(name)) for name in roots.values() if _has_shape(graph, name)}
+        shapes = {name: runtime_shape(graph.tensor(name)) for name in roots.values() if _has_shape(graph, name)}
         clash = next((name for name in graph.outputs if not _agrees(graph, name, roots, shapes)), None)
         if clash is None:
-            return roots, {**{name: graph_shape(graph.tensor(name)) for name in roots.values()}, **shapes}
+            return roots, {**{name: runtime_shape(graph.tensor(name)) for name in roots.values()}, **shapes}
         copied.add(clash)
 
 
@@ -84,7 +75,7 @@ def _has_shape(graph: Graph, root: str) -> bool:
 
 def _agrees(graph: Graph, output: str, roots: Mapping[str, str], shapes: dict[str, Shape]) -> bool:
     """Return whether ``output`` has the shape of its root; if the root has none yet, it gets that of ``output``."""
-    shape = graph_shape(graph.tensor(output))
+    shape = runtime_shape(graph.tensor(output))
     return shapes.setdefault(roots[output], shape) == shape
 
 

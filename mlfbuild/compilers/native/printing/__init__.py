@@ -11,24 +11,31 @@ from typing import TYPE_CHECKING
 from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
+    from mlfbuild.compilers.native.printing.files import codegen_files as codegen_files
     from mlfbuild.compilers.native.printing.front_matter import (
-        header_notice as header_notice,
         source_notice as source_notice,
     )
     from mlfbuild.compilers.native.printing.header import (
-        fact_parts as fact_parts,
+        print_facts as print_facts,
         print_header as print_header,
     )
     from mlfbuild.compilers.native.printing.interface import (
         Interface as Interface,
         interface_of as interface_of,
+        runtime_dtype as runtime_dtype,
+        runtime_shape as runtime_shape,
     )
     from mlfbuild.compilers.native.printing.outline import (
         facts_path as facts_path,
-        functions_path as functions_path,
         header_path as header_path,
         outline_library as outline_library,
         source_path as source_path,
+    )
+    from mlfbuild.compilers.native.printing.packed import (
+        COUNT_BYTES as COUNT_BYTES,
+        PACKED_ARGUMENTS as PACKED_ARGUMENTS,
+        print_entry as print_entry,
+        print_tvm_metadata as print_tvm_metadata,
     )
     from mlfbuild.compilers.native.printing.program import (
         LinkedModel as LinkedModel,

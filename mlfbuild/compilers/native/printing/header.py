@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from mlfbuild.cgen import ALIGNMENT, STATE_ALIGNMENT, braces, floating, text
+from mlfbuild.cgen import ALIGNMENT, STATE_ALIGNMENT, braces, floating, print_busy, text
 from mlfbuild.compilers.native.printing.front_matter import header_notice
 from mlfbuild.compilers.native.printing.hook import print_hook_declarations
 from mlfbuild.compilers.native.printing.interface import Interface, Port
 from mlfbuild.compilers.native.printing.program import LinkedModel
 from mlfbuild.compilers.native.printing.trace import print_declarations
 from mlfbuild.compilers.native.printing.variants import print_whole_declaration
-from mlfbuild.compilers.native.printing.workspace import BUSY, shares_workspace
+from mlfbuild.compilers.native.printing.workspace import shares_workspace
 from mlfbuild.compilers.types import Placement
 from mlfbuild.graph import DType
-from mlfbuild.library import CInterface, Member, brief, guarded, interface_parts, macro_words
+from mlfbuild.library import CInterface, Member, brief, guarded, interface_parts, interface_structs, macro_words
 
 _STATIC = ("The intermediate tensors are in a static workspace: one call at a time.",)
 _SHARED = (
@@ -34,6 +34,19 @@ def print_header(program: LinkedModel, source: str, placement: Placement) -> str
         *_own_part(program, shares=shares),
     ]
     return guarded(f"{program.prefix.upper()}_H_", header_notice(source), parts)
+
+
+def print_facts(name: str, interface: Interface, source: str, kind: str) -> str:
+    """Return the text of ``mlf_<model>.h``, which the header of the static executor includes.
+
+    ``kind`` is a word for the code that calls the network.
+    """
+    return guarded(f"MLF_{name.upper()}_{kind.upper()}_H_", header_notice(source), _fact_parts(name, interface))
+
+
+def print_structs(program: LinkedModel) -> str:
+    """Return the definitions of the structs of inputs and outputs."""
+    return "\n\n".join(interface_structs(_interface(program)))
 
 
 def _interface(program: LinkedModel) -> CInterface:
@@ -59,13 +72,7 @@ def _static_reset(program: LinkedModel) -> Iterator[str]:
 def _own_part(program: LinkedModel, *, shares: bool) -> Iterator[str]:
     name, upper = program.name, f"MLF_{program.name.upper()}"
     if shares:
-        yield (
-            brief(
-                f"result of tvmgen_{name}_run if another call is running in the shared workspace",
-                "Only code compiled without NDEBUG checks this; with NDEBUG the results of both calls are wrong.",
-            )
-            + f"\n#define {upper}_WORKSPACE_BUSY ({BUSY})"
-        )
+        yield print_busy(name)
     yield (brief("Alignment of a workspace in bytes") + f"\n#define {upper}_WORKSPACE_ALIGNMENT {ALIGNMENT}")
     if program.resets:
         yield (brief("Size of the state in bytes") + f"\n#define {upper}_STATE_SIZE {program.plan.state_size}")
@@ -97,10 +104,10 @@ def _own_part(program: LinkedModel, *, shares: bool) -> Iterator[str]:
         yield from print_declarations(program)
     if program.hook and program.trace:
         yield print_whole_declaration(program)
-    yield from fact_parts(name, program.interface)
+    yield from _fact_parts(name, program.interface)
 
 
-def fact_parts(name: str, interface: Interface) -> Iterator[str]:
+def _fact_parts(name: str, interface: Interface) -> Iterator[str]:
     """Yield the parts that do not depend on the executor: model id, shapes, scales, and conversions of int8 values."""
     form = "mlf:<model>:<SHA-256 of the model file>:<version of mlfbuild>"
     yield f"{brief(form)}\nextern const char mlf_{name}_model_id[];"

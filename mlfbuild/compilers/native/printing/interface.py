@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ from mlfbuild.cgen import C_TYPES, member_name
 from mlfbuild.core import UnsupportedModelError, UsageError, counted, listed, quoted
 from mlfbuild.graph import DType, Graph, Tensor, integer_range
 from mlfbuild.library import TensorInfo, port_names
+from mlfbuild.library.graph_json import MAX_NDIM
 from mlfbuild.project import InterfaceNames, PortNames, suggestion
 
 
@@ -60,6 +62,18 @@ class Interface:
     def size(self) -> int:
         """Bytes of all inputs and outputs."""
         return sum(port.tensor.size for port in self.ports)
+
+
+def runtime_shape(tensor: Tensor) -> tuple[int, ...]:
+    """Return the shape for TVM's C runtime: scalars have one element, leading dimensions beyond six are merged."""
+    if len(tensor.shape) > MAX_NDIM:
+        return (math.prod(tensor.shape[: 1 - MAX_NDIM]), *tensor.shape[1 - MAX_NDIM :])
+    return tensor.shape or (1,)
+
+
+def runtime_dtype(dtype: DType) -> str:
+    """Return TVM's name of ``dtype``; ``uint8`` for ``bool``, which has no size in its C runtime."""
+    return "uint8" if dtype is DType.BOOL else dtype.value
 
 
 def interface_of(graph: Graph, names: InterfaceNames | None = None) -> Interface:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 
 from mlfbuild.compilers.native.kernels import kernel_files, kernel_headers
+from mlfbuild.compilers.native.settings import CodeForm
 from mlfbuild.library import CodegenFile, Library, Module, TensorInfo, facts_header
 from mlfbuild.library.graph_json import INPUT, ExecutorGraph, GraphNode, NodeEntry, graph_text
 
@@ -22,9 +23,9 @@ _HANDED_ON = ExecutorGraph(
 )
 
 
-def source_path(name: str) -> PurePosixPath:
-    """Return the path of the C file of the model ``name`` below ``codegen/``."""
-    return PurePosixPath(f"host/src/{name}_lib0.c")
+def source_path(name: str, number: int = 0) -> PurePosixPath:
+    """Return the path of a C file of the model ``name`` below ``codegen/``."""
+    return PurePosixPath(f"host/src/{name}_lib{number}.c")
 
 
 def header_path(name: str) -> PurePosixPath:
@@ -32,36 +33,39 @@ def header_path(name: str) -> PurePosixPath:
     return PurePosixPath(f"host/include/tvmgen_{name}.h")
 
 
-def functions_path(name: str) -> PurePosixPath:
-    """Return the path of the C file with the packed functions of the model ``name``, for the graph executor."""
-    return PurePosixPath(f"host/src/{name}_lib1.c")
-
-
 def facts_path(name: str) -> PurePosixPath:
     """Return the path of the header of the model ``name`` for the graph executor, which declares no run function."""
     return PurePosixPath("host/include", facts_header(name))
 
 
-def outline_library(name: str, executor: str) -> Library:
+def outline_library(name: str, form: CodeForm) -> Library:
     """Return a library with the file names of the compiled model; contents that depend on the model are empty.
 
     It has all kernel headers, of which the compiled model has some. The graph of a module for the graph executor
-    returns its only input, which is enough to determine the files of the static executor.
+    returns its only input, which is enough to determine the files of the static executor; a packed function is enough
+    to determine those around it.
     """
-    graph = executor == "graph"
-    paths = [source_path(name), *((functions_path(name), facts_path(name)) if graph else (header_path(name),))]
-    byte = (TensorInfo("byte", "uint8", 1, (1,)),) if graph else ()
+    paths = [source_path(name, number) for number in range(form.sources)]
+    byte = () if form.has_c_interface else (TensorInfo("byte", "uint8", 1, (1,)),)
+    header = header_path(name) if form.has_c_interface else facts_path(name)
+    code = dict.fromkeys((*paths, header), b"")
+    if form.packed:
+        code[paths[0]] = f"int32_t tvmgen_{name}_run(void)\n{{\n}}\n".encode()
     module = Module(
         name=name,
-        executor=executor,
+        executor="graph" if form.graph else "aot",
         targets=(),
         main=(),
         operator_functions=(),
-        codegen=(*(CodegenFile(path, b"") for path in paths), *kernel_files(tuple(kernel_headers()))),
+        codegen=(
+            *(CodegenFile(path, content) for path, content in code.items()),
+            *(() if form.single_file else kernel_files(tuple(kernel_headers()))),
+        ),
         inputs=byte,
         outputs=byte,
-        graph_json=graph_text(_HANDED_ON).encode() if graph else None,
+        graph_json=graph_text(_HANDED_ON).encode() if form.graph else None,
         source_text=b"-",  # an empty text would have no file
         model_id="-",
+        interface="" if form.graph else "packed" if form.packed else "c",
     )
     return Library((module,))

@@ -11,6 +11,7 @@ from mlfbuild.compilers.native.lowering import Constant, KernelCall, Origin, Scr
 from mlfbuild.compilers.native.memory import Location, Plan, StorageKind
 from mlfbuild.compilers.native.printing.classes import class_of
 from mlfbuild.compilers.native.printing.interface import Interface
+from mlfbuild.compilers.native.settings import C_INTERFACE, CodeForm
 from mlfbuild.graph import Graph, Node, State, Tensor
 from mlfbuild.graph.ops import Fused, Reshape
 
@@ -81,6 +82,8 @@ class LinkedModel:
     """Whether there is a run function that passes every written tensor to a callback."""
     hook: bool = False
     """Whether there is a run function that calls a hook before each operator."""
+    form: CodeForm = C_INTERFACE
+    """How firmware calls the network."""
 
     @property
     def prefix(self) -> str:
@@ -114,6 +117,7 @@ def link_calls(
     *,
     trace: bool = False,
     hook: bool = False,
+    form: CodeForm = C_INTERFACE,
 ) -> LinkedModel:
     """Return the linked model of ``graph``, whose nodes are lowered to ``calls``; equal functions are stored once.
 
@@ -131,7 +135,9 @@ def link_calls(
     resets = tuple(linking.reset(state) for state in graph.states)
     functions, constants = tuple(linking.functions.values()), tuple(linking.constants)
     classes = linking.classes
-    return LinkedModel(name, graph, plan, interface, functions, constants, steps, copies, resets, classes, trace, hook)
+    return LinkedModel(
+        name, graph, plan, interface, functions, constants, steps, copies, resets, classes, trace, hook, form
+    )
 
 
 class _Linking:

@@ -9,8 +9,11 @@ from mlfbuild.cgen import ALIGNMENT, PARAMS_SECTION, STATE_ALIGNMENT, comment_te
 from mlfbuild.compilers.native.kernels import include_lines
 from mlfbuild.compilers.native.lowering import Constant
 from mlfbuild.compilers.native.printing.front_matter import source_notice
+from mlfbuild.compilers.native.printing.header import print_structs
 from mlfbuild.compilers.native.printing.hook import print_ask, print_operator_table
 from mlfbuild.compilers.native.printing.interface import Port
+from mlfbuild.compilers.native.printing.outline import header_path
+from mlfbuild.compilers.native.printing.packed import print_main
 from mlfbuild.compilers.native.printing.program import LinkedModel, ModelStep, NodeFunction, node_comment
 from mlfbuild.compilers.native.printing.state import (
     print_reset,
@@ -36,6 +39,7 @@ def print_source(program: LinkedModel, source: str, model_id: str, placement: Pl
     yield f"{first}\n\n{_includes(program, placement)}\n\n{_sections(program, placement)}"
     yield from _constants(program, model_id, placement)
     parts = [
+        print_structs(program) if program.form.packed else "",
         print_operator_table(program) if program.hook else "",
         print_table(program) if program.trace else "",
         print_workspace(program, placement),
@@ -54,8 +58,7 @@ def _includes(program: LinkedModel, placement: Placement) -> str:
     return "\n".join(
         [
             *([] if placement.code is None else [f'#define MLF_CODE_SECTION "{placement.code}"']),
-            f'#include "tvmgen_{program.name}.h"',
-            "",
+            *([f'#include "{header_path(program.name).name}"', ""] if program.form.has_c_interface else []),
             "#include <stddef.h>",
             "#include <stdint.h>",
             "#include <string.h>",
@@ -142,7 +145,8 @@ def _signature(program: LinkedModel, variant: Variant) -> str:
         *(["void *kept"] if program.graph.states else []),
         *variant.parameters.values(),
     ]
-    return wrapped(f"int32_t {variant.name}(", parameters, ")", 0)
+    storage = "static " if program.form.packed else ""
+    return wrapped(f"{storage}int32_t {variant.name}(", parameters, ")", 0)
 
 
 def _run(program: LinkedModel, signature: str) -> str:
@@ -216,11 +220,16 @@ def _static_entries(program: LinkedModel, placement: Placement) -> Iterator[str]
     name, run = program.name, f"tvmgen_{program.name}_run"
     pointers = [f"struct tvmgen_{name}_inputs *inputs", f"struct tvmgen_{name}_outputs *outputs"]
     body = list(print_static_call(program, placement))
+    if program.form.packed:
+        yield print_main(program, body)
+        return
     if program.hook:
         hook = Variant(name, hook=True, trace=False).parameters
         yield _entry(program, wrapped(f"int32_t {run}_hooked(", [*pointers, *hook.values()], ")", 0), body)
         body = [f"    return {run}_hooked(inputs, outputs, NULL, NULL);"]
     yield _entry(program, f"int32_t {run}({', '.join(pointers)})", body)
+    if program.form.single_file:
+        yield print_main(program, [f"    return {run}(inputs, outputs);"])
 
 
 def _entry(program: LinkedModel, signature: str, body: Sequence[str]) -> str:

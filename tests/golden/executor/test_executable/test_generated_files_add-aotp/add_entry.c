@@ -8,7 +8,7 @@
 
 #include "tvmgen_add.h"
 
-#define MLF_MOST_ARGUMENTS 3
+#define MLF_MOST_ARGUMENTS 4
 #include "runtime/mlf_executor.h"
 #include "runtime/mlf_workspace.h"
 

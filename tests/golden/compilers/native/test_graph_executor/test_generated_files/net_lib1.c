@@ -14,7 +14,6 @@
 #include <tvm/runtime/c_runtime_api.h>
 #include <tvm/runtime/c_backend_api.h>
 
-#include "mlf_net.h"
 #include "mlfbuild/add.h"
 #include "mlfbuild/add_linear.h"
 #include "mlfbuild/compiler.h"

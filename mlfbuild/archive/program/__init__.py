@@ -1,0 +1,33 @@
+"""The program of a module: its text before code generation, its graph, and the C functions of their operators.
+
+``functions`` finds where each C function is defined. ``operators`` lists the operators of a graph and of the compiler's
+plan, which name their functions, and ``relay_calls`` the calls in Relay text, which do not: they are found by TVM's
+names, which consist of the names of the operators that were fused::
+
+    functions = code_functions(module, {})
+    for operator in program_operators(module, RELAY, functions):
+        print(operator.name, [f"{each.file}:{each.line}" for each in operator.functions])
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mlfbuild.core import lazy_attributes
+
+if TYPE_CHECKING:
+    from mlfbuild.archive.program.functions import (
+        CodeFunction as CodeFunction,
+        KnownFiles as KnownFiles,
+        code_functions as code_functions,
+        function_text as function_text,
+    )
+    from mlfbuild.archive.program.operators import (
+        GRAPH as GRAPH,
+        RELAY as RELAY,
+        TIR as TIR,
+        ProgramOperator as ProgramOperator,
+        program_operators as program_operators,
+    )
+else:
+    __getattr__ = lazy_attributes(__name__)

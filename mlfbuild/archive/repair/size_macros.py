@@ -1,0 +1,41 @@
+"""Sizes of tensors in the header of the C interface, for which TVM 0.11 wrote arbitrary numbers."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from mlfbuild.archive.interface.header import header_file
+from mlfbuild.archive.repair.types import Repair, repair, with_each_module
+from mlfbuild.archive.validate.memory import has_garbage_sizes, is_size, sizes_by_macro
+from mlfbuild.c_analysis import MAX_TEXT, read_c_file, tokens
+from mlfbuild.library import CodegenFile, Library, Module, macro_prefix
+
+
+def with_true_size_macros(library: Library) -> tuple[Library, tuple[Repair, ...]]:
+    """Return ``library`` with the sizes of the metadata in headers that TVM 0.11 wrote (MLF408)."""
+    return with_each_module(library, _correct)
+
+
+def _correct(module: Module) -> tuple[Module, list[Repair]]:
+    file = header_file(module) if module.main else None
+    if file is None or len(file.content) > MAX_TEXT:
+        return module, []
+    new, repairs = _corrected(module, file)
+    return replace(module, codegen=tuple(new if each is file else each for each in module.codegen)), repairs
+
+
+def _corrected(module: Module, file: CodegenFile) -> tuple[CodegenFile, list[Repair]]:
+    text = file.data.decode("latin-1")
+    header = read_c_file(f"codegen/{file.path}", tokens(text))
+    repairs: list[Repair] = []
+    for name, sizes in sizes_by_macro(module).items() if has_garbage_sizes(module, header) else ():
+        values = [value for macro, value in header.macros if macro == name]
+        # The workspace has a macro of this form, and two tensors may share one: neither has one right value.
+        if name == f"{macro_prefix(module.name)}_WORKSPACE_SIZE" or len(values) != 1 or len(sizes) != 1:
+            continue
+        if not is_size(values[0], sizes):
+            (size,) = sizes
+            text = re.sub(rf"^([ \t]*#[ \t]*define[ \t]+{name})\b.*", rf"\g<1> {size}", text, flags=re.MULTILINE)
+            repairs.append(repair("MLF408", f"{header.path}: {name}", values[0] or "empty", size))
+    return CodegenFile(file.path, text.encode("latin-1")) if repairs else file, repairs

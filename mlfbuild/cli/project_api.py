@@ -1,0 +1,48 @@
+"""``mlfbuild project-api``."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import click
+
+from mlfbuild.cli.options import SharedOptions, verb
+from mlfbuild.cli.output import show, show_json
+from mlfbuild.core import UsageError
+
+
+@verb("format")
+@click.argument("folder", metavar="[DIR]", type=click.Path(path_type=Path), default=".")
+@click.option("--read-fd", type=click.IntRange(0), metavar="N", help="Serve the requests of this pipe.")
+@click.option("--write-fd", type=click.IntRange(0), metavar="N", help="Write the replies to this pipe.")
+@click.option("--debug", is_flag=True, help="Log every request and reply to stderr.")
+def project_api(options: SharedOptions, folder: Path, read_fd: int | None, write_fd: int | None, debug: bool) -> None:
+    """Write the server by which TVM drives firmware.
+
+    It serves the Project API of microTVM. It is written to DIR, or to this folder.
+
+    If DIR contains an mlfbuild.yml, microtvm_api_server.py builds, flashes and drives the firmware of that project.
+    Otherwise, DIR becomes a template, from which TVM generates a project for each archive:
+    `tvmc micro create-project PROJECT MODEL.tar template --template-dir DIR`.
+
+    The file itself runs this command with --read-fd and --write-fd.
+    """
+    from mlfbuild.usecases.project_api import serve_folder, write_server
+
+    if read_fd is None and write_fd is None:
+        path = write_server(folder)
+        if options.json:
+            show_json({"written": path, "template": not (folder / "mlfbuild.yml").is_file()})
+        elif not options.quiet:
+            show(f"{path}: {'server of the project' if (folder / 'mlfbuild.yml').is_file() else 'template'}")
+        return
+    if read_fd is None or write_fd is None:
+        raise UsageError(
+            "option-needs-another",
+            place="--read-fd" if write_fd is None else "--write-fd",
+            reason="requests and replies need a pipe each",
+            hint=f"add {'--write-fd' if write_fd is None else '--read-fd'}",
+        )
+    logging.basicConfig(level=logging.DEBUG if debug else logging.INFO, format="%(message)s")
+    serve_folder(folder, read_fd, write_fd)

@@ -1,0 +1,153 @@
+"""Move the memory pools that a module's code defines into the workspace that models share.
+
+TVM's unified static memory planner plans all tensors of an AOT module in pools. The code defines each as a static
+array, of which it uses the address::
+
+    __attribute__((section(".bss.noinit.tvm"), aligned(16)))
+    static uint8_t global_workspace[58928];
+
+No option of a linker can give a static array the address of another one. But the macro ``(*pointer)`` in place of the
+name makes the definition that of a pointer to such an array, and every use that of the array behind it. So the unit of
+the source includes it unchanged, and the run function sets the pointer. A pool holds nothing between two runs, unless
+the module's inputs and outputs are in it. The workspace in the code of the native compiler has the same form.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, islice
+from operator import attrgetter
+from pathlib import PurePosixPath
+
+from mlfbuild.c_analysis import object_section_size
+from mlfbuild.cgen import ALIGNMENT, WORKSPACE_SECTION, aligned
+from mlfbuild.executor.kernel_workspace import kernel_workspace
+from mlfbuild.executor.kernels import Kernels
+from mlfbuild.library import SHARED_WORKSPACE, Module, sanitize_name
+from mlfbuild.project import Mistake
+
+_POOL = re.compile(
+    r'__attribute__\s*\(\(\s*section\s*\(\s*"\.bss\.noinit\.tvm"\s*\)\s*,\s*aligned\s*\(\s*([0-9]{1,4})\s*\)\s*\)\)\s*'
+    r"static\s+uint8_t\s+(\w+)\s*\[\s*([0-9]{1,18})\s*\]\s*;"
+)
+_OF_NATIVE = re.compile(
+    r"^TVMGEN_\w+_WORKSPACE ()static uint8_t (tvmgen_\w+_workspace)\[([0-9]{1,18})\];$", re.MULTILINE
+)
+_MOST = 16  # pools of a source
+_REMOVE = "remove it from the list"
+
+
+@dataclass(frozen=True)
+class PlacedPool:
+    """A pool that a source of the module defines, and its place in the shared workspace."""
+
+    path: PurePosixPath
+    """The source, relative to ``codegen/``."""
+    name: str
+    size: int
+    alignment: int
+    offset: int
+
+    @property
+    def end(self) -> int:
+        """The offset behind it at which other data can start."""
+        return aligned(self.offset + self.size)
+
+
+@dataclass(frozen=True)
+class PlacedPools:
+    """The pools of one source, and the function that sets the pointers to them."""
+
+    path: PurePosixPath
+    """The source, relative to ``codegen/``."""
+    function: str
+    """Its name in C; its only argument is the shared workspace."""
+    pools: tuple[PlacedPool, ...]
+
+    @property
+    def prototype(self) -> str:
+        """The declaration of the function."""
+        return f"void {self.function}(uint8_t *workspace);"
+
+    def macros(self) -> Iterator[str]:
+        """Yield the lines of the unit before it includes the source."""
+        yield "/* In the workspace that models share: this turns the array that the file defines into a pointer. */"
+        yield from (f"#define {pool.name} (*{_pointer(pool)})" for pool in self.pools)
+
+    def definition(self) -> Iterator[str]:
+        """Yield the lines of the unit after the source: the function."""
+        yield from ["", "#ifdef __cplusplus", 'extern "C"', "#endif", self.prototype, ""]
+        yield from [self.prototype.removesuffix(";"), "{"]
+        for pool in self.pools:
+            yield f"    {_pointer(pool)} = (uint8_t (*)[{pool.size}])(workspace + {pool.offset});"
+        yield "}"
+
+
+def _pointer(pool: PlacedPool) -> str:
+    return f"mlf_place_of_{pool.name}"
+
+
+def placed_pools(kernels: Kernels) -> tuple[PlacedPools, ...]:
+    """Return the pools of each source that defines any, one behind the other, because a run uses all of them."""
+    found: list[PlacedPool] = []
+    form = _OF_NATIVE if kernels.module.model_id else _POOL
+    for path, text in kernels.texts.items():
+        for match in islice(form.finditer(text), _MOST):
+            alignment = max(1, int(match[1] or ALIGNMENT))
+            offset = aligned(found[-1].end, alignment) if found else 0
+            found.append(PlacedPool(path, match[2], int(match[3]), alignment, offset))
+    prefix = f"mlf_{sanitize_name(kernels.module.name)}_place_pools"
+    return tuple(
+        PlacedPools(path, f"{prefix}_{number}", tuple(pools))
+        for number, (path, pools) in enumerate(groupby(found, attrgetter("path")))
+    )
+
+
+def why_not_shared(module: Module) -> Mistake | None:
+    """Return why ``module`` cannot use the shared workspace; ``None`` if it can, or if it needs no workspace.
+
+    Raises as ``kernel_workspace`` and ``object_section_size``.
+    """
+    kernels = Kernels(module)
+    if module.model_id and module.executor == "aot":
+        return _why_not_native(kernels)
+    for file in kernels.objects:
+        size = object_section_size(file.data, WORKSPACE_SECTION, f"{module.name}: codegen/{file.path}")
+        if size:
+            reason = f"the object codegen/{file.path} defines {size:,} bytes of workspace in {WORKSPACE_SECTION}"
+            return _refused(f"{reason}, which cannot be moved", "export C, or remove it from the list")
+    moved = {pool.name for pools in placed_pools(kernels) for pool in pools.pools}
+    own = [pool for pool in module.pools if pool.kind == "workspace" and not pool.external]
+    for pool in own:
+        if pool.name not in moved:
+            large = "" if pool.size is None else f" of {pool.size:,} bytes"
+            reason = f"its pool {pool.name}{large} is not defined as TVM writes it, so it cannot be moved"
+            return _refused(reason, _REMOVE)
+    if own and module.workspace_io:
+        return _refused(f"its inputs and outputs are in its pool {own[0].name} between runs", _REMOVE)
+    passed = [pool.name for pool in module.pools if pool.kind == "workspace" and pool.external]
+    if passed and not moved and not kernel_workspace(kernels):
+        reason = f"the firmware passes all of its workspace ({', '.join(passed)})"
+        return _refused(reason, "remove it from the list, and pass the same memory to models that take turns")
+    return None
+
+
+def _why_not_native(kernels: Kernels) -> Mistake | None:
+    """Return why the workspace of a module of the native compiler cannot be moved."""
+    known = placed_pools(kernels) or any(SHARED_WORKSPACE in text for text in kernels.texts.values())
+    if known or not any(main.workspace_size for main in kernels.module.main):
+        return None
+    return _refused(
+        "another version of mlfbuild compiled it", "compile the model file again, or remove it from the list"
+    )
+
+
+def _refused(reason: str, hint: str) -> Mistake:
+    return Mistake("workspace-cannot-be-shared", reason=reason, hint=hint)
+
+
+def pools_of(pools: Sequence[PlacedPools], path: PurePosixPath) -> PlacedPools | None:
+    """Return those of ``pools`` that the source ``path`` defines; ``None`` if it defines none."""
+    return next((each for each in pools if each.path == path), None)

@@ -1,0 +1,62 @@
+"""The static memory of a module's runs: an array of its own, or the one that models share.
+
+In the shared workspace, the memory pools of the module's code come first, and the generated workspace follows, because
+one run uses both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mlfbuild.cgen import ALIGNMENT, WORKSPACE_SECTION, print_shared_workspace
+from mlfbuild.executor.pools import PlacedPools
+from mlfbuild.library import SHARED_WORKSPACE
+from mlfbuild.project import Placement
+
+
+@dataclass(frozen=True)
+class StaticMemory:
+    """The static workspace that mlfbuild generates for a module."""
+
+    prefix: str
+    """The prefix of the names in the generated file."""
+    size: int
+    """Bytes for tensors and kernels; 0 for none."""
+    placement: Placement
+    pools: tuple[PlacedPools, ...] = ()
+    """The pools of the module's code that are in the shared workspace."""
+
+    @property
+    def shared(self) -> bool:
+        """Whether runs use the shared workspace; a module without static memory does not."""
+        return self.placement.shares_workspace and bool(self.pools or self.size)
+
+    def at(self, offset: int) -> str:
+        """Return the address in C of the byte at ``offset`` of the generated workspace."""
+        start = self._start + offset
+        return f"{self._name} + {start}" if start else self._name
+
+    @property
+    def _name(self) -> str:
+        return SHARED_WORKSPACE if self.shared else f"{self.prefix}_workspace"
+
+    @property
+    def _start(self) -> int:
+        return self.pools[-1].pools[-1].end if self.pools else 0
+
+    def begin(self) -> Iterator[str]:
+        """Yield the statements with which a run begins: those that place the pools of the module's code."""
+        yield from (f"    {pools.function}({SHARED_WORKSPACE});" for pools in self.pools)
+
+    def definition(self) -> str:
+        """Return the definition of the array; empty if there is none."""
+        if self.shared:
+            alignment = max([ALIGNMENT, *(pool.alignment for pools in self.pools for pool in pools.pools)])
+            attributes = f"__attribute__((common, aligned({alignment})))"
+            size = self._start + self.size
+            text = print_shared_workspace(self.prefix, size, attributes, "__attribute__((weak))")
+            return "\n".join([*text, *(f"\n{pools.prototype}" for pools in self.pools)])
+        section = self.placement.workspace or WORKSPACE_SECTION
+        attributes = f'__attribute__((section("{section}"), aligned({ALIGNMENT})))'
+        return f"{attributes}\nstatic uint8_t {self._name}[{self.size}];" if self.size else ""

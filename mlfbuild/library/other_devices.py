@@ -1,0 +1,87 @@
+"""Code for devices other than the host, such as accelerators and DSP cores: the files of ``codegen/<device>/``.
+
+TVM's exporter only wrote ``codegen/host``; the format's authors meant the other folders for code of other targets. The
+host's compiler never compiles such files: they are in ``Module.device_files``, apart from ``Module.codegen``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+
+from mlfbuild.c_analysis import HEADER_SUFFIXES, OBJECT_SUFFIXES, SOURCE_SUFFIXES
+from mlfbuild.library.names import sanitize_name
+from mlfbuild.library.types import CodegenFile, Module
+
+HOST_FOLDER = "host"
+_SOURCES = SOURCE_SUFFIXES | {".S", ".s"}
+DEVICE_CODE_SUFFIXES = _SOURCES | OBJECT_SUFFIXES
+_CODE = DEVICE_CODE_SUFFIXES | HEADER_SUFFIXES
+
+
+@dataclass(frozen=True)
+class DeviceCode:
+    """The files of one device; their paths begin with its name."""
+
+    name: str
+    """The name of the folder in ``codegen/``."""
+    files: tuple[CodegenFile, ...]
+
+    @property
+    def sources(self) -> tuple[CodegenFile, ...]:
+        """C, C++ and assembler sources."""
+        return self._of(_SOURCES)
+
+    @property
+    def objects(self) -> tuple[CodegenFile, ...]:
+        """Compiled objects."""
+        return self._of(OBJECT_SUFFIXES)
+
+    @property
+    def blobs(self) -> tuple[CodegenFile, ...]:
+        """Files that no compiler reads, such as command streams."""
+        return tuple(file for file in self.files if file.path.suffix not in _CODE)
+
+    @property
+    def built(self) -> bool:
+        """Whether it has a library, made of sources or objects."""
+        return bool(self.sources or self.objects)
+
+    @property
+    def symbol(self) -> str:
+        """The name as a part of C names."""
+        return sanitize_name(self.name)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(len(file.content) for file in self.files)
+
+    def _of(self, suffixes: frozenset[str]) -> tuple[CodegenFile, ...]:
+        return tuple(file for file in self.files if file.path.suffix in suffixes)
+
+
+def device_of(path: PurePosixPath) -> str | None:
+    """Return the device of a file, whose path is relative to ``codegen/``; ``None`` for the host's."""
+    return path.parts[0] if len(path.parts) > 1 and path.parts[0] != HOST_FOLDER else None
+
+
+def device_code(module: Module) -> tuple[DeviceCode, ...]:
+    """Return the code of ``module`` for other devices than the host, in alphabetical order."""
+    names = sorted({file.path.parts[0] for file in module.device_files})
+    return tuple(
+        DeviceCode(name, tuple(file for file in module.device_files if file.path.parts[0] == name)) for name in names
+    )
+
+
+def all_files(module: Module) -> tuple[CodegenFile, ...]:
+    """Return the generated files of ``module`` for all devices, the host's first."""
+    return (*module.codegen, *module.device_files)
+
+
+def with_files(module: Module, files: Iterable[CodegenFile]) -> Module:
+    """Return ``module`` with the generated ``files``, each with the device that its path names."""
+    found: Sequence[CodegenFile] = tuple(files)
+    host = tuple(file for file in found if device_of(file.path) is None)
+    return replace(module, codegen=host, device_files=tuple(file for file in found if device_of(file.path) is not None))

@@ -1,0 +1,198 @@
+"""The methods of the Project API for one folder: a template without a project file, or a project."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import re
+import select
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from mlfbuild.build import Silent, Task, load, target_jobs
+from mlfbuild.core import UsageError
+from mlfbuild.project import SOURCES, Project, source_suffix
+from mlfbuild.runners import command_words
+from mlfbuild.usecases.flash import flash_firmware
+from mlfbuild.usecases.project_api.generated import generate_project
+from mlfbuild.usecases.project_api.options import option_values, options_json
+from mlfbuild.usecases.project_api.rpc import (
+    SERVER_ERROR,
+    Method,
+    Parameters,
+    RequestError,
+    Server,
+    decoded,
+    encoded,
+    transport_closed,
+)
+from mlfbuild.usecases.project_api.transport import ProgramTransport, SerialTransport, Transport
+from mlfbuild.usecases.run_firmware import ChosenImage, chosen_image
+from mlfbuild.verify.emulator import emulator_command
+
+_PROTOCOL_VERSION = 1
+_OLDEST = (0, 8)
+"""The first release of TVM with the Project API."""
+_TIMEOUTS = {
+    "session_start_retry_timeout_sec": 2.0,
+    "session_start_timeout_sec": 30.0,
+    "session_established_timeout_sec": 300.0,
+}
+"""Seconds: a board that is emulated needs minutes for a large model."""
+_LOG = logging.getLogger(__name__)
+_LARGEST_READ = 1 << 24
+_SECONDS = (int, float, type(None))
+
+
+def serve_folder(folder: Path, read_fd: int, write_fd: int) -> None:
+    """Serve the requests of the pipe ``read_fd`` for ``folder`` until the client closes it; then end the firmware."""
+    gone = _hang_up(read_fd)
+    with (
+        os.fdopen(read_fd, encoding="utf-8") as requests,
+        os.fdopen(write_fd, "w", encoding="utf-8") as replies,
+        contextlib.closing(Handler(folder, gone)) as handler,
+    ):
+        Server(handler.methods()).serve(requests, replies)
+
+
+class Handler:
+    """The state of a server: the transport, if it is open."""
+
+    def __init__(self, folder: Path, gone: Callable[[], bool]) -> None:
+        self._file = folder / "mlfbuild.yml"
+        self._gone = gone
+        self._transport: Transport | None = None
+
+    def methods(self) -> dict[str, tuple[dict[str, tuple[type, ...]], Method]]:
+        """Return the methods by name, each with the names and types of its parameters."""
+        options: dict[str, tuple[type, ...]] = {"options": (dict,)}
+        paths = dict.fromkeys(("model_library_format_path", "standalone_crt_dir", "project_dir"), (str,))
+        return {
+            "server_info_query": ({"tvm_version": (str,)}, self._server_info),
+            "generate_project": ({**paths, **options}, self._generate),
+            "build": (options, self._build),
+            "flash": (options, self._flash),
+            "open_transport": (options, self._open),
+            "close_transport": ({}, lambda _: self.close()),
+            "read_transport": ({"n": (int,), "timeout_sec": _SECONDS}, self._read),
+            "write_transport": ({"data": (str,), "timeout_sec": _SECONDS}, self._write),
+        }
+
+    def close(self) -> None:
+        """Close the transport if it is open."""
+        transport, self._transport = self._transport, None
+        if transport is not None:
+            transport.close()
+
+    def _server_info(self, given: Parameters) -> dict[str, Any]:
+        version = re.match(r"(\d+)\.(\d+)", given["tvm_version"])
+        if version is not None and (int(version[1]), int(version[2])) < _OLDEST:
+            raise RequestError(SERVER_ERROR, "UnsupportedTVMVersionError")
+        return {
+            "protocol_version": _PROTOCOL_VERSION,
+            "platform_name": "mlfbuild",
+            "is_template": not self._file.is_file(),
+            "model_library_format_path": str(_archive(load(self._file))) if self._file.is_file() else "",
+            "project_options": options_json(),
+        }
+
+    def _generate(self, given: Parameters) -> None:
+        options = option_values(given["options"])
+        if self._file.is_file():
+            raise UsageError(
+                "project-is-no-template",
+                place=self._file.parent,
+                reason="this folder is a project, not a template",
+                hint="run `mlfbuild project-api DIR` with a new folder, and use that as the template",
+            )
+        archive, folder = Path(given["model_library_format_path"]), Path(given["project_dir"])
+        chosen = [None if options[name] is None else str(options[name]) for name in ("project_type", "board")]
+        generate_project(archive, folder, *chosen)
+
+    def _build(self, given: Parameters) -> None:
+        self._image(given)
+
+    def _flash(self, given: Parameters) -> None:
+        """Write the image to the runner's device; an emulator and a command that runs images load it themselves."""
+        image = self._image(given)
+        runner = image.target.runner
+        if runner is not None and not (runner.run and not runner.flash):
+            flash_firmware(image)
+
+    def _open(self, given: Parameters) -> dict[str, Any]:
+        if self._transport is None:
+            self._transport = _opened(self._image(given), self._gone)
+        return {"timeouts": _TIMEOUTS}
+
+    def _read(self, given: Parameters) -> dict[str, str]:
+        size = min(max(given["n"], 0), _LARGEST_READ)
+        return {"data": encoded(self._stream.read(size, given["timeout_sec"]))}
+
+    def _write(self, given: Parameters) -> None:
+        self._stream.write(decoded(given["data"]), given["timeout_sec"])
+
+    @property
+    def _stream(self) -> Transport:
+        if self._transport is None:
+            raise transport_closed()
+        return self._transport
+
+    def _image(self, given: Parameters) -> ChosenImage:
+        """Build the firmware that the options name, unless it is up to date."""
+        options = option_values(given["options"])
+        firmware, target = options["firmware"], options["target"]
+        progress = _Steps() if options["verbose"] else Silent()
+        targets = [] if target is None else [str(target)]
+        name = None if firmware is None else str(firmware)
+        return chosen_image(load(self._file), name, targets, jobs=os.cpu_count() or 1, progress=progress)
+
+
+class _Steps(Silent):
+    """Logs every finished step of a build."""
+
+    def finish(self, task: Task, result: str) -> None:
+        """Log the task and its result."""
+        _LOG.info("%s: %s", task, result)
+
+
+def _opened(image: ChosenImage, gone: Callable[[], bool]) -> Transport:
+    """Start ``image`` where its target runs, or open the serial port of its device."""
+    target = image.target
+    runner = target.runner
+    place = f"targets.{target.name}.runner"
+    if runner is not None and (port := runner.console or runner.serial) is not None:
+        return SerialTransport(port, runner.baud, place, gone)
+    if runner is not None and runner.run:
+        return ProgramTransport(command_words(runner.run, f"{place}.run", runner, image.elf), gone)
+    if runner is None and target.board is not None:
+        return ProgramTransport(emulator_command(image.elf, target.board), gone)
+    if runner is None and target.toolchain is None:
+        return ProgramTransport([str(image.elf)], gone)
+    raise UsageError(
+        "transport-unknown",
+        place=f"targets.{target.name}" if runner is None else place,
+        reason="nothing says how the bytes of a host reach the firmware",
+        hint="add a board that QEMU emulates, a runner with run:, or one with console: and a serial port",
+    )
+
+
+def _archive(project: Project) -> Path:
+    """Return the archive of the project's first model: the source itself, or what a build writes."""
+    model = next(iter(project.models.values()))
+    if SOURCES.get(source_suffix(model.source.name)) == "archive":
+        return (model.folder / model.source).resolve()
+    jobs = [job for target in target_jobs(project, [], [model.name]) for job in target.models]
+    return jobs[0].archive.resolve()
+
+
+def _hang_up(descriptor: int) -> Callable[[], bool]:
+    """Return a function that returns whether the other end of the pipe ``descriptor`` is closed."""
+    poll = select.poll()
+    poll.register(descriptor, 0)  # POLLHUP is always reported
+
+    def gone() -> bool:
+        return bool(poll.poll(0))
+
+    return gone

@@ -1,0 +1,113 @@
+"""JSON-RPC 2.0, one request and one reply per line, with the errors of the Project API.
+
+An error of mlfbuild becomes a server error (-32000) whose message is the text that the command line would print. The
+client knows three errors of the API by their message: ``TransportClosedError``, ``IoTimeoutError`` and
+``UnsupportedTVMVersionError``.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+from collections.abc import Callable, Mapping
+from typing import IO, Any
+
+from mlfbuild.core import MlfError
+
+SERVER_ERROR = -32000
+_INVALID_REQUEST, _METHOD_NOT_FOUND, _INVALID_PARAMS = -32600, -32601, -32602
+_LONGEST_REQUEST = 64 << 20
+"""Characters; the largest requests write to the transport, a packet at a time."""
+_LOG = logging.getLogger(__name__)
+
+Parameters = Mapping[str, Any]
+Method = Callable[[Parameters], Any]
+
+
+class RequestError(Exception):
+    """A request that gets an error as its reply."""
+
+    def __init__(self, code: int, message: str, data: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.code, self.message, self.data = code, message, data
+
+
+def transport_closed() -> RequestError:
+    """Return the error for a transport that is closed, or whose device is gone."""
+    return RequestError(SERVER_ERROR, "TransportClosedError")
+
+
+def timed_out() -> RequestError:
+    """Return the error for a read or write that took too long."""
+    return RequestError(SERVER_ERROR, "IoTimeoutError")
+
+
+class Server:
+    """Serves ``methods``: each has the names and types of its parameters, all of them required."""
+
+    def __init__(self, methods: Mapping[str, tuple[Mapping[str, tuple[type, ...]], Method]]) -> None:
+        self._methods = methods
+
+    def serve(self, requests: IO[str], replies: IO[str]) -> None:
+        """Answer every line of ``requests`` in ``replies`` until the client closes its end, or sends no request."""
+        while line := requests.readline(_LONGEST_REQUEST):
+            _LOG.debug("request: %s", line.rstrip())
+            try:
+                request = json.loads(line)
+            except ValueError:  # what follows cannot be told from the rest of this request
+                _LOG.error("the request is not JSON: %.200r", line)
+                return
+            reply = json.dumps(self._reply(request))
+            _LOG.debug("reply: %s", reply)
+            try:
+                replies.write(f"{reply}\n")
+                replies.flush()
+            except BrokenPipeError:
+                return
+
+    def _reply(self, request: object) -> Mapping[str, Any]:
+        known = request if isinstance(request, dict) else {}
+        reply = {"jsonrpc": "2.0", "id": known.get("id")}
+        try:
+            return {**reply, "result": self._result(request)}
+        except RequestError as error:
+            return {**reply, "error": {"code": error.code, "message": error.message, "data": error.data}}
+        except MlfError as error:
+            facts = {"code": error.code, "exit_code": error.exit_code}
+            return {**reply, "error": {"code": SERVER_ERROR, "message": str(error), "data": facts}}
+        except OSError as error:
+            return {**reply, "error": {"code": SERVER_ERROR, "message": str(error), "data": None}}
+
+    def _result(self, request: object) -> Any:
+        if not isinstance(request, dict) or request.get("jsonrpc") != "2.0":
+            raise RequestError(_INVALID_REQUEST, 'a request must be an object with "jsonrpc": "2.0"')
+        name, given = request.get("method"), request.get("params")
+        if not isinstance(name, str) or not isinstance(given, dict):
+            raise RequestError(_INVALID_REQUEST, "a request must have a method and an object of params")
+        if not isinstance(request.get("id"), str | int | None):
+            raise RequestError(_INVALID_REQUEST, "the id must be a string, a number or null")
+        if name not in self._methods:
+            raise RequestError(_METHOD_NOT_FOUND, f"{name}: no such method")
+        parameters, method = self._methods[name]
+        if given.keys() != parameters.keys():
+            wanted = ", ".join(parameters) or "none"
+            raise RequestError(_INVALID_PARAMS, f"{name}: the parameters must be {wanted}")
+        for key, types in parameters.items():
+            if not isinstance(given[key], types) or (isinstance(given[key], bool) and bool not in types):
+                expected = " or ".join("null" if each is type(None) else each.__name__ for each in types)
+                raise RequestError(_INVALID_PARAMS, f"{name}: {key} must be {expected}")
+        return method(given)
+
+
+def encoded(data: bytes) -> str:
+    """Return ``data`` as the protocol transmits bytes: base85."""
+    return base64.b85encode(data).decode("ascii")
+
+
+def decoded(text: str) -> bytes:
+    """Return the bytes of ``text``; raises ``RequestError`` if it is not base85."""
+    try:
+        return base64.b85decode(text)
+    except ValueError:
+        raise RequestError(_INVALID_PARAMS, "data must be in base85") from None

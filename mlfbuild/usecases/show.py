@@ -1,0 +1,117 @@
+"""Show the program of an archive: its text, its graph, and the C functions of their operators."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mlfbuild.archive.program import (
+    GRAPH,
+    RELAY,
+    TIR,
+    CodeFunction,
+    KnownFiles,
+    ProgramOperator,
+    code_functions,
+    function_text,
+    program_operators,
+)
+from mlfbuild.build import chosen_modules, open_model
+from mlfbuild.core import UsageError, counted, listed, quoted
+from mlfbuild.library import Content, Module
+from mlfbuild.project import suggestion
+
+PROGRAM_PARTS = (RELAY, TIR, GRAPH)
+
+
+@dataclass(frozen=True)
+class ProgramPart:
+    """One text of a module."""
+
+    module: Module
+    part: str
+    """One of ``PROGRAM_PARTS``."""
+    content: Content
+    _known: KnownFiles = field(repr=False)
+
+    @property
+    def operators(self) -> tuple[ProgramOperator, ...]:
+        """The operators, each with its C functions; raises ``InputFileError`` if the graph is not valid."""
+        return program_operators(self.module, self.part, code_functions(self.module, self._known))
+
+
+@dataclass(frozen=True)
+class FunctionText:
+    """A C function of a module, as the archive has it."""
+
+    module: str
+    function: CodeFunction
+    text: bytes
+
+
+def program_parts(path: Path, part: str | None = None, modules: Collection[str] = ()) -> list[ProgramPart]:
+    """Return the texts of the archive ``path``, limited to one ``part`` and to ``modules`` if they are named.
+
+    Raises as ``open_model``, and ``UsageError`` if a module does not exist or no module has the part.
+    """
+    library = chosen_modules(open_model(path), modules, path)
+    known: KnownFiles = {}
+    found = [each for module in library.modules for each in _parts(module, known)]
+    chosen = [each for each in found if part in {None, each.part}]
+    if not chosen:
+        others = list(dict.fromkeys(each.part for each in found))
+        raise UsageError(
+            "no-such-program-part",
+            place=path,
+            reason=f"the archive has no {part or 'program text and no graph'}",
+            hint=f"choose one of {listed(others)}" if others else "use inspect, which shows its modules",
+        )
+    return chosen
+
+
+def _parts(module: Module, known: KnownFiles) -> Iterator[ProgramPart]:
+    if len(module.source_text):
+        yield ProgramPart(module, RELAY, module.source_text, known)
+    for _, text in module.tir:
+        yield ProgramPart(module, TIR, text, known)
+    if module.graph_json is not None:
+        yield ProgramPart(module, GRAPH, module.graph_json, known)
+
+
+def function_called(path: Path, name: str, modules: Collection[str] = ()) -> FunctionText:
+    """Return the C function ``name`` of the archive ``path``, or of its ``modules`` if they are named.
+
+    Raises as ``open_model``, and ``UsageError`` if no module or several define the function, or only an object does.
+    """
+    library = chosen_modules(open_model(path), modules, path)
+    files: KnownFiles = {}
+    functions = {module.name: code_functions(module, files) for module in library.modules}
+    owners = {module.name: module for module in library.modules if name in functions[module.name]}
+    places = {functions[owner][name] for owner in owners}
+    if not places:
+        known = [function for each in functions.values() for function in each]
+        raise UsageError(
+            "no-such-function",
+            place=path,
+            reason=f"no code of the archive defines {quoted(name)}{suggestion(name, known)}",
+            hint="correct --function",
+        )
+    if len(places) > 1:
+        raise UsageError(
+            "function-not-chosen",
+            place=path,
+            reason=f"{counted(len(places), 'module')} define {quoted(name)}: {listed(list(owners))}",
+            hint="choose one with --model",
+        )
+    (place,) = places
+    owner = next(iter(owners.values()))
+    text = function_text(owner, place)
+    if text is None:
+        raise UsageError(
+            "function-without-source",
+            place=f"{path}: {place.file}",
+            reason=f"{name} is compiled, so the archive has no text of it",
+            hint="disassemble the object",
+        )
+    return FunctionText(owner.name, place, text)
