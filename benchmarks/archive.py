@@ -1,11 +1,15 @@
-"""Print what large archives cost: peak memory of reading and writing one, and the time to inspect many modules.
+"""Print what large archives cost: peak memory of reading and writing one, and how commands grow with their content.
 
-    python benchmarks/archive.py [--mebibytes N] [--modules N] [--runs N] [--folder DIR]
+    python benchmarks/archive.py [--mebibytes N] [--counts N,N,...] [--runs N] [--folder DIR] [--update]
 
 The archives are made on the fly. Memory is that of a whole process beyond what importing mlfbuild.archive takes and
-the largest member it hands out, each as `bytes` and each parameter as an array. The time is that of
-`mlfbuild inspect --format json`, whole process, beside a Python process that does nothing but list the members with
-`tarfile` and parse the metadata. Exits with 1 where a figure is over its limit: 64 MiB, and 2 s.
+the largest member it hands out, each as `bytes` and each parameter as an array. Commands are measured as whole
+processes: the least CPU time of user and system of a few runs, so that other work of the machine hardly counts, and
+peak memory. The exponent of their growth is that of the CPU time beyond the time for an archive with one module, from
+the second largest to the largest count: 1 is linear. ``--update`` writes benchmarks/results/archive.json.
+
+Exits with 1 if a figure is over its limit: 64 MiB for reading and writing; 2 s and 300 MiB to inspect 1,000 modules;
+an exponent of 1.35.
 """
 
 from __future__ import annotations
@@ -13,122 +17,32 @@ from __future__ import annotations
 import argparse
 import filecmp
 import json
-import statistics
+import math
 import subprocess
 import sys
 import tempfile
-from pathlib import Path, PurePosixPath
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
-import numpy as np
-from whole_process import measure
+from archive_kinds import GROWING, large, other
+from whole_process import Run, measure
 
 import mlfbuild
-from mlfbuild.library import (
-    CodegenFile,
-    LazyBytes,
-    Library,
-    MainMemory,
-    Module,
-    ModuleTarget,
-    OperatorFunction,
-    StorageEntry,
-    TensorInfo,
-)
 
+RESULTS = Path(__file__).parent / "results/archive.json"
 MEMORY_LIMIT = 64
 """MiB beyond the largest member."""
 TIME_LIMIT = 2.0
-"""Seconds."""
+"""Seconds of CPU to inspect ``MODULES`` modules."""
+INSPECT_LIMIT = 300
+"""MiB to inspect ``MODULES`` modules."""
+MODULES = 1000
+EXPONENT_LIMIT = 1.35
+"""Caches and the garbage collector of Python add up to 0.2 to linear growth."""
+LEAST_SECONDS = 0.5
+"""Growth below this is too small to have an exponent."""
 MEMBERS = 8
 """Large members of the large archive: parameters, and objects."""
-
-
-# Archives ------------------------------------------------------------------------------------------------------------
-
-
-class Noise(LazyBytes):
-    """Bytes that do not repeat for a while and are made when they are asked for."""
-
-    _PERIOD = bytes(np.random.default_rng(0).integers(0, 256, 1_000_003, np.uint8))
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-
-    def __len__(self) -> int:
-        return self._size
-
-    def read(self, offset: int, size: int) -> bytes:
-        size = max(0, min(size, self._size - offset))
-        begin = offset % len(self._PERIOD)
-        return (self._PERIOD * (2 + size // len(self._PERIOD)))[begin : begin + size]
-
-
-def graph_json(name: str) -> bytes:
-    """Return the graph of one operator on an input and a parameter of two floats."""
-    graph = {
-        "nodes": [
-            {"op": "null", "name": "x", "inputs": []},
-            {"op": "null", "name": "p0", "inputs": []},
-            {
-                "op": "tvm_op",
-                "name": "add",
-                "attrs": {
-                    "func_name": f"tvmgen_{name}_add",
-                    "num_inputs": "2",
-                    "num_outputs": "1",
-                    "flatten_data": "0",
-                },
-                "inputs": [[0, 0, 0], [1, 0, 0]],
-            },
-        ],
-        "arg_nodes": [0, 1],
-        "heads": [[2, 0, 0]],
-        "attrs": {
-            "dltype": ["list_str", ["float32"] * 3],
-            "storage_id": ["list_int", [0, 1, 2]],
-            "shape": ["list_shape", [[1, 2]] * 3],
-        },
-        "node_row_ptr": [0, 1, 2, 3],
-    }
-    return json.dumps(graph, indent=2).encode()
-
-
-def module(name: str, code: bytes | LazyBytes, params: dict[str, np.ndarray]) -> Module:
-    """Return a graph-executor module with one kernel file, as small as they come but for what it is given."""
-    kernel = f"int tvmgen_{name}_add(void);\nint tvmgen_{name}_add(void)\n{{\n    return 0;\n}}\n".encode()
-    return Module(
-        name=name,
-        executor="graph",
-        targets=(ModuleTarget("c -keys=cpu "),),
-        main=(MainMemory(0, 8, 16),),
-        operator_functions=(OperatorFunction(f"tvmgen_{name}_add", ((1, 0),)),),
-        codegen=(
-            CodegenFile(PurePosixPath(f"host/src/{name}_lib0.c"), b"typedef int mlf_nothing;\n"),
-            CodegenFile(PurePosixPath(f"host/src/{name}_lib1.c"), kernel),
-            CodegenFile(PurePosixPath(f"host/lib/{name}_lib0.o"), code),
-        ),
-        inputs=(TensorInfo("x", "float32", 8),),
-        outputs=(TensorInfo("output", "float32", 8),),
-        params={"p0": np.ones((1, 2), np.float32), **params},
-        graph_json=graph_json(name),
-        storage=(StorageEntry(0, 8, "x"), StorageEntry(1, 8, "p0"), StorageEntry(2, 8)),
-        source_text=b"def @main\n",
-    )
-
-
-def write_large(path: Path, mebibytes: int) -> None:
-    """Write an archive of ``mebibytes``, half of them parameters and half of them objects."""
-    size = (mebibytes << 20) // MEMBERS
-    modules = [
-        module(f"net{index}", Noise(size), {"w": np.full(size // 4, index, np.int32)}) for index in range(MEMBERS // 2)
-    ]
-    mlfbuild.write_archive(Library(tuple(modules)), path)
-
-
-def write_many(path: Path, count: int) -> None:
-    """Write an archive of ``count`` small modules, which has about six members a module."""
-    modules = [module(f"net{index}", b"\x7fELF" + bytes(60), {}) for index in range(count)]
-    mlfbuild.write_archive(Library(tuple(modules)), path)
 
 
 # Children ------------------------------------------------------------------------------------------------------------
@@ -154,18 +68,28 @@ import mlfbuild
 
 mlfbuild.write_archive(mlfbuild.open_archive(sys.argv[1]), sys.argv[1] + ".copy")
 """
-TARFILE = """
-import json, sys, tarfile
+OPEN = """
+import sys
+import mlfbuild
 
-with tarfile.open(sys.argv[1]) as tar:
-    members = tar.getmembers()
-    json.load(tar.extractfile("./metadata.json"))
+mlfbuild.open_archive(sys.argv[1])
 """
+COMMANDS: dict[str, list[str]] = {
+    "open_archive": ["-c", OPEN, "{archive}"],
+    "inspect": ["-m", "mlfbuild", "inspect", "{archive}"],
+    "inspect -v": ["-m", "mlfbuild", "inspect", "-v", "{archive}"],
+    "inspect --format json": ["-m", "mlfbuild", "inspect", "{archive}", "--format", "json"],
+    "validate": ["-m", "mlfbuild", "validate", "{archive}"],
+    "compare": ["-m", "mlfbuild", "compare", "{archive}", "{archive}"],
+    "convert": ["-m", "mlfbuild", "convert", "{archive}", "-o", "{folder}/out.tar"],
+    "merge": ["-m", "mlfbuild", "merge", "{archive}", "{folder}/other.tar", "-o", "{folder}/out.tar"],
+}
 
 
-def make(kind: str, path: Path, amount: int) -> None:
+def make(kind: str, path: Path, amount: int) -> Path:
     """Write an archive in a separate process: a child's peak is never below what its parent had in memory."""
     subprocess.run([sys.executable, __file__, "--make", kind, str(path), str(amount)], check=True)
+    return path
 
 
 def python(script: str, *arguments: str) -> list[str]:
@@ -196,40 +120,85 @@ def memory_table(folder: Path, mebibytes: int) -> bool:
     return good
 
 
-def time_table(folder: Path, modules: int, runs: int) -> bool:
-    """Print the time to inspect an archive of many modules; returns whether it is within the limit."""
-    path = folder / "many.tar"
-    make("many", path, modules)
-    command = [sys.executable, "-m", "mlfbuild", "inspect", str(path), "--format", "json"]
-    print(f"\nan archive of {modules} modules, {path.stat().st_size / 2**20:.1f} MiB")
-    print(f"{'':18} {'min s':>8} {'median s':>8} {'peak MiB':>9}")
-    best = 0.0
-    for name, words in (("tarfile alone", python(TARFILE, str(path))), ("mlfbuild inspect", command)):
-        results = [measure(words) for _ in range(runs)]
-        seconds = [result.seconds for result in results]
-        best = min(seconds)
-        peak = max(result.mebibytes for result in results)
-        print(f"{name:18} {best:8.2f} {statistics.median(seconds):8.2f} {peak:9.1f}", flush=True)
-    return best < TIME_LIMIT
+@dataclass(frozen=True)
+class Growth:
+    """A command on archives in which something grows."""
+
+    grows: str
+    command: str
+    cpu_seconds: dict[int, float]
+    """By count; 1 is an archive with one module."""
+    mebibytes: dict[int, float]
+
+    @property
+    def exponent(self) -> float | None:
+        """Of the growth between the two largest counts; ``None`` if there is too little growth."""
+        least, *_, before, last = sorted(self.cpu_seconds)
+        first, second = (self.cpu_seconds[count] - self.cpu_seconds[least] for count in (before, last))
+        return math.log(second / first, last / before) if first > 0 and second > LEAST_SECONDS else None
+
+    @property
+    def good(self) -> bool:
+        """Whether the figures are within their limits."""
+        inspected = self.grows.endswith("modules") and self.command == "inspect" and MODULES in self.cpu_seconds
+        if inspected and (self.cpu_seconds[MODULES] > TIME_LIMIT or self.mebibytes[MODULES] > INSPECT_LIMIT):
+            return False
+        return self.exponent is None or self.exponent < EXPONENT_LIMIT
+
+
+def growth_table(folder: Path, counts: list[int], runs: int) -> list[Growth]:
+    """Print, for each respect in which archives grow, the CPU time, memory and growth of each command."""
+    make("other", folder / "other.tar", 1)
+    found = []
+    for grows in GROWING:
+        sizes = [1, *counts]
+        archives = {count: make(grows, folder / f"{count}.tar", count) for count in sizes}
+        print(f"\n{grows:22} {'CPU s':>6}" + "".join(f"{count:7}" for count in counts) + " exponent   MiB")
+        for name, words in COMMANDS.items():
+            best = {count: fastest(words, archive, runs) for count, archive in archives.items()}
+            growth = Growth(
+                grows,
+                name,
+                {count: round(run.cpu_seconds, 2) for count, run in best.items()},
+                {count: round(run.mebibytes) for count, run in best.items()},
+            )
+            found.append(growth)
+            exponent = "-" if growth.exponent is None else f"{growth.exponent:.2f}"
+            figures = "".join(f"{best[count].cpu_seconds:7.2f}" for count in sizes)
+            mark = "" if growth.good else "  over the limit"
+            print(f"{name:22}{figures} {exponent:>8} {best[sizes[-1]].mebibytes:5.0f}{mark}", flush=True)
+    return found
+
+
+def fastest(words: list[str], archive: Path, runs: int) -> Run:
+    """Return the run of a command on ``archive`` that takes the least CPU time."""
+    command = [word.format(archive=archive, folder=archive.parent) for word in words]
+    return min((measure([sys.executable, *command]) for _ in range(runs)), key=lambda run: run.cpu_seconds)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mebibytes", type=int, default=500)
-    parser.add_argument("--modules", type=int, default=1000)
-    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--counts", default="250,500,1000,2000", help="with commas, ascending")
+    parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--folder", type=Path, help="where the archives are made, twice their size at a time")
+    parser.add_argument("--update", action="store_true", help="write benchmarks/results/archive.json")
     parser.add_argument("--make", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.make:
         kind, path, amount = options.make
-        {"large": write_large, "many": write_many}[kind](Path(path), int(amount))
+        kinds = {**GROWING, "large": lambda mebibytes: large(mebibytes, MEMBERS), "other": lambda _: other()}
+        mlfbuild.write_archive(kinds[kind](int(amount)), Path(path))
         return
+    counts = [int(count) for count in options.counts.split(",")]
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        small = memory_table(Path(folder), options.mebibytes)
-        quick = time_table(Path(folder), options.modules, options.runs)
-    if not (small and quick):
-        sys.exit(f"over the limit of {MEMORY_LIMIT} MiB or of {TIME_LIMIT:.0f} s")
+        good = memory_table(Path(folder), options.mebibytes)
+        found = growth_table(Path(folder), counts, options.runs)
+    if options.update:
+        rows = [{**asdict(row), "exponent": row.exponent and round(row.exponent, 2)} for row in found]
+        RESULTS.write_text("[\n " + ",\n ".join(map(json.dumps, rows)) + "\n]\n")
+    if not (good and all(row.good for row in found)):
+        sys.exit("over the limit")
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ SHARED = {
     "event_schema",
     "events",
     "github",
+    "hashes",
     "invocation",
     "junit",
     "live",

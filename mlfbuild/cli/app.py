@@ -50,6 +50,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "compare": "Compare two archives by meaning.",
         "unpack": "Unpack ARCHIVE into a folder that a CMake build includes.",
         "run": "Run a network of ARCHIVE, here or on an emulated board.",
+        "bundle": "Pack what another machine needs to verify an image.",
         "params": "Write the constants of the image ELF to a file.",
         "clashes": "Fail if two linked models share a global symbol.",
     },

@@ -6,20 +6,50 @@ from pathlib import Path
 
 import click
 
-from mlfbuild.cli.options import SharedOptions, elf_option, verb
+from mlfbuild.cli.hashes import hashes, hashes_json
+from mlfbuild.cli.options import (
+    SharedOptions,
+    bundle_option,
+    complete_board,
+    elf_option,
+    runner_option,
+    verb,
+)
 from mlfbuild.cli.output import show, show_json
-from mlfbuild.cli.progress import building
+from mlfbuild.cli.progress import building, showing_progress
+from mlfbuild.core import UsageError
 
 
 @verb("file", "target", "jobs", "frozen", "offline", "no_wait", "format")
 @click.argument("firmware", required=False)
 @elf_option
-def flash(options: SharedOptions, firmware: str | None, elf: Path | None) -> None:
+@bundle_option
+@click.option("--board", metavar="NAME", help="With --bundle: board that QEMU emulates.", shell_complete=complete_board)
+@runner_option
+def flash(
+    options: SharedOptions,
+    firmware: str | None,
+    elf: Path | None,
+    bundle: Path | None,
+    board: str | None,
+    runner: tuple[str, ...],
+) -> None:
     """Write a firmware to the device of its target.
 
     FIRMWARE is built first; it may be omitted if the project has only one image. The device is the target's runner.
     Its memory is read back and compared with the image, and the firmware starts.
+
+    With --bundle and --elf, no project is needed: the image is compared with the bundle first. The device is that of
+    --board or --runner, or the bundle's board.
     """
+    if bundle is not None:
+        _flash_received(options, firmware, elf, bundle, board, runner)
+        return
+    for name, value in (("--board", board), ("--runner", runner)):
+        if value:
+            raise UsageError(
+                "option-needs-another", place=name, reason="the project file has the device", hint="add --bundle"
+            )
     from mlfbuild.build import load
     from mlfbuild.usecases import chosen_image, flash_firmware
 
@@ -33,3 +63,36 @@ def flash(options: SharedOptions, firmware: str | None, elf: Path | None) -> Non
         show_json({"elf": image.elf, "target": image.target.name, "device": device})
     elif not options.quiet:
         show(f"{image.elf}: written to {device}")
+
+
+def _flash_received(
+    options: SharedOptions,
+    firmware: str | None,
+    elf: Path | None,
+    bundle: Path,
+    board: str | None,
+    runner: tuple[str, ...],
+) -> None:
+    from mlfbuild.usecases import ChosenImage, flash_firmware, received_image
+
+    given = [f"--{name.replace('_', '-')}" for name in sorted(options.given & {"file", "target", "frozen", "jobs"})]
+    if given or firmware is not None:
+        raise UsageError(
+            "option-not-applicable",
+            place=given[0] if given else str(firmware),
+            reason="applies only to a project",
+            hint="omit it with --bundle",
+        )
+    if elf is None:
+        raise UsageError(
+            "bundle-without-image", place=f"--bundle {bundle}", reason="the image is missing", hint="add --elf"
+        )
+    received = received_image(bundle, elf, board=board, runner=runner)
+    if not (options.quiet or options.json):
+        show(hashes(received))
+    with showing_progress(options, "flash") as progress:
+        device = flash_firmware(ChosenImage(elf, received.target), progress)
+    if options.json:
+        show_json({**hashes_json(received), "device": device})
+    elif not options.quiet:
+        show(f"{elf}: written to {device}")

@@ -235,6 +235,13 @@ elf_option = click.option(
 )
 """An image instead of a firmware of the project."""
 
+bundle_option = click.option(
+    "--bundle", type=click.Path(path_type=Path), metavar="FILE", help="Use this bundle; no project needed."
+)
+runner_option = click.option(
+    "--runner", multiple=True, metavar="KEY=VALUE", help="With --bundle: key of a runner; repeatable."
+)
+
 
 def timeout_option(*, default: float | None = None, usual: int = 60) -> Callable[[F], F]:
     """Return the option --timeout; its help names the ``usual`` limit."""

@@ -8,9 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mlfbuild.cli.options import SharedOptions, complete_board, timeout_option, verb
+from mlfbuild.cli.hashes import hashes, hashes_json
+from mlfbuild.cli.options import (
+    SharedOptions,
+    bundle_option,
+    complete_board,
+    runner_option,
+    timeout_option,
+    verb,
+)
 from mlfbuild.cli.output import FAILED, PASSED, note, report_error, show, show_json
-from mlfbuild.cli.progress import building
+from mlfbuild.cli.progress import building, showing_progress
 from mlfbuild.core import Diagnostic, MlfError, UsageError, listed
 
 if TYPE_CHECKING:
@@ -25,13 +33,15 @@ _FILE = click.Path(path_type=Path)
 @click.option("--elf", type=_FILE, metavar="FILE", help="Check this test firmware; no project needed.")
 @click.option("--vectors", type=_FILE, metavar="FILE", help="With --elf: inputs and expected outputs.")
 @click.option(
-    "--board", metavar="NAME", help="With --elf: the board that it must be for.", shell_complete=complete_board
+    "--board", metavar="NAME", help="With --elf or --bundle: the board to use.", shell_complete=complete_board
 )
 @click.option(
     "--in", "image", type=_FILE, metavar="FILE", help="Check the models in this firmware image on the device."
 )
 @click.option("--no-flash", is_flag=True, help="With --in: the device holds the image already.")
 @click.option("--emulator", is_flag=True, help="Use the boards of targets instead of their devices.")
+@bundle_option
+@runner_option
 @timeout_option(usual=120)
 @click.option("--junit", type=_FILE, metavar="FILE", help="Also write the results as JUnit XML.")
 def verify(
@@ -42,6 +52,8 @@ def verify(
     image: Path | None,
     no_flash: bool,
     emulator: bool,
+    bundle: Path | None,
+    runner: tuple[str, ...],
     timeout: float | None,
     junit: Path | None,
 ) -> None:
@@ -52,11 +64,20 @@ def verify(
     exceeds it.
 
     With --in, call the models in a firmware image that you ship: it is loaded, runs from reset to main on the target's
-    device, and there the models' run functions are called with each vector.
+    device, and there the models' run functions are called with each vector. With --bundle, no project is needed: the
+    image is compared with the bundle, and the device is that of --board or --runner, or the bundle's board.
 
     With --elf, run test firmware that another build made: the CMake target mlf_<model>_verify of a tree that
     `mlfbuild build --tree DIR --with-verify` wrote.
     """
+    if bundle is not None:
+        _check_only_bundle(options, {"elf": elf, "vectors": vectors, "emulator": emulator})
+        _verify_bundle(options, bundle, image, board, runner, timeout, junit, flash=not no_flash)
+        return
+    if runner:
+        raise UsageError(
+            "option-needs-another", place="--runner", reason="the project file has the runner", hint="add --bundle"
+        )
     if elf is not None and (image is not None or emulator):
         raise UsageError(
             "option-not-applicable",
@@ -79,6 +100,63 @@ def verify(
         )
     else:
         _verify_project(options, timeout, junit, emulator=emulator, image=image, flash=not no_flash)
+
+
+def _check_only_bundle(options: SharedOptions, others: dict[str, object]) -> None:
+    given = options.given & {"file", "target", "model", "jobs", "frozen", "no_wait"}
+    for name in sorted(given | {name for name, value in others.items() if value}):
+        raise UsageError(
+            "option-not-applicable",
+            place=f"--{name.replace('_', '-')}",
+            reason="the bundle has the target, models and vectors",
+            hint="omit it with --bundle",
+        )
+
+
+def _verify_bundle(
+    options: SharedOptions,
+    bundle: Path,
+    image: Path | None,
+    board: str | None,
+    runner: tuple[str, ...],
+    timeout: float | None,
+    junit: Path | None,
+    *,
+    flash: bool,
+) -> None:
+    from mlfbuild.usecases import received_image, verification_failed, verify_received
+
+    if image is None:
+        raise UsageError(
+            "bundle-without-image", place=f"--bundle {bundle}", reason="the image is missing", hint="add --in FILE"
+        )
+    received = received_image(bundle, image, board=board, runner=runner)
+    if not (options.quiet or options.json):
+        show(hashes(received))
+    with showing_progress(options, "verify") as progress:
+        reports = verify_received(received, flash=flash, timeout=timeout, progress=progress)
+    problems = [
+        Diagnostic("verify-failed", place=f"{image}: {report.module}", reason=report.summary(), hint=report.hint)
+        for report in reports
+        if not report.passed
+    ]
+    if junit is not None:
+        from mlfbuild.cli.junit import JUnitCase, write_junit
+
+        cases = [JUnitCase(report.board, report.module, report) for report in reports]
+        write_junit(junit, cases)
+    if options.json:
+        show_json(
+            {
+                **hashes_json(received),
+                "results": [{"target": received.target.name, "passed": r.passed, **vars(r)} for r in reports],
+            }
+        )
+    for report in reports:
+        if not (options.json or (options.quiet and report.passed)):
+            _show_report(report)
+    if problems:
+        raise verification_failed(str(image), problems)
 
 
 def _verify_elf(

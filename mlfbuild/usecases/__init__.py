@@ -21,6 +21,14 @@ if TYPE_CHECKING:
         build_firmware as build_firmware,
         build_project as build_project,
     )
+    from mlfbuild.usecases.bundle import (
+        ReceivedImage as ReceivedImage,
+        WrittenBundle as WrittenBundle,
+        bundle_archives as bundle_archives,
+        bundle_project as bundle_project,
+        received_image as received_image,
+        verify_received as verify_received,
+    )
     from mlfbuild.usecases.calibrate import CalibratedTarget as CalibratedTarget, calibrate_target as calibrate_target
     from mlfbuild.usecases.check import (
         assumed_places as assumed_places,

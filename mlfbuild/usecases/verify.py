@@ -361,8 +361,9 @@ def _verified(job: VerifyJob, connection: Connection | None, tell: Tell) -> veri
     module = executor.chosen_module(archive.open_archive(job.model.archive), job.module or None, str(job.model.archive))
     if job.image is not None:
         assert connection is not None
+        subject = verify.shipped_subject(module, connection.device.name)
         return verify.verify_shipped(
-            connection, job.image, module, job.vectors, flash=job.flash, timeout=job.timeout, tell=tell
+            connection, job.image, subject, job.vectors, flash=job.flash, timeout=job.timeout, tell=tell
         )
     report = verify.verify_module(
         job.model.tree,

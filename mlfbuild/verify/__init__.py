@@ -51,7 +51,15 @@ if TYPE_CHECKING:
         Connection as Connection,
         connected as connected,
         device_of as device_of,
+        shipped_subject as shipped_subject,
         verify_shipped as verify_shipped,
+    )
+    from mlfbuild.verify.device_bundle import (
+        BundledModel as BundledModel,
+        DeviceBundle as DeviceBundle,
+        bundled_image as bundled_image,
+        pack_bundle as pack_bundle,
+        read_bundle as read_bundle,
     )
     from mlfbuild.verify.exchange import SECONDS_A_CASE as SECONDS_A_CASE
     from mlfbuild.verify.firmware_run import (

@@ -55,12 +55,17 @@ def _check(subject: Subject, where: str) -> None:
             reason=f"this version of mlfbuild does not know the board {quoted(subject.board)}",
             hint="use the version of mlfbuild that built the image",
         )
+    check_tensors(subject, f"{where}: {SYMBOL}")
+
+
+def check_tensors(subject: Subject, where: str) -> None:
+    """Raise ``InputFileError`` if a name, size or shape of ``subject``, from the file ``where``, is not possible."""
     if not subject.name.isidentifier() or not subject.inputs or not subject.outputs:
         raise InputFileError(
             "test-firmware-damaged",
-            place=f"{where}: {SYMBOL}",
+            place=where,
             reason="it names no module with inputs and outputs",
-            hint="build the image again",
+            hint="build it again",
         )
     for tensor in (*subject.inputs, *subject.outputs):
         size = _ELEMENTS.get(tensor.dtype, 0)
@@ -68,9 +73,9 @@ def _check(subject: Subject, where: str) -> None:
         if not whole or (tensor.shape is not None and _bytes(tensor.shape, size) != tensor.size):
             raise InputFileError(
                 "test-firmware-damaged",
-                place=f"{where}: {SYMBOL}: tensor {quoted(tensor.name)}",
+                place=f"{where}: tensor {quoted(tensor.name)}",
                 reason=f"{tensor.size} bytes do not fit its shape and type {quoted(tensor.dtype)}",
-                hint="build the image again",
+                hint="build it again",
             )
 
 

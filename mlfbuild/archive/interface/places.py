@@ -128,9 +128,10 @@ class Places:
             return self._chosen(params, max(entry.count - len(outputs), 0), outputs)
         if not self._module.main and entry is None:
             return params
-        if len(outputs) != 1 or any(argument.size is None for argument in (*params, *outputs)):
-            return ()  # TVM counts the bytes of several outputs more than once
-        rest = sum(memory.io_size for memory in self._module.main) - (outputs[0].size or 0)
+        if not outputs or any(argument.size is None for argument in (*params, *outputs)):
+            return ()
+        # TVM counts the bytes of all outputs once for each of them.
+        rest = sum(memory.io_size for memory in self._module.main) - len(outputs) * _total(outputs)
         for count, argument in enumerate(params, 1):
             rest -= argument.size or 0
             if rest == 0:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from mlfbuild.archive.interface.relay_body import result_type
-from mlfbuild.archive.interface.relay_types import UNKNOWN, Tensor, Type, flat, read_type
+from mlfbuild.archive.interface.relay_types import UNKNOWN, RelayTensor, RelayType, flat, read_type
 from mlfbuild.archive.interface.signature import Argument, Signature
 
 _MAIN = re.compile(r"^[ \t]*def @main[ \t]*(?:\[[^\]\n]{0,200}\])?\(", re.MULTILINE)
@@ -38,7 +38,7 @@ def relay_signature(text: str) -> Signature | None:
     parts, end = _parts(signature)
     if end is None:
         return None
-    params: dict[str, Type] = {}
+    params: dict[str, RelayType] = {}
     for part in parts:
         name = _PARAMETER.match(part)
         if name is None and part.lstrip().startswith("%"):
@@ -54,7 +54,7 @@ def relay_signature(text: str) -> Signature | None:
     return Signature(inputs, _outputs(text, found.end(), signature, end, params))
 
 
-def _argument(name: str, tensor: Tensor) -> Argument:
+def _argument(name: str, tensor: RelayTensor) -> Argument:
     dims = tensor.dims or ()
     known = tuple(extent for extent in dims if extent is not None)
     if tensor.dims is None or len(known) < len(dims):
@@ -84,7 +84,9 @@ def _parts(signature: str) -> tuple[list[str], int | None]:
             return parts, at
 
 
-def _outputs(text: str, start: int, signature: str, end: int, params: dict[str, Type]) -> tuple[Argument, ...] | None:
+def _outputs(
+    text: str, start: int, signature: str, end: int, params: dict[str, RelayType]
+) -> tuple[Argument, ...] | None:
     """Return the results, whose types are between ``->`` and the body, or those of the body's last expression."""
     arrow = re.compile(r"\s*->([^{\n]*)\{").match(signature, end)
     stated = read_type(arrow[1]) if arrow else None

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from mlfbuild.archive.interface.relay_operators import RULES
-from mlfbuild.archive.interface.relay_types import UNKNOWN, Tensor, Tuple, Type, read_type, tuple_of
+from mlfbuild.archive.interface.relay_types import UNKNOWN, RelayTensor, RelayTuple, RelayType, read_type, tuple_of
 
 _MAX_BODY = 2 * 1024 * 1024  # characters
 _MAX_LINES = 50_000
@@ -32,10 +32,10 @@ _ATTRIBUTE = re.compile(r"([a-z_]\w*)=(.*)", re.DOTALL)
 _NUMBER = re.compile(r"-?[0-9][0-9.]*(?:e[+-]?[0-9]+)?f?(?:16|32|64)?")
 
 
-def result_type(text: str, start: int, params: Mapping[str, Type]) -> Type:
+def result_type(text: str, start: int, params: Mapping[str, RelayType]) -> RelayType:
     """Return the type of the last expression of the function whose body begins at ``start``, behind its brace."""
     known = dict(params)
-    result: Type = UNKNOWN
+    result: RelayType = UNKNOWN
     end = text.find("\n}", start, start + _MAX_BODY)
     lines = [line for each in text[start : max(end, start)].splitlines() if (line := each.strip())]
     if len(lines) > _MAX_LINES:
@@ -52,7 +52,7 @@ def result_type(text: str, start: int, params: Mapping[str, Type]) -> Type:
     return result
 
 
-def _expression(text: str, known: Mapping[str, Type]) -> Type:
+def _expression(text: str, known: Mapping[str, RelayType]) -> RelayType:
     text = text.rstrip("; \t")
     for _ in range(_MAX_COMMENTS):
         if not text.endswith("*/") or (start := text.rfind("/*")) < 0:
@@ -64,7 +64,7 @@ def _expression(text: str, known: Mapping[str, Type]) -> Type:
     return _plain(_COMMENT.sub("", text).strip(), known)
 
 
-def _plain(text: str, known: Mapping[str, Type]) -> Type:
+def _plain(text: str, known: Mapping[str, RelayType]) -> RelayType:
     """Return the type of an expression without comments: a variable, a tuple, a field of a tuple, or a call."""
     if text.startswith("%"):
         return _variable(text[1:], known)
@@ -77,24 +77,24 @@ def _plain(text: str, known: Mapping[str, Type]) -> Type:
     parts = list(_parts(call[2]))
     attributes = {found[1]: found[2].strip() for part in parts if (found := _ATTRIBUTE.match(part))}
     arguments = [_argument(part, known) for part in parts if not _ATTRIBUTE.match(part)]
-    tensors = [each if isinstance(each, Tensor) else UNKNOWN for each in arguments]
+    tensors = [each if isinstance(each, RelayTensor) else UNKNOWN for each in arguments]
     result = rule(tensors, attributes) if tensors else UNKNOWN
     sound = all(extent is None or 0 <= extent <= _LARGEST for extent in result.dims or ())
     return result if sound else replace(result, dims=None)
 
 
-def _argument(text: str, known: Mapping[str, Type]) -> Type:
+def _argument(text: str, known: Mapping[str, RelayType]) -> RelayType:
     if text.startswith("%"):
         return _variable(text[1:], known)
-    return Tensor(dims=()) if _NUMBER.fullmatch(text) else UNKNOWN
+    return RelayTensor(dims=()) if _NUMBER.fullmatch(text) else UNKNOWN
 
 
-def _variable(name: str, known: Mapping[str, Type]) -> Type:
+def _variable(name: str, known: Mapping[str, RelayType]) -> RelayType:
     if name in known:
         return known[name]
     base, _, index = name.rpartition(".")
     found = known.get(base, UNKNOWN)
-    if isinstance(found, Tuple) and index.isdecimal() and len(index) < 9 and int(index) < len(found.fields):
+    if isinstance(found, RelayTuple) and index.isdecimal() and len(index) < 9 and int(index) < len(found.fields):
         return found.fields[int(index)]
     return UNKNOWN
 

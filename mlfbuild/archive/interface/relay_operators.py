@@ -12,15 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from mlfbuild.archive.interface.relay_types import MAX_RANK, Dims, Tensor
+from mlfbuild.archive.interface.relay_types import MAX_RANK, Dims, RelayTensor
 
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
 
 Attributes: TypeAlias = Mapping[str, str]
-Rule: TypeAlias = Callable[[Sequence[Tensor], Attributes], Tensor]
+Rule: TypeAlias = Callable[[Sequence[RelayTensor], Attributes], RelayTensor]
 
 
-def _same(tensors: Sequence[Tensor], _: Attributes) -> Tensor:
+def _same(tensors: Sequence[RelayTensor], _: Attributes) -> RelayTensor:
     return tensors[0]
 
 
@@ -29,59 +29,59 @@ def _typed(key: str, default: str) -> Rule:
     return lambda tensors, attributes: replace(tensors[0], dtype=attributes.get(key, default).strip('"') or default)
 
 
-def _broadcast(tensors: Sequence[Tensor], _: Attributes) -> Tensor:
+def _broadcast(tensors: Sequence[RelayTensor], _: Attributes) -> RelayTensor:
     first, second = tensors[0].dims, tensors[1].dims if len(tensors) > 1 else None
     if first is None or second is None:
-        return Tensor(tensors[0].dtype)
+        return RelayTensor(tensors[0].dtype)
     rank = max(len(first), len(second))
     pairs = zip((1,) * (rank - len(first)) + first, (1,) * (rank - len(second)) + second, strict=True)
-    return Tensor(tensors[0].dtype, tuple(b if a == 1 or (a is None and b != 1) else a for a, b in pairs))
+    return RelayTensor(tensors[0].dtype, tuple(b if a == 1 or (a is None and b != 1) else a for a, b in pairs))
 
 
-def _dense(tensors: Sequence[Tensor], attributes: Attributes) -> Tensor:
+def _dense(tensors: Sequence[RelayTensor], attributes: Attributes) -> RelayTensor:
     dims = tensors[0].dims
     units: Dims | None = _integers(attributes.get("units", ""))
     if not units and len(tensors) > 1 and tensors[1].dims:
         units = tensors[1].dims[:1]
     dtype = attributes.get("out_dtype", "").strip('"') or tensors[0].dtype
-    return Tensor(dtype, (*dims[:-1], *units[:1]) if dims and units else None)
+    return RelayTensor(dtype, (*dims[:-1], *units[:1]) if dims and units else None)
 
 
-def _reshape(tensors: Sequence[Tensor], attributes: Attributes) -> Tensor:
+def _reshape(tensors: Sequence[RelayTensor], attributes: Attributes) -> RelayTensor:
     """Return the type with the attribute's shape, in which 0 keeps an extent and -1 is what remains."""
     before = tensors[0].dims
     wanted = _integers(attributes.get("newshape", ""))
     if wanted is None or len(wanted) > MAX_RANK or min(wanted) < -1 or "allowzero" in attributes:
-        return Tensor(tensors[0].dtype)
+        return RelayTensor(tensors[0].dtype)
     kept = before or ()
     dims = [extent or (kept[at] if at < len(kept) else None) for at, extent in enumerate(wanted)]
     dims = [None if extent == -1 else extent for extent in dims]
     total, rest = _product(kept), _product([extent for extent in dims if extent is not None])
     if before is not None and dims.count(None) == 1 and total is not None and rest:
         dims = [total // rest if extent is None else extent for extent in dims]
-    return Tensor(tensors[0].dtype, tuple(dims))
+    return RelayTensor(tensors[0].dtype, tuple(dims))
 
 
-def _flattened(tensors: Sequence[Tensor], _: Attributes) -> Tensor:
+def _flattened(tensors: Sequence[RelayTensor], _: Attributes) -> RelayTensor:
     dims = tensors[0].dims
     if not dims:
-        return Tensor(tensors[0].dtype, None if dims is None else (1, 1))
-    return Tensor(tensors[0].dtype, (dims[0], _product(dims[1:])))
+        return RelayTensor(tensors[0].dtype, None if dims is None else (1, 1))
+    return RelayTensor(tensors[0].dtype, (dims[0], _product(dims[1:])))
 
 
-def _conv2d(tensors: Sequence[Tensor], attributes: Attributes) -> Tensor:
+def _conv2d(tensors: Sequence[RelayTensor], attributes: Attributes) -> RelayTensor:
     dtype = _text(attributes, "out_dtype", "") or tensors[0].dtype
     channels: Dims | None = _integers(attributes.get("channels", ""))
     layout, kernel = _text(attributes, "kernel_layout", "OIHW"), tensors[1].dims if len(tensors) > 1 else None
     if channels is None and kernel is not None and len(kernel) == 4 and sorted(layout) == sorted("OIHW"):
         channels = kernel[layout.index("O") :][:1] if attributes.get("groups", "1") == "1" else None
     window = _integers(attributes.get("kernel_size", ""))
-    return Tensor(dtype, _windows(tensors[0].dims, window, channels, attributes, "data_layout"))
+    return RelayTensor(dtype, _windows(tensors[0].dims, window, channels, attributes, "data_layout"))
 
 
-def _pool2d(tensors: Sequence[Tensor], attributes: Attributes) -> Tensor:
+def _pool2d(tensors: Sequence[RelayTensor], attributes: Attributes) -> RelayTensor:
     window = _integers(attributes.get("pool_size", ""))
-    return Tensor(tensors[0].dtype, _windows(tensors[0].dims, window, (), attributes, "layout"))
+    return RelayTensor(tensors[0].dtype, _windows(tensors[0].dims, window, (), attributes, "layout"))
 
 
 def _windows(
@@ -109,26 +109,50 @@ def _windows(
     return tuple(found)
 
 
-def _global_pool2d(tensors: Sequence[Tensor], attributes: Attributes) -> Tensor:
+def _global_pool2d(tensors: Sequence[RelayTensor], attributes: Attributes) -> RelayTensor:
     order, dims = _text(attributes, "layout", "NCHW"), tensors[0].dims
     if dims is None or len(dims) != 4 or sorted(order) != sorted("NCHW"):
-        return Tensor(tensors[0].dtype)
-    return Tensor(tensors[0].dtype, tuple(1 if letter in "HW" else e for letter, e in zip(order, dims, strict=True)))
+        return RelayTensor(tensors[0].dtype)
+    return RelayTensor(
+        tensors[0].dtype, tuple(1 if letter in "HW" else e for letter, e in zip(order, dims, strict=True))
+    )
 
 
-def _padded(tensors: Sequence[Tensor], attributes: Attributes) -> Tensor:
+def _padded(tensors: Sequence[RelayTensor], attributes: Attributes) -> RelayTensor:
     dims, width = tensors[0].dims, _integers(re.sub(r"[\[\]]", " ", attributes.get("pad_width", "")))
     if dims is None or width is None or len(width) != 2 * len(dims):
-        return Tensor(tensors[0].dtype)
+        return RelayTensor(tensors[0].dtype)
     sums = [before + behind for before, behind in zip(width[::2], width[1::2], strict=True)]
-    return Tensor(tensors[0].dtype, tuple(e if e is None else e + more for e, more in zip(dims, sums, strict=True)))
+    return RelayTensor(
+        tensors[0].dtype, tuple(e if e is None else e + more for e, more in zip(dims, sums, strict=True))
+    )
 
 
-def _transposed(tensors: Sequence[Tensor], attributes: Attributes) -> Tensor:
+def _transposed(tensors: Sequence[RelayTensor], attributes: Attributes) -> RelayTensor:
     dims, axes = tensors[0].dims, _integers(attributes.get("axes", ""))
     if dims is None or axes is None or sorted(axes) != list(range(len(dims))):
-        return Tensor(tensors[0].dtype)
-    return Tensor(tensors[0].dtype, tuple(dims[axis] for axis in axes))
+        return RelayTensor(tensors[0].dtype)
+    return RelayTensor(tensors[0].dtype, tuple(dims[axis] for axis in axes))
+
+
+def _reduced(tensors: Sequence[RelayTensor], attributes: Attributes) -> RelayTensor:
+    return _without_axes(tensors[0], attributes, kept=_text(attributes, "keepdims", "0") not in {"0", "False"})
+
+
+def _squeezed(tensors: Sequence[RelayTensor], attributes: Attributes) -> RelayTensor:
+    if "axis" not in attributes:  # it removes every extent of 1
+        return RelayTensor(tensors[0].dtype)
+    return _without_axes(tensors[0], attributes, kept=False)
+
+
+def _without_axes(tensor: RelayTensor, attributes: Attributes, *, kept: bool) -> RelayTensor:
+    """Return the type without the axes of the attribute ``axis``, or with an extent of 1 for each if ``kept``."""
+    axes = _integers(attributes.get("axis", ""))
+    if tensor.dims is None or axes is None or "exclude" in attributes:
+        return RelayTensor(tensor.dtype)
+    removed = {axis % len(tensor.dims) if tensor.dims else 0 for axis in axes}
+    dims = ((1 if at in removed else extent) for at, extent in enumerate(tensor.dims) if kept or at not in removed)
+    return RelayTensor(tensor.dtype, tuple(dims))
 
 
 def _text(attributes: Attributes, key: str, default: str) -> str:
@@ -175,4 +199,6 @@ RULES: Mapping[str, Rule] = {
     "nn.global_max_pool2d": _global_pool2d,
     "nn.pad": _padded,
     "transpose": _transposed,
+    "squeeze": _squeezed,
+    **dict.fromkeys(("mean", "sum", "max", "min"), _reduced),
 }

@@ -11,7 +11,7 @@ Dims: TypeAlias = "tuple[int | None, ...]"
 
 
 @dataclass(frozen=True)
-class Tensor:
+class RelayTensor:
     """The type of a tensor, as far as known."""
 
     dtype: str = ""
@@ -20,19 +20,19 @@ class Tensor:
 
 
 @dataclass(frozen=True)
-class Tuple:
+class RelayTuple:
     """The type of a tuple."""
 
-    fields: tuple[Type, ...]
+    fields: tuple[RelayType, ...]
     tensors: int
     """The number of tensors in it and in the tuples in it, plus one for each tuple."""
     depth: int
     """1 if no field is a tuple."""
 
 
-Type: TypeAlias = "Tensor | Tuple"
+RelayType: TypeAlias = "RelayTensor | RelayTuple"
 
-UNKNOWN = Tensor()
+UNKNOWN = RelayTensor()
 """The type of an expression that may be a tensor or a tuple."""
 _TENSOR = re.compile(
     r"\s*(?:Tensor\[\s*\(([^()\[\]]*)\)\s*,\s*([a-z0-9_]+)\s*\]"
@@ -47,15 +47,15 @@ _MAX_DEPTH = 16
 """Of tuples in tuples."""
 
 
-def read_type(text: str, at: int = 0, depth: int = 0) -> tuple[Type, int] | None:
+def read_type(text: str, at: int = 0, depth: int = 0) -> tuple[RelayType, int] | None:
     """Return the type at the place ``at`` of ``text`` and the place behind it; ``None`` if there is none."""
     found = _TENSOR.match(text, at)
     if found is not None:
-        return Tensor(found[2] or found[3], _dims(found[1]) if found[2] else ()), found.end()
+        return RelayTensor(found[2] or found[3], _dims(found[1]) if found[2] else ()), found.end()
     opening = _OPENING.match(text, at)
     if opening is None or depth == _MAX_DEPTH:
         return None
-    fields: list[Type] = []
+    fields: list[RelayType] = []
     at = opening.end()
     while (field := read_type(text, at, depth + 1)) is not None:
         fields.append(field[0])
@@ -67,10 +67,10 @@ def read_type(text: str, at: int = 0, depth: int = 0) -> tuple[Type, int] | None
     return None if closing is None else (tuple_of(fields), closing.end())
 
 
-def tuple_of(fields: Sequence[Type]) -> Type:
+def tuple_of(fields: Sequence[RelayType]) -> RelayType:
     """Return the type of a tuple; ``UNKNOWN`` if it is too large."""
-    inner = [field for field in fields if isinstance(field, Tuple)]
-    found = Tuple(
+    inner = [field for field in fields if isinstance(field, RelayTuple)]
+    found = RelayTuple(
         tuple(fields),
         1 + len(fields) - len(inner) + sum(field.tensors for field in inner),
         1 + max((field.depth for field in inner), default=0),
@@ -78,9 +78,9 @@ def tuple_of(fields: Sequence[Type]) -> Type:
     return found if found.tensors <= _MAX_TENSORS and found.depth <= _MAX_DEPTH else UNKNOWN
 
 
-def flat(found: Type) -> list[Tensor]:
+def flat(found: RelayType) -> list[RelayTensor]:
     """Return the tensors of a type in order, without the structure of its tuples."""
-    return [found] if isinstance(found, Tensor) else [tensor for field in found.fields for tensor in flat(field)]
+    return [found] if isinstance(found, RelayTensor) else [tensor for field in found.fields for tensor in flat(field)]
 
 
 def _dims(text: str) -> Dims | None:

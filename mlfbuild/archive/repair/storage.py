@@ -46,7 +46,9 @@ def _true_storage(module: Module, graph: ExecutorGraph) -> tuple[StorageEntry, .
     """Return the storage ids as the graph has them; those that the graph does not have stay as they are."""
     sizes, bindings = storage_sizes(graph), storage_bindings(graph)
     return tuple(
-        StorageEntry(number, sizes[number], bindings.get(number)) if (number := entry.storage_id) in sizes else entry
+        replace(entry, size=sizes[number], input_binding=bindings.get(number))
+        if (number := entry.storage_id) in sizes
+        else entry
         for entry in module.storage
     )
 

@@ -123,14 +123,13 @@ def declared_functions(archive: ArchiveView) -> Iterator[Finding]:
     """Find functions of a module that its code declares, as TVM does before calls, but no file defines."""
     if any(view.closed for view in archive.modules):
         return
-    known = frozenset[str]().union(*(view.known for view in archive.modules))
-    entries = {f"{_SYMBOLS}{view.name}_run" for view in archive.modules}
-    seen: set[str] = set()
+    judged = set[str]().union(*(view.known for view in archive.modules))
+    judged |= {f"{_SYMBOLS}{view.name}_run" for view in archive.modules}
     for _, source in _sources(archive):
-        judged = seen | entries | set(source.registry.functions if source.registry else ())
+        registered = frozenset(source.registry.functions if source.registry else ())
         for name in dict.fromkeys(function.name for function in source.functions):
-            if name.startswith(_SYMBOLS) and name not in known and name not in judged:
-                seen.add(name)
+            if name.startswith(_SYMBOLS) and name not in judged and name not in registered:
+                judged.add(name)
                 yield finding("MLF714", f"{source.path}: {name}", "is not defined in the archive")
 
 

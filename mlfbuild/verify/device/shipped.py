@@ -47,23 +47,21 @@ _KEPT_REGISTERS = {f"r{number}": 0x4D4C4600 + number for number in range(4, 12)}
 def verify_shipped(
     connection: Connection,
     image: Path,
-    module: Module,
+    subject: Subject,
     vectors: Path,
     *,
     flash: bool = True,
     timeout: float | None = None,
     tell: Tell = tell_nobody,
 ) -> VerifyReport:
-    """Check ``module`` in the firmware ``image`` on the device of ``connection`` against the file ``vectors``.
+    """Check ``subject`` in the firmware ``image`` on the device of ``connection`` against the file ``vectors``.
 
     The image is loaded unless ``flash`` is false: then the device must hold it. A case may take ``timeout`` seconds.
     Raises ``InputFileError`` if the image has no function to call, ``UnsupportedModelError`` if the device has too
-    little free memory or the module needs more than tensors of its caller, ``ProcessFailedError`` if the image does not
-    reach ``main``, or if the connection is lost.
+    little free memory, ``ProcessFailedError`` if the image does not reach ``main``, or if the connection is lost.
     """
-    subject = subject_of(module, connection.device.name)
     firmware = read_firmware(image)
-    address, with_workspace = _run_function(firmware, module, subject)
+    address, with_workspace = _run_function(firmware, subject)
     loaded = load_vectors(vectors, subject)
     if flash:
         connection.runner.load(image, tell)
@@ -80,8 +78,12 @@ def verify_shipped(
     return report_of(subject, loaded, runs, stopped, f"{connection.name} in {image.name}")
 
 
-def _run_function(firmware: Firmware, module: Module, subject: Subject) -> tuple[int, bool]:
-    """Return the address of the module's run function, and whether its caller provides a workspace."""
+def shipped_subject(module: Module, device: str) -> Subject:
+    """Return what checking ``module`` in an image that ships takes, on a device that is reached by the way ``device``.
+
+    Raises ``UnsupportedModelError`` if the module has no C interface, or needs more than tensors of its caller.
+    """
+    subject = subject_of(module, device)
     if subject.pools or module.workspace_io:
         raise UnsupportedModelError(
             "module-needs-pools",
@@ -89,7 +91,12 @@ def _run_function(firmware: Firmware, module: Module, subject: Subject) -> tuple
             reason="its caller provides memory pools, which mlfbuild cannot find in an image",
             hint="verify it without --in",
         )
-    prefix = struct_prefix(module.name)
+    return subject
+
+
+def _run_function(firmware: Firmware, subject: Subject) -> tuple[int, bool]:
+    """Return the address of the module's run function, and whether its caller provides a workspace."""
+    prefix = struct_prefix(subject.name)
     static, reentrant = f"{prefix}_run", f"mlf_{prefix.removeprefix('tvmgen_')}_run"
     for name, with_workspace in ((static, False), (reentrant, True)):
         address = firmware.function(name)
