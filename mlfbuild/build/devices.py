@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+from mlfbuild import compilers
 from mlfbuild.build.tree.devices import DeviceTools
-from mlfbuild.compilers import check_fit
 from mlfbuild.core import UsageError, find_tool, run, tool_variable, write_atomic
 from mlfbuild.library import Library, device_code
 from mlfbuild.project import COMPILER_WORD, DeviceKeys
@@ -94,7 +94,7 @@ def check_device_objects(library: Library, devices: TargetDevices | None, where:
             keys = devices.declared.get(code.name) if devices is not None else None
             if keys is not None and keys.cpu is not None:
                 own = replace(module, codegen=code.objects, device_files=(), targets=())
-                check_fit(Library((own,)), CPUS[keys.cpu], where)
+                compilers.check_fit(Library((own,)), CPUS[keys.cpu], where)
 
 
 def _of_cpu(cpu: Cpu) -> tuple[str, tuple[str, ...], str]:

@@ -48,14 +48,15 @@ class Fields:
     object remembers which members were read, so that ``unread`` can list the others.
     """
 
+    __slots__ = ("_advice", "_members", "_opened", "_path", "_place", "_read", "where")
+
     def __init__(self, value: object, where: str, path: str = "", advice: str = "write the file again") -> None:
         self.where = where
-        self.place: tuple[str, ...] = ()
-        """The keys and indices that lead to the object in ``unread``; readers of several forms may set it."""
         self._path = path
         self._advice = advice
+        self._place: tuple[str, ...] | None = None
         self._read: set[str] = set()
-        self._opened: dict[tuple[str, int | None], Fields] = {}
+        self._opened: dict[str, Fields | list[Fields]] | None = None  # most objects contain no others
         if not isinstance(value, dict):
             place = f"{where}: {path}" if path else where
             raise InputFileError("json-type-wrong", place=place, reason="must be an object", hint=advice)
@@ -93,21 +94,34 @@ class Fields:
         return self._members.get(key)
 
     def skip(self, *keys: str) -> None:
-        """Count members as read."""
-        self._read.update(keys)
+        """Count members as read, if they exist."""
+        self._read.update(key for key in keys if key in self._members)
 
     def leave(self, key: str) -> None:
         """Count a member that ``member`` returned as not read."""
         self._read.discard(key)
-        self._opened.pop((key, None), None)
+        if self._opened is not None:
+            self._opened.pop(key, None)
 
-    def unread(self) -> Iterator[tuple[tuple[str, ...], object]]:
-        """Yield place and value of each member that was not read, also in the objects that were."""
-        for key, value in self._members.items():
-            if key not in self._read:
-                yield (*self.place, key), value
-        for opened in self._opened.values():
-            yield from opened.unread()
+    def put_at(self, *place: str) -> None:
+        """Set the keys and indices that lead to the object in ``unread``, if they are not those of the file."""
+        self._place = place
+
+    def unread(self, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], object]]:
+        """Yield place, from ``place`` on, and value of each member that was not read, also in the objects that were.
+
+        The objects are then forgotten, because a document has many.
+        """
+        place = place if self._place is None else self._place
+        if len(self._read) < len(self._members):
+            yield from (((*place, key), value) for key, value in self._members.items() if key not in self._read)
+        found, self._opened = self._opened, None
+        for key, opened in (found or {}).items():
+            if isinstance(opened, Fields):
+                yield from opened.unread((*place, key))
+            else:
+                for index, item in enumerate(opened):
+                    yield from item.unread((*place, key, str(index)))
 
     def error(self, key: str, reason: str, *, code: str = "json-value-invalid", hint: str = "") -> InputFileError:
         """Return an error about the member ``key``; without ``hint`` it has the hint of the file."""
@@ -138,8 +152,10 @@ class Fields:
 
     def optional_text(self, key: str) -> str | None:
         """Return a string, or ``None`` if the member is null or absent."""
-        self._read.add(key)
-        return None if self._members.get(key) is None else self.text(key)
+        if self._members.get(key) is None:
+            self.skip(key)
+            return None
+        return self.text(key)
 
     def integer(self, key: str, *, minimum: int = 0) -> int:
         """Return a whole number from ``minimum`` to 2^63-1."""
@@ -166,19 +182,26 @@ class Fields:
 
     def member(self, key: str) -> Fields:
         """Return an object."""
-        return self._object(self._get(key), key, None)
+        value = self._get(key)
+        if self._opened is None:
+            self._opened = {}
+        opened = self._opened.get(key)
+        if not isinstance(opened, Fields):
+            opened = self._opened[key] = Fields(value, self.where, self._path_of(key), self._advice)
+        return opened
 
     def objects(self, key: str) -> list[Fields]:
         """Return a list of objects, empty if the member is absent."""
-        return [self._object(item, key, index) for index, item in enumerate(self._list(key))]
-
-    def _object(self, value: object, key: str, index: int | None) -> Fields:
-        opened = self._opened.get((key, index))
-        if opened is None:
-            item = "" if index is None else f"[{index}]"
-            opened = Fields(value, self.where, f"{self._path_of(key)}{item}", self._advice)
-            opened.place = (*self.place, key, *(() if index is None else (str(index),)))
-            self._opened[key, index] = opened
+        values = self._list(key)
+        if not values:
+            return []
+        if self._opened is None:
+            self._opened = {}
+        opened = self._opened.get(key)
+        if not isinstance(opened, list):
+            path = self._path_of(key)
+            opened = [Fields(item, self.where, f"{path}[{index}]", self._advice) for index, item in enumerate(values)]
+            self._opened[key] = opened
         return opened
 
     def texts(self, key: str) -> tuple[str, ...]:
@@ -205,7 +228,7 @@ class Fields:
         return tuple(whole)
 
     def _list(self, key: str) -> list[object]:
-        self._read.add(key)
+        self.skip(key)
         value = self._members.get(key, [])
         if not isinstance(value, list):
             raise self._type_error(key, "a list")

@@ -155,8 +155,10 @@ def test_unknown_fields_are_compared() -> None:
     one, two, three = (UnknownField("/bank", value) for value in ("1", "2", "3"))
     left, right = (replace(TINY, unknown=(field,)) for field in (one, two))
     assert found(left, left) == []
-    assert found(left, right) == [("unknown field", "/bank", "value 1 -> 2")]
+    assert found(left, right) == [("unknown field", "/bank", "1 -> 2")]
     assert found(left, TINY) == [("unknown field", "/bank", "only in the first")]
+    long = replace(TINY, unknown=(UnknownField("/bank", f'"{"x" * 99}"'),))
+    assert len(found(left, long)[0][2]) < 80
     crt = ExternalDependency("crt", "./runtime", "mlf_path")
     modules = [replace(TINY, external_dependencies=(replace(crt, unknown=own),)) for own in ((one,), (), (three,))]
     assert found(modules[0], modules[1]) == [("dependency", "crt", "bank 1 -> none")]

@@ -18,7 +18,7 @@ from mlfbuild.build.devices import TargetDevices
 from mlfbuild.build.toolchains import locked_toolchain
 from mlfbuild.build.tree import parts_of, unpack, write_target_tree
 from mlfbuild.c_analysis import CPU_ARCH, object_facts
-from mlfbuild.core import UnsupportedModelError, UsageError
+from mlfbuild.core import InputFileError, UnsupportedModelError, UsageError
 from mlfbuild.project import DeviceKeys
 from mlfbuild.targets import CPUS, cmake_folder
 from mlfbuild.usecases import plan_build
@@ -355,6 +355,14 @@ def test_files_with_one_name_in_c_are_refused() -> None:
     with pytest.raises(UsageError) as caught:
         parts_of(read_files(device_files(files, ""), "net.tar"))
     assert caught.value.code == "device-files-equal-in-c"
+
+
+@pytest.mark.parametrize("names", [("a b",), ("a-b", "a_b"), ("Blobs",), ("$x",)])
+def test_names_of_devices_that_builds_cannot_contain_are_refused(names: tuple[str, ...]) -> None:
+    files = {f"codegen/{name}/net.bin": b"1" for name in names}
+    with pytest.raises(InputFileError) as caught:
+        parts_of(read_files(device_files(files, ""), "net.tar"))
+    assert caught.value.code == "device-name-not-buildable"
 
 
 def test_objects_are_linked_or_become_data() -> None:

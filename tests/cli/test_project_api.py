@@ -287,6 +287,29 @@ def test_the_output_of_programs_reaches_the_host() -> None:
     assert error["data"] == {"code": "program-failed", "exit_code": 7}
 
 
+def test_a_template_of_the_user_replaces_files_and_its_variables_are_options(template: Path, tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "mlfbuild-template.yml").write_text(
+        "mlfbuild-template: 1\nvariables: {port: {help: Serial port}, speed: {default: fast, choices: [fast, slow]}}\n"
+    )
+    (own / "notes.txt.jinja").write_text("{{ model }} at {{ port }}, {{ speed }}\n")
+    options = {
+        each["name"]: each for each in asked(own, "server_info_query", tvm_version=TVM)["result"]["project_options"]
+    }
+    assert options["port"]["required"] == ["generate_project"]
+    assert (options["speed"]["choices"], options["speed"]["optional"]) == (["fast", "slow"], ["generate_project"])
+    new = paths(template.parent / "tiny.tar", tmp_path / "new")
+    error = asked(own, "generate_project", **new, options={})["error"]
+    assert error["data"]["code"] == "template-variable-missing"
+    assert asked(own, "generate_project", **new, options={"port": "/dev/ttyACM0"})["result"] is None
+    assert (tmp_path / "new/notes.txt").read_text() == "tiny at /dev/ttyACM0, fast\n"
+    assert (tmp_path / "new/src/mlf_rpc.c").is_file()
+    (own / "notes.txt.jinja").unlink()
+    (own / "mlfbuild-template.yml").write_text("mlfbuild-template: 1\nvariables: {verbose: {default: x}}\n")
+    assert asked(own, "server_info_query", tvm_version=TVM)["error"]["data"]["code"] == "variable-is-option"
+
+
 def test_runners_carry_the_bytes(project: Path) -> None:
     """A command that runs images, and the serial port beside a probe."""
     before = (project / "mlfbuild.yml").read_bytes()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,9 @@ from mlfbuild.archive import archive_files, convert, read_files
 from mlfbuild.archive.layout import moved_fields
 from mlfbuild.core.errors import InputFileError
 from mlfbuild.library import DeviceContext, Library, UnknownField
+from support.libraries import native_module
 from support.old_archives import model_archive, operator_archive
+from support.random_libraries import NETWORK
 
 Files = dict[str, bytes]
 
@@ -150,6 +153,21 @@ def test_a_different_model_name_is_kept() -> None:
     assert (module["model_name"], module["mlfbuild"]["unknown"]) == ("add", {"/model_name": "old"})
 
 
+def test_fields_inside_the_extension_are_kept() -> None:
+    library = Library((replace(native_module(), network=NETWORK),))
+    document = json.loads(bytes(archive_files(library)["metadata.json"]))
+    key = document["modules"]["tiny"]["mlfbuild"]
+    key["network"]["tensors"][0]["colour"] = "red"
+    key["inputs"][0]["unit"] = "g"
+    files = {**archive_files(library), "metadata.json": json.dumps(document).encode()}
+    (module,) = read_files(files, "a.tar").modules
+    places = ("/mlfbuild/inputs/0/unit", "/mlfbuild/network/tensors/0/colour")
+    assert tuple(field.place for field in module.unknown) == places
+    for version in range(1, 8):
+        again = read_files(archive_files(Library((module,)), version), "a.tar")
+        assert again.modules[0].unknown == module.unknown and again.modules[0].network == module.network
+
+
 def test_contexts_of_the_first_rfc() -> None:
     context = {
         "device_type": 12, "device_id": 1, "compiler": "ethos-u", "config": {"macs": [128, 256], "a": {}},
@@ -193,8 +211,8 @@ def refusal(edit: Callable[[Any], object]) -> tuple[str, str]:
 
 def test_unknown_fields_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     deep = ("metadata-unknown-too-large", "vendor")
-    assert refusal(lambda document: document.update(vendor=nested(65))) == deep
-    assert edited(model_archive(5), lambda document: document.update(vendor=nested(64)))
+    assert refusal(lambda document: document.update(vendor=nested(33))) == deep
+    assert edited(model_archive(5), lambda document: document.update(vendor=nested(32)))
     monkeypatch.setattr("mlfbuild.library.metadata.unknown.MOST", 1000)
     long = {"x" * 400: {"dtype": "int8", "size": 1, "a": 1, "b": 2, "c": 3}}  # each place contains the name
     with pytest.raises(InputFileError) as caught:

@@ -102,6 +102,7 @@ COMMON: dict[str, Any] = {
     "tflm": st.sampled_from(["", "2026-10-13"]),
     "source_sha256": st.sampled_from(["", "ab" * 32]),
     "notes": st.lists(WORDS, max_size=2).map(tuple),
+    "extensions": st.sampled_from([{}, {"board": "mps2", "count": -3, "share": 0.5, "secure": True}]),
     "unknown": unknown(PLACES),
 }  # fmt: skip
 
@@ -127,6 +128,7 @@ def models(draw: st.DrawFn, name: str) -> Module:
         if draw(st.booleans())
     }
     codegen |= {f"{folder}/{name}_lib2.o": b"\x7f" for folder in ("host/lib", "npu/lib") if draw(st.booleans())}
+    codegen |= {f"host/{path}": b"#pragma once\n" for path in ("include/npu.h", "src/k/k.h") if draw(st.booleans())}
     return Module(
         name=name,
         executor=executor,

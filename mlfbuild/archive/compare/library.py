@@ -14,8 +14,10 @@ from mlfbuild.archive.compare.tensors import tensor_differences, tensor_notes
 from mlfbuild.archive.compare.types import LibraryComparison, LibraryDifference, change, distinct
 from mlfbuild.archive.describe.readme import README
 from mlfbuild.core import quoted
-from mlfbuild.library import ExternalDependency, Library, MainMemory, Module, TracedTensor, device_name
+from mlfbuild.library import ExternalDependency, Library, MainMemory, Module, TracedTensor, UnknownField, device_name
 
+_VALUE = 60
+"""Largest number of characters of an unknown field's value in a text."""
 _Value = TypeVar("_Value")
 _Part: TypeAlias = Callable[[Module, Module], Iterator[LibraryDifference]]
 
@@ -28,7 +30,7 @@ def compare(a: Library, b: Library) -> LibraryComparison:
     """
     sides = [{module.name: module for module in library.modules} for library in (a, b)]
     pairs = [(sides[0][name], sides[1][name]) for name in sides[0] if name in sides[1]]
-    differences = [*_missing_modules(*sides), *other_differences(a, b, README), *_document(a, b)]
+    differences = [*_missing_modules(*sides), *other_differences(a, b, README), *_unknown(None, a.unknown, b.unknown)]
     for left, right in pairs:
         for part in _PARTS:
             differences += part(left, right)
@@ -198,11 +200,14 @@ def _dependency(item: ExternalDependency) -> dict[str, Any]:
     return {**known, **{field.place[1:]: field.value for field in item.unknown}}
 
 
-def _document(left: Library, right: Library) -> Iterator[LibraryDifference]:
-    """Yield the differences in unknown fields of the metadata that belong to no module."""
-    sides = [{field.place: field.value for field in side.unknown} for side in (left, right)]
-    for place, first, second in _entries(*sides):
-        yield LibraryDifference(None, "unknown field", place, first, second, change(first, second))
+def _unknown(
+    module: str | None, left: Iterable[UnknownField], right: Iterable[UnknownField]
+) -> Iterator[LibraryDifference]:
+    """Yield the differences in fields that the format does not define; long values are cut in the text."""
+    for place, first, second in _entries(*({field.place: field.value for field in side} for side in (left, right))):
+        short = [value if len(value) <= _VALUE else f"{value[:_VALUE]}..." for value in (first, second) if value]
+        text = change(*short) if len(short) == 2 else _only(first)
+        yield LibraryDifference(module, "unknown field", place, first, second, text)
 
 
 _storage_ids = _named("storage", lambda m: [(f"id {entry.storage_id}", asdict(entry)) for entry in m.storage])
@@ -232,7 +237,7 @@ _PARTS: tuple[_Part, ...] = (
     _parameters,
     code_differences,
     _named("dependency", lambda m: [(item.short_name, _dependency(item)) for item in m.external_dependencies]),
-    _named("unknown field", lambda m: [(field.place, {"value": field.value}) for field in m.unknown]),
+    lambda left, right: _unknown(left.name, left.unknown, right.unknown),
 )
 
 

@@ -64,7 +64,7 @@ def blob_sources(name: str) -> BlobSources:
 def device_blob_sources(module: str, device: str, data: Sequence[DeviceData]) -> BlobSources:
     """Return the sources with ``data`` that ``device_blob_files`` makes."""
     reads = tuple(f"codegen/{each.file.path}" for each in data)
-    return _sources(f"{module}.{device}", _device_header(module, device), reads)
+    return _sources(f"{module}.{sanitize_name(device)}", _device_header(module, device), reads)
 
 
 def _sources(stem: str, header: str, reads: tuple[str, ...]) -> BlobSources:

@@ -42,9 +42,16 @@ endif()
 
 set(_mlf_folder "${{CMAKE_CURRENT_BINARY_DIR}}/mlf_{target}.dir")
 set(_mlf_library "${{CMAKE_CURRENT_BINARY_DIR}}/libmlf_{target}.a")
-set(_mlf_command
-    "${{_mlf_compiler}}" ${{_mlf_flags}}
-    "-ffile-prefix-map=${{CMAKE_CURRENT_LIST_DIR}}=/{module}"{includes})
+set(_mlf_map "-ffile-prefix-map=${{CMAKE_CURRENT_LIST_DIR}}=/{module}") # the same objects in every folder
+file(WRITE "${{_mlf_folder}}/empty.c" "")
+execute_process(
+  COMMAND "${{_mlf_compiler}}" ${{_mlf_map}} -fsyntax-only "${{_mlf_folder}}/empty.c"
+  RESULT_VARIABLE _mlf_status
+  OUTPUT_QUIET ERROR_QUIET)
+if(_mlf_status) # an old compiler
+  set(_mlf_map)
+endif()
+set(_mlf_command "${{_mlf_compiler}}" ${{_mlf_flags}} ${{_mlf_map}}{includes})
 file(CONFIGURE OUTPUT "${{_mlf_folder}}/command" CONTENT "${{_mlf_command}}\\n" @ONLY)
 set(_mlf_objects)
 foreach(

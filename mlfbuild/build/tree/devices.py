@@ -6,16 +6,20 @@ command streams, becomes symbols of the host's image (``blobs``), and so do obje
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Protocol
 
 from mlfbuild.build.tree.cmake import check_path
-from mlfbuild.core import UsageError
+from mlfbuild.core import InputFileError, UsageError, shown
 from mlfbuild.library import CodegenFile, DeviceCode, Module, device_code, sanitize_name
 from mlfbuild.project import suggestion
 
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+_GRAPH_HEADER = "blobs"
+"""The last part of ``mlf_<module>_blobs.h``, the header of a graph."""
 _CODE_OPTIONS = ("-ffunction-sections", "-fdata-sections")
 
 
@@ -95,7 +99,7 @@ def device_parts(module: Module, devices: Devices | None) -> tuple[DevicePart, .
     Raises ``UsageError`` if a device with code is not declared, or has no compiler, and ``InputFileError`` for a file
     name that build files cannot contain.
     """
-    return tuple(_part(module, code, _tools(module, code, devices)) for code in device_code(module) if code.built)
+    return tuple(_part(module, code, _tools(module, code, devices)) for code in _codes(module) if code.built)
 
 
 def device_data(module: Module, devices: Devices | None) -> Mapping[str, tuple[DeviceData, ...]]:
@@ -103,8 +107,25 @@ def device_data(module: Module, devices: Devices | None) -> Mapping[str, tuple[D
 
     Raises as ``device_parts``, and ``UsageError`` if two files have the same name in C.
     """
-    found = {code.name: _data(module, code, _tools(module, code, devices)) for code in device_code(module)}
+    found = {code.name: _data(module, code, _tools(module, code, devices)) for code in _codes(module)}
     return {name: data for name, data in found.items() if data}
+
+
+def _codes(module: Module) -> tuple[DeviceCode, ...]:
+    """Return the code of each device; raises ``InputFileError`` for names that build files and C cannot contain."""
+    codes = device_code(module)
+    first: dict[str, str] = {_GRAPH_HEADER: "graph and parameters"}
+    for code in codes:
+        other = first.setdefault(code.symbol.lower(), code.name)
+        reason = ""
+        if not _NAME.fullmatch(code.name):
+            reason = "the name of this device cannot be part of a build target"
+        elif other != code.name:
+            reason = f"the generated header would have the name of that for {other}"
+        if reason:
+            place = f"module {module.name}: codegen/{shown(code.name)}"
+            raise InputFileError("device-name-not-buildable", place=place, reason=reason, hint="rename the folder")
+    return codes
 
 
 def _part(module: Module, code: DeviceCode, tools: DeviceTools) -> DevicePart:

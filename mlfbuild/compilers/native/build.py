@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mlfbuild.compilers.native import graph_executor
+from mlfbuild.compilers.native.form import CodeForm, form_of
 from mlfbuild.compilers.native.lowering import check_constants, lower, lower_all
 from mlfbuild.compilers.native.memory import plan_memory, use_free_memory
 from mlfbuild.compilers.native.network import compiled_network, removed_from_layers
@@ -25,7 +26,7 @@ from mlfbuild.compilers.native.printing import (
     print_tvm_metadata,
     traced_tensors,
 )
-from mlfbuild.compilers.native.settings import TFLM, CodeForm, CodegenSettings, form_of, most_constants, tflm_of
+from mlfbuild.compilers.native.settings import TFLM, CodegenSettings, most_constants, tflm_of
 from mlfbuild.compilers.options import refused
 from mlfbuild.compilers.types import CompileRequest
 from mlfbuild.core import InputFileError, ToolNotFoundError, UnsupportedModelError, UsageError

@@ -40,8 +40,8 @@ class NativeCompiler:
     def outline(self, request: CompileRequest) -> Library:
         """Return the names of the files that ``compile`` writes; they do not depend on the content of the model."""
         self._check(request)
+        from mlfbuild.compilers.native.form import form_of
         from mlfbuild.compilers.native.printing import outline_library
-        from mlfbuild.compilers.native.settings import form_of
 
         return outline_library(request.name, form_of(request))
 
@@ -87,7 +87,8 @@ class NativeCompiler:
 
 
 def _check_option(key: str, value: OptionValue) -> Mistake | None:
-    from mlfbuild.compilers.native.settings import DEAD_CHANNELS, INTERFACES, LAYOUTS, MEMORY, TFLM, most_constants
+    from mlfbuild.compilers.native.form import INTERFACES, LAYOUTS
+    from mlfbuild.compilers.native.settings import DEAD_CHANNELS, MEMORY, TFLM, most_constants
     from mlfbuild.frontends import DIM, SIGNATURE, STATE
     from mlfbuild.graph import MAX_CONSTANTS
 

@@ -46,7 +46,7 @@ def _named(by_key: Fields, key: str, index: int) -> DeviceContext:
 
 
 def _context(entry: Fields, index: int) -> DeviceContext:
-    entry.place = ("mlfbuild", _KEY, str(index))
+    entry.put_at("mlfbuild", _KEY, str(index))
     by_number = entry.holds("device_type", int)
     device_type = str(entry.integer("device_type")) if by_number else entry.text("device_type")
     config = entry.raw("config")

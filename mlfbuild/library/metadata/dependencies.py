@@ -18,7 +18,7 @@ def read_dependencies(fields: Fields) -> tuple[ExternalDependency, ...]:
 
 
 def _dependency(entry: Fields) -> ExternalDependency:
-    entry.place = ()
+    entry.put_at()
     known = (entry.text("short_name"), entry.text("url"), entry.text("url_type"))
     version = entry.optional_text("version_spec") or ""
     unknown = collected(entry.unread(), entry)

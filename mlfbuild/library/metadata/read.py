@@ -95,7 +95,7 @@ def read_modules(document: Fields, form: Format) -> list[ModuleRecord]:
         raise document.error(DEPENDENCIES, reason, hint="move it into the modules")
     members = [(name, modules.member(name)) for name in modules.names()]
     for name, fields in members:
-        fields.place = ()
+        fields.put_at()
         if fields.raw("model_name") == name:
             fields.skip("model_name")
         if fields.text("style", default=FULL_MODEL) not in {FULL_MODEL, _SKETCHED}:

@@ -54,7 +54,7 @@ def _of_functions(memory: Fields) -> MemoryRecord:
     functions = memory if documented else memory.member("functions")
     mains = functions.objects("main")
     for index, entry in enumerate(mains):
-        entry.place = (*_FUNCTIONS, "main", str(index))
+        entry.put_at(*_FUNCTIONS, "main", str(index))
     for key in ("inputs", "outputs"):  # the same in each entry
         for entry in mains[1:]:
             if entry.raw(key) == mains[0].raw(key):
@@ -82,7 +82,7 @@ def _functions(functions: Fields, *, by_name: bool) -> tuple[OperatorFunction, .
     for index, name in enumerate(names):
         entries = named.objects(name)
         for item, entry in enumerate(entries):
-            entry.place = (*_FUNCTIONS, _OPERATORS, str(index), "workspace", str(item))
+            entry.put_at(*_FUNCTIONS, _OPERATORS, str(index), "workspace", str(item))
         found.append(OperatorFunction(name, _workspace(entries)))
     return tuple(found)
 
@@ -121,7 +121,7 @@ def _tensors(entry: Fields, key: str) -> tuple[TensorInfo, ...] | None:
 
 def _storage_list(entries: Sequence[Fields]) -> tuple[StorageEntry, ...]:
     for index, entry in enumerate(entries):
-        entry.place = (*_STORAGE, str(index))
+        entry.put_at(*_STORAGE, str(index))
     return tuple(_storage(entry) for entry in entries)
 
 
@@ -144,7 +144,7 @@ def _storage_map(memory: Fields) -> tuple[StorageEntry, ...]:
     entries = []
     for index, key in enumerate(sorted(memory.unsorted_names(), key=int)):
         entry = memory.member(key)
-        entry.place = (*_STORAGE, str(index))
+        entry.put_at(*_STORAGE, str(index))
         if "storage_id" in entry and entry.integer("storage_id") != int(key):
             reason = f"contradicts its key, {int(key)}"
             raise entry.error("storage_id", reason, code="metadata-contradiction", hint="correct one of them")

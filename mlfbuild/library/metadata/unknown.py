@@ -20,9 +20,10 @@ from mlfbuild.core import InputFileError, shown
 from mlfbuild.library.fields import Fields
 from mlfbuild.library.types import UnknownField
 
-MOST = 16 * 1024 * 1024
-"""Characters of all unknown fields of a document, places included, as many as the document may have bytes."""
-_DEEPEST = 64
+MOST = 4 * 1024 * 1024
+"""Characters of all unknown fields of a document, places included."""
+_DEEPEST = 32
+"""Levels of a value; each level indents every line that is in it."""
 _ENCODER = json.JSONEncoder(sort_keys=True, allow_nan=False)
 _ADVICE = "remove the field"
 

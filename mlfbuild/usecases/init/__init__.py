@@ -29,5 +29,6 @@ if TYPE_CHECKING:
         TEMPLATES as TEMPLATES,
     )
     from mlfbuild.usecases.init.text import project_api_server as project_api_server
+    from mlfbuild.usecases.init.user_template import read_template as read_template
 else:
     __getattr__ = lazy_attributes(__name__)

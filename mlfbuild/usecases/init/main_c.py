@@ -13,6 +13,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from mlfbuild.archive.interface import Header, header_file, read_header
 from mlfbuild.cgen import array_lines
+from mlfbuild.executor import executable
 from mlfbuild.graph import Array
 from mlfbuild.library import (
     C_TYPES,
@@ -30,6 +31,8 @@ from mlfbuild.usecases.init.sample import Sample
 from mlfbuild.verify import float_tolerance
 
 _TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
+_OWNER = re.compile(rb"#define MLF_MODULE (\w+)")
+"""The line of a unit with the suffix that its module's names of TVM's runtime get."""
 _DTYPE = re.compile(r"(int|uint|float|bfloat)([0-9]+)")
 _CODES = {"int": 0, "uint": 1, "float": 2, "bfloat": 4}
 """DLDataTypeCode of DLPack."""
@@ -141,12 +144,19 @@ def _caller(module: Module) -> Caller:
         inputs=tuple(_ports(header, "inputs", module.inputs)),
         outputs=tuple(_ports(header, "outputs", module.outputs)),
         pools=tuple(_Port(name, size_macro=f"{header.prefix}_{name.upper()}_WORKSPACE_POOL_SIZE") for name in pools),
-        table=f"{SYSTEM_LIBRARY}_{sanitize_name(module.name)}" if _has_table(module) else "",
+        table=_table(module),
     )
 
 
-def _has_table(module: Module) -> bool:
-    return any(SYSTEM_LIBRARY.encode() in file.data for file in module.codegen if file.path.suffix == ".c")
+def _table(module: Module) -> str:
+    """Return the name that the function with the module's table has in the tree, where all modules have one."""
+    if not any(SYSTEM_LIBRARY.encode() in file.data for file in module.codegen if file.path.suffix == ".c"):
+        return ""
+    built = executable(module)
+    units = [] if built is None else [data for path, data in built.generated.items() if path.endswith(".c")]
+    owners = (found[1] for data in units if (found := _OWNER.search(bytes(data))))
+    owner = next(owners, None)
+    return "" if owner is None else f"{SYSTEM_LIBRARY}_{owner.decode()}"
 
 
 def _ports(header: Header, struct: str, tensors: Sequence[TensorInfo]) -> Iterator[_Port]:

@@ -44,6 +44,8 @@ class InitRequest:
     vectors: Path | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
     """Values of the template's variables."""
+    base: str = ""
+    """The template of mlfbuild whose files a user's template replaces and adds to; empty for the simplest."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ def init_project(request: InitRequest) -> InitReport:
             hint=f"omit it, or name a folder or repository with {TEMPLATE_FILE}",
         )
     settings = {} if own is None else chosen_values(own, request.settings)
-    template = PLAIN if own else template_called(request.template)
+    template = template_called(request.template) if own is None else template_called(request.base or PLAIN)
     recorded, ignored = _recorded_board(request)
     board = board_called(request.board or recorded or (own.keys.board if own else DEFAULT_BOARD))
     if request.model and request.archive:

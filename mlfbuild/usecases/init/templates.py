@@ -50,6 +50,8 @@ class Template:
 
 
 PROJECT_API, PROJECT_API_EXAMPLE = "project-api", "project-api-example"
+PLAIN = "plain"
+"""What templates of users begin with."""
 PROJECT_API_SERVER = "microtvm_api_server.py"
 """The file with which TVM's Project API client starts the server of a project."""
 _RPC_SOURCES = ("mlf_rpc.c", "mlf_rpc_calls.c", "mlf_rpc_values.c")
@@ -131,7 +133,7 @@ TEMPLATES: Mapping[str, Template] = {
 }
 """Templates by name; the first is the default."""
 
-PLAIN = replace(
+_PLAIN = replace(
     _PROJECT_API,
     files={},
     run="mlfbuild run-firmware",
@@ -141,13 +143,13 @@ PLAIN = replace(
     main="common/main.c",
     copies={},
 )
-"""What templates of users begin with."""
 _OTHERS: Mapping[str, Template] = {
     PROJECT_API_EXAMPLE: replace(
-        PLAIN, files=_PROJECT_API.files, needs=_PROJECT_API.needs, about=(_PROJECT_API.about[0], *PLAIN.about)
-    )
+        _PLAIN, files=_PROJECT_API.files, needs=_PROJECT_API.needs, about=(_PROJECT_API.about[0], *_PLAIN.about)
+    ),
+    PLAIN: _PLAIN,
 }
-"""Templates that only the Project API server offers."""
+"""Templates that no option names."""
 
 
 def template_called(name: str) -> Template:

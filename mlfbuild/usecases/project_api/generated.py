@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from mlfbuild.archive import open_archive
@@ -24,19 +25,31 @@ def write_server(folder: Path) -> Path:
     return path
 
 
-def generate_project(archive: Path, folder: Path, project_type: str | None, board: str | None) -> None:
+def generate_project(
+    archive: Path,
+    folder: Path,
+    project_type: str | None,
+    board: str | None,
+    template: Path | None = None,
+    settings: Mapping[str, str] | None = None,
+) -> None:
     """Write a project around ``archive``, whose firmware TVM drives, to ``folder``, which must not have files yet.
 
-    ``None`` selects the type or board that the archive records in its extensions, or the default. The project contains
-    the archive and this server, and no path of this machine. Raises ``ConflictError`` if the folder has files, and as
-    ``init_project``.
+    If the user's ``template`` is given, its files replace and add to those of the project type; ``settings`` are its
+    variables. ``None`` selects the type or board that the archive records in its extensions, or the default. The
+    project contains the archive and this server, and no path of this machine. Raises ``ConflictError`` if the folder
+    has files, and as ``init_project``.
     """
     if folder.is_dir() and any(folder.iterdir()):
         raise ConflictError(
             "project-folder-not-empty", place=folder, reason="the folder has files", hint="choose a new folder"
         )
-    template = PROJECT_TYPES[project_type or _recorded_type(archive) or next(iter(PROJECT_TYPES))]
-    init_project(InitRequest(folder, template, board, archive=archive))
+    base = PROJECT_TYPES[project_type or _recorded_type(archive) or next(iter(PROJECT_TYPES))]
+    if template is None:
+        init_project(InitRequest(folder, base, board, archive=archive))
+    else:
+        request = InitRequest(folder, f"{template}/", board, archive=archive, settings=settings or {}, base=base)
+        init_project(request)
 
 
 def _recorded_type(archive: Path) -> str:

@@ -13,11 +13,18 @@ from typing import Any
 
 from mlfbuild.build import Silent, Task, load, target_jobs
 from mlfbuild.core import UsageError
-from mlfbuild.project import SOURCES, Project, source_suffix
+from mlfbuild.project import SOURCES, TEMPLATE_FILE, Project, source_suffix
 from mlfbuild.runners import command_words
 from mlfbuild.usecases.flash import flash_firmware
+from mlfbuild.usecases.init import read_template
 from mlfbuild.usecases.project_api.generated import generate_project
-from mlfbuild.usecases.project_api.options import option_values, options_json
+from mlfbuild.usecases.project_api.options import (
+    OPTIONS,
+    ProjectOption,
+    option_values,
+    options_json,
+    template_options,
+)
 from mlfbuild.usecases.project_api.rpc import (
     SERVER_ERROR,
     Method,
@@ -95,11 +102,12 @@ class Handler:
             "platform_name": "mlfbuild",
             "is_template": not self._file.is_file(),
             "model_library_format_path": str(_archive(load(self._file))) if self._file.is_file() else "",
-            "project_options": options_json(),
+            "project_options": options_json((*OPTIONS, *self._variables())),
         }
 
     def _generate(self, given: Parameters) -> None:
-        options = option_values(given["options"])
+        variables = self._variables()
+        options = option_values(given["options"], (*OPTIONS, *variables))
         if self._file.is_file():
             raise UsageError(
                 "project-is-no-template",
@@ -108,8 +116,19 @@ class Handler:
                 hint="run `mlfbuild project-api DIR` with a new folder, and use that as the template",
             )
         archive, folder = Path(given["model_library_format_path"]), Path(given["project_dir"])
-        chosen = [None if options[name] is None else str(options[name]) for name in ("project_type", "board")]
-        generate_project(archive, folder, *chosen)
+        kind, board = (None if options[name] is None else str(options[name]) for name in ("project_type", "board"))
+        settings = {each.name: str(options[each.name]) for each in variables if options[each.name] is not None}
+        generate_project(archive, folder, kind, board, self._template, settings)
+
+    @property
+    def _template(self) -> Path | None:
+        """The folder, if it is a user's template."""
+        folder = self._file.parent
+        return folder if (folder / TEMPLATE_FILE).is_file() and not self._file.is_file() else None
+
+    def _variables(self) -> tuple[ProjectOption, ...]:
+        folder = self._template
+        return () if folder is None else template_options(read_template(folder, str(folder)).keys, folder)
 
     def _build(self, given: Parameters) -> None:
         self._image(given)

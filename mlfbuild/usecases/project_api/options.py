@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from mlfbuild.core import UsageError, listed, quoted
-from mlfbuild.project import suggestion
+from mlfbuild.project import TemplateKeys, suggestion
 from mlfbuild.targets import BOARDS
 from mlfbuild.usecases.init import DEFAULT_BOARD
 from mlfbuild.usecases.project_api.types import PROJECT_TYPES
@@ -47,18 +47,35 @@ OPTIONS: tuple[ProjectOption, ...] = (
 )  # fmt: skip
 
 
-def options_json() -> list[dict[str, Any]]:
-    """Return the options as the reply to ``server_info_query`` has them."""
-    return [asdict(option) for option in OPTIONS]
+def template_options(keys: TemplateKeys, place: object) -> tuple[ProjectOption, ...]:
+    """Return the variables of a user's template as options; raises ``UsageError`` for the name of another option."""
+    taken = sorted({option.name for option in OPTIONS} & keys.variables.keys())
+    if taken:
+        reason = f"a project option of the server has this name: {', '.join(taken)}"
+        raise UsageError("variable-is-option", place=place, reason=reason, hint="rename the variable")
+    method = ("generate_project",)
+    return tuple(
+        ProjectOption(
+            name, each.choices or None, each.default, "str",
+            method if each.default is None else None, None if each.default is None else method,
+            each.help or f"Variable {name} of the template.",
+        )
+        for name, each in keys.variables.items()
+    )  # fmt: skip
 
 
-def option_values(given: Mapping[str, Any]) -> dict[str, str | bool | None]:
-    """Return the value of every option: that of ``given``, or its default.
+def options_json(options: Sequence[ProjectOption]) -> list[dict[str, Any]]:
+    """Return ``options`` as the reply to ``server_info_query`` has them."""
+    return [asdict(option) for option in options]
+
+
+def option_values(given: Mapping[str, Any], options: Sequence[ProjectOption] = OPTIONS) -> dict[str, str | bool | None]:
+    """Return the value of each of ``options``: that of ``given``, or its default.
 
     TVM's client sends all options with each request, and its command line sends all values as text. Raises
     ``UsageError`` for an unknown option and for a value of the wrong type or that is not a choice.
     """
-    known = {option.name: option for option in OPTIONS}
+    known = {option.name: option for option in options}
     for name, value in given.items():
         if name not in known and value is not None:
             raise UsageError(

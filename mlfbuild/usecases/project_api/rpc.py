@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import logging
+import traceback
 from collections.abc import Callable, Mapping
 from typing import IO, Any
 
@@ -78,6 +79,9 @@ class Server:
             return {**reply, "error": {"code": SERVER_ERROR, "message": str(error), "data": facts}}
         except OSError as error:
             return {**reply, "error": {"code": SERVER_ERROR, "message": str(error), "data": None}}
+        except Exception as error:  # noqa: BLE001 - a defect of mlfbuild, which the client shows with its place
+            facts = {"traceback": traceback.format_exc()}
+            return {**reply, "error": {"code": SERVER_ERROR, "message": repr(error), "data": facts}}
 
     def _result(self, request: object) -> Any:
         if not isinstance(request, dict) or request.get("jsonrpc") != "2.0":

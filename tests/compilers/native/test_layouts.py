@@ -35,7 +35,7 @@ Tool = Callable[[str], str]
 
 SINGLE = {"layout": "single-file"}
 PACKED = {"interface-api": "packed"}
-CPU_NAMES = ["host", "cortex-m0plus", "cortex-m4", "cortex-m55"]
+CPU_NAMES = ["host", "cortex-m4", "cortex-m55"]
 
 
 @cache

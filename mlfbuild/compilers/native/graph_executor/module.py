@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from mlfbuild.compilers.native.form import form_of
 from mlfbuild.compilers.native.graph_executor.nodes import GraphProgram, make_nodes
 from mlfbuild.compilers.native.graph_executor.source import print_functions, print_registry
 from mlfbuild.compilers.native.graph_executor.storage import StoragePlan, plan_storage
@@ -18,7 +19,7 @@ from mlfbuild.compilers.native.printing import (
     print_facts,
     traced_tensor,
 )
-from mlfbuild.compilers.native.settings import CodegenSettings, form_of
+from mlfbuild.compilers.native.settings import CodegenSettings
 from mlfbuild.compilers.types import CompileRequest
 from mlfbuild.core import UnsupportedModelError
 from mlfbuild.graph import ConstantBudget, Graph

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
+from mlfbuild.compilers.native.form import CodeForm
 from mlfbuild.compilers.native.kernels import kernel_files, kernel_headers
-from mlfbuild.compilers.native.settings import CodeForm
 from mlfbuild.library import CodegenFile, Library, Module, TensorInfo, facts_header
 from mlfbuild.library.graph_json import INPUT, ExecutorGraph, GraphNode, NodeEntry, graph_text
 

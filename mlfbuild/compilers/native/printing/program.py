@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mlfbuild.cgen import C_TYPES
+from mlfbuild.compilers.native.form import C_INTERFACE, CodeForm
 from mlfbuild.compilers.native.lowering import Constant, KernelCall, Origin, ScratchBuffer
 from mlfbuild.compilers.native.memory import Location, Plan, StorageKind
 from mlfbuild.compilers.native.printing.classes import class_of
 from mlfbuild.compilers.native.printing.interface import Interface
-from mlfbuild.compilers.native.settings import C_INTERFACE, CodeForm
 from mlfbuild.graph import Graph, Node, State, Tensor
 from mlfbuild.graph.ops import Fused, Reshape
 
