@@ -184,6 +184,13 @@ def _written(bundle: DeviceBundle, image: Path | None, output: Path) -> WrittenB
             reason=f"devices are verified if they have a Cortex-M, but the cpu is {bundle.cpu.name}",
             hint="bundle archives for a Cortex-M",
         )
+    if bundle.board is not None and not bundle.board.takes(bundle.cpu):
+        raise UsageError(
+            "bundle-board-mismatch",
+            place=output,
+            reason=f"the board {bundle.board.name} has another core than {bundle.cpu.name}",
+            hint="name another board, or --cpu",
+        )
     data = verify.pack_bundle(bundle)
     write_atomic(output, data)
     return WrittenBundle(output, sha256(data), bundle)

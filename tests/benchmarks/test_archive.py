@@ -24,7 +24,7 @@ from mlfbuild.usecases import (
 )
 from support.examples import first_on_push
 
-COUNTS = (2, 4, 8)
+COUNTS = (4, 8, 16)
 COMMANDS: dict[str, Callable[[Path], object]] = {
     "open": open_archive,
     "inspect": inspect_archive,
@@ -52,7 +52,7 @@ def test_steps_grow_with_the_content(tmp_path: Path, grows: str) -> None:
     for name, work in COMMANDS.items():
         work(paths[0])  # imports
         few, some, many = (calls(work, path) for path in paths)
-        assert many - some == pytest.approx(2 * (some - few), rel=0.1), (name, few, some, many)
+        assert many - some <= 2.2 * (some - few), (name, few, some, many)
 
 
 def test_committed_figures_are_within_their_limits() -> None:

@@ -147,6 +147,7 @@ def test_mistakes(folder: Folder) -> None:
         (*two, "--vectors", "gamma=alpha.npz"): "unknown-module",
         (*two, "alpha.tar"): "module-twice",
         (*two, "--cpu", "cortex-a9"): "bundle-core-unsupported",
+        (*two, "--board", "mps3-an547"): "bundle-board-mismatch",
         (*two, "--target", "m4"): "option-not-applicable",
         ("bundle", "-o", "c.mlfbundle", "--board", "mps2-an386"): "option-not-applicable",
         ("verify", *bundle): "bundle-without-image",

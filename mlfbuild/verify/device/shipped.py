@@ -89,7 +89,7 @@ def shipped_subject(module: Module, device: str) -> Subject:
             "module-needs-pools",
             place=module.name,
             reason="its caller provides memory pools, which mlfbuild cannot find in an image",
-            hint="verify it without --in",
+            hint="verify it in test firmware, without --in",
         )
     return subject
 
