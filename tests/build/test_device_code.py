@@ -28,7 +28,7 @@ from support.device_archives import COMMANDS, DEVICE_FILES, device_archive, devi
 from support.errors import assert_printed
 
 HOST = CPUS["host"]
-ACCEL = DeviceKeys(cpu="host", flags=("-DACCEL=7",))
+ACCEL = DeviceKeys(cpu="host", flags=("-DACCEL=7", "-Wa,-g"))
 MAIN = """\
 #include <stdint.h>
 #include <stdio.h>

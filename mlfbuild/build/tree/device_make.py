@@ -15,7 +15,9 @@ ifeq ($(_mlf_compiler_{target}),)
 $(error $(MLF_DIR_{module}): codegen/{name} is code for the device {name}, without a compiler: set \\
 {variable}_COMPILER, and its options in {variable}_FLAGS)
 endif
-_mlf_flags_{target} := $(if $(filter undefined,$(origin {variable}_FLAGS)),{flags},$({variable}_FLAGS))
+_mlf_usual_{target} := {flags}
+_mlf_flags_{target} := \
+  $(if $(filter undefined,$(origin {variable}_FLAGS)),$(_mlf_usual_{target}),$({variable}_FLAGS))
 _mlf_key_{target} := $(firstword $(shell echo '$(_mlf_compiler_{target}) $(_mlf_flags_{target})' | cksum))
 _mlf_objects_{target} :={objects}
 

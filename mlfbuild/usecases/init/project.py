@@ -79,8 +79,6 @@ def init_project(request: InitRequest) -> InitReport:
         )
     settings = {} if own is None else chosen_values(own, request.settings)
     template = template_called(request.template) if own is None else template_called(request.base or PLAIN)
-    recorded, ignored = _recorded_board(request)
-    board = board_called(request.board or recorded or (own.keys.board if own else DEFAULT_BOARD))
     if request.model and request.archive:
         raise UsageError(
             "options-exclude-each-other",
@@ -95,6 +93,8 @@ def init_project(request: InitRequest) -> InitReport:
             reason="vectors belong to a network",
             hint="name it with --model or --archive",
         )
+    recorded, ignored = _recorded_board(request)
+    board = board_called(request.board or recorded or (own.keys.board if own else DEFAULT_BOARD))
     network = read_network(request.archive or request.model or EXAMPLE, board, archive=request.archive is not None)
     if template.commits_tree and network.dependencies:
         raise UnsupportedModelError(

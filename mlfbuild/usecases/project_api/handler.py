@@ -7,6 +7,7 @@ import logging
 import os
 import re
 import select
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,10 @@ _SECONDS = (int, float, type(None))
 
 
 def serve_folder(folder: Path, read_fd: int, write_fd: int) -> None:
-    """Serve the requests of the pipe ``read_fd`` for ``folder`` until the client closes it; then end the firmware."""
+    """Serve the requests of the pipe ``read_fd`` for ``folder`` until the client closes it; then end the firmware.
+
+    Raises ``UsageError`` on Windows, where TVM's client passes no pipes on.
+    """
     gone = _hang_up(read_fd)
     with (
         os.fdopen(read_fd, encoding="utf-8") as requests,
@@ -208,10 +212,10 @@ def _archive(project: Project) -> Path:
 
 def _hang_up(descriptor: int) -> Callable[[], bool]:
     """Return a function that returns whether the other end of the pipe ``descriptor`` is closed."""
-    poll = select.poll()
-    poll.register(descriptor, 0)  # POLLHUP is always reported
-
-    def gone() -> bool:
-        return bool(poll.poll(0))
-
-    return gone
+    if sys.platform == "win32":
+        reason = "the server needs pipes of POSIX"
+        raise UsageError("pipes-missing", place="--read-fd", reason=reason, hint="use WSL, or a Linux machine")
+    else:  # noqa: RET506 - mypy checks one branch per system
+        poll = select.poll()
+        poll.register(descriptor, 0)  # POLLHUP is always reported
+        return lambda: bool(poll.poll(0))

@@ -6,11 +6,12 @@ import contextlib
 import os
 import select
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from mlfbuild.core import running
+from mlfbuild.core import end_group, running
 from mlfbuild.runners import SerialPort
 from mlfbuild.usecases.project_api.rpc import timed_out, transport_closed
 
@@ -62,8 +63,9 @@ class ProgramTransport:
         assert self._process.stdin is not None and self._process.stdout is not None
         self._in, self._out = self._process.stdin.fileno(), self._process.stdout.fileno()
         self._gone = gone
-        for descriptor in (self._in, self._out):
-            os.set_blocking(descriptor, False)
+        if sys.platform != "win32":  # it has no server
+            for descriptor in (self._in, self._out):
+                os.set_blocking(descriptor, False)
 
     def read(self, size: int, seconds: float | None) -> bytes:
         """Read what the firmware prints."""
@@ -96,9 +98,8 @@ class ProgramTransport:
                 raise timed_out()
 
     def close(self) -> None:
-        """End the program."""
-        if self._process.poll() is None:
-            self._process.kill()
+        """End the program and its children."""
+        end_group(self._process)
         with contextlib.suppress(BrokenPipeError):
             self._stack.close()
 
