@@ -70,27 +70,12 @@ def bundle_archives(
     there is no module, and ``UnsupportedModelError`` if a module cannot be called in an image.
     """
     check_output(output, *archives)
-    opened = [(path, *open_archive_with_id(path)) for path in archives]
-    modules = {name: where for where in opened for name in _callable(where[1])}
-    if not modules:
-        raise UsageError(
-            "bundle-without-modules",
-            place=listed([str(path) for path in archives]),
-            reason="no function of the archive can be called",
-            hint="name an archive with a network",
-        )
+    modules = _modules(archives)
     files = _vectors(vectors, list(modules))
     models = tuple(
         _model(path, library, identity, name, files.get(name)) for name, (path, library, identity) in modules.items()
     )
-    if len(modules) < sum(len(_callable(library)) for _, library, _ in opened):
-        raise UsageError(
-            "module-twice",
-            place=listed([str(path) for path in archives]),
-            reason="two archives have a module with the same name",
-            hint="rename one with mlfbuild convert --module-name",
-        )
-    core = cpu or next((found for _, library, _ in opened if (found := exported_cpu(library))), None)
+    core = cpu or next((found for _, library, _ in modules.values() if (found := exported_cpu(library))), None)
     if core is None:
         raise UsageError(
             "cpu-not-chosen", place=archives[0], reason="the archive does not record its CPU", hint="add --cpu"
@@ -106,6 +91,31 @@ def bundle_archives(
         image,
         output,
     )
+
+
+def _modules(archives: Sequence[Path]) -> dict[str, tuple[Path, Library, str]]:
+    """Return the archive of each module that can be called, its library and its SHA-256, by the module's name.
+
+    Raises ``UsageError`` if there is no module, or two have the same name.
+    """
+    opened = [(path, *open_archive_with_id(path)) for path in archives]
+    named = [(name, where) for where in opened for name in _callable(where[1])]
+    modules = dict(named)
+    if not modules:
+        raise UsageError(
+            "bundle-without-modules",
+            place=listed([str(path) for path in archives]),
+            reason="no function of the archive can be called",
+            hint="name an archive with a network",
+        )
+    if len(modules) < len(named):
+        raise UsageError(
+            "module-twice",
+            place=listed([str(path) for path in archives]),
+            reason="two archives have a module with the same name",
+            hint="rename one with mlfbuild convert --module-name",
+        )
+    return modules
 
 
 def bundle_project(
