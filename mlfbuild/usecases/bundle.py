@@ -213,8 +213,8 @@ def _written(bundle: DeviceBundle, image: Path | None, output: Path) -> WrittenB
         raise UsageError(
             "bundle-board-mismatch",
             place=output,
-            reason=f"the board {bundle.board.name} has another core than {bundle.cpu.name}",
-            hint="name another board, or --cpu",
+            reason=f"the board {bundle.board.name} does not have the core {bundle.cpu.name}",
+            hint="correct --board or --cpu",
         )
     data = verify.pack_bundle(bundle)
     write_atomic(output, data)
@@ -253,7 +253,7 @@ def received_image(path: Path, elf: Path, *, board: str | None = None, runner: S
         raise UsageError(
             "runner-missing",
             place=path,
-            reason="the bundle has no board that QEMU emulates, and no bundle says how a device is reached",
+            reason="the bundle names no emulated board, and bundles do not record how to reach a device",
             hint="add --runner, such as --runner gdb=localhost:3333",
         )
     target = TargetJob(bundle.target, bundle.cpu, emulated, None, Path(), (), mcu=bundle.mcu, runner=keys)

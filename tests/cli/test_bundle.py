@@ -67,7 +67,7 @@ def edited(**keys: object) -> Callable[[bytes], bytes]:
     return lambda data: json.dumps({**json.loads(data), **keys}).encode()
 
 
-def test_a_bundle_has_the_hashes_of_what_it_was_made_of(folder: Folder) -> None:
+def test_a_bundle_has_the_hashes_of_its_inputs(folder: Folder) -> None:
     ended = bundled(folder, "c.mlfbundle", "--board", "mps2-an386", "--elf", "app.elf")
     assert "beta" in ended.err  # has no vectors
     assert ended.json["image_sha256"] == sha256((folder.root / "app.elf").read_bytes())
@@ -96,7 +96,7 @@ def test_images_of_other_models_are_refused(folder: Folder) -> None:
             assert found == (5, "model-of-another-bundle", f"app.elf: model {model}")
 
 
-def test_another_image_than_the_chosen_one_is_refused(folder: Folder) -> None:
+def test_an_image_other_than_the_chosen_one_is_refused(folder: Folder) -> None:
     good = (folder.root / "app.elf").read_bytes()
     assert bundled(folder, "b.mlfbundle", "--board", "mps2-an386", "--elf", "app.elf").status == 0
     folder.write("app.elf", good + b"\0")

@@ -118,7 +118,7 @@ def test_a_host_runs_the_model_on_the_board(opened: Client) -> None:
     np.testing.assert_array_equal(again, tflite_micro_run(MODEL, [INPUT[:, ::-1]])[0])
 
 
-def test_what_the_firmware_does_not_have_is_an_error_of_the_device(opened: Client) -> None:
+def test_functions_missing_in_the_firmware_are_errors_of_the_device(opened: Client) -> None:
     session = Session(opened)
     executor = session.executor()
     assert session.function("runtime.Unknown") is None
@@ -353,7 +353,7 @@ def echo(server: socket.socket) -> None:
             connection.sendall(data)
 
 
-def test_without_mlfbuild_every_request_says_so(template: Path) -> None:
+def test_without_mlfbuild_every_request_fails(template: Path) -> None:
     python = getattr(sys, "_base_executable", sys.executable)
     if subprocess.run([python, "-c", "import mlfbuild"], capture_output=True, cwd="/", check=False).returncode == 0:
         pytest.skip("the Python of this environment has mlfbuild, too")
