@@ -162,9 +162,9 @@ def _configure(job: FirmwareJob, definitions: Sequence[str], tell: Tell) -> str:
     require_compiler(job.target.toolchain, definitions)
     tell("configuring", 0, 0)
     cmake, ninja = find_tool("cmake"), find_tool("ninja")
-    words = ["-S", source, "-B", _real(job, job.build), "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={ninja}", *arguments]
+    words: list[str | Path] = [cmake, "-S", source, "-B", _real(job, job.build), "-G", "Ninja"]
     try:
-        output = run([cmake, *words])
+        output = run([*words, f"-DCMAKE_MAKE_PROGRAM={ninja}", *arguments])
     except ProcessFailedError:
         for model in job.target.models:
             if model.devices is not None:  # the project's CMake code may choose another compiler, so ask afterwards
