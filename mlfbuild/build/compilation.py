@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mlfbuild import archive
 from mlfbuild.build.jobs import CompileJob
+from mlfbuild.c_analysis import SOURCE_SUFFIXES, repeated_declarations
 from mlfbuild.compilers import compiler_called
-from mlfbuild.core import UnsupportedModelError, file_sha256, open_binary
-from mlfbuild.library import Fact, Library
+from mlfbuild.core import UnsupportedModelError, file_sha256, listed, open_binary
+from mlfbuild.library import Fact, Library, text_of
 from mlfbuild.project import Placement
 
-__all__ = ["Compiled", "check_ram", "compile_model", "compiled_library"]
+__all__ = ["Compiled", "check_ram", "compile_model", "compiled_library", "remarks"]
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Compiled:
     workspace_bound: int | None
     """Peak bytes of the workspace in use, the least that any plan needs; ``None`` if unknown."""
     notes: tuple[str, ...] = ()
-    """The compiler's remarks on the network."""
+    """Remarks on the network and its code."""
 
 
 def compile_model(job: CompileJob) -> Compiled:
@@ -43,8 +44,19 @@ def compile_model(job: CompileJob) -> Compiled:
         constants=sum(entry.constants_size for entry in memory),
         workspace=sum(entry.workspace_size for entry in memory),
         workspace_bound=None if None in bounds else sum(bound or 0 for bound in bounds),
-        notes=tuple(text for module in library.modules for text in module.notes),
+        notes=tuple(remarks(library)),
     )
+
+
+def remarks(library: Library) -> Iterator[str]:
+    """Yield what the compiler reported about the network, and which files of TVM are compiled with corrections."""
+    for module in library.modules:
+        yield from module.notes
+        for file in () if module.model_id else module.codegen:
+            repeated = repeated_declarations(text_of(file.content)) if file.path.suffix in SOURCE_SUFFIXES else ()
+            if repeated:
+                names = listed([each.name for each in repeated])
+                yield f"{file.path.name}: TVM declares {names} twice with different types; a corrected copy is compiled"
 
 
 def compiled_library(job: CompileJob) -> Library:
