@@ -221,6 +221,25 @@ def test_wrong_requests_get_the_errors_of_json_rpc(template: Path, line: str, co
     assert replied(template, line)["error"]["code"] == code
 
 
+@pytest.mark.parametrize("line", [b"garbage", b"\xff\xfe\x00", b"[" * 100_000])
+def test_a_line_that_is_not_json_ends_the_server(tmp_path: Path, line: bytes) -> None:
+    read_fd, requests = os.pipe()
+    replies, write_fd = os.pipe()
+    command = [sys.executable, "-m", "mlfbuild", "project-api", "--read-fd", str(read_fd), "--write-fd", str(write_fd)]
+    with subprocess.Popen(command, cwd=tmp_path, pass_fds=(read_fd, write_fd), stderr=subprocess.PIPE) as server:
+        os.close(read_fd)
+        os.close(write_fd)
+        with os.fdopen(requests, "wb") as pipe, contextlib.suppress(BrokenPipeError):
+            pipe.write(line + b"\n")
+            pipe.flush()
+            said = server.communicate(timeout=60)[1]
+        with os.fdopen(replies, "rb") as pipe:
+            assert pipe.read() == b""
+    assert server.returncode == 0
+    assert said.startswith(b"the request is not JSON: ")
+    assert len(said.splitlines()) == 1
+
+
 def test_tvm_without_the_project_api(template: Path) -> None:
     error = asked(template, "server_info_query", tvm_version="0.7.1")["error"]
     assert (error["code"], error["message"]) == (SERVER_ERROR, "UnsupportedTVMVersionError")
