@@ -30,6 +30,7 @@ from mlfbuild.core import (
     sha256,
     write_atomic,
 )
+from mlfbuild.executor import corrected_sources
 from mlfbuild.frontends import model_files
 from mlfbuild.library import Library, ResolvedLibrary
 from mlfbuild.project import DEFAULT_LEVEL, Placement
@@ -97,7 +98,10 @@ def compile_once(twins: Sequence[CompileJob], lenders: Sequence[CompileJob] = ()
 
 
 def notes_of(job: CompileJob) -> tuple[str, ...]:
-    """Return what the compiler reported about the network in the job's archive; only ONNX models have notes."""
+    """Return what the compiler reported about the network of an ONNX model, and which code of archives is corrected."""
+    if job.compiler == "archive":
+        modules = archives.open_archive(job.archive).modules
+        return tuple(text for module in modules for text in corrected_sources(module))
     if job.request.source.suffix.lower() != ".onnx":
         return ()
     return tuple(text for module in archives.open_archive(job.archive).modules for text in module.notes)
