@@ -8,10 +8,9 @@ from pathlib import Path
 
 from mlfbuild import archive
 from mlfbuild.build.jobs import CompileJob
-from mlfbuild.c_analysis import SOURCE_SUFFIXES, repeated_declarations
 from mlfbuild.compilers import compiler_called
-from mlfbuild.core import UnsupportedModelError, file_sha256, listed, open_binary
-from mlfbuild.library import Fact, Library, text_of
+from mlfbuild.core import UnsupportedModelError, file_sha256, open_binary
+from mlfbuild.library import Fact, Library, Module
 from mlfbuild.project import Placement
 
 __all__ = ["Compiled", "check_ram", "compile_model", "compiled_library", "remarks"]
@@ -52,11 +51,14 @@ def remarks(library: Library) -> Iterator[str]:
     """Yield what the compiler reported about the network, and which files of TVM are compiled with corrections."""
     for module in library.modules:
         yield from module.notes
-        for file in () if module.model_id else module.codegen:
-            repeated = repeated_declarations(text_of(file.content)) if file.path.suffix in SOURCE_SUFFIXES else ()
-            if repeated:
-                names = listed([each.name for each in repeated])
-                yield f"{file.path.name}: TVM declares {names} twice with different types; a corrected copy is compiled"
+        if not module.complete:
+            yield from _corrected(module)
+
+
+def _corrected(module: Module) -> tuple[str, ...]:
+    from mlfbuild.executor import corrected_sources  # the native compiler's modules do not need it
+
+    return corrected_sources(module)
 
 
 def compiled_library(job: CompileJob) -> Library:

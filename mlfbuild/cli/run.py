@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from mlfbuild.cli.options import ARCHIVE, SharedOptions, complete_board, inputs_option, timeout_option, verb
-from mlfbuild.cli.output import show, show_json
+from mlfbuild.cli.output import show, show_json, show_notes
 from mlfbuild.cli.progress import working
 from mlfbuild.core import UsageError, counted, printable
 
@@ -66,10 +66,11 @@ def run(
         shapes = [None if tensor.shape is None else list(tensor.shape) for tensor in result.outputs]
         place = {"board": board} if board is not None else {"device": result.device} if result.device else {}
         counts = {"cases": result.cases, "outputs": names, "shapes": shapes}
-        show_json({"model": result.model, **place, **counts, "file": output})
+        show_json({"model": result.model, **place, **counts, "notes": result.notes, "file": output})
     elif not options.quiet:
         on = f" on {board or result.device}" if board or result.device else ""
         show(f"{output}: {counted(result.cases, 'case')} of {result.model}{on}")
         for tensor in result.outputs:
             if tensor.shape is None:
                 show(f"{printable(tensor.name)}: {_NO_SHAPE}, so a case is a vector of its elements")
+        show_notes(options, result.model, result.notes)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from mlfbuild.build import TargetJob, check_arrays_output, load as load_project, open_model, target_jobs
 from mlfbuild.core import ProcessFailedError, Tell, UsageError, tell_nobody, write_atomic
-from mlfbuild.executor import chosen_module
+from mlfbuild.executor import chosen_module, corrected_sources
 from mlfbuild.library import TensorInfo
 from mlfbuild.project import RunnerKeys
 from mlfbuild.requirements import bundled_libraries
@@ -40,6 +40,8 @@ class ArchiveRun:
     outputs: tuple[TensorInfo, ...]
     device: str = ""
     """The device that it ran on; empty if it was no device of a target."""
+    notes: tuple[str, ...] = ()
+    """The sources of which a corrected copy was compiled."""
 
 
 def run_archive(
@@ -93,7 +95,7 @@ def _run_here(archive: Path, model: str | None, path: Path, timeout: float) -> t
                 outputs[name].append(value)
     finally:
         network.close()
-    return ArchiveRun(network.name, cases, network.outputs), {
+    return ArchiveRun(network.name, cases, network.outputs, notes=network.notes), {
         name: np.stack(values) for name, values in outputs.items()
     }
 
@@ -116,7 +118,7 @@ def _run_on_board(
     cases, arrays = load_inputs(path, module)
     outputs = run_on_board(module, board, arrays, where, timeout, bundled_libraries(library, module, where))
     named = {tensor.name: array for tensor, array in zip(module.outputs, outputs, strict=True)}
-    return ArchiveRun(module.name, cases, module.outputs), named
+    return ArchiveRun(module.name, cases, module.outputs, notes=corrected_sources(module)), named
 
 
 @dataclass(frozen=True)
@@ -176,7 +178,7 @@ def _run_on_target(
         outputs = run_on_device(module, connection, job.toolchain, arrays, where, timeout, libraries, tell)
         name = connection.name
     named = {tensor.name: array for tensor, array in zip(module.outputs, outputs, strict=True)}
-    return ArchiveRun(module.name, cases, module.outputs, name), named
+    return ArchiveRun(module.name, cases, module.outputs, name, corrected_sources(module)), named
 
 
 def _run_in_sandbox(
@@ -193,7 +195,7 @@ def _run_in_sandbox(
     if [*arrays] != [tensor.name for tensor in module.outputs] or {len(array) for array in arrays.values()} != {cases}:
         reason = "returned other arrays than the outputs of the network"
         raise ProcessFailedError("sandbox-answer-wrong", place="sandbox", reason=reason)
-    return ArchiveRun(module.name, cases, module.outputs), arrays
+    return ArchiveRun(module.name, cases, module.outputs, notes=corrected_sources(module)), arrays
 
 
 def _shaped(values: Array, tensor: TensorInfo) -> Array:

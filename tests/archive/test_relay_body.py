@@ -81,6 +81,20 @@ def test_tuples_are_flattened() -> None:
     assert [(each.name, each.shape) for each in found.outputs or ()] == expected
 
 
+def test_tuples_in_tuples_are_flattened() -> None:
+    found = relay_signature(f"def @main({X}) {{\n  %0 = nn.relu(%x);\n  (%0, (%w, (%k,)), %0)\n}}\n")
+    assert found is not None
+    expected = [(1, 8, 6, 2), (3, 12), (3, 3, 2, 5), (1, 8, 6, 2)]
+    assert [each.shape for each in found.outputs or ()] == expected
+
+
+@pytest.mark.parametrize("depth", [15, 1000])
+def test_depth_of_tuples_is_limited(depth: int) -> None:
+    found = relay_signature(f"def @main({X}) {{\n  {'(' * depth}%x{',)' * depth}\n}}\n")
+    assert found is not None
+    assert (found.outputs is None) == (depth > 15)
+
+
 @pytest.mark.parametrize("name", [name for name in TVM_ARCHIVES if name != "operator-add"])
 def test_shapes_are_those_of_the_vectors(shared: Path, name: str) -> None:
     """TVM's own executor returned these shapes; the first axis counts cases."""
@@ -181,6 +195,7 @@ def test_any_body_is_accepted(text: str) -> None:
         "  %0 = (%0,);\n",
         "  %0 = nn.batch_flatten(%0);\n  %1 = reshape(%0, newshape=[1, -1, 1]);\n  %0 = multiply(%0, %1);\n",
         "/**/",
+        f"  {'(' * 1000}%0{')' * 1000}\n",
         "  %x = /* /* ty= */\n",
     ],
 )

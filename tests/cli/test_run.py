@@ -39,7 +39,8 @@ def test_all_cases(project: Folder) -> None:
     assert list(outputs) == ["y:0"]
     np.testing.assert_array_equal(outputs["y:0"], 2 * X + 1)
     again = project.run("run", "net.tar", "--inputs", "x.npz", "-o", "y.npz", "--format", "json")
-    assert again.json == {"model": "net", "cases": 2, "outputs": ["y:0"], "shapes": [[1, 4]], "file": "y.npz"}
+    expected = {"model": "net", "cases": 2, "outputs": ["y:0"], "shapes": [[1, 4]], "notes": [], "file": "y.npz"}
+    assert again.json == expected
 
 
 @pytest.fixture

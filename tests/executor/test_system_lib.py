@@ -14,7 +14,7 @@ from mlfbuild.archive.describe import describe
 from mlfbuild.build.tree import unpack
 from mlfbuild.c_analysis import repeated_declarations
 from mlfbuild.core.errors import ProcessFailedError
-from mlfbuild.executor import executable
+from mlfbuild.executor import corrected_sources, executable
 from mlfbuild.usecases.run import run_archive
 from support.examples import first_on_push
 from support.foreign_archives import Files, written
@@ -46,7 +46,9 @@ def old_archive(shared: Path, which: str) -> Files:
 def check(shared: Path, vectors: str, files: Files, folder: Path, board: str | None = None) -> None:
     """Run ``files`` with the vectors of an archive in the test data; numbers and shapes must be theirs."""
     path = shared / "archives" / f"{vectors}.npz"
-    run_archive(written(folder, files), None, path, folder / "y.npz", 60, board)
+    result = run_archive(written(folder, files), None, path, folder / "y.npz", 60, board)
+    repeated = any(path.endswith(".c") and repeated_declarations(text.decode()) for path, text in files.items())
+    assert len(result.notes) == repeated
     expected = np.load(path)
     with np.load(folder / "y.npz") as outputs:
         assert len(outputs.files) == sum(name.startswith("out") for name in expected.files)
@@ -89,6 +91,9 @@ def test_only_the_unit_is_corrected(shared: Path, tmp_path: Path) -> None:
     assert "many_lib0.c" not in (tmp_path / "tree/executor/many_lib1.c").read_text()
     (found,) = repeated_declarations(files[source].decode())
     (module,) = describe(library)["modules"]
+    (note,) = corrected_sources(library.modules[0])
+    assert note.startswith(f"{source} declares 1 function with wrong types")
+    assert corrected_sources(read_files({**files, source: b"int x;"}, "many.tar").modules[0]) == ()
     assert module["repeated_declarations"] == [{"path": source, "line": found.line, "function": found.name}]
 
 

@@ -18,7 +18,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from mlfbuild.archive.interface.relay_operators import RULES
-from mlfbuild.archive.interface.relay_types import UNKNOWN, RelayTensor, RelayTuple, RelayType, read_type, tuple_of
+from mlfbuild.archive.interface.relay_types import (
+    MAX_DEPTH,
+    UNKNOWN,
+    RelayTensor,
+    RelayTuple,
+    RelayType,
+    read_type,
+    tuple_of,
+)
 
 _MAX_BODY = 2 * 1024 * 1024  # characters
 _MAX_LINES = 50_000
@@ -83,9 +91,11 @@ def _plain(text: str, known: Mapping[str, RelayType]) -> RelayType:
     return result if sound else replace(result, dims=None)
 
 
-def _argument(text: str, known: Mapping[str, RelayType]) -> RelayType:
+def _argument(text: str, known: Mapping[str, RelayType], depth: int = 1) -> RelayType:
     if text.startswith("%"):
         return _variable(text[1:], known)
+    if text.startswith("(") and text.endswith(")") and depth < MAX_DEPTH:
+        return tuple_of([_argument(part, known, depth + 1) for part in _parts(text[1:-1])])
     return RelayTensor(dims=()) if _NUMBER.fullmatch(text) else UNKNOWN
 
 

@@ -43,7 +43,7 @@ _OPENING = re.compile(r"\s*\(\s*")
 _CLOSING = re.compile(r"\s*\)\s*")
 MAX_RANK = 64
 _MAX_TENSORS = 4096
-_MAX_DEPTH = 16
+MAX_DEPTH = 16
 """Of tuples in tuples."""
 
 
@@ -53,7 +53,7 @@ def read_type(text: str, at: int = 0, depth: int = 0) -> tuple[RelayType, int] |
     if found is not None:
         return RelayTensor(found[2] or found[3], _dims(found[1]) if found[2] else ()), found.end()
     opening = _OPENING.match(text, at)
-    if opening is None or depth == _MAX_DEPTH:
+    if opening is None or depth == MAX_DEPTH:
         return None
     fields: list[RelayType] = []
     at = opening.end()
@@ -75,7 +75,7 @@ def tuple_of(fields: Sequence[RelayType]) -> RelayType:
         1 + len(fields) - len(inner) + sum(field.tensors for field in inner),
         1 + max((field.depth for field in inner), default=0),
     )
-    return found if found.tensors <= _MAX_TENSORS and found.depth <= _MAX_DEPTH else UNKNOWN
+    return found if found.tensors <= _MAX_TENSORS and found.depth <= MAX_DEPTH else UNKNOWN
 
 
 def flat(found: RelayType) -> list[RelayTensor]:

@@ -13,7 +13,7 @@ from typing_extensions import Self
 
 from mlfbuild.build import open_model
 from mlfbuild.core import ProcessFailedError, UnsupportedModelError
-from mlfbuild.executor import chosen_module
+from mlfbuild.executor import chosen_module, corrected_sources
 from mlfbuild.library import Library, Module, TensorInfo, TracedTensor, dtype_called
 from mlfbuild.requirements import bundled_libraries
 from mlfbuild.verify.host.build import shared_object
@@ -50,6 +50,11 @@ class Model:
     def layers(self) -> int:
         """The layers that add to the tolerance of floats; 0 if unknown."""
         return self._module.network.layers if self._module.network else 0
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """A sentence for each source of which a corrected copy was compiled."""
+        return corrected_sources(self._module)
 
     @cached_property
     def traced(self) -> tuple[TracedTensor, ...]:
