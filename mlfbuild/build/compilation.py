@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from mlfbuild.core import UnsupportedModelError, file_sha256, open_binary
 from mlfbuild.library import Fact, Library
 from mlfbuild.project import Placement
 
-__all__ = ["Compiled", "check_ram", "compile_model", "compiled_library"]
+__all__ = ["Compiled", "check_ram", "compile_model", "compiled_library", "remarks"]
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Compiled:
     workspace_bound: int | None
     """Peak bytes of the workspace in use, the least that any plan needs; ``None`` if unknown."""
     notes: tuple[str, ...] = ()
-    """The compiler's remarks on the network."""
+    """Remarks on the network and its code."""
 
 
 def compile_model(job: CompileJob) -> Compiled:
@@ -43,8 +43,18 @@ def compile_model(job: CompileJob) -> Compiled:
         constants=sum(entry.constants_size for entry in memory),
         workspace=sum(entry.workspace_size for entry in memory),
         workspace_bound=None if None in bounds else sum(bound or 0 for bound in bounds),
-        notes=tuple(text for module in library.modules for text in module.notes),
+        notes=tuple(remarks(library)),
     )
+
+
+def remarks(library: Library) -> Iterator[str]:
+    """Yield what the compiler reported about the network, and which files of TVM are compiled with corrections."""
+    for module in library.modules:
+        yield from module.notes
+        if not module.complete:
+            from mlfbuild.executor import corrected_sources  # the native compiler's modules do not need it
+
+            yield from corrected_sources(module)
 
 
 def compiled_library(job: CompileJob) -> Library:

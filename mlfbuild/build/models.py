@@ -14,7 +14,7 @@ from mlfbuild import archive as archives
 from mlfbuild.build import tree as trees
 from mlfbuild.build.budgets import TargetBudgets
 from mlfbuild.build.bundling import bundle_key
-from mlfbuild.build.compilation import check_ram, compile_model
+from mlfbuild.build.compilation import check_ram, compile_model, remarks
 from mlfbuild.build.devices import check_device_objects
 from mlfbuild.build.inputs import inputs_hash
 from mlfbuild.build.jobs import CompileJob, TargetJob
@@ -30,7 +30,6 @@ from mlfbuild.core import (
     sha256,
     write_atomic,
 )
-from mlfbuild.executor import corrected_sources
 from mlfbuild.frontends import model_files
 from mlfbuild.library import Library, ResolvedLibrary
 from mlfbuild.project import DEFAULT_LEVEL, Placement
@@ -98,13 +97,10 @@ def compile_once(twins: Sequence[CompileJob], lenders: Sequence[CompileJob] = ()
 
 
 def notes_of(job: CompileJob) -> tuple[str, ...]:
-    """Return what the compiler reported about the network of an ONNX model, and which code of archives is corrected."""
-    if job.compiler == "archive":
-        modules = archives.open_archive(job.archive).modules
-        return tuple(text for module in modules for text in corrected_sources(module))
-    if job.request.source.suffix.lower() != ".onnx":
+    """Return the remarks on the network in the job's archive and on its code; ``.tflite`` models have none."""
+    if job.request.source.suffix.lower() == ".tflite" and job.compiler == "native":
         return ()
-    return tuple(text for module in archives.open_archive(job.archive).modules for text in module.notes)
+    return tuple(remarks(archives.open_archive(job.archive)))
 
 
 def _ram(job: CompileJob) -> float:

@@ -10,6 +10,7 @@ CPUs. For example, ``floating(0.5)`` is ``0.5f``, and ``member_name("input 1")``
     sections    the names of linker sections
     alignment   sizes -> multiples of the alignment
     wrapping    calls and declarations -> lines
+    registry    functions -> TVM's table of functions by name
     sharing     the workspace of models that never run at the same time
     arena       buffers with lifetimes -> offsets in little memory; ``skyline`` is its branch and bound
 """
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
         text as text,
     )
     from mlfbuild.cgen.names import comment_text as comment_text, member_name as member_name
+    from mlfbuild.cgen.registry import REGISTRY_HEADER as REGISTRY_HEADER, registry_source as registry_source
     from mlfbuild.cgen.sections import PARAMS_SECTION as PARAMS_SECTION, WORKSPACE_SECTION as WORKSPACE_SECTION
     from mlfbuild.cgen.sharing import (
         BUSY as BUSY,

@@ -6,6 +6,7 @@ host's compiler never compiles such files: they are in ``Module.device_files``, 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
@@ -69,10 +70,10 @@ def device_of(path: PurePosixPath) -> str | None:
 
 def device_code(module: Module) -> tuple[DeviceCode, ...]:
     """Return the code of ``module`` for other devices than the host, in alphabetical order."""
-    names = sorted({file.path.parts[0] for file in module.device_files})
-    return tuple(
-        DeviceCode(name, tuple(file for file in module.device_files if file.path.parts[0] == name)) for name in names
-    )
+    by_name: defaultdict[str, list[CodegenFile]] = defaultdict(list)
+    for file in module.device_files:
+        by_name[file.path.parts[0]].append(file)
+    return tuple(DeviceCode(name, tuple(by_name[name])) for name in sorted(by_name))
 
 
 def all_files(module: Module) -> tuple[CodegenFile, ...]:

@@ -66,12 +66,19 @@ def bundle_archives(
     """Write the bundle of all modules of ``archives``, for a device with ``cpu``, by default that of the archives.
 
     ``vectors`` are files, as ``MODULE=FILE`` if there are several modules. ``image`` is the only image that the bundle
-    is for. Raises ``UsageError`` if the target or a module is unknown or a module is named twice, and
-    ``UnsupportedModelError`` if a module cannot be called in an image.
+    is for. Raises ``UsageError`` if the target or a module is unknown, a module or its vectors are named twice, or
+    there is no module, and ``UnsupportedModelError`` if a module cannot be called in an image.
     """
     check_output(output, *archives)
     opened = [(path, *open_archive_with_id(path)) for path in archives]
     modules = {name: where for where in opened for name in _callable(where[1])}
+    if not modules:
+        raise UsageError(
+            "bundle-without-modules",
+            place=listed([str(path) for path in archives]),
+            reason="no function of the archive can be called",
+            hint="name an archive with a network",
+        )
     files = _vectors(vectors, list(modules))
     models = tuple(
         _model(path, library, identity, name, files.get(name)) for name, (path, library, identity) in modules.items()
@@ -146,22 +153,30 @@ def _callable(library: Library) -> list[str]:
 def _vectors(words: Sequence[str], modules: Sequence[str]) -> Mapping[str, Path]:
     files: dict[str, Path] = {}
     for word in words:
-        name, equals, file = word.rpartition("=")
-        if not equals and len(modules) > 1:
+        name, _, file = word.rpartition("=")
+        if not name and len(modules) > 1:
             raise UsageError(
                 "module-not-chosen",
                 place=f"--vectors {word}",
                 reason=f"there are several modules ({listed(modules)})",
                 hint=f"name the module, too: --vectors MODULE={word}",
             )
-        if (name or modules[0]) not in modules:
+        name = name or modules[0]
+        if name not in modules:
             raise UsageError(
                 "unknown-module",
                 place=f"--vectors {word}",
                 reason=f"there is no module {quoted(name)}",
                 hint=f"choose one of {listed(modules)}",
             )
-        files[name or modules[0]] = Path(file)
+        if name in files:
+            raise UsageError(
+                "vectors-twice",
+                place=f"--vectors {word}",
+                reason=f"the module {quoted(name)} already has {files[name]}",
+                hint="omit one of them",
+            )
+        files[name] = Path(file)
     return files
 
 

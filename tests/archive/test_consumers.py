@@ -24,7 +24,7 @@ from mlfbuild.library.params import load_params
 from support.host_c import run, run_on_host
 from support.native import request
 from support.tflite_builder import Network
-from support.tvm_consumers import MODULE_MACRO, arduino, crt_host, stm32, zephyr
+from support.tvm_consumers import MODULE_MACRO, arduino, crt_host, stm32, unpacked, zephyr
 from support.tvm_headers import write_tvm_headers
 
 Array = npt.NDArray[np.int8]
@@ -308,8 +308,7 @@ def test_recipe_compiles_as_written(
     executor, options = FORMS[form]
     write_archive(compiled(executor, {**options, "layout": layout}, "net", cpu), tmp_path / "net.tar")
     folder = tmp_path / "empty"
-    with tarfile.open(tmp_path / "net.tar") as tar:
-        tar.extractall(folder, filter="data")
+    unpacked(tmp_path / "net.tar", folder)
     recipe = (folder / "README.md").read_text().split("By hand", 1)[1].split("```sh\n", 1)[1].split("```", 1)[0]
     environment = {**os.environ, **tvm_repository}
     done = subprocess.run(["sh", "-e"], input=recipe, cwd=folder, env=environment, text=True, capture_output=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.archive_features import FEATURES, outcomes
+from support.examples import first_on_push
 
 
 @pytest.fixture(autouse=True)
@@ -16,7 +17,10 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: Callable[[str],
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
-@pytest.mark.parametrize("name", FEATURES)
+ON_PUSH = ["graph", "packed-registry", "c", "unknown", "modules", "native-packed"]
+
+
+@pytest.mark.parametrize("name", first_on_push([*ON_PUSH, *sorted({*FEATURES} - {*ON_PUSH})], len(ON_PUSH)))
 def test_feature(shared: Path, tmp_path: Path, golden: Callable[[str, str], None], name: str) -> None:
     feature = FEATURES[name]
     found = outcomes(feature, shared, tmp_path)

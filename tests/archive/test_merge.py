@@ -14,8 +14,8 @@ import pytest
 from mlfbuild.archive.conversion import convert
 from mlfbuild.archive.load import open_archive, pack_archive, read_archive
 from mlfbuild.archive.merge import merge
-from mlfbuild.archive.merge.registry import registry_source
 from mlfbuild.archive.rename import rename_modules
+from mlfbuild.cgen import registry_source
 from mlfbuild.core.errors import CheckFailedError, UsageError
 from mlfbuild.library import OPERATOR, ArchiveFile, CodegenFile, ExternalDependency, Library, Module, UnknownField
 from support.examples import first_on_push

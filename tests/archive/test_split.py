@@ -12,10 +12,11 @@ import pytest
 
 from mlfbuild.archive.conversion import convert
 from mlfbuild.archive.load import open_archive, pack_archive, read_archive
-from mlfbuild.archive.merge import merge, registry_source
+from mlfbuild.archive.merge import merge
 from mlfbuild.archive.merge.registry import parse_registry
 from mlfbuild.archive.read import read_files
 from mlfbuild.archive.split import split
+from mlfbuild.cgen import registry_source
 from mlfbuild.core.errors import CheckFailedError
 from mlfbuild.library import ArchiveFile, CodegenFile, ExternalDependency, Library, Module
 from support.libraries import OTHER_KERNEL, graph_library, native_library, native_module

@@ -452,6 +452,14 @@ def test_code_of_a_device_is_not_run_without_a_project(board: tuple[str, ...], t
     assert not (tmp_path / "y.npz").exists()
 
 
+def test_init_writes_no_project_without_the_compiler_of_a_device(tmp_path: Path) -> None:
+    (tmp_path / "net.tar").write_bytes(device_archive())
+    ran = warm.run("mlfbuild", "init", "--archive", "net.tar", "new", cwd=tmp_path)
+    assert ran.returncode == 4
+    assert " accel" in ran.stderr
+    assert not (tmp_path / "new").exists()
+
+
 def test_packages_contain_data_but_no_code_of_devices(tmp_path: Path) -> None:
     cpu = CPUS["cortex-m55"]
     for name, files in (("data", {"codegen/npu/net.bin": b"1"}), ("code", {"codegen/npu/net_lib0.c": b"int npu;"})):

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import gzip
-from pathlib import Path
 
 import pytest
 
 from mlfbuild.archive import pack_archive
 from support.command import Folder
-from support.foreign_archives import written
 from support.libraries import native_library
-from support.packed_archives import packed_archive
-from support.tvm_archives import tvm_files
 
 
 @pytest.mark.usefixtures("host_tools")
@@ -92,19 +88,3 @@ def test_sources_are_recognised_by_content(archives: Folder, name: str) -> None:
     assert (ended.status, ended.out) == (0, "")
     fragment = (archives.root / "build/mlf/pc/kws/mlf.cmake").read_text()
     assert "add_library(mlf::tiny ALIAS mlf_tiny)" in fragment and "add_library(mlf::kws ALIAS mlf_tiny)" in fragment
-
-
-def test_corrected_sources_are_named_once(shared: Path, archives: Folder) -> None:
-    """The bug of TVM that ``test_system_lib`` describes."""
-    model = "models: {add: {source: add.tar, targets: [m4]}}"
-    archives.write("mlfbuild.yml", f"mlfbuild: 1\ntargets: {{m4: {{cpu: cortex-m4}}}}\n{model}\n")
-    written(archives.root, packed_archive(tvm_files(shared, "v5-add-graph"), "add"), "add.tar")
-
-    def notes() -> list[str]:
-        (built,) = archives.run("build", "--format", "json").json["models"]
-        return [note.split()[0] for note in built["notes"]]
-
-    assert [notes(), notes()] == [["codegen/host/src/add_lib0.c"], []]
-    assert archives.run("convert", "add.tar", "--repair", "-o", "right.tar").status == 0
-    (archives.root / "right.tar").replace(archives.root / "add.tar")
-    assert notes() == []

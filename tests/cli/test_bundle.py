@@ -145,6 +145,8 @@ def test_mistakes(folder: Folder) -> None:
     cases = {
         (*two, "--vectors", "alpha.npz"): "module-not-chosen",
         (*two, "--vectors", "gamma=alpha.npz"): "unknown-module",
+        (*two, "--vectors", "=alpha.npz"): "module-not-chosen",
+        (*two, "--vectors", "alpha=alpha.npz", "--vectors", "alpha=beta.npz"): "vectors-twice",
         (*two, "alpha.tar"): "module-twice",
         (*two, "--cpu", "cortex-a9"): "bundle-core-unsupported",
         (*two, "--board", "mps3-an547"): "bundle-board-mismatch",

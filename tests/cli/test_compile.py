@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import gzip
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from mlfbuild.archive import pack_archive
 from support.command import Folder
+from support.foreign_archives import written
 from support.libraries import native_library
 from support.onnx_models import QuantizedNetwork, Scale
+from support.packed_archives import packed_archive
+from support.tvm_archives import tvm_files
 
 
 def test_compile_inspect_and_unpack(folder: Folder) -> None:
@@ -115,3 +119,11 @@ def test_a_build_lists_operators_in_float32_when_it_compiles(folder: Folder) -> 
     folder.write("mlfbuild.yml", "mlfbuild: 1\ntargets: {pc: {cpu: host}}\nmodels: {net: {source: net.onnx}}\n")
     assert "note: net for pc: node 1 (Cos) writing 'y0' runs in float32" in folder.run("build").err
     assert "note:" not in folder.run("build").err
+
+
+def test_a_build_notes_once_that_code_of_tvm_is_corrected(folder: Folder, shared: Path) -> None:
+    written(folder.root, packed_archive(tvm_files(shared, "v5-add-graph"), "add"))
+    folder.write("mlfbuild.yml", "mlfbuild: 1\ntargets: {m4: {cpu: cortex-m4}}\nmodels: {add: {source: add.tar}}\n")
+    subject, _, text = folder.run("build", "--format", "json").json["models"][0]["notes"][0].partition(": ")
+    assert (subject, "tvmgen_add_run_model" in text) == ("add_lib0.c", True)
+    assert folder.run("build", "--format", "json").json["models"][0]["notes"] == []

@@ -172,6 +172,33 @@ def test_every_mistake_of_the_files_at_once(desk: Folder) -> None:
     ]
 
 
+@pytest.mark.parametrize("name", [".jinja", "...jinja", ".git.jinja", "sub/.GIT.jinja"])
+def test_a_name_that_is_refused_without_its_suffix(desk: Folder, name: str) -> None:
+    desk.write(f"t/{name}", b"gitdir: elsewhere\n")
+    assert refused(desk) == [("template-name-refused", f"t/{name}")]
+
+
+@pytest.mark.parametrize("name", ["src.jinja", "mlfbuild.yml/more"])
+def test_a_file_in_the_place_of_a_folder(desk: Folder, name: str) -> None:
+    (desk.root / "t/mlfbuild.yml.jinja").unlink(missing_ok=True)
+    desk.write(f"t/{name}", b"")
+    assert refused(desk, "--set", "uart=uart1") == [("template-name-refused", "t")]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (b"\n{{ 1 | nope }}", ":2"),
+        (b"\n{{ 1 is nope }}", ":2"),
+        (b"{% block a %}{% endblock %}{% block a %}{% endblock %}", ":1"),
+        (b"{{ " + b"1" * 5000 + b" }}", ""),
+    ],
+)
+def test_a_text_that_no_values_can_complete(desk: Folder, text: bytes, line: str) -> None:
+    desk.write("t/odd.txt.jinja", text)
+    assert refused(desk) == [("template-syntax", f"t/odd.txt.jinja{line}")]
+
+
 @pytest.mark.parametrize(
     ("key", "code"),
     [
@@ -204,6 +231,8 @@ def test_a_mistake_in_a_key(desk: Folder, key: bytes, code: str) -> None:
         b"{{ modules[7].name }}",
         b"{{ modules[0].nothing }}",
         b"{{ 1 / 0 }}",
+        b'{{ "\\ud800" }}',
+        b"{% for a in [1] %}" * 25 + b"{% endfor %}" * 25,
         b"{{ cycler.__init__.__globals__.os.popen('touch owned') }}",
     ],
 )

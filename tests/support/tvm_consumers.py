@@ -22,10 +22,15 @@ MODULE_MACRO = "-DMLF_MODULE=app"
 _INCLUDE = re.compile(r"#include\s*[<\"]([^>]*)[>\"]")
 
 
+def unpacked(archive: Path, folder: Path) -> None:
+    """Extract an archive of our own, which must not be compressed; early releases of Python 3.11 have no filters."""
+    with tarfile.TarFile(archive) as tar:
+        tar.extractall(folder)
+
+
 def extracted(archive: Path, folder: Path) -> Path:
     """Extract the archive, which must not be compressed, to ``folder/model``."""
-    with tarfile.TarFile(archive) as tar:
-        tar.extractall(folder / "model", filter="data")
+    unpacked(archive, folder / "model")
     shutil.copytree(RUNTIME / "tvm", folder / "crt/include", dirs_exist_ok=True)
     return folder
 

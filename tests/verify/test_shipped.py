@@ -17,7 +17,7 @@ from mlfbuild.library import MainMemory, Pool
 from mlfbuild.project import DeviceMemoryKeys, RegionKeys, RunnerKeys
 from mlfbuild.targets import RUNTIME, cpu_called, toolchain_file
 from mlfbuild.verify import VerifyReport
-from mlfbuild.verify.device import Connection, connected, device_of, verify_shipped
+from mlfbuild.verify.device import Connection, connected, device_of, shipped_subject, verify_shipped
 from support.devices import MEAN, PLACE, SUM, A, B, target
 from support.errors import raises
 from support.hand_written_library import write_library
@@ -96,7 +96,7 @@ def run_ok(*command: str | Path) -> None:
 
 
 def verify(folder: Path, desk: Connection, elf: Path, *, flash: bool = True) -> VerifyReport:
-    module = write_library(folder / "tree")
+    module = shipped_subject(write_library(folder / "tree"), desk.device.name)
     return verify_shipped(desk, elf, module, folder / "vectors.npz", flash=flash, timeout=1)
 
 
@@ -154,7 +154,7 @@ def test_faults_are_reported(folder: Path, desk: Connection, wrong: str, found: 
 @pytest.mark.sweep
 def test_images_that_cannot_be_called_are_refused(folder: Path, desk: Connection) -> None:
     elf = image(folder)
-    module = write_library(folder / "tree")
+    module = shipped_subject(write_library(folder / "tree"), desk.device.name)
     vectors = folder / "vectors.npz"
     stripped = folder / "stripped.elf"
     run_ok("arm-none-eabi-strip", elf, "-o", stripped)
@@ -177,9 +177,13 @@ def test_images_that_cannot_be_called_are_refused(folder: Path, desk: Connection
         verify_shipped(desk, image(folder, buffer=60200), module, vectors)
     with raises(UnsupportedModelError, "no-room-for-stack", place="app.elf"):
         verify_shipped(desk, image(folder, stack=512), module, vectors)
-    pools = replace(module, pools=(Pool("pool", "workspace", 16, external=True),), main=(MainMemory(16, 0, 0),))
+    pools = replace(
+        write_library(folder / "tree"),
+        pools=(Pool("pool", "workspace", 16, external=True),),
+        main=(MainMemory(16, 0, 0),),
+    )
     with raises(UnsupportedModelError, "module-needs-pools", place="net"):
-        verify_shipped(desk, elf, pools, vectors)
+        shipped_subject(pools, desk.device.name)
 
 
 @pytest.mark.sweep

@@ -2,7 +2,7 @@
 
 ``archives`` is the sequence of steps. Before code is read, ``names``, ``bundles`` and ``files`` check or merge module
 names, requirements and files. ``parts`` reads the symbols of the code. ``kernels`` keeps the headers of two versions of
-mlfbuild apart. Then ``system_lib`` merges function registries (``registry`` parses and writes them), and ``context``
+mlfbuild apart. Then ``system_lib`` merges function registries (``registry`` parses them), and ``context``
 and ``conflicts`` change the symbols that may exist only once in an image::
 
     library = merge([("kws.tar", kws), ("ad.tar", ad)])
@@ -19,6 +19,5 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     from mlfbuild.archive.merge.archives import merge as merge
-    from mlfbuild.archive.merge.registry import registry_source as registry_source
 else:
     __getattr__ = lazy_attributes(__name__)

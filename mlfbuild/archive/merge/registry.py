@@ -1,4 +1,4 @@
-"""Parse and write function registries: TVM's tables of functions by name, of which an image can have only one.
+"""Parse function registries: TVM's tables of functions by name, of which an image can have only one.
 
 A module that was exported with ``system-lib`` has ``TVMSystemLibEntryPoint`` with the table of its functions
 (``codegen_c_host.cc``, ``source_module.cc``). Merging removes the tables from the files of the modules, which are then
@@ -8,21 +8,18 @@ like those without ``system-lib``, and writes one table into a new file.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from mlfbuild.c_analysis import Symbols, Token, string_value, tokens
+from mlfbuild.cgen import REGISTRY_HEADER
 from mlfbuild.library import SYSTEM_LIBRARY
 
 _HELPERS = "__aeabi_"  # functions of the compiler's runtime library for Arm
-_HEADER = "tvm/runtime/crt/module.h"
 _ARRAY = "static TVMBackendPackedCFunc _tvm_func_array [ ] = {"
 _REGISTRY = "} ; static const TVMFuncRegistry _tvm_func_registry = {"
 _MODULE = ", _tvm_func_array , } ; static const TVMModule _tvm_system_lib = { & _tvm_func_registry , } ;"
 _ENTRY = f"const TVMModule * {SYSTEM_LIBRARY} ( void ) {{ return & _tvm_system_lib ; }}"
-_SIGNATURE = (
-    "TVMValue* args, int* type_code, int num_args, TVMValue* out_value, int* out_type_code, void* resource_handle"
-)
 
 
 @dataclass(frozen=True)
@@ -48,7 +45,9 @@ def parse_registry(text: str) -> RegistryTable | None:
     Other text inside the table makes the result ``None``, because it would be lost.
     """
     words = list(tokens(text))
-    start = next((at for at, token in enumerate(words) if token.kind == "directive" and _HEADER in token.text), None)
+    start = next(
+        (at for at, token in enumerate(words) if token.kind == "directive" and REGISTRY_HEADER in token.text), None
+    )
     return None if start is None else _Parser(text, words, start).registry()
 
 
@@ -156,29 +155,3 @@ class _Parser:
 
 def _is_cplusplus_only(token: Token) -> bool:
     return token.kind == "directive" and token.text.split() in (["#ifdef", "__cplusplus"], ["#endif"])
-
-
-def registry_source(functions: Iterable[tuple[str, str]], count_bytes: int, modules: Sequence[str]) -> str:
-    """Return the C source of a table of ``functions``, (registered name, C function), of ``modules``, sorted by name.
-
-    The functions take the six arguments of TVM's packed functions since 0.8.
-    """
-    table = sorted(functions)
-    count = "".join(f"\\{byte:03o}" for byte in len(table).to_bytes(count_bytes, "little"))
-    prototypes = "".join(
-        f'#ifdef __cplusplus\nextern "C"\n#endif\nTVM_DLL int32_t {function}({_SIGNATURE});\n' for _, function in table
-    )
-    pointers = "".join(f"    (TVMBackendPackedCFunc){function},\n" for _, function in table)
-    names = "".join(f'    "{_escaped(name)}\\000"\n' for name, _ in table)
-    return (
-        f"/* The functions of {', '.join(modules)} by name: an image has one such table, so all of them link together."
-        f" */\n#include <{_HEADER}>\n{prototypes}"
-        f"static TVMBackendPackedCFunc _tvm_func_array[] = {{\n{pointers}}};\n"
-        f'static const TVMFuncRegistry _tvm_func_registry = {{\n    "{count}"\n{names}    , _tvm_func_array,\n}};\n'
-        "static const TVMModule _tvm_system_lib = {\n    &_tvm_func_registry,\n};\n"
-        f"const TVMModule* {SYSTEM_LIBRARY}(void) {{\n    return &_tvm_system_lib;\n}}\n"
-    )
-
-
-def _escaped(name: str) -> str:
-    return re.sub(r"[^0-9A-Za-z_]", lambda char: f"\\{ord(char[0]):03o}", name)

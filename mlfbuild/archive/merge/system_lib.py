@@ -13,10 +13,9 @@ from mlfbuild.archive.merge.registry import (
     RegistryTable,
     parse_object_registry,
     parse_registry,
-    registry_source,
 )
 from mlfbuild.c_analysis import OBJECT_SUFFIXES
-from mlfbuild.cgen import LICENCE
+from mlfbuild.cgen import LICENCE, registry_source
 from mlfbuild.library import LINKED_PARAMETERS, MERGED_SYSTEM_LIBRARY, STANDALONE_CRT, SYSTEM_LIBRARY, CodegenFile
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -66,12 +67,12 @@ def _tensor(graph: ExecutorGraph, output: NodeEntry) -> TensorInfo:
 
 
 def _of_tir(module: Module, functions: Mapping[str, CodeFunction]) -> Iterator[ProgramOperator]:
+    buffers: defaultdict[str, list[TensorInfo]] = defaultdict(list)
+    for each in module.buffers:
+        name = each.input_binding or f"argument {len(buffers[each.function])}"
+        buffers[each.function].append(TensorInfo(name, each.dtype, each.size, each.shape))
     for function in module.operator_functions:
-        buffers = tuple(
-            TensorInfo(each.input_binding or f"argument {index}", each.dtype, each.size, each.shape)
-            for index, each in enumerate(each for each in module.buffers if each.function == function.name)
-        )
-        yield ProgramOperator(function.name, _known(function.name, functions), buffers)
+        yield ProgramOperator(function.name, _known(function.name, functions), tuple(buffers[function.name]))
 
 
 def _of_network(module: Module, functions: Mapping[str, CodeFunction]) -> Iterator[ProgramOperator]:

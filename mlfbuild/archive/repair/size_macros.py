@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from dataclasses import replace
 
 from mlfbuild.archive.interface.header import header_file
@@ -10,6 +11,8 @@ from mlfbuild.archive.repair.types import Repair, repair, with_each_module
 from mlfbuild.archive.validate.memory import has_garbage_sizes, is_size, sizes_by_macro
 from mlfbuild.c_analysis import MAX_TEXT, read_c_file, tokens
 from mlfbuild.library import CodegenFile, Library, Module, macro_prefix
+
+_SIZE = re.compile(r"^([ \t]*#[ \t]*define[ \t]+(\w+)).*", re.MULTILINE)
 
 
 def with_true_size_macros(library: Library) -> tuple[Library, tuple[Repair, ...]]:
@@ -28,14 +31,17 @@ def _correct(module: Module) -> tuple[Module, list[Repair]]:
 def _corrected(module: Module, file: CodegenFile) -> tuple[CodegenFile, list[Repair]]:
     text = file.data.decode("latin-1")
     header = read_c_file(f"codegen/{file.path}", tokens(text))
+    values: defaultdict[str, list[str]] = defaultdict(list)
+    for name, value in header.macros:
+        values[name].append(value)
     repairs: list[Repair] = []
+    right: dict[str, int] = {}
     for name, sizes in sizes_by_macro(module).items() if has_garbage_sizes(module, header) else ():
-        values = [value for macro, value in header.macros if macro == name]
         # The workspace has a macro of this form, and two tensors may share one: neither has one right value.
-        if name == f"{macro_prefix(module.name)}_WORKSPACE_SIZE" or len(values) != 1 or len(sizes) != 1:
+        if name == f"{macro_prefix(module.name)}_WORKSPACE_SIZE" or len(values[name]) != 1 or len(sizes) != 1:
             continue
-        if not is_size(values[0], sizes):
-            (size,) = sizes
-            text = re.sub(rf"^([ \t]*#[ \t]*define[ \t]+{name})\b.*", rf"\g<1> {size}", text, flags=re.MULTILINE)
-            repairs.append(repair("MLF408", f"{header.path}: {name}", values[0] or "empty", size))
+        if not is_size(values[name][0], sizes):
+            (right[name],) = sizes
+            repairs.append(repair("MLF408", f"{header.path}: {name}", values[name][0] or "empty", right[name]))
+    text = _SIZE.sub(lambda found: f"{found[1]} {right[found[2]]}" if found[2] in right else found[0], text)
     return CodegenFile(file.path, text.encode("latin-1")) if repairs else file, repairs

@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from mlfbuild.archive.merge.parts import MergedModule, SymbolTable, source_bytes, source_text
-from mlfbuild.archive.merge.registry import RegistryTable, parse_registry, registry_source
+from mlfbuild.archive.merge.registry import RegistryTable, parse_registry
 from mlfbuild.archive.merge.system_lib import SystemLibrary, system_libraries
 from mlfbuild.c_analysis import repeated_declarations
-from mlfbuild.cgen import LICENCE
+from mlfbuild.cgen import LICENCE, registry_source
 from mlfbuild.core import CheckFailedError, listed
 from mlfbuild.library import CodegenFile
 

@@ -154,7 +154,7 @@ def _object(module: dict[str, Any], place: str, form: re.Pattern[str]) -> dict[s
     at: Any = module
     for step in steps:
         if isinstance(at, list):
-            at = at[int(step)] if step.isdecimal() and int(step) < len(at) else None
+            at = at[int(step)] if len(step) < 10 and step.isdecimal() and int(step) < len(at) else None
         else:
             at = at.get(step) if isinstance(at, dict) else None
     return at if isinstance(at, dict) else None

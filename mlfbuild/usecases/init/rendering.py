@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from jinja2 import StrictUndefined, TemplateError, TemplateSyntaxError, UndefinedError, meta, nodes
+from jinja2 import StrictUndefined, TemplateSyntaxError, UndefinedError, meta, nodes
 from jinja2.sandbox import SandboxedEnvironment
 
 from mlfbuild.core import Diagnostic, ProjectFileError
@@ -40,11 +40,13 @@ def unsound(text: str, place: str, known: Collection[str]) -> list[Diagnostic]:
     environment = _environment()
     try:
         tree = environment.parse(text)
-    except TemplateSyntaxError as error:
+        names = meta.find_undeclared_variables(tree) - set(known) - environment.globals.keys()
+    except TemplateSyntaxError as error:  # also for unknown filters and tests
         return [_finding("template-syntax", f"{place}:{error.lineno}", error.message or "invalid syntax")]
     except RecursionError:
         return [_finding("template-syntax", place, "the expressions are nested too deeply")]
-    names = meta.find_undeclared_variables(tree) - set(known) - environment.globals.keys()
+    except ValueError as error:  # Python limits the digits of numbers
+        return [_finding("template-syntax", place, str(error))]
     return [*_unknown(tree, names, place, known), *_imports(tree, place)]
 
 
@@ -78,7 +80,7 @@ def rendered(text: str, place: str, values: Mapping[str, Any]) -> bytes:
             size += len(part)
             if size > LARGEST_FILE:
                 raise UndefinedError(f"it is larger than {LARGEST_FILE >> 20} MiB")
-    except (TemplateError, ArithmeticError, TypeError, ValueError, LookupError, RecursionError, MemoryError) as error:
+        return "".join(parts).encode()
+    except Exception as error:  # noqa: BLE001 - a stranger's template; Python also limits nested loops and surrogates
         reason = f"cannot be rendered: {str(error) or type(error).__name__}"
         raise ProjectFileError([_finding("template-not-rendered", place, reason, "correct the template")]) from None
-    return "".join(parts).encode()

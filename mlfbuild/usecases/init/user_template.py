@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from mlfbuild import __version__
@@ -65,7 +65,16 @@ class UserTemplate:
                 mistake = Mistake("omitted-file-unknown", reason=reason, hint=f"its files are {', '.join(files)}")
                 raise template_error(self.folder / TEMPLATE_FILE, self.keys, ("omit", number), mistake)
         kept = {name: data for name, data in files.items() if name not in self.keys.omit}
+        self._check_folders([*kept, *self.files])
         return kept | {name: self._content(path, values) for name, path in self.files.items()}
+
+    def _check_folders(self, names: Iterable[str]) -> None:
+        """Raise ``ProjectFileError`` if a file of the project has the name of a folder of it."""
+        folders = {str(parent): name for name in names for parent in PurePosixPath(name).parents}
+        found = next((name for name in names if name in folders), None)
+        if found is not None:
+            reason = f"{printable(found)} cannot be a file and a folder, of {printable(folders[found])}"
+            raise ProjectFileError([Diagnostic("template-name-refused", self.title, reason=reason, hint="rename one")])
 
     def executables(self) -> list[str]:
         """Return the files that may be executed."""
@@ -153,13 +162,13 @@ def _collect(folder: Path, title: str, files: dict[str, Path], known: frozenset[
         if path.is_symlink() or not (path.is_file() or path.is_dir()):
             yield Diagnostic("template-not-a-file", place, reason="not a file or folder", hint="put a copy of it there")
             continue
-        if any(part.lower() in {".git", ".hg", ".svn"} or not part.isprintable() for part in inside.parts):
+        name = inside.as_posix() if path.is_dir() else inside.as_posix().removesuffix(SUFFIX)
+        if not all(map(_is_accepted, name.split("/"))):
             reason = "a project cannot get a file of this name"
             yield Diagnostic("template-name-refused", place, reason=reason, hint="rename or remove it")
             continue
         if path.is_dir():
             continue
-        name = inside.as_posix().removesuffix(SUFFIX)
         if name in files:
             reason = f"another file of the template is {name}, too"
             yield Diagnostic("template-name-twice", place, reason=reason, hint="remove one of them")
@@ -171,6 +180,11 @@ def _collect(folder: Path, title: str, files: dict[str, Path], known: frozenset[
             return
         if path.suffix == SUFFIX:
             yield from _text_problems(path, place, known)
+
+
+def _is_accepted(part: str) -> bool:
+    """Return whether a file or folder of a project may be called ``part``."""
+    return part.lower() not in {"", ".", "..", ".git", ".hg", ".svn"} and part.isprintable()
 
 
 def _text_problems(path: Path, place: str, known: frozenset[str] | None) -> Iterator[Diagnostic]:

@@ -61,7 +61,7 @@ def serve_folder(folder: Path, read_fd: int, write_fd: int) -> None:
     """
     gone = _hang_up(read_fd)
     with (
-        os.fdopen(read_fd, encoding="utf-8") as requests,
+        os.fdopen(read_fd, encoding="utf-8", errors="replace") as requests,
         os.fdopen(write_fd, "w", encoding="utf-8") as replies,
         contextlib.closing(Handler(folder, gone)) as handler,
     ):

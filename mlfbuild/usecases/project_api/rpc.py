@@ -56,7 +56,7 @@ class Server:
             _LOG.debug("request: %s", line.rstrip())
             try:
                 request = json.loads(line)
-            except ValueError:  # what follows cannot be told from the rest of this request
+            except (ValueError, RecursionError):  # what follows cannot be told from the rest of this request
                 _LOG.error("the request is not JSON: %.200r", line)
                 return
             reply = json.dumps(self._reply(request))

@@ -86,12 +86,12 @@ class ProgramTransport:
 
     def write(self, data: bytes, seconds: float | None) -> None:
         """Write to the firmware's standard input."""
-        clock = _Clock(seconds, self._gone)
-        while data:
+        clock, left = _Clock(seconds, self._gone), memoryview(data)
+        while left:
             _, ready, _ = select.select([], [self._in], [], clock.left())
             if ready:
                 try:
-                    data = data[os.write(self._in, data[:_AT_ONCE]) :]
+                    left = left[os.write(self._in, left[:_AT_ONCE]) :]
                 except BrokenPipeError:
                     raise transport_closed() from None
             elif clock.over():

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from mlfbuild import __version__
-from mlfbuild.archive.merge import registry_source
-from mlfbuild.cgen import ALIGNMENT, PARAMS_SECTION, comment_text, wrapped
+from mlfbuild.cgen import ALIGNMENT, PARAMS_SECTION, comment_text, registry_source, wrapped
 from mlfbuild.compilers.native.graph_executor.nodes import GraphProgram, PackedFunction
 from mlfbuild.compilers.native.kernels import include_lines
 from mlfbuild.compilers.native.printing import (

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from mlfbuild.archive.merge import registry_source
-from mlfbuild.cgen import braces, text, wrapped
+from mlfbuild.cgen import braces, registry_source, text, wrapped
 from mlfbuild.compilers.native.printing.front_matter import source_notice
 from mlfbuild.compilers.native.printing.interface import Port, runtime_dtype, runtime_shape
 from mlfbuild.compilers.native.printing.program import LinkedModel
