@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import shlex
 import shutil
 import tempfile
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from mlfbuild import compilers
 from mlfbuild.build.tree.devices import DeviceTools
-from mlfbuild.core import UsageError, find_tool, run, tool_variable, write_atomic
+from mlfbuild.core import ToolNotFoundError, UsageError, find_tool, run, tool_variable, write_atomic
 from mlfbuild.library import Library, device_code
 from mlfbuild.project import COMPILER_WORD, DeviceKeys
 from mlfbuild.targets import CLANG, CPUS, GCC, Cpu, compiler_program
@@ -82,6 +83,22 @@ class TargetDevices:
     def settings(self) -> dict[str, object]:
         """Return everything that determines how code of the devices is built, ready for JSON."""
         return {name: asdict(tools) for name in self.declared if (tools := self.tools(name)) is not None}
+
+
+def require_device_compilers(devices: TargetDevices, tree: Path) -> None:
+    """Raise ``ToolNotFoundError`` if ``tree`` has sources for a device whose declared compiler is missing."""
+    for name in devices.names:
+        tools = devices.tools(name)
+        if tools is None or not tools.compiler or not (tree / "codegen" / name / "src").is_dir():
+            continue
+        wanted = os.environ.get(tools.variable) or tools.compiler
+        if shutil.which(wanted) is None:
+            raise ToolNotFoundError(
+                "program-not-found",
+                place=f"targets.{devices.target}.devices.{name}",
+                reason=f"program {wanted} not found",
+                hint="install the compiler of the device, or correct cpu, toolchain or c-compiler",
+            )
 
 
 def check_device_objects(library: Library, devices: TargetDevices | None, where: str) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from mlfbuild.build.conflicts import check_image, check_libraries
+from mlfbuild.build.devices import require_device_compilers
 from mlfbuild.build.flags import check_flags
 from mlfbuild.build.jobs import FirmwareJob
 from mlfbuild.build.placement import check_placed, write_params_binary
@@ -161,9 +162,14 @@ def _configure(job: FirmwareJob, definitions: Sequence[str], tell: Tell) -> str:
     require_compiler(job.target.toolchain, definitions)
     tell("configuring", 0, 0)
     cmake, ninja = find_tool("cmake"), find_tool("ninja")
-    output = run(
-        [cmake, "-S", source, "-B", _real(job, job.build), "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={ninja}", *arguments]
-    )
+    words: list[str | Path] = [cmake, "-S", source, "-B", _real(job, job.build), "-G", "Ninja"]
+    try:
+        output = run([*words, f"-DCMAKE_MAKE_PROGRAM={ninja}", *arguments])
+    except ProcessFailedError:
+        for model in job.target.models:
+            if model.devices is not None:  # the project's CMake code may choose another compiler, so ask afterwards
+                require_device_compilers(model.devices, model.tree)
+        raise
     check_flags(job)
     write_atomic(stamp, signature.encode())
     return output

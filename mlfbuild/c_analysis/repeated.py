@@ -33,7 +33,7 @@ _MAX_FUNCTIONS = 10_000
 
 @dataclass(frozen=True)
 class RepeatedDeclaration:
-    """A superfluous declaration of a function; ``text[start:end]`` is it, with its line end."""
+    """A superfluous declaration of a function: ``text[start:end]``, including its line end."""
 
     name: str
     start: int

@@ -23,11 +23,14 @@ _FILE = click.Path(path_type=Path)
 @click.argument("archives", type=_FILE, nargs=-1, metavar="[ARCHIVE]...")
 @click.option("--vectors", multiple=True, metavar="[MODULE=]FILE", help="With ARCHIVE: inputs and expected outputs.")
 @click.option(
-    "--cpu", metavar="CPU", help="With ARCHIVE: core of the device, default ARCHIVE's.", shell_complete=complete_cpu
+    "--cpu",
+    metavar="CPU",
+    help="With ARCHIVE: core of the device, default that of ARCHIVE.",
+    shell_complete=complete_cpu,
 )
 @click.option("--board", metavar="NAME", help="With ARCHIVE: board that QEMU emulates.", shell_complete=complete_board)
 @click.option("--mcu", metavar="NAME", help="With ARCHIVE: microcontroller of the device.")
-@click.option("--elf", type=_FILE, metavar="FILE", help="Accept only this image, not any with these models.")
+@click.option("--elf", type=_FILE, metavar="FILE", help="Make the bundle for this image only.")
 @click.option("-o", "output", type=_FILE, required=True, metavar="OUT.mlfbundle", help="Bundle to write.")
 def bundle(
     options: SharedOptions,
@@ -39,7 +42,7 @@ def bundle(
     elf: Path | None,
     output: Path,
 ) -> None:
-    """Pack what another machine needs to verify an image.
+    """Pack the data with which another machine verifies an image.
 
     The bundle has the interface, vectors and hashes of each model, and the target. It has no code, no weights, and no
     commands, addresses or paths of this machine. On the other machine, `mlfbuild flash --bundle` and

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @verb("format")
 @ARCHIVE
 @click.option("--to", "version", type=int, default=7, metavar="VERSION", help="Format version, 1 to 7 (default).")
-@click.option("--repair", is_flag=True, help="Correct what exporters are known to write wrongly.")
+@click.option("--repair", is_flag=True, help="Correct known bugs of exporters, and list them.")
 @click.option("--module-name", "names", multiple=True, metavar="[OLD=]NEW", help="Rename a module in all its code.")
 @OUTPUT
 def convert(
@@ -31,7 +31,7 @@ def convert(
     Nothing is lost: if the version cannot hold the content, such as several modules before version 7, the exit status
     is 2. Rename modules to link archives whose modules have the same name, such as TVM's "default".
 
-    With --repair, known faults of exporters that `mlfbuild validate` finds are corrected and listed.
+    With --repair, mlfbuild corrects the errors of known exporter bugs and lists each correction.
     """
     from mlfbuild.usecases import convert_archive
 

@@ -48,7 +48,10 @@ def flash(
     for name, value in (("--board", board), ("--runner", runner)):
         if value:
             raise UsageError(
-                "option-needs-another", place=name, reason="the project file has the device", hint="add --bundle"
+                "option-needs-another",
+                place=name,
+                reason="without a bundle, the project file selects the device",
+                hint="add --bundle",
             )
     from mlfbuild.build import load
     from mlfbuild.usecases import chosen_image, flash_firmware

@@ -1,4 +1,4 @@
-"""The hashes that connect an image with the bundle, the archives and the models that it was made of."""
+"""The hashes that connect an image with its bundle, archives and models."""
 
 from __future__ import annotations
 

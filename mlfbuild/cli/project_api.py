@@ -14,19 +14,19 @@ from mlfbuild.core import UsageError
 
 @verb("format")
 @click.argument("folder", metavar="[DIR]", type=click.Path(path_type=Path), default=".")
-@click.option("--read-fd", type=click.IntRange(0), metavar="N", help="Serve the requests of this pipe.")
-@click.option("--write-fd", type=click.IntRange(0), metavar="N", help="Write the replies to this pipe.")
+@click.option("--read-fd", type=click.IntRange(0), metavar="N", help="Read requests from this pipe.")
+@click.option("--write-fd", type=click.IntRange(0), metavar="N", help="Write replies to this pipe.")
 @click.option("--debug", is_flag=True, help="Log every request and reply to stderr.")
 def project_api(options: SharedOptions, folder: Path, read_fd: int | None, write_fd: int | None, debug: bool) -> None:
-    """Write the server by which TVM drives firmware.
+    """Write the server through which TVM drives firmware.
 
-    It serves the Project API of microTVM. It is written to DIR, or to this folder.
+    The server, microtvm_api_server.py, implements microTVM's Project API. It is written to DIR, or to this folder.
 
     If DIR contains an mlfbuild.yml, microtvm_api_server.py builds, flashes and drives the firmware of that project.
     Otherwise, DIR becomes a template, from which TVM generates a project for each archive:
     `tvmc micro create-project PROJECT MODEL.tar template --template-dir DIR`.
 
-    The file itself runs this command with --read-fd and --write-fd.
+    The server runs this command with --read-fd and --write-fd.
     """
     from mlfbuild.usecases.project_api import serve_folder, write_server
 

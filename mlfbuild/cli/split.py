@@ -18,14 +18,14 @@ from mlfbuild.cli.output import show, show_json
     type=click.Path(path_type=Path),
     required=True,
     metavar="OUT",
-    help="Folder, or archive of a module.",
+    help="Output folder, or output archive of one module.",
 )
 def split(options: SharedOptions, archive: Path, output: Path) -> None:
     """Write each module of ARCHIVE as an archive.
 
-    The folder OUT gets an archive <module>.tar for each module. With one --model NAME, OUT is the archive of this
-    module. Files that several modules need are copied. If another file is in the way, nothing is written and the exit
-    status is 6.
+    OUT is a folder, which gets an archive <module>.tar for each module. With one --model NAME, OUT is the archive of
+    this module. Files that several modules need are copied. If another file is in the way, nothing is written and the
+    exit status is 6.
     """
     from mlfbuild.usecases import split_archive
 

@@ -76,7 +76,10 @@ def verify(
         return
     if runner:
         raise UsageError(
-            "option-needs-another", place="--runner", reason="the project file has the runner", hint="add --bundle"
+            "option-needs-another",
+            place="--runner",
+            reason="without a bundle, the project file selects the runner",
+            hint="add --bundle",
         )
     if elf is not None and (image is not None or emulator):
         raise UsageError(
@@ -108,7 +111,7 @@ def _check_only_bundle(options: SharedOptions, others: dict[str, object]) -> Non
         raise UsageError(
             "option-not-applicable",
             place=f"--{name.replace('_', '-')}",
-            reason="the bundle has the target, models and vectors",
+            reason="the bundle contains the target, models and vectors",
             hint="omit it with --bundle",
         )
 

@@ -174,7 +174,7 @@ class Module:
     notes: tuple[str, ...] = ()
     """The compiler's remarks on the network, one sentence each, such as operators that run in float32."""
     extensions: Mapping[str, Fact] = field(default_factory=dict)
-    """What later stages need to know, such as the board, by name; whoever exported the module chose the names."""
+    """Facts that later stages need, such as the board, by name; the exporter of the module chose the names."""
     device_files: tuple[CodegenFile, ...] = ()
     """The files for other devices, ``accel/src/kws_lib0.c``, sorted by path (``library.device_code`` groups them)."""
     unknown: tuple[UnknownField, ...] = ()

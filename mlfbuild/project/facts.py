@@ -21,7 +21,7 @@ def fact_problem(value: object) -> Mistake | None:
     if isinstance(value, float) and math.isfinite(value):
         return None
     reason = f"must be a text of at most {_LONGEST} characters, a number, true or false"
-    return Mistake("fact-invalid", reason=reason, hint="record something shorter, or its name")
+    return Mistake("fact-invalid", reason=reason, hint="shorten it, or record a name that refers to it")
 
 
 def fact_name_problem(name: str) -> Mistake | None:

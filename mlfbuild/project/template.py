@@ -29,7 +29,7 @@ def _version(value: int) -> Mistake | None:
         return None
     reason = f"this mlfbuild reads templates of version {TEMPLATE_VERSION}, not {value}"
     return Mistake(
-        "template-version", reason=reason, hint="install a newer mlfbuild, or write the version that it reads"
+        "template-version", reason=reason, hint="install a newer mlfbuild, or use a version that this one reads"
     )
 
 

@@ -70,27 +70,12 @@ def bundle_archives(
     there is no module, and ``UnsupportedModelError`` if a module cannot be called in an image.
     """
     check_output(output, *archives)
-    opened = [(path, *open_archive_with_id(path)) for path in archives]
-    modules = {name: where for where in opened for name in _callable(where[1])}
-    if not modules:
-        raise UsageError(
-            "bundle-without-modules",
-            place=listed([str(path) for path in archives]),
-            reason="no function of the archive can be called",
-            hint="name an archive with a network",
-        )
+    modules = _modules(archives)
     files = _vectors(vectors, list(modules))
     models = tuple(
         _model(path, library, identity, name, files.get(name)) for name, (path, library, identity) in modules.items()
     )
-    if len(modules) < sum(len(_callable(library)) for _, library, _ in opened):
-        raise UsageError(
-            "module-twice",
-            place=listed([str(path) for path in archives]),
-            reason="two archives have a module with the same name",
-            hint="rename one with mlfbuild convert --module-name",
-        )
-    core = cpu or next((found for _, library, _ in opened if (found := exported_cpu(library))), None)
+    core = cpu or next((found for _, library, _ in modules.values() if (found := exported_cpu(library))), None)
     if core is None:
         raise UsageError(
             "cpu-not-chosen", place=archives[0], reason="the archive does not record its CPU", hint="add --cpu"
@@ -106,6 +91,31 @@ def bundle_archives(
         image,
         output,
     )
+
+
+def _modules(archives: Sequence[Path]) -> dict[str, tuple[Path, Library, str]]:
+    """Return the archive of each module that can be called, its library and its SHA-256, by the module's name.
+
+    Raises ``UsageError`` if there is no module, or two have the same name.
+    """
+    opened = [(path, *open_archive_with_id(path)) for path in archives]
+    named = [(name, where) for where in opened for name in _callable(where[1])]
+    modules = dict(named)
+    if not modules:
+        raise UsageError(
+            "bundle-without-modules",
+            place=listed([str(path) for path in archives]),
+            reason="no function of the archive can be called",
+            hint="name an archive with a network",
+        )
+    if len(modules) < len(named):
+        raise UsageError(
+            "module-twice",
+            place=listed([str(path) for path in archives]),
+            reason="two archives have a module with the same name",
+            hint="rename one with mlfbuild convert --module-name",
+        )
+    return modules
 
 
 def bundle_project(
@@ -203,8 +213,8 @@ def _written(bundle: DeviceBundle, image: Path | None, output: Path) -> WrittenB
         raise UsageError(
             "bundle-board-mismatch",
             place=output,
-            reason=f"the board {bundle.board.name} has another core than {bundle.cpu.name}",
-            hint="name another board, or --cpu",
+            reason=f"the board {bundle.board.name} does not have the core {bundle.cpu.name}",
+            hint="correct --board or --cpu",
         )
     data = verify.pack_bundle(bundle)
     write_atomic(output, data)
@@ -243,7 +253,7 @@ def received_image(path: Path, elf: Path, *, board: str | None = None, runner: S
         raise UsageError(
             "runner-missing",
             place=path,
-            reason="the bundle has no board that QEMU emulates, and no bundle says how a device is reached",
+            reason="the bundle names no emulated board, and bundles do not record how to reach a device",
             hint="add --runner, such as --runner gdb=localhost:3333",
         )
     target = TargetJob(bundle.target, bundle.cpu, emulated, None, Path(), (), mcu=bundle.mcu, runner=keys)

@@ -65,7 +65,7 @@ def program_parts(path: Path, part: str | None = None, modules: Collection[str] 
             "no-such-program-part",
             place=path,
             reason=f"the archive has no {part or 'program text and no graph'}",
-            hint=f"choose one of {listed(others)}" if others else "use inspect, which shows its modules",
+            hint=f"choose one of {listed(others)}" if others else "run `mlfbuild inspect` to list its modules",
         )
     return chosen
 
@@ -111,7 +111,7 @@ def function_called(path: Path, name: str, modules: Collection[str] = ()) -> Fun
         raise UsageError(
             "function-without-source",
             place=f"{path}: {place.file}",
-            reason=f"{name} is compiled, so the archive has no text of it",
+            reason=f"{name} is in a compiled object, so the archive does not contain its source",
             hint="disassemble the object",
         )
     return FunctionText(owner.name, place, text)

@@ -153,7 +153,7 @@ def bundled_image(bundle: DeviceBundle, image: Path) -> str:
             "image-of-another-bundle",
             place=image,
             reason=f"its SHA-256 is {found}, but the bundle is for the image {bundle.image_sha256}",
-            hint="take image and bundle from the same build",
+            hint="use the image and the bundle of the same build",
         )
     ids = identities(data)
     for model in bundle.models:
@@ -164,7 +164,7 @@ def bundled_image(bundle: DeviceBundle, image: Path) -> str:
                 "model-of-another-bundle",
                 place=f"{image}: model {model.subject.name}",
                 reason=f"{there}, but the bundle is for {model.model_id}",
-                hint="take image and bundle from the same models",
+                hint="use an image and a bundle with the same models",
             )
     return found
 

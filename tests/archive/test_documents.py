@@ -82,7 +82,7 @@ FINDINGS = {"page": {"MLF206", "MLF209"}, "several": {"MLF206", "MLF703"}, "firs
 
 
 @pytest.mark.parametrize("name", ARCHIVES)
-def test_only_what_is_odd_is_found(name: str) -> None:
+def test_validate_finds_only_the_known_deviations(name: str) -> None:
     files = ARCHIVES[name]()
     assert {finding.code for finding in validate(files, "a.tar", NOW).findings} == FINDINGS[name]
     found = {finding.code for finding in validate(archive_files(opened(name)), "a.tar", NOW).findings}
@@ -184,7 +184,7 @@ def test_unknown_fields_of_documented_forms_get_the_places_of_version_7() -> Non
     assert [entry["bank"] for entry in found] == [1, 2, 3]
 
 
-def test_an_aot_module_without_executors_is_recognised_by_its_missing_graph() -> None:
+def test_a_module_without_executors_and_graph_is_aot() -> None:
     files = {path: data for path, data in several_modules_archive().items() if not path.endswith("mod1.graph")}
     library = read_files(files, "a.tar")
     assert [module.executor for module in library.modules] == ["aot", "graph"]

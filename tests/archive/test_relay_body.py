@@ -180,7 +180,7 @@ FRAGMENTS = [
 
 @settings(max_examples=examples(400))
 @given(st.lists(st.sampled_from(FRAGMENTS), max_size=40).map("".join))
-def test_any_body_is_taken(text: str) -> None:
+def test_any_body_is_accepted(text: str) -> None:
     found = relay_signature(f"def @main({X}) {{\n{text}\n}}\n")
     for each in (found.outputs if found else None) or ():
         assert each.size is None or each.size >= 0

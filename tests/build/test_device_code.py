@@ -340,6 +340,18 @@ def test_code_without_a_compiler_is_refused(declared: dict[str, DeviceKeys], tmp
     assert not (tmp_path / "net").exists()
 
 
+def test_a_missing_compiler_is_named_with_its_key(tmp_path: Path, tool: Callable[[str], str]) -> None:
+    for name in ("cmake", "ninja", "arm-none-eabi-gcc"):
+        tool(name)
+    (tmp_path / "net.tar").write_bytes(device_archive())
+    (tmp_path / "main.c").write_text(MAIN)
+    project = re.sub(r"accel: {.*}", "accel: {c-compiler: no-such-gcc}", BOARD)
+    (tmp_path / "mlfbuild.yml").write_text(project)
+    ran = warm.run("mlfbuild", "build", "-f", tmp_path / "mlfbuild.yml")
+    assert ran.returncode == 3
+    assert_printed(ran.stderr, "program-not-found", "targets.m55.devices.accel")
+
+
 def test_data_needs_no_declaration() -> None:
     files = {"codegen/npu-2/net_commands.bin": COMMANDS, "codegen/npu-2/empty": b""}
     (part,) = parts_of(read_files(device_files(files, ""), "net.tar"), devices=TargetDevices("m55", HOST)).modules

@@ -82,7 +82,7 @@ def test_declarations_without_a_registry_are_not_of_tvm() -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.text(alphabet="ab(){};,*\n/#\"' ", max_size=60), st.integers(0, len(NEW)))
 @example("(" * 50, 700)
-def test_any_text_is_taken(inserted: str, at: int) -> None:
+def test_any_text_is_accepted(inserted: str, at: int) -> None:
     text = NEW[:at] + inserted + NEW[at:]
     found = repeated_declarations(text)
     assert all(0 <= each.start < each.end <= len(text) for each in found)

@@ -8,7 +8,8 @@ from __future__ import annotations
 import io
 import json
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import pytest
 
@@ -50,6 +51,10 @@ def changed(folder: Folder, member: str, edit: Callable[[bytes], bytes | None]) 
         if member in manifest["files"]:
             manifest["files"][member] = sha256(data)
             files["bundle.json"] = json.dumps(manifest).encode()
+    write_tar(path, files)
+
+
+def write_tar(path: Path, files: Mapping[str, bytes]) -> None:
     with tarfile.open(path, "w") as tar:
         for name, content in files.items():
             header = tarfile.TarInfo(f"./{name}")
@@ -62,7 +67,7 @@ def edited(**keys: object) -> Callable[[bytes], bytes]:
     return lambda data: json.dumps({**json.loads(data), **keys}).encode()
 
 
-def test_a_bundle_has_the_hashes_of_what_it_was_made_of(folder: Folder) -> None:
+def test_a_bundle_has_the_hashes_of_its_inputs(folder: Folder) -> None:
     ended = bundled(folder, "c.mlfbundle", "--board", "mps2-an386", "--elf", "app.elf")
     assert "beta" in ended.err  # has no vectors
     assert ended.json["image_sha256"] == sha256((folder.root / "app.elf").read_bytes())
@@ -91,7 +96,7 @@ def test_images_of_other_models_are_refused(folder: Folder) -> None:
             assert found == (5, "model-of-another-bundle", f"app.elf: model {model}")
 
 
-def test_another_image_than_the_chosen_one_is_refused(folder: Folder) -> None:
+def test_an_image_other_than_the_chosen_one_is_refused(folder: Folder) -> None:
     good = (folder.root / "app.elf").read_bytes()
     assert bundled(folder, "b.mlfbundle", "--board", "mps2-an386", "--elf", "app.elf").status == 0
     folder.write("app.elf", good + b"\0")
@@ -167,3 +172,12 @@ def test_mistakes(folder: Folder) -> None:
     assert "c.mlfbundle" not in folder.files()
     assert bundled(folder, "c.mlfbundle").status == 0
     assert folder.refused("verify", "--bundle", "c.mlfbundle", *image)[:2] == (2, "runner-missing")
+
+
+def test_an_archive_in_which_nothing_can_be_called(folder: Folder) -> None:
+    metadata = {"version": 7, "model_name": "op", "memory": {}, "target": ["c"], "executors": [], "style": "operator"}
+    files = {"metadata.json": json.dumps(metadata).encode(), "codegen/host/src/op_lib0.c": b""}
+    write_tar(folder.root / "op.tar", files)
+    words = ("bundle", "op.tar", "-o", "c.mlfbundle")
+    assert folder.refused(*words, "--vectors", "alpha.npz")[:2] == (2, "bundle-without-modules")
+    assert folder.refused(*words)[:2] == (2, "bundle-without-modules")

@@ -161,12 +161,15 @@ def test_every_mistake_of_the_files_at_once(desk: Folder) -> None:
     desk.write("t/sub/.git/hooks/post-commit", b"")
     (desk.root / "t/link").symlink_to("/etc/passwd")
     os.mkfifo(desk.root / "t/pipe")
+    desk.write("t/one/B.c", b"")
+    desk.write("t/one/b.c", b"")
     assert refused(desk) == [
         ("template-name-twice", "t/a.c.jinja"),
         ("template-unknown-name", "t/a.c.jinja:2"),
         ("template-includes", "t/a.c.jinja:3"),
         ("template-not-utf8", "t/latin.jinja"),
         ("template-not-a-file", "t/link"),
+        ("template-name-twice", "t/one/b.c"),
         ("template-not-a-file", "t/pipe"),
         *[("template-name-refused", f"t/sub/.git{rest}") for rest in ("", "/hooks", "/hooks/post-commit")],
     ]

@@ -118,7 +118,7 @@ def test_a_host_runs_the_model_on_the_board(opened: Client) -> None:
     np.testing.assert_array_equal(again, tflite_micro_run(MODEL, [INPUT[:, ::-1]])[0])
 
 
-def test_what_the_firmware_does_not_have_is_an_error_of_the_device(opened: Client) -> None:
+def test_functions_missing_in_the_firmware_are_errors_of_the_device(opened: Client) -> None:
     session = Session(opened)
     executor = session.executor()
     assert session.function("runtime.Unknown") is None
@@ -219,6 +219,25 @@ def emulators(client: Client) -> list[int]:
 )  # fmt: skip
 def test_wrong_requests_get_the_errors_of_json_rpc(template: Path, line: str, code: int) -> None:
     assert replied(template, line)["error"]["code"] == code
+
+
+@pytest.mark.parametrize("line", [b"garbage", b"\xff\xfe\x00", b"[" * 100_000])
+def test_a_line_that_is_not_json_ends_the_server(tmp_path: Path, line: bytes) -> None:
+    read_fd, requests = os.pipe()
+    replies, write_fd = os.pipe()
+    command = [sys.executable, "-m", "mlfbuild", "project-api", "--read-fd", str(read_fd), "--write-fd", str(write_fd)]
+    with subprocess.Popen(command, cwd=tmp_path, pass_fds=(read_fd, write_fd), stderr=subprocess.PIPE) as server:
+        os.close(read_fd)
+        os.close(write_fd)
+        with os.fdopen(requests, "wb") as pipe, contextlib.suppress(BrokenPipeError):
+            pipe.write(line + b"\n")
+            pipe.flush()
+            said = server.communicate(timeout=60)[1]
+        with os.fdopen(replies, "rb") as pipe:
+            assert pipe.read() == b""
+    assert server.returncode == 0
+    assert said.startswith(b"the request is not JSON: ")
+    assert len(said.splitlines()) == 1
 
 
 def test_tvm_without_the_project_api(template: Path) -> None:
@@ -353,7 +372,7 @@ def echo(server: socket.socket) -> None:
             connection.sendall(data)
 
 
-def test_without_mlfbuild_every_request_says_so(template: Path) -> None:
+def test_without_mlfbuild_every_request_fails(template: Path) -> None:
     python = getattr(sys, "_base_executable", sys.executable)
     if subprocess.run([python, "-c", "import mlfbuild"], capture_output=True, cwd="/", check=False).returncode == 0:
         pytest.skip("the Python of this environment has mlfbuild, too")

@@ -1,4 +1,4 @@
-"""Repair what exporters are known to write wrongly, if there is one right answer.
+"""Correct the errors of known exporter bugs, if there is one right answer.
 
 Each file is one repair: a function from a library to the repaired library and the list of its repairs, each with the
 code of the finding of ``validate`` that it removes. ``storage`` corrects storage ids of graphs, ``io_sizes`` and

@@ -45,7 +45,7 @@ def _registry(library: SystemLibrary, parts: Sequence[MergedModule]) -> Registry
             "split-system-library-form",
             place=f"{parts[0].archive}: codegen/{library.file.path}",
             reason=f"the modules {names} share this table of functions, which does not have the form that TVM writes",
-            hint="use the archives from which it was merged",
+            hint="use the archives that were merged",
         )
     return library.registry
 

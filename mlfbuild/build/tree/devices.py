@@ -176,7 +176,7 @@ def _data(module: Module, code: DeviceCode, tools: DeviceTools) -> tuple[DeviceD
             raise UsageError(
                 "device-files-equal-in-c",
                 place=f"module {module.name}",
-                reason=f"codegen/{other.file.path} and codegen/{file.path} would both be the symbol {symbol}",
+                reason=f"codegen/{other.file.path} and codegen/{file.path} would both get the symbol {symbol}",
                 hint="rename one of them in the archive",
             )
         section = tools.section or f".rodata.mlf.{code.symbol}.{module.name}.{name}"

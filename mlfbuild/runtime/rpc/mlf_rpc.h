@@ -13,11 +13,11 @@
  *
  * The host sees the functions of TVM's own server that sessions use: runtime.SystemLib, tvm.aot_executor.create,
  * tvm.rpc.server.ModuleGetFunction and tvm.rpc.server.GetCRTMaxPacketSize. Nothing else may be written to the stream.
- * Whoever can write to it controls the device, as with a probe: do not ship it in products.
+ * A host that can write to the stream controls the device, as with a debug probe: do not ship this code in products.
  *
- * Packets: 0xff 0xfd, length (4 bytes), payload, CRC-16 (polynomial 0x1021, first value 0xffff, over all bytes before it as
- * they are sent); a byte 0xff of length, payload or CRC is sent twice, and 0xff 0xfe means nothing. The payload is a session
- * (2 bytes: the host's nonce, the device's nonce), a kind (1 byte) and a message. Numbers have their low byte first.
+ * Packets: 0xff 0xfd, length (4 bytes), payload, CRC-16 (polynomial 0x1021, initial value 0xffff, over all bytes before
+ * it as they are sent); a byte 0xff of length, payload or CRC is sent twice, and 0xff 0xfe is ignored. The payload is a
+ * session (2 bytes: the host's nonce, the device's nonce), a kind (1 byte) and a message. Numbers are little-endian.
  */
 #ifndef MLF_RPC_H_
 #define MLF_RPC_H_

@@ -9,7 +9,7 @@
 /* Bytes of a packet without its message: start, length, session and kind, CRC. */
 #define MLF_RPC_OVERHEAD (2 + 4 + 3 + 2)
 
-/* Send the message of an answer, which has `size` bytes in all. */
+/* Send the message of an answer, which has `size` bytes. */
 void mlf_rpc_begin(uint32_t size);
 void mlf_rpc_put(const void *bytes, size_t size);
 void mlf_rpc_put_number(uint64_t value, unsigned size);

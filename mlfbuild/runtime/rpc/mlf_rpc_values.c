@@ -47,7 +47,7 @@ void mlf_rpc_fail(const char *text)
     mlf_rpc_end();
 }
 
-/* The result of a call: its type, then the value as another type says. */
+/* The result of a call: its type, then its value, which is encoded as the type `as`. */
 static void begin_result(enum type type, enum type as, uint32_t size)
 {
     mlf_rpc_begin_answer(RETURN, 4 + 2 * 4 + 8 + size);

@@ -70,29 +70,9 @@ def init_project(request: InitRequest) -> InitReport:
     file would be overwritten, and ``StorageError``. A template at an address is fetched, as by ``fetch_version``.
     """
     own = user_template(request.template)
-    if own is None and request.settings:
-        raise UsageError(
-            "option-needs-another",
-            place="--set",
-            reason=f"the template {request.template} has no variables",
-            hint=f"omit it, or name a folder or repository with {TEMPLATE_FILE}",
-        )
+    _check_options(request, own)
     settings = {} if own is None else chosen_values(own, request.settings)
     template = template_called(request.template) if own is None else template_called(request.base or PLAIN)
-    if request.model and request.archive:
-        raise UsageError(
-            "options-exclude-each-other",
-            place="--model and --archive",
-            reason="a project starts with one of them",
-            hint="omit one, and add it to mlfbuild.yml later",
-        )
-    if request.vectors and not (request.model or request.archive):
-        raise UsageError(
-            "option-needs-another",
-            place=f"--vectors {request.vectors}",
-            reason="vectors belong to a network",
-            hint="name it with --model or --archive",
-        )
     recorded, ignored = _recorded_board(request)
     board = board_called(request.board or recorded or (own.keys.board if own else DEFAULT_BOARD))
     network = read_network(request.archive or request.model or EXAMPLE, board, archive=request.archive is not None)
@@ -122,6 +102,31 @@ def init_project(request: InitRequest) -> InitReport:
         commands={**repo.commands, **(own.keys.commands if own else {})},
         notes=(*([own.note] if own and own.note else []), *ignored, *network.notes, *_about_vectors(repo)),
     )
+
+
+def _check_options(request: InitRequest, template: UserTemplate | None) -> None:
+    """Raise ``UsageError`` for options of which one lacks or excludes another."""
+    if template is None and request.settings:
+        raise UsageError(
+            "option-needs-another",
+            place="--set",
+            reason=f"the template {request.template} has no variables",
+            hint=f"omit it, or name a folder or repository with {TEMPLATE_FILE}",
+        )
+    if request.model and request.archive:
+        raise UsageError(
+            "options-exclude-each-other",
+            place="--model and --archive",
+            reason="a project starts with one of them",
+            hint="omit one, and add it to mlfbuild.yml later",
+        )
+    if request.vectors and not (request.model or request.archive):
+        raise UsageError(
+            "option-needs-another",
+            place=f"--vectors {request.vectors}",
+            reason="vectors belong to a network",
+            hint="name it with --model or --archive",
+        )
 
 
 def init_cmake(folder: Path) -> InitReport:

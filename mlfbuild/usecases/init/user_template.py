@@ -154,6 +154,7 @@ def _check_release(path: Path, keys: TemplateKeys) -> None:
 def _collect(folder: Path, title: str, files: dict[str, Path], known: frozenset[str] | None) -> Iterator[Diagnostic]:
     """Add the files of ``folder`` to ``files``; yield the mistakes in them, of names only if they are ``known``."""
     size = 0
+    names: dict[str, str] = {}
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder)
         place = f"{title}/{printable(inside.as_posix())}"
@@ -169,8 +170,9 @@ def _collect(folder: Path, title: str, files: dict[str, Path], known: frozenset[
             continue
         if path.is_dir():
             continue
-        if name in files:
-            reason = f"another file of the template is {name}, too"
+        other = names.setdefault(name.casefold(), name)  # some file systems do not distinguish case
+        if other != name or name in files:
+            reason = f"another file of the template is {other}, too"
             yield Diagnostic("template-name-twice", place, reason=reason, hint="remove one of them")
         files[name] = path
         size += path.stat().st_size

@@ -196,7 +196,7 @@ def _opened(image: ChosenImage, gone: Callable[[], bool]) -> Transport:
     raise UsageError(
         "transport-unknown",
         place=f"targets.{target.name}" if runner is None else place,
-        reason="nothing says how the bytes of a host reach the firmware",
+        reason="there is no connection between the host and the firmware",
         hint="add a board that QEMU emulates, a runner with run:, or one with console: and a serial port",
     )
 

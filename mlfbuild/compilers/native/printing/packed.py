@@ -1,4 +1,4 @@
-"""Print the functions by which TVM calls a network (the options ``interface-api: packed``, ``layout: single-file``).
+"""Print the functions through which TVM calls a network (``interface-api: packed`` and ``layout: single-file``).
 
 ``tvmgen_<model>___tvm_main__`` takes pointers to the inputs, then to the outputs, as with TVM's ``unpacked-api``; the
 programs that TVM's project templates make call it. ``tvmgen_<model>_run`` is the packed function that TVM's AOT
