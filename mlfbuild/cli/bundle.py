@@ -25,7 +25,7 @@ _FILE = click.Path(path_type=Path)
 @click.option(
     "--cpu",
     metavar="CPU",
-    help="With ARCHIVE: the device's core, by default that of ARCHIVE.",
+    help="With ARCHIVE: core, by default that of ARCHIVE.",
     shell_complete=complete_cpu,
 )
 @click.option("--board", metavar="NAME", help="With ARCHIVE: board that QEMU emulates.", shell_complete=complete_board)

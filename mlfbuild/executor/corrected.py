@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mlfbuild.c_analysis import MAX_TEXT, SOURCE_SUFFIXES, repeated_declarations
-from mlfbuild.core import counted
+from mlfbuild.core import listed
 from mlfbuild.library import Module
 
 
@@ -15,12 +15,10 @@ def corrected_sources(module: Module) -> tuple[str, ...]:
     if module.executor != "aot" or module.complete:
         return ()
     sources = [file for file in module.codegen if file.path.suffix in SOURCE_SUFFIXES and len(file.content) <= MAX_TEXT]
-    counts = {
-        f"codegen/{file.path}": len(repeated_declarations(bytes(file.content).decode("latin-1"))) for file in sources
-    }
+    found = {file.path.name: repeated_declarations(bytes(file.content).decode("latin-1")) for file in sources}
     return tuple(
-        f"{path} declares {counted(count, 'function')} with wrong types, a bug of TVM; a corrected copy is compiled; "
-        "`mlfbuild convert --repair` corrects the archive"
-        for path, count in counts.items()
-        if count
+        f"{name}: TVM declares {listed([each.name for each in repeated])} twice with different types; a corrected copy "
+        "is compiled, and `mlfbuild convert --repair` corrects the archive"
+        for name, repeated in found.items()
+        if repeated
     )
