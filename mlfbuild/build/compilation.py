@@ -10,7 +10,7 @@ from mlfbuild import archive
 from mlfbuild.build.jobs import CompileJob
 from mlfbuild.compilers import compiler_called
 from mlfbuild.core import UnsupportedModelError, file_sha256, open_binary
-from mlfbuild.library import Fact, Library, Module
+from mlfbuild.library import Fact, Library, corrected_sources
 from mlfbuild.project import Placement
 
 __all__ = ["Compiled", "check_ram", "compile_model", "compiled_library", "remarks"]
@@ -51,14 +51,7 @@ def remarks(library: Library) -> Iterator[str]:
     """Yield what the compiler reported about the network, and which files of TVM are compiled with corrections."""
     for module in library.modules:
         yield from module.notes
-        if not module.complete:
-            yield from _corrected(module)
-
-
-def _corrected(module: Module) -> tuple[str, ...]:
-    from mlfbuild.executor import corrected_sources  # the native compiler's modules do not need it
-
-    return corrected_sources(module)
+        yield from corrected_sources(module)
 
 
 def compiled_library(job: CompileJob) -> Library:

@@ -16,7 +16,6 @@ from mlfbuild.core import lazy_attributes
 
 if TYPE_CHECKING:
     from mlfbuild.executor.choice import callable_modules as callable_modules, chosen_module as chosen_module
-    from mlfbuild.executor.corrected import corrected_sources as corrected_sources
     from mlfbuild.executor.described import check_described as check_described
     from mlfbuild.executor.executables import (
         FOLDER as FOLDER,

@@ -152,6 +152,11 @@ if TYPE_CHECKING:
         load_params_bson as load_params_bson,
         load_params_json as load_params_json,
     )
+    from mlfbuild.library.repeated_functions import (
+        corrected_files as corrected_files,
+        corrected_sources as corrected_sources,
+        repeated_in as repeated_in,
+    )
     from mlfbuild.library.requirement import (
         Requirement as Requirement,
         exporter_version as exporter_version,

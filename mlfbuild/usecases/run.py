@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from mlfbuild.build import TargetJob, check_arrays_output, load as load_project, open_model, target_jobs
 from mlfbuild.core import ProcessFailedError, Tell, UsageError, tell_nobody, write_atomic
-from mlfbuild.executor import chosen_module, corrected_sources
-from mlfbuild.library import TensorInfo
+from mlfbuild.executor import chosen_module
+from mlfbuild.library import TensorInfo, corrected_sources
 from mlfbuild.project import RunnerKeys
 from mlfbuild.requirements import bundled_libraries
 from mlfbuild.targets import Board, board_called

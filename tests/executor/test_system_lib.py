@@ -14,7 +14,8 @@ from mlfbuild.archive.describe import describe
 from mlfbuild.build.tree import unpack
 from mlfbuild.c_analysis import repeated_declarations
 from mlfbuild.core.errors import ProcessFailedError
-from mlfbuild.executor import corrected_sources, executable
+from mlfbuild.executor import executable
+from mlfbuild.library import corrected_sources
 from mlfbuild.usecases.run import run_archive
 from support.examples import first_on_push
 from support.foreign_archives import Files, written

@@ -12,7 +12,6 @@ from dataclasses import asdict
 from typing import Any
 
 from mlfbuild.archive.describe.contexts import context_facts
-from mlfbuild.c_analysis import MAX_TEXT, SOURCE_SUFFIXES, repeated_declarations
 from mlfbuild.core import InputFileError
 from mlfbuild.library import (
     CodegenFile,
@@ -28,6 +27,7 @@ from mlfbuild.library import (
     bundle,
     bundle_name,
     bundle_names,
+    corrected_files,
     description_path,
     device_code,
     device_name,
@@ -116,9 +116,8 @@ def _repeated(module: Module) -> list[dict[str, Any]]:
     """Return the functions that TVM declares twice with different types; mlfbuild compiles a corrected copy."""
     return [
         {"path": f"codegen/{file.path}", "line": each.line, "function": each.name}
-        for file in (module.codegen if module.executor == "aot" and not module.complete else ())
-        if file.path.suffix in SOURCE_SUFFIXES and len(file.content) <= MAX_TEXT
-        for each in repeated_declarations(bytes(file.content).decode("latin-1"))
+        for file, repeated in corrected_files(module)
+        for each in repeated
     ]
 
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from mlfbuild.archive.repair.types import Repair, repair
-from mlfbuild.c_analysis import MAX_TEXT, SOURCE_SUFFIXES, repeated_declarations, without_repeated_declarations
-from mlfbuild.library import CodegenFile, Library
+from mlfbuild.c_analysis import without_repeated_declarations
+from mlfbuild.library import CodegenFile, Library, repeated_in
 
 
 def with_one_declaration(library: Library) -> tuple[Library, tuple[Repair, ...]]:
@@ -18,18 +18,17 @@ def with_one_declaration(library: Library) -> tuple[Library, tuple[Repair, ...]]
     repairs: dict[Repair, None] = {}  # a file that modules share is listed once
 
     def corrected(file: CodegenFile) -> CodegenFile:
-        if file.path.suffix not in SOURCE_SUFFIXES or len(file.content) > MAX_TEXT:
+        found = dict.fromkeys(_repairs(file))
+        if not found:
             return file
-        text = file.data.decode("latin-1")
-        found = dict.fromkeys(_repairs(file, text))
         repairs.update(found)
-        return CodegenFile(file.path, without_repeated_declarations(text).encode("latin-1")) if found else file
+        return CodegenFile(file.path, without_repeated_declarations(file.data.decode("latin-1")).encode("latin-1"))
 
     modules = tuple(replace(module, codegen=tuple(map(corrected, module.codegen))) for module in library.modules)
     return replace(library, modules=modules), tuple(repairs)
 
 
-def _repairs(file: CodegenFile, text: str) -> Iterator[Repair]:
-    for each in repeated_declarations(text):
+def _repairs(file: CodegenFile) -> Iterator[Repair]:
+    for each in repeated_in(file):
         place = f"codegen/{file.path}:{each.line}: {each.name}"
         yield repair("MLF702", place, f"({', '.join(each.superfluous)})", f"({', '.join(each.real)})")

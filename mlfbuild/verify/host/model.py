@@ -13,8 +13,8 @@ from typing_extensions import Self
 
 from mlfbuild.build import open_model
 from mlfbuild.core import ProcessFailedError, UnsupportedModelError
-from mlfbuild.executor import chosen_module, corrected_sources
-from mlfbuild.library import Library, Module, TensorInfo, TracedTensor, dtype_called
+from mlfbuild.executor import chosen_module
+from mlfbuild.library import Library, Module, TensorInfo, TracedTensor, corrected_sources, dtype_called
 from mlfbuild.requirements import bundled_libraries
 from mlfbuild.verify.host.build import shared_object
 from mlfbuild.verify.host.process import Array, InProcess, Machine
