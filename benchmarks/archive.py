@@ -3,7 +3,7 @@
     python benchmarks/archive.py [--mebibytes N] [--counts N,N,...] [--runs N] [--folder DIR] [--update]
 
 The archives are made on the fly. Memory is that of a whole process beyond what importing mlfbuild.archive takes and
-the largest member it hands out, each as `bytes` and each parameter as an array. Commands are measured as whole
+the largest member that it returns, each as `bytes` and each parameter as an array. Commands are measured as whole
 processes: the least CPU time of user and system of a few runs, so that other work of the machine hardly counts, and
 peak memory. The exponent of their growth is that of the CPU time beyond the time for an archive with one module, from
 the second largest to the largest count: 1 is linear. ``--update`` writes benchmarks/results/archive.json.

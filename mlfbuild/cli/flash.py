@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from mlfbuild.cli.hashes import hashes, hashes_json
+from mlfbuild.cli.hashes import hashes_json, shown_image
 from mlfbuild.cli.options import (
     SharedOptions,
     bundle_option,
@@ -76,7 +76,7 @@ def _flash_received(
     board: str | None,
     runner: tuple[str, ...],
 ) -> None:
-    from mlfbuild.usecases import ChosenImage, flash_firmware, received_image
+    from mlfbuild.usecases import ChosenImage, flash_firmware
 
     given = [f"--{name.replace('_', '-')}" for name in sorted(options.given & {"file", "target", "frozen", "jobs"})]
     if given or firmware is not None:
@@ -86,16 +86,10 @@ def _flash_received(
             reason="applies only to a project",
             hint="omit it with --bundle",
         )
-    if elf is None:
-        raise UsageError(
-            "bundle-without-image", place=f"--bundle {bundle}", reason="the image is missing", hint="add --elf"
-        )
-    received = received_image(bundle, elf, board=board, runner=runner)
-    if not (options.quiet or options.json):
-        show(hashes(received))
+    received = shown_image(options, bundle, elf, "--elf FILE", board=board, runner=runner)
     with showing_progress(options, "flash") as progress:
-        device = flash_firmware(ChosenImage(elf, received.target), progress)
+        device = flash_firmware(ChosenImage(received.elf, received.target), progress)
     if options.json:
         show_json({**hashes_json(received), "device": device})
     elif not options.quiet:
-        show(f"{elf}: written to {device}")
+        show(f"{received.elf}: written to {device}")

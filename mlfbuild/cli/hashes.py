@@ -4,11 +4,34 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mlfbuild.core import text_table
+from mlfbuild.cli.output import show
+from mlfbuild.core import UsageError, text_table
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mlfbuild.cli.options import SharedOptions
     from mlfbuild.usecases import ReceivedImage
     from mlfbuild.verify import DeviceBundle
+
+
+def shown_image(
+    options: SharedOptions, bundle: Path, image: Path | None, option: str, *, board: str | None, runner: tuple[str, ...]
+) -> ReceivedImage:
+    """Return ``image`` as its ``bundle`` describes it, and print their hashes; ``option`` is the one that names it.
+
+    Raises ``UsageError`` without an image, and as ``received_image``.
+    """
+    from mlfbuild.usecases import received_image
+
+    if image is None:
+        raise UsageError(
+            "bundle-without-image", place=f"--bundle {bundle}", reason="the image is missing", hint=f"add {option}"
+        )
+    received = received_image(bundle, image, board=board, runner=runner)
+    if not (options.quiet or options.json):
+        show(hashes(received))
+    return received
 
 
 def hashes(image: ReceivedImage) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mlfbuild.cli.hashes import hashes, hashes_json
+from mlfbuild.cli.hashes import hashes_json, shown_image
 from mlfbuild.cli.options import (
     SharedOptions,
     bundle_option,
@@ -127,15 +127,9 @@ def _verify_bundle(
     *,
     flash: bool,
 ) -> None:
-    from mlfbuild.usecases import received_image, verification_failed, verify_received
+    from mlfbuild.usecases import verification_failed, verify_received
 
-    if image is None:
-        raise UsageError(
-            "bundle-without-image", place=f"--bundle {bundle}", reason="the image is missing", hint="add --in FILE"
-        )
-    received = received_image(bundle, image, board=board, runner=runner)
-    if not (options.quiet or options.json):
-        show(hashes(received))
+    received = shown_image(options, bundle, image, "--in FILE", board=board, runner=runner)
     with showing_progress(options, "verify") as progress:
         reports = verify_received(received, flash=flash, timeout=timeout, progress=progress)
     problems = [
