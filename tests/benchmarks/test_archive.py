@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-import cProfile
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -23,6 +23,7 @@ from mlfbuild.usecases import (
     validate_archive,
 )
 from support.examples import first_on_push
+from support.steps import calls
 
 COUNTS = (4, 8, 16)
 COMMANDS: dict[str, Callable[[Path], object]] = {
@@ -36,13 +37,6 @@ COMMANDS: dict[str, Callable[[Path], object]] = {
 }
 
 
-def calls(work: Callable[[Path], object], path: Path) -> int:
-    """Return how many functions of Python and C were called by ``work``."""
-    profile = cProfile.Profile()
-    profile.runcall(work, path)
-    return sum(entry.callcount for entry in profile.getstats())
-
-
 @pytest.mark.parametrize("grows", first_on_push(GROWING))
 def test_steps_grow_with_the_content(tmp_path: Path, grows: str) -> None:
     write_archive(other(), tmp_path / "other.tar")
@@ -51,7 +45,7 @@ def test_steps_grow_with_the_content(tmp_path: Path, grows: str) -> None:
         write_archive(GROWING[grows](count), path)
     for name, work in COMMANDS.items():
         work(paths[0])  # imports
-        few, some, many = (calls(work, path) for path in paths)
+        few, some, many = (calls(partial(work, path)) for path in paths)
         assert many - some <= 2.2 * (some - few), (name, few, some, many)
 
 

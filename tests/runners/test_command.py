@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -66,11 +65,9 @@ def test_the_signal_that_ended_a_command_is_its_status(image: Path) -> None:
 
 def test_a_command_that_takes_too_long_is_ended_with_its_children(image: Path, tmp_path: Path) -> None:
     pid = tmp_path / "pid"
-    begin = time.monotonic()
     with raises(TimedOutError, "command-timed-out", f"{PLACE}.run") as error:
-        run(image, f"echo started; sleep 60 & echo $! >'{pid}'; wait", timeout=0.5)
+        run(image, f"echo started; sleep 60 & echo $! >'{pid}'; wait; echo ended", timeout=0.5)
     assert error.value.output == "started\n"
-    assert time.monotonic() - begin < 10
     wait_for(lambda: not is_running(int(pid.read_text())))
 
 

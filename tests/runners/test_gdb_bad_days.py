@@ -79,9 +79,7 @@ def test_a_probe_is_used_but_not_given() -> None:
 
 def test_the_server_ends_at_once() -> None:
     script = "echo 'Info : starting'; echo 'Error: open failed: no device found' >&2; exit 1"
-    begin = time.monotonic()
     error = failure(RunnerKeys(gdb=f"localhost:{free_port()}", start=("sh", "-c", script), server="openocd"))
-    assert time.monotonic() - begin < 10
     assert facts(error) == (7, "gdb-server-failed")
     assert "exit status 1" in error.reason
     assert "no device found" in str(error)
@@ -90,9 +88,7 @@ def test_the_server_ends_at_once() -> None:
 @pytest.mark.sweep
 def test_the_server_never_listens() -> None:
     keys = RunnerKeys(gdb=f"localhost:{free_port()}", start=("sleep", "100"), server="openocd", timeout=1_000_000_000)
-    begin = time.monotonic()
     error = failure(keys)
-    assert time.monotonic() - begin < 15
     assert facts(error) == (7, "gdb-server-failed")
 
 
@@ -122,9 +118,7 @@ def test_a_program_that_is_no_gdb_server_listens(answer: bytes) -> None:
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         threading.Thread(target=serve, args=(listener,), daemon=True).start()
-        begin = time.monotonic()
         error = failure(RunnerKeys(gdb=f"localhost:{listener.getsockname()[1]}", server="openocd"))
-    assert time.monotonic() - begin < 20
     assert facts(error) == (7, "gdb-server-failed")
 
 
@@ -226,9 +220,7 @@ def test_the_server_is_killed_while_the_firmware_runs(image: Path) -> None:
         threading.Timer(0.3, server.process.kill).start()
         runner.go([at["for_ever"]], 60)
 
-    begin = time.monotonic()
     assert facts(failure(RunnerKeys(qemu="mps2-an385"), run)) == (7, "connection-lost")
-    assert time.monotonic() - begin < 20
 
 
 @pytest.mark.sweep
@@ -256,9 +248,7 @@ def test_a_server_that_does_not_answer_any_more_is_given_up() -> None:
         finally:
             server.process.send_signal(signal.SIGCONT)
 
-    begin = time.monotonic()
     assert facts(failure(RunnerKeys(qemu="mps2-an385", timeout=500_000_000), run)) == (7, "device-silent")
-    assert time.monotonic() - begin < 10
 
 
 # The end -------------------------------------------------------------------------------------------------------------

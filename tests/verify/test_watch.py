@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -33,13 +32,11 @@ def test_each_result_restarts_the_time_limit(tmp_path: Path) -> None:
 
 
 def test_program_without_results_is_stopped(tmp_path: Path) -> None:
-    script = "import time; print('begun', flush=True); time.sleep(60)"
-    begun = time.monotonic()
+    script = "import time; print('begun', flush=True); time.sleep(60); print('ended')"
     with pytest.raises(subprocess.TimeoutExpired) as stopped:
         run_while_it_writes(python(script), cwd=None, timeout=3.0, written=tmp_path / "results")
     assert stopped.value.output == b"begun\n"
     assert stopped.value.timeout == 3.0
-    assert time.monotonic() - begun < 30
 
 
 def test_signal_that_ended_a_program() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -63,7 +62,7 @@ def compiled(folder: Path, file: str, data: bytes, executor: str = "aot", **opti
 
 @pytest.mark.parametrize("kind", MAKERS)
 def test_an_operator_that_becomes_a_huge_constant(kind: str, tmp_path: Path) -> None:
-    data, start = made_of(kind), time.process_time()
+    data = made_of(kind)
     tracemalloc.start()
     with pytest.raises(UnsupportedModelError) as caught:
         compiled(tmp_path, "net.onnx", data)
@@ -72,7 +71,7 @@ def test_an_operator_that_becomes_a_huge_constant(kind: str, tmp_path: Path) -> 
     assert len(data) < 1 << 17
     assert caught.value.code == "constants-too-large"
     assert f"({MAKERS[kind][0]}) writing" in caught.value.place
-    assert (peak < 64 << 20, time.process_time() - start < 5) == (True, True)
+    assert peak < 64 << 20
 
 
 def hardmax(width: int) -> bytes:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 
 from support.native import compile_bytes
+from support.steps import calls
 from support.tflite_builder import Network
 
 
@@ -20,9 +19,7 @@ def test_very_tall_image_compiles_quickly(memory: str) -> None:
     x = net.conv2d(x, np.ones((2, 1, 1, 4), np.int8), weight_scales=[0.1], scale=1)
     net.pool2d("MAX", x, (2, 1), stride=(2, 1))
     model = net.build()
-    started = time.process_time()
-    compile_bytes(model, memory=memory)
-    assert time.process_time() - started < 5
+    assert calls(lambda: compile_bytes(model, memory=memory)) < 1 << 20
 
 
 @pytest.mark.parametrize("name", ["ADD", "MUL"])

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 
 from mlfbuild.cgen.arena import Buffer, Span, lower_bound, place
+from support.steps import ends
 
 
 def test_too_many_live_buffers_are_rejected_quickly() -> None:
@@ -21,7 +20,6 @@ def test_many_short_lived_buffers_are_packed_quickly() -> None:
     firsts, lives, sizes = random.integers(0, 3000, 3000), random.integers(0, 60, 3000), random.integers(1, 900, 3000)
     spans = [Span(int(s), int(f), int(f + n)) for f, n, s in zip(firsts, lives, sizes, strict=True)]
     buffers = [Buffer((span,)) for span in spans]
-    started = time.process_time()
-    offsets, size = place(buffers)
-    assert time.process_time() - started < 30
+    with ends():
+        offsets, size = place(buffers)
     assert lower_bound(buffers) <= size == max(at + span.size for at, span in zip(offsets, spans, strict=True))
