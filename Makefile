@@ -21,7 +21,7 @@ COVERED := tflite onnx tar metadata graph-json params project
 # Without bytecode files, each of the thousands of processes that the tests start would compile the package again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo test lint generate docs lock benchmark onnx-tests screenshots sweep fuzz fuzz-coverage faults clean
+.PHONY: help setup demo test lint generate docs lock benchmark figures onnx-tests screenshots sweep fuzz fuzz-coverage faults clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-15s%s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,6 +55,13 @@ lock: setup ## update the lock files of examples/ after a change of their models
 benchmark: ## measure instructions, flash and RAM of the networks in ../shared and compare with committed figures
 	@scripts/setup.sh test
 	$(BIN)/python benchmarks/instructions.py --jobs $(JOBS)
+
+figures: ## measure all tables of docs/performance.md and docs/memory.md again and write them
+	@scripts/setup.sh test
+	$(BIN)/python benchmarks/instructions.py --jobs $(JOBS) --update
+	$(BIN)/python benchmarks/reports.py --update
+	$(BIN)/python benchmarks/executors.py --update
+	$(BIN)/python benchmarks/records.py --jobs $(JOBS) --update
 
 onnx-tests: ## run ONNX's own tests and compare with the committed outcomes; ONLY=test_add* selects some
 	@scripts/setup.sh test

@@ -208,10 +208,10 @@ def test_only_the_beginning_of_a_path_is_made_relative(tmp_path: Path, monkeypat
 @pytest.mark.parametrize("missing", first_on_push(["cmake", "ninja", "arm-none-eabi-gcc"]))
 def test_missing_tool_is_reported(repo: FirmwareRepo, tmp_path_factory: pytest.TempPathFactory, missing: str) -> None:
     programs = tmp_path_factory.mktemp("bin")
-    for folder in reversed(os.environ["PATH"].split(os.pathsep)):
-        for program in Path(folder).glob("*") if Path(folder).is_dir() else ():
-            if not program.name.startswith(missing) and not (programs / program.name).exists():
-                (programs / program.name).symlink_to(program)
+    folders = reversed(os.environ["PATH"].split(os.pathsep))
+    for name, program in {path.name: path for folder in folders for path in Path(folder).glob("*")}.items():
+        if not name.startswith(missing):
+            (programs / name).symlink_to(program)
     ran = repo.scons(env={"PATH": str(programs)})
     assert ran.status == 2
     assert_printed(ran.output, "program-not-found", missing, "apt-get install")

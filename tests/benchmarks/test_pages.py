@@ -1,0 +1,75 @@
+"""The tables of docs/performance.md are of one compiler: a figure that two tables have is the same in both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+
+import pytest
+from counting.report import PAGES
+
+Row = Mapping[str, str]
+Table = Mapping[tuple[str, ...], Row]
+NETWORKS = ("kws", "ic", "ad", "vww")
+CORES = ("M4", "M55")
+
+
+def rows(name: str, *key: str) -> Table:
+    """Return the rows of the table between the marks ``name``, by the cells of the columns ``key``."""
+    (page,) = (page for page in PAGES if page.name == "performance.md")
+    text = page.read_text().partition(f"<!-- counts: {name} -->\n")[2].partition("<!-- end -->")[0]
+    head, _, *lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()]
+    found = [dict(zip(head, line, strict=True)) for line in lines]
+    return {tuple(row[column] for column in key): row for row in found}
+
+
+def number(cell: str) -> int:
+    return int(cell.replace(",", ""))
+
+
+@pytest.mark.parametrize(("network", "core"), list(product(NETWORKS, CORES)))
+def test_reports_have_the_counted_figures(network: str, core: str) -> None:
+    counted = rows("instructions", "network", "core")[network, core]
+    sizes = rows("everything", "network", "core")[network, core]
+    report = rows("reports", "network", "core")[network, core]
+    assert (report["RAM"], report["I/O"]) == (sizes["arena"], sizes["I/O"])
+    # Reports run with zeros, the counts with vectors, for which the softmax branches differently.
+    assert number(report["instructions"]) == pytest.approx(number(counted["instructions"]), rel=0.001)
+
+
+@pytest.mark.parametrize("core", CORES)
+def test_executors_have_the_counted_figures(core: str) -> None:
+    counted = rows("instructions", "network", "core")["kws", core]
+    sizes = rows("everything", "network", "core")["kws", core]
+    found = rows("executors", "kws", "core")["mlfbuild AOT", core]
+    assert number(found["instructions"]) == pytest.approx(number(counted["instructions"]), rel=0.001)
+    assert number(found["RAM"]) == number(sizes["arena"]) + number(sizes["I/O"])
+    assert found["stack"] == sizes["stack"]
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_kinds_of_operators_add_up_to_the_counted_instructions(network: str) -> None:
+    for core in CORES:
+        counted = rows("instructions", "network", "core")[network, core]
+        kinds = rows("kinds", "network", "core")[network, core]
+        total = sum(number(cell) for column, cell in kinds.items() if column.endswith(", ours"))
+        assert total == number(counted["instructions"])
+
+
+def test_no_peer_of_the_sizes_table_is_stronger_than_the_best_one() -> None:
+    for network, core in product(NETWORKS, CORES):
+        row = rows("instructions", "network", "core")[network, core]
+        assert (network, row["best peer"]) in rows("sizes", "network", "M4")
+        assert number(row["its instructions"]) > number(row["instructions"])
+
+
+@pytest.mark.parametrize("part", ["m4-zero", "stm32l4r5", "stm32u575", "stm32h7a3", "m55-zero"])
+@pytest.mark.parametrize("network", NETWORKS)
+def test_both_tables_of_cycles_have_the_same_cycles(part: str, network: str) -> None:
+    def of_part(table: Table) -> str:
+        ((name, row),) = [
+            (key, row) for key, row in table.items() if key[0].startswith(f"{part},") and key[1] == network
+        ]
+        return next(cell for column, cell in row.items() if column in {"modelled, M cycles", "mlfbuild, M cycles"})
+
+    assert of_part(rows("records", "part", "network")) == of_part(rows("peers", "part", "network"))
