@@ -3,7 +3,7 @@
 A firmware repo needs this much of an SConstruct::
 
     env = Environment(tools=["default", "mlf"])
-    models = env.MlfModels("mlfbuild.yml", target="m55")
+    models = env.MlfModels("mlfbuild.yml", target=env.MlfTarget("m55"))
     app = env.MlfFirmware("app", models=models)
     env.MlfVerify(models)
 
@@ -13,6 +13,7 @@ and a ``site_scons/site_tools/mlf.py`` of one import, which ``mlfbuild init`` wr
 
 Methods
 -------
+    ``MlfTarget(default)`` returns the target that ``scons target=NAME`` selects, and refuses unknown arguments.
     ``MlfModels(project, target)`` compiles and unpacks every model of a target and returns the nodes to depend on.
     ``MlfFirmware(name, models)`` runs the CMake cross build of a firmware; Ninja decides what is out of date.
     ``MlfRun(elf, models)`` runs an image on the target's device, or on its board in QEMU, and keeps its output.
@@ -99,6 +100,7 @@ from typing import Any
 from SCons.Script import ARGUMENTS
 
 from mlfbuild.scons.archives import archive_builder, copy_builder, merge_builder, unpack_builder
+from mlfbuild.scons.command_line import VARIABLES, mlf_target
 from mlfbuild.scons.firmware import mlf_firmware, mlf_flash, mlf_run
 from mlfbuild.scons.models import mlf_models
 from mlfbuild.scons.placement import params_builder
@@ -133,14 +135,11 @@ _DEFAULTS = {
     "MLFVERIFYCOMSTR": "Verifying ${SOURCE.dir}",
 }
 
-_ARGUMENTS = {"MLFFROZEN", "MLFNOWAIT", "MLFTIMEOUT"}
-"""Variables that may be set on the command line: they are a choice of each build."""
-
 
 def generate(env: Any, **_: Any) -> None:
     """Add the builders, methods and default variables to ``env``, except variables that are already set."""
     env.SetDefault(
-        **{name: ARGUMENTS.get(name, value) if name in _ARGUMENTS else value for name, value in _DEFAULTS.items()}
+        **{name: ARGUMENTS.get(name, value) if name in VARIABLES else value for name, value in _DEFAULTS.items()}
     )
     env.Append(
         BUILDERS={
@@ -152,6 +151,7 @@ def generate(env: Any, **_: Any) -> None:
             "MlfUnpack": unpack_builder(),
         }
     )
+    env.AddMethod(mlf_target, "MlfTarget")
     env.AddMethod(mlf_models, "MlfModels")
     env.AddMethod(mlf_firmware, "MlfFirmware")
     env.AddMethod(mlf_flash, "MlfFlash")

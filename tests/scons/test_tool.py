@@ -155,6 +155,20 @@ def test_missing_target_is_reported(repo: FirmwareRepo) -> None:
     assert_printed(ran.output, "target-not-chosen", "mlfbuild.yml", "m4, m7;")
 
 
+def test_the_command_line_selects_a_target(repo: FirmwareRepo) -> None:
+    repo.replace("mlfbuild.yml", "\nmodels:", "\n  m7: {cpu: cortex-m7, board: mps2-an500}\nmodels:")
+    repo.replace("mlfbuild.yml", "targets: [m4]", "targets: [m4, m7]")
+    repo.replace("SConstruct", 'target="m4"', 'target=env.MlfTarget("m4", known=["debug"])')
+    assert repo.scons("build/mlf/m7", "target=m7", "debug=1", "MLFNOWAIT=1").status == 0
+    assert (repo.root / "build/mlf/m7/mlf.cmake").is_file()
+    ran = repo.scons("target=m8")
+    assert (ran.status, ran.written) == (2, set())
+    assert_printed(ran.output, "unknown-target", "target 'm8'", "m7")
+    ran = repo.scons("taget=m7")
+    assert (ran.status, ran.written) == (2, set())
+    assert_printed(ran.output, "unknown-argument", "scons taget=m7", '"target"')
+
+
 def test_broken_model_leaves_no_archive(repo: FirmwareRepo) -> None:
     repo.write("models/alpha.tflite", tiny_network(1)[:200])
     ran = repo.scons("-k")
