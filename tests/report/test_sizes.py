@@ -138,6 +138,24 @@ def test_required_library_is_a_separate_owner(image: Path) -> None:
     assert next(owner for owner in found.others if owner.name == "cmsis-nn").of_kind(CODE) > 0
 
 
+def test_merged_strings_at_the_end_of_a_section_take_no_bytes(tmp_path: Path, tool: Callable[[str], str]) -> None:
+    """The map lists strings that were merged into others with the size that they had before."""
+    (tmp_path / "app.c").write_text(
+        "void print(const char *);\nvoid more(void);\nint _start(void) { print(STRING); more(); return 0; }\n"
+    )
+    (tmp_path / "more.c").write_text(
+        "__attribute__((noipa)) void print(const char *s) { (void)s; }\nvoid more(void) { print(STRING); }\n"
+    )
+    (tmp_path / "app.ld").write_text("SECTIONS { .text : { *(.text*) } .rodata : { *(.rodata*) } }\n")
+    gcc = [tool("arm-none-eabi-gcc"), "-mcpu=cortex-m4", "-mthumb", "-O2", '-DSTRING="a string of 26 characters"']
+    options = ["-nostdlib", "-T", "app.ld", "-Wl,-Map=%.map"]
+    subprocess.run([*gcc, *options, "app.c", "more.c", "-o", "app.elf"], cwd=tmp_path, check=True)
+    listed = (tmp_path / "app.elf.map").read_text().partition("\n.rodata ")[2].partition("\n\n")[0]
+    assert listed.count("0x1a ") == 2, "the map lists the string twice"
+    found = any_image_sizes(tmp_path / "app.elf")
+    assert sum(owner.flash for owner in found.sizes.others) == found.image.flash
+
+
 def test_a_map_of_another_image_is_refused(image: Path) -> None:
     linked = read_map(image.with_name("app.elf.map"))
     with raises(InputFileError, "map-of-another-image", "other.map"):

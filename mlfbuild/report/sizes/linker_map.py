@@ -137,7 +137,7 @@ def _not_a_map(path: Path, text: str) -> InputFileError:
 
 
 def _sections(text: str) -> Iterator[InputSection]:
-    output, orphan = "", True
+    output, orphan, end = "", True, 0
     pending: tuple[bool, str] | None = None
     for line in map(str.rstrip, text.splitlines()):
         if line == _END:
@@ -153,7 +153,11 @@ def _sections(text: str) -> Iterator[InputSection]:
             pending = (bool(found[1]), found[2]) if found else None
             continue
         pending = None
+        address, size = int(numbers[0], 16), int(numbers[1], 16)
         if not inside:
-            output, orphan = name, True
-        elif int(numbers[1], 16) > 0 and not _UNLOADED.match(output):
-            yield InputSection(output, name, int(numbers[0], 16), int(numbers[1], 16), numbers[2] or "", orphan)
+            output, orphan, end = name, True, address + size
+            continue
+        # Merged strings that are the last of their output section have no neighbour that shows their end.
+        size = min(size, end - address)
+        if size > 0 and not _UNLOADED.match(output):
+            yield InputSection(output, name, address, size, numbers[2] or "", orphan)
