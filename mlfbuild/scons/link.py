@@ -58,6 +58,8 @@ def apply(
     extend(env, "CPPPATH", dirs)
     others = [node for node, place in _models.items() if place in places and node not in libraries]
     extend(env, "LIBS", libraries, dropped=others, front=True)  # they may require libm, which LIBS may name
+    if any(module.libm for tree in trees for module in tree.outline.modules) and "m" not in listed(env, "LIBS"):
+        extend(env, "LIBS", ["m"])
     check_programs(env, target)
     return libraries
 
@@ -150,16 +152,16 @@ def _objects(
     paths = [*_public_dirs(module), *module.private_include_dirs]
     cpp_path = [*needed, *(tree.folder.Dir(path) for path in paths), *theirs]
     # At the end of the command, after CCFLAGS, which may still change: SCons substitutes an override only once.
-    level = {"_CCCOMCOM": f"$_CCCOMCOM {module.level}"} if module.level else {}
+    options = {"_CCCOMCOM": f"$_CCCOMCOM {' '.join(module.options)}"} if module.options else {}
     for path in module.objects:
         yield tree.folder.File(path)
     interface = [tree.folder.File(path) for path in tree.outline.interface(module)]
     for path in module.sources:
         target, source = _object(env, folder, module, path), tree.folder.File(path)
         if tree.outline.self_contained:
-            yield from known_object(env, target, source, interface, theirs, CPPPATH=cpp_path, **level)
+            yield from known_object(env, target, source, interface, theirs, CPPPATH=cpp_path, **options)
         else:
-            yield from env.StaticObject(target, source, CPPPATH=cpp_path, **level)
+            yield from env.StaticObject(target, source, CPPPATH=cpp_path, **options)
     for blobs in module.blobs:
         yield from _blob(env, folder, tree, module, blobs, cpp_path)
 

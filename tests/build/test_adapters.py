@@ -50,7 +50,7 @@ EVERYTHING = Package(
             (),
             ("kws/codegen/host/include",),
             (),
-            level="-O2",
+            options=("-O2", "-fno-lto"),
             headers=(HeaderFile("tvmgen_kws.h", "kws/codegen/host/include/tvmgen_kws.h", "aa"),),
             interfaces=(
                 ModuleInterface(
@@ -71,7 +71,7 @@ EVERYTHING = Package(
             (),
             ("graph_2/blobs",),
             ("graph_2/runtime/include",),
-            level="-O2",
+            options=("-O2", "-fno-lto"),
             headers=(HeaderFile("tvm/runtime.h", "graph_2/runtime/include/tvm/runtime.h", "bb"),),
             interfaces=(
                 ModuleInterface(
@@ -95,7 +95,8 @@ CLASH = Package(
     ),
 )
 LEVELS = Package(
-    "cortex-m4", (ModelFiles("kws", ("a.c",), (), (), (), level="-Os"), ModelFiles("vww", ("b.c",), (), (), ()))
+    "cortex-m4",
+    (ModelFiles("kws", ("a.c",), (), (), (), options=("-Os", "-fno-lto")), ModelFiles("vww", ("b.c",), (), (), ())),
 )
 PACKAGES = {
     "everything": EVERYTHING,
@@ -242,7 +243,7 @@ def assert_as_parts_say(library: Library, folder: Path) -> ModelFiles:
     assert sorted(found.include_dirs) == sorted(below(*folders))
     private = {path for part in parts for path in part.private_include_dirs}
     assert sorted(found.private_include_dirs) == sorted(below(*private))
-    assert found.level == ("-O2" if any(part.sources for part in parts) else "")
+    assert set(found.options) == {option for part in parts for option in part.options}
     return found
 
 
@@ -416,8 +417,9 @@ def test_manifests_match_their_formats(folder: Folder) -> None:
     first, *sources = library["build"]["srcFilter"]
     assert first == "-<*>" and len(sources) == 2
     assert all((folder.root / "tree" / entry[2:-1]).is_file() for entry in sources)
-    *folders, level = library["build"]["flags"]
-    assert level == "-O2" and all((folder.root / "tree" / flag.removeprefix("-I")).is_dir() for flag in folders)
+    *folders, level, lto = library["build"]["flags"]
+    assert (level, lto) == ("-O2", "-fno-lto")
+    assert all((folder.root / "tree" / flag.removeprefix("-I")).is_dir() for flag in folders)
     package = json.loads((folder.root / "tree/package.json").read_text())
     assert package["enable"] in (folder.root / "tree/Kconfig").read_text()
 

@@ -22,11 +22,15 @@ if(TARGET mlf_{name})
 endif()
 """
 
-_LEVEL = """\
-# Its own optimisation level, also in Debug builds (optimize in the project file)
+_OWN_OPTIONS = """\
+# Its own optimisation level, also in Debug builds (optimize in the project file). Without link-time optimisation, the
+# linker map shows its bytes, so that budgets can be checked. Warnings of C that mlfbuild did not write are off.
 target_compile_options({target} PRIVATE {options})
 """
-_OF_LANGUAGE = '"$<$<COMPILE_LANG_AND_ID:{language},GNU,Clang,AppleClang,ARMClang>:{level}>"'
+_OF_LANGUAGE = '"$<$<COMPILE_LANG_AND_ID:{language},GNU,Clang,AppleClang,ARMClang>:{options}>"'
+_LIBM = """\
+target_link_libraries({target} {scope} "$<$<C_COMPILER_ID:GNU,Clang,AppleClang>:m>")
+"""
 _NEED = """
 # {module} needs {title}
 set(_mlf_needed "${{CMAKE_CURRENT_LIST_DIR}}/../dependencies/{name}.cmake")
@@ -86,16 +90,19 @@ def _module(part: Part) -> Iterator[str]:
         yield f"target_include_directories({target} {scope} {here_in_build(folder)})\n"
     for folder in part.private_include_dirs:
         yield f"target_include_directories({target} PRIVATE {here(folder)})\n"
-    if part.level:
+    if part.options:
         languages = ("C", "CXX") if part.cxx else ("C",)
-        options = (_OF_LANGUAGE.format(language=language, level=part.level) for language in languages)
-        yield _LEVEL.format(target=target, options=" ".join(options))
+        words = ";".join(part.options)
+        options = (_OF_LANGUAGE.format(language=language, options=words) for language in languages)
+        yield _OWN_OPTIONS.format(target=target, options=" ".join(options))
     if part.objects:  # compiled when the archive was exported
         object_lines = lines(here(path) for path in part.objects)
         yield f"set_source_files_properties(\n{object_lines}  PROPERTIES EXTERNAL_OBJECT TRUE\n)\n"
         yield f"set_target_properties({target} PROPERTIES LINKER_LANGUAGE C)\n"
     for need in part.needs:
         yield from _need(part, need, target)
+    if part.libm:
+        yield _LIBM.format(target=target, scope="PRIVATE" if part.files else "INTERFACE")
 
 
 def _need(part: Part, need: Requirement, target: str) -> Iterator[str]:

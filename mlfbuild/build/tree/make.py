@@ -19,9 +19,11 @@ _HEAD = """\
 #
 #   include <this folder>/mlf.mk
 #   CPPFLAGS += $(MLF_INCLUDES)
+#   LDLIBS += $(MLF_LDLIBS)
 #   app.elf: $(OBJECTS) $(MLF_LIBRARIES)
 #
-# MLF_LIBRARIES{suffix} is one of the libraries. The rules use CC, CPPFLAGS, CFLAGS, TARGET_ARCH and AR.
+# MLF_LIBRARIES{suffix} is one of the libraries. MLF_LDLIBS is -lm if a model needs it, and goes behind them.
+# The rules use CC, CPPFLAGS, CFLAGS, TARGET_ARCH and AR.
 # To compile with your own rules, use MLF_SOURCES instead. Set MLF_BUILD before the include to move the objects.
 MLF_BUILD ?= build/mlf
 _mlf_goal := $(.DEFAULT_GOAL)
@@ -83,7 +85,7 @@ $(MLF_LIBRARIES_{name}): $(_mlf_objects_{name}){objects} \
 	$(AR) rcs $@ $(filter %.o,$^)
 """
 _LEVEL = """
-# Its own optimisation level, also in debug builds; another level compiles again
+# Its own options, such as the optimisation level, also in debug builds; other options compile again
 $(MLF_BUILD)/{name}/level{level}:
 	@mkdir -p $(@D)
 	@rm -f $(@D)/level*
@@ -135,7 +137,7 @@ _END = """
 MLF_INCLUDES += $(MLF_INCLUDES_{name})
 MLF_SOURCES += $(MLF_SOURCES_{name})
 {libraries}
-endif
+{libm}endif
 """
 
 
@@ -173,7 +175,8 @@ def _text(parts: Parts, verified_on: str | None) -> Iterator[str]:
         yield from _module(part)
         if verified_on is not None:
             yield _VERIFY.format(name=part.name, **(_HERE if verified_on == HOST else _ON_BOARD))
-        yield _END.format(name=part.name, libraries=_all_libraries(part))
+        libm = "MLF_LDLIBS := -lm\n" if part.libm else ""
+        yield _END.format(name=part.name, libraries=_all_libraries(part), libm=libm)
     if parts.alias:
         yield "\n# ---- The project's name ----\n\n"
         for variable in ("MLF_INCLUDES", "MLF_SOURCES", "MLF_LIBRARIES"):
@@ -204,8 +207,8 @@ def _module(part: Part) -> Iterator[str]:
     c_suffixes = "%.c.o %.S.o" if part.blobs else "%.c.o"
     needs = f"$(_mlf_needs_{name}) " if part.needs else ""
     needs += "".join(f"-I$(MLF_DIR_{name})/{folder} " for folder in part.kernel_include_dirs)
-    more = {"level": part.level, "needs": needs}
-    yield _LEVEL.format(name=name, level=part.level)
+    more = {"level": "".join(part.options), "needs": needs}
+    yield _LEVEL.format(name=name, level="".join(part.options))
     yield _RULE.format(name=name, suffixes=c_suffixes, compiler="$(CC)", flags=_flags("CFLAGS", part), **more)
     if part.cxx:
         suffixes = "%.cc.o %.cpp.o"
@@ -216,7 +219,7 @@ def _module(part: Part) -> Iterator[str]:
 
 
 def _flags(variable: str, part: Part) -> str:
-    return f"$({variable}) {part.level}".rstrip()
+    return " ".join([f"$({variable})", *part.options])
 
 
 def _all_libraries(part: Part) -> str:

@@ -5,6 +5,7 @@ Paths are relative to the unpacked tree.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
@@ -17,13 +18,14 @@ from mlfbuild.build.tree.dependencies import build_requirements
 from mlfbuild.build.tree.devices import DevicePart, Devices, device_data, device_parts
 from mlfbuild.c_analysis import CXX_SUFFIXES, LINKED_SUFFIXES, OBJECT_SUFFIXES, SOURCE_SUFFIXES
 from mlfbuild.core import UsageError
-from mlfbuild.library import Content, Library, Module, Requirement, kernel_include_dirs
+from mlfbuild.library import Content, Library, Module, Requirement, chunks, kernel_include_dirs
 from mlfbuild.project import DEFAULT_LEVEL, INHERIT, Placement
 
 if TYPE_CHECKING:
     from mlfbuild.executor import Executable
 
 RUNTIME_HEADERS = "runtime/include"
+_MATH = re.compile(rb"^\s*#\s*include\s*<(math\.h|cmath)>", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,10 @@ class Part:
     """Required libraries."""
     optimize: str = INHERIT
     """Optimisation level of its sources, one of the project's ``LEVELS``."""
+    foreign: bool = False
+    """Whether another program than mlfbuild wrote its C."""
+    libm: bool = False
+    """Whether images with it may need the C library's mathematical functions."""
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -54,9 +60,17 @@ class Part:
         return tuple(path for path in self.files if PurePosixPath(path).suffix in SOURCE_SUFFIXES)
 
     @property
-    def level(self) -> str:
-        """The compiler's option for its optimisation level; empty for that of the build, or without sources."""
-        return "" if self.optimize == INHERIT or not self.sources else f"-{self.optimize}"
+    def options(self) -> tuple[str, ...]:
+        """The options of GCC and clang for its sources, after those of the build; empty without sources.
+
+        Its own optimisation level is also that of debug builds. Link-time optimisation would hide in the linker map
+        which bytes are the model's, so that no budget of it could be checked. Firmware compiled with ``-Werror`` must
+        not fail because of C that its authors cannot change.
+        """
+        if not self.sources:
+            return ()
+        level = () if self.optimize == INHERIT else (f"-{self.optimize}", "-fno-lto")
+        return (*level, *(("-w",) if self.foreign else ()))
 
     @property
     def objects(self) -> tuple[str, ...]:
@@ -163,12 +177,22 @@ def _part(module: Module, runtime: bool, placement: Placement, devices: Devices 
         ),
         devices=device_parts(module, devices),
         needs=build_requirements(module),
+        foreign=not module.model_id,
+        libm=_uses_libm(module),
     )
     whole = module.complete and not placement.shares_workspace
     found = None if whole else executor.executable(module, placement)
     part = part if found is None else _with_executor(part, found)
     kernels = (f"codegen/{folder}" for folder in kernel_include_dirs(paths))
     return replace(part, private_include_dirs=(*part.private_include_dirs, *kernels))
+
+
+def _uses_libm(module: Module) -> bool:
+    """Return whether C of ``module`` includes ``<math.h>`` at its beginning, or objects, which may, are there."""
+    return any(
+        file.path.suffix in OBJECT_SUFFIXES or _MATH.search(next(chunks(file.content), b"")) is not None
+        for file in module.codegen
+    )
 
 
 def _with_executor(part: Part, found: Executable) -> Part:

@@ -44,7 +44,7 @@ building = sys.modules.get("building")  # RT-Thread's module, if its SConstruct 
             [File(path) for path in module["files"]{array}],
             depend=[""],
             CPPPATH=[Dir(folder).srcnode().abspath for folder in folders],
-            LOCAL_CCFLAGS="" if platform in ("iar", "iccarm") else " " + module["optimize"],  # IAR has no -O2
+            LOCAL_CCFLAGS="" if platform in ("iar", "iccarm") else " " + module["options"],  # IAR has no -O2
         )
 else:
     Import("env")
@@ -52,13 +52,13 @@ else:
     for module in MODULES:
         include_dirs = [Dir(folder).srcnode() for folder in module["include_dirs"]]
         own = env.Clone()
-        own.Append(CCFLAGS=Split(module["optimize"]))  # its own level, also in debug builds
+        own.Replace(CCFLAGS=list(Split(own.get("CCFLAGS", ""))) + Split(module["options"]))  # also in debug builds
         own.Prepend(CPPPATH=include_dirs + [Dir(folder).srcnode() for folder in module["private_include_dirs"]])
 {needed}        objects = [path if path.endswith(".o") else own.Object(path) for path in module["files"]]
 {blobs}        if objects:
             result["LIBS"] += own.StaticLibrary("mlf_" + module["name"], objects)
 {devices}        result["CPPPATH"] += include_dirs
-{needed_libraries}
+{needed_libraries}{libm}
 Return("result")
 """
 _FIND_NEEDED = """
@@ -107,6 +107,9 @@ _NEEDED_LIBRARIES = """\
             for key in ("CPPPATH", "LIBS"):
                 result[key] += library[key]
 """
+_LIBM = """\
+    result["LIBS"] += ["m"]
+"""
 _ABOUT_BLOBS = """
 # env["MLF_BLOBS"] is how graph and parameters get into the image: "array" (C, the default) or "incbin" (GNU assembler;
 # the processor's flags must be in env["ASFLAGS"], too)."""
@@ -146,6 +149,7 @@ else:
     for model in MODELS:
         for key, values in SConscript(model + "/SConscript", exports="env").items():
             result.setdefault(key, []).extend(values)
+    result["LIBS"].sort(key=lambda library: library == "m")  # linkers search from left to right
 {check}
 Return("result")
 """
@@ -183,6 +187,7 @@ def scons_fragment(parts: Parts) -> str:
         needed=_NEEDED if needs else "",
         needed_libraries=_NEEDED_LIBRARIES if needs else "",
         about_blobs=_ABOUT_BLOBS if blobs else "",
+        libm=_LIBM if any(part.libm for part in parts.modules) else "",
         array=_ARRAY if blobs else "",
         blobs=_BLOBS if blobs else "",
     )
@@ -208,7 +213,7 @@ def _module(part: Part, with_blobs: bool, with_needs: bool, with_devices: bool) 
         f'        "files": {_list(part.files)},\n'
         f'        "include_dirs": {_list([*part.include_dirs, *part.blob_dirs])},\n'
         f'        "private_include_dirs": {_list(part.private_include_dirs)},\n'
-        f'        "optimize": "{part.level}",\n'
+        f'        "options": "{" ".join(part.options)}",\n'
         f"{_blobs(part) if with_blobs else ''}"
         f"{_needs(part) if with_needs else ''}"
         f"{device_entries(part.devices) if with_devices else ''}"

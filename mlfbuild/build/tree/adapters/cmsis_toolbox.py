@@ -33,6 +33,7 @@ def _model(model: ModelFiles, package: Package) -> str:
     needed = [path for library in package.libraries if library.name in model.needs for path in library.include_dirs]
     text = f"    - group: Model {model.name}\n"
     text += f"      optimize: {_LEVELS[model.level]}\n" if model.level else ""
+    text += "      warnings: off\n" if "-w" in model.options else ""
     text += _list(6, "add-path", dict.fromkeys([*model.private_include_dirs, *needed]))
     return text + _files([*model.sources, *model.objects])
 

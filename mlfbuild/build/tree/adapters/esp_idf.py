@@ -85,7 +85,9 @@ def files(package: Package) -> dict[str, str]:
     if objects:
         text += _OBJECTS.format(objects=_quoted(objects))
     for model in models:
-        text += _OPTIONS.format(sources=_quoted(model.sources), options=model.level) if model.level else ""
+        text += (
+            _OPTIONS.format(sources=_quoted(model.sources), options=";".join(model.options)) if model.options else ""
+        )
     for library in libraries:
         options = ";".join(library.options).replace("\\", "\\\\").replace('"', '\\"')
         text += _OPTIONS.format(sources=_quoted(library.sources), options=options) if library.sources else ""

@@ -163,9 +163,7 @@ def _make(switches: Sequence[str], owner: ModelFiles | LibraryFiles) -> str:
 
 
 def _options(owner: ModelFiles | LibraryFiles) -> Sequence[str]:
-    if isinstance(owner, LibraryFiles):
-        return owner.options
-    return (owner.level,) if owner.level else ()
+    return owner.options
 
 
 def _shell(option: str) -> str:

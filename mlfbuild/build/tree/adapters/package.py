@@ -18,7 +18,7 @@ from mlfbuild.core import InputFileError, UnsupportedModelError, read_bytes
 from mlfbuild.executor import BUNDLED_FOLDER, FOLDER, INCLUDE_DIR, unit_names
 from mlfbuild.library import DEVICE_CODE_SUFFIXES, ResolvedLibrary, device_of, kernel_include_dirs
 
-_LEVEL = re.compile(r"COMPILE_LANG_AND_ID:[^>]*>:(-O\w+)>")
+_OPTIONS = re.compile(r"COMPILE_LANG_AND_ID:[^>]*>:([^>]+)>")
 _NEEDED = re.compile(r"if\(NOT TARGET mlf::dep::([a-z0-9.+-]+)\)")
 
 NAME = "mlf_models"
@@ -54,10 +54,16 @@ class ModelFiles:
     """Further include folders for the model's own sources."""
     needs: tuple[str, ...] = ()
     """Names of the external libraries that it requires."""
-    level: str = ""
-    """The compiler's option for its optimisation level; empty for that of the build."""
+    options: tuple[str, ...] = ()
+    """The options of GCC and clang for its sources, as those of ``Part``."""
     headers: tuple[HeaderFile, ...] = ()
     """The headers in its include folders, without kernels, which are next to the sources that include them."""
+
+    @property
+    def level(self) -> str:
+        """The compiler's option for its optimisation level; empty for that of the build."""
+        return next((option for option in self.options if option.startswith("-O")), "")
+
     interfaces: tuple[ModuleInterface, ...] = ()
     """The interfaces of its modules, if a system needs them."""
 
@@ -138,7 +144,7 @@ def model_files(directory: Path, model: str) -> ModelFiles:
         )
     _refuse_device_code(model, record.files)
     text = read_bytes(directory / model / FRAGMENT, "fragment").decode(errors="replace")
-    level = _LEVEL.search(text)
+    options = _OPTIONS.search(text)
     paths = [path for path in map(PurePosixPath, sorted(record.files)) if _device(path) is None]
     units = [path for path in paths if len(path.parts) == 2 and path.parts[0] == FOLDER]
     linked = [
@@ -168,7 +174,7 @@ def model_files(directory: Path, model: str) -> ModelFiles:
         include_dirs=below(folders),
         private_include_dirs=below(sorted(runtime)),
         needs=tuple(dict.fromkeys(_NEEDED.findall(text))),
-        level=level[1] if level else "",
+        options=tuple(options[1].split(";")) if options else (),
         headers=tuple(
             HeaderFile(str(path.relative_to(folder)), f"{model}/{path}", record.files[str(path)].sha256)
             for folder in (*folders, *seen)

@@ -41,6 +41,7 @@ def files(package: Package) -> dict[str, str]:
             reason="have different optimisation levels, but all files of a PlatformIO library have the same flags",
             hint="give them the same optimize",
         )
+    options = dict.fromkeys(option for model in package.models for option in model.options)
     folders = [path for model in package.models for path in (*model.include_dirs, *model.private_include_dirs)]
     folders += [path for library in package.libraries for path in library.include_dirs]
     sources = [path for model in package.models for path in model.sources]
@@ -54,7 +55,7 @@ def files(package: Package) -> dict[str, str]:
         "build": {
             "srcDir": ".",
             "srcFilter": ["-<*>", *(f"+<{path}>" for path in sources)],
-            "flags": [*(f"-I{folder}" for folder in folders), *filter(None, levels)],
+            "flags": [*(f"-I{folder}" for folder in folders), *options],
             **({"extraScript": _SCRIPT} if package.budgeted else {}),
         },
     }

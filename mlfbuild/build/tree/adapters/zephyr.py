@@ -89,8 +89,8 @@ def _library(model: ModelFiles, package: Package) -> str:
     for dependency in package.dependencies:
         if dependency.package and dependency.name in model.needs:
             text += f"  zephyr_library_link_libraries({dependency.target})\n"
-    if model.level:
-        text += f"  zephyr_library_compile_options({model.level}) # its own level, also in debug builds\n"
+    if model.options:
+        text += f"  zephyr_library_compile_options({' '.join(model.options)}) # its own, also in debug builds\n"
     if model.objects:
         text += _command("set_source_files_properties", model.objects, "PROPERTIES EXTERNAL_OBJECT TRUE")
     if not model.sources:

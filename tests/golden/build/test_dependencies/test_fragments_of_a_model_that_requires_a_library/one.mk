@@ -2,9 +2,11 @@
 #
 #   include <this folder>/mlf.mk
 #   CPPFLAGS += $(MLF_INCLUDES)
+#   LDLIBS += $(MLF_LDLIBS)
 #   app.elf: $(OBJECTS) $(MLF_LIBRARIES)
 #
-# MLF_LIBRARIES_one is one of the libraries. The rules use CC, CPPFLAGS, CFLAGS, TARGET_ARCH and AR.
+# MLF_LIBRARIES_one is one of the libraries. MLF_LDLIBS is -lm if a model needs it, and goes behind them.
+# The rules use CC, CPPFLAGS, CFLAGS, TARGET_ARCH and AR.
 # To compile with your own rules, use MLF_SOURCES instead. Set MLF_BUILD before the include to move the objects.
 MLF_BUILD ?= build/mlf
 _mlf_goal := $(.DEFAULT_GOAL)
@@ -33,16 +35,16 @@ $(MLF_LIBRARIES_one): $(_mlf_objects_one)   $(MLF_DIR_one)/mlf.mk # lists the ob
 	@rm -f $@
 	$(AR) rcs $@ $(filter %.o,$^)
 
-# Its own optimisation level, also in debug builds; another level compiles again
-$(MLF_BUILD)/one/level-O2:
+# Its own options, such as the optimisation level, also in debug builds; other options compile again
+$(MLF_BUILD)/one/level-O2-fno-lto:
 	@mkdir -p $(@D)
 	@rm -f $(@D)/level*
 	@: >$@
 
 $(filter %.c.o,$(_mlf_objects_one)): $(MLF_BUILD)/one/%.o: $(MLF_DIR_one)/% \
-  $(MLF_BUILD)/one/level-O2
+  $(MLF_BUILD)/one/level-O2-fno-lto
 	@mkdir -p $(@D)
-	$(CC) $(_mlf_needs_one) -I$(MLF_DIR_one)/codegen/host/src $(MLF_INCLUDES_one) $(CPPFLAGS) $(CFLAGS) -O2 $(TARGET_ARCH) -MMD -MP -c -o $@ $<
+	$(CC) $(_mlf_needs_one) -I$(MLF_DIR_one)/codegen/host/src $(MLF_INCLUDES_one) $(CPPFLAGS) $(CFLAGS) -O2 -fno-lto $(TARGET_ARCH) -MMD -MP -c -o $@ $<
 
 # one needs tiny v1.0
 ifeq ($(filter tiny,$(MLF_PROVIDED)),)

@@ -2,9 +2,11 @@
 #
 #   include <this folder>/mlf.mk
 #   CPPFLAGS += $(MLF_INCLUDES)
+#   LDLIBS += $(MLF_LDLIBS)
 #   app.elf: $(OBJECTS) $(MLF_LIBRARIES)
 #
-# MLF_LIBRARIES_wake_word is one of the libraries. The rules use CC, CPPFLAGS, CFLAGS, TARGET_ARCH and AR.
+# MLF_LIBRARIES_wake_word is one of the libraries. MLF_LDLIBS is -lm if a model needs it, and goes behind them.
+# The rules use CC, CPPFLAGS, CFLAGS, TARGET_ARCH and AR.
 # To compile with your own rules, use MLF_SOURCES instead. Set MLF_BUILD before the include to move the objects.
 MLF_BUILD ?= build/mlf
 _mlf_goal := $(.DEFAULT_GOAL)
@@ -47,16 +49,16 @@ $(MLF_LIBRARIES_net): $(_mlf_objects_net)   $(MLF_DIR_net)/mlf.mk # lists the ob
 	@rm -f $@
 	$(AR) rcs $@ $(filter %.o,$^)
 
-# Its own optimisation level, also in debug builds; another level compiles again
-$(MLF_BUILD)/net/level-O2:
+# Its own options, such as the optimisation level, also in debug builds; other options compile again
+$(MLF_BUILD)/net/level-O2-fno-lto-w:
 	@mkdir -p $(@D)
 	@rm -f $(@D)/level*
 	@: >$@
 
 $(filter %.c.o %.S.o,$(_mlf_objects_net)): $(MLF_BUILD)/net/%.o: $(MLF_DIR_net)/% \
-  $(MLF_BUILD)/net/level-O2
+  $(MLF_BUILD)/net/level-O2-fno-lto-w
 	@mkdir -p $(@D)
-	$(CC) $(MLF_INCLUDES_net) $(CPPFLAGS) $(CFLAGS) -O2 $(TARGET_ARCH) -MMD -MP -c -o $@ $<
+	$(CC) $(MLF_INCLUDES_net) $(CPPFLAGS) $(CFLAGS) -O2 -fno-lto -w $(TARGET_ARCH) -MMD -MP -c -o $@ $<
 
 -include $(_mlf_objects_net:.o=.d)
 MLF_INCLUDES += $(MLF_INCLUDES_net)

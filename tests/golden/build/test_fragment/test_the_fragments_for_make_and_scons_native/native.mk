@@ -2,9 +2,11 @@
 #
 #   include <this folder>/mlf.mk
 #   CPPFLAGS += $(MLF_INCLUDES)
+#   LDLIBS += $(MLF_LDLIBS)
 #   app.elf: $(OBJECTS) $(MLF_LIBRARIES)
 #
-# MLF_LIBRARIES_tiny is one of the libraries. The rules use CC, CPPFLAGS, CFLAGS, TARGET_ARCH and AR.
+# MLF_LIBRARIES_tiny is one of the libraries. MLF_LDLIBS is -lm if a model needs it, and goes behind them.
+# The rules use CC, CPPFLAGS, CFLAGS, TARGET_ARCH and AR.
 # To compile with your own rules, use MLF_SOURCES instead. Set MLF_BUILD before the include to move the objects.
 MLF_BUILD ?= build/mlf
 _mlf_goal := $(.DEFAULT_GOAL)
@@ -33,16 +35,16 @@ $(MLF_LIBRARIES_tiny): $(_mlf_objects_tiny)   $(MLF_DIR_tiny)/mlf.mk # lists the
 	@rm -f $@
 	$(AR) rcs $@ $(filter %.o,$^)
 
-# Its own optimisation level, also in debug builds; another level compiles again
-$(MLF_BUILD)/tiny/level-O2:
+# Its own options, such as the optimisation level, also in debug builds; other options compile again
+$(MLF_BUILD)/tiny/level-O2-fno-lto:
 	@mkdir -p $(@D)
 	@rm -f $(@D)/level*
 	@: >$@
 
 $(filter %.c.o,$(_mlf_objects_tiny)): $(MLF_BUILD)/tiny/%.o: $(MLF_DIR_tiny)/% \
-  $(MLF_BUILD)/tiny/level-O2
+  $(MLF_BUILD)/tiny/level-O2-fno-lto
 	@mkdir -p $(@D)
-	$(CC) -I$(MLF_DIR_tiny)/codegen/host/src $(MLF_INCLUDES_tiny) $(CPPFLAGS) $(CFLAGS) -O2 $(TARGET_ARCH) -MMD -MP -c -o $@ $<
+	$(CC) -I$(MLF_DIR_tiny)/codegen/host/src $(MLF_INCLUDES_tiny) $(CPPFLAGS) $(CFLAGS) -O2 -fno-lto $(TARGET_ARCH) -MMD -MP -c -o $@ $<
 
 -include $(_mlf_objects_tiny:.o=.d)
 MLF_INCLUDES += $(MLF_INCLUDES_tiny)
