@@ -207,6 +207,7 @@ def _verify_project(
         budget_error,
         jobs_in_image,
         left_out,
+        models_not_in_images,
         unchecked_in_runs,
         verify_jobs,
         verify_project,
@@ -236,6 +237,8 @@ def _verify_project(
         _write_junit(junit, project, [(job, error) for job in jobs], skipped, None)
         raise
     _write_junit(junit, project, results, skipped, excess)
+    for line in () if options.quiet or image else models_not_in_images(project, targets):
+        note(line)
     if options.json:
         show_json([_json(job, result) for job, result in results])
     else:

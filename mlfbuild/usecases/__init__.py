@@ -77,6 +77,7 @@ if TYPE_CHECKING:
         LinkReport as LinkReport,
         ProjectReport as ProjectReport,
         accept_sizes as accept_sizes,
+        models_not_in_images as models_not_in_images,
         report_image as report_image,
         report_link as report_link,
         report_project as report_project,

@@ -43,7 +43,7 @@ _OF_A_CONSTANT = ("content", "tensor", "source")
 
 
 _EXCESS_FORMS = (".txt", ".json", ".html")
-_OF_MAPS = {"linker-map-missing", "not-a-gnu-ld-map", "map-of-another-image", "map-after-lto"}
+_OF_MAPS = {"linker-map-missing", "not-a-gnu-ld-map", "map-of-another-image"}
 """Codes of errors about a linker map, which only some linkers write in a form that mlfbuild reads."""
 
 
@@ -177,6 +177,17 @@ def report_link(
         tuple(unchecked),
         link.link_faults(image, quick=True).faults,
     )
+
+
+def models_not_in_images(project: Project, targets: Sequence[TargetJob]) -> Iterator[str]:
+    """Yield a note for each model without code in an image of ``project`` that was built for one of ``targets``.
+
+    ``verify`` runs models in test firmware, so it passes for a model that the product never calls.
+    """
+    for job in firmware_jobs(project, targets):
+        if job.target.toolchain is not None and job.elf.is_file():
+            with contextlib.suppress(InputFileError):  # builds and reports say what is wrong with the map
+                yield from (f"{job.title}: {note}" for note in link.models_without_code(report.image_sizes(job)))
 
 
 def target_budgets(project: Project, targets: Sequence[str]) -> TargetBudgets:

@@ -167,10 +167,8 @@ def test_symbols_of_the_linked_files_are_compared(linker: Linker) -> None:
     text = (linker.folder / "app.elf.map").read_text()
     (linker.folder / "app.elf.map").write_text(text.replace("LOAD libmlf_alpha.a", "LOAD gone/libmlf_alpha.a"))
     result = link_faults(any_image_sizes(linker.folder / "app.elf"))
-    assert (result.faults, result.notes) == (
-        (),
-        ("symbols of gone/libmlf_alpha.a: the map lists it, but there is no such file",),
-    )
+    assert result.faults == ()
+    assert result.notes[-1] == "symbols of gone/libmlf_alpha.a: the map lists it, but there is no such file"
 
 
 def test_code_in_a_section_that_the_script_does_not_mention(linker: Linker, image: Path) -> None:

@@ -10,6 +10,10 @@ from pathlib import Path
 import pytest
 
 from mlfbuild.core.errors import InputFileError
+from mlfbuild.project import Budget
+from mlfbuild.report.budgets.record import BudgetRecord
+from mlfbuild.report.budgets.sizes import excesses
+from mlfbuild.report.link.checks import models_without_code
 from mlfbuild.report.sizes.image import read_image
 from mlfbuild.report.sizes.images import any_image_sizes
 from mlfbuild.report.sizes.linker_map import InputSection, Region, read_map
@@ -163,13 +167,35 @@ def test_a_map_of_another_image_is_refused(image: Path) -> None:
 
 
 @pytest.mark.parametrize("partition", ["balanced", "none"])
-def test_a_map_after_lto_is_refused(tmp_path: Path, tool: Callable[[str], str], partition: str) -> None:
-    gcc = [tool("arm-none-eabi-gcc"), "-mcpu=cortex-m4", "-mthumb", "-Os", "-flto"]
-    (tmp_path / "app.c").write_text("const char table[1000] = {1};\nint _start(int at) { return table[at]; }\n")
-    options = ["-nostdlib", "-Wl,-Map=%.map", f"-flto-partition={partition}"]
-    subprocess.run([*gcc, *options, "app.c", "-o", "app.elf"], cwd=tmp_path, check=True)
-    with raises(InputFileError, "map-after-lto", str(tmp_path / "app.elf.map")):
-        sizes_of(read_image(tmp_path / "app.elf"), read_map(tmp_path / "app.elf.map"), {})
+def test_after_lto_models_without_lto_are_known(
+    image: Path, tmp_path: Path, tool: Callable[[str], str], partition: str
+) -> None:
+    gcc = [tool("arm-none-eabi-gcc"), "-mcpu=cortex-m4", "-mthumb", "-Os"]
+    for name, lto in (("alpha", "-fno-lto"), ("beta", "-flto"), ("gamma", "-fno-lto")):
+        source = f"{name}_lib0.c"
+        (tmp_path / source).write_text((image.parent / "alpha_lib0.c").read_text().replace("alpha", name))
+        subprocess.run([*gcc, lto, "-c", source, "-o", f"{name}_lib0.o"], cwd=tmp_path, check=True)
+        library = f"libmlf_{name}.a"
+        subprocess.run(["arm-none-eabi-gcc-ar", "rcs", library, f"{name}_lib0.o"], cwd=tmp_path, check=True)
+    (tmp_path / "app.c").write_text(
+        "int tvmgen_alpha_run(int), tvmgen_beta_run(int);\nconst char table[1000] = {1};\n"
+        "int _start(int at) { return table[at] + tvmgen_alpha_run(at) + tvmgen_beta_run(at); }\n"
+    )
+    options = ["-flto", "-nostdlib", "-Wl,-Map=%.map", f"-flto-partition={partition}"]
+    objects = ["app.c", "libmlf_alpha.a", "libmlf_beta.a", "libmlf_gamma.a"]
+    subprocess.run([*gcc, *options, *objects, "-o", "app.elf"], cwd=tmp_path, check=True)
+    names = {"alpha": "alpha", "beta": "beta", "gamma": "gamma"}
+    linked = read_image(tmp_path / "app.elf")
+    found = sizes_of(linked, read_map(tmp_path / "app.elf.map"), names)
+    assert sum(owner.flash for owner in (*found.models, *found.others)) == linked.flash
+    assert [kinds(owner)[WEIGHTS] for owner in found.models] == [1000, 0, 0]
+    assert found.mixed == ("beta",)
+    assert next(owner for owner in found.others if owner.name == "link-time optimised code").flash > 2000
+    limits = {name: Budget(flash=1) for name in ("alpha", "beta")}
+    problems = {each.place: each.code for each in excesses(found, limits, BudgetRecord(Path()))}
+    assert problems == {"model alpha": "size-over-budget", "model beta": "size-after-lto"}
+    notes = list(models_without_code(any_image_sizes(tmp_path / "app.elf", names=names)))
+    assert [note.partition(":")[0] for note in notes] == ["model beta", "model gamma"]
 
 
 def test_other_files_are_not_read_as_maps(tmp_path: Path) -> None:

@@ -47,7 +47,15 @@ def excesses(sizes: Sizes, budgets: Budgets, record: BudgetRecord) -> Iterator[D
         budget = budgets.get(subject.name, Budget())
         for memory, limit in (("flash", budget.flash), ("ram", budget.ram)):
             size = subject.bytes_of(memory)
-            if limit is not None and size > limit:
+            if limit is not None and subject.name in sizes.mixed:
+                yield Diagnostic(
+                    "size-after-lto",
+                    place=subject.title,
+                    reason=f"link-time optimisation mixed its code with other code, so that its {MEMORIES[memory]} is "
+                    "unknown",
+                    hint="compile it without -flto, as `optimize: O2` does, or remove its budget",
+                )
+            elif limit is not None and size > limit:
                 yield Diagnostic(
                     "size-over-budget",
                     place=subject.title,

@@ -44,6 +44,8 @@ class ImageView:
     pieces: tuple[ListedPiece, ...]
     more_pieces: int
     faults: tuple[_Json, ...]
+    notes: tuple[str, ...]
+    """What the checks of the link leave open, and models without code in the image."""
     differences: Differences | None
     trees: _Json
 
@@ -100,6 +102,7 @@ def _image(key: str, image: _Json, old: _Json | None, changed: Differences | Non
         pieces,
         more,
         tuple(image.get("faults", ())),
+        tuple(image.get("not_checked", ())),
         changed,
         {memory: tree(image, old, memory) for memory in ("flash", "ram")},
     )

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         link_faults_in as link_faults_in,
         link_faults_json as link_faults_json,
         link_faults_text as link_faults_text,
+        models_without_code as models_without_code,
     )
     from mlfbuild.report.link.record import check_link as check_link
 else:

@@ -79,10 +79,10 @@ def link_faults(found: ImageSizes, *, quick: bool = False) -> LinkFaults:
     """
     image, regions = found.image, found.linker_map.regions
     data = list(_data_of(found))
+    notes = list(models_without_code(found))
     heap, stack = heap_of(image, regions), stack_of(image)
     faults = [fault for each in data for fault in _misplaced(each, regions, heap, stack, image.labels)]
     faults += _weights_in_ram(data, regions, image.sections)
-    notes: list[str] = []
     if stack is not None and not (quick and stack.size >= _AMPLE):
         task = task_function(image)
         if task is None:
@@ -95,6 +95,21 @@ def link_faults(found: ImageSizes, *, quick: bool = False) -> LinkFaults:
         notes += more
     place = image.path.name
     return LinkFaults(tuple(replace(each, place=f"{place}: {each.place}") for each in faults), tuple(notes))
+
+
+def models_without_code(found: ImageSizes) -> Iterator[str]:
+    """Yield a note for each model that the image was linked with, but that has no code in it, with the reason.
+
+    Such a model takes no flash, so it is within each budget, and no report shows it.
+    """
+    called = {owner.name for owner in found.sizes.models if owner.of_kind(CODE)}
+    linked = (module_of(part) for part, _ in found.linker_map.inputs())
+    declared = found.job.models if found.job else ()
+    for name in dict.fromkeys([*(found.modules.get(module, module) for module in linked if module), *declared]):
+        if name in found.sizes.mixed:
+            yield f"model {name}: link-time optimisation mixed its code with other code, so its size is unknown"
+        elif name not in called and not name.startswith("dep_"):
+            yield f"model {name}: no code of it is in the image, because nothing calls it; it takes no flash"
 
 
 def _data_of(found: ImageSizes) -> Iterator[_Data]:

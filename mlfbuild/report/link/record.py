@@ -7,15 +7,15 @@ from collections.abc import Callable
 from mlfbuild.build import FirmwareJob
 from mlfbuild.core import InputFileError, LinkFaultsError, package_fingerprint
 from mlfbuild.report.budgets.record import read_record, state_of
-from mlfbuild.report.link.checks import link_faults
+from mlfbuild.report.link.checks import link_faults, models_without_code
 from mlfbuild.report.sizes.images import ImageSizes
 
 
 def check_link(job: FirmwareJob, read: Callable[[], ImageSizes]) -> str:
     """Raise ``LinkFaultsError`` if the link of the job's image, which ``read`` reads, has faults.
 
-    The image is not read again if nothing changed since it was last checked. The result is empty, or a line about an
-    image that cannot be read, such as one without a map or with link-time optimisation: it is not checked.
+    The image is not read again if nothing changed since it was last checked. The result is empty, or a line about each
+    model without code in the image, or about an image that cannot be read, such as one without a map.
     """
     if job.target.toolchain is None:
         return ""
@@ -26,6 +26,7 @@ def check_link(job: FirmwareJob, read: Callable[[], ImageSizes]) -> str:
     unchecked = ""
     try:
         faults = link_faults(read(), quick=True).faults
+        unchecked = "\n".join(f"mlfbuild: {job.elf.name}: {note}" for note in models_without_code(read()))
     except InputFileError as error:
         faults, unchecked = (), f"mlfbuild: {job.elf.name}: not checked: faults of the link: {error}"
     if faults:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mlfbuild.build import COMPARED, check_models
@@ -19,9 +19,8 @@ def conflict_faults(linked: LinkerMap, models: Mapping[str, str]) -> tuple[list[
     compiled: dict[str, list[Path]] = {}
     firmware: list[Path] = []
     missing: list[str] = []
-    for name in linked.files:
-        part = InputSection("", "", 0, 0, f"{name}()" if name.endswith(".a") else name)
-        path, model = _file(name, linked.path.parent), _model(part, models)
+    for name, (part, path) in zip(linked.files, linked.inputs(), strict=True):
+        model = _model(part, models)
         if Path(name).suffix not in COMPARED or is_c_library(part.archive):
             continue
         if path is None:
@@ -47,13 +46,3 @@ def _model(part: InputSection, models: Mapping[str, str]) -> str | None:
 
 def _them(files: Sequence[str]) -> str:
     return "them, but there are no such files" if len(files) > 1 else "it, but there is no such file"
-
-
-def _file(name: str, folder: Path) -> Path | None:
-    """Return the file ``name`` of a map in ``folder``; linkers run in that folder or in one above it."""
-    return next((path for path in _candidates(name, folder.absolute()) if path.is_file()), None)
-
-
-def _candidates(name: str, folder: Path) -> Iterator[Path]:
-    yield from (above / name for above in (folder, *folder.parents))
-    yield Path(name)

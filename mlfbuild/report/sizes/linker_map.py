@@ -29,6 +29,8 @@ _ALL = "*default*"
 """The region of a script without regions: the whole address space."""
 _LOADED = re.compile(r"^LOAD (.+)$", re.MULTILINE)
 _MEMBER = re.compile(r"(.*\.a)\(([^()]*)\)")
+_OPTIMISED = re.compile(r"\.(ltrans\d+\.ltrans|lto)\.o")
+"""Suffixes of the object files that link-time optimisation makes of many others (gcc, lto-wrapper.cc)."""
 _OTHERS = {
     "lld": re.compile(r"\A *VMA +LMA +Size +Align +Out +In +Symbol$", re.MULTILINE),
     "armlink": re.compile(r"^Component: .*Tool: armlink", re.MULTILINE),
@@ -65,6 +67,11 @@ class InputSection:
         found = _MEMBER.fullmatch(self.source)
         return _file_name(found[2] if found else self.source)
 
+    @property
+    def optimised(self) -> bool:
+        """Whether link-time optimisation made the object file of many others."""
+        return _OPTIMISED.search(self.member) is not None
+
 
 def _file_name(path: str) -> str:
     return path.replace("\\", "/").rsplit("/", 1)[-1]
@@ -95,6 +102,17 @@ class LinkerMap:
     """Empty if the script has no ``MEMORY``."""
     files: tuple[str, ...] = ()
     """The objects and static libraries that were passed to the linker."""
+
+    def inputs(self) -> Iterator[tuple[InputSection, Path | None]]:
+        """Yield each of ``files`` as the source of an empty section, and its path; ``None`` if it does not exist.
+
+        Linkers run in the folder of the map or in one above it.
+        """
+        folder = self.path.parent.absolute()
+        for name in self.files:
+            part = InputSection("", "", 0, 0, f"{name}()" if name.endswith(".a") else name)
+            candidates = (*(above / name for above in (folder, *folder.parents)), Path(name))
+            yield part, next((path for path in candidates if path.is_file()), None)
 
 
 def read_map(path: Path) -> LinkerMap:

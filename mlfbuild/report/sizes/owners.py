@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mlfbuild.core import InputFileError
+from mlfbuild.core import InputFileError, read_bytes
 from mlfbuild.library import symbol_prefix
 from mlfbuild.report.sizes.image import Image, Section, Symbol
 from mlfbuild.report.sizes.linker_map import FILL, InputSection, LinkerMap
@@ -46,8 +46,8 @@ _C_LIBRARY = frozenset({
     "supc++_nano",
 })  # fmt: skip
 """Libraries of the toolchain: newlib, picolibc and GCC."""
-_OPTIMISED = re.compile(r"\.(ltrans\d+\.ltrans|lto)\.o")
-"""Suffixes of the object files that link-time optimisation makes of many others (gcc, lto-wrapper.cc)."""
+_LTO_SECTION = b".gnu.lto_"
+"""Begins the names of the sections in which GCC writes what link-time optimisation reads."""
 _CLONE = re.compile(r"\.(constprop|isra|part|cold)\.?\d*")
 """Suffixes that GCC adds to the names of clones of functions."""
 
@@ -112,17 +112,18 @@ class Sizes:
 
     models: tuple[Owner, ...]
     others: tuple[Owner, ...]
+    mixed: tuple[str, ...] = ()
+    """The models whose code link-time optimisation mixed with other code: their bytes are unknown."""
 
 
 def sizes_of(image: Image, linked: LinkerMap, models: Mapping[str, str]) -> Sizes:
     """Return the sizes of ``image``, whose linker map is ``linked``, by owner.
 
     ``models`` has the name of the model by the name of each of its modules. Raises ``InputFileError`` if the map is
-    that of another image, or if link-time optimisation merged object files.
+    that of another image.
     """
     sections = {section.name: section for section in image.sections}
     _check(sections, linked)
-    _check_origins(sections, linked)
     pieces: dict[str, list[SizedSymbol]] = defaultdict(list)
     inside = _Symbols(image.symbols)
     for part in linked.sections:
@@ -134,6 +135,7 @@ def sizes_of(image: Image, linked: LinkerMap, models: Mapping[str, str]) -> Size
     return Sizes(
         tuple(Owner(name, tuple(pieces.get(name, ()))) for name in names),
         tuple(sorted(others, key=lambda owner: (-owner.flash - owner.ram, owner.name))),
+        tuple(_mixed(linked, models)),
     )
 
 
@@ -174,15 +176,14 @@ def _check(sections: Mapping[str, Section], linked: LinkerMap) -> None:
             )
 
 
-def _check_origins(sections: Mapping[str, Section], linked: LinkerMap) -> None:
-    sizes = [part.size for part in linked.sections if part.output in sections and _OPTIMISED.search(part.member)]
-    if sizes:
-        raise InputFileError(
-            "map-after-lto",
-            place=linked.path,
-            reason=f"link-time optimisation merged object files, so the owners of {sum(sizes):,} bytes are unknown",
-            hint="link the image without -flto",
-        )
+def _mixed(linked: LinkerMap, models: Mapping[str, str]) -> Iterator[str]:
+    """Yield the models that were compiled for link-time optimisation, if the linker did that."""
+    if not any(part.optimised for part in linked.sections):
+        return
+    for part, path in linked.inputs():
+        model = models.get(module_of(part))
+        if model is not None and path is not None and _LTO_SECTION in read_bytes(path, "linked file"):
+            yield model
 
 
 def _owner_of(part: InputSection, models: Mapping[str, str]) -> tuple[str, str]:
@@ -195,6 +196,8 @@ def _owner_of(part: InputSection, models: Mapping[str, str]) -> tuple[str, str]:
     dependency = _DEPENDENCY.fullmatch(part.archive)
     if dependency is not None:
         return dependency[1], ""
+    if part.optimised:
+        return "link-time optimised code", ""
     if part.archive:
         return ("C library" if is_c_library(part.archive) else _library_name(part.archive)), ""
     return ("board support" if _BOARD.search(part.source) else "firmware"), ""
