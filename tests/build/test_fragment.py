@@ -381,3 +381,72 @@ def test_scons_lists_the_valid_forms_of_blobs(project: Project) -> None:
     )
     with pytest.raises(RuntimeError, match="MLF_BLOBS is 'hex'; it must be array or incbin"):
         run(warm.command("SCons"), "-Q", "-C", project.folder)
+
+
+FOREIGN = b"""
+#include <math.h>
+float net_other(float x, int unused)
+{
+    int also_unused;
+    char *text = (const char *)"";
+    return expf(x) + (float)(text != 0);
+}
+"""
+"""C as other compilers write it: it calls libm, and firmware with -Werror would not compile it."""
+CALLS_FOREIGN = """\
+float net_other(float x, int unused);
+int main(int argc, char **argv) { (void)argv; return net_other((float)argc, 0) > 0.0f ? 0 : 1; }
+"""
+STRICT = "-Wall -Wextra -Werror"
+
+
+@pytest.fixture
+def foreign(project: Project) -> Project:
+    """A project whose tree has code of another compiler; the library links libm itself."""
+    module = native_module("net")
+    sources = (
+        replace(file, content=bytes(file.content) + FOREIGN) for file in module.codegen if file.path.suffix == ".c"
+    )
+    headers = (file for file in module.codegen if file.path.suffix != ".c")
+    library = Library((replace(module, codegen=(*sources, *headers), model_id=""),))
+    unpack(library, project.folder.parent / "net", archive_id="a")
+    (project.folder.parent / "main.c").write_text(CALLS_FOREIGN)
+    return project
+
+
+def test_cmake_compiles_foreign_code_without_warnings_and_links_libm(foreign: Project) -> None:
+    foreign.write("net", link="mlf::net", include=included("../net"))
+    (foreign.folder / "main.c").write_text(CALLS_FOREIGN)
+    run("cmake", "-S", foreign.folder, "-B", foreign.build, "-G", "Ninja", f"-DCMAKE_C_FLAGS={STRICT} -fno-builtin")
+    assert "warning" not in foreign.make()
+    commands = run("ninja", "-C", foreign.build, "-t", "commands", "app").splitlines()
+    assert [" -w " in f"{line} " for line in commands if " -c " in line and "main.c" in line] == [False]
+    foreign.output()
+
+
+def test_make_compiles_foreign_code_without_warnings_and_links_libm(
+    foreign: Project, tool: Callable[[str], str]
+) -> None:
+    top = foreign.folder.parent
+    (top / "Makefile").write_text(
+        f"CFLAGS = {STRICT} -fno-builtin\ninclude net/mlf.mk\n"
+        "app: main.c $(MLF_LIBRARIES)\n\t$(CC) $(CFLAGS) $^ $(MLF_LDLIBS) -o $@\n"
+    )
+    assert "warning" not in run(tool("make"), "-C", top, "app")
+    run(top / "app")
+
+
+@pytest.mark.parametrize(
+    "flags", [f"'{STRICT}'", f"Split('{STRICT}')", f"CLVar('{STRICT}')", f"tuple(Split('{STRICT}'))"]
+)
+def test_scons_compiles_foreign_code_without_warnings_and_links_libm(foreign: Project, flags: str) -> None:
+    """``CCFLAGS`` has any form that SCons accepts."""
+    top = foreign.folder.parent
+    (top / "SConstruct").write_text(
+        "from SCons.Util import CLVar\n"
+        f"env = Environment(CCFLAGS={flags}, CFLAGS='-fno-builtin')\n"
+        "env.Append(**SConscript('net/SConscript', exports='env', variant_dir='out', duplicate=False))\n"
+        "env.Program('app', 'main.c')\n"
+    )
+    assert "warning" not in run(warm.command("SCons"), "-Q", "-C", top)
+    run(top / "app")
