@@ -80,6 +80,19 @@ def test_make(repo: Path, tmp_path: Path) -> None:
     assert MAKE_CHECK in run(folder, "make", "-n", env=CLEAN)[1].splitlines()
 
 
+@pytest.mark.parametrize("name", ["$@.map", "$(basename $@).map", "other.map"])
+def test_make_with_maps_of_other_names_and_rules_in_a_later_makefile(repo: Path, tmp_path: Path, name: str) -> None:
+    folder = Path(shutil.copytree(repo, tmp_path / "repo"))
+    head, target, rules = (folder / "Makefile").read_text().partition("$(BUILD)/app.elf:")
+    (folder / "rules.mk").write_text(target + rules.replace("-Map=$@.map", f"-Map={name}"))
+    (folder / "Makefile").write_text(
+        f"{head}include rules.mk\n{'MLF_MAP = other.map' if name == 'other.map' else ''}\n"
+    )
+    image = folder / "build/make/app.elf"
+    fails_until_raised(repo, folder, image, folder / "models", "make")
+    assert "MLF_CHECK" not in run(folder, "make", "-n", env=CLEAN)[1]
+
+
 def test_scons(repo: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(repo, tmp_path / "repo"))
     image = folder / "build/scons/app.elf"

@@ -41,14 +41,21 @@ _BUDGETS = """
 #   app.elf: $(OBJECTS) $(MLF_LIBRARIES) $(MLF_BUDGETS)
 #   	$(CC) $(LDFLAGS) $(OBJECTS) $(MLF_LIBRARIES) -Wl,-Map=$@.map -o $@
 #   	$(MLF_CHECK)
+#
+# A map of another name than app.elf.map or app.map is that of MLF_MAP, such as MLF_MAP = $(BUILD)/output.map.
 MLF_BUDGETS += $(_mlf_root)/budgets.json
-MLF_CHECK = @for budgets in $(MLF_BUDGETS); do set -- \
-  mlfbuild report -q --fail-over-budget --budgets $$budgets --elf $@; \
+MLF_MAP ?=
+MLF_CHECK = @map='$(MLF_MAP)'; \
+  [ "$$map" ] || map=$$(ls -t $@.map $(basename $@).map 2>/dev/null | head -n 1); \
+  for budgets in $(MLF_BUDGETS); do set -- \
+  mlfbuild report -q --fail-over-budget --budgets $$budgets --elf $@ $${map:+--map "$$map"}; \
   if command -v mlfbuild > /dev/null; then "$$@" || { mv -f $@ $@.failed; exit 1; }; \
   else echo "mlfbuild: not in PATH, so budgets are not checked; run $$*"; fi; done
-ifeq ($(shell grep -l MLF_CHECK $(filter-out %mlf.mk,$(MAKEFILE_LIST)) /dev/null),)
-$(info mlfbuild: no rule has $$(MLF_CHECK), so budgets are not checked; see $(_mlf_root)/mlf.mk)
-endif
+# This file never exists. Make runs its rule when it has read all makefiles, also those that are included later.
+-include $(_mlf_root)/budgets.unchecked
+$(_mlf_root)/budgets.unchecked:
+	@:$(if $(shell grep -ls MLF_CHECK $(filter-out %mlf.mk,$(MAKEFILE_LIST))),,$(info mlfbuild: no rule has \
+$$(MLF_CHECK), so budgets are not checked; see $(@D)/mlf.mk))
 """
 _SPACES = """
 $(error $(_mlf_dir): {path} has a space in its name, which make does not support; use CMake or SCons)
