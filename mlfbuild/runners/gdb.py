@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import contextlib
 import re
-import socket
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from mlfbuild.core import (
-    ConflictError,
     MlfError,
     ProcessFailedError,
     Tell,
     TimedOutError,
     ToolNotFoundError,
+    UsageError,
     find_tool,
     require_extra,
     stops_held,
@@ -30,7 +29,7 @@ from mlfbuild.runners.calls import call_function
 from mlfbuild.runners.console import serial_console
 from mlfbuild.runners.device_image import DeviceImage, device_image
 from mlfbuild.runners.gdb_client import GdbClient, GdbRefusal, mi_string
-from mlfbuild.runners.gdb_servers import GdbServer, gdb_server
+from mlfbuild.runners.gdb_servers import GdbServer, check_port_is_free, gdb_server, is_unknown, recognised, with_host
 from mlfbuild.runners.image_checks import check_image, check_size, memory_map, not_written
 from mlfbuild.runners.lock import device_lock
 from mlfbuild.runners.placeholders import filled
@@ -110,7 +109,7 @@ class Gdb:
             self._stack = stack.pop_all()
 
     def _started(self, address: str, start: Sequence[str]) -> contextlib.AbstractContextManager[Background]:
-        _check_port_is_free(address, self._place)
+        check_port_is_free(address, self._place)
         return background([str(find_tool(start[0])), *start[1:]])
 
     def _attach(self, address: str, server: Background | None) -> None:
@@ -119,7 +118,7 @@ class Gdb:
             # GDB tries again until the server listens. A test connection would end servers that serve only one.
             self._ask(f"-gdb-set tcp auto-retry {'off' if server is None else 'on'}")
             self._ask(f"-gdb-set tcp connect-timeout {max(1, round(self._timeout))}")
-            self._client.ask(f"-target-select {self._kind.mode} {_with_host(address)}", seconds)
+            self._client.ask(f"-target-select {self._kind.mode} {with_host(address)}", seconds)
         except ProcessFailedError as error:
             words = error.words if isinstance(error, GdbRefusal) else error.reason
             if server is None and _NOT_THERE.search(words):
@@ -136,15 +135,32 @@ class Gdb:
                 reason=f"GDB cannot connect to {address}: {words}",
                 hint="check that the address is that of a GDB server, and that its board is connected",
             ) from None
+        self._check_kind(address)
         for command in self._kind.attach:
             self._say(command)
+
+    def _check_kind(self, address: str) -> None:
+        """Raise ``UsageError`` if the server is of another kind: its device would not be reset, and seem to fault."""
+        found = recognised(self._answered)
+        if found is not None and found is not self._kind:
+            raise UsageError(
+                "gdb-server-of-another-kind",
+                place=f"{self._place}.server",
+                reason=f"the GDB server at {address} is {found.name}, but it is taken for {self._kind.name}",
+                hint=f"write server: {found.name}, or connect to {self._kind.name}",
+            )
+
+    def _answered(self, command: str) -> str:
+        """Return what GDB prints for ``command``, or the reason why the server refuses it."""
+        try:
+            return self._say(command)
+        except GdbRefusal as error:
+            return f"{error.output}\n{error.words}"
 
     @property
     def emulated(self) -> bool:
         """Whether QEMU is the server, whatever the project file calls it: only QEMU knows this packet."""
-        with contextlib.suppress(GdbRefusal):
-            return "ENABLE=" in self._say("maintenance packet qqemu.sstepbits")
-        return False
+        return "ENABLE=" in self._answered("maintenance packet qqemu.sstepbits")
 
     def close(self) -> None:
         """Reset the device, let it run and release it; stop what was started for it. It may be called twice."""
@@ -235,12 +251,29 @@ class Gdb:
         """Reset the device and halt it before its first instruction."""
         self._stopped_at = None
         for command in self._kind.halt:
-            self._say(command)
+            self._reset_with(command)
         # GDB does not know that the server has changed the registers.
         try:
             self._say("maintenance flush register-cache")
         except GdbRefusal:
             self._say("flushregs")  # GDB before 11
+
+    def _reset_with(self, command: str) -> None:
+        """Run ``command``; raise ``ProcessFailedError`` if the server does not know it, which most print as success."""
+        try:
+            printed = self._say(command)
+        except GdbRefusal as error:
+            if not is_unknown(error.words):
+                raise
+            printed = error.words
+        if is_unknown(printed):
+            raise ProcessFailedError(
+                "device-not-reset",
+                printed,
+                place=f"{self._place}.server",
+                reason=f"the GDB server does not know `{command}`, with which {self._kind.name} resets a device",
+                hint="write server: with the kind of the server",
+            )
 
     def go(self, stops: Sequence[int], timeout: float) -> int:
         """Let the firmware run until it reaches one of ``stops``, and return that address.
@@ -359,23 +392,3 @@ def connect(keys: RunnerKeys, place: str, memory: Sequence[MemoryRegion]) -> Gdb
     start = filled(keys.start, keys.probe, place)
     runner.connect(keys.gdb, start, f"probe {keys.probe}" if keys.probe else "", console)
     return runner
-
-
-def _with_host(address: str) -> str:
-    return f"localhost{address}" if address.startswith(":") else address
-
-
-def _check_port_is_free(address: str, place: str) -> None:
-    """Raise ``ConflictError`` if another program listens at ``address``: GDB would connect to that one."""
-    host, _, port = _with_host(address).rpartition(":")
-    if not port.isdecimal() or host not in {"localhost", "127.0.0.1", "[::1]"}:
-        return
-    try:
-        socket.create_server(("127.0.0.1", int(port))).close()
-    except OSError:
-        raise ConflictError(
-            "gdb-port-in-use",
-            place=place,
-            reason=f"another program uses the port {port}, which the server of start should listen on",
-            hint="stop that program, or choose another port in gdb and start",
-        ) from None

@@ -23,6 +23,7 @@ from mlfbuild.runners import Runner, open_runner
 from mlfbuild.runners.gdb import Gdb
 from support.device_firmware import device_firmware, symbols
 from support.device_server import device_server, free_port, qemu
+from support.rsp_device import ScriptedDevice
 
 pytestmark = pytest.mark.usefixtures("debugger")
 PLACE = "mlfbuild.yml: targets.desk.runner"
@@ -120,6 +121,63 @@ def test_a_program_that_is_no_gdb_server_listens(answer: bytes) -> None:
         threading.Thread(target=serve, args=(listener,), daemon=True).start()
         error = failure(RunnerKeys(gdb=f"localhost:{listener.getsockname()[1]}", server="openocd"))
     assert facts(error) == (7, "gdb-server-failed")
+
+
+HELP = "Supported Commands:\n\n    info - print session information\n    reset - reset target\n"
+KINDS: dict[str, dict[str, str | None]] = {
+    "openocd": {"version": "Open On-Chip Debugger 0.12.0 (2023-01-14)\n"},
+    "openocd that loses results": {"version": "", "echo [version]": "Open On-Chip Debugger 0.12.0+dev\n"},
+    "pyocd": {"version": "Error: unrecognized command 'version'\n"},
+    "jlink": {"version": None, "echo [version]": None, "help": "SEGGER J-Link GDB Server V7.94e\n"},
+    "probe-rs": {"version": HELP},
+    "blackmagic": {"version": "Black Magic Probe v1.10.2, Hardware Version 3\n"},
+}
+"""Answers to monitor commands, as the sources of each server have them."""
+
+
+def scripted(answers: dict[str, str | None], server: str) -> MlfError | None:
+    """Return the error of connecting to and resetting a device whose server gives ``answers``."""
+    device = ScriptedDevice(lambda _: 0)
+    device.monitor = answers
+    with device.serving():
+        try:
+            with open_runner(RunnerKeys(gdb=f"localhost:{device.port}", server=server), PLACE) as runner:
+                runner.reset()
+        except MlfError as error:
+            return error
+    return None
+
+
+@pytest.mark.parametrize("kind", [*(name for name in KINDS if name != "blackmagic")])
+def test_a_server_of_the_declared_kind_is_accepted(kind: str) -> None:
+    assert scripted(KINDS[kind], kind.partition(" ")[0]) is None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_server_of_another_kind_is_refused(kind: str) -> None:
+    error = scripted(KINDS[kind], "stlink")
+    assert error is not None
+    assert (*facts(error), error.place) == (2, "gdb-server-of-another-kind", f"{PLACE}.server")
+    name = kind.partition(" ")[0]
+    assert f" is {name}, " in error.reason and error.reason.endswith(" stlink")
+    assert error.hint.startswith(f"write server: {name}")
+
+
+def test_qemu_is_recognised_whatever_it_is_taken_for() -> None:
+    port = free_port()
+    for server in ("openocd", "jlink", "blackmagic"):
+        error = failure(RunnerKeys(gdb=f"localhost:{port}", start=tuple(qemu(port)), server=server))
+        assert (*facts(error), error.place) == (2, "gdb-server-of-another-kind", f"{PLACE}.server")
+        assert f"is qemu, but it is taken for {server}" in error.reason
+
+
+@pytest.mark.parametrize("answer", ["unknown command: 'reset'\n", 'invalid command name "reset"\n', None])
+def test_a_reset_that_the_server_does_not_know_is_an_error(answer: str | None) -> None:
+    unknown = dict.fromkeys(("version", "echo [version]", "help"), None)
+    error = scripted({**unknown, "reset": answer}, "stlink")
+    assert error is not None
+    assert (*facts(error), error.place) == (7, "device-not-reset", f"{PLACE}.server")
+    assert scripted({**unknown, "reset": "Resetting target\n"}, "stlink") is None
 
 
 @pytest.mark.sweep

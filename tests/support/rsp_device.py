@@ -29,6 +29,9 @@ class ScriptedDevice:
         self.entry = 0
         self.reads: list[int] = []
         """Addresses that were read one word at a time."""
+        self.monitor: dict[str, str | None] = {}
+        """What the server prints for a monitor command, ``None`` if it answers that it supports none; others print
+        nothing, and reset the device."""
         self._run = run
         self._server = socket.create_server(("127.0.0.1", 0))
 
@@ -85,9 +88,8 @@ class ScriptedDevice:
             offset, size = (int(each, 16) for each in text.rpartition(":")[2].split(","))
             part = _XML[offset : offset + size]
             return (("l" if offset + size >= len(_XML) else "m") + part).encode()
-        if text.startswith("qRcmd,"):  # monitor: a reset
-            self.registers[_PC] = self.entry
-            return b"OK"
+        if text.startswith("qRcmd,"):
+            return self._monitor(bytes.fromhex(text.removeprefix("qRcmd,")).decode())
         if text == "?":
             return b"S05"
         if text == "g":
@@ -99,6 +101,13 @@ class ScriptedDevice:
             self.registers[int(number, 16)] = int.from_bytes(bytes.fromhex(value), "little")
             return b"OK"
         return self._memory(text)
+
+    def _monitor(self, command: str) -> bytes:
+        if command in self.monitor:
+            printed = self.monitor[command]
+            return b"" if printed is None else printed.encode().hex().encode() or b"OK"
+        self.registers[_PC] = self.entry
+        return b"OK"
 
     def _memory(self, text: str) -> bytes | None:
         if text[0] == "m":
